@@ -1,0 +1,64 @@
+"""`RunCard`: the one value that crosses to a host, and a public contract (docs/card.md)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from dask_blackbox.finding import Change, Finding
+
+__all__ = ["CARD_SCHEMA", "RunCard", "RunState"]
+
+CARD_SCHEMA = "dask-blackbox/card/1"
+
+RunState = Literal["running", "succeeded", "failed", "aborted", "lost"]
+"""`aborted`: the driver went away before it could say how it ended; `lost`: the recorder
+went away too, and its heartbeat is stale."""
+
+
+class RunCard(msgspec.Struct, frozen=True, kw_only=True):
+    """What a host shows of a run.
+
+    Attributes:
+        schema: Name and version of this contract.
+        job: What is run again and again.
+        run_id: Which of its runs.
+        attempt: Which try of that run, from 1.
+        state: How it ended.
+        headline: The one line to read.
+        verdict: The finding that explains a failed run; null where nothing failed.
+        findings: All other findings, gravest first.
+        changes: What changed since the last good run, rarest first.
+        numbers: Measures by name: durations in seconds, memory in bytes, counts.
+        completeness: `recorded` (bool: the recording is in the store), `reason` where it
+            is not, `complete` (bool), and what is missing, by source.
+        links: URLs or store addresses by name (`report`, `performance_report`,
+            `recording`, `dashboard`, …).
+    """
+
+    schema: str = CARD_SCHEMA
+    job: str
+    run_id: str
+    attempt: int = 1
+    state: RunState
+    headline: str
+    verdict: Finding | None = None
+    findings: tuple[Finding, ...] = ()
+    changes: tuple[Change, ...] = ()
+    numbers: dict[str, float] = {}
+    completeness: dict[str, Any] = {}
+    links: dict[str, str] = {}
+
+    def to_json(self) -> bytes:
+        """Return the card as indented JSON."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=2)
+
+    @classmethod
+    def from_json(cls, text: bytes | str) -> RunCard:
+        """Read a card.
+
+        Raises:
+            msgspec.ValidationError: if the JSON does not follow the contract.
+        """
+        return msgspec.json.decode(text, type=cls)

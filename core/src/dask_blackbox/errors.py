@@ -1,0 +1,103 @@
+"""Every exception of the package; each composes its own sentence and says what to do.
+
+    BlackboxError
+    ├── ConfigurationError          a setting that cannot work
+    ├── StoreError                  the store said no, or nothing
+    │   ├── StoreNotFoundError      no such bucket or folder
+    │   ├── StoreDeniedError        credentials missing, wrong or without the permission
+    │   ├── StoreUnreachableError   nothing answers there, or too late
+    │   └── BlobNotFoundError       the store is there, the blob is not
+    ├── RecordingError
+    │   ├── RunNotFoundError        nothing recorded under that name
+    │   ├── MalformedRecordingError bytes that are not a recording of ours, or damaged
+    │   └── FutureFormatError       written by a newer version
+    └── RecorderError               the recorder process did not start or went away
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BlackboxError",
+    "BlobNotFoundError",
+    "ConfigurationError",
+    "FutureFormatError",
+    "MalformedRecordingError",
+    "RecorderError",
+    "RecordingError",
+    "RunNotFoundError",
+    "StoreDeniedError",
+    "StoreError",
+    "StoreNotFoundError",
+    "StoreUnreachableError",
+]
+
+
+class BlackboxError(Exception):
+    """Whatever dask-blackbox raises on purpose."""
+
+
+class ConfigurationError(BlackboxError):
+    """A setting that cannot work; the sentence names it and a value that would."""
+
+
+class StoreError(BlackboxError):
+    """The store said no, or nothing.
+
+    Attributes:
+        transient: Trying again later may help.
+    """
+
+    transient = False
+
+
+class StoreNotFoundError(StoreError):
+    """No such bucket or folder."""
+
+
+class StoreDeniedError(StoreError):
+    """Credentials are missing, wrong, or lack the permission."""
+
+
+class StoreUnreachableError(StoreError):
+    """Nothing answers there, too late, or with a server error."""
+
+    transient = True
+
+
+class BlobNotFoundError(StoreError):
+    """The store is there, the blob is not."""
+
+    def __init__(self, name: str, where: str) -> None:
+        super().__init__(f"{where} holds no {name!r}")
+
+
+class RecordingError(BlackboxError):
+    """A recording that cannot be read."""
+
+
+class RunNotFoundError(RecordingError):
+    """Nothing is recorded under that name."""
+
+    def __init__(self, name: str, where: str) -> None:
+        super().__init__(
+            f"no recording {name!r} in {where}; "
+            f"`dask blackbox ls --store {where}` lists what is there"
+        )
+
+
+class MalformedRecordingError(RecordingError):
+    """Bytes that are not a recording of ours, or damaged ones."""
+
+
+class FutureFormatError(RecordingError):
+    """Written by a newer version of dask-blackbox than this one."""
+
+    def __init__(self, *, found: int, known: int) -> None:
+        super().__init__(
+            f"this recording has format {found}, and this dask-blackbox reads up to "
+            f"{known}; upgrade with `pip install -U dask-blackbox`"
+        )
+
+
+class RecorderError(BlackboxError):
+    """The recorder process did not start, or went away."""

@@ -1,0 +1,116 @@
+"""What can be recorded: the kinds of rows and their columns.
+
+Capture emits rows (tuples) by kind, in this column order; the recorder turns them into
+columns; segments keep them; `run.py` gives them back as tables.  Times are epoch seconds
+on the scheduler's clock, durations are seconds, sizes are bytes.  A change of a column
+list is a change of the format (docs/format.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+__all__ = ["COLUMNS", "EVENT_KINDS", "Rows"]
+
+Rows = Mapping[str, Sequence[Sequence[Any]]]
+"""Rows by kind, each in the column order of `COLUMNS`."""
+
+COLUMNS: dict[str, tuple[str, ...]] = {
+    # One row for each execution of a task that ended, however it ended.
+    "task": (
+        "key",
+        "prefix",
+        "group",
+        "worker",  # address
+        "thread",  # thread id on that worker
+        "start",  # of its first part (deserialize, disk, transfer, compute)
+        "stop",  # of its last part
+        "compute",  # seconds
+        "transfer",
+        "disk",
+        "deserialize",
+        "nbytes",  # of the result
+        "typename",  # of the result
+        "outcome",  # finished | erred | retried | killed
+    ),
+    # One row for each exception of a task, retried attempts included.
+    "error": (
+        "at",
+        "key",
+        "prefix",
+        "worker",
+        "outcome",  # erred | retried | killed
+        "exception",  # qualified name of the class
+        "message",
+        "traceback",  # text, chained causes included where known
+        "cause",  # key of the task whose failure this one inherits, or null
+    ),
+    "log": (
+        "at",
+        "role",  # scheduler | worker | nanny | driver
+        "source",  # address; "driver" for the driver; "scheduler" for the scheduler
+        "pid",
+        "seq",  # per (source, pid): gaps are losses
+        "logger",  # "stdout" and "stderr" for printed lines
+        "level",  # numeric, as in logging
+        "message",  # formatted, traceback appended
+        "key",  # of the task that wrote it, or null
+    ),
+    # One row per worker (and scheduler) and sampling instant.
+    "metric": (
+        "at",
+        "source",  # address; "scheduler"
+        "cpu",  # percent of one core
+        "memory",  # process memory (RSS)
+        "managed",
+        "spilled",  # on disk
+        "fds",
+        "net_read",  # bytes per second
+        "net_write",
+        "disk_read",
+        "disk_write",
+        "event_loop",  # seconds between two turns of the event loop
+        "executing",
+        "ready",  # tasks waiting on the worker; processing+queued for the scheduler
+        "in_memory",
+        "status",  # running | paused | closing_gracefully | …
+    ),
+    # Everything else: a moment, a kind, whom it is about, and its particulars.
+    "event": (
+        "at",
+        "kind",  # a word of EVENT_KINDS
+        "subject",  # worker address, client id, key … or ""
+        "detail",  # JSON object as text
+    ),
+}
+
+EVENT_KINDS: dict[str, str] = {
+    "worker-added": "name, host, pid, nanny, nthreads, memory_limit, versions, local_directory",
+    "worker-removed": "stimulus_id, expected, processing [keys], lost_computed [n], lost_scattered [keys]",
+    "worker-certificate": "pid, exit_code, asked_to_close, executing [{key,start}], stack, memory [[at,rss]], oom_kills, last_lines",
+    "worker-closing": "reason",
+    "worker-status": "before, after",
+    "worker-restarted-for-memory": "pid, rss",
+    "worker-ttl": "ttl",
+    "workers-retired": "workers",
+    "graph-updated": "client, graph (number), tasks, keys_total, prefixes {name: n}, duration, annotations",
+    "graph-failed": "client, status",
+    "client-added": "",
+    "client-removed": "",
+    "cluster-restarted": "",
+    "scheduler-info": "address, dask, distributed, python, packages, config, host, pid, started",
+    "scheduler-closing": "reason",
+    "recording-started": "",
+    "capture-dropped": "dropped rows by kind, so far",
+    "capture-failed": "doing, error",
+    "p2p": "the message",
+    "profile": "statistical profile of the workers' threads between two moments",
+    "driver-attached": "pid, argv, cwd, python, packages, config, git, callable, parameters, client",
+    "driver-warning": "category, message, filename, lineno",
+    "driver-exception": "exception, message, traceback, frames, chain",
+    "driver-ended": "state, exit_code, signal",
+    "driver-lost": "pid, how it was noticed",
+    "scheduler-lost": "address, error",
+}
+"""Kinds of the `event` rows and what their detail holds."""

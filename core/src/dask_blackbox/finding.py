@@ -1,0 +1,100 @@
+"""What analysis says: findings with evidence, severity and confidence.
+
+A finding is data; text, HTML, Markdown and the hosts' pages only arrange it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+__all__ = [
+    "Change",
+    "Confidence",
+    "Evidence",
+    "Finding",
+    "RetryAdvice",
+    "Severity",
+    "Subject",
+]
+
+Severity = Literal["failure", "warning", "notice"]
+"""How bad: it explains a failed run, it cost or endangers something, it is good to know."""
+
+Confidence = Literal["high", "medium", "low"]
+"""How sure: the evidence proves it, the evidence fits nothing else known, it fits."""
+
+RetryAdvice = Literal["transient", "memory", "code", "data", "environment", "unknown"]
+"""Would it help to try again? As it is; with more memory; not before the code, the data
+or the environment is mended; nobody knows."""
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One fact of the recording that a finding stands on.
+
+    Attributes:
+        text: The fact, in a sentence or as the recorded line.
+        source: Which table it comes from (`tasks`, `errors`, `workers`, `logs`,
+            `metrics`, `events`, `driver`).
+        at: When, in epoch seconds, if it happened at a moment.
+        see: A command that shows it.
+    """
+
+    text: str
+    source: str
+    at: float | None = None
+    see: str | None = None
+
+
+class Subject(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom a finding is about: any of a task's key, its prefix, a worker's address."""
+
+    key: str | None = None
+    prefix: str | None = None
+    worker: str | None = None
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that a rule found in a recording.
+
+    Attributes:
+        rule: The rule's slug, e.g. `worker-memory-limit`.
+        title: What happened, in a line without a full stop.
+        cause: Why, naming the concrete key, prefix, worker and numbers.
+        severity: How bad.
+        confidence: How sure.
+        remedy: What to do, with computed numbers.
+        retry_advice: Whether trying again would help.
+        subject: Whom it is about.
+        evidence: What it stands on, strongest first.
+    """
+
+    rule: str
+    title: str
+    cause: str
+    severity: Severity
+    confidence: Confidence
+    remedy: str
+    retry_advice: RetryAdvice = "unknown"
+    subject: Subject = Subject()
+    evidence: tuple[Evidence, ...] = ()
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """One difference from the last good run of the same job.
+
+    Attributes:
+        kind: A word of `package`, `python`, `dask-config`, `code`, `parameters`,
+            `graph-shape`, `input-size`, `cluster-shape`, `host`.
+        what: Which one (a package, a setting, a prefix).
+        before: As it was, or null if it was not there.
+        after: As it is, or null if it is gone.
+        rarity: Share of earlier runs of the job without such a change, 0 to 1.
+    """
+
+    kind: str
+    what: str
+    before: str | None
+    after: str | None
+    rarity: float | None = None

@@ -1,0 +1,40 @@
+"""The border to the host: our failure becomes one log line and a fact, never its exception.
+
+Everything of ours that runs in somebody else's process does so inside `guard`.
+What was swallowed is kept (bounded) so that the recording can state it, and so that
+our own tests can raise it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["guard", "kept"]
+
+logger = logging.getLogger("dask_blackbox")
+
+kept: deque[tuple[str, BaseException]] = deque(maxlen=100)
+"""What the guard swallowed: (what we were doing, the exception), newest last."""
+
+
+@contextmanager
+def guard(doing: str) -> Iterator[None]:
+    """Run a piece of ours inside the host; note its failure and go on.
+
+    Args:
+        doing: What is being done, in the words of the log line
+            ("dask-blackbox went on without <doing>: …").
+    """
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - this is the border
+        kept.append((doing, error))
+        logger.warning(
+            "dask-blackbox went on without %s: %s: %s",
+            doing,
+            type(error).__name__,
+            error,
+        )

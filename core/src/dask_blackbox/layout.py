@@ -1,0 +1,96 @@
+"""Where things lie in a store: the names of blobs, and how a run is addressed.
+
+    runs/job=<job>/run=<run>/attempt=<n>/
+        run.json                 identity; written before the run's first task
+        heartbeat.json           rewritten while the recorder lives
+        segments/<recorder>-<number>.seg
+        tables/<table>.parquet   when the run has ended
+        card.json  report.html  performance_report.html
+        complete.json            last of all: what the recording holds, and what it lacks
+    index/all/<newest first>~<job>~<run>~<attempt>~<state>
+    index/jobs/<job>/<newest first>~<run>~<attempt>~<state>
+
+The index holds empty markers, so that the newest runs are one cheap listing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import NamedTuple
+
+__all__ = ["RunAddress", "index_names", "read_index_name", "safe"]
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_END_OF_TIME_MS = 10**14 - 1
+
+
+def safe(word: str, *, longest: int = 96) -> str:
+    """Return `word` as one part of a blob's name: readable, and never two words alike.
+
+    What had to be changed is marked by a short hash of the original, so that
+    `a/b` and `a:b` don't meet.
+    """
+    plain = _UNSAFE.sub("_", word).strip(".") or "_"
+    if plain == word and len(plain) <= longest:
+        return plain
+    digest = hashlib.sha256(word.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{plain[: longest - 9]}-{digest}"
+
+
+class RunAddress(NamedTuple):
+    """Which recording: the safe forms of job and run, and the attempt."""
+
+    job: str
+    run: str
+    attempt: int
+
+    @classmethod
+    def of(cls, job: str, run_id: str, attempt: int) -> RunAddress:
+        """Return the address of the attempt `attempt` of the run `run_id` of `job`."""
+        return cls(safe(job), safe(run_id), attempt)
+
+    @property
+    def folder(self) -> str:
+        """The folder of this recording in the store, ending in `/`."""
+        return f"runs/job={self.job}/run={self.run}/attempt={self.attempt}/"
+
+
+class IndexEntry(NamedTuple):
+    """One marker of the index: a recording, when it began, and a state it reached."""
+
+    address: RunAddress
+    started_ms: int
+    state: str
+
+
+def index_names(address: RunAddress, started: float, state: str) -> tuple[str, str]:
+    """Return the names of the two markers that say `address` reached `state`.
+
+    Args:
+        address: The recording.
+        started: Epoch seconds.
+        state: A word of `RunState`.
+    """
+    turned = f"{_END_OF_TIME_MS - round(started * 1000):014d}"
+    job, run, attempt = address
+    return (
+        f"index/all/{turned}~{job}~{run}~{attempt}~{state}",
+        f"index/jobs/{job}/{turned}~{run}~{attempt}~{state}",
+    )
+
+
+def read_index_name(name: str) -> IndexEntry | None:
+    """Return what a marker's name says, or None if it is not one of ours."""
+    parts = name.split("/")
+    fields = parts[-1].split("~")
+    if parts[0] != "index" or len(parts) < 3:  # noqa: PLR2004
+        return None
+    if parts[1] == "jobs":
+        fields.insert(1, parts[2])
+    try:
+        turned, job, run, attempt, state = fields
+        started_ms = _END_OF_TIME_MS - int(turned)
+        return IndexEntry(RunAddress(job, run, int(attempt)), started_ms, state)
+    except ValueError:
+        return None

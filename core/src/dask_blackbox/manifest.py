@@ -1,0 +1,111 @@
+"""The two small JSON documents of a recording: how it began and how it ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+__all__ = ["FORMAT", "DriverException", "Ending", "Manifest", "SourceAccount"]
+
+FORMAT = 1
+"""Version of everything a recording consists of (docs/format.md)."""
+
+
+class Manifest(msgspec.Struct, kw_only=True, frozen=True):
+    """`run.json`: who this is; written before the run's first task.
+
+    Attributes:
+        format: Version of the format.
+        recording: Unique id of this recording.
+        job: What is run again and again.
+        run_id: Which of its runs.
+        attempt: Which try of that run, from 1.
+        started: Epoch seconds.
+        host: What started the run (`kind`: airflow, prefect, github, shell, …; `url` of its
+            page; whatever else identifies it there).
+        machine: Host name that the driver ran on.
+        blackbox: Version of dask-blackbox.
+    """
+
+    format: int = FORMAT
+    recording: str
+    job: str
+    run_id: str
+    attempt: int = 1
+    started: float
+    host: dict[str, Any] = {}
+    machine: str = ""
+    blackbox: str = ""
+
+
+class DriverException(msgspec.Struct, kw_only=True, frozen=True):
+    """The exception that ended the driver's work.
+
+    Attributes:
+        exception: Qualified name of its class.
+        message: Its text.
+        traceback: As Python prints it, chained causes included.
+        chain: Qualified class names from the outermost to the root cause.
+        file: File of the user's own innermost frame, if there is one.
+        line: Line in that file.
+        function: Function of that frame.
+        key: The Dask key that it came from, if it came from a task.
+    """
+
+    exception: str
+    message: str
+    traceback: str = ""
+    chain: tuple[str, ...] = ()
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+    key: str | None = None
+
+
+class SourceAccount(msgspec.Struct, kw_only=True, frozen=True):
+    """What came from one source, and what did not.
+
+    Attributes:
+        batches: How many batches came.
+        first: Sequence number of the first.
+        last: Sequence number of the last.
+        gaps: Ranges (from, to) of batches that never came.
+        dropped: Rows that the source had to drop, by kind.
+        error: Why the source could not be recorded, if it could not.
+    """
+
+    batches: int = 0
+    first: int | None = None
+    last: int | None = None
+    gaps: tuple[tuple[int, int], ...] = ()
+    dropped: dict[str, int] = {}
+    error: str | None = None
+
+
+class Ending(msgspec.Struct, kw_only=True, frozen=True):
+    """`complete.json`: how it ended, and the completeness certificate.
+
+    Attributes:
+        format: Version of the format.
+        state: A word of `RunState`.
+        ended: Epoch seconds.
+        exit_code: Of the command, where there was one.
+        exception: What ended the driver's work, where something did.
+        sources: Completeness by source (`scheduler <address>`, `driver <pid>`).
+        rows: Rows in each table.
+        segments: Names of the segments and their checksums (CRC-32, hexadecimal).
+        lost_segments: Segments that could not be read back, with why.
+        store_behind: Seconds by which the store was behind at the worst.
+    """
+
+    format: int = FORMAT
+    state: str
+    ended: float
+    exit_code: int | None = None
+    exception: DriverException | None = None
+    sources: dict[str, SourceAccount] = {}
+    rows: dict[str, int] = {}
+    segments: dict[str, str] = {}
+    lost_segments: dict[str, str] = {}
+    store_behind: float = 0.0
