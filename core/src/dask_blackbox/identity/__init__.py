@@ -1,0 +1,66 @@
+"""Whose run is this? Job, run and attempt, read from the host's environment.
+
+Nothing of a host is imported and no network is asked: what Airflow, Prefect, a CI
+service, a batch system or a shell leaves in the environment has to do.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from dask_blackbox.identity.batch import from_kubernetes, from_slurm
+from dask_blackbox.identity.ci import from_github, from_gitlab, from_jenkins
+from dask_blackbox.identity.orchestrators import (
+    from_airflow,
+    from_argo,
+    from_flyte,
+    from_kubeflow,
+    from_prefect,
+)
+from dask_blackbox.identity.shell import fresh_run_id, from_shell
+from dask_blackbox.identity.who import Identity
+from dask_blackbox.settings import setting
+
+__all__ = ["HOSTS", "Identity", "fresh_run_id", "identity_from_environment"]
+
+HOSTS = (
+    from_airflow,
+    from_prefect,
+    from_flyte,
+    from_kubeflow,  # runs on Argo, so it is asked first
+    from_argo,
+    from_github,
+    from_gitlab,
+    from_jenkins,
+    from_slurm,
+    from_kubernetes,  # most of those above run there, so it is asked late
+)
+"""Who is asked, in this order: each answers with an identity or None."""
+
+
+def identity_from_environment(
+    environ: Mapping[str, str] | None = None, argv: Sequence[str] | None = None
+) -> Identity:
+    """Return who this process is, as its host sees it.
+
+    The settings `blackbox.job` and `blackbox.run-id` have the last word.
+
+    Args:
+        environ: The environment; None: this process's.
+        argv: The command line; None: this process's.
+    """
+    environ = os.environ if environ is None else environ
+    argv = sys.argv if argv is None else argv
+    identity = next(
+        (found for host in HOSTS if (found := host(environ, argv)) is not None), None
+    ) or from_shell(environ, argv)
+    job, run_id = setting("job"), setting("run-id")
+    return msgspec.structs.replace(
+        identity,
+        job=str(job) if job else identity.job,
+        run_id=str(run_id) if run_id else identity.run_id,
+    )
