@@ -1,0 +1,209 @@
+"""The card as Markdown: for Prefect's artifact, Airflow's notes and chat.
+
+GitHub-flavoured tables and `<details>` are used; everything that came from the run is
+escaped, so that a log line stays a log line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from dask_blackbox.attach import RunCard
+from dask_blackbox.finding import Change, Evidence, Finding
+from dask_blackbox.report.words import (
+    CONFIDENCE,
+    RETRY,
+    STATE_SIGN,
+    clock,
+    in_order,
+    numbers,
+    plain,
+    rarity_words,
+    subject_words,
+    what_is_missing,
+)
+
+__all__ = ["markdown"]
+
+_MOST_EVIDENCE = 12
+_MOST_ROWS = 20
+_SEVERITY = {"failure": "failure", "warning": "warning", "notice": "notice"}
+
+# What means something in the middle of a line, and what only at its beginning.
+_MARKUP = re.compile(r"([\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_]))")
+_OPENING = re.compile(r"^([-+#=>:]|\d+(?=[.)]))")
+_AUTOLINK = re.compile(r"(?i)\b(https?|ftp)://|\bwww\.|@")
+_SPACES = re.compile(r"\s+")
+_BACKTICKS = re.compile(r"`+")
+_OPENS = re.compile(r"https?://[^\s<>()\"'`\\|]+")
+
+
+def markdown(card: RunCard) -> str:
+    """Return the card as GitHub-flavoured Markdown, verdict first."""
+    return "\n\n".join(part for part in _parts(card) if part) + "\n"
+
+
+def _parts(card: RunCard) -> Iterator[str]:
+    yield f"## {STATE_SIGN[card.state]} {_escaped(card.headline)}"
+    yield (
+        f"**{card.state}** · {_code(card.job)} · {_code(card.run_id)}"
+        f" · attempt {card.attempt}"
+    )
+    recorded = card.completeness.get("recorded", True)
+    missing = what_is_missing(card)
+    if not recorded:
+        yield _quoted(missing)
+    if card.verdict is not None:
+        yield from _verdict(card.verdict)
+    yield from _changes(card.changes)
+    yield from _numbers(card)
+    yield from _findings(card.findings)
+    if recorded and missing:
+        yield "### Missing from the recording"
+        yield "\n".join(f"- {_escaped(sentence)}" for sentence in missing)
+    yield _links(card)
+
+
+def _verdict(verdict: Finding) -> Iterator[str]:
+    yield f"### Why: {_escaped(verdict.title)}"
+    yield _paragraphs(verdict.cause)
+    if verdict.remedy:
+        yield f"**What to do:** {_paragraphs(verdict.remedy)}"
+    rows = [
+        ("Try again?", f"{RETRY[verdict.retry_advice]} ({verdict.retry_advice})"),
+        ("How sure", CONFIDENCE[verdict.confidence]),
+        ("About", subject_words(verdict.subject)),
+    ]
+    said = [f"- **{label}** {_escaped(words)}" for label, words in rows if words]
+    said.append(f"- **Rule** {_code(verdict.rule)}")
+    yield "\n".join(said)
+    yield _evidence(verdict.evidence)
+
+
+def _evidence(evidence: Sequence[Evidence]) -> str:
+    if not evidence:
+        return ""
+    lines = []
+    for fact in evidence[:_MOST_EVIDENCE]:
+        at = "" if fact.at is None else f"{clock(fact.at)}  "
+        # No `clock` may stand before the second line of a fact, so it is indented as wide.
+        lines.append(at + plain(fact.text).strip().replace("\n", "\n" + " " * len(at)))
+    if len(evidence) > _MOST_EVIDENCE:
+        lines.append(f"+{len(evidence) - _MOST_EVIDENCE} more")
+    return "**Evidence** (times in UTC)\n\n" + _block("\n".join(lines))
+
+
+def _changes(changes: Sequence[Change]) -> Iterator[str]:
+    if not changes:
+        return
+    yield "### What changed since the last good run"
+    rows = [
+        (
+            f"{_escaped(change.kind)} {_code(change.what, in_table=True)}",
+            _side(change.before, "not there"),
+            _side(change.after, "gone"),
+            _escaped(rarity_words(change.rarity)),
+        )
+        for change in changes[:_MOST_ROWS]
+    ]
+    yield _table(("What", "Before", "Now", "How unusual"), rows)
+    if len(changes) > _MOST_ROWS:
+        yield f"+{len(changes) - _MOST_ROWS} more"
+
+
+def _side(value: str | None, absent: str) -> str:
+    return absent if value is None else _code(value, in_table=True)
+
+
+def _numbers(card: RunCard) -> Iterator[str]:
+    measured = numbers(card.numbers)
+    if measured:
+        rows = [(_escaped(label), _escaped(value)) for label, value in measured]
+        yield "### In numbers"
+        yield _table(("Measure", "Value"), rows)
+
+
+def _findings(findings: Sequence[Finding]) -> Iterator[str]:
+    if not findings:
+        return
+    yield "### Also found"
+    for found in findings[:_MOST_ROWS]:
+        body = "\n\n".join(
+            part
+            for part in (
+                _paragraphs(found.cause),
+                f"**What to do:** {_paragraphs(found.remedy)}" if found.remedy else "",
+                _evidence(found.evidence),
+            )
+            if part
+        )
+        summary = f"{_SEVERITY[found.severity]}: {_html(found.title)}"
+        yield f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
+    if len(findings) > _MOST_ROWS:
+        yield f"+{len(findings) - _MOST_ROWS} more"
+
+
+def _links(card: RunCard) -> str:
+    said = ["### Look further\n"] if card.links else []
+    for name, address in in_order(card.links):
+        if _OPENS.fullmatch(address):
+            said.append(f"- [{_escaped(name)}](<{address}>)")
+        else:
+            # A browser opens neither s3:// nor file:// from a host's page.
+            said.append(f"- {_escaped(name)}: {_code(address)}")
+    return "\n".join(said)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def _quoted(sentences: Sequence[str]) -> str:
+    return "\n>\n".join(f"> **{_escaped(sentence)}**" for sentence in sentences)
+
+
+def _html(text: str) -> str:
+    text = _SPACES.sub(" ", plain(text)).strip()
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _escaped(text: str) -> str:
+    """Return text on one line that renders as itself."""
+    said = _MARKUP.sub(r"\\\1", _html(text))
+    said = _OPENING.sub(lambda found: _entity(found[0][0]) + found[0][1:], said)
+    return _AUTOLINK.sub(_unlinked, said)
+
+
+def _unlinked(found: re.Match[str]) -> str:
+    return found[0].replace(":", "&#58;").replace(".", "&#46;").replace("@", "&#64;")
+
+
+def _entity(character: str) -> str:
+    return f"&#{ord(character)};"
+
+
+def _paragraphs(text: str) -> str:
+    paragraphs = plain(text).strip().split("\n")
+    return "  \n".join(_escaped(line) for line in paragraphs if line.strip())
+
+
+def _code(text: str, *, in_table: bool = False) -> str:
+    """Return text as a code span."""
+    text = _SPACES.sub(" ", plain(text)).strip() or " "
+    fence = "`" * (_longest_run(text) + 1)
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    if in_table:
+        text = text.replace("|", r"\|")
+    return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def _block(text: str) -> str:
+    fence = "`" * max(3, _longest_run(text) + 1)
+    return f"{fence}text\n{text}\n{fence}"
+
+
+def _longest_run(text: str) -> int:
+    return max((len(run) for run in _BACKTICKS.findall(text)), default=0)

@@ -1,0 +1,170 @@
+"""The card as text on one screen: for terminals, and as plain lines in a host's task log.
+
+No frames and no columns that need a fixed-width neighbour: each line still reads well
+when a log puts its own time stamp in front of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import StringIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from dask_blackbox.attach import RunCard
+from dask_blackbox.finding import Evidence, Finding
+from dask_blackbox.report.words import (
+    CONFIDENCE,
+    RETRY,
+    STATE_SIGN,
+    change_words,
+    clock,
+    in_order,
+    numbers,
+    plain,
+    rarity_words,
+    subject_words,
+    what_is_missing,
+)
+
+__all__ = ["text"]
+
+_MOST_EVIDENCE = 6
+_MOST_CHANGES = 6
+_MOST_FINDINGS = 8
+_MOST_LINES_OF_ONE_FACT = 4
+_NARROWEST = 40
+
+_STATE_STYLE = {
+    "running": "bold cyan",
+    "succeeded": "bold green",
+    "failed": "bold red",
+    "aborted": "bold red",
+    "lost": "bold magenta",
+}
+_SEVERITY_SIGN = {"failure": "✖", "warning": "!", "notice": "·"}
+
+
+def text(card: RunCard, *, width: int = 100, colour: bool = False) -> str:
+    """Return the card as text.
+
+    Args:
+        card: What to show.
+        width: Columns; links are longer than that where they have to be.
+        colour: With terminal colours.
+    """
+    paper = StringIO()
+    console = Console(
+        file=paper,
+        width=max(width, _NARROWEST),
+        force_terminal=colour,
+        color_system="standard" if colour else None,
+        highlight=False,
+        emoji=False,
+        markup=False,
+    )
+    _head(console, card)
+    rows = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
+    rows.add_column(style="dim", no_wrap=True)
+    rows.add_column(overflow="fold")
+    for label, said in _rows(card):
+        rows.add_row(f"  {label}", said)
+    if rows.row_count:
+        console.print()
+        console.print(rows)
+    _links(console, card)
+    return "\n".join(line.rstrip() for line in paper.getvalue().splitlines())
+
+
+def _head(console: Console, card: RunCard) -> None:
+    head = Text()
+    head.append(
+        f"{STATE_SIGN[card.state]} {card.state.upper()}", style=_STATE_STYLE[card.state]
+    )
+    head.append(f"  {plain(card.job)} · {plain(card.run_id)} · attempt {card.attempt}")
+    console.print(head, overflow="fold")
+    console.print(Text(plain(card.headline), style="bold"), overflow="fold")
+    if not card.completeness.get("recorded", True):
+        for sentence in what_is_missing(card):
+            console.print(Text(f"! {sentence}", style="bold yellow"), overflow="fold")
+
+
+def _rows(card: RunCard) -> Iterator[tuple[str, Text]]:
+    if card.verdict is not None:
+        yield from _verdict(card.verdict)
+    changes = [
+        Text(_with(change_words(change), rarity_words(change.rarity)))
+        for change in card.changes
+    ]
+    yield from _listed("changed", _first(changes, _MOST_CHANGES))
+    findings = [
+        Text(f"{_SEVERITY_SIGN[found.severity]} {plain(found.title)} ({found.rule})")
+        for found in card.findings
+    ]
+    yield from _listed("also", _first(findings, _MOST_FINDINGS))
+    measured = [f"{label} {value}" for label, value in numbers(card.numbers)]
+    if measured:
+        # A measure is not torn apart at the end of a line.
+        whole = (word.replace(" ", "\N{NO-BREAK SPACE}") for word in measured)
+        yield "numbers", Text(" · ".join(whole))
+    if card.completeness.get("recorded", True):
+        yield from _listed("missing", [Text(line) for line in what_is_missing(card)])
+
+
+def _verdict(verdict: Finding) -> Iterator[tuple[str, Text]]:
+    title = Text(plain(verdict.title), style="bold")
+    title.append(f"  ({verdict.rule})", style="not bold dim")
+    yield "why", title
+    if verdict.cause:
+        yield "", Text(plain(verdict.cause))
+    if verdict.remedy:
+        yield "do", Text(plain(verdict.remedy))
+    yield "retry", Text(f"{RETRY[verdict.retry_advice]} ({verdict.retry_advice})")
+    yield "sure", Text(CONFIDENCE[verdict.confidence])
+    about = subject_words(verdict.subject)
+    if about:
+        yield "about", Text(about)
+    evidence = [_fact(fact) for fact in verdict.evidence]
+    yield from _listed("evidence", _first(evidence, _MOST_EVIDENCE))
+
+
+def _fact(fact: Evidence) -> Text:
+    lines = plain(fact.text).strip().split("\n")
+    if len(lines) > _MOST_LINES_OF_ONE_FACT:
+        # The end of a traceback says more than its middle.
+        tail = lines[-(_MOST_LINES_OF_ONE_FACT - 2) :]
+        unsaid = len(lines) - 1 - len(tail)
+        lines = [lines[0], f"  … {unsaid} more lines …", *tail]
+    said = Text(f"{clock(fact.at)}  " if fact.at is not None else "", style="cyan")
+    said.append("\n".join(lines), style="default")
+    return said
+
+
+def _first(items: list[Text], most: int) -> list[Text]:
+    if len(items) <= most:
+        return items
+    return [*items[:most], Text(f"+{len(items) - most} more", style="dim")]
+
+
+def _listed(label: str, items: list[Text]) -> Iterator[tuple[str, Text]]:
+    for place, item in enumerate(items):
+        yield label if place == 0 else "", item
+
+
+def _with(said: str, more: str) -> str:
+    return f"{said} ({more})" if more else said
+
+
+def _links(console: Console, card: RunCard) -> None:
+    links = in_order(card.links)
+    if not links:
+        return
+    console.print()
+    longest = max(len(name) for name, _ in links)
+    for name, address in links:
+        # One line each however long: a broken link is no link.
+        line = Text(f"  {name:<{longest}}  ", style="dim")
+        line.append(address, style="not dim")
+        console.print(line, soft_wrap=True)

@@ -1,0 +1,232 @@
+"""How numbers, moments and judgements are put into words, the same in every rendering."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from dask_blackbox.attach import RunCard
+from dask_blackbox.finding import Change, Subject
+
+__all__ = [
+    "CONFIDENCE",
+    "RETRY",
+    "STATE_SIGN",
+    "change_words",
+    "clock",
+    "count",
+    "duration",
+    "ended",
+    "in_order",
+    "moment",
+    "numbers",
+    "plain",
+    "plural",
+    "rarity_words",
+    "size",
+    "subject_words",
+    "what_is_missing",
+]
+
+CONFIDENCE = {
+    "high": "high: the evidence proves it",
+    "medium": "medium: the evidence fits nothing else that is known",
+    "low": "low: the evidence fits, but so might something else",
+}
+
+RETRY = {
+    "transient": "may well succeed as it is",
+    "memory": "only with more memory",
+    "code": "not before the code is mended",
+    "data": "not before the data is mended",
+    "environment": "not before the environment is mended",
+    "unknown": "nobody can say",
+}
+
+STATE_SIGN = {
+    "running": "▶",
+    "succeeded": "✔",
+    "failed": "✖",
+    "aborted": "✖",
+    "lost": "?",
+}
+
+_MINUTE = 60.0
+_HOUR = 3600.0
+_DAY = 86400.0
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_STEP = 1024.0
+_TEN = 10.0
+_HUNDRED = 100.0
+
+_ANSI = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])"
+)
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+
+
+def plain(text: str) -> str:
+    """Return `text` without terminal escapes, control and bidirectional characters."""
+    text = _ANSI.sub("", text.replace("\r\n", "\n"))
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def duration(seconds: float) -> str:
+    """Return a duration as people say it: `412 ms`, `3.2 s`, `3 m 12 s`, `1 h 04 m`."""
+    if seconds < 0:
+        return "-" + duration(-seconds)
+    if round(seconds) < _MINUTE:
+        return _brief(seconds)
+    if round(seconds) < _HOUR:
+        minutes, rest = divmod(round(seconds), 60)
+        return f"{minutes} m {rest:02d} s"
+    if seconds < _DAY:
+        hours, rest = divmod(round(seconds / 60), 60)
+        return f"{hours} h {rest:02d} m"
+    days, rest = divmod(round(seconds / _HOUR), 24)
+    return f"{days} d {rest:02d} h"
+
+
+def _brief(seconds: float) -> str:
+    if seconds < 0.001:  # noqa: PLR2004
+        return "0 s" if seconds == 0 else f"{seconds * 1e6:.0f} µs"
+    if seconds < 0.9995:  # noqa: PLR2004
+        return f"{seconds * 1e3:.3g} ms"
+    return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"  # noqa: PLR2004
+
+
+def size(nbytes: float) -> str:
+    """Return a size in binary units: `11.4 GiB`."""
+    if nbytes < 0:
+        return "-" + size(-nbytes)
+    value, unit = float(nbytes), 0
+    while value >= _STEP * 0.9995 and unit < len(_UNITS) - 1:
+        value, unit = value / _STEP, unit + 1
+    if unit == 0:
+        return f"{value:.0f} B"
+    digits = 2 if value < _TEN else 1 if value < _HUNDRED else 0
+    return f"{value:.{digits}f} {_UNITS[unit]}"
+
+
+def count(number: float) -> str:
+    """Return a count with thousands set apart: `31,244`."""
+    return f"{round(number):,}"
+
+
+def plural(number: float, noun: str, nouns: str | None = None) -> str:
+    """Return `1 worker`, `2 workers`."""
+    return f"{count(number)} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def moment(at: float) -> str:
+    """Return a moment, given in epoch seconds, as date and time in UTC."""
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def clock(at: float) -> str:
+    """Return the time of day (UTC, milliseconds) of a moment in epoch seconds."""
+    return f"{datetime.fromtimestamp(at, UTC):%H:%M:%S.%f}"[:-3]
+
+
+def ended(exit_code: int) -> str:
+    """Say how a process ended: `exit code 3`, `killed by signal 9 (SIGKILL)`."""
+    if exit_code >= 0:
+        return f"exit code {exit_code}"
+    import signal
+
+    try:
+        name = f" ({signal.Signals(-exit_code).name})"
+    except ValueError:
+        name = ""
+    return f"killed by signal {-exit_code}{name}"
+
+
+def subject_words(subject: Subject) -> str:
+    """Return whom a finding is about, in a line; empty if it is about nobody."""
+    named = (
+        ("task", subject.key),
+        ("prefix", None if subject.key else subject.prefix),
+        ("worker", subject.worker),
+    )
+    return " · ".join(f"{kind} {plain(name)}" for kind, name in named if name)
+
+
+def change_words(change: Change) -> str:
+    """Return a change in a line: `package pandas: 2.2.1 → 3.0.0`."""
+    before = "(not there)" if change.before is None else plain(change.before)
+    after = "(gone)" if change.after is None else plain(change.after)
+    return f"{change.kind} {plain(change.what)}: {before} → {after}"
+
+
+def rarity_words(rarity: float | None) -> str:
+    """Say how unusual a change is, given the share of earlier runs without it."""
+    if rarity is None:
+        return ""
+    return f"not seen in {rarity:.0%} of the earlier runs"
+
+
+def in_order(names: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return links as (what it is, address): the pages that people open come first."""
+    first = ("report", "performance_report", "logs", "dashboard", "recording")
+    rank = {name: place for place, name in enumerate(first)}
+    chosen = sorted(names, key=lambda name: (rank.get(name, len(rank)), name))
+    return [(name.replace("_", " "), plain(names[name])) for name in chosen]
+
+
+_SECONDS = re.compile(r"(duration|seconds|_time|compute|transfer|wall|idle|behind)")
+_BYTES = re.compile(r"(memory|bytes|spilled|moved|limit|_size)")
+
+
+def numbers(measures: Mapping[str, float]) -> list[tuple[str, str]]:
+    """Return measures as (label, value): a unit for each, and memory beside its limit."""
+    labelled = []
+    limit = measures.get("memory_limit")
+    for name, value in measures.items():
+        label = name.replace("_", " ")
+        if name == "memory_limit" and "peak_memory" in measures:
+            continue
+        if name == "peak_memory" and limit:
+            labelled.append((label, f"{size(value)} of {size(limit)}"))
+        elif name.endswith(("_share", "_fraction")):
+            labelled.append((label, f"{value:.0%}"))
+        elif _SECONDS.search(name):
+            labelled.append((label, duration(value)))
+        elif _BYTES.search(name):
+            labelled.append((label, size(value)))
+        elif value == round(value):
+            labelled.append((label, count(value)))
+        else:
+            labelled.append((label, f"{value:,.2f}"))
+    return labelled
+
+
+def what_is_missing(card: RunCard) -> list[str]:
+    """Say what the recording lacks, a sentence each; nothing if it lacks nothing."""
+    facts = dict(card.completeness)
+    recorded = facts.pop("recorded", True)
+    complete = facts.pop("complete", None)
+    reason = plain(str(facts.pop("reason", None) or ""))
+    if not recorded:
+        said = [f"This run was not recorded: {reason or 'no reason is known'}"]
+    elif complete is False and card.state != "running":
+        said = ["The recording is not complete" + (f": {reason}" if reason else "")]
+    else:
+        said = []
+    if complete is True and recorded:
+        return said
+    for name, value in facts.items():
+        if value or value == 0:
+            said += _shortcomings(name.replace("_", " "), value)
+    return said
+
+
+def _shortcomings(name: str, value: object) -> list[str]:
+    if isinstance(value, Mapping):
+        inner = [f"{k} {v}" for k, v in value.items() if v not in (None, (), [], {}, 0)]
+        return [f"{plain(name)}: {plain(', '.join(inner))}"] if inner else []
+    if isinstance(value, list | tuple):
+        return [f"{plain(name)}: {plain(', '.join(map(str, value)))}"]
+    return [f"{plain(name)}: {plain(str(value))}"]
