@@ -1,0 +1,8 @@
+"""Capture: listen inside scheduler, workers, nannies and driver; turn what happens into rows.
+
+These modules need only the standard library and `distributed`: `ship` sends their
+source text to the cluster, so nothing has to be installed there and its Python may
+be another one.  They import nothing else of this package.
+"""
+
+from __future__ import annotations

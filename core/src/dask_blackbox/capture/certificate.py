@@ -1,0 +1,149 @@
+"""The death certificate: what a worker's ring, its stack file and its end say."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import tempfile
+from typing import Any
+
+from .ring import read_ring
+
+__all__ = ["certificates_of_the_dead", "certify", "oom_kills", "ring_folder"]
+
+_LONGEST_STACK = 20_000
+_MEMORY_COUNTERS = (
+    ("/sys/fs/cgroup/memory.events", "oom_kill"),  # cgroup v2
+    ("/sys/fs/cgroup/memory/memory.oom_control", "oom_kill"),  # cgroup v1
+)
+
+
+def ring_folder(recording: str) -> str:
+    """Return the folder of this host in which the rings of a recording lie."""
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    return os.path.join(tempfile.gettempdir(), f"dask-blackbox-{user}", "rings", recording)
+
+
+def oom_kills(pid: int | str = "self") -> int | None:
+    """Return how often the kernel killed for memory in the cgroup of `pid`, if it says."""
+    paths = list(_MEMORY_COUNTERS)
+    try:
+        with open(f"/proc/{pid}/cgroup", encoding="utf-8") as file:
+            for entry in file:
+                _, controllers, path = entry.rstrip("\n").split(":", 2)
+                if "memory" in controllers.split(","):
+                    v1 = f"/sys/fs/cgroup/memory{path}/memory.oom_control"
+                    paths.insert(0, (v1, "oom_kill"))
+                elif not controllers:
+                    paths.insert(0, (f"/sys/fs/cgroup{path}/memory.events", "oom_kill"))
+    except (OSError, ValueError):
+        pass
+    for path, word in paths:
+        try:
+            with open(path, encoding="utf-8") as file:
+                for line in file:
+                    if line.split()[:1] == [word]:
+                        return int(line.split()[1])
+        except (OSError, ValueError, IndexError):
+            continue
+    return None
+
+
+def certify(ring: str, exit_code: int | None, **more: Any) -> dict[str, Any]:
+    """Return the certificate of the process that wrote `ring`.
+
+    Args:
+        ring: Path of the ring.
+        exit_code: As `multiprocessing` gives it: negative for a signal, None if unknown.
+        more: Particulars that the one who certifies knows.
+    """
+    told = read_ring(ring) or {}
+    identity = told.get("identity", {})
+    return {
+        "pid": identity.get("pid"),
+        "worker": identity.get("worker"),
+        "exit_code": exit_code,
+        "signal": _signal_name(exit_code),
+        "executing": [{"key": k, "start": s} for k, s in told.get("executing", {}).items()],
+        "memory": told.get("memory", [])[-300:],
+        "lines": told.get("lines", []),
+        "lines_overwritten": told.get("overwritten", 0),
+        "stack": _stack(ring),
+        **more,
+    }
+
+
+def _signal_name(exit_code: int | None) -> str | None:
+    if exit_code is None or exit_code >= 0:
+        return None
+    try:
+        return signal.Signals(-exit_code).name
+    except ValueError:
+        return f"signal {-exit_code}"
+
+
+def _stack(ring: str) -> str:
+    try:
+        with open(f"{ring}.stack", encoding="utf-8", errors="replace") as file:
+            return file.read(_LONGEST_STACK)
+    except OSError:
+        return ""
+
+
+def certificates_of_the_dead(folder: str, nanny: str | None = None) -> list[str]:
+    """Return the rings in `folder` whose process is gone (of one nanny, if given)."""
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    found = []
+    for name in names:
+        path = os.path.join(folder, name)
+        if not name.endswith(".ring"):
+            continue
+        identity = (read_ring(path) or {}).get("identity", {})
+        if nanny is not None and identity.get("nanny") != nanny:
+            continue
+        if not _alive(identity.get("pid"), identity.get("started")):
+            found.append(path)
+    return found
+
+
+def _alive(pid: Any, started: Any) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        return fields[0] not in "ZX" and (started is None or fields[19] == started)
+    except (OSError, IndexError):
+        pass
+    if os.path.isdir("/proc/self"):
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except (OSError, TypeError, ValueError):
+        return False
+    return True
+
+
+def process_started(pid: int) -> str | None:
+    """Return the kernel's start time of a process, which tells it from a later namesake."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rsplit(")", 1)[1].split()[19]
+    except (OSError, IndexError):
+        return None
+
+
+def forget_ring(path: str) -> None:
+    """Remove a ring and its stack file."""
+    for each in (path, f"{path}.stack"):
+        try:
+            os.unlink(each)
+        except OSError:
+            pass
+
+
+def text_of(detail: dict[str, Any]) -> str:
+    """Return an event's particulars as JSON text; what JSON cannot hold becomes its str."""
+    return json.dumps(detail, default=str)

@@ -1,0 +1,182 @@
+"""The driver's part: what it is, what it logs and warns, and how it fails."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import logging
+import os
+import platform
+import subprocess
+import sys
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from .logs import LogTap
+
+__all__ = ["DriverTap", "code_of", "describe_driver", "describe_exception"]
+
+_LONGEST = 20_000
+_FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen")
+
+
+def describe_driver(
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    function: Callable[..., Any] | None = None,
+    client: str | None = None,
+) -> dict[str, Any]:
+    """Return what this process is: the particulars of `driver-attached`."""
+    import dask.config
+
+    return {
+        "pid": os.getpid(),
+        "argv": sys.argv,
+        "cwd": str(Path.cwd()),
+        "machine": platform.node(),
+        "python": platform.python_version(),
+        "packages": _packages(),
+        "config": dask.config.config,
+        "git": _git(),
+        "callable": None if function is None else code_of(function),
+        "parameters": None if parameters is None else dict(parameters),
+        "client": client,
+    }
+
+
+def _packages() -> dict[str, str]:
+    found = {}
+    for each in metadata.distributions():
+        name = each.metadata["Name"] if each.metadata else None
+        if name:
+            found[name.lower()] = each.version
+    return dict(sorted(found.items()))
+
+
+def _git() -> dict[str, str] | None:
+    script = Path(sys.argv[0]) if sys.argv and sys.argv[0] else Path.cwd()
+    folder = script.resolve().parent if script.exists() else Path.cwd()
+    try:
+        told = subprocess.run(  # noqa: S603
+            ["git", "-C", str(folder), "log", "-1", "--format=%H%n%cI"],  # noqa: S607
+            capture_output=True, text=True, timeout=2, check=True,
+        ).stdout.split()  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return {"commit": told[0], "committed": told[1]} if len(told) > 1 else None
+
+
+def code_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return name, place and hash of a function's source; the source itself stays here."""
+    inner = inspect.unwrap(function)
+    try:
+        source = inspect.getsource(inner)
+        digest = hashlib.sha256(source.encode()).hexdigest()[:16]
+    except (OSError, TypeError):
+        digest = None
+    code = getattr(inner, "__code__", None)
+    return {
+        "name": getattr(inner, "__qualname__", repr(inner)),
+        "module": getattr(inner, "__module__", None),
+        "file": None if code is None else code.co_filename,
+        "line": None if code is None else code.co_firstlineno,
+        "hash": digest,
+    }
+
+
+def describe_exception(error: BaseException) -> dict[str, Any]:
+    """Return an exception as the fields of `manifest.DriverException`."""
+    chain, seen = [], set()
+    each: BaseException | None = error
+    while each is not None and id(each) not in seen:
+        seen.add(id(each))
+        chain.append(_qualified(each))
+        each = each.__cause__ or (None if each.__suppress_context__ else each.__context__)
+    text = "".join(traceback.format_exception(error))
+    frame = _own_frame(error)
+    return {
+        "exception": _qualified(error),
+        "message": str(error)[:_LONGEST],
+        "traceback": text if len(text) <= _LONGEST else f"… cut\n{text[-_LONGEST:]}",
+        "chain": chain,
+        "file": None if frame is None else frame.filename,
+        "line": None if frame is None else frame.lineno,
+        "function": None if frame is None else frame.name,
+        "key": _key_of(error),
+    }
+
+
+def _own_frame(error: BaseException) -> traceback.FrameSummary | None:
+    """Return the innermost frame of the user's own code."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if not any(part in f.filename for part in _FOREIGN)]
+    own = [f for f in own if f"{os.sep}dask_blackbox{os.sep}" not in f.filename]
+    return own[-1] if own else (frames[-1] if frames else None)
+
+
+def _key_of(error: BaseException) -> str | None:
+    # KilledWorker names the task that it gave up.
+    task = getattr(error, "task", None)
+    return str(task) if type(error).__name__ == "KilledWorker" and task else None
+
+
+def _qualified(error: BaseException) -> str:
+    kind = type(error)
+    if kind.__module__ == "builtins":
+        return kind.__qualname__
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+class DriverTap:
+    """Log lines and warnings of the driver process, as rows.
+
+    Args:
+        recording: Id of the recording.
+        sink: Takes a kind and a row; must not block.
+    """
+
+    def __init__(self, recording: str, sink: Callable[[str, list[Any]], None]) -> None:
+        self._sink = sink
+        self._tap = LogTap(
+            recording, "driver", lambda role: role, lambda row: sink("log", row)
+        )
+        self._showwarning: Any = None
+
+    def start(self) -> None:
+        """Begin to listen."""
+        self._tap.attach("distributed", "tornado.application", "")
+        self._showwarning = inner = warnings.showwarning
+
+        def show(message: Any, category: Any, filename: str, lineno: int, *more: Any) -> None:
+            try:
+                self._warned(message, category, filename, lineno)
+            finally:
+                inner(message, category, filename, lineno, *more)
+
+        self._shown = show
+        warnings.showwarning = show
+
+    def stop(self) -> None:
+        """Stop listening."""
+        self._tap.detach()
+        if warnings.showwarning is self._shown:
+            warnings.showwarning = self._showwarning
+
+    def _warned(self, message: Any, category: Any, filename: str, lineno: int) -> None:
+        detail = {
+            "category": getattr(category, "__name__", str(category)),
+            "message": str(message)[:_LONGEST],
+            "filename": filename,
+            "lineno": lineno,
+        }
+        self._sink("event", [time.time(), "driver-warning", "driver", json.dumps(detail)])
+        self._tap.take(
+            time.time(), "driver", "py.warnings", logging.WARNING,
+            f"{detail['category']}: {detail['message']} ({filename}:{lineno})", None,
+        )  # fmt: skip

@@ -1,0 +1,173 @@
+"""Log lines and printed lines of one process, as rows.
+
+The handler is not a `StreamHandler`: `LocalCluster` raises the level of those while it
+lives.  It sits on `distributed`, on `tornado.application` and on the root logger, because
+Dask's own deques miss the loggers that matter most when something breaks.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from typing import Any, Callable
+
+__all__ = ["LogTap", "role_of"]
+
+_LONGEST = 32_768
+_OURS = "dask_blackbox"
+
+
+def role_of(logger: str, otherwise: str) -> str:
+    """Return whose line it is where several roles share one process (LocalCluster)."""
+    if logger.startswith("distributed.nanny"):
+        return "nanny"
+    if logger.startswith(("distributed.scheduler", "distributed.shuffle._scheduler")):
+        return "scheduler"
+    if logger.startswith("distributed.worker") and otherwise != "nanny":
+        return "worker"
+    return otherwise
+
+
+class LogTap(logging.Handler):
+    """Turns records into `log` rows and hands them to `sink`.
+
+    Args:
+        mark: Name of the recording: a record that another tap of the same recording has
+            already taken (several roles in one process) is not taken twice.
+        role: Whose process this is.
+        source: Returns its address, given the role that a line has.
+        sink: Takes a row; must not block.
+        key_of_thread: Returns the key of the task that a thread is running, or None.
+        delay: Returns seconds to add to get the scheduler's clock.
+    """
+
+    def __init__(
+        self,
+        mark: str,
+        role: str,
+        source: Callable[[str], str],
+        sink: Callable[[list[Any]], None],
+        *,
+        key_of_thread: Callable[[int], str | None] = lambda thread: None,
+        delay: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        super().__init__(level=logging.NOTSET)
+        self._mark = "_dask_blackbox_" + mark
+        self._role, self._source, self._sink = role, source, sink
+        self._key_of_thread, self._delay = key_of_thread, delay
+        self._pid, self._seq = os.getpid(), 0
+        self._busy = threading.local()
+        self._loggers: list[logging.Logger] = []
+        self._streams: list[tuple[str, _Tee]] = []
+        self._plain = logging.Formatter("%(message)s")
+
+    def attach(self, *names: str) -> None:
+        """Listen to the loggers of these names (empty: the root)."""
+        for name in names:
+            logger = logging.getLogger(name or None)
+            logger.addHandler(self)
+            self._loggers.append(logger)
+
+    def attach_streams(self) -> None:
+        """Listen to what is printed, without changing what is printed."""
+        for name in ("stdout", "stderr"):
+            if getattr(sys, name) is None:  # a daemon without any
+                continue
+            tee = _Tee(getattr(sys, name), name, self)
+            setattr(sys, name, tee)
+            self._streams.append((name, tee))
+
+    def detach(self) -> None:
+        """Stop listening."""
+        for logger in self._loggers:
+            logger.removeHandler(self)
+        for name, tee in self._streams:
+            if getattr(sys, name) is tee:  # else someone wrapped ours: leave theirs
+                setattr(sys, name, tee.inner)
+            tee.muted = True
+        self._loggers.clear()
+        self._streams.clear()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if getattr(self._busy, "now", False) or record.__dict__.get(self._mark):
+            return
+        if record.name.startswith(_OURS):
+            return
+        record.__dict__[self._mark] = True
+        self._busy.now = True
+        try:
+            text = self._plain.format(record)
+            role = role_of(record.name, self._role)
+            self.take(record.created, role, record.name, record.levelno, text, record.thread)
+        except Exception:  # a log line must never hurt the one who logs
+            pass
+        finally:
+            self._busy.now = False
+
+    def take(
+        self, at: float, role: str, logger: str, level: int, text: str, thread: int | None
+    ) -> None:
+        """Hand over one line."""
+        if os.getpid() != self._pid:  # a forked child speaks for itself
+            return
+        if len(text) > _LONGEST:
+            text = f"{text[:_LONGEST]} … cut {len(text) - _LONGEST} characters"
+        self._seq += 1
+        key = self._key_of_thread(thread) if thread is not None else None
+        self._sink(
+            [at + self._delay(), role, self._source(role), self._pid, self._seq, logger, level, text, key]
+        )
+
+
+class _Tee:
+    """A stream that passes everything on and keeps a copy of whole lines."""
+
+    def __init__(self, inner: Any, name: str, tap: LogTap) -> None:
+        self.inner = inner
+        self.muted = False
+        self._name, self._tap = name, tap
+        self._level = logging.INFO if name == "stdout" else logging.WARNING
+        self._begun = threading.local()
+
+    def write(self, text: str) -> int:
+        written = self.inner.write(text)
+        # What logging prints through a StreamHandler has been taken as a record already.
+        if not self.muted and not _inside_logging():
+            try:
+                self._keep(text)
+            except Exception:
+                pass
+        return written
+
+    def _keep(self, text: str) -> None:
+        import time
+
+        begun = getattr(self._begun, "text", "") + text
+        *whole, rest = begun.split("\n")
+        self._begun.text = rest[-_LONGEST:]
+        for line in whole:
+            if line.strip():
+                self._tap.take(
+                    time.time(), self._tap._role, self._name, self._level, line,
+                    threading.get_ident(),
+                )
+
+    def writelines(self, lines: Any) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+def _inside_logging() -> bool:
+    frame = sys._getframe(2)
+    for _ in range(4):
+        if frame is None:
+            return False
+        if frame.f_globals.get("__name__") == "logging":
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False

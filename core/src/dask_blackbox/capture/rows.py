@@ -1,0 +1,78 @@
+"""The scheduler's buffer: rows by kind, bounded, kept until the recorder has them."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import msgpack
+
+__all__ = ["RowBuffer"]
+
+
+class RowBuffer:
+    """Rows that wait to be pulled.
+
+    A batch is kept until the next pull acknowledges it, so that a recorder that died
+    half-way loses nothing.  When the buffer is full, new rows are counted, not kept.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._waiting: deque[tuple[str, Any]] = deque()
+        self._unacknowledged: dict[str, Any] | None = None
+        self._seq = 0
+        self.dropped: dict[str, int] = {}
+        self.pulled_at = 0.0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def drained(self) -> bool:
+        """Whether all that was put has been acknowledged."""
+        return not self._waiting and self._unacknowledged is None
+
+    def put(self, kind: str, row: Any) -> None:
+        """Keep a row, or count it if there is no room."""
+        if len(self._waiting) >= self._limit:
+            self.dropped[kind] = self.dropped.get(kind, 0) + 1
+        else:
+            self._waiting.append((kind, row))
+
+    def drop(self, kind: str, count: int) -> None:
+        """Count rows that others had to drop before they reached us."""
+        self.dropped[kind] = self.dropped.get(kind, 0) + count
+
+    def pull(self, acknowledged: int, limit: int, now: float) -> dict[str, Any]:
+        """Return the next batch; the same one again until it is acknowledged.
+
+        Args:
+            acknowledged: Sequence number of the last batch that is safe with the puller.
+            limit: How many rows at most.
+            now: Epoch seconds.
+        """
+        self.pulled_at = now
+        kept = self._unacknowledged
+        if kept is not None and kept["seq"] > acknowledged:
+            return kept
+        self._unacknowledged = None
+        if not self._waiting:
+            return self._answer(acknowledged, None, now)
+        rows: dict[str, list[Any]] = {}
+        for _ in range(min(limit, len(self._waiting))):
+            kind, row = self._waiting.popleft()
+            rows.setdefault(kind, []).append(row)
+        self._seq += 1
+        packed = msgpack.packb(rows, default=str, use_bin_type=True, unicode_errors="replace")
+        self._unacknowledged = self._answer(self._seq, packed, now)
+        return self._unacknowledged
+
+    def _answer(self, seq: int, rows: bytes | None, now: float) -> dict[str, Any]:
+        return {
+            "seq": seq,
+            "rows": rows,
+            "at": now,
+            "waiting": len(self._waiting),
+            "dropped": dict(self.dropped),
+        }

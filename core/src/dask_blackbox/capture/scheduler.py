@@ -1,0 +1,481 @@
+"""The scheduler's part: one small tuple per fact, pulled by the recorder in batches.
+
+Hooks run on the scheduler's event loop, for every transition of every task: they look
+up, append and return.  What takes longer happens when the recorder pulls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pickle
+import socket
+import time
+from collections import OrderedDict
+from typing import Any
+
+from distributed.diagnostics.plugin import SchedulerPlugin
+
+from .logs import LogTap
+from .rows import RowBuffer
+
+__all__ = ["SchedulerCapture"]
+
+_ATTEMPTS = 1_000
+_PATIENCE = 1.0  # seconds that a failed task waits for its worker's report
+_REGISTERING = 5.0
+_LAST_PULL = 2.0
+
+
+class SchedulerCapture(SchedulerPlugin):
+    """Listens inside the scheduler for one recording.
+
+    Args:
+        name: Of this plugin, of the workers' and nannies', and of their topic.
+        recording: Id of the recording.
+        client: Id of the client that is recorded.
+        worker: The workers' plugin, pickled.
+        nanny: The nannies' plugin, pickled.
+        limit: How many rows to keep at most.
+        metrics_interval: Seconds between two samples.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        recording: str,
+        client: str,
+        worker: bytes,
+        nanny: bytes,
+        limit: int,
+        metrics_interval: float,
+    ) -> None:
+        self.name = name
+        self._recording, self._client = recording, client
+        self._plugins = (worker, nanny)
+        self._interval = metrics_interval
+        self._rows = RowBuffer(limit)
+        self._put = self._rows.put
+        self._graphs = 0
+        # Reports of failed attempts, until the scheduler's transition says what became of
+        # them, and the other way round: whichever comes first waits here.
+        self._reported: OrderedDict[str, list[Any]] = OrderedDict()
+        self._decided: OrderedDict[str, tuple[float, str, Any]] = OrderedDict()
+        self._seen: OrderedDict[tuple[float, str], None] = OrderedDict()
+
+    # Beginning and end
+
+    async def start(self, scheduler: Any) -> None:
+        self._scheduler = scheduler
+        self._tasks = scheduler.tasks
+        scheduler.handlers[f"{self.name}-pull"] = self.pull
+        scheduler.handlers[f"{self.name}-leave"] = self.leave
+        self._tap = LogTap(
+            self._recording,
+            "scheduler",
+            lambda role: role,
+            lambda row: self._put("log", row),
+        )
+        self._tap.attach("distributed", "tornado.application")
+        self._describe()
+        for address in scheduler.workers:
+            self.add_worker(scheduler, address)
+        await self._listen_beyond_the_process()
+        await self._register_everywhere()
+        from tornado.ioloop import PeriodicCallback
+
+        self._sampling = PeriodicCallback(self._sample, self._interval * 1000)
+        self._sampling.start()
+        self._sample()
+
+    async def _listen_beyond_the_process(self) -> None:
+        """Give a scheduler without any socket (`processes=False`) one for the recorder."""
+        if str(self._scheduler.address).startswith("inproc://"):
+            await self._scheduler.listen("tcp://127.0.0.1:0")
+
+    async def _register_everywhere(self) -> None:
+        register = (
+            self._scheduler.register_worker_plugin,
+            self._scheduler.register_nanny_plugin,
+        )
+        work = [
+            asyncio.ensure_future(
+                call(comm=None, plugin=plugin, name=self.name, idempotent=False)
+            )
+            for call, plugin in zip(register, self._plugins)
+        ]
+        # A worker that does not answer must not hold up the run; it gets the plugin later.
+        done, late = await asyncio.wait(work, timeout=_REGISTERING)
+        for each in done:
+            if each.exception() is not None:
+                self._event("capture-failed", "", doing="plugins", error=repr(each.exception()))
+            else:
+                for address, answer in (each.result() or {}).items():
+                    if isinstance(answer, dict) and answer.get("status") != "OK":
+                        self._event(
+                            "capture-failed", address, doing="plugin", error=str(answer.get("text", answer.get("exception")))[:2000]
+                        )
+        for each in late:
+            each.add_done_callback(lambda task: task.cancelled() or task.exception())
+
+    async def before_close(self) -> None:
+        self._event("scheduler-closing", "", reason=str(getattr(self._scheduler, "_close_reason", "")))
+        deadline = time.time() + _LAST_PULL
+        # The recorder, if it lives, comes by within moments for what is left.
+        while (
+            not self._rows.drained
+            and time.time() < deadline
+            and time.time() - self._rows.pulled_at < _LAST_PULL
+        ):
+            await asyncio.sleep(0.02)
+
+    async def leave(self) -> str:
+        """Take everything of this recording off the cluster again."""
+        self._sampling.stop()
+        self._tap.detach()
+        scheduler = self._scheduler
+        for unregister in (
+            scheduler.unregister_worker_plugin,
+            scheduler.unregister_nanny_plugin,
+        ):
+            try:
+                await asyncio.wait_for(unregister(comm=None, name=self.name), _LAST_PULL)
+            except Exception:  # the cluster is going down, or a worker does not answer
+                pass
+        scheduler.plugins.pop(self.name, None)
+        scheduler.handlers.pop(f"{self.name}-pull", None)
+        scheduler.handlers.pop(f"{self.name}-leave", None)
+        return "OK"
+
+    async def close(self) -> None:
+        self._tap.detach()
+
+    async def pull(
+        self, acknowledged: int = 0, limit: int = 2000, last: bool = False
+    ) -> dict[str, Any]:
+        """Return the next batch of rows (an RPC handler, called by the recorder).
+
+        Args:
+            acknowledged: Sequence number of the last batch that is safe.
+            limit: How many rows at most.
+            last: The recording ends: hold nothing back, look once more at everything.
+        """
+        now = time.time()
+        if last:
+            self._sample()
+        self._settle_all(before=now if last else now - _PATIENCE)
+        return self._rows.pull(acknowledged, limit, now)
+
+    # Tasks
+
+    def transition(
+        self, key: Any, start: str, finish: str, *args: Any, **kwargs: Any
+    ) -> None:
+        if start == "processing":
+            if finish == "memory":
+                self._finished(key, kwargs)
+            elif finish == "erred":
+                self._erred(key, kwargs)
+            elif finish == "released":
+                if kwargs.get("stimulus_id", "").startswith("task-erred"):
+                    self._decide(str(key), "retried")
+        elif finish == "erred" and "exception" in kwargs:
+            self._erred(key, kwargs)
+
+    def _finished(self, key: Any, facts: dict[str, Any]) -> None:
+        group = self._tasks[key].group
+        self._put(
+            "task",
+            (
+                str(key), group.prefix.name, group.name, facts.get("worker"),
+                facts.get("thread"), *_split(facts.get("startstops")),
+                facts.get("nbytes"), facts.get("typename"), "finished",
+            ),
+        )  # fmt: skip
+
+    def _erred(self, key: Any, facts: dict[str, Any]) -> None:
+        ts = self._tasks.get(key)
+        if ts is None:
+            return
+        killed = isinstance(facts.get("exception"), bytes)
+        outcome = "killed" if killed else "erred"
+        text, prefix, worker = str(key), ts.prefix.name, facts.get("worker")
+        self._put(
+            "task",
+            (
+                text, prefix, ts.group.name, worker, facts.get("thread"),
+                *_split(facts.get("startstops")), None, None, outcome,
+            ),
+        )  # fmt: skip
+        cause = facts.get("cause")
+        cause = None if cause is None or str(cause) == text else str(cause)
+        if killed:
+            name, message = _scheduler_exception(facts["exception"])
+            row = [time.time(), text, prefix, worker, outcome, name, message, "", cause]
+            self._put("error", row)
+            return
+        row = [time.time(), text, prefix, worker, outcome, *_texts(facts), cause]
+        self._decide(text, outcome, row)
+
+    def _decide(self, key: str, outcome: str, row: list[Any] | None = None) -> None:
+        """A failed attempt became final (`erred`) or is tried again (`retried`)."""
+        report = self._reported.pop(key, None)
+        if report is not None:
+            self._put("error", [*report[:4], outcome, *report[5:]])
+            return
+        self._decided[key] = (time.time(), outcome, row)
+        if len(self._decided) > _ATTEMPTS:
+            self._settle(*self._decided.popitem(last=False)[1])
+
+    def _attempt(self, report: list[Any]) -> None:
+        """A worker reports an exception, with its full traceback."""
+        at, key = report[0], report[1]
+        if (at, key) in self._seen:  # shipped, and found in the ring of the dead as well
+            return
+        self._seen[at, key] = None
+        if len(self._seen) > _ATTEMPTS:
+            self._seen.popitem(last=False)
+        decided = self._decided.pop(key, None)
+        if decided is not None:
+            self._put("error", [*report[:4], decided[1], *report[5:]])
+            return
+        self._reported[key] = report
+        if len(self._reported) > _ATTEMPTS:
+            self._reported.popitem(last=False)
+
+    def _settle(self, at: float, outcome: str, row: list[Any] | None) -> None:
+        """Make do with what the scheduler knows, where no worker's report came."""
+        if row is not None:
+            self._put("error", row)
+
+    def _settle_all(self, before: float) -> None:
+        while self._decided:
+            key, decided = next(iter(self._decided.items()))
+            if decided[0] > before:
+                return
+            del self._decided[key]
+            self._settle(*decided)
+
+    def update_graph(
+        self, scheduler: Any, *, client: str, keys: Any, tasks: Any, **kwargs: Any
+    ) -> None:
+        self._graphs += 1
+        prefixes: dict[str, int] = {}
+        for key in tasks:
+            ts = self._tasks.get(key)
+            if ts is not None:
+                prefixes[ts.prefix.name] = prefixes.get(ts.prefix.name, 0) + 1
+        self._event(
+            "graph-updated", client, graph=self._graphs, tasks=len(tasks), wanted=len(keys),
+            prefixes=dict(sorted(prefixes.items(), key=lambda x: -x[1])[:200]),
+            annotations=kwargs.get("annotations"), all_tasks=len(self._tasks),
+        )  # fmt: skip
+
+    # Workers and clients
+
+    def add_worker(self, scheduler: Any, worker: str) -> None:
+        ws = scheduler.workers.get(worker)
+        if ws is None:
+            return
+        versions = getattr(ws, "versions", None) or {}
+        self._event(
+            "worker-added", worker, name=str(ws.name), host=ws.host, pid=ws.pid,
+            nanny=ws.nanny, nthreads=ws.nthreads, memory_limit=ws.memory_limit,
+            resources=ws.resources, local_directory=ws.local_directory,
+            python=_python_of(versions), packages=versions.get("packages", versions),
+        )  # fmt: skip
+
+    def add_client(self, scheduler: Any, client: str) -> None:
+        self._event("client-added", client)
+
+    def remove_client(self, scheduler: Any, client: str) -> None:
+        self._event("client-removed", client)
+
+    def restart(self, scheduler: Any) -> None:
+        self._event("cluster-restarted", "")
+
+    def log_event(self, topic: str, msg: Any) -> None:
+        if topic == self.name:
+            self._from_afar(msg)
+            # The broker would keep the last thousand of these in memory.
+            self._scheduler._broker.truncate(topic)
+        elif isinstance(msg, dict):
+            self._from_dask(topic, msg)
+
+    def _from_afar(self, msg: dict[str, Any]) -> None:
+        """What our own plugins send from workers and nannies."""
+        for kind, rows in msg.get("rows", {}).items():
+            for row in rows:
+                if kind == "attempt":
+                    self._attempt(row)
+                else:
+                    self._put(kind, row)
+        if msg.get("dropped"):
+            self._rows.drop("log", msg["dropped"])
+        if "certificate" in msg:
+            facts = msg["certificate"]
+            for kind, *row in facts.pop("lines", ()):
+                self._from_afar({"rows": {kind: [row]}})
+            subject = facts.get("worker") or ""
+            self._put("event", (facts.get("at"), "worker-certificate", subject, _json(facts)))
+        if "failed" in msg:
+            self._event("capture-failed", "", doing="nanny", error=msg["failed"])
+
+    def _from_dask(self, topic: str, msg: dict[str, Any]) -> None:
+        """What Dask itself says about workers (its plugins' hooks are told less)."""
+        action = msg.get("action")
+        if topic == "all" and action == "remove-worker":
+            self._event(
+                "worker-removed", msg["worker"], stimulus_id=msg.get("stimulus_id"),
+                expected=msg.get("expected"),
+                processing=[str(k) for k in msg.get("processing-tasks", ())][:1000],
+                lost_computed=len(msg.get("lost-computed-tasks", ())),
+                lost_scattered=[str(k) for k in msg.get("lost-scattered-tasks", ())][:1000],
+            )  # fmt: skip
+        elif topic == "all" and action == "retire-workers":
+            self._event("workers-retired", "", workers=list(msg.get("workers", ())))
+        elif topic == "worker-restart-memory":
+            self._event(
+                "worker-restarted-for-memory", str(msg.get("worker", "")),
+                pid=msg.get("pid"), rss=msg.get("rss"),
+            )  # fmt: skip
+        elif action == "closing-worker":
+            self._event("worker-closing", topic, reason=msg.get("reason"))
+        elif action == "worker-status-change":
+            self._event(
+                "worker-status", topic,
+                before=msg.get("prev-status"), after=msg.get("status"),
+            )  # fmt: skip
+        elif action == "worker-ttl-timed-out":
+            for worker in msg.get("workers", ()):
+                self._event("worker-ttl", str(worker), ttl=msg.get("ttl"))
+        elif action == "update-graph" and msg.get("status") in ("error", "cancelled"):
+            self._event("graph-failed", str(msg.get("client", topic)), status=msg["status"])
+        elif topic == "p2p":
+            self._event("p2p", "", message={k: str(v) for k, v in msg.items()})
+
+    def _event(self, kind: str, subject: str, /, **detail: Any) -> None:
+        self._put("event", (time.time(), kind, subject, _json(detail)))
+
+    # Metrics and environment
+
+    def _describe(self) -> None:
+        scheduler = self._scheduler
+        import dask
+        import distributed
+        from distributed.versions import get_versions
+
+        versions = get_versions()
+        self._event("recording-started", self._client)
+        self._event(
+            "scheduler-info", str(scheduler.address), pid=os.getpid(),
+            host=socket.gethostname(), dask=dask.__version__,
+            distributed=distributed.__version__, python=_python_of(versions),
+            packages=versions.get("packages"), config=dask.config.config,
+            dashboard=_dashboard(scheduler),
+        )  # fmt: skip
+
+    def _sample(self) -> None:
+        try:
+            now = time.time()
+            workers = self._scheduler.workers
+            for address, ws in workers.items():
+                self._put("metric", _worker_metric(now, address, ws))
+            self._put("metric", _scheduler_metric(now, self._scheduler))
+            # Large clusters: as many rows per second as heartbeats, not more.
+            wanted = self._interval * 1000 * max(1.0, len(workers) / 100)
+            if abs(self._sampling.callback_time - wanted) > wanted / 10:
+                self._sampling.callback_time = wanted
+        except Exception as error:
+            self._sampling.stop()
+            self._event("capture-failed", "", doing="metrics", error=repr(error))
+
+
+def _split(startstops: Any) -> tuple[float | None, ...]:
+    """Return start, stop and the seconds of compute, transfer, disk, deserialize."""
+    if not startstops:
+        return (None, None, 0.0, 0.0, 0.0, 0.0)
+    compute = transfer = disk = deserialize = 0.0
+    begin, end = startstops[0]["start"], startstops[0]["stop"]
+    for part in startstops:
+        start, stop, action = part["start"], part["stop"], part["action"]
+        begin, end = min(begin, start), max(end, stop)
+        if action == "compute":
+            compute += stop - start
+        elif action == "transfer":
+            transfer += stop - start
+        elif action == "deserialize":
+            deserialize += stop - start
+        else:
+            disk += stop - start
+    return (begin, end, compute, transfer, disk, deserialize)
+
+
+def _texts(facts: dict[str, Any]) -> tuple[str, str, str]:
+    """Return class, message and traceback of an exception of which only texts are known."""
+    text = str(facts.get("exception_text") or "")
+    name, bracket, rest = text.partition("(")
+    message = rest.rstrip(")").strip("'\"") if bracket else text
+    return name or "Exception", message, str(facts.get("traceback_text") or "")
+
+
+def _scheduler_exception(pickled: bytes) -> tuple[str, str]:
+    """Return class and text of an exception that this very scheduler has pickled."""
+    try:
+        error = pickle.loads(pickled)
+    except Exception as problem:
+        return "Exception", f"could not be read: {problem!r}"
+    kind = type(error)
+    builtin = kind.__module__ == "builtins"
+    name = kind.__qualname__ if builtin else f"{kind.__module__}.{kind.__qualname__}"
+    return name, str(error)
+
+
+def _worker_metric(now: float, address: str, ws: Any) -> tuple[Any, ...]:
+    m = ws.metrics
+    net = m.get("host_net_io") or {}
+    disk = m.get("host_disk_io") or {}
+    counts = m.get("task_counts") or {}
+    ready = len(ws.processing) - int(counts.get("executing", 0))
+    return (
+        now, address, m.get("cpu"), m.get("memory"), m.get("managed_bytes"),
+        (m.get("spilled_bytes") or {}).get("disk"), m.get("num_fds"),
+        net.get("read_bps"), net.get("write_bps"), disk.get("read_bps"),
+        disk.get("write_bps"), m.get("event_loop_interval"),
+        counts.get("executing"), max(0, ready), len(ws.has_what), ws.status.name,
+    )  # fmt: skip
+
+
+def _scheduler_metric(now: float, scheduler: Any) -> tuple[Any, ...]:
+    recent = scheduler.monitor.recent()
+    processing = sum(len(ws.processing) for ws in scheduler.workers.values())
+    ready = len(scheduler.queued) + len(scheduler.unrunnable)
+    return (
+        now, "scheduler", recent.get("cpu"), recent.get("memory"), None, None,
+        recent.get("num_fds"), recent.get("host_net_io.read_bps"),
+        recent.get("host_net_io.write_bps"), recent.get("host_disk_io.read_bps"),
+        recent.get("host_disk_io.write_bps"),
+        getattr(scheduler, "_tick_interval_observed", None), processing, ready,
+        len(scheduler.tasks), scheduler.status.name,
+    )  # fmt: skip
+
+
+def _python_of(versions: dict[str, Any]) -> str | None:
+    packages = versions.get("packages") or {}
+    python = packages.get("python") or versions.get("python")
+    if python is None:
+        host = dict(versions.get("host") or {})
+        python = host.get("python")
+    return None if python is None else str(python)
+
+
+def _dashboard(scheduler: Any) -> str | None:
+    port = (getattr(scheduler, "services", None) or {}).get("dashboard")
+    number = getattr(port, "port", None)
+    host = str(scheduler.address).split("://", 1)[-1].rsplit(":", 1)[0]
+    return None if number is None else f"http://{host}:{number}/status"
+
+
+def _json(detail: dict[str, Any]) -> str:
+    return json.dumps(detail, default=str)

@@ -1,0 +1,93 @@
+"""Sending capture to a cluster that has never heard of us.
+
+A plugin travels as the *source text* of these modules, wrapped in a pickle that names
+nothing but builtins.  Pickling by value would send bytecode, which another minor version
+of Python cannot run; naming our modules would need them installed there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from distributed.diagnostics.plugin import SchedulerPlugin
+from distributed.protocol.pickle import dumps
+
+__all__ = ["ShippedScheduler", "shipped"]
+
+# In the order in which they import each other.
+_MODULES = ("ring", "logs", "certificate", "worker", "nanny", "rows", "scheduler")
+
+_BOOT = '''
+import sys, types
+
+def make(package, sources, module, name, config):
+    """Build the package from source text, once per process, and make one object of it."""
+    if package not in sys.modules:
+        root = types.ModuleType(package)
+        root.__path__ = []
+        sys.modules[package] = root
+        try:
+            for part, source in sources:
+                made = types.ModuleType(package + "." + part)
+                made.__package__ = package
+                sys.modules[made.__name__] = made
+                code = compile(source, "<dask-blackbox " + part + ">", "exec")
+                exec(code, made.__dict__)
+                setattr(root, part, made)
+        except BaseException:
+            for known in [n for n in sys.modules if n.split(".")[0] == package]:
+                del sys.modules[known]
+            raise
+    return getattr(sys.modules[package + "." + module], name)(**config)
+'''
+
+_MAKE = "(exec(boot, names), names['make'](package, sources, module, name, config))[1]"
+
+
+@cache
+def _sources() -> tuple[str, tuple[tuple[str, str], ...]]:
+    here = resources.files(__package__ or "dask_blackbox.capture")
+    sources = tuple((m, here.joinpath(f"{m}.py").read_text("utf-8")) for m in _MODULES)
+    digest = hashlib.sha256(repr((_BOOT, sources)).encode()).hexdigest()[:12]
+    return f"_dask_blackbox_capture_{digest}", sources
+
+
+def _reduced(module: str, name: str, config: dict[str, Any]) -> tuple[Any, ...]:
+    package, sources = _sources()
+    scope = {
+        "boot": _BOOT,
+        "names": {},
+        "package": package,
+        "sources": sources,
+        "module": module,
+        "name": name,
+        "config": config,
+    }
+    return (eval, (_MAKE, scope))  # noqa: S307 - our own text, on the cluster's side
+
+
+class ShippedScheduler(SchedulerPlugin):
+    """What the client registers; on the scheduler it becomes `scheduler.SchedulerCapture`."""
+
+    def __init__(self, name: str, config: dict[str, Any]) -> None:
+        self.name = name
+        self._config = config
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reduced("scheduler", "SchedulerCapture", self._config)
+
+
+class _Shipped:
+    def __init__(self, module: str, name: str, config: dict[str, Any]) -> None:
+        self._what = (module, name, config)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reduced(*self._what)
+
+
+def shipped(module: str, name: str, config: dict[str, Any]) -> bytes:
+    """Return the pickled `module.name(**config)` as the scheduler passes it to workers."""
+    return dumps(_Shipped(module, name, config))

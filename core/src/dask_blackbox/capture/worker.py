@@ -1,0 +1,228 @@
+"""The worker's part: log lines, failed attempts and last words.
+
+Everything is written to the ring at once and shipped to the scheduler a little later, in
+batches, through Dask's own event log.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import pickle
+import signal
+import threading
+import time
+import traceback
+from collections import deque
+from typing import Any
+
+from distributed.diagnostics.plugin import WorkerPlugin
+
+from .certificate import forget_ring, process_started, ring_folder
+from .logs import LogTap
+from .ring import Ring
+
+__all__ = ["WorkerCapture"]
+
+_SHIP_MS = 200
+_BATCH = 1_000
+_WAITING = 20_000
+_LONGEST = 20_000
+
+
+class WorkerCapture(WorkerPlugin):
+    """Listens inside a worker; ships to the topic of one recording.
+
+    Args:
+        name: Of the plugin; also the topic.
+        recording: Id of the recording.
+        ring_bytes: Size of the ring.
+        stdout: Keep printed lines too.
+    """
+
+    def __init__(self, name: str, recording: str, ring_bytes: int, stdout: bool) -> None:
+        self.name = name
+        self._recording, self._ring_bytes, self._stdout = recording, ring_bytes, stdout
+
+    def setup(self, worker: Any) -> None:
+        self._worker = worker
+        self._lock = threading.Lock()
+        self._waiting: deque[tuple[str, list[Any]]] = deque()
+        self._dropped = 0
+        self._executing: dict[str, float] = {}
+        self._stopped = threading.Event()
+        self._ring = self._new_ring(worker)
+        self._faults = self._watch_faults()
+        self._tap = LogTap(
+            self._recording,
+            "worker",
+            lambda role: str(worker.address),
+            self._take_line,
+            key_of_thread=self._key_of_thread,
+            delay=lambda: float(getattr(worker, "scheduler_delay", 0) or 0),
+        )
+        self._tap.attach("distributed", "tornado.application", "")
+        if self._stdout and self._ring is not None:
+            self._tap.attach_streams()
+        threading.Thread(
+            target=self._sample_memory, name="dask-blackbox-memory", daemon=True
+        ).start()
+        from tornado.ioloop import PeriodicCallback
+
+        self._shipping = PeriodicCallback(self._ship, _SHIP_MS)
+        self._shipping.start()
+
+    def teardown(self, worker: Any) -> None:
+        self._stopped.set()
+        self._tap.detach()
+        self._shipping.stop()
+        self._ship()
+        self._ignore_faults()
+        # While the process lives on, or where no nanny is, nobody comes to read the ring.
+        if worker.nanny is None or worker.status.name == "running":
+            with self._lock:
+                ring, self._ring = self._ring, None
+            if ring is not None:
+                ring.close()
+                forget_ring(ring.path)
+
+    def transition(self, key: Any, start: str, finish: str, **kwargs: Any) -> None:
+        if finish == "executing":
+            self._executing[str(key)] = time.time()
+        elif start in ("executing", "long-running", "cancelled"):
+            self._executing.pop(str(key), None)
+            if finish == "error":
+                self._report(key)
+        else:
+            return
+        with self._lock:
+            if self._ring is not None:
+                self._ring.running(self._executing)
+
+    # What goes out
+
+    def _take_line(self, row: list[Any]) -> None:
+        with self._lock:
+            self._keep("log", row)
+
+    def _keep(self, kind: str, row: list[Any]) -> None:
+        if self._ring is not None:
+            self._ring.line([kind, *row])
+        if len(self._waiting) >= _WAITING:
+            self._dropped += 1
+            return
+        self._waiting.append((kind, row))
+
+    def _ship(self) -> None:
+        with self._lock:
+            count = min(len(self._waiting), _BATCH)
+            batch = [self._waiting.popleft() for _ in range(count)]
+            dropped, self._dropped = self._dropped, 0
+        if batch or dropped:
+            rows: dict[str, list[Any]] = {}
+            for kind, row in batch:
+                rows.setdefault(kind, []).append(row)
+            try:
+                self._worker.log_event(self.name, {"rows": rows, "dropped": dropped})
+            except Exception:  # the connection is gone; the ring still has it
+                pass
+
+    def _report(self, key: Any) -> None:
+        """Report the exception of one attempt; the scheduler never sees those it retries."""
+        ts = self._worker.state.tasks.get(key)
+        if ts is None:
+            return
+        error = _loaded(getattr(ts, "exception", None))
+        if error is None:
+            name, message = "Exception", str(getattr(ts, "exception_text", ""))
+            text = str(getattr(ts, "traceback_text", ""))
+        else:
+            name, message = _qualified(error), str(error)
+            error = error.with_traceback(_loaded(getattr(ts, "traceback", None)))
+            text = "".join(traceback.format_exception(error))
+        at = time.time() + float(getattr(self._worker, "scheduler_delay", 0) or 0)
+        row = [at, str(key), ts.prefix, str(self._worker.address), "", name]
+        with self._lock:
+            self._keep("attempt", [*row, message[:_LONGEST], _tail(text), None])
+        self._ship()  # at once: the next attempt may kill this worker
+
+    # Last words
+
+    def _new_ring(self, worker: Any) -> Ring | None:
+        folder = ring_folder(self._recording)
+        identity = {
+            "pid": os.getpid(),
+            "started": process_started(os.getpid()),
+            "worker": str(worker.address),
+            "name": str(worker.name),
+            "nanny": None if worker.nanny is None else str(worker.nanny),
+        }
+        try:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            # Two workers can share one process; each has a ring of its own.
+            path = os.path.join(folder, f"{os.getpid()}-{id(worker):x}.ring")
+            return Ring(path, identity, self._ring_bytes)
+        except OSError:
+            return None
+
+    def _watch_faults(self) -> Any:
+        """Have Python write its stacks to a file at a fault or at the nanny's SIGTERM."""
+        if self._ring is None or self._worker.nanny is None:
+            return None
+        try:
+            file = open(f"{self._ring.path}.stack", "w", encoding="utf-8")  # noqa: SIM115
+            # Where the user has it enabled already, theirs stays.
+            self._enabled_faults = not faulthandler.is_enabled()
+            if self._enabled_faults:
+                faulthandler.enable(file, all_threads=True)
+            faulthandler.register(signal.SIGTERM, file, all_threads=True, chain=True)
+        except (OSError, RuntimeError, ValueError):
+            return None
+        return file
+
+    def _ignore_faults(self) -> None:
+        if self._faults is not None:
+            faulthandler.unregister(signal.SIGTERM)
+            if self._enabled_faults:
+                faulthandler.disable()
+            self._faults.close()
+            self._faults = None
+
+    def _sample_memory(self) -> None:
+        page = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+        while not self._stopped.wait(0.1):
+            try:
+                with open("/proc/self/statm", encoding="ascii") as file:
+                    rss = int(file.read().split()[1]) * page
+                with self._lock:
+                    if self._ring is not None:
+                        self._ring.sample(time.time(), rss)
+            except (OSError, ValueError):
+                return
+
+    def _key_of_thread(self, thread: int) -> str | None:
+        key = self._worker.active_threads.get(thread)
+        return None if key is None else str(key)
+
+
+def _loaded(wrapped: Any) -> Any:
+    """Return the exception (or traceback) that this very process pickled, or None."""
+    data = getattr(wrapped, "data", None)
+    try:
+        return pickle.loads(data) if isinstance(data, bytes) else data
+    except Exception:
+        return None
+
+
+def _qualified(error: BaseException) -> str:
+    kind = type(error)
+    if kind.__module__ == "builtins":
+        return kind.__qualname__
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _tail(text: str) -> str:
+    """Return the end of a traceback: the innermost frames and the message are there."""
+    if len(text) <= _LONGEST:
+        return text
+    return f"… cut {len(text) - _LONGEST} characters\n{text[-_LONGEST:]}"

@@ -1,0 +1,144 @@
+"""The end of a recording: tables, verdict, reports, card; and word to the owner."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from dask_blackbox.analyse import findings_in
+from dask_blackbox.attach import RunCard, card_of
+from dask_blackbox.errors import BlackboxError
+from dask_blackbox.layout import index_names
+from dask_blackbox.manifest import Ending, Manifest
+from dask_blackbox.record.opening import Opening, write_beginning
+from dask_blackbox.record.orders import Config, Telling
+from dask_blackbox.record.outcome import Outcome
+from dask_blackbox.report import html, performance_html
+from dask_blackbox.run import RunTables
+from dask_blackbox.segments import read_segment
+from dask_blackbox.tables import frames_of_batches, write_tables
+
+__all__ = ["finalise"]
+
+logger = logging.getLogger("dask_blackbox.record")
+
+
+def finalise(
+    config: Config, opening: Opening, outcome: Outcome, tell: Callable[[Telling], None]
+) -> None:
+    """Make tables, verdict, reports and card of what the spool holds; store and tell them.
+
+    Args:
+        config: Of this recording.
+        opening: What came of opening the store.
+        outcome: How it ended, and what became of the segments.
+        tell: Says something to the owner.
+    """
+    run, ending = _read_back(opening.manifest, outcome)
+    reason = _reason(opening, outcome)
+    spooled = {"spool": config.spool}
+    card = _card(run, opening.links if reason is None else spooled, reason)
+    tell(Telling(what="card", card=msgspec.Raw(msgspec.json.encode(card))))
+    if reason is None:
+        try:
+            _store(opening, run, ending, card)
+        except BlackboxError as error:
+            reason = f"the store failed at the end: {error}"
+            card = _card(run, spooled, reason)
+    if reason is not None:
+        _keep(Path(config.spool), config.store, run, ending, card)
+    else:
+        shutil.rmtree(config.spool, ignore_errors=True)
+    tell(Telling(what="final", card=msgspec.Raw(msgspec.json.encode(card))))
+
+
+def _read_back(manifest: Manifest, outcome: Outcome) -> tuple[RunTables, Ending]:
+    batches: list[Any] = []
+    damaged: dict[str, str] = {}
+    for path in outcome.segments:
+        segment = read_segment(path.read_bytes())
+        batches.extend(segment.frames)
+        if segment.damage is not None:
+            damaged[path.name] = segment.damage
+    frames = frames_of_batches(batches)
+    end = outcome.end
+    ending = Ending(
+        state=end.state,
+        ended=outcome.ended,
+        exit_code=end.exit_code,
+        exception=end.exception,
+        sources=outcome.sources,
+        rows={name: frame.height for name, frame in sorted(frames.items())},
+        segments=outcome.uploaded,
+        lost_segments=damaged,
+        store_behind=outcome.behind,
+    )
+    return RunTables(manifest, ending, frames, damaged=damaged), ending
+
+
+def _reason(opening: Opening, outcome: Outcome) -> str | None:
+    """Return why the recording is not in the store, or None if it is."""
+    if opening.store is None:
+        return str(opening.error)
+    waiting = [p for p in outcome.segments if p.name not in outcome.uploaded]
+    if waiting:
+        why = outcome.store_error or opening.error or "the store does not answer"
+        return f"{why}; {len(waiting)} segment(s) wait in {waiting[0].parent}"
+    if opening.error is not None and not getattr(opening.error, "transient", False):
+        return str(opening.error)
+    return None
+
+
+def _card(run: RunTables, links: dict[str, str], reason: str | None) -> RunCard:
+    findings = findings_in(run)
+    return card_of(run, findings, links=links, recorded=reason is None, reason=reason)
+
+
+def _store(opening: Opening, run: RunTables, ending: Ending, card: RunCard) -> None:
+    store, folder = opening.store, opening.address.folder
+    assert store is not None  # noqa: S101 - there is no reason without one
+    if opening.error is not None:  # it works by now
+        write_beginning(opening)
+    for name, (blob, kind) in _pages(run, card).items():
+        store.put(f"{folder}{name}", blob, content_type=kind)
+    for name, blob in write_tables(run).items():
+        store.put(f"{folder}tables/{name}.parquet", blob)
+    told = msgspec.json.format(msgspec.json.encode(ending), indent=2)
+    store.put(f"{folder}complete.json", told, content_type="application/json")
+    for name in index_names(opening.address, run.manifest.started, card.state):
+        store.put(name, b"")
+
+
+def _pages(run: RunTables, card: RunCard) -> dict[str, tuple[bytes, str]]:
+    pages = {"card.json": (card.to_json(), "application/json")}
+    for name, render in (("report.html", html), ("performance_report.html", performance_html)):
+        begun = time.perf_counter()
+        try:
+            page = render(run, card)
+        except Exception as error:  # noqa: BLE001 - the verdict must get out all the same
+            logger.exception("could not render %s", name)
+            page = f"<!doctype html><p>{name} could not be rendered: {type(error).__name__}"
+        logger.info("%s: %.2f s", name, time.perf_counter() - begun)
+        pages[name] = (page.encode("utf-8", "replace"), "text/html; charset=utf-8")
+    return pages
+
+
+def _keep(
+    folder: Path, store: str | None, run: RunTables, ending: Ending, card: RunCard
+) -> None:
+    """Leave in the spool what the store would have, so that it can follow later."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "run.json").write_bytes(msgspec.json.encode(run.manifest))
+        (folder / "complete.json").write_bytes(msgspec.json.encode(ending))
+        (folder / "store.json").write_bytes(msgspec.json.encode({"url": store}))
+        for name, (blob, _) in _pages(run, card).items():
+            (folder / name).write_bytes(blob)
+    except OSError as error:
+        logger.warning("could not keep the recording in %s: %s", folder, error)

@@ -1,0 +1,225 @@
+"""The driver's end of the line to the recorder: bounded, and never waited for unasked.
+
+What the driver says goes into a bounded queue that a thread empties; when the recorder
+hangs or is gone, rows are dropped and counted, and the run goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import socket
+import subprocess
+import sys
+import threading
+import time
+from typing import IO, Any
+
+import msgspec
+
+from dask_blackbox.errors import RecorderError
+from dask_blackbox.record.orders import Config, Order, Rows, Telling, decode_telling, encode
+
+__all__ = ["Link", "call_recorder", "start_recorder"]
+
+_WAITING = 5_000
+_BATCH_EVERY = 0.1
+_LONGEST_BATCH = 500
+
+
+class Link:
+    """A conversation with a recorder.
+
+    Args:
+        said: Where what we say goes.
+        heard: Where what it says comes from.
+        process: The recorder, if we started it.
+    """
+
+    def __init__(
+        self,
+        said: IO[bytes],
+        heard: IO[bytes],
+        process: subprocess.Popen[bytes] | None = None,
+    ) -> None:
+        self._said, self._heard, self.process = said, heard, process
+        self._orders: queue.Queue[Order | tuple[str, list[Any]] | None]
+        self._orders = queue.Queue(_WAITING)
+        self._tellings: dict[str, Telling] = {}
+        self._news = threading.Condition()
+        self._seq = 0
+        self._dropped: dict[str, int] = {}
+        self.closed = False
+        self._source = f"driver {os.getpid()}"
+        for work in (self._speak, self._listen):
+            threading.Thread(target=work, name="dask-blackbox-link", daemon=True).start()
+
+    def row(self, kind: str, row: list[Any]) -> None:
+        """Say that something happened; never blocks."""
+        try:
+            self._orders.put_nowait((kind, row))
+        except queue.Full:
+            self._dropped[kind] = self._dropped.get(kind, 0) + 1
+
+    def order(self, order: Order, *, patience: float = 2.0) -> None:
+        """Say something that must not be dropped; waits `patience` seconds at most."""
+        with contextlib.suppress(queue.Full):
+            self._orders.put(order, timeout=patience)
+
+    def wait_for(self, what: str, patience: float) -> Telling | None:
+        """Return what the recorder says of `what`, or None after `patience` seconds."""
+        deadline = time.monotonic() + patience
+        with self._news:
+            while what not in self._tellings and not self.closed:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    break
+                self._news.wait(left)
+            return self._tellings.get(what)
+
+    def told(self, what: str) -> Telling | None:
+        """Return what the recorder has said of `what` so far."""
+        return self._tellings.get(what)
+
+    def forget(self, what: str) -> None:
+        """Forget what was said, to wait for it anew."""
+        with self._news:
+            self._tellings.pop(what, None)
+
+    def close(self, patience: float = 5.0) -> None:
+        """Say no more, and see the recorder off if it is about to go."""
+        with contextlib.suppress(queue.Full):
+            self._orders.put_nowait(None)
+        if self.process is not None:
+            try:
+                self.process.wait(patience)
+            except subprocess.TimeoutExpired:
+                # It goes on without us; that we don't wait for it is no news to anyone.
+                self.process.returncode = 0
+
+    def _speak(self) -> None:
+        try:
+            while True:
+                order = self._orders.get()
+                if order is None:
+                    return
+                rest: Order | None = None
+                if isinstance(order, tuple):
+                    order, rest = self._gather(order)
+                self._write(order)
+                if rest is not None:
+                    self._write(rest)
+        except (OSError, ValueError):
+            self._ended()
+
+    def _write(self, order: Order) -> None:
+        self._said.write(encode(order))
+        self._said.flush()
+
+    def _gather(self, first: tuple[str, list[Any]]) -> tuple[Rows, Order | None]:
+        """Put rows that come close together into one order."""
+        rows: dict[str, list[list[Any]]] = {first[0]: [first[1]]}
+        rest: Order | None = None
+        deadline = time.monotonic() + _BATCH_EVERY
+        for _ in range(_LONGEST_BATCH):
+            try:
+                left = max(0.0, deadline - time.monotonic())
+                order = self._orders.get(timeout=left)
+            except queue.Empty:
+                break
+            if isinstance(order, tuple):
+                rows.setdefault(order[0], []).append(order[1])
+                continue
+            if order is None:
+                self._orders.put(None)
+            rest = order
+            break
+        self._seq += 1
+        batch = Rows(
+            source=self._source,
+            seq=self._seq,
+            at=time.time(),
+            rows=rows,
+            dropped=dict(self._dropped),
+        )
+        return batch, rest
+
+    def _listen(self) -> None:
+        try:
+            while line := self._heard.readline():
+                with contextlib.suppress(msgspec.MsgspecError):
+                    telling = decode_telling(line)
+                    with self._news:
+                        self._tellings[telling.what] = telling
+                        self._news.notify_all()
+        except (OSError, ValueError):
+            pass
+        self._ended()
+
+    def _ended(self) -> None:
+        with self._news:
+            self.closed = True
+            self._news.notify_all()
+
+
+def start_recorder(config: Config) -> Link:
+    """Start a recorder process that outlives us.
+
+    Raises:
+        RecorderError: if no process can be started.
+    """
+    try:
+        os.makedirs(config.spool, mode=0o700, exist_ok=True)
+        complaints = open(f"{config.spool}/recorder.err", "wb")  # noqa: SIM115, PTH123
+        with complaints:
+            process = subprocess.Popen(  # noqa: S603
+                [sys.executable, "-m", "dask_blackbox.record"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=complaints,
+                start_new_session=True,
+                env=_environment(),
+            )
+    except OSError as error:
+        raise RecorderError(
+            f"the recorder process could not be started: {error}"
+        ) from error
+    assert process.stdin is not None  # noqa: S101
+    assert process.stdout is not None  # noqa: S101
+    link = Link(process.stdin, process.stdout, process)
+    try:
+        process.stdin.write(encode(config))
+        process.stdin.flush()
+    except OSError as error:
+        raise RecorderError(f"the recorder ended at once: {error}") from error
+    return link
+
+
+def _environment() -> dict[str, str]:
+    """Return our environment without what would make the recorder record itself."""
+    ours = ("DASK_BLACKBOX_CONTROL", "DASK_DISTRIBUTED__CLIENT__PRELOAD")
+    kept = {k: v for k, v in os.environ.items() if k not in ours}
+    # Ours to find, wherever the driver has it from.
+    kept["PYTHONPATH"] = os.pathsep.join(p for p in sys.path if p)
+    return kept
+
+
+def call_recorder(path: str, patience: float) -> Link:
+    """Return a guest's line to the recorder that listens at `path`.
+
+    Raises:
+        RecorderError: if it does not answer in time.
+    """
+    deadline = time.monotonic() + patience
+    while True:
+        line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            line.connect(path)
+        except OSError as error:
+            line.close()
+            if time.monotonic() > deadline:
+                raise RecorderError(f"no recorder answers at {path}: {error}") from error
+            time.sleep(0.02)
+            continue
+        return Link(line.makefile("wb"), line.makefile("rb"))

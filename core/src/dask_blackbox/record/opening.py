@@ -1,0 +1,129 @@
+"""The beginning of a recording in its store: proof that it can be written, and who it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import msgspec
+
+from dask_blackbox.attach import RunCard
+from dask_blackbox.errors import BlackboxError, BlobNotFoundError
+from dask_blackbox.layout import RunAddress, index_names
+from dask_blackbox.manifest import Manifest
+from dask_blackbox.record.orders import Config
+from dask_blackbox.report import placeholder_html
+from dask_blackbox.store import open_store
+from dask_blackbox.store.base import Store
+
+__all__ = ["Opening", "open_recording", "write_beginning"]
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What came of opening the store.
+
+    Attributes:
+        manifest: Who this is, with the attempt that was free.
+        store: The store, or None if there is none of that name.
+        error: Why nothing can be written there (now).
+        links: URLs by name.
+    """
+
+    manifest: Manifest
+    store: Store | None
+    error: BlackboxError | None = None
+    links: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def address(self) -> RunAddress:
+        """Where in the store the recording lies."""
+        return address_of(self.manifest)
+
+
+def address_of(manifest: Manifest) -> RunAddress:
+    """Return where in a store the recording of this manifest lies."""
+    return RunAddress.of(manifest.job, manifest.run_id, manifest.attempt)
+
+
+def open_recording(config: Config) -> Opening:
+    """Open the store and write `run.json`, the first index markers and a placeholder."""
+    manifest = config.manifest
+    try:
+        store = open_store(config.store, settings=config.store_settings)
+    except BlackboxError as error:
+        return Opening(manifest, None, error)
+    try:
+        store.check()
+        manifest = _with_free_attempt(store, manifest)
+    except BlackboxError as error:
+        links = links_of(store, address_of(manifest), config.link_expires)
+        return Opening(manifest, store, error, links)
+    opening = Opening(
+        manifest, store, None, links_of(store, address_of(manifest), config.link_expires)
+    )
+    try:
+        write_beginning(opening)
+    except BlackboxError as error:
+        return replace(opening, error=error)
+    return opening
+
+
+def _with_free_attempt(store: Store, manifest: Manifest) -> Manifest:
+    """Never write over another recording: a run recorded twice gets the next attempt."""
+    address = address_of(manifest)
+    runs = address.folder.rsplit("attempt=", 1)[0]
+    taken = {
+        int(name.removeprefix("attempt="))
+        for name in store.folders(runs)
+        if name.removeprefix("attempt=").isdigit()
+    }
+    if manifest.attempt not in taken or _is_ours(store, manifest):
+        return manifest
+    return msgspec.structs.replace(manifest, attempt=max(taken) + 1)
+
+
+def _is_ours(store: Store, manifest: Manifest) -> bool:
+    try:
+        told = store.get(f"{address_of(manifest).folder}run.json")
+        return msgspec.json.decode(told, type=Manifest).recording == manifest.recording
+    except (BlobNotFoundError, msgspec.MsgspecError):
+        return False
+
+
+def links_of(store: Store, address: RunAddress, expires: float) -> dict[str, str]:
+    """Return URLs of the recording's pages; they open once the pages are there."""
+    links = {"recording": f"{store.url.rstrip('/')}/{address.folder}"}
+    for name, page in (
+        ("report", "report.html"),
+        ("performance_report", "performance_report.html"),
+    ):
+        url = store.link(f"{address.folder}{page}", expires=expires)
+        links[name] = url or f"{links['recording']}{page}"
+    return links
+
+
+def write_beginning(opening: Opening) -> None:
+    """Write what says that this run has begun.
+
+    Raises:
+        StoreError: if the store does not take it.
+    """
+    store, manifest = opening.store, opening.manifest
+    assert store is not None  # noqa: S101 - callers have looked
+    card = RunCard(
+        job=manifest.job,
+        run_id=manifest.run_id,
+        attempt=manifest.attempt,
+        state="running",
+        headline="being recorded",
+        completeness={"recorded": True, "complete": False},
+        links=opening.links,
+    )
+    folder = opening.address.folder
+    told = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
+    store.put(f"{folder}run.json", told, content_type="application/json")
+    page = placeholder_html(card).encode()
+    for name in ("report.html", "performance_report.html"):
+        store.put(f"{folder}{name}", page, content_type="text/html; charset=utf-8")
+    for name in index_names(opening.address, manifest.started, "running"):
+        store.put(name, b"")

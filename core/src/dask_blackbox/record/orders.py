@@ -1,0 +1,148 @@
+"""What driver and recorder say to each other: JSON lines over pipes and a local socket.
+
+The owner (who started the recorder) talks over the recorder's standard input and output;
+its end of file says that the owner is gone.  Guests (other processes of the same command)
+talk over a Unix socket.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from dask_blackbox.manifest import DriverException, Manifest
+
+__all__ = [
+    "Attach",
+    "Config",
+    "Drain",
+    "End",
+    "Order",
+    "Rows",
+    "Telling",
+    "decode_order",
+    "decode_telling",
+    "encode",
+]
+
+
+class Config(msgspec.Struct, kw_only=True, frozen=True):
+    """The first line of standard input: what to record, and where to.
+
+    Attributes:
+        manifest: Who this is.
+        store: URL of the store, or None for the default one.
+        store_settings: What `open_store` needs; may hold credentials, so it is never
+            written to the spool.
+        spool: Folder of this recording on the local disk.
+        socket: Path of the Unix socket for guests.
+        owner: Process id of the owner.
+        interval: Seconds between two pulls.
+        profile_interval: Seconds between two pulls of the statistical profile.
+        redact: More patterns to blank out.
+        link_expires: Seconds for which links open.
+    """
+
+    manifest: Manifest
+    store: str | None
+    store_settings: dict[str, Any] = {}
+    spool: str
+    socket: str
+    owner: int
+    interval: float = 0.5
+    profile_interval: float = 10.0
+    redact: tuple[str, ...] = ()
+    link_expires: float = 604_800.0
+
+
+class Attach(msgspec.Struct, kw_only=True, frozen=True, tag="attach", tag_field="op"):
+    """A scheduler to pull from.
+
+    Attributes:
+        address: Of the scheduler, as another process can reach it.
+        tap: Name of the scheduler plugin and its handlers.
+        security: Fields of `distributed.Security` that are set.
+        pid: Of the driver that asks.
+    """
+
+    address: str
+    tap: str
+    security: dict[str, Any] = {}
+    pid: int
+
+
+class Rows(msgspec.Struct, kw_only=True, frozen=True, tag="rows", tag_field="op"):
+    """Rows of a driver."""
+
+    source: str
+    seq: int
+    at: float
+    rows: dict[str, list[list[Any]]]
+    dropped: dict[str, int] = {}
+
+
+class Drain(msgspec.Struct, kw_only=True, frozen=True, tag="drain", tag_field="op"):
+    """A scheduler is about to go: pull what it still has, then answer."""
+
+    tap: str
+
+
+class End(msgspec.Struct, kw_only=True, frozen=True, tag="end", tag_field="op"):
+    """The run has ended."""
+
+    state: str
+    exit_code: int | None = None
+    exception: DriverException | None = None
+
+
+Order = Attach | Rows | Drain | End
+
+
+class Telling(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """What the recorder says.
+
+    Attributes:
+        what: `store` (checked: `error` says why not), `drained`, `card` (as known before
+            everything is uploaded) or `final`.
+        error: What is wrong, for people.
+        denied: The error will not go away by itself.
+        links: URLs by name.
+        card: The card as JSON.
+        tap: Which scheduler was drained.
+    """
+
+    what: str
+    error: str | None = None
+    denied: bool = False
+    links: dict[str, str] = {}
+    card: msgspec.Raw = msgspec.Raw(b"null")
+    tap: str | None = None
+
+
+_encoder = msgspec.json.Encoder(enc_hook=str)
+_orders = msgspec.json.Decoder(Order)
+_tellings = msgspec.json.Decoder(Telling)
+
+
+def encode(message: msgspec.Struct) -> bytes:
+    """Return a message as one line."""
+    return _encoder.encode(message) + b"\n"
+
+
+def decode_order(line: bytes) -> Order:
+    """Read a line of a driver.
+
+    Raises:
+        msgspec.MsgspecError: if it is none.
+    """
+    return _orders.decode(line)
+
+
+def decode_telling(line: bytes) -> Telling:
+    """Read a line of the recorder.
+
+    Raises:
+        msgspec.MsgspecError: if it is none.
+    """
+    return _tellings.decode(line)

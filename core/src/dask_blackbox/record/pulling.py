@@ -1,0 +1,174 @@
+"""Pulling from one scheduler, over a connection of our own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from distributed.core import connect, send_recv
+from distributed.security import Security
+
+from dask_blackbox.manifest import SourceAccount
+from dask_blackbox.record.orders import Attach
+
+__all__ = ["Puller"]
+
+_CONNECTING = 5.0
+_ANSWERING = 20.0
+_GIVING_UP = 10.0
+_BATCH = 2_000
+_LARGEST_PROFILE = 4 * 2**20
+
+Take = Callable[[str, int | None, float, dict[str, Any], dict[str, int]], None]
+"""Takes source, sequence number, time, rows and drop counts of a batch."""
+
+
+class Puller:
+    """Pulls the rows of one scheduler until it is gone or the run has ended.
+
+    Args:
+        attach: Which scheduler, and how to reach it.
+        take: Where rows go; when it returns they are safe.
+        interval: Seconds between two pulls.
+        profile_interval: Seconds between two pulls of the statistical profile.
+    """
+
+    def __init__(
+        self, attach: Attach, take: Take, *, interval: float, profile_interval: float
+    ) -> None:
+        self.address, self.tap = attach.address, attach.tap
+        self.source = f"scheduler {attach.address}"
+        self._take = take
+        self._interval, self._profile_interval = interval, profile_interval
+        security = Security(**attach.security)
+        self._args = security.get_connection_args("client")
+        self._comm: Any = None
+        self._acknowledged = 0
+        self._dropped: dict[str, int] = {}
+        self._batches = 0
+        self._turn = asyncio.Lock()
+        self._profiled = time.time()
+        self.gone: str | None = None
+        self.closing = False
+
+    @property
+    def account(self) -> SourceAccount:
+        """What came from this scheduler, and what did not."""
+        return SourceAccount(
+            batches=self._batches,
+            first=1 if self._batches else None,
+            last=self._acknowledged or None,
+            dropped=self._dropped,
+            error=None if self.closing else self.gone,
+        )
+
+    async def run(self) -> None:
+        """Pull until the scheduler is gone; cancel to stop."""
+        failing_since: float | None = None
+        while self.gone is None:
+            try:
+                await self.drain(last=False)
+                await self._profile_if_due()
+                failing_since = None
+            except (OSError, TimeoutError, LookupError) as error:
+                await self._hang_up()
+                failing_since = failing_since or time.monotonic()
+                # A scheduler that said it closes, or whose port is closed, stays away.
+                patience = 0.0 if self.closing else _GIVING_UP
+                if time.monotonic() - failing_since >= patience:
+                    self._lost(error)
+                    return
+            await asyncio.sleep(self._interval)
+
+    async def drain(self, *, last: bool) -> None:
+        """Pull all that the scheduler has now.
+
+        Raises:
+            OSError: if it cannot be reached.
+            TimeoutError: if it does not answer.
+            LookupError: if it is there, but our plugin is not.
+        """
+        while self.gone is None:
+            waiting = await self._pull(last=last)
+            if not waiting:
+                return
+
+    async def _pull(self, *, last: bool) -> int:
+        async with self._turn:
+            answer = await self._ask(
+                f"{self.tap}-pull", acknowledged=self._acknowledged, limit=_BATCH, last=last
+            )
+            if not isinstance(answer, dict) or "seq" not in answer:
+                raise LookupError(f"no recorder plugin on {self.address}: {answer!r}")
+            self._dropped = answer["dropped"]
+            if answer["rows"] is None:
+                return 0
+            rows = msgspec.msgpack.decode(answer["rows"])
+            self._look_for_the_end(rows)
+            self._take(self.source, answer["seq"], answer["at"], rows, self._dropped)
+            self._acknowledged = answer["seq"]
+            self._batches += 1
+            return int(answer["waiting"]) or 1
+
+    def _look_for_the_end(self, rows: dict[str, Any]) -> None:
+        if any(row[1] == "scheduler-closing" for row in rows.get("event", ())):
+            self.closing = True
+
+    async def leave(self) -> None:
+        """Take our plugins off the cluster, as far as it still answers."""
+        with contextlib.suppress(OSError, TimeoutError):
+            await self._ask(f"{self.tap}-leave")
+        await self._hang_up()
+
+    async def _profile_if_due(self, *, now: bool = False) -> None:
+        if not now and time.time() - self._profiled < self._profile_interval:
+            return
+        start, self._profiled = self._profiled, time.time()
+        try:
+            tree = await self._ask("profile", start=start, stop=self._profiled)
+        except LookupError:  # profiling is switched off, or a worker left meanwhile
+            return
+        if isinstance(tree, dict) and tree.get("count"):
+            text = json.dumps({"start": start, "stop": self._profiled, "tree": tree})
+            if len(text) <= _LARGEST_PROFILE:
+                row = [self._profiled, "profile", "", text]
+                self._take("recorder", None, self._profiled, {"event": [row]}, {})
+
+    async def last_profile(self) -> None:
+        """Pull the profile since the last time."""
+        with contextlib.suppress(OSError, TimeoutError, TypeError, ValueError):
+            await self._profile_if_due(now=True)
+
+    async def _ask(self, op: str, **what: Any) -> Any:  # noqa: ANN401 - Dask's answers
+        try:
+            async with asyncio.timeout(_ANSWERING):
+                if self._comm is None or self._comm.closed():
+                    self._comm = await connect(
+                        self.address, timeout=_CONNECTING, **self._args
+                    )
+                return await send_recv(self._comm, op=op, **what)
+        except asyncio.CancelledError:
+            await self._hang_up()
+            raise
+        except (OSError, TimeoutError):
+            await self._hang_up()
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever the scheduler raised
+            raise LookupError(f"{op}: {error!r}") from error
+
+    async def _hang_up(self) -> None:
+        comm, self._comm = self._comm, None
+        if comm is not None:
+            comm.abort()
+
+    def _lost(self, error: BaseException) -> None:
+        self.gone = str(error) or repr(error)
+        if not self.closing:
+            detail = json.dumps({"address": self.address, "error": self.gone})
+            row = [time.time(), "scheduler-lost", self.address, detail]
+            self._take("recorder", None, time.time(), {"event": [row]}, {})

@@ -1,0 +1,304 @@
+"""The recorder: one asyncio process that holds a recording together.
+
+Nobody waits for it, and it waits for nobody longer than it says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from dask_blackbox.capture.certificate import (
+    certificates_of_the_dead,
+    certify,
+    ring_folder,
+)
+from dask_blackbox.errors import BlackboxError, StoreError
+from dask_blackbox.manifest import SourceAccount
+from dask_blackbox.record.opening import Opening, open_recording
+from dask_blackbox.record.orders import (
+    Attach,
+    Config,
+    Drain,
+    End,
+    Rows,
+    Telling,
+    decode_order,
+)
+from dask_blackbox.record.outcome import Outcome
+from dask_blackbox.record.owner import Owner
+from dask_blackbox.record.redact import Redactor
+from dask_blackbox.record.spool import Spool
+from dask_blackbox.record.uploading import Uploader
+
+if TYPE_CHECKING:
+    from dask_blackbox.record.pulling import Puller
+
+__all__ = ["Recorder"]
+
+logger = logging.getLogger("dask_blackbox.record")
+
+_TICK = 0.2
+_LAST_WORDS = 3.0  # seconds to wait for certificates: exit codes land after exceptions
+_QUIET = 2.0
+_NOBODY_LEFT = 30.0
+_UPLOADING = 30.0
+_ABNORMAL = frozenset(
+    ("worker-removed", "worker-certificate", "worker-restarted-for-memory", "graph-failed",
+     "scheduler-lost", "scheduler-closing", "driver-exception", "driver-lost")
+)  # fmt: skip
+
+
+class Recorder:
+    """One recording, from its first order to its card.
+
+    Args:
+        config: What to record, and where to.
+        owner: The pipes to the process that started us.
+    """
+
+    def __init__(self, config: Config, owner: Owner) -> None:
+        self._config, self._owner = config, owner
+        manifest = config.manifest
+        self._redactor = Redactor(config.redact)
+        self._spool = Spool(Path(config.spool), manifest.recording, f"{os.getpid():x}")
+        self._opening: Opening | None = None
+        self._uploader: Uploader | None = None
+        self._pullers: dict[str, Puller] = {}
+        self._pulling: dict[str, asyncio.Task[None]] = {}
+        self._drivers: dict[str, SourceAccount] = {}
+        self._unexpected: set[str] = set()  # workers that left and have no certificate
+        self._last_row = time.monotonic()
+        self._end: End | None = None
+        self._ended = asyncio.Event()
+
+    async def run(self) -> None:
+        """Record until the run has ended, or nobody is left who could say so."""
+        guests = await asyncio.start_unix_server(self._serve_guest, self._config.socket)
+        try:
+            async with guests:
+                listening = asyncio.create_task(self._listen_to_owner())
+                await self._open_store()
+                # What the end needs is loaded while the run flies.
+                warming = asyncio.create_task(asyncio.to_thread(_finaliser))
+                ticking = asyncio.create_task(self._tick())
+                await self._ended.wait()
+                outcome = await self._wind_up()
+                ticking.cancel()
+                listening.cancel()
+                await warming
+            await self._finalise(outcome)
+        finally:
+            with contextlib.suppress(OSError):
+                Path(self._config.socket).unlink()
+
+    # Beginning
+
+    async def _open_store(self) -> None:
+        config = self._config
+        opening = await asyncio.to_thread(open_recording, config)
+        self._opening, error = opening, opening.error
+        if opening.store is not None and (error is None or _transient(error)):
+            folder = opening.address.folder
+            self._uploader = Uploader(opening.store, folder, self._spool)
+            self._uploader.start()
+        self._owner.tell(
+            Telling(
+                what="store",
+                error=None if error is None else str(error),
+                denied=error is not None and not _transient(error),
+                links=opening.links,
+            )
+        )
+
+    # Orders
+
+    async def _listen_to_owner(self) -> None:
+        async for line in self._owner.lines():
+            await self._obey(line, self._owner.tell)
+        if self._end is None:
+            await self._survive_the_owner()
+
+    async def _serve_guest(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        def answer(telling: Telling) -> None:
+            writer.write(msgspec.json.encode(telling) + b"\n")
+
+        with contextlib.suppress(OSError, ValueError):
+            while line := await reader.readline():
+                await self._obey(line, answer)
+                await writer.drain()
+        writer.close()
+
+    async def _obey(self, line: bytes, answer: Any) -> None:  # noqa: ANN401
+        try:
+            order = decode_order(line)
+        except msgspec.MsgspecError as error:
+            logger.warning("not an order: %s", error)
+            return
+        if isinstance(order, Attach):
+            await self._attach(order)
+        elif isinstance(order, Rows):
+            self._drivers[order.source] = _counted(
+                self._drivers.get(order.source, SourceAccount()), order
+            )
+            self._take(order.source, order.seq, order.at, order.rows, order.dropped)
+        elif isinstance(order, Drain):
+            await self._drain(order.tap, final=False)
+            answer(Telling(what="drained", tap=order.tap))
+        elif self._end is None:
+            self._end = order
+            self._ended.set()
+
+    async def _attach(self, order: Attach) -> None:
+        if order.tap in self._pullers:
+            return
+        puller = (await asyncio.to_thread(_puller))(
+            order,
+            self._take,
+            interval=self._config.interval,
+            profile_interval=self._config.profile_interval,
+        )
+        self._pullers[order.tap] = puller
+        self._pulling[order.tap] = asyncio.create_task(puller.run())
+
+    # Rows
+
+    def _take(
+        self,
+        source: str,
+        seq: int | None,
+        at: float,
+        rows: dict[str, Any],
+        dropped: dict[str, int],
+    ) -> None:
+        abnormal = bool(rows.get("error"))
+        for _, kind, subject, detail in rows.get("event", ()):
+            abnormal = abnormal or kind in _ABNORMAL
+            if kind == "worker-removed" and '"expected": false' in detail:
+                self._unexpected.add(subject)
+            elif kind == "worker-certificate":
+                self._unexpected.discard(subject)
+        clean = {kind: self._redactor.rows(kind, each) for kind, each in rows.items()}
+        self._spool.append(source, seq, at, clean, dropped=dropped, abnormal=abnormal)
+        if any(kind != "metric" for kind in rows):
+            self._last_row = time.monotonic()
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(_TICK)
+            self._spool.close_if_due()
+
+    # The end
+
+    async def _survive_the_owner(self) -> None:
+        """The owner is gone without a word: record what still happens, then end."""
+        detail = json.dumps({"pid": self._config.owner, "how": self._owner.how_it_went})
+        row = [time.time(), "driver-lost", "driver", detail]
+        self._take("recorder", None, time.time(), {"event": [row]}, {})
+        deadline = time.monotonic() + _NOBODY_LEFT
+        while time.monotonic() < deadline:
+            quiet = time.monotonic() - self._last_row > _QUIET
+            if quiet or all(p.gone is not None for p in self._pullers.values()):
+                break
+            await asyncio.sleep(_TICK)
+        self._end = self._end or End(state="aborted")
+        self._ended.set()
+
+    async def _drain(self, tap: str, *, final: bool) -> None:
+        """Pull what a scheduler still has, and wait a moment for certificates."""
+        puller = self._pullers.get(tap)
+        if puller is None:
+            return
+        deadline = time.monotonic() + _LAST_WORDS
+        if final:
+            await puller.last_profile()
+        while puller.gone is None:
+            try:
+                await puller.drain(last=True)
+            except (OSError, TimeoutError, LookupError) as error:
+                logger.info("last pull from %s: %s", puller.address, error)
+                break
+            if not self._unexpected or time.monotonic() > deadline:
+                break
+            await asyncio.sleep(0.05)
+
+    async def _wind_up(self) -> Outcome:
+        for tap in self._pullers:
+            await self._drain(tap, final=True)
+        self._certify_from_rings()
+        for tap, puller in self._pullers.items():
+            self._pulling[tap].cancel()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LAST_WORDS):
+                    await puller.leave()
+        assert self._end is not None  # noqa: S101
+        sources = {p.source: p.account for p in self._pullers.values()} | self._drivers
+        return Outcome(end=self._end, ended=time.time(), sources=sources)
+
+    def _certify_from_rings(self) -> None:
+        """Certify those of this host whose nanny did not (or who had none)."""
+        folder = ring_folder(self._config.manifest.recording)
+        for ring in certificates_of_the_dead(folder):
+            facts = certify(ring, None, at=time.time(), by="recorder")
+            lines = facts.pop("lines")
+            rows: dict[str, Any] = {"log": [row[1:] for row in lines if row[0] == "log"]}
+            if facts["worker"] in self._unexpected or not self._pullers:
+                event = [time.time(), "worker-certificate", facts["worker"], json.dumps(facts)]
+                rows["event"] = [event]
+            self._take("recorder", None, time.time(), rows, {})
+        shutil.rmtree(folder, ignore_errors=True)
+
+    async def _finalise(self, outcome: Outcome) -> None:
+        self._spool.close_if_due(now=True)
+        if self._uploader is not None:
+            await asyncio.to_thread(self._uploader.finish, _UPLOADING)
+            outcome = replace(
+                outcome,
+                uploaded=self._uploader.uploaded,
+                behind=self._uploader.behind,
+                store_error=self._uploader.error,
+            )
+        assert self._opening is not None  # noqa: S101 - opened before it can end
+        outcome = replace(outcome, segments=self._spool.closed_segments())
+        await asyncio.to_thread(
+            _finaliser(), self._config, self._opening, outcome, self._owner.tell
+        )
+
+
+def _puller() -> type[Puller]:
+    # Importing distributed takes a second; the store is checked before that.
+    from dask_blackbox.record.pulling import Puller
+
+    return Puller
+
+
+def _finaliser() -> Callable[..., None]:
+    from dask_blackbox.record.finalise import finalise
+
+    return finalise
+
+
+def _transient(error: BlackboxError) -> bool:
+    return isinstance(error, StoreError) and error.transient
+
+
+def _counted(account: SourceAccount, rows: Rows) -> SourceAccount:
+    return SourceAccount(
+        batches=account.batches + 1,
+        first=account.first or rows.seq,
+        last=rows.seq,
+        dropped=rows.dropped,
+    )

@@ -1,0 +1,105 @@
+"""Blanking out secrets, before anything is written anywhere."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from dask_blackbox.events import COLUMNS
+
+__all__ = ["Redactor"]
+
+_BLANK = "[redacted]"
+
+_SECRET_NAME = re.compile(
+    r"secret|password|passwd|token|api[_-]?key|access[_-]?key|private[_-]?key|credential"
+    r"|authorization|cookie|conn_str|connection_string|sql_alchemy_conn",
+    re.IGNORECASE,
+)
+# Under these names lie settings and arguments, where a plain `key` is a secret too;
+# elsewhere it is the key of a task.
+_SETTINGS = ("config", "parameters")
+_PATTERNS = (
+    r"\b(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{16}\b",
+    r"(?<=://)[^/\s:@]+:[^/\s@]+(?=@)",
+    r"(?i:(?<=bearer )[A-Za-z0-9._~+/=-]{8,})",
+    r"\bgh[pousr]_[A-Za-z0-9]{20,}\b",
+    r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)",
+    r"(?i:(?<=X-Amz-Signature=)[0-9a-f]+)",
+    r"(?i:(?<=X-Amz-Security-Token=)[^&\s]+)",
+)
+_ASSIGNED = re.compile(
+    r"(?i)(?P<name>\b[\w.-]*(?:secret|password|passwd|token|api_?key|access_?key)[\w.-]*"
+    r"['\"]?\s*[=:]\s*)(?P<value>\"[^\"]*\"|'[^']*'|[^\s,;&)}\]]+)"
+)
+_TEXT_COLUMNS = {
+    kind: tuple(
+        i
+        for i, name in enumerate(columns)
+        if name in ("message", "traceback", "detail")
+    )
+    for kind, columns in COLUMNS.items()
+}
+
+
+class Redactor:
+    """Blanks out what looks like a secret.
+
+    Args:
+        patterns: Regular expressions of the user's, on top of ours.
+
+    Raises:
+        re.error: if a pattern of the user's is none.
+    """
+
+    def __init__(self, patterns: Iterable[str] = ()) -> None:
+        self._pattern = re.compile("|".join(f"(?:{p})" for p in _PATTERNS))
+        self._more = [re.compile(p) for p in patterns]
+
+    def text(self, text: str) -> str:
+        """Return `text` without secrets."""
+        text = self._pattern.sub(_BLANK, text)
+        text = _ASSIGNED.sub(lambda m: m["name"] + _BLANK, text)
+        for pattern in self._more:
+            text = pattern.sub(_BLANK, text)
+        return text
+
+    def value(self, value: Any, name: str = "", *, settings: bool = False) -> Any:  # noqa: ANN401 - JSON
+        """Return a JSON value without secrets; `name` is the key that it stands under."""
+        settings = settings or name in _SETTINGS
+        if isinstance(value, dict):
+            return {
+                str(k): self.value(v, str(k), settings=settings)
+                for k, v in value.items()
+            }
+        if isinstance(value, list | tuple):
+            return [self.value(each, name, settings=settings) for each in value]
+        if isinstance(value, str | int | float) and not isinstance(value, bool) and value:
+            if _SECRET_NAME.search(name) or (settings and name == "key"):
+                return _BLANK
+        return self.text(value) if isinstance(value, str) else value
+
+    def rows(self, kind: str, rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
+        """Return rows of a kind without secrets in their texts."""
+        columns = _TEXT_COLUMNS.get(kind)
+        if not columns:
+            return rows
+        cleaned = []
+        for row in rows:
+            fields = list(row)
+            for i in columns:
+                if i < len(fields) and isinstance(fields[i], str):
+                    fields[i] = self._field(kind, fields[i])
+            cleaned.append(fields)
+        return cleaned
+
+    def _field(self, kind: str, text: str) -> str:
+        if kind == "event":
+            try:
+                return json.dumps(self.value(json.loads(text)))
+            except ValueError:
+                pass
+        return self.text(text)
