@@ -1,0 +1,68 @@
+"""Where bytes live: named blobs in a bucket or a folder; this room never asks what they mean."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from dask_blackbox.store.base import Store
+from dask_blackbox.store.local import LocalStore
+from dask_blackbox.store.memory import MemoryStore
+from dask_blackbox.store.options import StoreOptions, gathered
+from dask_blackbox.store.place import Bucket, default_folder, place_of
+
+__all__ = ["MemoryStore", "Store", "open_store", "store_settings"]
+
+
+def open_store(
+    url: str | os.PathLike[str] | None = None,
+    *,
+    settings: Mapping[str, Any] | None = None,
+) -> Store:
+    """Return the store at `url`; nothing is connected before the first blob.
+
+    Args:
+        url: `s3://bucket/prefix`, `file:///folder` or the path of a folder.  None: the
+            setting `blackbox.store.url`, else a folder of the user's.
+        settings: Goes before what is configured under `blackbox.store`, by the same
+            names.
+
+    Raises:
+        ConfigurationError: if `url` or a setting cannot work.
+    """
+    known = gathered(settings)
+    place = _place(url, known)
+    if isinstance(place, Bucket):
+        from dask_blackbox.store.s3 import S3Store
+
+        return S3Store(place, StoreOptions.of(known))
+    return LocalStore(place)
+
+
+def store_settings(
+    url: str | os.PathLike[str] | None = None,
+    *,
+    settings: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return all settings of the store that `open_store` would return.
+
+    They are plain values that another process of the same user can use, whatever its
+    configuration and working directory: `open_store(None, settings=…)`.  The dictionary
+    holds the secret key if one is configured; it belongs into a pipe, not into a log.
+
+    Raises:
+        ConfigurationError: if `url` or a setting cannot work.
+    """
+    known = gathered(settings)
+    place = _place(url, known)
+    if isinstance(place, Bucket):
+        StoreOptions.of(known)
+    return known | {"url": place.url if isinstance(place, Bucket) else str(place)}
+
+
+def _place(url: str | os.PathLike[str] | None, known: Mapping[str, Any]) -> Any:
+    chosen = known["url"] if url is None else url
+    if chosen is None:
+        return default_folder()
+    return place_of(chosen)

@@ -1,0 +1,185 @@
+"""How to reach a store: the settings under `blackbox.store`, checked and ready to use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from dask_blackbox.errors import ConfigurationError
+
+__all__ = ["KEYS", "StoreOptions", "gathered"]
+
+KEYS = (
+    "url",
+    "endpoint",
+    "region",
+    "profile",
+    "key",
+    "secret",
+    "sse",
+    "sse-kms-key-id",
+    "checksum",
+    "connect-timeout",
+    "read-timeout",
+    "attempts",
+    "link-expires",
+)
+"""The settings of a store, as they stand under `blackbox.store`."""
+
+_DURATIONS = ("connect-timeout", "read-timeout", "link-expires")
+_CHECKSUMS = ("when_supported", "when_required")
+_SSES = ("AES256", "aws:kms")
+_USERINFO = re.compile(r"//[^/@\s]*@")
+
+
+def gathered(settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return every setting of a store, those of `settings` before the configured ones.
+
+    Durations come out as seconds, so that the result can travel as JSON to a process
+    that has another configuration.
+
+    Raises:
+        ConfigurationError: for a setting that there is not, or that cannot work.
+    """
+    given = {name.replace("_", "-"): value for name, value in (settings or {}).items()}
+    unknown = sorted(set(given) - set(KEYS))
+    if unknown:
+        raise ConfigurationError(
+            f"a store has no setting {', '.join(unknown)}; it has {', '.join(KEYS)}"
+        )
+    missing = [name for name in KEYS if name not in given]
+    if missing:
+        # Needs dask.config, which a complete `settings` makes unnecessary.
+        from dask_blackbox.settings import setting
+
+        given |= {name: setting(f"store.{name}") for name in missing}
+    return given | {name: _seconds(name, given[name]) for name in _DURATIONS}
+
+
+def _seconds(name: str, value: Any) -> float:
+    wrong = ConfigurationError(
+        f"blackbox.store.{name} is {value!r}; give a duration like '10s' or '7 days'"
+    )
+    if isinstance(value, bool):
+        raise wrong
+    if isinstance(value, str):
+        from dask.utils import parse_timedelta
+
+        try:
+            value = parse_timedelta(value)
+        except (KeyError, TypeError, ValueError):
+            raise wrong from None
+    if not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise wrong
+    return float(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreOptions:
+    """Checked settings of an S3 store; timeouts in seconds."""
+
+    endpoint: str | None
+    region: str | None
+    profile: str | None
+    key: str | None
+    secret: str | None = field(repr=False)
+    sse: str | None
+    sse_kms_key_id: str | None
+    checksum: str
+    connect_timeout: float
+    read_timeout: float
+    attempts: int
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> StoreOptions:
+        """Check what `gathered` returned.
+
+        Raises:
+            ConfigurationError: naming the setting and what it could be.
+        """
+        for name in ("region", "profile", "key", "secret", "sse", "sse-kms-key-id"):
+            _check_text(name, settings[name])
+        if bool(settings["key"]) != bool(settings["secret"]):
+            there, lacks = ("key", "secret") if settings["key"] else ("secret", "key")
+            raise ConfigurationError(
+                f"blackbox.store.{there} is set without blackbox.store.{lacks}; "
+                "set both, or neither to use the environment, a profile or a role"
+            )
+        _check_sse(settings["sse"], settings["sse-kms-key-id"])
+        _check_word("checksum", settings["checksum"], _CHECKSUMS)
+        return cls(
+            endpoint=_endpoint(settings["endpoint"]),
+            region=settings["region"] or None,
+            profile=settings["profile"] or None,
+            key=settings["key"] or None,
+            secret=settings["secret"] or None,
+            sse=settings["sse"] or None,
+            sse_kms_key_id=settings["sse-kms-key-id"] or None,
+            checksum=settings["checksum"],
+            connect_timeout=settings["connect-timeout"],
+            read_timeout=settings["read-timeout"],
+            attempts=_attempts(settings["attempts"]),
+        )
+
+
+def _check_text(name: str, value: object) -> None:
+    if value is not None and not isinstance(value, str):
+        shown = "not text" if name == "secret" else f"{value!r}, which is not text"
+        raise ConfigurationError(
+            f"blackbox.store.{name} is {shown}; put it into quotes"
+        )
+
+
+def _check_word(name: str, value: object, words: tuple[str, ...]) -> None:
+    if value not in words:
+        raise ConfigurationError(
+            f"blackbox.store.{name} is {value!r}; it can be {' or '.join(words)}"
+        )
+
+
+def _check_sse(sse: str | None, kms_key: str | None) -> None:
+    if sse:
+        _check_word("sse", sse, _SSES)
+    if kms_key and sse != "aws:kms":
+        raise ConfigurationError(
+            "blackbox.store.sse-kms-key-id needs blackbox.store.sse: aws:kms"
+        )
+
+
+def _attempts(value: object) -> int:
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ConfigurationError(
+            f"blackbox.store.attempts is {value!r}; give a number from 1"
+        )
+    return value
+
+
+def _endpoint(value: object) -> str | None:
+    if not value:
+        return None
+    shown = _USERINFO.sub("//…@", repr(value))
+    wrong = f"blackbox.store.endpoint is {shown}; "
+    if not isinstance(value, str):
+        raise ConfigurationError(f"{wrong}give a URL like 'https://s3.example.com'")
+    try:
+        parts = urlsplit(value)
+        _ = parts.port  # raises where it is no number
+    except ValueError as error:
+        raise ConfigurationError(f"{wrong}{error}") from None
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        bare = value.rpartition("//")[2].rpartition("@")[2] or "s3.example.com"
+        raise ConfigurationError(
+            f"{wrong}it needs a scheme, like 'https://{bare}' or 'http://{bare}'"
+        )
+    if "@" in parts.netloc:
+        raise ConfigurationError(
+            f"{wrong}credentials belong in blackbox.store.key and .secret"
+        )
+    if parts.query or parts.fragment:
+        raise ConfigurationError(f"{wrong}leave out what follows the ? or #")
+    return value

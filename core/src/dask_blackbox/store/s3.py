@@ -1,0 +1,220 @@
+"""A store in a bucket: AWS S3 or any server that speaks it."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from dask_blackbox.errors import StoreError, StoreUnreachableError
+from dask_blackbox.store.names import (
+    checked_name,
+    checked_prefix,
+    content_type_of,
+    is_name,
+)
+from dask_blackbox.store.options import StoreOptions
+from dask_blackbox.store.place import Bucket
+from dask_blackbox.store.s3_answers import Request
+from dask_blackbox.store.s3_errors import translated
+
+if TYPE_CHECKING:  # boto3 costs 0.3 s, and the stubs are there for mypy only
+    from mypy_boto3_s3 import S3Client
+
+__all__ = ["S3Store"]
+
+_PAGE = 1000
+_WEEK = 7 * 24 * 3600  # no presigned link lives longer
+_CHECK_SECONDS = 10.0
+
+
+class S3Store:
+    """Named blobs in a bucket, below a prefix.
+
+    Nothing is connected, and boto3 is not imported, before the first blob.
+    """
+
+    def __init__(self, place: Bucket, options: StoreOptions) -> None:
+        self.url = place.url
+        self._place = place
+        self._options = options
+        self._making = threading.Lock()
+
+    def put(self, name: str, blob: bytes, *, content_type: str | None = None) -> None:
+        self._put(self._client, checked_name(name), blob, content_type)
+
+    def get(self, name: str) -> bytes:
+        return self._get(self._client, checked_name(name))
+
+    def names(
+        self, prefix: str = "", *, after: str = "", limit: int | None = None
+    ) -> Iterator[str]:
+        checked_prefix(prefix)
+        return islice(self._names(prefix, after, limit), limit)
+
+    def folders(self, prefix: str = "") -> Iterator[str]:
+        start = len(self._place.prefix)
+        with self._told("list"):
+            for page in self._pages(checked_prefix(prefix), Delimiter="/"):
+                for folder in page.get("CommonPrefixes", ()):
+                    name = folder["Prefix"][start:].rstrip("/")
+                    if is_name(name):
+                        yield name.rpartition("/")[2]
+
+    def delete(self, name: str) -> None:
+        key = self._place.prefix + checked_name(name)
+        with self._told("delete", name):
+            self._client.delete_object(Bucket=self._place.name, Key=key)
+
+    def link(self, name: str, *, expires: float) -> str | None:
+        key = self._place.prefix + checked_name(name)
+        with self._told("link", name):
+            return self._client.generate_presigned_url(
+                "get_object",
+                Params={"Bucket": self._place.name, "Key": key},
+                ExpiresIn=max(1, min(int(expires), _WEEK)),
+            )
+
+    def check(self) -> None:
+        _within(_CHECK_SECONDS, self._check, self._request("write"))
+
+    def _check(self) -> None:
+        # Whoever waits for this waits for the beginning of a run.
+        hasty = replace(
+            self._options,
+            connect_timeout=min(self._options.connect_timeout, 3.0),
+            read_timeout=min(self._options.read_timeout, 4.0),
+            attempts=min(self._options.attempts, 2),
+        )
+        client = self._made(hasty)
+        name, blob = f"check-{uuid.uuid4().hex[:12]}", uuid.uuid4().bytes
+        self._put(client, name, blob, None)
+        found = self._get(client, name)
+        # Not everybody who may write may delete; the blob is tiny.
+        with suppress(Exception):
+            client.delete_object(Bucket=self._place.name, Key=self._place.prefix + name)
+        if found != blob:
+            raise StoreError(
+                f"{self.url} gives back other bytes than were written; set "
+                "blackbox.store.checksum: when_required, as some S3 servers store the "
+                "checksums that boto3 sends as if they were data"
+            )
+
+    def _put(
+        self, client: S3Client, name: str, blob: bytes, content_type: str | None
+    ) -> None:
+        more: dict[str, Any] = {}
+        if self._options.sse:
+            more["ServerSideEncryption"] = self._options.sse
+        if self._options.sse_kms_key_id:
+            more["SSEKMSKeyId"] = self._options.sse_kms_key_id
+        with self._told("write", name):
+            client.put_object(
+                Bucket=self._place.name,
+                Key=self._place.prefix + name,
+                Body=blob,
+                ContentType=_with_charset(content_type or content_type_of(name)),
+                **more,
+            )
+
+    def _get(self, client: S3Client, name: str) -> bytes:
+        from botocore.exceptions import HTTPClientError
+
+        with self._told("read", name):
+            for left in range(self._options.attempts - 1, -1, -1):
+                answer = client.get_object(
+                    Bucket=self._place.name, Key=self._place.prefix + name
+                )
+                try:
+                    return answer["Body"].read()
+                except HTTPClientError:
+                    # botocore tries again only until the body has begun.
+                    if not left:
+                        raise
+        raise AssertionError  # pragma: no cover - attempts is at least 1
+
+    def _names(self, prefix: str, after: str, limit: int | None) -> Iterator[str]:
+        more: dict[str, Any] = {}
+        start = self._place.prefix
+        if after:
+            more["StartAfter"] = start + after
+        if limit is not None:
+            more["PaginationConfig"] = {"PageSize": max(1, min(limit, _PAGE))}
+        with self._told("list"):
+            for page in self._pages(prefix, **more):
+                for blob in page.get("Contents", ()):
+                    name = blob["Key"][len(start) :]
+                    # Other people's objects may lie here too.
+                    if name > after and is_name(name):
+                        yield name
+
+    def _pages(self, prefix: str, **more: Any) -> Iterator[Any]:
+        pages = self._client.get_paginator("list_objects_v2")
+        return iter(
+            pages.paginate(
+                Bucket=self._place.name, Prefix=self._place.prefix + prefix, **more
+            )
+        )
+
+    @cached_property
+    def _client(self) -> S3Client:
+        with self._making:  # making one is not thread-safe, using it is
+            found: S3Client | None = self.__dict__.get("_client")
+            return found or self._made(self._options)
+
+    def _made(self, options: StoreOptions) -> S3Client:
+        from dask_blackbox.store.s3_client import client_of
+
+        with self._told("reach"):
+            return client_of(options)
+
+    def _request(self, doing: str, name: str = "") -> Request:
+        return Request(doing, name, self._place, self._options)
+
+    @contextmanager
+    def _told(self, doing: str, name: str = "") -> Iterator[None]:
+        """Turn what boto3 raises into a sentence of ours."""
+        try:
+            yield
+        except (StoreError, GeneratorExit):
+            raise
+        except Exception as error:  # noqa: BLE001 - translated, never swallowed
+            # Not `from error`: its text may hold credentials, and tracebacks are logged.
+            raise translated(error, self._request(doing, name)) from None
+
+
+def _with_charset(content_type: str) -> str:
+    if content_type.startswith("text/") and "charset" not in content_type:
+        return f"{content_type}; charset=utf-8"
+    return content_type
+
+
+def _within(seconds: float, work: Callable[[], None], request: Request) -> None:
+    """Do `work`, but wait for it no longer than `seconds`.
+
+    Timeouts of a connection bound neither the look-up of a name, nor the search for
+    credentials, nor a server that answers byte by byte.
+    """
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
+            failures.append(error)
+
+    thread = threading.Thread(target=run, name="blackbox-store-check", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        raise StoreUnreachableError(
+            f"{request.could_not}: no answer within {seconds:g} s; check network, "
+            "firewall and name service"
+        )
+    if failures:
+        raise failures[0]

@@ -1,0 +1,63 @@
+"""How boto3 is set up: the one place that knows its switches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import boto3
+from botocore.config import Config
+
+from dask_blackbox.store.options import StoreOptions
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+__all__ = ["client_of"]
+
+_SOMEWHERE = "us-east-1"
+
+
+def client_of(options: StoreOptions) -> S3Client:
+    """Return a client for these options.
+
+    Raises:
+        botocore.exceptions.BotoCoreError: for a profile or region that there is not.
+    """
+    session = boto3.session.Session(
+        aws_access_key_id=options.key,
+        aws_secret_access_key=options.secret,
+        profile_name=options.profile,
+        region_name=options.region,
+    )
+    client = _client(session, options, {})
+    if _is_amazon(client.meta.endpoint_url):
+        return client
+    # Other servers have seldom a DNS name for each bucket.
+    return _client(session, options, {"addressing_style": "path"})
+
+
+def _client(
+    session: boto3.session.Session, options: StoreOptions, s3: dict[str, Any]
+) -> S3Client:
+    switches: dict[str, Any] = {
+        # Without it, links to a custom endpoint get the signature of 2006.
+        "signature_version": "s3v4",
+        "s3": s3,
+        "connect_timeout": options.connect_timeout,
+        "read_timeout": options.read_timeout,
+        "retries": {"mode": "standard", "total_max_attempts": options.attempts},
+        "request_checksum_calculation": options.checksum,
+        "response_checksum_validation": options.checksum,
+    }
+    return session.client(
+        "s3",
+        endpoint_url=options.endpoint,
+        region_name=session.region_name or _SOMEWHERE,
+        config=Config(**switches),
+    )
+
+
+def _is_amazon(endpoint: str) -> bool:
+    host = urlsplit(endpoint).hostname or ""
+    return host.endswith((".amazonaws.com", ".amazonaws.com.cn", ".amazonaws.eu"))
