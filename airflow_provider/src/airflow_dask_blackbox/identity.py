@@ -1,0 +1,74 @@
+"""Who a task instance is: Airflow's words for it, in the words of a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk.configuration import conf
+
+if TYPE_CHECKING:
+    # The real one imports Dask's configuration, and DAG files are parsed all day.
+    from dask_blackbox.identity import Identity
+
+__all__ = ["identity_of", "parameters_of"]
+
+_LONGEST = 500
+
+
+def identity_of(context: Mapping[str, Any], job: str | None = None) -> Identity:
+    """Return who the task instance is that runs with `context`.
+
+    A mapped task's instances are runs of one job, told apart by their index.
+    """
+    from dask_blackbox.identity import Identity
+
+    ti = context["ti"]
+    map_index = -1 if ti.map_index is None else int(ti.map_index)
+    host = {
+        "kind": "airflow",
+        "url": _page_of(ti),
+        "dag_id": ti.dag_id,
+        "run_id": ti.run_id,
+        "task_id": ti.task_id,
+        "map_index": map_index,
+        "try_number": ti.try_number,
+        "bundle": _bundle_of(ti),
+    }
+    return Identity(
+        job=job or f"{ti.dag_id}.{ti.task_id}",
+        run_id=ti.run_id if map_index < 0 else f"{ti.run_id}.map{map_index}",
+        attempt=max(1, int(ti.try_number or 1)),
+        host={name: fact for name, fact in host.items() if fact is not None},
+    )
+
+
+def parameters_of(
+    context: Mapping[str, Any], op_kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what this run was asked to do: the DAG run's params and the plain `op_kwargs`.
+
+    Both stand on Airflow's own pages; values of other types could be the data itself.
+    """
+    params = context.get("params") or {}
+    named = {**dict(params), **op_kwargs}
+    return {
+        name: value[:_LONGEST] if isinstance(value, str) else value
+        for name, value in named.items()
+        if value is None or isinstance(value, str | int | float | bool)
+    }
+
+
+def _page_of(ti: Any) -> str | None:
+    # Without the setting, Airflow would answer with an address that opens nowhere else.
+    if not conf.get("api", "base_url", fallback=None):
+        return None
+    url = getattr(ti, "log_url", None)
+    return str(url) if url else None
+
+
+def _bundle_of(ti: Any) -> str | None:
+    """Return which version of the DAG's bundle runs (a commit, for one that Git holds)."""
+    bundle = getattr(ti, "bundle_instance", None)
+    version = getattr(bundle, "version", None)
+    return f"{bundle.name}@{version}" if bundle is not None and version else None

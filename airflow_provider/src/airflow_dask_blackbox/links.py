@@ -1,0 +1,95 @@
+"""The buttons on a task's page: the report, the performance report, the live dashboard.
+
+Airflow stores what a button opens as an XCom of the task and reads it without asking this
+code again.  So each address is pushed as soon as it is known: the button is there while the
+task runs, and after it was killed.  When the task ends by itself, Airflow calls `get_link`
+and stores the answer over what was pushed; it must repeat it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Protocol
+
+from airflow.sdk import BaseOperatorLink
+from dask_blackbox.guard import guard
+
+__all__ = [
+    "LINKS",
+    "DaskDashboardLink",
+    "DaskPerformanceReportLink",
+    "DaskReportLink",
+    "push_links",
+]
+
+
+class _KnowsTask(Protocol):
+    """A task instance, as far as XCom needs it."""
+
+    def xcom_push(self, key: str, value: str) -> None: ...
+
+
+class _RepeatedLink(BaseOperatorLink):
+    """A link whose address was pushed while the task ran."""
+
+    def get_link(self, operator: Any, *, ti_key: Any) -> str:
+        known = getattr(operator, "dask_links", {})
+        if self.xcom_key in known:
+            return str(known[self.xcom_key])
+        # A fresh operator object: the task went on after a deferral, or was replaced.
+        stored: object = None
+        with guard(f"the address behind the button {self.name!r}"):
+            from airflow.sdk.execution_time.xcom import XCom
+
+            stored = XCom.get_value(ti_key=ti_key, key=self.xcom_key)
+        return str(stored or "")
+
+
+class DaskReportLink(_RepeatedLink):
+    """To the verdict and everything that was recorded, as one page."""
+
+    name = "Dask report"
+    xcom_key = "dask_report"
+
+
+class DaskPerformanceReportLink(_RepeatedLink):
+    """To Dask's own performance report of the run."""
+
+    name = "Dask performance report"
+    xcom_key = "dask_performance_report"
+
+
+class DaskDashboardLink(_RepeatedLink):
+    """To the cluster's live dashboard, while there is one."""
+
+    name = "Dask dashboard"
+    xcom_key = "dask_dashboard"
+
+
+LINKS: Final = {
+    "report": DaskReportLink(),
+    "performance_report": DaskPerformanceReportLink(),
+    "dashboard": DaskDashboardLink(),
+}
+"""By the names that a card's links have."""
+
+
+def push_links(
+    ti: _KnowsTask, addresses: dict[str, str], known: dict[str, str]
+) -> None:
+    """Make buttons of those addresses that a browser can open.
+
+    Args:
+        ti: The task instance that runs.
+        addresses: By the names of a card's links; an empty one takes a button away.
+        known: What is pushed already, by XCom key; brought up to date.
+    """
+    for name, link in LINKS.items():
+        address = addresses.get(name)
+        if address is None or address == known.get(link.xcom_key, ""):
+            continue
+        # Airflow shows nothing for s3://… and file://…
+        if address and not address.startswith(("http://", "https://")):
+            continue
+        with guard(f"the button {link.name!r}"):
+            ti.xcom_push(key=link.xcom_key, value=address)
+            known[link.xcom_key] = address
