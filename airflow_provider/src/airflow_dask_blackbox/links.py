@@ -32,10 +32,9 @@ class _RepeatedLink(BaseOperatorLink):
     """A link whose address was pushed while the task ran."""
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
-        known = getattr(operator, "dask_links", {})
-        if self.xcom_key in known:
-            return str(known[self.xcom_key])
-        # A fresh operator object: the task went on after a deferral, or was replaced.
+        if (known := getattr(operator, "dask_links", None)) is not None:
+            return str(known.get(self.xcom_key, ""))
+        # An operator that did not run in this process: the task went on after a deferral.
         stored: object = None
         with guard(f"the address behind the button {self.name!r}"):
             from airflow.sdk.execution_time.xcom import XCom

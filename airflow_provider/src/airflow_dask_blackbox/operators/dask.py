@@ -114,9 +114,9 @@ class DaskObservedOperator(PythonOperator):
         self._client: Client | None = None
 
     @property
-    def dask_links(self) -> dict[str, str]:
-        """What the buttons of this try open, by XCom key."""
-        return self._recorded.links if self._recorded is not None else {}
+    def dask_links(self) -> dict[str, str] | None:
+        """What the buttons open, by XCom key; None if this object ran no task."""
+        return self._recorded.links if self._recorded is not None else None
 
     def execute(self, context: Any) -> Any:
         module = unimportable_module_of(self.python_callable)
