@@ -1,0 +1,59 @@
+"""Whose run is this? A Prefect flow run, in the words of the core."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dask_blackbox.guard import guard
+from dask_blackbox.identity import Identity
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.utilities.urls import url_for
+
+if TYPE_CHECKING:
+    # Host types that only describe arguments.
+    from prefect.client.schemas.objects import FlowRun
+
+__all__ = ["identity_of", "prefect_client"]
+
+_PATIENCE = 10.0
+"""Seconds that a request to Prefect's API may take before we go on without it."""
+
+
+def prefect_client() -> SyncPrefectClient:
+    """Return a client of Prefect's API that does not wait for long; close it after use."""
+    return get_client(httpx_settings={"timeout": _PATIENCE}, sync_client=True)
+
+
+def identity_of(flow_run: FlowRun, flow_name: str, job: str | None) -> Identity:
+    """Return who this run is.
+
+    Args:
+        flow_run: The flow run.
+        flow_name: Its flow's name.
+        job: What the user calls the job; None: `<flow>` or `<flow>/<deployment>`.
+    """
+    deployment = _deployment_name(flow_run)
+    usual = f"{flow_name}/{deployment}" if deployment else flow_name
+    host = {
+        "kind": "prefect",
+        "flow_run_id": str(flow_run.id),
+        "flow_run_name": flow_run.name,
+        "flow_name": flow_name,
+        "deployment": deployment,
+    }
+    with guard("the flow run's address"):
+        host["url"] = url_for(flow_run)
+    return Identity(
+        job=job or usual,
+        run_id=str(flow_run.id),
+        attempt=max(1, flow_run.run_count or 1),
+        host={name: value for name, value in host.items() if value},
+    )
+
+
+def _deployment_name(flow_run: FlowRun) -> str | None:
+    name: str | None = None
+    if flow_run.deployment_id is not None:
+        with guard("the deployment's name"), prefect_client() as client:
+            name = client.read_deployment(flow_run.deployment_id).name
+    return name

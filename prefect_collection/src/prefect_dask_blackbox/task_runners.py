@@ -1,0 +1,239 @@
+"""`BlackboxTaskRunner`: Prefect's Dask task runner, with a flight recorder.
+
+Prefect enters a duplicate of the flow's runner for each attempt of a flow run, and again
+on each worker for each task; the recording is made once, where the flow itself runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from dask_blackbox.errors import ConfigurationError
+from dask_blackbox.guard import guard
+from distributed import get_worker
+from prefect.context import FlowRunContext
+from prefect_dask.client import PrefectDaskClient
+from prefect_dask.task_runners import DaskTaskRunner, PrefectDaskFuture
+
+from prefect_dask_blackbox.options import RecordingOptions
+
+if TYPE_CHECKING:
+    # Loaded when a run is observed: on workers, no run is.
+    from distributed.deploy.cluster import Cluster
+    from prefect.tasks import Task
+
+    from prefect_dask_blackbox.observed_run import ObservedRun
+
+__all__ = ["BlackboxTaskRunner"]
+
+
+class BlackboxTaskRunner(DaskTaskRunner):
+    """Run tasks on Dask and record the run; arguments as of `DaskTaskRunner`, and more.
+
+    Args:
+        cluster: A cluster that runs already.
+        address: The address of a scheduler that runs already.
+        cluster_class: What to make a cluster with; by default `distributed.LocalCluster`.
+        cluster_kwargs: Its arguments.
+        adapt_kwargs: Arguments of `cluster.adapt`.
+        client_kwargs: Arguments of `distributed.Client`.
+        performance_report_path: Where prefect-dask writes its report; not needed, since
+            the recording holds one.
+        store: `s3://bucket/prefix` or a folder; None: as in `blackbox.store.url`.
+        job: What is run again and again; None: the flow's name, with its deployment's.
+        parameters: What to record as the run's parameters; None: the flow run's own.
+        required: Fail the flow run when it can't be recorded.
+        store_settings: Settings of the store that differ from `blackbox.store`.
+        fail_flow_on_lost_tasks: A flow that doesn't notice that its tasks died with their
+            workers fails instead of ending green.
+    """
+
+    def __init__(  # noqa: PLR0917 - as DaskTaskRunner has it
+        self,
+        cluster: Cluster | None = None,
+        address: str | None = None,
+        cluster_class: str | Callable[[], Cluster] | None = None,
+        cluster_kwargs: dict[str, Any] | None = None,
+        adapt_kwargs: dict[str, Any] | None = None,
+        client_kwargs: dict[str, Any] | None = None,
+        performance_report_path: str | None = None,
+        *,
+        store: str | None = None,
+        job: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        required: bool = False,
+        store_settings: Mapping[str, Any] | None = None,
+        fail_flow_on_lost_tasks: bool = True,
+    ) -> None:
+        # Kept as given: the first client changes the attributes of an entered runner.
+        self._given: dict[str, Any] = {
+            "cluster": cluster,
+            "address": address,
+            "cluster_class": cluster_class,
+            "cluster_kwargs": cluster_kwargs,
+            "adapt_kwargs": adapt_kwargs,
+            "client_kwargs": client_kwargs,
+            "performance_report_path": performance_report_path,
+        }
+        super().__init__(**self._given)
+        self.options = RecordingOptions(
+            store=store,
+            job=job,
+            parameters=parameters,
+            required=required,
+            store_settings=store_settings,
+            fail_flow_on_lost_tasks=fail_flow_on_lost_tasks,
+        )
+        self._observed: ObservedRun | None = None
+        self._attached = False
+        self._client = cast("Any", _ClientToCome(self))
+
+    @classmethod
+    def from_runner(
+        cls, runner: DaskTaskRunner, options: RecordingOptions | None = None
+    ) -> Self:
+        """Return a recorded runner that does what a `DaskTaskRunner` does.
+
+        Args:
+            runner: The runner of a flow, not entered.
+            options: How to record; what they give comes before the runner's own.
+
+        Raises:
+            ConfigurationError: if the runner's class is somebody else's.
+        """
+        options = options or RecordingOptions()
+        if isinstance(runner, BlackboxTaskRunner):
+            own = runner.options.changed_by(options)
+            return cls(**runner._given, **own.given())  # noqa: SLF001 - one of ours
+        if type(runner) is not DaskTaskRunner:
+            raise ConfigurationError(
+                f"{type(runner).__name__} can't be recorded as it is; derive it from "
+                "prefect_dask_blackbox.BlackboxTaskRunner instead of DaskTaskRunner"
+            )
+        return cls(
+            cluster=runner._cluster,  # noqa: SLF001 - as given, it is not entered
+            address=runner.address,
+            cluster_class=runner.cluster_class,
+            cluster_kwargs=runner.cluster_kwargs,
+            adapt_kwargs=runner.adapt_kwargs,
+            client_kwargs=runner.client_kwargs,
+            performance_report_path=runner.performance_report_path,
+            **options.given(),
+        )
+
+    def duplicate(self) -> Self:
+        return type(self)(**self._given, **self.options.given())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel as something that can be unpickled where this package is not.
+
+        The flow, and its runner with it, is pickled into each of its tasks.  A cluster
+        object stays behind: it can't travel, and a task finds its scheduler without it.
+        """
+        theirs = {name: value for name, value in self._given.items() if value}
+        theirs.pop("cluster", None)
+        return (_portable_revive(), (theirs, self.options.portable()))
+
+    @property
+    def client(self) -> PrefectDaskClient:
+        """The Dask client; made on first use, and the recording attached to it."""
+        # Before there is a cluster: a run that must be recorded and can't be fails now.
+        observed = None if self._attached else self.observe()
+        client: PrefectDaskClient = super().client
+        if not self._attached:
+            self._attached = True
+            if observed is not None:
+                with guard("recording what happens on the Dask cluster"):
+                    observed.attach(client)
+        return client
+
+    def observe(self) -> ObservedRun | None:
+        """Begin to observe the flow run that runs here, unless it is observed already.
+
+        Returns:
+            The run; None on a worker, where the flow's own process observes.
+
+        Raises:
+            BlackboxError: if the run can't be recorded and that is required.
+        """
+        context = FlowRunContext.get()
+        if self._observed is None and context is not None and _is_ours(context):
+            from prefect_dask_blackbox.observed_run import ObservedRun
+
+            with guard("observing this flow run"):
+                self._observed = ObservedRun(context, self.options)
+            if self._observed is not None:
+                self._observed.begin()
+        return self._observed
+
+    def submit(  # type: ignore[override]  # the overloads of TaskRunner differ by nothing that matters here
+        self,
+        task: Task[Any, Any],
+        parameters: dict[str, Any],
+        wait_for: Iterable[PrefectDaskFuture[Any]] | None = None,
+        dependencies: dict[str, set[Any]] | None = None,
+    ) -> PrefectDaskFuture[Any]:
+        future = super().submit(task, parameters, wait_for, dependencies)
+        if self._observed is not None:
+            with guard("following a submitted task"):
+                future = self._observed.follow(task, future)
+        return future
+
+    def __exit__(self, *args: object) -> None:
+        observed, self._observed = self._observed, None
+        if observed is not None:
+            with guard("ending the recording of the flow run"):
+                observed.end_as_the_engine_says(_exception(args))
+        super().__exit__(*args)
+        if observed is not None and not (
+            self._given["address"] or self._given["cluster"]
+        ):
+            with guard("telling Prefect of abandoned tasks"):
+                observed.lost_tasks.tell_abandoned()
+
+
+class _ClientToCome:
+    """Stands where the client will be, so that `get_dask_client` works at once.
+
+    That one asks the runner's client for the scheduler's address without waiting for the
+    first submitted task, which is when prefect-dask makes the client.
+    """
+
+    def __init__(self, runner: BlackboxTaskRunner) -> None:
+        self._runner = runner
+
+    def __bool__(self) -> bool:
+        return False
+
+    def scheduler_info(self, *args: Any, **kwargs: Any) -> Any:
+        return self._runner.client.scheduler_info(*args, **kwargs)
+
+
+def _exception(args: tuple[object, ...]) -> BaseException | None:
+    return next((each for each in args if isinstance(each, BaseException)), None)
+
+
+def _is_ours(context: FlowRunContext) -> bool:
+    """Say whether this is the flow's own process, and not a worker."""
+    if context.detached or context.flow_run is None:
+        return False
+    try:
+        get_worker()
+    except ValueError:
+        return True
+    return False
+
+
+def _portable_revive() -> Callable[..., DaskTaskRunner]:
+    # A nested function travels by value: it needs no import of this module.
+    def revive(theirs: dict[str, Any], ours: dict[str, Any]) -> DaskTaskRunner:
+        try:
+            from prefect_dask_blackbox.task_runners import BlackboxTaskRunner as Runner
+        except ImportError:
+            from prefect_dask.task_runners import DaskTaskRunner as Runner  # type: ignore[assignment]
+
+            ours = {}
+        return Runner(**theirs, **ours)
+
+    return revive
