@@ -14,17 +14,12 @@ import polars as pl
 from dask.utils import parse_timedelta
 
 from dask_blackbox.errors import ConfigurationError
+from dask_blackbox.report.words import plain
 from dask_blackbox.run import RunTables
 
 __all__ = ["LogQuery", "as_json", "as_text", "chosen_lines", "level_name"]
 
 _LEVELS = {"WARN": logging.WARNING, "FATAL": logging.CRITICAL}
-_CONTROL = {
-    code: f"\\x{code:02x}"
-    for code in (*range(32), *range(127, 160))
-    if chr(code) not in "\n\t"
-}
-"""A log line must not drive the reader's terminal."""
 
 
 class LogQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -227,10 +222,11 @@ def _clock(at: Any) -> str:
 
 def as_text(row: dict[str, Any]) -> str:
     """Return a line as `time source LEVEL logger message`, its further lines indented."""
-    message = str(row["message"] or "").rstrip("\n").translate(_CONTROL)
-    source = str(row["source"]).translate(_CONTROL)
-    if row["role"] == "nanny":
-        source = f"nanny of {source}" if source.startswith("tcp") else source
+    # A log line must not drive the reader's terminal.
+    message = plain(str(row["message"] or "")).rstrip("\n")
+    source = plain(str(row["source"]))
+    if row["role"] == "nanny" and source != "nanny":
+        source = f"nanny {source}"
     head = f"{_clock(row['at'])} {source:<9} {level_name(row['level']):<8} {row['logger']}: "
     return head + message.replace("\n", "\n    ")
 

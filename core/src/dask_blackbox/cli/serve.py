@@ -1,0 +1,75 @@
+"""`dask blackbox serve`: browse the runs of a store."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+
+import click
+
+from dask_blackbox.cli.options import opened_store, store_option
+from dask_blackbox.errors import ConfigurationError
+
+__all__ = ["serve"]
+
+
+@click.command()
+@store_option
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="The address to listen at."
+)
+@click.option(
+    "--port",
+    default=8899,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="The port to listen at; 0: any that is free.",
+)
+def serve(*, store_url: str | None, host: str, port: int) -> None:
+    """Browse the runs of a store: their cards, reports and logs."""
+    import uvicorn
+
+    from dask_blackbox.serve import create_app
+
+    store = opened_store(store_url)
+    # What is wrong with the store is said now, not on the first page.
+    next(iter(store.names("index/", limit=1)), None)
+    with _listening(host, port) as listener:
+        alone = _is_loopback(host)
+        if not alone:
+            click.echo(
+                f"There is no login: whoever reaches {host} can read these recordings. "
+                "Put it behind a server that asks who they are.",
+                err=True,
+            )
+        url = f"http://{_in_url(host)}:{listener.getsockname()[1]}/"
+        click.echo(f"Runs of {store.url}: {url}  (end with Ctrl-C)")
+        names = ["127.0.0.1", "localhost", "[::1]", host] if alone else None
+        settings = uvicorn.Config(
+            create_app(store, hosts=names), log_level="warning", server_header=False
+        )
+        uvicorn.Server(settings).run(sockets=[listener])
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        family, *_, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        return socket.create_server(address[:2], family=family)
+    except OSError as error:
+        raise ConfigurationError(
+            f"cannot listen at {host} port {port}: {error.strerror or error}; "
+            "choose another with --host and --port"
+        ) from error
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

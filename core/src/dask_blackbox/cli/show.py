@@ -1,0 +1,35 @@
+"""`dask blackbox show`: the card of a run."""
+
+from __future__ import annotations
+
+import click
+from rich.console import Console
+
+from dask_blackbox.cli.options import (
+    opened_run,
+    opened_store,
+    run_argument,
+    store_option,
+)
+
+__all__ = ["show"]
+
+
+@click.command()
+@run_argument
+@store_option
+@click.option("--json", "as_json", is_flag=True, help="As JSON (docs/card.md).")
+def show(*, name: str, store_url: str | None, as_json: bool) -> None:
+    """Show the card of RUN: why it failed, and what to do.
+
+    Of a run that has not ended, or whose recorder died, the card is made from what was
+    recorded so far.
+    """
+    from dask_blackbox.report import text
+
+    card = opened_run(opened_store(store_url), name).card()
+    if as_json:
+        click.echo(card.to_json())
+        return
+    console = Console()
+    click.echo(text(card, width=console.width, colour=console.is_terminal))

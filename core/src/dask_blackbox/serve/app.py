@@ -1,0 +1,102 @@
+"""The viewer as a web application: its parts, its headers, and what it says in trouble."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse, Response
+from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+
+from dask_blackbox.errors import (
+    BlackboxError,
+    BlobNotFoundError,
+    ConfigurationError,
+    RunNotFoundError,
+    StoreError,
+)
+from dask_blackbox.serve.api import Api
+from dask_blackbox.serve.blobs import Blobs
+from dask_blackbox.serve.cards import Cards
+from dask_blackbox.serve.pages import Pages
+from dask_blackbox.serve.templating import Templates
+from dask_blackbox.store import Store
+
+__all__ = ["create_app"]
+
+_STATIC = Path(__file__).with_name("static")
+
+_POLICY = (
+    "default-src 'none'; "
+    "script-src 'self'; "
+    "style-src 'self'; "
+    "img-src 'self' data:; "
+    "connect-src 'self'; "
+    "form-action 'self'; "
+    "base-uri 'none'; "
+    "frame-ancestors 'self'; "
+)
+"""What our own pages may do; reports are strangers and may do less (`blobs.py`)."""
+
+
+def create_app(store: Store, *, hosts: Sequence[str] | None = None) -> FastAPI:
+    """Return the viewer of a store, to be served or to be mounted.
+
+    It has no login of its own: whoever can reach it can read the recordings.
+
+    Args:
+        store: Where the runs lie.
+        hosts: The names under which it may be asked for; None: any.
+    """
+    # No docs pages: they load scripts from elsewhere.
+    app = FastAPI(title="dask-blackbox", docs_url=None, redoc_url=None)
+    if hosts is not None:
+        # Else a page elsewhere could let its own name point to this machine.
+        app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
+    templates, cards = Templates(), Cards(store)
+    app.mount("/static", StaticFiles(directory=_STATIC), name="static")
+    app.include_router(Pages(store, cards, templates).routes())
+    app.include_router(Blobs(store, cards).routes())
+    app.include_router(Api(store, cards).routes())
+    _say_trouble(app, templates)
+    app.middleware("http")(_guarded)
+    return app
+
+
+async def _guarded(
+    request: Request, call_next: Callable[[Request], Awaitable[Response]]
+) -> Response:
+    response = await call_next(request)
+    response.headers.setdefault("Content-Security-Policy", _POLICY)
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["Referrer-Policy"] = "no-referrer"
+    return response
+
+
+def _status(error: Exception) -> int:
+    if isinstance(error, HTTPException):
+        return error.status_code
+    if isinstance(error, RunNotFoundError | BlobNotFoundError):
+        return 404
+    if isinstance(error, ConfigurationError):
+        return 400
+    return 502 if isinstance(error, StoreError) else 500
+
+
+def _say_trouble(app: FastAPI, templates: Templates) -> None:
+    def trouble(request: Request, error: Exception) -> Response:
+        status = _status(error)
+        said = error.detail if isinstance(error, HTTPException) else str(error)
+        if (
+            request.scope["path"]
+            .removeprefix(templates.root(request))
+            .startswith("/api/")
+        ):
+            return JSONResponse({"error": said}, status_code=status)
+        return templates.answer(request, "trouble.html", status=status, said=said)
+
+    app.add_exception_handler(BlackboxError, trouble)
+    app.add_exception_handler(HTTPException, trouble)

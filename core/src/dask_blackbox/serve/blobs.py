@@ -1,0 +1,72 @@
+"""Reports and files as they lie in the store: strangers' content, so they may do little."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse, Response
+
+from dask_blackbox.errors import BlobNotFoundError
+from dask_blackbox.layout import RunAddress
+from dask_blackbox.serve.cards import Cards
+from dask_blackbox.serve.reports import REPORTS, stored_or_rendered
+from dask_blackbox.store import Store
+from dask_blackbox.store.names import content_type_of, is_name
+
+__all__ = ["Blobs"]
+
+_SANDBOX = (
+    # An origin of its own: it can read nothing of ours, nor of the host's.
+    "sandbox allow-scripts allow-popups allow-popups-to-escape-sandbox; "
+    # Self-contained by design; what tries to fetch or send is not of our making.
+    "default-src 'none'; "
+    "script-src 'unsafe-inline' 'unsafe-eval'; "
+    "style-src 'unsafe-inline'; "
+    "img-src data: blob:; "
+    "font-src data:; "
+)
+
+
+class Blobs:
+    """What lies in a run's folder, each kind a method.
+
+    Args:
+        store: Where the runs lie.
+        cards: Their cards.
+    """
+
+    def __init__(self, store: Store, cards: Cards) -> None:
+        self._store = store
+        self._cards = cards
+
+    def routes(self) -> APIRouter:
+        """Return where each is found."""
+        routes = APIRouter(include_in_schema=False, default_response_class=Response)
+        run = "/runs/{job}/{run}/{attempt}"
+        for name in REPORTS:
+            routes.add_api_route(f"{run}/{name}", self._report(name))
+        routes.add_api_route(f"{run}/files/{{name:path}}", self.file)
+        return routes
+
+    def _report(self, name: str) -> Callable[[str, str, int], Response]:
+        def report(job: str, run: str, attempt: int) -> Response:
+            address = RunAddress.of(job, run, attempt)
+            page = stored_or_rendered(
+                self._store, address, name, lambda: self._cards.run(address)
+            )
+            return HTMLResponse(page, headers={"Content-Security-Policy": _SANDBOX})
+
+        return report
+
+    def file(self, job: str, run: str, attempt: int, name: str) -> Response:
+        """Send a blob: JSON to look at, a page in its sandbox, all else to be kept."""
+        if not is_name(name):
+            raise BlobNotFoundError(name, self._store.url)
+        address = RunAddress.of(job, run, attempt)
+        blob = self._store.get(f"{address.folder}{name}")
+        headers = {"Content-Security-Policy": _SANDBOX}
+        if not name.endswith((".html", ".json")):
+            kept_as = name.rpartition("/")[2]
+            headers["Content-Disposition"] = f'attachment; filename="{kept_as}"'
+        return Response(blob, media_type=content_type_of(name), headers=headers)
