@@ -1,0 +1,22 @@
+"""The format of recordings: framed, checksummed, compressed, versioned; writer and reader.
+
+This room does not know where bytes go or come from.  docs/format.md describes the bytes.
+"""
+
+from __future__ import annotations
+
+from dask_blackbox.segments.batch import MOST_ROWS, Batch
+from dask_blackbox.segments.columns import Column
+from dask_blackbox.segments.reader import Segment, read_segment
+from dask_blackbox.segments.writer import SegmentWriter, frame, open_segment
+
+__all__ = [
+    "MOST_ROWS",
+    "Batch",
+    "Column",
+    "Segment",
+    "SegmentWriter",
+    "frame",
+    "open_segment",
+    "read_segment",
+]

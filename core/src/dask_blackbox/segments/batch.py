@@ -1,0 +1,171 @@
+"""What a frame holds: one batch of one source, its rows turned into columns."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+import msgspec
+
+from dask_blackbox.events import COLUMNS, Rows
+from dask_blackbox.segments.columns import Column, decode_columns, encode_columns
+
+__all__ = ["MOST_ROWS", "Batch", "decode_batch", "encode_batch"]
+
+MOST_ROWS = 2**21
+"""How many rows of a kind a batch may hold; a larger one is taken for an attack."""
+
+_LARGEST_PAYLOAD = 2**28
+_LEVEL = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What came from one source at one time.
+
+    Attributes:
+        source: Where it came from.
+        seq: Its number among the batches of that source; None where they aren't counted.
+        at: When it was taken, epoch seconds.
+        dropped: Rows that the source had to drop so far, by kind.
+        columns: The rows as columns, by kind, in the order of `COLUMNS`.
+        counts: How many rows, by kind.
+    """
+
+    source: str
+    seq: int | None
+    at: float
+    dropped: dict[str, int]
+    columns: dict[str, list[Column]]
+    counts: dict[str, int]
+
+    @property
+    def rows(self) -> dict[str, list[tuple[Any, ...]]]:
+        """The rows by kind, as they were given to the writer."""
+        return {
+            kind: list(zip(*(column.to_list() for column in columns), strict=True))
+            for kind, columns in self.columns.items()
+        }
+
+
+class _Payload(msgspec.Struct):
+    """What is stored: rows by kind are their number and their coded columns."""
+
+    source: str
+    seq: int | None
+    at: float
+    dropped: dict[str, int]
+    rows: dict[str, tuple[int, list[list[Any]]]]
+
+
+def encode_batch(
+    source: str,
+    seq: int | None,
+    at: float,
+    rows: Rows,
+    dropped: Mapping[str, int] | None = None,
+) -> bytes:
+    """Return a batch as compressed bytes.
+
+    Values that msgpack has no word for are written as text rather than lost.
+
+    Raises:
+        ValueError: for more than `MOST_ROWS` rows of a kind.
+    """
+    counts = {kind: len(each) for kind, each in rows.items() if each}
+    if max(counts.values(), default=0) > MOST_ROWS:
+        raise ValueError(f"a batch holds {MOST_ROWS} rows of a kind at most: {counts}")
+    columns = {kind: _columns(rows[kind]) for kind in counts}
+    try:
+        packed = _packed(source, seq, at, columns, dropped)
+    except (TypeError, ValueError, OverflowError):
+        columns = {
+            kind: [[_plain(value) for value in column] for column in each]
+            for kind, each in columns.items()
+        }
+        packed = _packed(_plain(source), seq, at, columns, dropped)
+    return zlib.compress(packed, _LEVEL)
+
+
+def _columns(rows: Any) -> list[Any]:
+    try:
+        return list(zip(*rows, strict=True))
+    except ValueError:  # the other end has fewer or more columns in some rows
+        return list(zip_longest(*rows))
+
+
+def _packed(
+    source: str,
+    seq: int | None,
+    at: float,
+    columns: Mapping[str, list[Any]],
+    dropped: Mapping[str, int] | None,
+) -> bytes:
+    coded = {
+        kind: (len(each[0]) if each else 0, encode_columns(COLUMNS.get(kind, ()), each))
+        for kind, each in columns.items()
+    }
+    return msgspec.msgpack.encode(
+        _Payload(source, seq, float(at), dict(dropped or {}), coded)
+    )
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return int(value) if -(2**63) <= value < 2**63 else str(int(value))
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    return str(value).encode("utf-8", "backslashreplace").decode()
+
+
+def decode_batch(payload: bytes) -> Batch:
+    """Return the batch that `encode_batch` was given.
+
+    Raises:
+        ValueError: if these bytes are no batch; with what is wrong.
+    """
+    try:
+        unpacked = _unpacked(payload)
+        stored = msgspec.msgpack.decode(unpacked, type=_Payload)
+        return Batch(
+            stored.source,
+            stored.seq,
+            stored.at,
+            stored.dropped,
+            {
+                kind: _decoded(count, each)
+                for kind, (count, each) in stored.rows.items()
+            },
+            {kind: count for kind, (count, _) in stored.rows.items()},
+        )
+    except (
+        zlib.error,
+        msgspec.MsgspecError,
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+    ) as error:
+        raise ValueError(f"{type(error).__name__}: {error}") from error
+
+
+def _unpacked(payload: bytes) -> bytes:
+    unpacking = zlib.decompressobj()
+    unpacked = unpacking.decompress(payload, _LARGEST_PAYLOAD)
+    if unpacking.unconsumed_tail or not unpacking.eof:
+        raise ValueError(f"it does not end within {_LARGEST_PAYLOAD} bytes")
+    return unpacked
+
+
+def _decoded(count: int, coded: list[list[Any]]) -> list[Column]:
+    if not 0 <= count <= MOST_ROWS:
+        raise ValueError(f"{count} rows in one batch")
+    return decode_columns(coded, count)

@@ -1,0 +1,311 @@
+"""Columns in few bytes, and back: each says by itself how it is coded.
+
+A coded column is a list that begins with a word of `Coding`; docs/format.md describes
+them one by one.  Whatever a value is, it comes back equal, save that moments and durations
+come back to the microsecond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dask_blackbox.segments.keys import Shapes, shapes_of, texts_of
+from dask_blackbox.segments.numbers import (
+    Ints,
+    pack,
+    pack_steps,
+    steps_are_smaller,
+    unpack,
+    unpack_steps,
+)
+
+__all__ = ["Coding", "Column", "decode_columns", "encode_columns"]
+
+_MICROS = 1_000_000
+_FEW = 8
+"""Below so many rows, nothing is gained by any coding."""
+
+_TIMES = frozenset(
+    ("at", "start", "stop", "compute", "transfer", "disk", "deserialize", "event_loop")
+)
+_PARTS = ("compute", "transfer", "disk", "deserialize")
+_BY = {
+    "worker": "thread",
+    "group": "key",
+    "prefix": "key",
+    "typename": "key",
+    "nbytes": "key",
+    "pid": "source",
+    "role": "source",
+}
+"""Which column often tells what stands in another one."""
+
+_Scalars = {type(None), bool, int, float, str, bytes}
+
+
+class Coding(IntEnum):
+    """How a column is coded."""
+
+    PLAIN = 0
+    SAME = 1
+    WORDS = 2
+    INTS = 3
+    STEPS = 4
+    FLOATS = 5
+    KEYS = 6
+    BY = 7
+    REST = 8
+
+
+class Column(NamedTuple):
+    """One decoded column.
+
+    Attributes:
+        values: Its values; numbers in place of times (microseconds) or words (codes).
+        words: What the codes stand for, if they are codes.
+        nulls: Where there is no value; None if there is one everywhere.
+        scale: What the values are to be divided by.
+    """
+
+    values: Any
+    words: list[Any] | None = None
+    nulls: Any = None
+    scale: int = 1
+
+    def to_list(self) -> list[Any]:
+        """Return plain values, one for each row."""
+        if self.words is not None:
+            return [self.words[code] for code in self.values.tolist()]
+        values = self.values
+        if isinstance(values, list):
+            return values
+        plain = (values / self.scale if self.scale > 1 else values).tolist()
+        if self.nulls is None:
+            return plain  # type: ignore[no-any-return]
+        pairs = zip(plain, self.nulls.tolist(), strict=True)
+        return [None if null else value for value, null in pairs]
+
+
+class _Numeric(NamedTuple):
+    """Numbers on their way into a frame."""
+
+    values: Ints
+    nulls: Any
+    scale: int
+
+
+def encode_columns(
+    names: Sequence[str], columns: Sequence[Sequence[Any]]
+) -> list[list[Any]]:
+    """Code columns of equal length; those beyond `names` are coded all the same."""
+    coded: list[list[Any]] = [[] for _ in columns]
+    codes: dict[str, tuple[int, Ints]] = {}
+    times: dict[str, _Numeric] = {}
+    last = [*range(len(columns))]
+    last.sort(key=lambda index: index < len(names) and names[index] in _BY)
+    for index in last:
+        name = names[index] if index < len(names) else ""
+        by = codes.get(_BY.get(name, ""))
+        coded[index], told = _encoded(name, columns[index], by)
+        if isinstance(told, _Numeric):
+            times[name] = told
+        elif told is not None:
+            codes[name] = (index, told)
+    if "start" in times and "stop" in times and times.keys() >= set(_PARTS):
+        coded[names.index("start")] = _rest(times, list(names))
+    return coded
+
+
+def _encoded(
+    name: str, values: Sequence[Any], by: tuple[int, Ints] | None
+) -> tuple[list[Any], _Numeric | Ints | None]:
+    kinds = set(map(type, values))
+    if len(values) < _FEW or not kinds <= _Scalars:
+        return [Coding.PLAIN, list(values)], None
+    bare = kinds - {type(None)}
+    if name in _TIMES and bare and bare <= {int, float}:
+        times = _times(values)
+        if times is not None:
+            return _numbers(times), times
+    if bare == {float}:
+        return _floats(values), None
+    if len(bare) > 1:
+        return [Coding.PLAIN, list(values)], None
+    return _words(name, values, bare, by)
+
+
+def _words(
+    name: str,
+    values: Sequence[Any],
+    bare: set[type],
+    by: tuple[int, Ints] | None,
+) -> tuple[list[Any], Ints | None]:
+    words = list(dict.fromkeys(values))
+    if len(words) == 1:
+        return [Coding.SAME, words[0]], None
+    if len(words) * 2 <= len(values):
+        code_of = {word: code for code, word in enumerate(words)}
+        codes = np.fromiter(map(code_of.__getitem__, values), np.int64, len(values))
+        told = _told_by(codes, by)
+        if told is not None and by is not None:
+            return [Coding.BY, by[0], [words[code] for code in told]], None
+        return [Coding.WORDS, words, *pack(codes)], codes
+    if name == "key" and bare == {str} and None not in words:
+        taken = shapes_of(values)
+        if taken is not None:
+            shapes, codes = taken
+            parts = [shapes.shapes, *shapes.codes, *shapes.numbers, shapes.hashes]
+            return [Coding.KEYS, *parts], codes
+    if bare == {int}:
+        numbers = _ints(values)
+        if numbers is not None:
+            return _numbers(numbers), None
+    return [Coding.PLAIN, list(values)], None
+
+
+def _told_by(codes: Ints, by: tuple[int, Ints] | None) -> list[int] | None:
+    """Return the code that goes with each code of another column, if that tells it."""
+    if by is None:
+        return None
+    table = np.zeros(int(by[1].max()) + 1, np.int64)
+    table[by[1]] = codes
+    return table.tolist() if np.array_equal(table[by[1]], codes) else None
+
+
+def _times(values: Sequence[Any]) -> _Numeric | None:
+    nulls = _nulls(values)
+    seconds = np.array(
+        values if nulls is None else [value or 0.0 for value in values], np.float64
+    )
+    with np.errstate(over="ignore"):
+        micros = np.rint(seconds * _MICROS)
+    if not np.all(np.abs(micros) < 2**62):  # also where it is not a number
+        return None
+    return _Numeric(micros.astype(np.int64), nulls, _MICROS)
+
+
+def _ints(values: Sequence[Any]) -> _Numeric | None:
+    nulls = _nulls(values)
+    try:
+        filled = values if nulls is None else [value or 0 for value in values]
+        return _Numeric(np.array(filled, np.int64), nulls, 1)
+    except OverflowError:
+        return None
+
+
+def _nulls(values: Sequence[Any]) -> Any:
+    if None not in values:
+        return None
+    return np.fromiter((value is None for value in values), np.bool_, len(values))
+
+
+def _mask(nulls: Any) -> bytes:
+    return b"" if nulls is None else np.packbits(nulls).tobytes()
+
+
+def _numbers(numeric: _Numeric) -> list[Any]:
+    values, nulls, scale = numeric
+    if steps_are_smaller(values):
+        return [Coding.STEPS, *pack_steps(values), _mask(nulls), scale]
+    return [Coding.INTS, *pack(values), _mask(nulls), scale]
+
+
+def _floats(values: Sequence[Any]) -> list[Any]:
+    nulls = _nulls(values)
+    filled = [0.0 if value is None else value for value in values]
+    bits = np.array(filled, "<f8").view(np.uint8).reshape(-1, 8).T.tobytes()
+    return [Coding.FLOATS, bits, _mask(nulls)]
+
+
+def _rest(times: dict[str, _Numeric], names: list[str]) -> list[Any]:
+    """Code the start of tasks by what is left between their parts and their stop."""
+    start = times["start"]
+    rest = times["stop"].values - start.values
+    for part in _PARTS:
+        rest = rest - times[part].values
+    places = [names.index(name) for name in ("stop", *_PARTS)]
+    return [Coding.REST, *pack(rest), _mask(start.nulls), start.scale, places]
+
+
+def decode_columns(coded: Sequence[Sequence[Any]], count: int) -> list[Column]:
+    """Return the columns that `encode_columns` was given.
+
+    Raises:
+        ValueError, TypeError, IndexError, KeyError, OverflowError: if it did not make
+            them; the reader of a frame turns that into a sentence.
+    """
+    columns: dict[int, Column] = {}
+    codes: dict[int, Ints] = {}
+    later = {Coding.BY, Coding.REST}
+    for index, column in enumerate(coded):
+        if column[0] not in later:
+            columns[index], told = _decoded(column, count)
+            if told is not None:
+                codes[index] = told
+    for index, column in enumerate(coded):
+        if column[0] == Coding.BY:
+            columns[index] = _checked(codes[column[1]], list(column[2]))
+        elif column[0] == Coding.REST:
+            columns[index] = _less(column, columns, count)
+    return [columns[index] for index in range(len(coded))]
+
+
+def _decoded(column: Sequence[Any], count: int) -> tuple[Column, Ints | None]:
+    coding = Coding(column[0])
+    if coding is Coding.PLAIN:
+        values = column[1]
+        if len(values) != count or not set(map(type, values)) <= _Scalars:
+            raise ValueError("a plain column of another length or kind")
+        return Column(list(values)), None
+    if coding is Coding.SAME:
+        return _checked(np.zeros(count, np.int64), [column[1]]), None
+    if coding is Coding.WORDS:
+        codes = unpack((column[2], column[3]), count)
+        return _checked(codes, list(column[1])), codes
+    if coding is Coding.KEYS:
+        shapes, first, codes_, number, numbers, hashes = column[1:7]
+        texts, codes = texts_of(
+            Shapes(shapes, (first, codes_), (number, numbers), hashes), count
+        )
+        if len(texts) != count:
+            raise ValueError("another number of keys")
+        return Column(texts), codes
+    if coding is Coding.FLOATS:
+        bits = np.frombuffer(column[1], np.uint8).reshape(8, count).T
+        values = np.ascontiguousarray(bits).view("<f8").ravel()
+        return Column(values, nulls=_unmask(column[2], count)), None
+    numbers_of = unpack_steps if coding is Coding.STEPS else unpack
+    values = numbers_of((column[1], column[2]), count)
+    nulls, scale = _unmask(column[3], count), column[4]
+    if not isinstance(scale, int) or scale < 1:
+        raise ValueError("no scale")
+    return Column(values, nulls=nulls, scale=scale), None
+
+
+def _checked(codes: Ints, words: list[Any]) -> Column:
+    if codes.size and not (codes.min() >= 0 and codes.max() < len(words)):
+        raise ValueError("a code without a word")
+    if not set(map(type, words)) <= _Scalars:
+        raise ValueError("words of another kind")
+    return Column(codes, words=words)
+
+
+def _less(column: Sequence[Any], columns: dict[int, Column], count: int) -> Column:
+    whole, *parts = column[5]
+    values = columns[whole].values - unpack((column[1], column[2]), count)
+    for part in parts:
+        values = values - columns[part].values
+    return Column(values, nulls=_unmask(column[3], count), scale=column[4])
+
+
+def _unmask(mask: bytes, count: int) -> Any:
+    if not mask:
+        return None
+    bits = np.unpackbits(np.frombuffer(mask, np.uint8), count=count)
+    if bits.size != count:
+        raise ValueError("a mask of another length")
+    return bits.astype(np.bool_)
