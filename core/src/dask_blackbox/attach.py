@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from dask_blackbox.finding import Change, Finding
 
-__all__ = ["CARD_SCHEMA", "RunCard", "RunState"]
+if TYPE_CHECKING:  # hosts read cards in files that are parsed all day: no polars there
+    from dask_blackbox.run import RunTables
+
+__all__ = ["CARD_SCHEMA", "RunCard", "RunState", "card_of"]
 
 CARD_SCHEMA = "dask-blackbox/card/1"
 
@@ -62,3 +66,45 @@ class RunCard(msgspec.Struct, frozen=True, kw_only=True):
             msgspec.ValidationError: if the JSON does not follow the contract.
         """
         return msgspec.json.decode(text, type=cls)
+
+
+def card_of(
+    run: RunTables,
+    findings: Sequence[Finding],
+    *,
+    links: Mapping[str, str] | None = None,
+    recorded: bool = True,
+    reason: str | None = None,
+) -> RunCard:
+    """Return the card of a run.
+
+    Args:
+        run: The recording; an empty one, with its manifest and ending, if nothing could be
+            recorded.
+        findings: What `findings_in` found in it.
+        links: URLs or store addresses by name.
+        recorded: Whether the recording is in the store.
+        reason: Why not, if not.
+    """
+    # Reading a card, which hosts do all day, needs none of this.
+    from dask_blackbox.analyse import Case, state_of, verdict_of
+    from dask_blackbox.analyse.completeness import completeness_of
+    from dask_blackbox.analyse.headline import headline_of
+    from dask_blackbox.analyse.numbers import numbers_of
+
+    state = state_of(run)
+    verdict = verdict_of(findings, run)
+    others = tuple(each for each in findings if each is not verdict)
+    numbers = numbers_of(Case(run))
+    return RunCard(
+        job=run.manifest.job,
+        run_id=run.manifest.run_id,
+        attempt=run.manifest.attempt,
+        state=state,
+        headline=headline_of(state, verdict, others, numbers),
+        verdict=verdict,
+        findings=others,
+        numbers=numbers,
+        completeness=completeness_of(run, recorded=recorded, reason=reason),
+        links=dict(links or {}),
+    )

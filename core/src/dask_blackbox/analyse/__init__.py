@@ -1,0 +1,58 @@
+"""Run → findings: the rules, asked one after the other, and the verdict among what they say.
+
+case      a run under investigation: deaths, failed tasks and blame, derived once
+rules/    one question each
+numbers, completeness, headline, state   what else the card says
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.rule import Rule
+from dask_blackbox.analyse.rules import RULES
+from dask_blackbox.analyse.state import FAILED, state_of
+from dask_blackbox.finding import Finding
+from dask_blackbox.guard import guard
+from dask_blackbox.run import RunTables
+
+__all__ = ["RULES", "Case", "Rule", "findings_in", "state_of", "verdict_of"]
+
+_GRAVEST = ("failure", "warning", "notice")
+
+
+def findings_in(
+    run: RunTables,
+    *,
+    muted: Collection[str] = (),
+    thresholds: Mapping[str, float] | None = None,
+) -> tuple[Finding, ...]:
+    """Return everything that the rules find in a run, gravest first.
+
+    A rule that fails is noted (`guard`), and the others go on.
+
+    Args:
+        run: The recording.
+        muted: Slugs of rules that are not asked; verdicts cannot be muted.
+        thresholds: Numbers that the user set otherwise, by `<slug>.<name>`.
+    """
+    case = Case(run, thresholds=thresholds)
+    for rule in RULES:
+        if rule.slug in muted and rule.severity != "failure":
+            continue
+        with guard(f"the rule {rule.slug}"):
+            case.found.extend(rule.ask(case))
+    return tuple(sorted(case.found, key=lambda each: _GRAVEST.index(each.severity)))
+
+
+def verdict_of(findings: Sequence[Finding], run: RunTables) -> Finding | None:
+    """Return the finding that explains a failed run; None for one that did not fail.
+
+    Of several, the one whose rule comes first: `RULES` has causes before symptoms.
+    """
+    if state_of(run) not in FAILED:
+        return None
+    order = {rule.slug: number for number, rule in enumerate(RULES)}
+    causes = [each for each in findings if each.severity == "failure"]
+    return min(causes, key=lambda each: order.get(each.rule, len(order)), default=None)

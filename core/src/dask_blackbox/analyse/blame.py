@@ -1,0 +1,207 @@
+"""Which task, and which deaths, the failure of a run comes from.
+
+Dask blames the task that was on a worker once too often; the guilty one is the task that
+was *executing* each time.  And a driver may catch, wrap and raise again: the chain of its
+exception, or a message quoted in it, still leads back to the task.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from dask_blackbox.analyse.death_causes import CauseOfDeath
+from dask_blackbox.analyse.deaths import WINDOW, Death
+from dask_blackbox.analyse.failures import TaskFailure, blamed_key
+from dask_blackbox.analyse.state import State
+from dask_blackbox.analyse.words import class_of, prefix_of
+from dask_blackbox.finding import Confidence
+from dask_blackbox.manifest import DriverException
+
+__all__ = ["Blame", "blame_of"]
+
+_WRAPPERS = ("prefect.", "airflow.")
+_WAITED = ("TimeoutError", "Timeout", "AirflowTaskTimeout", "CancelledRun")
+_QUOTABLE = 12
+_LONG_BEFORE = 120.0
+
+_Dead = tuple[tuple[Death, CauseOfDeath], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blame:
+    """Where the failure of a run comes from.
+
+    Attributes:
+        failure: The task whose failure reached the driver.
+        proven: Whether the driver's exception itself leads to it (or to the deaths).
+        blamed: The key that Dask blames for killing workers.
+        guilty: The key that was executing at most of the deaths.
+        always: Whether it was executing at every one of them.
+        deaths: The deaths that explain the failure, by time.
+        cause: What most of them died of: a slug, `unknown` if nothing is proven.
+        confidence: How sure the cause is.
+    """
+
+    failure: TaskFailure | None = None
+    proven: bool = False
+    blamed: str | None = None
+    guilty: str | None = None
+    always: bool = False
+    deaths: tuple[Death, ...] = ()
+    cause: str | None = None
+    confidence: Confidence = "low"
+
+
+def blame_of(
+    exception: DriverException | None,
+    failures: tuple[TaskFailure, ...],
+    dead: _Dead,
+    *,
+    state: State,
+) -> Blame:
+    """Return where a failure comes from.
+
+    Args:
+        exception: What ended the driver's work.
+        failures: The tasks that failed of themselves.
+        dead: The deaths of the run with their causes.
+        state: How the run ended.
+    """
+    failure, proven = _failure_behind(exception, failures, state)
+    killed = (failure is not None and failure.killed) or _names_killed_worker(exception)
+    if not killed:
+        if failure is not None or not dead or not _waited_in_vain(exception, state):
+            return Blame(failure=failure, proven=proven)
+        return _for_deaths(dead, None, failure=None, proven=False)
+    key = failure.key if failure is not None else _blamed_by(exception)
+    moment = None if failure is None else failure.at
+    return _for_deaths(
+        _deaths_of_key(dead, key, moment), key, failure=failure, proven=proven
+    )
+
+
+def _failure_behind(
+    exception: DriverException | None, failures: tuple[TaskFailure, ...], state: State
+) -> tuple[TaskFailure | None, bool]:
+    """Return the failure that reached the driver, and whether that is proven."""
+    if exception is None:
+        # A command that ended with an exit code and told us no exception.
+        unheard = failures[-1] if failures and state == "failed" else None
+        return unheard, False
+    if _names_killed_worker(exception):
+        key = exception.key or _blamed_by(exception)
+        dead = [failure for failure in failures if failure.killed]
+        same = [failure for failure in dead if failure.key == key]
+        return next(iter((same or dead)[-1:]), None), True
+    for leads_to in (_is_named, _is_chained, _is_quoted):
+        for failure in failures:
+            if leads_to(exception, failure):
+                return failure, True
+    if failures and exception.exception.startswith(_WRAPPERS):
+        return failures[-1], False
+    return None, False
+
+
+def _is_named(exception: DriverException, failure: TaskFailure) -> bool:
+    return exception.key is not None and failure.key == exception.key
+
+
+def _is_quoted(exception: DriverException, failure: TaskFailure) -> bool:
+    enough = len(failure.message) >= _QUOTABLE
+    return enough and failure.message in exception.message
+
+
+def _is_chained(exception: DriverException, failure: TaskFailure) -> bool:
+    names = {class_of(name) for name in (exception.exception, *exception.chain)}
+    if class_of(failure.exception) not in names:
+        return False
+    if failure.message == exception.message:
+        return True
+    return bool(failure.message) and failure.message in exception.traceback
+
+
+def _names_killed_worker(exception: DriverException | None) -> bool:
+    if exception is None:
+        return False
+    names = (exception.exception, *exception.chain)
+    return any(class_of(name) == "KilledWorker" for name in names)
+
+
+def _blamed_by(exception: DriverException | None) -> str | None:
+    if exception is None:
+        return None
+    return blamed_key(exception.message) or blamed_key(exception.traceback)
+
+
+def _waited_in_vain(exception: DriverException | None, state: State) -> bool:
+    """Say whether the driver only noticed that nothing came any more."""
+    if exception is None:
+        return state in ("aborted", "lost")
+    names = (exception.exception, *exception.chain)
+    return any(class_of(name).endswith(_WAITED) for name in names)
+
+
+def _deaths_of_key(dead: _Dead, key: str | None, moment: float | None) -> _Dead:
+    """Return the deaths of workers that had a key, else those near the moment."""
+    had_it = tuple(
+        pair for pair in dead if key in pair[0].executing or key in pair[0].processing
+    )
+    if had_it:
+        return had_it
+    if key is not None:
+        prefix = prefix_of(key)
+        alike = tuple(
+            pair
+            for pair in dead
+            if any(prefix_of(other) == prefix for other in pair[0].at_work_on)
+        )
+        if alike:
+            return alike
+    if moment is not None:
+        return tuple(
+            pair
+            for pair in dead
+            if moment - _LONG_BEFORE <= pair[0].at <= moment + WINDOW
+        )
+    return dead
+
+
+def _for_deaths(
+    dead: _Dead, key: str | None, *, failure: TaskFailure | None, proven: bool
+) -> Blame:
+    deaths = tuple(death for death, _ in dead)
+    running = Counter(name for death in deaths for name in set(death.executing))
+    guilty, times = None, 0
+    if running:
+        times = max(running.values())
+        most = [name for name, count in running.items() if count == times]
+        guilty = key if key in most else most[0]
+    at_it = tuple(pair for pair in dead if guilty in pair[0].executing)
+    cause, confidence = _cause_of_all(at_it or dead)
+    return Blame(
+        failure=failure,
+        proven=proven,
+        blamed=key,
+        guilty=guilty or key,
+        always=bool(deaths) and times == len(deaths),
+        deaths=deaths,
+        cause=cause,
+        confidence=confidence if proven or confidence == "low" else "medium",
+    )
+
+
+def _cause_of_all(dead: _Dead) -> tuple[str | None, Confidence]:
+    """Return what most of the deaths were of; those that nobody saw don't vote."""
+    known = [cause for _, cause in dead if cause.slug != "unknown"]
+    if not known:
+        return ("unknown" if dead else None), "low"
+    votes = Counter(cause.slug for cause in known)
+    most = max(votes.values())
+    # Of two causes that are equally frequent, the later one ended it.
+    slug = [cause.slug for cause in known if votes[cause.slug] == most][-1]
+    chosen = [cause for cause in known if cause.slug == slug]
+    sure = all(cause.confidence == "high" for cause in chosen)
+    if sure and 2 * len(chosen) > len(dead):
+        return slug, "high"
+    return slug, "medium"

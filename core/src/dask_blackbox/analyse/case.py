@@ -1,0 +1,150 @@
+"""One run under investigation: its tables and all that is derived from them once.
+
+Rules ask a `Case`; none of them derives for itself who died or which task failed first.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from functools import cached_property
+
+from dask_blackbox.analyse.blame import Blame, blame_of
+from dask_blackbox.analyse.death_causes import CauseOfDeath, cause_of_death
+from dask_blackbox.analyse.deaths import Death, deaths_of
+from dask_blackbox.analyse.failures import TaskFailure, failures_of
+from dask_blackbox.analyse.state import FAILED, State, state_of
+from dask_blackbox.analyse.words import class_of, prefix_of
+from dask_blackbox.finding import Evidence, Finding
+from dask_blackbox.manifest import DriverException
+from dask_blackbox.run import RunTables
+
+__all__ = ["Case"]
+
+
+class Case:
+    """What rules ask.
+
+    Args:
+        run: The recording.
+        thresholds: Numbers that the user set otherwise, by `<slug>.<name>`.
+
+    Attributes:
+        found: What the rules before this one found, in their order.
+    """
+
+    def __init__(
+        self, run: RunTables, *, thresholds: Mapping[str, float] | None = None
+    ) -> None:
+        self.run = run
+        self.found: list[Finding] = []
+        self._thresholds = thresholds or {}
+
+    @cached_property
+    def state(self) -> State:
+        """How the run ended."""
+        return state_of(self.run)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the run wants a verdict."""
+        return self.state in FAILED
+
+    @property
+    def explained(self) -> bool:
+        """Whether a rule before this one has found why the run failed."""
+        return any(finding.severity == "failure" for finding in self.found)
+
+    @property
+    def exception(self) -> DriverException | None:
+        """What ended the driver's work."""
+        return None if self.run.ending is None else self.run.ending.exception
+
+    @cached_property
+    def failures(self) -> tuple[TaskFailure, ...]:
+        """The tasks that failed of themselves, by time."""
+        return failures_of(self.run)
+
+    @cached_property
+    def deaths(self) -> tuple[Death, ...]:
+        """The workers that died, by time."""
+        return deaths_of(self.run)
+
+    @cached_property
+    def _causes(self) -> dict[int, CauseOfDeath]:
+        return {id(death): cause_of_death(death, self.run) for death in self.deaths}
+
+    def cause_of(self, death: Death) -> CauseOfDeath:
+        """Return what one of `deaths` died of."""
+        return self._causes[id(death)]
+
+    @cached_property
+    def blame(self) -> Blame:
+        """The failed task and the deaths that the run's failure comes from."""
+        if not self.failed:
+            return Blame()
+        return blame_of(
+            self.exception,
+            self.failures,
+            tuple((death, self.cause_of(death)) for death in self.deaths),
+            state=self.state,
+        )
+
+    def threshold(self, name: str, default: float) -> float:
+        """Return the number `<slug>.<name>` of the user's settings, or the default."""
+        return float(self._thresholds.get(name, default))
+
+    def raised(self, *classes: str) -> bool:
+        """Say whether the driver's exception, or one it was chained to, is of a class.
+
+        Args:
+            classes: Bare names, without module.
+        """
+        if self.exception is None:
+            return False
+        names = (self.exception.exception, *self.exception.chain)
+        return any(class_of(name) in classes for name in names)
+
+    def said(self, pattern: str) -> re.Match[str] | None:
+        """Return where the driver's exception (message, then traceback) says a thing."""
+        if self.exception is None:
+            return None
+        found = re.search(pattern, self.exception.message, re.DOTALL)
+        return found or re.search(pattern, self.exception.traceback)
+
+    def prefix_of(self, key: str) -> str:
+        """Return the prefix of a key."""
+        return self._prefixes.get(key) or prefix_of(key)
+
+    @cached_property
+    def _prefixes(self) -> dict[str, str]:
+        errors = self.run.errors.select("key", "prefix").drop_nulls().unique()
+        return dict(errors.iter_rows())
+
+    def name_of(self, address: str) -> str:
+        """Return how people call a worker: its name and address."""
+        name = self._names.get(address)
+        return f"worker {name} ({address})" if name else f"worker {address}"
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        named = self.run.workers.select("address", "name").drop_nulls()
+        return {a: n for a, n in named.iter_rows() if n != a}
+
+    def see(self, verb: str, *options: str) -> str:
+        """Return the command that shows a piece of evidence."""
+        run = self.run.url or self.run.manifest.run_id
+        words = ("dask", "blackbox", verb, run, *options)
+        return " ".join(shlex.quote(word) for word in words)
+
+    def exception_evidence(self) -> tuple[Evidence, ...]:
+        """Return the driver's exception as evidence."""
+        if self.exception is None:
+            return ()
+        name, message = class_of(self.exception.exception), self.exception.message
+        text = (
+            f"The driver got {name}: {message}" if message else f"The driver got {name}"
+        )
+        at = None if self.run.ending is None else self.run.ending.ended
+        return (Evidence(text=text[:600], source="driver", at=at),)

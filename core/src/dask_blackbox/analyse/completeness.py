@@ -1,0 +1,82 @@
+"""What a recording lacks, by source, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from dask_blackbox.analyse.words import counted, duration, short
+from dask_blackbox.manifest import Ending
+from dask_blackbox.run import RunTables
+
+__all__ = ["completeness_of", "missing_from"]
+
+_BEHIND = 30.0
+
+
+def missing_from(run: RunTables) -> dict[str, list[str]]:
+    """Return what the recording lacks: sentences by source; empty if it is complete."""
+    missing: dict[str, list[str]] = {}
+    for source, sentence in (
+        *_said_at_the_end(run.ending),
+        *(
+            ("store", f"{name} is damaged: {short(why, 120)}")
+            for name, why in run.damaged.items()
+        ),
+        *_given_up(run),
+    ):
+        missing.setdefault(source, []).append(sentence)
+    return missing
+
+
+def _said_at_the_end(ending: Ending | None) -> Iterator[tuple[str, str]]:
+    if ending is None:
+        yield "recorder", "nobody was left to say how the run ended"
+        return
+    for source, account in ending.sources.items():
+        if account.error:
+            yield source, f"could not be recorded: {short(account.error, 200)}"
+        lost = sum(last - first + 1 for first, last in account.gaps)
+        if lost:
+            yield source, f"{counted(lost, 'batch', 'batches')} never came"
+        for kind, number in account.dropped.items():
+            if number:
+                yield source, f"{counted(number, f'{kind} row')} dropped"
+    for segment, why in ending.lost_segments.items():
+        yield "store", f"{segment} could not be read back: {short(why, 120)}"
+    if ending.store_behind > _BEHIND:
+        yield "store", f"was {duration(ending.store_behind)} behind at the worst"
+
+
+def _given_up(run: RunTables) -> Iterator[tuple[str, str]]:
+    """Yield what capture itself had to give up, each kind once."""
+    told = dict.fromkeys(
+        (
+            fact["subject"] or "capture",
+            f"{fact.get('doing') or 'capture'} failed: {short(str(fact.get('error')), 160)}",
+        )
+        for fact in run.details("capture-failed")
+    )
+    yield from list(told)[:20]
+
+
+def completeness_of(
+    run: RunTables, *, recorded: bool = True, reason: str | None = None
+) -> dict[str, Any]:
+    """Return the card's account of its recording.
+
+    Args:
+        run: The recording.
+        recorded: Whether it is in the store.
+        reason: Why not, if not.
+    """
+    missing = missing_from(run)
+    account: dict[str, Any] = {
+        "recorded": recorded,
+        "complete": recorded and not missing,
+    }
+    if reason is not None:
+        account["reason"] = reason
+    if missing:
+        account["missing"] = missing
+    return account

@@ -1,0 +1,206 @@
+"""What a worker died of, as far as the witnesses prove it.
+
+The order matters: the same signal 15 comes from the memory limit, a frozen process and
+a stranger, and only the witness before it tells which.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import polars as pl
+
+from dask_blackbox.analyse.deaths import WINDOW, Death
+from dask_blackbox.analyse.words import duration, short, size
+from dask_blackbox.finding import Confidence
+from dask_blackbox.run import RunTables
+
+__all__ = ["DESERIALIZE", "CauseOfDeath", "cause_of_death"]
+
+DESERIALIZE = re.compile(
+    r"Failed to deserialize|Error during deserialization|"
+    r"(?:ModuleNotFoundError|ImportError|AttributeError: Can't get attribute)"
+)
+_NATIVE = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE")
+_NEAR = 0.9
+
+
+@dataclass(frozen=True, kw_only=True)
+class CauseOfDeath:
+    """What a worker died of.
+
+    Attributes:
+        slug: The rule that explains such deaths; `unknown` if nothing is proven.
+        confidence: How sure.
+        because: The evidence, as a clause ("it …").
+    """
+
+    slug: str
+    confidence: Confidence
+    because: str
+
+
+def cause_of_death(death: Death, run: RunTables) -> CauseOfDeath:
+    """Return what a worker died of."""
+    return (
+        _of_its_nanny(death)
+        or _of_its_host(death)
+        or _of_its_environment(death, run)
+        or _of_a_signal(death)
+        or _of_an_exit(death)
+        or _of_nobody(death, run)
+    )
+
+
+def _of_its_nanny(death: Death) -> CauseOfDeath | None:
+    if death.restarted_for_memory is not None:
+        seen = death.restarted_for_memory or death.peak_memory
+        at = f" at {size(seen)}" if seen else ""
+        limit = f" of {size(death.memory_limit)}" if death.memory_limit else ""
+        because = f"its nanny terminated it{at}, over 95 % of its memory limit{limit}"
+        return CauseOfDeath(
+            slug="worker-memory-limit", confidence="high", because=because
+        )
+    closing = death.closing or ""
+    if death.frozen_for is not None or closing.startswith("check-worker-ttl"):
+        waited = f" for {duration(death.frozen_for)}" if death.frozen_for else ""
+        because = f"it sent no heartbeat{waited}, and was given up"
+        return CauseOfDeath(
+            slug="worker-heartbeat-timeout", confidence="high", because=because
+        )
+    return None
+
+
+def _of_its_host(death: Death) -> CauseOfDeath | None:
+    closing = death.closing or ""
+    if closing.startswith("signal-"):
+        because = f"`dask worker` was told to stop ({closing})"
+        return CauseOfDeath(slug="worker-preempted", confidence="high", because=because)
+    if closing.startswith("worker-lifetime"):
+        because = "its --lifetime was over, and its work could not be handed on"
+        return CauseOfDeath(slug="worker-lifetime", confidence="high", because=because)
+    return None
+
+
+def _of_its_environment(death: Death, run: RunTables) -> CauseOfDeath | None:
+    """Such workers leave with exit code 0, the connection to the scheduler broken."""
+    broken = "connection-broken" in (death.closing or "")
+    if death.exit_code not in (0, None) or (death.closing and not broken):
+        return None
+    lines = [line for line in death.last_lines if DESERIALIZE.search(line)]
+    if not lines and broken:
+        lines = _lines_near(run, death.at)
+    if not lines:
+        return None
+    said = next((x for x in lines if "NotFoundError" in x), lines[-1])
+    wanted = [x for x in said.splitlines() if re.match(r"[\w.]*Error", x)]
+    because = (
+        f"it could not read what it was sent: {short(wanted[-1] if wanted else said)}"
+    )
+    deserialize = any("deserializ" in line for line in lines)
+    if not deserialize and not broken:  # the import of a task: that is a task's error
+        return None
+    return CauseOfDeath(
+        slug="environment-mismatch",
+        confidence="high" if broken or len(lines) > 1 else "medium",
+        because=because,
+    )
+
+
+def _lines_near(run: RunTables, at: float) -> list[str]:
+    moment = pl.col("at").dt.epoch("us") / 1e6
+    near = run.logs.filter(
+        moment.is_between(at - WINDOW, at + WINDOW)
+        & pl.col("role").is_in(["worker", "nanny"])
+        & pl.col("message").str.contains(DESERIALIZE.pattern)
+    )
+    return near["message"].head(20).to_list()
+
+
+def _of_a_signal(death: Death) -> CauseOfDeath | None:
+    name = death.signal
+    if name is None:
+        return None
+    share = _share(death)
+    sure: Confidence = "high"
+    if name in _NATIVE:
+        slug, because = (
+            "worker-segfault",
+            f"its process crashed in native code ({name})",
+        )
+    elif name == "SIGABRT":
+        slug, because = "worker-abort", "its process aborted itself (SIGABRT)"
+    elif name == "SIGKILL" and death.oom_kills:
+        slug = "kernel-oom"
+        because = "the kernel's out-of-memory killer took it (its counter went up)"
+    elif name == "SIGKILL" and share >= _NEAR:
+        slug, sure = "kernel-oom", "medium"
+        because = f"it was killed (SIGKILL) at {share:.0%} of its memory limit"
+    elif name == "SIGTERM" and share >= _NEAR:
+        slug, sure = "worker-memory-limit", "medium"
+        because = f"it was terminated (SIGTERM) at {share:.0%} of its memory limit"
+    else:
+        slug = "worker-signalled"
+        because = f"something outside Dask sent its process {name}"
+    return CauseOfDeath(slug=slug, confidence=sure, because=because)
+
+
+def _share(death: Death) -> float:
+    if not death.peak_memory or not death.memory_limit:
+        return 0.0
+    return death.peak_memory / death.memory_limit
+
+
+def _of_an_exit(death: Death) -> CauseOfDeath | None:
+    if death.exit_code is None:
+        return None
+    if death.closing:
+        because = (
+            f"it closed itself ({short(death.closing, 80)}) "
+            f"and exited with code {death.exit_code}"
+        )
+        return CauseOfDeath(slug="unknown", confidence="low", because=because)
+    because = f"its process exited with code {death.exit_code}"
+    sure: Confidence = "high" if death.executing else "medium"
+    return CauseOfDeath(slug="worker-exit", confidence=sure, because=because)
+
+
+def _of_nobody(death: Death, run: RunTables) -> CauseOfDeath:
+    """Nobody testified: is that because its nanny went with it?"""
+    life = run.workers.filter(
+        (pl.col("address") == death.address) & pl.col("nanny").is_not_null()
+    )
+    nanny = life["nanny"].to_list()[-1] if len(life) else None
+    if death.closing:
+        because = f"it closed itself ({short(death.closing, 80)})"
+    elif not nanny:
+        because = "it had no nanny to see how it ended"
+    elif _heard_after(run, nanny, death.at):
+        because = "its nanny lived on, but its exit code was not recorded"
+    elif _recorded_until(run) < death.at + WINDOW:
+        because = "the recording ended before its nanny could say how it ended"
+    else:
+        return CauseOfDeath(
+            slug="worker-host-lost",
+            confidence="medium",
+            because="its nanny vanished together with it, without a word",
+        )
+    return CauseOfDeath(slug="unknown", confidence="low", because=because)
+
+
+def _heard_after(run: RunTables, nanny: str, at: float) -> bool:
+    moment = pl.col("at").dt.epoch("us") / 1e6
+    lines = run.logs.filter((pl.col("source") == nanny) & (moment > at + 0.5))
+    others = run.workers.filter(
+        (pl.col("nanny") == nanny) & (pl.col("joined").dt.epoch("us") / 1e6 > at)
+    )
+    return len(lines) > 0 or len(others) > 0
+
+
+def _recorded_until(run: RunTables) -> float:
+    latest = [
+        frame["at"].max() for frame in (run.events, run.metrics, run.logs) if len(frame)
+    ]
+    moments = [moment.timestamp() for moment in latest if moment is not None]  # type: ignore[union-attr]
+    return max(moments, default=0.0)

@@ -1,0 +1,101 @@
+"""Which tasks failed of themselves, and which only inherited it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import polars as pl
+
+from dask_blackbox.analyse.frames import Frame, root_of_chain, user_frame
+from dask_blackbox.analyse.words import class_of
+from dask_blackbox.run import RunTables
+
+__all__ = ["TaskFailure", "attempts_of", "blamed_key", "failures_of"]
+
+_BLAMED = re.compile(r"Attempted to run task '?(?P<key>.+?)'? on \d+ different workers")
+
+
+@dataclass(frozen=True)
+class TaskFailure:
+    """A task that failed of itself.
+
+    Attributes:
+        key: Of the task.
+        prefix: Its group of like tasks.
+        worker: Address of the worker that it ran on.
+        at: Epoch seconds.
+        killed: It never raised: its workers died.
+        exception: Qualified name of the exception's class.
+        message: Its text.
+        traceback: Its traceback, chained causes included where known.
+        attempts: How often it was tried.
+        dependents: How many tasks could not run because of it.
+    """
+
+    key: str
+    prefix: str
+    worker: str | None
+    at: float
+    killed: bool
+    exception: str
+    message: str
+    traceback: str = field(default="", repr=False)
+    attempts: int = 1
+    dependents: int = 0
+
+    @cached_property
+    def frame(self) -> Frame | None:
+        """The innermost line of the user's own code."""
+        return user_frame(self.traceback)
+
+    @cached_property
+    def root(self) -> tuple[str, str] | None:
+        """Class and message of the first exception of a chain, if there is one."""
+        return root_of_chain(self.traceback)
+
+    def __str__(self) -> str:
+        name = class_of(self.exception)
+        return f"{name}: {self.message}" if self.message else name
+
+
+def failures_of(run: RunTables) -> tuple[TaskFailure, ...]:
+    """Return the tasks that failed of themselves, by time; one entry for each key."""
+    final = run.errors.filter(pl.col("outcome").is_in(["erred", "killed"])).sort("at")
+    if not len(final):
+        return ()
+    own = pl.col("cause").is_null() | (pl.col("cause") == pl.col("key"))
+    inherited = final.filter(~own).unique("key").group_by("cause").len()
+    dependents = dict(inherited.iter_rows())
+    attempts = attempts_of(run)
+    failures: dict[str, TaskFailure] = {}
+    for row in final.filter(own).iter_rows(named=True):
+        if row["key"] in failures and not row["exception"]:
+            continue
+        key = row["key"]
+        failures[key] = TaskFailure(
+            key=key,
+            prefix=row["prefix"] or "",
+            worker=row["worker"] or None,
+            at=row["at"].timestamp(),
+            killed=row["outcome"] == "killed",
+            exception=row["exception"] or "",
+            message=row["message"] or "",
+            traceback=row["traceback"] or "",
+            attempts=1 + attempts.get(key, 0),
+            dependents=dependents.get(key, 0),
+        )
+    return tuple(failures.values())
+
+
+def attempts_of(run: RunTables) -> dict[str, int]:
+    """Return how often each key failed and was tried again."""
+    retried = run.errors.filter(pl.col("outcome") == "retried")
+    return dict(retried.group_by("key").len().iter_rows())
+
+
+def blamed_key(message: str) -> str | None:
+    """Return the key that a `KilledWorker` message blames, or None."""
+    found = _BLAMED.search(message)
+    return found["key"] if found else None

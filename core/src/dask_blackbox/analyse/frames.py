@@ -1,0 +1,118 @@
+"""What the text of a traceback says: the user's own line, and the root of a chain."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+__all__ = ["Frame", "frame_of_stack", "root_of_chain", "user_frame"]
+
+_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<name>.+)$')
+_LINKS = (
+    "The above exception was the direct cause of the following exception:",
+    "During handling of the above exception, another exception occurred:",
+)
+_RAISED = re.compile(r"^(?P<name>[A-Za-z_][\w.]*)(?::\s?(?P<message>.*))?$")
+_STACKED = re.compile(
+    r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<name>.+)$'
+)
+_THREAD = re.compile(r"^(?:Current thread|Thread) ", re.MULTILINE)
+_RUNS_TASKS = "_run_task"
+_NOT_THE_USERS = (
+    "/site-packages/",
+    "/dist-packages/",
+    "/lib/python3",
+    "/dask_blackbox/",
+    "<frozen ",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frame:
+    """One line of code that a traceback went through."""
+
+    file: str
+    line: int
+    function: str
+    code: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} in {self.function}"
+
+
+def user_frame(traceback: str) -> Frame | None:
+    """Return the innermost frame of the user's own code, or None.
+
+    Of chained exceptions the last one counts, as it is the one that was raised; the
+    earlier ones are asked only where it never went through the user's code.
+    """
+    for section in reversed(_sections(traceback)):
+        own = [frame for frame in _frames(section) if _is_the_users(frame)]
+        if own:
+            return own[-1]
+    return None
+
+
+def root_of_chain(traceback: str) -> tuple[str, str] | None:
+    """Return class and message of the first exception of a chain; None if it is alone."""
+    sections = _sections(traceback)
+    if len(sections) < 2:  # noqa: PLR2004
+        return None
+    for text in reversed(sections[0].splitlines()):
+        found = _RAISED.match(text)
+        if found:
+            return found["name"], (found["message"] or "").strip()
+    return None
+
+
+def frame_of_stack(stack: str) -> Frame | None:
+    """Return where the task was in a stack that Python's `faulthandler` wrote.
+
+    It writes every thread, the innermost frame first; the one that ran a task counts, in
+    its user's code if it has some.
+    """
+    best: Frame | None = None
+    for thread in _THREAD.split(stack)[1:]:
+        frames = [
+            Frame(file=m["file"], line=int(m["line"]), function=m["name"])
+            for m in map(_STACKED.match, thread.splitlines())
+            if m
+        ]
+        at_task = next(
+            (n for n, frame in enumerate(frames) if _RUNS_TASKS in frame.function), None
+        )
+        if not at_task:
+            continue
+        own = [frame for frame in frames[:at_task] if _is_the_users(frame)]
+        if own:
+            return own[0]
+        best = best or frames[0]
+    return best
+
+
+def _sections(traceback: str) -> list[str]:
+    for link in _LINKS[1:]:
+        traceback = traceback.replace(link, _LINKS[0])
+    return [section for section in traceback.split(_LINKS[0]) if section.strip()]
+
+
+def _frames(section: str) -> list[Frame]:
+    lines = section.splitlines()
+    frames = []
+    for number, text in enumerate(lines):
+        found = _FRAME.match(text)
+        if found:
+            code = lines[number + 1].strip() if number + 1 < len(lines) else ""
+            frames.append(
+                Frame(
+                    file=found["file"],
+                    line=int(found["line"]),
+                    function=found["name"],
+                    code="" if _FRAME.match(code) else code,
+                )
+            )
+    return frames
+
+
+def _is_the_users(frame: Frame) -> bool:
+    return not any(part in frame.file for part in _NOT_THE_USERS)

@@ -1,0 +1,58 @@
+"""The one line to read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dask_blackbox.analyse.state import State
+from dask_blackbox.analyse.words import counted, duration, short, size
+from dask_blackbox.finding import Finding
+
+__all__ = ["headline_of"]
+
+_LONGEST = 120
+
+
+def headline_of(
+    state: State,
+    verdict: Finding | None,
+    findings: Sequence[Finding],
+    numbers: Mapping[str, float],
+) -> str:
+    """Return the card's headline, at most 120 characters long.
+
+    Args:
+        state: How the run ended.
+        verdict: Why, if it failed.
+        findings: All else that was found.
+        numbers: The card's measures.
+    """
+    if verdict is not None:
+        return short(f"{verdict.rule}: {_lowered(verdict.title)}", _LONGEST)
+    took = duration(numbers.get("duration", 0))
+    if state == "running":
+        return f"Running for {took}: {_work(numbers)}"
+    if state != "succeeded":
+        return f"{state.capitalize()} after {took}: {_work(numbers)}"
+    warnings = [each.rule for each in findings if each.severity == "warning"]
+    but = f"; {counted(len(warnings), 'warning')}: {', '.join(dict.fromkeys(warnings))}"
+    return short(
+        f"Succeeded in {took}: {_work(numbers)}{but if warnings else ''}", _LONGEST
+    )
+
+
+def _lowered(title: str) -> str:
+    """Return a title as it stands after a colon; names and classes keep their capitals."""
+    first = title.split(maxsplit=1)[0] if title.split() else ""
+    ordinary = first[1:].islower() or len(first) == 1
+    return title[0].lower() + title[1:] if ordinary and first.isalpha() else title
+
+
+def _work(numbers: Mapping[str, float]) -> str:
+    tasks, workers = int(numbers.get("tasks", 0)), int(numbers.get("workers", 0))
+    text = f"{counted(tasks, 'task')} on {counted(workers, 'worker')}"
+    if "peak_memory" in numbers:
+        text += f", peak memory {size(numbers['peak_memory'])}"
+        if "memory_limit" in numbers:
+            text += f" of {size(numbers['memory_limit'])}"
+    return text

@@ -1,0 +1,106 @@
+"""What the memory samples say: how much there was, how much was wanted."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import polars as pl
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.deaths import Death
+from dask_blackbox.analyse.words import counted, size
+from dask_blackbox.run import RunTables
+
+__all__ = ["MemoryNeed", "memory_need", "peaks_of"]
+
+_GENEROUS = 2.0
+_STEP = 2**26
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryNeed:
+    """How much memory some workers had when they died, and what would do.
+
+    Attributes:
+        limit: Bytes that a worker had; None if unlimited or unknown.
+        threads: Tasks that a worker could run at once.
+        at_once: Tasks that a worker did run at once when it died, at most.
+        seen: The most memory that one was seen with, in bytes.
+        idle: What a worker needs before it does anything, in bytes.
+        wanted: A limit to try next, in bytes.
+    """
+
+    limit: int | None
+    threads: int
+    at_once: int
+    seen: int | None
+    idle: int | None
+    wanted: int
+
+    def advice(self) -> str:
+        """Return what to do, in sentences."""
+        limit = self.limit or self.seen or 0
+        more = f"give each worker at least {size(self.wanted)}"
+        ways = [
+            f"{more} (twice {size(limit)}: they were still growing when they were stopped)"
+        ]
+        if self.threads > 1 and self.at_once > 1:
+            share = max(limit - (self.idle or 0), 0) / self.threads
+            ways.append(
+                f"or run fewer tasks at once: with threads_per_worker=1 a task may use "
+                f"{size(limit - (self.idle or 0))} rather than {size(share)}"
+            )
+        ways.append("or make the pieces smaller (more partitions, smaller chunks)")
+        text = ", ".join(ways)
+        had = f"{counted(self.at_once, 'task')} shared {size(limit)}"
+        if self.idle:
+            had += f", of which an idle worker takes {size(self.idle)}"
+        return f"{text[0].upper()}{text[1:]}. {had[0].upper()}{had[1:]}."
+
+
+def memory_need(case: Case, deaths: tuple[Death, ...]) -> MemoryNeed:
+    """Return what workers that died of memory had, and what to give them."""
+    limits = [death.memory_limit for death in deaths if death.memory_limit]
+    seen = [death.peak_memory for death in deaths if death.peak_memory]
+    limit = max(limits, default=None)
+    threads = max((death.nthreads or 1 for death in deaths), default=1)
+    at_once = max((min(len(d.executing), threads) for d in deaths), default=0)
+    basis = max(limit or 0, max(seen, default=0))
+    return MemoryNeed(
+        limit=limit,
+        threads=threads,
+        at_once=at_once or threads,
+        seen=max(seen, default=None),
+        idle=_idle(case.run, deaths),
+        wanted=math.ceil(_GENEROUS * basis / _STEP) * _STEP,
+    )
+
+
+def _idle(run: RunTables, deaths: tuple[Death, ...]) -> int | None:
+    """Return the least memory that a worker was seen with."""
+    first = [death.memory[0][1] for death in deaths if death.memory]
+    metrics = run.metrics.filter(
+        (pl.col("source") != "scheduler") & (pl.col("memory") > 0)
+    )
+    if len(metrics):
+        first.append(int(metrics["memory"].min() or 0))  # type: ignore[arg-type]
+    return min(first, default=None)
+
+
+def peaks_of(run: RunTables) -> pl.DataFrame:
+    """Return each worker's highest memory sample: `source`, `peak`, `memory_limit`."""
+    limits = (
+        run.workers.filter(pl.col("memory_limit") > 0)
+        .group_by("address")
+        .agg(pl.col("memory_limit").max(), pl.col("name").last())
+    )
+    return (
+        run.metrics.filter(
+            (pl.col("source") != "scheduler") & pl.col("memory").is_not_null()
+        )
+        .group_by("source")
+        .agg(pl.col("memory").max().alias("peak"))
+        .join(limits, left_on="source", right_on="address", how="left")
+        .sort("peak", descending=True)
+    )

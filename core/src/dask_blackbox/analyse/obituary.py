@@ -1,0 +1,186 @@
+"""How a finding about deaths is told: who died of what, at which work, and who is innocent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.deaths import Death
+from dask_blackbox.analyse.frames import frame_of_stack
+from dask_blackbox.analyse.rule import Rule
+from dask_blackbox.analyse.words import counted, quoted, short, size
+from dask_blackbox.finding import Evidence, Finding, RetryAdvice, Subject
+
+__all__ = [
+    "deaths_blamed_on",
+    "evidence_of",
+    "name_of",
+    "verdict_on_deaths",
+    "where_it_was",
+]
+
+_SHOWN = 4
+
+
+def deaths_blamed_on(case: Case, slug: str) -> tuple[Death, ...]:
+    """Return the deaths of this cause that explain the run's failure; none if others do."""
+    if case.blame.cause != slug:
+        return ()
+    return tuple(d for d in case.blame.deaths if case.cause_of(d).slug == slug)
+
+
+def verdict_on_deaths(
+    case: Case,
+    rule: Rule,
+    deaths: tuple[Death, ...],
+    *,
+    how: str,
+    remedy: str,
+    more: str = "",
+    retry_advice: RetryAdvice | None = None,
+) -> Iterator[Finding]:
+    """Yield the verdict that these deaths explain the failure.
+
+    Args:
+        case: The run.
+        rule: Whose verdict it is.
+        deaths: What it is about, by time; at least one.
+        how: What happened to each, as a past tense: `died at its memory limit`.
+        remedy: What to do.
+        more: Sentences to add to the cause.
+        retry_advice: If this differs from the rule's.
+    """
+    blame = case.blame
+    times = "A worker" if len(deaths) == 1 else "Workers"
+    often = "" if len(deaths) == 1 else f" {len(deaths)} times"
+    title = f"{times} {how}{often}{_while_running(case)}"
+    yield rule.found(
+        title,
+        cause=" ".join(x for x in (_told(case, deaths), more) if x),
+        remedy=remedy,
+        confidence=blame.confidence,
+        subject=Subject(
+            key=blame.guilty,
+            prefix=case.prefix_of(blame.guilty) if blame.guilty else None,
+            worker=deaths[-1].address,
+        ),
+        evidence=(*evidence_of(case, deaths), *case.exception_evidence()),
+        retry_advice=retry_advice,
+    )
+
+
+def _while_running(case: Case) -> str:
+    """Return ` while running 'hog'`, or nothing if it is unknown what ran."""
+    if not case.blame.guilty:
+        return ""
+    return f" while running '{short(case.prefix_of(case.blame.guilty), 40)}'"
+
+
+def where_it_was(deaths: tuple[Death, ...]) -> str:
+    """Return a sentence on the line of code that the last stack shows, or nothing."""
+    for death in reversed(deaths):
+        frame = frame_of_stack(death.stack)
+        if frame is not None:
+            return f"Python was at {frame}."
+    return ""
+
+
+def name_of(case: Case, death: Death) -> str:
+    """Return a dead worker's name, address and process."""
+    called = case.name_of(death.address)
+    if death.pid is None:
+        return called
+    if called.endswith(")"):
+        return f"{called[:-1]}, pid {death.pid})"
+    return f"{called} (pid {death.pid})"
+
+
+def _told(case: Case, deaths: tuple[Death, ...]) -> str:
+    """Return the story of some deaths in sentences."""
+    last = deaths[-1]
+    sentences = [_the_guilty(case, deaths)]
+    which = "The last of them: " if len(deaths) > 1 else ""
+    sentences.append(f"{which}{name_of(case, last)}: {case.cause_of(last).because}.")
+    others = [
+        d for d in case.deaths if case.cause_of(d).slug != case.cause_of(last).slug
+    ]
+    if others:
+        by_cause = Counter(case.cause_of(d).slug for d in others)
+        sentences.append(
+            "Beside these, "
+            + ", ".join(
+                f"{counted(n, 'worker')} died of {slug}"
+                if slug != "unknown"
+                else f"{counted(n, 'worker')} died without a known cause"
+                for slug, n in by_cause.most_common()
+            )
+            + "."
+        )
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _the_guilty(case: Case, deaths: tuple[Death, ...]) -> str:
+    blame = case.blame
+    if not blame.guilty:
+        at_work = sorted({key for death in deaths for key in death.at_work_on})
+        return f"At work then: {quoted(at_work)}." if at_work else ""
+    certified = [death for death in deaths if death.executing]
+    times = sum(blame.guilty in death.executing for death in certified)
+    if not times:
+        return f"Dask blames '{short(blame.guilty, 80)}', which they had been given."
+    often = (
+        "when it happened"
+        if len(deaths) == 1
+        else f"at {times} of the {len(deaths)} deaths"
+    )
+    sentence = f"'{short(blame.guilty, 80)}' was executing {often}"
+    if blame.blamed and blame.blamed != blame.guilty:
+        sentence += (
+            f"; '{short(blame.blamed, 80)}', which Dask blames, "
+            "was only on the same worker"
+        )
+    together = sorted({k for d in certified for k in d.executing} - {blame.guilty})
+    if together and len(together) <= 20:  # noqa: PLR2004
+        sentence += f"; beside it on those workers: {quoted(together, most=2)}"
+    return sentence + "."
+
+
+def evidence_of(case: Case, deaths: tuple[Death, ...]) -> tuple[Evidence, ...]:
+    """Return what is known of each of the last few deaths."""
+    evidence = []
+    for death in reversed(deaths[-_SHOWN:]):
+        cause = case.cause_of(death)
+        text = f"{name_of(case, death)} died: {cause.because}"
+        if death.exit_code is not None:
+            text += f"; exit code {death.exit_code}"
+        if death.executing:
+            text += f"; executing {quoted(death.executing)}"
+        if death.peak_memory:
+            text += f"; last seen with {size(death.memory[-1][1]) if death.memory else size(death.peak_memory)}"
+        evidence.append(
+            Evidence(
+                text=f"{text}.",
+                source="workers",
+                at=death.at,
+                see=case.see("logs", "--worker", death.address),
+            )
+        )
+    evidence.extend(_last_words(case, deaths[-1]))
+    return tuple(evidence)
+
+
+def _last_words(case: Case, death: Death) -> Iterator[Evidence]:
+    frame = frame_of_stack(death.stack)
+    if frame is not None:
+        yield Evidence(
+            text=f"Python's stack at its end: the task was at {frame}.",
+            source="events",
+            at=death.at,
+        )
+    if death.last_lines:
+        yield Evidence(
+            text=f"Its last log line: {short(death.last_lines[-1], 300)}",
+            source="logs",
+            see=case.see("logs", "--worker", death.address),
+        )

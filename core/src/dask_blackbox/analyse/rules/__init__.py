@@ -1,0 +1,78 @@
+"""The rules, in the order in which they are asked: causes before symptoms."""
+
+from __future__ import annotations
+
+from dask_blackbox.analyse.rule import Rule
+from dask_blackbox.analyse.rules.cancelled import CANCELLED
+from dask_blackbox.analyse.rules.cannot_connect import CANNOT_CONNECT
+from dask_blackbox.analyse.rules.data_lost import DATA_LOST
+from dask_blackbox.analyse.rules.driver_exception import DRIVER_EXCEPTION
+from dask_blackbox.analyse.rules.driver_killed import DRIVER_KILLED
+from dask_blackbox.analyse.rules.environment_mismatch import ENVIRONMENT_MISMATCH
+from dask_blackbox.analyse.rules.graph_not_deserializable import (
+    GRAPH_NOT_DESERIALIZABLE,
+)
+from dask_blackbox.analyse.rules.graph_not_serializable import GRAPH_NOT_SERIALIZABLE
+from dask_blackbox.analyse.rules.kernel_oom import KERNEL_OOM
+from dask_blackbox.analyse.rules.memory_near_limit import MEMORY_NEAR_LIMIT
+from dask_blackbox.analyse.rules.no_valid_worker import NO_VALID_WORKER
+from dask_blackbox.analyse.rules.recording_incomplete import RECORDING_INCOMPLETE
+from dask_blackbox.analyse.rules.result_too_large import RESULT_TOO_LARGE
+from dask_blackbox.analyse.rules.retries_hid_errors import RETRIES_HID_ERRORS
+from dask_blackbox.analyse.rules.scheduler_lost import SCHEDULER_LOST
+from dask_blackbox.analyse.rules.spilling import SPILLING
+from dask_blackbox.analyse.rules.task_exception import TASK_EXCEPTION
+from dask_blackbox.analyse.rules.task_memory_error import TASK_MEMORY_ERROR
+from dask_blackbox.analyse.rules.unknown import UNKNOWN
+from dask_blackbox.analyse.rules.worker_abort import WORKER_ABORT
+from dask_blackbox.analyse.rules.worker_exit import WORKER_EXIT
+from dask_blackbox.analyse.rules.worker_heartbeat_timeout import (
+    WORKER_HEARTBEAT_TIMEOUT,
+)
+from dask_blackbox.analyse.rules.worker_host_lost import WORKER_HOST_LOST
+from dask_blackbox.analyse.rules.worker_lifetime import WORKER_LIFETIME
+from dask_blackbox.analyse.rules.worker_memory_limit import WORKER_MEMORY_LIMIT
+from dask_blackbox.analyse.rules.worker_preempted import WORKER_PREEMPTED
+from dask_blackbox.analyse.rules.worker_segfault import WORKER_SEGFAULT
+from dask_blackbox.analyse.rules.worker_signalled import WORKER_SIGNALLED
+from dask_blackbox.analyse.rules.workers_died import WORKERS_DIED
+from dask_blackbox.analyse.rules.workers_never_arrived import WORKERS_NEVER_ARRIVED
+
+__all__ = ["RULES"]
+
+RULES: tuple[Rule, ...] = (
+    # What the scheduler or the driver says in so many words.
+    RESULT_TOO_LARGE,
+    GRAPH_NOT_DESERIALIZABLE,
+    GRAPH_NOT_SERIALIZABLE,
+    NO_VALID_WORKER,
+    WORKERS_NEVER_ARRIVED,
+    DATA_LOST,
+    SCHEDULER_LOST,
+    # What the workers died of.
+    ENVIRONMENT_MISMATCH,
+    WORKER_MEMORY_LIMIT,
+    KERNEL_OOM,
+    WORKER_SEGFAULT,
+    WORKER_ABORT,
+    WORKER_EXIT,
+    WORKER_HEARTBEAT_TIMEOUT,
+    WORKER_PREEMPTED,
+    WORKER_LIFETIME,
+    WORKER_HOST_LOST,
+    WORKER_SIGNALLED,
+    # What a task raised, or the driver.
+    TASK_MEMORY_ERROR,
+    TASK_EXCEPTION,
+    CANCELLED,
+    CANNOT_CONNECT,
+    DRIVER_EXCEPTION,
+    DRIVER_KILLED,
+    UNKNOWN,
+    # What is good to know although it succeeded.
+    WORKERS_DIED,
+    RETRIES_HID_ERRORS,
+    MEMORY_NEAR_LIMIT,
+    SPILLING,
+    RECORDING_INCOMPLETE,
+)

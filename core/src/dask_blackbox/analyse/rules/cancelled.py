@@ -1,0 +1,101 @@
+"""Did somebody cancel the work, restart the cluster, or press Ctrl-C?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.rule import Page, Rule
+from dask_blackbox.analyse.words import class_of, short
+from dask_blackbox.finding import Evidence, Finding, Subject
+
+__all__ = ["CANCELLED"]
+
+_CLASSES = ("FutureCancelledError", "CancelledError", "FuturesCancelledError")
+_REASON = r"(?P<key>\S+) cancelled for reason: (?P<reason>[^\n.]+)\.?(?P<more>[^\n]*\n?[^\n]*)"
+
+
+def _ask(case: Case) -> Iterator[Finding]:
+    if not case.failed or case.explained or case.blame.failure is not None:
+        return
+    if case.raised("KeyboardInterrupt"):
+        yield _interrupted(case)
+        return
+    said = case.said(_REASON)
+    if not said and not case.raised(*_CLASSES):
+        return
+    reason = said["reason"].strip() if said else "unknown"
+    key = said["key"] if said else (case.exception.key if case.exception else None)
+    restarted = case.run.details("cluster-restarted")
+    if reason == "scheduler-restart" or (reason == "unknown" and restarted):
+        title = "The cluster was restarted while the run was at work"
+        remedy = (
+            "Find who calls `client.restart()` on this cluster; don't share a cluster "
+            "between runs that restart it. Then try again."
+        )
+    else:
+        title = f"The work was cancelled: {short(reason, 60)}"
+        remedy = (
+            "Find who cancelled it: `future.cancel()`, `client.cancel(…)`, or a future that "
+            "was released while another still needed it. Dask says who only if a `reason` "
+            "was given to `cancel`."
+        )
+    yield CANCELLED.found(
+        title,
+        cause=(
+            (f"'{short(key, 80)}' was cancelled" if key else "Futures were cancelled")
+            + f" for the reason “{short(reason, 160)}”."
+        ),
+        remedy=remedy,
+        confidence="high" if said else "medium",
+        subject=Subject(key=key, prefix=case.prefix_of(key) if key else None),
+        evidence=(
+            *case.exception_evidence(),
+            *(
+                Evidence(
+                    text="The cluster was restarted.",
+                    source="events",
+                    at=fact["at"].timestamp(),
+                )
+                for fact in restarted[-1:]
+            ),
+        ),
+    )
+
+
+def _interrupted(case: Case) -> Finding:
+    where = ""
+    if case.exception is not None and case.exception.file:
+        where = f" The driver was at {case.exception.file}:{case.exception.line}."
+    name = class_of(case.exception.exception) if case.exception else "KeyboardInterrupt"
+    return CANCELLED.found(
+        "The driver was interrupted (Ctrl-C or SIGINT)",
+        cause=f"The driver got {name}: someone, or the host, stopped it.{where}",
+        remedy="If nobody did it by hand, see which timeout of the host sends SIGINT.",
+        confidence="high",
+        evidence=case.exception_evidence(),
+    )
+
+
+CANCELLED = Rule(
+    slug="cancelled",
+    title="The work was cancelled",
+    question="Did somebody cancel the futures, restart the cluster or interrupt the driver?",
+    severity="failure",
+    retry_advice="transient",
+    ask=_ask,
+    page=Page(
+        detects=(
+            "Futures that the driver waited for were cancelled, the cluster was restarted "
+            "under it, or the driver itself was interrupted."
+        ),
+        evidence=(
+            "The driver's exception with the reason that Dask gives, and the cluster's "
+            "restart event. Silent where the scheduler was lost or data was lost, which "
+            "Dask reports as cancellations too."
+        ),
+        remedy="Find who cancelled; give `reason=` when you cancel.",
+        before="client.cancel(futures)",
+        after='client.cancel(futures, reason="superseded", msg="a newer run took over")',
+    ),
+)

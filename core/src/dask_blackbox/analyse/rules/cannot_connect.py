@@ -1,0 +1,78 @@
+"""Did the driver never reach a scheduler?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.rule import Page, Rule
+from dask_blackbox.finding import Finding, RetryAdvice
+
+__all__ = ["CANNOT_CONNECT"]
+
+_TRIED = r"Timed out trying to connect to '?(?P<address>[\w+]+://[^\s']+)'? after (?P<waited>[\d.]+) ?s"
+
+
+def _ask(case: Case) -> Iterator[Finding]:
+    said = case.said(_TRIED)
+    if not case.failed or not said or case.blame.failure is not None or case.explained:
+        return
+    address, waited = said["address"], said["waited"]
+    known = case.run.details("scheduler-info")
+    if any(fact.get("address") == address for fact in known):
+        return  # it was there once: that is another story
+    why, remedy, advice = _why(case, address, waited)
+    yield CANNOT_CONNECT.found(
+        f"Nothing could be reached at {address}",
+        cause=f"The driver tried for {waited} s to connect to {address}: {why}.",
+        remedy=remedy,
+        confidence="medium" if known or advice == "unknown" else "high",
+        retry_advice=advice,
+        evidence=case.exception_evidence(),
+    )
+
+
+def _why(case: Case, address: str, waited: str) -> tuple[str, str, RetryAdvice]:
+    """Return why, what to do, and whether trying again would help."""
+    advice: RetryAdvice = "environment"
+    if case.raised("gaierror") or case.said("Name or service not known"):
+        why = "its host name is unknown"
+        remedy = (
+            "Check the spelling of the address and the DNS of the network that the driver "
+            "runs in."
+        )
+    elif case.raised("ConnectionRefusedError") or case.said("Connection refused"):
+        why = "the host is there, but nothing listens on that port"
+        remedy = (
+            f"Check that a scheduler runs at {address} and that the port is right; if it is "
+            "only just starting, wait for it."
+        )
+    else:
+        why, advice = "no answer came at all", "unknown"
+        remedy = (
+            f"Check that {address} is right and that no firewall or network policy lies "
+            "between; if the scheduler is slow to start, raise "
+            f"`distributed.comm.timeouts.connect` above {waited} s."
+        )
+    return why, remedy, advice
+
+
+CANNOT_CONNECT = Rule(
+    slug="cannot-connect",
+    title="No scheduler could be reached",
+    question="Did the driver fail to connect to a scheduler?",
+    severity="failure",
+    retry_advice="environment",
+    ask=_ask,
+    page=Page(
+        detects="`Client(address)` gave up: nothing listens there, or nothing gets through.",
+        evidence=(
+            "The driver's exception and the chain of its causes: a refused connection, an "
+            "unknown name, or silence. Silent where that scheduler had been there before "
+            "(`scheduler-lost`)."
+        ),
+        remedy="Check address, port, DNS and firewall, in this order.",
+        before='Client("tcp://scheduler:8787")   # the port of the dashboard',
+        after='Client("tcp://scheduler:8786")',
+    ),
+)

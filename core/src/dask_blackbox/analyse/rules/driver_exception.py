@@ -1,0 +1,162 @@
+"""Did the driver's own code fail, outside any task?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.frames import root_of_chain
+from dask_blackbox.analyse.rule import Page, Rule
+from dask_blackbox.analyse.words import class_of, counted, duration, short
+from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice
+from dask_blackbox.manifest import DriverException
+
+__all__ = ["DRIVER_EXCEPTION"]
+
+_DATA = (
+    "FileNotFoundError",
+    "KeyError",
+    "EmptyDataError",
+    "ParserError",
+    "NotADirectoryError",
+)
+
+
+def _ask(case: Case) -> Iterator[Finding]:
+    if not case.failed or case.explained:
+        return
+    if case.exception is not None:
+        if not _is_of_dead_workers(case):
+            yield _of_exception(case, case.exception)
+        return
+    ending = case.run.ending
+    if case.state == "failed" and ending is not None and ending.exit_code:
+        yield _of_exit_code(case, ending.exit_code)
+
+
+def _is_of_dead_workers(case: Case) -> bool:
+    return case.raised("KilledWorker")
+
+
+def _of_exception(case: Case, exception: DriverException) -> Finding:
+    name = class_of(exception.exception)
+    waited = name.endswith("TimeoutError") or name == "Timeout"
+    where = (
+        f", at {exception.file}:{exception.line} in {exception.function}"
+        if exception.file
+        else ""
+    )
+    sentences = [
+        f"The driver raised {name}: {short(exception.message, 300)}".rstrip(": ")
+    ]
+    sentences[0] += where
+    root = root_of_chain(exception.traceback)
+    if root and class_of(root[0]) != name:
+        sentences.append(f"It began with {class_of(root[0])}: {short(root[1], 200)}")
+    sentences.append(_tasks_then(case))
+    sure: Confidence = "medium" if waited or case.failures or case.deaths else "high"
+    return DRIVER_EXCEPTION.found(
+        f"{name} in the driver: {short(exception.message, 80)}".rstrip(": "),
+        cause=". ".join(sentences) + ".",
+        remedy=_remedy(exception, name, waited=waited),
+        confidence=sure,
+        evidence=_evidence(case, exception),
+        retry_advice=_advice(name, waited=waited),
+    )
+
+
+def _tasks_then(case: Case) -> str:
+    graphs = len(case.run.details("graph-updated"))
+    if not graphs:
+        return "No graph had reached a scheduler: it was still being built"
+    if case.failures:
+        return (
+            f"{counted(len(case.failures), 'task')} had failed before, the last of them "
+            f"'{short(case.failures[-1].key, 60)}' with {short(str(case.failures[-1]), 120)}"
+        )
+    return "No task had failed"
+
+
+def _remedy(exception: DriverException, name: str, *, waited: bool) -> str:
+    look = (
+        f"Look at {exception.file}:{exception.line}"
+        if exception.file
+        else "Look at its traceback"
+    )
+    if waited:
+        return (
+            f"{look}: something was waited for and did not come in time. See what the workers "
+            "were doing then; raise the timeout only if they were making progress."
+        )
+    if name in ("FileNotFoundError", "NotADirectoryError"):
+        return f"{look}, and check that the path exists where the driver runs."
+    return f"{look}. Trying again as it is won't help."
+
+
+def _advice(name: str, *, waited: bool) -> RetryAdvice:
+    if waited:
+        return "unknown"
+    return "data" if name in _DATA else "code"
+
+
+def _evidence(case: Case, exception: DriverException) -> tuple[Evidence, ...]:
+    tail = exception.traceback.strip().splitlines()[-8:]
+    more = (Evidence(text="\n".join(tail)[:1500], source="driver"),) if tail else ()
+    return (*case.exception_evidence(), *more)
+
+
+def _of_exit_code(case: Case, code: int) -> Finding:
+    ending = case.run.ending
+    took = ""
+    if ending is not None:
+        took = f" after {duration(max(ending.ended - case.run.manifest.started, 0))}"
+    lines = case.run.logs.filter(case.run.logs["role"] == "driver").tail(1)
+    last = lines["message"].to_list()
+    said = f" The last that it said: “{short(last[0], 200)}”." if last else ""
+    return DRIVER_EXCEPTION.found(
+        f"The command exited with code {code}, without an exception",
+        cause=(
+            f"The driver ended with exit code {code}{took}, and no exception was seen: code "
+            f"of its own called `sys.exit({code})`, or it failed where nobody could "
+            f"listen. {_tasks_then(case)}.{said}"
+        ),
+        remedy=(
+            "Look at the last lines that the command printed "
+            f"(`{case.see('logs')}`); raise an exception rather than exit, and its traceback "
+            "will stand here."
+        ),
+        confidence="low",
+        retry_advice="unknown",
+        evidence=(
+            Evidence(
+                text=f"Exit code {code}.",
+                source="driver",
+                at=ending.ended if ending is not None else None,
+            ),
+        ),
+    )
+
+
+DRIVER_EXCEPTION = Rule(
+    slug="driver-exception",
+    title="The driver's own code failed",
+    question="Did code of the driver raise, outside any task?",
+    severity="failure",
+    retry_advice="code",
+    ask=_ask,
+    page=Page(
+        detects=(
+            "The process that drives the run raised an exception of its own: while building a "
+            "graph, inferring metadata, reading a path, or handling a result; or it exited "
+            "with a code and no exception."
+        ),
+        evidence=(
+            "The driver's exception with file and line, and that no failed task, death or "
+            "lost connection leads to it. High confidence if no task failed at all, low for "
+            "a bare exit code. Silent where a task's error reached the driver, wrapped or not."
+        ),
+        remedy="Mend the line that is named.",
+        before='df = dd.read_parquet("s3://bucket/2026-13/")',
+        after='df = dd.read_parquet("s3://bucket/2026-12/")',
+    ),
+)

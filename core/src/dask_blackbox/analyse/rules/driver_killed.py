@@ -1,0 +1,118 @@
+"""Did the driver's process vanish?"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.rule import Page, Rule
+from dask_blackbox.analyse.state import last_sign_of_life
+from dask_blackbox.analyse.words import counted, duration, quoted, short
+from dask_blackbox.finding import Confidence, Evidence, Finding
+
+__all__ = ["DRIVER_KILLED"]
+
+
+def _ask(case: Case) -> Iterator[Finding]:
+    if case.state not in ("aborted", "lost") or case.explained:
+        return
+    ended = next(iter(case.run.details("driver-ended")[-1:]), {})
+    lost = next(iter(case.run.details("driver-lost")[-1:]), {})
+    by = _signal(ended)
+    both = case.state == "lost"
+    after = duration(max(last_sign_of_life(case.run) - case.run.manifest.started, 0))
+    title = (
+        "Driver and recorder vanished together"
+        if both
+        else f"The driver was ended by {by}"
+        if by
+        else "The driver vanished"
+    )
+    sure: Confidence = "high" if by or (lost and not both) else "medium"
+    yield DRIVER_KILLED.found(
+        f"{title} after {after}",
+        cause=(
+            (
+                "Neither the driver nor its recorder had time for a word: the machine, pod or "
+                "container that both ran in was stopped"
+                if both
+                else f"The driver's process ended{f' by {by}' if by else ''} without "
+                "raising an exception and without saying goodbye"
+            )
+            + f", {after} after the start. {_then(case)}"
+        ),
+        remedy=(
+            "See what the host says of that moment: an out-of-memory kill (exit code 137, "
+            "`OOMKilled`), a timeout or a cancellation by the orchestrator, a node that went "
+            "away. If results are gathered into the driver, it needs memory for them."
+        ),
+        confidence=sure,
+        evidence=tuple(_evidence(ended, lost)),
+    )
+
+
+def _signal(ended: dict[str, Any]) -> str | None:
+    told = ended.get("signal")
+    if isinstance(told, int):
+        try:
+            return signal.Signals(abs(told)).name
+        except ValueError:
+            return f"signal {told}"
+    return str(told) if told else None
+
+
+def _then(case: Case) -> str:
+    sentences = []
+    if case.deaths:
+        sentences.append(f"{counted(len(case.deaths), 'worker')} had died by then.")
+    if case.failures:
+        keys = quoted([failure.key for failure in case.failures])
+        sentences.append(f"Failed by then: {keys}.")
+    last = case.run.logs.filter(case.run.logs["role"] == "driver").tail(1)
+    for message in last["message"].to_list():
+        sentences.append(f"The last that it said: “{short(message, 200)}”.")  # noqa: PERF401
+    return " ".join(sentences) or "No task had failed and no worker had died by then."
+
+
+def _evidence(ended: dict[str, Any], lost: dict[str, Any]) -> Iterator[Evidence]:
+    if ended:
+        yield Evidence(
+            text=f"The driver ended: state {ended.get('state')}, exit code "
+            f"{ended.get('exit_code')}, signal {ended.get('signal')}.",
+            source="events",
+            at=ended["at"].timestamp(),
+        )
+    if lost:
+        told = {k: v for k, v in lost.items() if k not in ("at", "subject")}
+        yield Evidence(
+            text=f"The recorder lost the driver: {short(str(told), 200)}",
+            source="events",
+            at=lost["at"].timestamp(),
+        )
+
+
+DRIVER_KILLED = Rule(
+    slug="driver-killed",
+    title="The driver's process vanished",
+    question="Did the process that drives the run end without a word?",
+    severity="failure",
+    retry_advice="transient",
+    ask=_ask,
+    page=Page(
+        detects=(
+            "The driver was killed (SIGKILL, out of memory, a stopped pod, an orchestrator's "
+            "timeout) before it could say how it ended. If the recorder went with it, the "
+            "state is `lost`."
+        ),
+        evidence=(
+            "The recorder, a process of its own, noticed that the driver was gone; or the "
+            "recording's heartbeat is stale. Silent on every ending that an exception or an "
+            "exit code explains."
+        ),
+        remedy="Look at the host's events; don't gather what does not fit.",
+        before="frame = ddf.compute()   # 30 GiB into a driver of 4 GiB",
+        after='ddf.to_parquet("s3://bucket/result/")',
+    ),
+)

@@ -1,0 +1,117 @@
+"""Do the workers lack what the driver has?
+
+A worker that cannot read what it is sent closes itself with exit code 0 and takes the next
+worker's turn with it: within milliseconds a cluster is gone, and nobody is told why.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.obituary import deaths_blamed_on, verdict_on_deaths
+from dask_blackbox.analyse.rule import Page, Rule
+from dask_blackbox.analyse.words import short
+from dask_blackbox.finding import Evidence, Finding, Subject
+
+__all__ = ["ENVIRONMENT_MISMATCH"]
+
+_MISSING = re.compile(r"No module named '([\w.]+)'")
+_READING = ("Failed to deserialize", "Error during deserialization", "pickle.loads")
+
+
+def _ask(case: Case) -> Iterator[Finding]:
+    deaths = deaths_blamed_on(case, ENVIRONMENT_MISMATCH.slug)
+    if deaths:
+        module = _MISSING.search(" ".join(case.cause_of(d).because for d in deaths))
+        yield from verdict_on_deaths(
+            case,
+            ENVIRONMENT_MISMATCH,
+            deaths,
+            how="could not read what it was sent"
+            if len(deaths) == 1
+            else "could not read what they were sent",
+            remedy=_remedy(module[1] if module else None),
+        )
+        return
+    yield from _ask_a_task(case)
+
+
+def _ask_a_task(case: Case) -> Iterator[Finding]:
+    """A task that could not import a module which the driver has."""
+    failure = case.blame.failure
+    module = _MISSING.search(failure.message) if failure is not None else None
+    if failure is None or module is None or failure.killed:
+        return
+    name = module[1].split(".")[0]
+    reading = any(word in failure.traceback for word in _READING)
+    if not reading and not _driver_has(case, name):
+        return  # nobody has it: that is a mistake in the code
+    yield ENVIRONMENT_MISMATCH.found(
+        f"Workers have no module '{name}'",
+        cause=(
+            f"'{short(failure.key, 80)}' failed on "
+            f"{case.name_of(failure.worker) if failure.worker else 'a worker'} with "
+            f"{short(str(failure))}. The driver has that module."
+        ),
+        remedy=_remedy(name),
+        confidence="high" if case.blame.proven else "medium",
+        subject=Subject(key=failure.key, prefix=failure.prefix, worker=failure.worker),
+        evidence=(
+            Evidence(
+                text=f"{failure.key}: {short(str(failure), 300)}",
+                source="errors",
+                at=failure.at,
+            ),
+            *case.exception_evidence(),
+        ),
+    )
+
+
+def _driver_has(case: Case, module: str) -> bool:
+    wanted = module.lower().replace("_", "-")
+    for fact in case.run.details("driver-attached"):
+        packages = fact.get("packages") or {}
+        if any(str(p).lower().replace("_", "-") == wanted for p in packages):
+            return True
+    return False
+
+
+def _remedy(module: str | None) -> str:
+    what = f"'{module}'" if module else "the same packages, in the same versions,"
+    pin = (
+        f"Install {what} in the workers' image or environment"
+        if module
+        else f"Install {what} for driver, scheduler and workers"
+    )
+    return (
+        f"{pin}. If it is a file of your own, ship it: `client.upload_file(…)` or a package. "
+        "Trying again in the same environment fails again."
+    )
+
+
+ENVIRONMENT_MISMATCH = Rule(
+    slug="environment-mismatch",
+    title="Workers lack what the driver has",
+    question="Did the run fail because the workers' environment differs from the driver's?",
+    severity="failure",
+    retry_advice="environment",
+    ask=_ask,
+    page=Page(
+        detects=(
+            "Workers that cannot deserialise a task (a module is missing, or has another "
+            "version) close their connection and exit with code 0, one after another. The "
+            "run hangs, or ends with `KilledWorker`."
+        ),
+        evidence=(
+            "Workers that left with the reason `worker-handle-scheduler-connection-broken` "
+            "or exit code 0 and whose last lines say “Failed to deserialize” or name a "
+            "missing module; or a task that raises ModuleNotFoundError for a package that "
+            "the driver has. Silent where the driver does not have it either."
+        ),
+        remedy="The same image everywhere; ship your own modules.",
+        before="client.submit(my_module.load, path)   # my_module is only here",
+        after='client.upload_file("my_module.py")\nclient.submit(my_module.load, path)',
+    ),
+)

@@ -1,0 +1,96 @@
+"""Did the graph not leave the driver, because something in it cannot be pickled?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.rule import Page, Rule
+from dask_blackbox.analyse.words import class_of, short
+from dask_blackbox.finding import Finding
+
+__all__ = ["GRAPH_NOT_SERIALIZABLE"]
+
+_CANNOT = re.compile(
+    r"[Cc]an(?:no|')t pickle (?:local object )?'?(?P<what>[^\n]{1,120}?)'?(?: object)?(?:\n|$)"
+)
+_SENDING = (
+    "_graph_to_futures",
+    "in submit",
+    "in map",
+    "in scatter",
+    "dumps_function",
+    "in register_plugin",
+    "collections_to_expr",
+)
+_GRAPH = re.compile(
+    r"Could not serialize object of type \(?'?(?:LLGExpr|HighLevelGraph|_?HLG\w*|\w*Expr)\b"
+)
+_GATHERING = ("in _gather", "in gather")
+
+
+def _ask(case: Case) -> Iterator[Finding]:
+    exception = case.exception
+    if not case.failed or exception is None or case.blame.failure is not None:
+        return
+    refused = case.said(r"Could not serialize object") or case.raised("PicklingError")
+    cannot = _CANNOT.search(f"{exception.message}\n{exception.traceback}")
+    if not refused and cannot is None:
+        return
+    graph = case.said(_GRAPH.pattern)
+    text = exception.traceback
+    sending = any(word in text for word in _SENDING)
+    if not graph and (not sending or any(word in text for word in _GATHERING)):
+        return
+    what = short(cannot["what"], 80).strip("'") if cannot else None
+    where = (
+        f" It was submitted at {exception.file}:{exception.line} in {exception.function}."
+        if exception.file
+        else ""
+    )
+    title = "The graph could not be pickled"
+    yield GRAPH_NOT_SERIALIZABLE.found(
+        f"{title}: it holds a {what}" if what else title,
+        cause=(
+            f"{class_of(exception.exception)} before anything reached the scheduler: "
+            + (
+                f"something that a task needs holds a {what}."
+                if what
+                else f"{short(exception.message, 200)}."
+            )
+            + where
+        ),
+        remedy=(
+            f"Don't carry {'a ' + what if what else 'it'} into a task: open connections, "
+            "locks, files and clients inside the task, and hand over only what describes "
+            "them (a path, a URL). Look at what the function closes over and at `self`, if "
+            "it is a method."
+        ),
+        confidence="high" if graph or sending else "medium",
+        evidence=case.exception_evidence(),
+    )
+
+
+GRAPH_NOT_SERIALIZABLE = Rule(
+    slug="graph-not-serializable",
+    title="The graph could not be pickled",
+    question="Did something in the graph refuse to be pickled on the driver?",
+    severity="failure",
+    retry_advice="code",
+    ask=_ask,
+    page=Page(
+        detects=(
+            "A task's function or argument holds something that cannot travel: a lock, an "
+            "open file, a database connection, a client. Nothing reaches the scheduler."
+        ),
+        evidence=(
+            "The driver's exception (“Could not serialize object of type …”, “cannot pickle "
+            "…”), raised while a graph was being sent. Silent on results that cannot travel "
+            "back, and on errors of pickle inside a task."
+        ),
+        remedy="Open such things inside the task.",
+        before="conn = connect(url)\nclient.submit(lambda: conn.query(sql))",
+        after="def query(url, sql):\n    with connect(url) as conn:\n        return conn.query(sql)\n\nclient.submit(query, url, sql)",
+    ),
+)

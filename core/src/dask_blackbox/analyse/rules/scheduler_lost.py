@@ -1,0 +1,119 @@
+"""Did the scheduler go away in the middle of the run?
+
+Everything that follows (cancelled futures, closed connections by the thousand, workers that
+leave) is a consequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.rule import Page, Rule
+from dask_blackbox.analyse.words import short, size
+from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice
+
+__all__ = ["SCHEDULER_LOST"]
+
+_TOLD = (
+    r"scheduler-connection-lost|Client is closed|lost the connection to the scheduler"
+)
+_CLASSES = ("CommClosedError", "ClosedClientError", "FatalCommClosedError")
+
+
+def _ask(case: Case) -> Iterator[Finding]:
+    if not case.failed or case.blame.failure is not None:
+        return
+    told = bool(case.said(_TOLD)) or (
+        case.raised(*_CLASSES) and not case.said("trying to connect")
+    )
+    lost = case.run.details("scheduler-lost")
+    closing = [fact for fact in case.run.details("scheduler-closing") if told]
+    if not told and not (lost and case.exception is None and case.state == "failed"):
+        return
+    how, advice = _how(closing)
+    sure: Confidence = "high" if told and (lost or closing) else "medium"
+    yield SCHEDULER_LOST.found(
+        f"The scheduler went away: {how}",
+        cause=(
+            "The driver lost its connection to the scheduler, and with it all futures. "
+            f"{how[0].upper()}{how[1:]}.{_memory(case)} Lost workers and closed connections "
+            "after that moment are consequences."
+        ),
+        remedy=_remedy(closing),
+        confidence=sure,
+        retry_advice=advice,
+        evidence=(
+            *case.exception_evidence(),
+            *_told_by("scheduler-closing", closing),
+            *_told_by("scheduler-lost", lost),
+        ),
+    )
+
+
+def _told_by(kind: str, facts: list[dict[str, Any]]) -> Iterator[Evidence]:
+    for fact in facts[-1:]:
+        said = fact.get("reason") or fact.get("error") or fact["subject"]
+        yield Evidence(
+            text=f"{kind}: {short(str(said), 200)}",
+            source="events",
+            at=fact["at"].timestamp(),
+        )
+
+
+def _how(closing: list[dict[str, Any]]) -> tuple[str, RetryAdvice]:
+    reason = str(closing[-1].get("reason") or "") if closing else ""
+    if reason.startswith("signal-"):
+        return f"it was told to stop by its host ({reason})", "transient"
+    if "idle" in reason:
+        return "it closed because it had been idle for too long", "environment"
+    if reason:
+        return f"it closed ({short(reason, 60)})", "unknown"
+    return "it vanished without a word", "transient"
+
+
+def _remedy(closing: list[dict[str, Any]]) -> str:
+    reason = str(closing[-1].get("reason") or "") if closing else ""
+    if "idle" in reason:
+        return "Raise `distributed.scheduler.idle-timeout` above the longest pause of the run."
+    if reason.startswith("signal-"):
+        return (
+            "See who stopped its host: a deleted pod, a spot notice, a walltime. Let the "
+            "scheduler run where nothing is preempted; then try again."
+        )
+    return (
+        "See how its process or pod ended (out of memory: exit code 137, `OOMKilled`; a "
+        "node that went away). If it was memory: smaller graphs, no large literals in "
+        "tasks, futures released when done. Otherwise try again."
+    )
+
+
+def _memory(case: Case) -> str:
+    own = case.run.metrics.filter(case.run.metrics["source"] == "scheduler")
+    last = own.sort("at")["memory"].drop_nulls().tail(1).to_list()
+    return f" It was last seen with {size(last[0])} of memory." if last else ""
+
+
+SCHEDULER_LOST = Rule(
+    slug="scheduler-lost",
+    title="The scheduler went away",
+    question="Did the run fail because the scheduler died, closed or became unreachable?",
+    severity="failure",
+    retry_advice="transient",
+    ask=_ask,
+    page=Page(
+        detects=(
+            "The scheduler's process ended, or the connection to it was cut, while the run "
+            "still needed it."
+        ),
+        evidence=(
+            "The driver's exception (“scheduler-connection-lost”, a closed connection or "
+            "client), the recorder's own loss of the scheduler, and the reason that the "
+            "scheduler gave if it had time to. Silent on a cluster that closes after the run."
+        ),
+        remedy="Look at how its process ended; give it memory; don't preempt it.",
+        before="dask.config.set({'distributed.scheduler.idle-timeout': '60s'})",
+        after="dask.config.set({'distributed.scheduler.idle-timeout': '1 hour'})",
+    ),
+)

@@ -1,0 +1,186 @@
+"""Did a task raise an exception that ended the run?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.failures import TaskFailure
+from dask_blackbox.analyse.rule import Page, Rule
+from dask_blackbox.analyse.words import class_of, counted, quoted, short
+from dask_blackbox.finding import (
+    Confidence,
+    Evidence,
+    Finding,
+    RetryAdvice,
+    Subject,
+)
+
+__all__ = ["TASK_EXCEPTION"]
+
+_PASSING = (
+    "ConnectionError",
+    "ConnectionResetError",
+    "ConnectionRefusedError",
+    "ConnectTimeout",
+    "ReadTimeout",
+    "EndpointConnectionError",
+    "ServiceUnavailable",
+    "TimeoutError",
+)
+_DATA = ("FileNotFoundError", "KeyError", "UnicodeDecodeError", "ParserError")
+
+
+def _ask(case: Case) -> Iterator[Finding]:
+    blamed = None if case.explained else case.blame.failure
+    if blamed is not None and not blamed.killed:
+        sure: Confidence = "high" if case.blame.proven else "medium"
+        yield _finding(case, [blamed], "failure", sure)
+    else:
+        blamed = None
+    spoken_for = {finding.subject.key for finding in case.found}
+    others = [
+        failure
+        for failure in case.failures
+        if failure is not blamed
+        and not failure.killed
+        and failure.key not in spoken_for
+    ]
+    for alike in _alike(others):
+        yield _finding(case, alike, "warning", "high")
+
+
+def _alike(failures: list[TaskFailure]) -> list[list[TaskFailure]]:
+    """Return failures grouped by prefix and class, the most frequent first; three at most."""
+    groups: dict[tuple[str, str], list[TaskFailure]] = {}
+    for failure in failures:
+        groups.setdefault((failure.prefix, failure.exception), []).append(failure)
+    return sorted(groups.values(), key=len, reverse=True)[:3]
+
+
+def _finding(
+    case: Case, failures: list[TaskFailure], severity: str, confidence: Confidence
+) -> Finding:
+    first = failures[0]
+    name = class_of(first.exception) or "an exception"
+    prefix = short(first.prefix or case.prefix_of(first.key), 40)
+    if severity == "failure":
+        title = f"{name} in '{prefix}': {short(first.message, 80)}".rstrip(": ")
+    else:
+        title = f"{counted(len(failures), 'task')} of '{prefix}' failed with {name}"
+    return TASK_EXCEPTION.found(
+        title,
+        cause=_cause(case, failures),
+        remedy=_remedy(case, first),
+        confidence=confidence,
+        severity="failure" if severity == "failure" else "warning",
+        subject=Subject(
+            key=first.key, prefix=first.prefix or None, worker=first.worker
+        ),
+        evidence=_evidence(case, first),
+        retry_advice=_advice(name),
+    )
+
+
+def _cause(case: Case, failures: list[TaskFailure]) -> str:
+    first = failures[0]
+    where = f" on {case.name_of(first.worker)}" if first.worker else ""
+    sentences = [f"'{short(first.key, 80)}' raised {short(str(first), 300)}{where}"]
+    if first.frame is not None:
+        sentences[0] += f", at {first.frame}"
+        if first.frame.code:
+            sentences[0] += f" (`{short(first.frame.code, 100)}`)"
+    if first.root is not None:
+        root, message = first.root
+        sentences.append(f"It began with {class_of(root)}: {short(message, 200)}")
+    if first.attempts > 1:
+        sentences.append(f"It was tried {first.attempts} times")
+    if first.dependents:
+        sentences.append(
+            f"{counted(first.dependents, 'task')} that needed it could not run"
+        )
+    if len(failures) > 1:
+        sentences.append(f"So did {quoted([f.key for f in failures[1:]])}")
+    elif not case.failed:
+        sentences.append("The driver went on without it")
+    others = [f for f in case.failures if f not in failures and not f.killed]
+    if others and case.failed:
+        by_prefix = Counter(f.prefix for f in others)
+        sentences.append(
+            f"{counted(len(others), 'other task')} failed too, of {quoted(by_prefix)}"
+        )
+    if case.failed and not case.blame.proven and first is case.blame.failure:
+        sentences.append(
+            "The driver's own exception does not say that it came from there"
+        )
+    return ". ".join(sentences) + "."
+
+
+def _remedy(case: Case, failure: TaskFailure) -> str:
+    if failure.frame is not None:
+        look = f"Look at {failure.frame.file}:{failure.frame.line}"
+    else:
+        look = f"Look at what '{short(failure.prefix or failure.key, 40)}' calls"
+    name = class_of(failure.exception)
+    if name in _PASSING:
+        return (
+            f"{look}. A {name} often passes: `retries=3` on this task "
+            f"(`client.submit(…, retries=3)`, `dask.annotate(retries=3)`) tries it again "
+            "without the rest of the run."
+        )
+    return (
+        f"{look}. The same input fails in the same way, so trying again as it is won't help: "
+        "mend the code, or check the input of this key before it."
+    )
+
+
+def _advice(name: str) -> RetryAdvice:
+    if name in _PASSING:
+        return "transient"
+    return "data" if name in _DATA else "code"
+
+
+def _evidence(case: Case, failure: TaskFailure) -> tuple[Evidence, ...]:
+    tail = failure.traceback.strip().splitlines()[-8:]
+    facts = [
+        Evidence(
+            text=f"{failure.key} on {failure.worker}: {short(str(failure), 500)}",
+            source="errors",
+            at=failure.at,
+            see=case.see("logs", "--worker", failure.worker)
+            if failure.worker
+            else None,
+        )
+    ]
+    if tail:
+        facts.append(
+            Evidence(text="\n".join(tail)[:1500], source="errors", at=failure.at)
+        )
+    return (*facts, *(case.exception_evidence() if case.failed else ()))
+
+
+TASK_EXCEPTION = Rule(
+    slug="task-exception",
+    title="A task raised an exception",
+    question="Did a task raise an exception, and was it that which ended the run?",
+    severity="failure",
+    retry_advice="code",
+    ask=_ask,
+    page=Page(
+        detects=(
+            "Code in a task raised. The finding names the task that failed of itself, not "
+            "those that inherited its error, with the line of your code, the worker, the "
+            "number of attempts and the root of chained exceptions."
+        ),
+        evidence=(
+            "The scheduler's record of the failed task and its traceback, tied to the "
+            "driver's exception by key, by class and message, or by a message quoted in "
+            "it. Failed tasks that the driver handled are warnings, not verdicts. Silent on "
+            "tasks whose workers died, and on errors that other rules explain better."
+        ),
+        remedy="Mend the line that is named; `retries=` for errors that pass by themselves.",
+        before="def parse(row):\n    return int(row['amount'])",
+        after="def parse(row):\n    return int(row['amount'] or 0)",
+    ),
+)

@@ -1,0 +1,82 @@
+"""Could a task not allocate what it asked for, while its worker lived on?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.rule import Page, Rule
+from dask_blackbox.analyse.words import class_of, short, size
+from dask_blackbox.finding import Evidence, Finding, Subject
+
+__all__ = ["TASK_MEMORY_ERROR"]
+
+_CLASSES = ("MemoryError", "_ArrayMemoryError", "ArrowMemoryError", "OutOfMemoryError")
+_ASKED = re.compile(r"[Uu]nable to allocate ([\d.]+ ?[KMGTPE]?i?B|[\d.]+ bytes)")
+
+
+def _ask(case: Case) -> Iterator[Finding]:
+    failure = case.blame.failure
+    if case.explained or failure is None or failure.killed:
+        return
+    if class_of(failure.exception) not in _CLASSES:
+        return
+    asked = _ASKED.search(failure.message)
+    life = case.run.workers.filter(
+        case.run.workers["address"] == (failure.worker or "")
+    )
+    limit = max((n for n in life["memory_limit"].to_list() if n), default=None)
+    what = f"'{short(failure.prefix or failure.key, 40)}'"
+    wanted = asked[1] if asked else None
+    where = f", at {failure.frame}" if failure.frame else ""
+    yield TASK_MEMORY_ERROR.found(
+        f"{what} could not allocate {wanted or 'the memory it asked for'}",
+        cause=(
+            f"'{short(failure.key, 80)}' on "
+            f"{case.name_of(failure.worker) if failure.worker else 'a worker'} raised "
+            f"{short(str(failure), 300)}{where}. The worker itself lived on"
+            + (f"; its limit is {size(limit)}." if limit else ".")
+        ),
+        remedy=(
+            "Make the piece that one task works on smaller (more partitions, smaller "
+            "chunks)"
+            + (f": it asked for {wanted} in one piece" if wanted else "")
+            + (f", and a worker has {size(limit)}" if limit else "")
+            + ". Check the shape or the join that grew so large."
+        ),
+        confidence="high" if case.blame.proven else "medium",
+        subject=Subject(key=failure.key, prefix=failure.prefix, worker=failure.worker),
+        evidence=(
+            Evidence(
+                text=f"{failure.key}: {short(str(failure), 400)}",
+                source="errors",
+                at=failure.at,
+            ),
+            *case.exception_evidence(),
+        ),
+    )
+
+
+TASK_MEMORY_ERROR = Rule(
+    slug="task-memory-error",
+    title="A task could not allocate memory",
+    question="Did a task raise MemoryError while its worker lived on?",
+    severity="failure",
+    retry_advice="memory",
+    ask=_ask,
+    page=Page(
+        detects=(
+            "NumPy, Arrow or Python refused an allocation inside a task. The worker survived; "
+            "the piece was too large for any worker of this kind."
+        ),
+        evidence=(
+            "The class of the task's exception (MemoryError, NumPy's, Arrow's), tied to the "
+            "driver's exception. Silent where the worker died (`worker-memory-limit`) and "
+            "where the scheduler refused to start the task (`result-too-large`)."
+        ),
+        remedy="Smaller chunks; check the shape.",
+        before="da.ones((200_000, 200_000), chunks=-1)",
+        after='da.ones((200_000, 200_000), chunks="128 MiB")',
+    ),
+)

@@ -1,0 +1,71 @@
+"""Did the workers that the run waited for never come?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.rule import Page, Rule
+from dask_blackbox.analyse.words import counted
+from dask_blackbox.finding import Finding
+
+__all__ = ["WORKERS_NEVER_ARRIVED"]
+
+_WAITED = (
+    r"Only (?P<came>\d+)/(?P<wanted>\d+) workers arrived after (?P<waited>[\w. ]+)"
+)
+
+
+def _ask(case: Case) -> Iterator[Finding]:
+    said = case.said(_WAITED)
+    if not case.failed or not said or case.blame.failure is not None:
+        return
+    came, wanted = int(said["came"]), int(said["wanted"])
+    waited = said["waited"].strip(" .")
+    waited = f"{waited} s" if waited.replace(".", "").isdigit() else waited
+    died = ""
+    if case.deaths:
+        causes = sorted({case.cause_of(death).slug for death in case.deaths})
+        died = (
+            f" {counted(len(case.deaths), 'worker')} came and died "
+            f"({', '.join(causes)}): that comes first."
+        )
+    yield WORKERS_NEVER_ARRIVED.found(
+        f"Only {came} of {wanted} workers arrived within {waited}",
+        cause=(
+            f"The driver waited {waited} for {counted(wanted, 'worker')}; "
+            f"{counted(came, 'worker')} arrived.{died}"
+        ),
+        remedy=(
+            f"See why the {'others are' if came else 'workers are'} pending: quota, queue "
+            "or nodes of the cluster manager, an image that cannot be pulled, a security "
+            "group or interface that keeps them from reaching the scheduler. If they only "
+            f"need longer, raise the timeout of `wait_for_workers` above {waited}, or go on "
+            f"with {came or 'fewer'}."
+        ),
+        confidence="high",
+        evidence=case.exception_evidence(),
+    )
+
+
+WORKERS_NEVER_ARRIVED = Rule(
+    slug="workers-never-arrived",
+    title="Workers never arrived",
+    question="Did the driver wait in vain for workers?",
+    severity="failure",
+    retry_advice="transient",
+    ask=_ask,
+    page=Page(
+        detects=(
+            "`client.wait_for_workers(n, timeout=…)` ended before enough workers had "
+            "registered."
+        ),
+        evidence=(
+            "The driver's exception, which counts them, and the workers that the scheduler "
+            "saw come and go."
+        ),
+        remedy="Look at the cluster manager: quota, image, network. Then the timeout.",
+        before="client.wait_for_workers(50, timeout=60)",
+        after="client.wait_for_workers(10, timeout=600)   # start with what is there",
+    ),
+)

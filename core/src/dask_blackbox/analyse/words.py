@@ -1,0 +1,101 @@
+"""How numbers, keys and lists are said in a sentence."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterable, Sequence
+
+__all__ = [
+    "class_of",
+    "counted",
+    "duration",
+    "listed",
+    "prefix_of",
+    "quoted",
+    "short",
+    "signal_name",
+    "size",
+]
+
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
+_TOKEN = re.compile(r"^(?:[0-9a-f]{6,}|\d+)$")
+
+
+def size(number: float) -> str:
+    """Return a number of bytes as people say it: `400 MiB`, `1.5 GiB`."""
+    value, unit = float(number), 0
+    while abs(value) >= 1024 and unit < len(_UNITS) - 1:  # noqa: PLR2004
+        value, unit = value / 1024, unit + 1
+    text = f"{value:.0f}" if value >= 10 or unit == 0 else f"{value:.1f}"  # noqa: PLR2004
+    return f"{text.removesuffix('.0')} {_UNITS[unit]}"
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as people say them: `0.4 s`, `12 s`, `3 min 5 s`, `2 h 10 min`."""
+    if seconds < 9.95:  # noqa: PLR2004
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
+    if hours:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    if minutes:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    return f"{rest} s"
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """Return a number with its noun: `1 worker`, `4 workers`, `1,200 tasks`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def listed(items: Sequence[str], *, most: int = 3) -> str:
+    """Return items as a list in a sentence: `a, b and 3 more`."""
+    if not items:
+        return "none"
+    shown = list(items[:most])
+    if len(items) > most:
+        shown.append(f"{len(items) - most:,} more")
+    if len(shown) == 1:
+        return shown[0]
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def quoted(items: Iterable[str], *, most: int = 3, longest: int = 60) -> str:
+    """Return names as a list in a sentence, each in quotation marks."""
+    return listed([f"'{short(item, longest)}'" for item in items], most=most)
+
+
+def short(text: str, longest: int = 160) -> str:
+    """Return the text on one line, cut with an ellipsis where it is too long."""
+    line = " ".join(text.split())
+    return line if len(line) <= longest else f"{line[: longest - 1].rstrip()}…"
+
+
+def class_of(qualified: str) -> str:
+    """Return the bare name of a class: `KilledWorker` of `distributed.scheduler.KilledWorker`."""
+    return qualified.rsplit(".", 1)[-1]
+
+
+def signal_name(exit_code: int | None) -> str | None:
+    """Return the signal that a negative exit code stands for, or None."""
+    if exit_code is None or exit_code >= 0:
+        return None
+    try:
+        return signal.Signals(-exit_code).name
+    except ValueError:
+        return f"signal {-exit_code}"
+
+
+def prefix_of(key: str) -> str:
+    """Return the prefix of a key, as Dask groups keys, for keys that no table holds.
+
+    `hog-5b1ea1…` is of `hog`, `('sum-4f…', 0, 1)` is of `sum`.
+    """
+    name = key
+    if name.startswith("("):
+        name = name[1:].split(",", 1)[0].strip().strip("'\"")
+    words = name.split("-")
+    while len(words) > 1 and _TOKEN.match(words[-1]):
+        words.pop()
+    return "-".join(words)
