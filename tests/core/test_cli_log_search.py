@@ -1,0 +1,209 @@
+"""Which log lines are chosen, and what is said where none is left."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from dask_blackbox.errors import ConfigurationError
+from dask_blackbox.manifest import Ending, Manifest
+from dask_blackbox.report.log_search import LogQuery, as_json, as_text, chosen_lines
+from dask_blackbox.run import RunTables
+
+START = 1_795_230_000.0  # 2026-11-21T03:00:00Z
+ALICE, BOB = "tcp://10.0.0.1:4001", "tcp://10.0.0.2:4002"
+
+
+def _added(address: str, name: str, nanny: str | None) -> list[Any]:
+    facts = {"name": name, "nanny": nanny, "pid": 1}
+    return [START, "worker-added", address, json.dumps(facts)]
+
+
+@pytest.fixture
+def run(log_row: Callable[..., list[Any]]) -> RunTables:
+    """Two workers, alice with a nanny, and everybody talks."""
+    worker = {"role": "worker", "logger": "distributed.worker"}
+    logs = [
+        log_row(START + 1, "Starting scheduler"),
+        log_row(START + 2, "hello", source=ALICE, key="('sum-1', 0)", **worker),
+        log_row(START + 3, "hello, too", source=BOB, key="('mean-2', 1)", **worker),
+        log_row(START + 8, "half full", source=ALICE, level=30, **worker),
+        log_row(
+            START + 9,
+            "Worker process 7 was killed\nby signal 15",
+            source="tcp://10.0.0.1:5001",
+            role="nanny",
+            level=40,
+            logger="distributed.nanny",
+        ),
+    ]
+    workers = [_added(ALICE, "alice", "tcp://10.0.0.1:5001"), _added(BOB, "bob", None)]
+    return RunTables.of_rows(
+        Manifest(recording="r", job="j", run_id="1", started=START),
+        Ending(state="failed", ended=START + 10),
+        {"log": logs, "event": workers},
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "messages"),
+    [
+        ({}, ["Starting", "hello", "hello, too", "half full", "Worker process"]),
+        ({"level": "warning"}, ["half full", "Worker process"]),
+        ({"level": "WARN"}, ["half full", "Worker process"]),
+        ({"level": "40"}, ["Worker process"]),
+        ({"role": "worker"}, ["hello", "hello, too", "half full"]),
+        ({"worker": "alice"}, ["hello", "half full", "Worker process"]),
+        ({"worker": BOB}, ["hello, too"]),
+        ({"worker": ":4001"}, ["hello", "half full", "Worker process"]),
+        ({"worker": "ob"}, ["hello, too"]),
+        ({"task": "('sum-1', 0)"}, ["hello"]),
+        ({"task": "mean"}, ["hello, too"]),
+        ({"pattern": "^hello(?!,)"}, ["hello"]),
+        ({"since": "+8s"}, ["half full", "Worker process"]),
+        ({"since": "-2s"}, ["half full", "Worker process"]),
+        ({"since": "1500ms"}, ["Worker process"]),
+        ({"until": "+1s"}, ["Starting"]),
+        ({"since": "2026-11-21T03:00:08"}, ["half full", "Worker process"]),
+        ({"since": "2026-11-21T04:00:08+01:00"}, ["half full", "Worker process"]),
+        ({"since": "+2s", "until": "-7s", "worker": "bob"}, ["hello, too"]),
+    ],
+)
+def test_lines_are_chosen_by_what_is_asked(
+    run: RunTables, query: dict[str, str], messages: list[str]
+) -> None:
+    lines, why_none = chosen_lines(run, LogQuery(**query))
+
+    assert why_none is None
+    assert len(lines) == len(messages)
+    assert all(map(str.startswith, lines["message"], messages))
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        (
+            {"worker": "bob", "level": "error"},
+            (
+                "5 lines are recorded; 1 of them come from worker bob; "
+                "none of them are ERROR or graver: the gravest is INFO"
+            ),
+        ),
+        (
+            {"since": "+1h"},
+            (
+                "5 lines are recorded; none of them are from 2026-11-21T04:00:00.000Z on: "
+                "they are from 2026-11-21T03:00:01.000Z to 2026-11-21T03:00:09.000Z"
+            ),
+        ),
+        (
+            {"role": "driver"},
+            (
+                "5 lines are recorded; none of them come from a driver: "
+                "they come from 4 sources (nanny, scheduler, worker)"
+            ),
+        ),
+        (
+            {"pattern": "nowhere"},
+            "5 lines are recorded; none of them match 'nowhere'",
+        ),
+        (
+            {"task": "x-1"},
+            "5 lines are recorded; none of them belong to task x-1",
+        ),
+    ],
+)
+def test_where_no_line_is_left_it_says_at_which_condition(
+    run: RunTables, query: dict[str, str], reason: str
+) -> None:
+    lines, why_none = chosen_lines(run, LogQuery(**query))
+
+    assert lines.is_empty()
+    assert why_none == reason
+
+
+def test_a_recording_without_logs_says_so() -> None:
+    empty = RunTables.of_rows(
+        Manifest(recording="r", job="j", run_id="1", started=START), None, {}
+    )
+
+    assert chosen_lines(empty, LogQuery(level="error"))[1] == (
+        "this recording holds no log lines"
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ({"worker": "10.0.0"}, "fits several workers"),
+        ({"worker": "carol"}, "there were: alice, bob"),
+        ({"level": "loud"}, "give DEBUG, INFO"),
+        ({"since": "yesterday"}, r"--since yesterday is no time.*\+10s"),
+        ({"until": "5 apples"}, "--until 5 apples is no time"),
+        ({"pattern": "("}, "not a regular expression"),
+    ],
+)
+def test_a_question_that_cannot_be_understood_says_what_can(
+    run: RunTables, query: dict[str, str], said: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        chosen_lines(run, LogQuery(**query))
+
+
+def test_a_worker_that_came_back_under_its_name_is_one_worker(
+    log_row: Callable[..., list[Any]],
+) -> None:
+    logs = [log_row(START + i, "hi", source=a) for i, a in enumerate([ALICE, BOB])]
+    again = [_added(ALICE, "alice", None), _added(BOB, "alice", None)]
+    run = RunTables.of_rows(
+        Manifest(recording="r", job="j", run_id="1", started=START),
+        None,
+        {"log": logs, "event": again},
+    )
+
+    assert len(chosen_lines(run, LogQuery(worker="alice"))[0]) == 2
+
+
+def test_a_line_is_compact_and_its_further_lines_are_indented(run: RunTables) -> None:
+    lines, _ = chosen_lines(run, LogQuery(level="error"))
+
+    assert [as_text(row) for row in lines.to_dicts()] == [
+        (
+            "2026-11-21T03:00:09.000Z nanny tcp://10.0.0.1:5001 ERROR    "
+            "distributed.nanny: Worker process 7 was killed\n    by signal 15"
+        )
+    ]
+
+
+def test_a_line_cannot_drive_the_terminal(log_row: Callable[..., list[Any]]) -> None:
+    run = RunTables.of_rows(
+        Manifest(recording="r", job="j", run_id="1", started=START),
+        None,
+        {"log": [log_row(START, "\x1b[2Jgone\x07")]},
+    )
+
+    text = as_text(chosen_lines(run, LogQuery())[0].to_dicts()[0])
+
+    assert "gone" in text
+    assert "\x1b" not in text
+    assert "\x07" not in text
+
+
+def test_as_json_a_line_is_one_object_with_names_for_what_it_holds(
+    run: RunTables,
+) -> None:
+    lines, _ = chosen_lines(run, LogQuery(level="error"))
+
+    assert json.loads(as_json(lines.to_dicts()[0])) == {
+        "at": "2026-11-21T03:00:09.000Z",
+        "role": "nanny",
+        "source": "tcp://10.0.0.1:5001",
+        "pid": 1,
+        "seq": 0,
+        "logger": "distributed.nanny",
+        "level": "ERROR",
+        "message": "Worker process 7 was killed\nby signal 15",
+        "key": None,
+    }
