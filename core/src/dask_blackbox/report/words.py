@@ -19,6 +19,7 @@ __all__ = [
     "duration",
     "ended",
     "in_order",
+    "lines",
     "moment",
     "numbers",
     "plain",
@@ -114,6 +115,17 @@ def size(nbytes: float) -> str:
 def count(number: float) -> str:
     """Return a count with thousands set apart: `31,244`."""
     return f"{round(number):,}"
+
+
+def lines(said: object) -> str:
+    """Return lines that came as a list of strings, or of lists, or as one text."""
+    if not isinstance(said, list | tuple):
+        return plain(str(said))
+    rows = (
+        " ".join(map(str, line)) if isinstance(line, list | tuple) else str(line)
+        for line in said
+    )
+    return plain("\n".join(rows))
 
 
 def plural(number: float, noun: str, nouns: str | None = None) -> str:
