@@ -15,7 +15,7 @@ from airflow_dask_blackbox.task_log import Log
 
 if TYPE_CHECKING:
     # The real one needs msgspec only, but it is needed in tasks only, too.
-    from dask_blackbox.attach import RunCard
+    from dask_blackbox import RunCard
 
 __all__ = ["remember", "show_earlier"]
 

@@ -67,7 +67,7 @@ def unimportable_module_of(function: Callable[..., Any]) -> types.ModuleType | N
 @contextmanager
 def shipped_by_value(module: types.ModuleType | None) -> Iterator[None]:
     """Have what `module` defines pickled by value inside the block; None: change nothing."""
-    if module is None:
+    if module is None or isinstance(module, _StandIn):  # one such task inside another
         yield
         return
     import cloudpickle  # as heavy as pickle, but not needed to parse DAGs

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
     # The real one needs msgspec only, but it is needed in tasks only, too.
-    from dask_blackbox.attach import RunCard
+    from dask_blackbox import RunCard
 
 __all__ = ["Log", "show_beginning", "show_card"]
 

@@ -18,8 +18,7 @@ from airflow_dask_blackbox.task_log import Log, show_beginning, show_card
 
 if TYPE_CHECKING:
     # The real one brings Dask along, and DAG files are parsed all day.
-    from dask_blackbox.attach import RunCard
-    from dask_blackbox.recording import recording
+    from dask_blackbox import Recording, RunCard
     from distributed import Client
 
 __all__ = ["TaskRecording"]
@@ -56,8 +55,9 @@ class TaskRecording:
         self._function = function
         self._job = job
         self._parameters = dict(parameters)
-        self._rec: recording | None = None
-        self._ended = threading.Event()
+        self._rec: Recording | None = None
+        self._ended = False
+        self._goodbye: threading.Thread | None = None
 
     def __enter__(self) -> Self:
         if self._required:
@@ -68,7 +68,7 @@ class TaskRecording:
         return self
 
     def _start(self) -> None:
-        from dask_blackbox.recording import recording
+        from dask_blackbox import recording
 
         store, store_conn_id, settings = self._store_of
         who = identity_of(self._context, self._job)
@@ -109,16 +109,16 @@ class TaskRecording:
         does not manage, the recorder sees this process go and ends the recording itself.
         """
         rec = self._rec
-        if rec is None or self._ended.is_set():
+        if rec is None or self._ended:
             return
 
         def say_goodbye() -> None:
             with guard("the last words of a killed task"):
                 rec.finish(state="aborted")
 
-        goodbye = threading.Thread(target=say_goodbye, daemon=True)
-        goodbye.start()
-        goodbye.join(_LAST_WORDS)
+        self._goodbye = threading.Thread(target=say_goodbye, daemon=True)
+        self._goodbye.start()
+        self._goodbye.join(_LAST_WORDS)
 
     def __exit__(
         self,
@@ -129,13 +129,15 @@ class TaskRecording:
         rec = self._rec
         if rec is None:
             return
+        if self._goodbye is not None:
+            self._goodbye.join(_LAST_WORDS / 2)
         with guard("the card of this task"):
             # To Airflow, skipping is a way to end well.
             skipped = isinstance(error, AirflowSkipException)
             card = rec.finish(exception=None if skipped else error)
             self._publish(card)
             show_card(card, self._log)
-        self._ended.set()
+        self._ended = True
 
     def _publish(self, card: RunCard) -> None:
         over = {} if card.state == "running" else {"dashboard": ""}

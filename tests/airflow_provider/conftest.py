@@ -1,0 +1,133 @@
+"""A real Airflow in this process: its own home, SQLite, and DAG files that tests write.
+
+Airflow reads its configuration when it is imported, so all of it is set here at the top.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import shutil
+import tempfile
+import textwrap
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_HOME = Path(tempfile.mkdtemp(prefix="airflow-home-"))
+atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
+(_HOME / "dags").mkdir()
+os.environ.update(
+    AIRFLOW_HOME=str(_HOME),
+    AIRFLOW__API__BASE_URL="http://airflow.example",
+    AIRFLOW__CORE__DAGS_FOLDER=str(_HOME / "dags"),
+    AIRFLOW__CORE__LOAD_EXAMPLES="False",
+    AIRFLOW__DATABASE__SQL_ALCHEMY_CONN=f"sqlite:///{_HOME}/airflow.db",
+)
+
+_HEADER = """\
+from __future__ import annotations
+from datetime import timedelta
+from airflow.sdk import DAG
+from airflow_dask_blackbox.operators.dask import DaskObservedOperator
+
+TINY = {"n_workers": 1, "threads_per_worker": 1}
+
+"""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a task's run left behind."""
+
+    state: str
+    xcoms: dict[str, Any]
+    run_id: str
+    log: list[str] = field(repr=False)
+
+    @property
+    def value(self) -> Any:
+        """What the callable returned."""
+        return self.xcoms.get("return_value")
+
+
+class InProcessAirflow:
+    """Runs DAG files with `dag.test()`."""
+
+    def __init__(self, folder: Path, log: list[str]) -> None:
+        self._folder = folder
+        self._log = log
+
+    def load(self, body: str, dag_id: str) -> Any:
+        """Write a DAG file and import it as Airflow does.
+
+        Args:
+            body: What follows the imports, down to the `with DAG(...)` block.
+            dag_id: Name of the file and of the DAG.
+        """
+        from airflow.dag_processing.dagbag import DagBag
+
+        file = self._folder / f"{dag_id}.py"
+        file.write_text(_HEADER + textwrap.dedent(body))
+        bag = DagBag(str(file))
+
+        assert bag.import_errors == {}
+        return bag.dags[dag_id]
+
+    def run(self, body: str, dag_id: str, conf: dict[str, Any] | None = None) -> Ran:
+        """Run a DAG file of one task to its end."""
+        dag_run = self.load(body, dag_id).test(run_conf=conf)
+        (ti,) = dag_run.get_task_instances()
+        return Ran(
+            state=str(ti.state),
+            xcoms=_xcoms_of(dag_run),
+            run_id=dag_run.run_id,
+            log=self._log,
+        )
+
+
+def _xcoms_of(dag_run: Any) -> dict[str, Any]:
+    from airflow.models.xcom import XComModel
+    from airflow.utils.session import create_session
+
+    with create_session() as session:
+        found = session.query(XComModel).filter(XComModel.run_id == dag_run.run_id)
+        return {row.key: XComModel.deserialize_value(row) for row in found}
+
+
+@pytest.fixture(scope="session")
+def _database() -> None:
+    with warnings.catch_warnings():
+        # Airflow's migrations, on the newest Alembic and SQLAlchemy.
+        warnings.simplefilter("ignore")
+        from airflow.utils.db import initdb
+
+        initdb()
+
+
+class _Lines(logging.Handler):
+    """Keeps what is logged, as text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+
+
+@pytest.fixture
+def airflow(_database: None) -> Iterator[InProcessAirflow]:
+    """An Airflow to run DAG files in."""
+    lines = _Lines()
+    root = logging.getLogger()
+    root.addHandler(lines)
+    yield InProcessAirflow(_HOME / "dags", lines.lines)
+    root.removeHandler(lines)
+    for file in (_HOME / "dags").glob("*.py"):
+        file.unlink()

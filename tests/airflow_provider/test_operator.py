@@ -1,0 +1,182 @@
+"""What the operator does for the callable, whatever becomes of the recording."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from airflow_dask_blackbox.operators.dask import DaskObservedOperator
+from dask_blackbox.errors import ConfigurationError
+
+
+def test_the_callables_dask_work_goes_to_the_tasks_own_cluster(airflow: Any) -> None:
+    ran = airflow.run(
+        """
+        def where():
+            import dask, os
+            return [os.getpid(), dask.delayed(os.getpid)().compute()]
+
+        with DAG("own_cluster"):
+            DaskObservedOperator(
+                task_id="where", python_callable=where, cluster_kwargs=TINY
+            )
+        """,
+        "own_cluster",
+    )
+
+    assert ran.state == "success"
+    assert len(set(ran.value)) == 2
+
+
+def test_a_callable_gets_the_client_the_context_and_its_rendered_arguments(
+    airflow: Any,
+) -> None:
+    ran = airflow.run(
+        """
+        def ask(greeting, *, name, client, dag_run, params):
+            workers = len(client.scheduler_info()["workers"])
+            return [greeting, name, workers, dag_run.run_id, params["day"]]
+
+        with DAG("arguments", params={"day": "Friday"}):
+            DaskObservedOperator(
+                task_id="ask",
+                python_callable=ask,
+                op_args=["Hello from {{ dag.dag_id }}"],
+                op_kwargs={"name": "{{ params.day }}"},
+                cluster_kwargs=TINY,
+            )
+        """,
+        "arguments",
+        conf={"day": "Saturday"},
+    )
+
+    assert ran.value == [
+        "Hello from arguments",
+        "Saturday",
+        1,
+        ran.run_id,
+        "Saturday",
+    ]
+
+
+def test_a_cluster_can_be_named_made_or_found(airflow: Any) -> None:
+    ran = airflow.run(
+        """
+        def made(n_workers=1):
+            from distributed import LocalCluster
+            return LocalCluster(
+                n_workers=n_workers, processes=False, dashboard_address=None
+            )
+
+        def shape(client):
+            return [type(client.cluster).__name__, len(client.nthreads())]
+
+        def nested(client, ti):
+            found = {}
+            for name, cluster in {
+                "made": made,
+                "named": {
+                    "class": "distributed.LocalCluster",
+                    "kwargs": {"processes": False, "dashboard_address": None},
+                },
+                "found": client.scheduler.address,
+            }.items():
+                operator = DaskObservedOperator(
+                    task_id=name,
+                    python_callable=shape,
+                    cluster=cluster,
+                    cluster_kwargs={} if name == "found" else {"n_workers": 2},
+                )
+                found[name] = operator.execute({"ti": ti})
+            return found
+
+        with DAG("clusters"):
+            DaskObservedOperator(
+                task_id="nested", python_callable=nested, cluster_kwargs=TINY
+            )
+        """,
+        "clusters",
+    )
+
+    assert ran.value == {
+        "made": ["LocalCluster", 2],
+        "named": ["LocalCluster", 2],
+        "found": ["NoneType", 1],
+    }
+
+
+def test_the_callables_exception_is_the_tasks_exception(airflow: Any) -> None:
+    ran = airflow.run(
+        """
+        class OutOfStockError(Exception): ...
+
+        def fails(day):
+            raise OutOfStockError(f"nothing left on {day}")
+
+        def work():
+            import dask
+            dask.delayed(fails)("Friday").compute()
+
+        def caught(context):
+            context["ti"].xcom_push(key="caught", value=repr(context["exception"]))
+
+        with DAG("failing"):
+            DaskObservedOperator(
+                task_id="work",
+                python_callable=work,
+                cluster_kwargs=TINY,
+                on_failure_callback=caught,
+            )
+        """,
+        "failing",
+    )
+
+    assert ran.state == "failed"
+    assert ran.xcoms["caught"] == "OutOfStockError('nothing left on Friday')"
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        {"kwargs": {}},
+        {"class": "LocalCluster"},
+        {"class": "a.B", "kwarg": {}},
+        42,
+    ],
+)
+def test_a_cluster_that_cannot_work_is_refused_while_the_dag_is_written(
+    cluster: Any,
+) -> None:
+    with pytest.raises(ConfigurationError, match="a callable that returns a cluster"):
+        DaskObservedOperator(task_id="t", python_callable=print, cluster=cluster)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "says"),
+    [
+        ("'scheduler:8786'", "is no address"),
+        ("{'class': 'no_such_package.Cluster'}", "No module named 'no_such_package'"),
+        ("{'class': 'distributed.NoSuchCluster'}", "no attribute 'NoSuchCluster'"),
+    ],
+)
+def test_a_cluster_that_is_not_to_be_had_fails_the_task_with_what_to_do(
+    airflow: Any, cluster: str, says: str
+) -> None:
+    ran = airflow.run(
+        f"""
+        def caught(context):
+            context["ti"].xcom_push(key="caught", value=str(context["exception"]))
+
+        with DAG("no_cluster"):
+            DaskObservedOperator(
+                task_id="work",
+                python_callable=print,
+                cluster={cluster},
+                on_failure_callback=caught,
+            )
+        """,
+        "no_cluster",
+    )
+
+    assert ran.state == "failed"
+    assert says in ran.xcoms["caught"]
