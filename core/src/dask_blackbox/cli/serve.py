@@ -34,14 +34,14 @@ def serve(*, store_url: str | None, host: str, port: int) -> None:
     store = opened_store(store_url)
     # What is wrong with the store is said now, not on the first page.
     next(iter(store.names("index/", limit=1)), None)
+    alone = _is_loopback(host)
+    if not alone:
+        click.echo(
+            f"There is no login: whoever reaches {host} can read these recordings. "
+            "Put it behind a server that asks who they are.",
+            err=True,
+        )
     with _listening(host, port) as listener:
-        alone = _is_loopback(host)
-        if not alone:
-            click.echo(
-                f"There is no login: whoever reaches {host} can read these recordings. "
-                "Put it behind a server that asks who they are.",
-                err=True,
-            )
         url = f"http://{_in_url(host)}:{listener.getsockname()[1]}/"
         click.echo(f"Runs of {store.url}: {url}  (end with Ctrl-C)")
         names = ["127.0.0.1", "localhost", "[::1]", host] if alone else None
