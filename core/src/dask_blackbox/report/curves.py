@@ -80,7 +80,8 @@ def _with_last_words(metrics: pl.DataFrame, lives: list[Life]) -> pl.DataFrame:
     rows = [
         (round(at * 1e6), life.address, round(memory))
         for life in lives
-        for at, memory in life.last_memory
+        if life.death is not None
+        for at, memory in life.death.memory
     ]
     if not rows:
         return samples

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
 from typing import Any
 
 import msgspec
 import polars as pl
 
+from dask_blackbox.analyse.deaths import Death, deaths_of
 from dask_blackbox.report.axis import Axis
-from dask_blackbox.report.words import ended, plural
+from dask_blackbox.report.words import duration, ended, plural, size
 from dask_blackbox.run import RunTables
 
 __all__ = ["Life", "lives_of"]
-
-_ORDERLY = (
-    "nanny-close",
-    "worker-close",
-    "worker-lifetime-reached",
-    "scheduler-close",
-    "scheduler-remove-worker",
-    "client-restart",
-)
 
 
 class Life(msgspec.Struct, kw_only=True):
@@ -36,8 +27,8 @@ class Life(msgspec.Struct, kw_only=True):
         left: Epoch seconds, or None while it was there.
         limit: Its memory limit in bytes.
         busy: Seconds that its threads computed.
-        last_memory: (epoch seconds, RSS) of its last half minute, if it left a certificate.
-        certificate: What its nanny and its ring say.
+        death: All that is known of its death, if it died.
+        running: (key, epoch seconds of its start or None) of what it was executing then.
     """
 
     address: str
@@ -55,9 +46,8 @@ class Life(msgspec.Struct, kw_only=True):
     busy: float = 0.0
     peak: int | None = None
     spilled: int | None = None
-    lost: int | None = None
-    last_memory: list[tuple[float, float]] = msgspec.field(default_factory=list)
-    certificate: dict[str, Any] = msgspec.field(default_factory=dict)
+    death: Death | None = None
+    running: list[tuple[str, float | None]] = msgspec.field(default_factory=list)
 
     def busy_share(self, axis: Axis) -> float | None:
         """Return the share of its thread-seconds on the axis in which it computed."""
@@ -70,37 +60,40 @@ def lives_of(run: RunTables) -> list[Life]:
     """Return the workers in the order in which they joined."""
     did = _work_by_address(run.tasks)
     peaks = _peaks_by_address(run.metrics)
-    closed_from = _orderly_from(run)
+    deaths = {(death.address, death.pid): death for death in deaths_of(run)}
     lives = []
     for row in run.workers.sort("joined", maintain_order=True).iter_rows(named=True):
-        life = _life(row, closed_from)
-        tasks, troubles, busy = did.get(life.address, (0, 0, 0.0))
-        life.tasks, life.troubles, life.busy = tasks, troubles, busy
-        life.peak, life.spilled = peaks.get(life.address, (None, None))
-        curve = [int(rss) for _, rss in life.last_memory]
-        life.peak = max([*curve, *([life.peak] if life.peak else [])], default=None)
+        life = _life(row, deaths.get((row["address"], row["pid"])))
+        life.tasks, life.troubles, life.busy = did.get(life.address, (0, 0, 0.0))
+        peak, life.spilled = peaks.get(life.address, (None, None))
+        last = life.death.peak_memory if life.death else None
+        life.peak = max(peak or 0, last or 0) or None
         lives.append(life)
     return lives
 
 
-def _life(row: dict[str, Any], closed_from: float) -> Life:
-    certificate = json.loads(row["certificate"]) if row["certificate"] else {}
+def _life(row: dict[str, Any], death: Death | None) -> Life:
     left = row["left"].timestamp() if row["left"] else None
-    fate = _fate(row, left, closed_from)
+    if death is not None:
+        fate, how, left = "died", _cause(death), death.at
+    elif left is None:
+        fate, how = "stayed", "there to the end"
+    else:
+        fate, how = "left", "left in good order"
+        how += f" ({row['closing']})" if row["closing"] else ""
     return Life(
         address=row["address"],
         label=_label(row),
         host=row["host"] or "",
         pid=row["pid"],
         nthreads=row["nthreads"],
-        limit=row["memory_limit"],
+        limit=row["memory_limit"] or None,
         joined=row["joined"].timestamp() if row["joined"] else None,
         left=left,
         fate=fate,
-        how=_how(row, fate, certificate),
-        lost=row["lost"],
-        last_memory=_curve(certificate.get("memory")),
-        certificate=certificate,
+        how=how,
+        death=death,
+        running=_running(row, death),
     )
 
 
@@ -113,50 +106,38 @@ def _label(row: dict[str, Any]) -> str:
     return f"{name} :{bare.rsplit(':', 1)[-1]}"
 
 
-def _fate(row: dict[str, Any], left: float | None, closed_from: float) -> str:
-    if left is None:
-        return "stayed"
-    orderly = (row["closing"] or "").startswith(_ORDERLY)
-    if row["expected"] or orderly or left >= closed_from:
-        return "left"
-    return "died"
+def _cause(death: Death) -> str:
+    code = death.exit_code
+    said = [ended(code) if code is not None else "vanished; nobody saw how"]
+    if death.restarted_for_memory is not None:
+        held = death.restarted_for_memory
+        said.append(f"its nanny ended it at {size(held)}" if held else "out of memory")
+    if death.frozen_for is not None:
+        said.append(f"given up after {duration(death.frozen_for)} without a heartbeat")
+    if death.oom_kills:
+        kills = plural(death.oom_kills, "kill")
+        said.append(f"{kills} counted by the kernel's OOM killer")
+    if death.closing:
+        said.append(f"it said: {death.closing}")
+    return ", ".join(said)
 
 
-def _how(row: dict[str, Any], fate: str, certificate: dict[str, Any]) -> str:
-    if fate == "stayed":
-        return "there to the end"
-    if fate == "left":
-        return f"left in good order{_reason(row)}"
-    code = row["exit_code"]
-    said = ended(code) if code is not None else "vanished; how is not known"
-    said += _reason(row)
-    if certificate.get("oom_kills"):
-        kills = plural(certificate["oom_kills"], "kill")
-        said += f", {kills} counted by the kernel's OOM killer"
-    if certificate.get("asked_to_close"):
-        said += ", asked to close by its nanny"
-    return said
+def _running(
+    row: dict[str, Any], death: Death | None
+) -> list[tuple[str, float | None]]:
+    if death is None:
+        return []
+    told = json.loads(row["certificate"]) if row["certificate"] else {}
+    starts = {
+        str(entry["key"]): entry.get("start")
+        for entry in told.get("executing") or ()
+        if isinstance(entry, dict) and "key" in entry
+    }
+    return [(key, _number(starts.get(key))) for key in death.executing]
 
 
-def _reason(row: dict[str, Any]) -> str:
-    return f" ({row['closing']})" if row["closing"] else ""
-
-
-def _curve(memory: Any) -> list[tuple[float, float]]:
-    points = memory if isinstance(memory, list) else []
-    return [
-        (float(point[0]), float(point[1]))
-        for point in points
-        if isinstance(point, list) and len(point) == 2 and None not in point  # noqa: PLR2004
-    ]
-
-
-def _orderly_from(run: RunTables) -> float:
-    """Return from when on a worker that leaves only follows the end of the run."""
-    endings = run.events.filter(
-        pl.col("kind").is_in(["driver-ended", "scheduler-closing"])
-    )["at"].min()
-    return endings.timestamp() if isinstance(endings, datetime) else float("inf")
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
 
 
 def _work_by_address(tasks: pl.DataFrame) -> dict[str, tuple[int, int, float]]:

@@ -21,6 +21,7 @@ from dask_blackbox.report.words import (
     plain,
     rarity_words,
     subject_words,
+    telling,
     what_is_missing,
 )
 
@@ -117,7 +118,7 @@ def _side(value: str | None, absent: str) -> str:
 
 
 def _numbers(card: RunCard) -> Iterator[str]:
-    measured = numbers(card.numbers)
+    measured = numbers(telling(card.numbers))
     if measured:
         rows = [(_escaped(label), _escaped(value)) for label, value in measured]
         yield "### In numbers"

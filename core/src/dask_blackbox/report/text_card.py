@@ -26,6 +26,7 @@ from dask_blackbox.report.words import (
     plain,
     rarity_words,
     subject_words,
+    telling,
     what_is_missing,
 )
 
@@ -36,6 +37,7 @@ _MOST_CHANGES = 6
 _MOST_FINDINGS = 8
 _MOST_LINES_OF_ONE_FACT = 4
 _NARROWEST = 40
+_INDENT = 14
 
 _STATE_STYLE = {
     "running": "bold cyan",
@@ -69,7 +71,7 @@ def text(card: RunCard, *, width: int = 100, colour: bool = False) -> str:
     rows = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
     rows.add_column(style="dim", no_wrap=True)
     rows.add_column(overflow="fold")
-    for label, said in _rows(card):
+    for label, said in _rows(card, console.width - _INDENT):
         rows.add_row(f"  {label}", said)
     if rows.row_count:
         console.print()
@@ -91,7 +93,7 @@ def _head(console: Console, card: RunCard) -> None:
             console.print(Text(f"! {sentence}", style="bold yellow"), overflow="fold")
 
 
-def _rows(card: RunCard) -> Iterator[tuple[str, Text]]:
+def _rows(card: RunCard, width: int) -> Iterator[tuple[str, Text]]:
     if card.verdict is not None:
         yield from _verdict(card.verdict)
     changes = [
@@ -104,11 +106,9 @@ def _rows(card: RunCard) -> Iterator[tuple[str, Text]]:
         for found in card.findings
     ]
     yield from _listed("also", _first(findings, _MOST_FINDINGS))
-    measured = [f"{label} {value}" for label, value in numbers(card.numbers)]
+    measured = [f"{label} {value}" for label, value in numbers(telling(card.numbers))]
     if measured:
-        # A measure is not torn apart at the end of a line.
-        whole = (word.replace(" ", "\N{NO-BREAK SPACE}") for word in measured)
-        yield "numbers", Text(" · ".join(whole))
+        yield "numbers", Text(_flowed(measured, width))
     if card.completeness.get("recorded", True):
         yield from _listed("missing", [Text(line) for line in what_is_missing(card)])
 
@@ -146,6 +146,18 @@ def _first(items: list[Text], most: int) -> list[Text]:
     if len(items) <= most:
         return items
     return [*items[:most], Text(f"+{len(items) - most} more", style="dim")]
+
+
+def _flowed(items: list[str], width: int) -> str:
+    """Return items on as few lines as hold them, none torn apart."""
+    lines = [""]
+    for item in items:
+        longer = f"{lines[-1]} · {item}" if lines[-1] else item
+        if lines[-1] and len(longer) > width:
+            lines.append(item)
+        else:
+            lines[-1] = longer
+    return "\n".join(lines)
 
 
 def _listed(label: str, items: list[Text]) -> Iterator[tuple[str, Text]]:

@@ -19,7 +19,6 @@ __all__ = [
     "duration",
     "ended",
     "in_order",
-    "lines",
     "moment",
     "numbers",
     "plain",
@@ -27,6 +26,7 @@ __all__ = [
     "rarity_words",
     "size",
     "subject_words",
+    "telling",
     "what_is_missing",
 ]
 
@@ -65,7 +65,7 @@ _ANSI = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])"
 )
 _CONTROL = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 
 
@@ -115,17 +115,6 @@ def size(nbytes: float) -> str:
 def count(number: float) -> str:
     """Return a count with thousands set apart: `31,244`."""
     return f"{round(number):,}"
-
-
-def lines(said: object) -> str:
-    """Return lines that came as a list of strings, or of lists, or as one text."""
-    if not isinstance(said, list | tuple):
-        return plain(str(said))
-    rows = (
-        " ".join(map(str, line)) if isinstance(line, list | tuple) else str(line)
-        for line in said
-    )
-    return plain("\n".join(rows))
 
 
 def plural(number: float, noun: str, nouns: str | None = None) -> str:
@@ -188,57 +177,54 @@ def in_order(names: Mapping[str, str]) -> list[tuple[str, str]]:
     return [(name.replace("_", " "), plain(names[name])) for name in chosen]
 
 
-_SECONDS = re.compile(r"(duration|seconds|_time|compute|transfer|wall|idle|behind)")
-_BYTES = re.compile(r"(memory|bytes|spilled|moved|limit|_size)")
+_SECONDS = re.compile(r"duration|seconds|_time$")
+_BYTES = re.compile(r"memory|bytes|spilled|limit$|_size$")
 
 
 def numbers(measures: Mapping[str, float]) -> list[tuple[str, str]]:
     """Return measures as (label, value): a unit for each, and memory beside its limit."""
-    labelled = []
     limit = measures.get("memory_limit")
+    labelled = []
     for name, value in measures.items():
-        label = name.replace("_", " ")
-        if name == "memory_limit" and "peak_memory" in measures:
+        if name in ("memory_limit", "peak_memory_share") and "peak_memory" in measures:
             continue
+        label = name.removesuffix("_seconds").replace("_", " ")
         if name == "peak_memory" and limit:
-            labelled.append((label, f"{size(value)} of {size(limit)}"))
-        elif name.endswith(("_share", "_fraction")):
-            labelled.append((label, f"{value:.0%}"))
-        elif _SECONDS.search(name):
-            labelled.append((label, duration(value)))
-        elif _BYTES.search(name):
-            labelled.append((label, size(value)))
-        elif value == round(value):
-            labelled.append((label, count(value)))
+            share = f"({value / limit:.0%})"
+            labelled.append((label, f"{size(value)} of {size(limit)} {share}"))
         else:
-            labelled.append((label, f"{value:,.2f}"))
+            labelled.append((label, _measure(name, value)))
     return labelled
+
+
+def telling(measures: Mapping[str, float]) -> dict[str, float]:
+    """Return the measures without those that say nothing happened."""
+    kept = ("duration", "tasks", "workers")
+    return {name: n for name, n in measures.items() if n or name in kept}
+
+
+def _measure(name: str, value: float) -> str:
+    if name.endswith(("_share", "_fraction")):
+        return f"{value:.0%}"
+    if _SECONDS.search(name):
+        return duration(value)
+    if _BYTES.search(name):
+        return size(value)
+    return count(value) if value == round(value) else f"{value:,.2f}"
 
 
 def what_is_missing(card: RunCard) -> list[str]:
     """Say what the recording lacks, a sentence each; nothing if it lacks nothing."""
-    facts = dict(card.completeness)
-    recorded = facts.pop("recorded", True)
-    complete = facts.pop("complete", None)
-    reason = plain(str(facts.pop("reason", None) or ""))
-    if not recorded:
-        said = [f"This run was not recorded: {reason or 'no reason is known'}"]
-    elif complete is False and card.state != "running":
+    facts = card.completeness
+    reason = plain(str(facts.get("reason") or ""))
+    if not facts.get("recorded", True):
+        return [f"This run was not recorded: {reason or 'no reason is known'}"]
+    missing = facts.get("missing")
+    said = [
+        plain(f"{source}: {sentence}")
+        for source, told in (missing.items() if isinstance(missing, Mapping) else ())
+        for sentence in (told if isinstance(told, list | tuple) else [told])
+    ]
+    if not said and facts.get("complete") is False and card.state != "running":
         said = ["The recording is not complete" + (f": {reason}" if reason else "")]
-    else:
-        said = []
-    if complete is True and recorded:
-        return said
-    for name, value in facts.items():
-        if value or value == 0:
-            said += _shortcomings(name.replace("_", " "), value)
     return said
-
-
-def _shortcomings(name: str, value: object) -> list[str]:
-    if isinstance(value, Mapping):
-        inner = [f"{k} {v}" for k, v in value.items() if v not in (None, (), [], {}, 0)]
-        return [f"{plain(name)}: {plain(', '.join(inner))}"] if inner else []
-    if isinstance(value, list | tuple):
-        return [f"{plain(name)}: {plain(', '.join(map(str, value)))}"]
-    return [f"{plain(name)}: {plain(str(value))}"]
