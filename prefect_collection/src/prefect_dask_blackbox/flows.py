@@ -18,7 +18,6 @@ from typing import Any, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, cast, o
 from dask_blackbox.errors import ConfigurationError
 from prefect.flows import Flow, FlowStateHook
 from prefect.flows import flow as prefect_flow
-from prefect.futures import PrefectFuture
 from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
 from prefect_dask.task_runners import DaskTaskRunner
 
@@ -39,7 +38,7 @@ class FlowOptions(TypedDict, total=False):
     flow_run_name: Callable[[], str] | str | None
     retries: int | None
     retry_delay_seconds: float | None
-    task_runner: TaskRunner[PrefectFuture[Any]] | None
+    task_runner: TaskRunner[Any] | None
     description: str | None
     timeout_seconds: float | None
     validate_parameters: bool
@@ -123,9 +122,9 @@ def observed_flow(
 
     def decorate(plain: Any) -> Flow[Any, Any]:
         if not isinstance(plain, Flow):
-            plain = prefect_flow(**flow_options)(plain)
+            plain = prefect_flow(**cast("Any", flow_options))(plain)
         elif flow_options:
-            plain = plain.with_options(**flow_options)
+            plain = plain.with_options(**cast("Any", flow_options))
         return _observed(plain, options)
 
     return decorate if fn is None else decorate(fn)
