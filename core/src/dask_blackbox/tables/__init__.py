@@ -1,0 +1,19 @@
+"""The tables of a recording, made of rows, of segments or of Parquet; polars frames all."""
+
+from __future__ import annotations
+
+from dask_blackbox.tables.batches import frames_of_batches
+from dask_blackbox.tables.parquet import read_table, write_tables
+from dask_blackbox.tables.rows import frames_of
+from dask_blackbox.tables.schemas import SCHEMAS, TABLES
+from dask_blackbox.tables.workers import workers_of
+
+__all__ = [
+    "SCHEMAS",
+    "TABLES",
+    "frames_of",
+    "frames_of_batches",
+    "read_table",
+    "workers_of",
+    "write_tables",
+]

@@ -1,0 +1,174 @@
+"""Batches of segments to tables, a column at a time: no row is ever made.
+
+What a segment left out because it repeats stays out until polars puts it back: words are
+looked up by their codes, numbers go over as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from dask_blackbox.events import COLUMNS
+from dask_blackbox.segments import Batch, Column
+from dask_blackbox.tables.schemas import MOMENT, SCHEMAS, TABLES
+
+__all__ = ["frames_of_batches", "in_order"]
+
+_MICROS = 1_000_000
+_ORDER = {
+    "tasks": "start",
+    "errors": "at",
+    "logs": "at",
+    "metrics": "at",
+    "events": "at",
+}
+
+
+def frames_of_batches(batches: Iterable[Batch]) -> dict[str, pl.DataFrame]:
+    """Return the tables `tasks`, `errors`, `logs`, `metrics`, `events` of some batches.
+
+    A batch that was pulled twice counts once, and so does a log line that came by two
+    ways.  Kinds and columns that this version does not know are left out.
+    """
+    chosen = list(_once(batches))
+    return in_order(
+        {
+            TABLES[kind]: _frame(
+                TABLES[kind],
+                names,
+                [b.columns[kind] for b in chosen if b.counts.get(kind)],
+            )
+            for kind, names in COLUMNS.items()
+        }
+    )
+
+
+def in_order(frames: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Return the tables by time, each log line once."""
+    ordered = {
+        name: frame.sort(_ORDER[name], maintain_order=True, nulls_last=True)
+        if name in _ORDER
+        else frame
+        for name, frame in frames.items()
+    }
+    logs = ordered["logs"]
+    known = pl.all_horizontal(pl.col("source", "pid", "seq").is_not_null())
+    twice = known & ~pl.struct("source", "pid", "seq").is_first_distinct()
+    ordered["logs"] = logs.filter(~twice)
+    return ordered
+
+
+def _once(batches: Iterable[Batch]) -> Iterable[Batch]:
+    seen: set[tuple[str, int]] = set()
+    for batch in batches:
+        if batch.seq is not None:
+            if (batch.source, batch.seq) in seen:
+                continue
+            seen.add((batch.source, batch.seq))
+        yield batch
+
+
+def _frame(
+    table: str, names: Sequence[str], parts: Sequence[Sequence[Column]]
+) -> pl.DataFrame:
+    heights = [_height(part) for part in parts]
+    columns = []
+    for index, name in enumerate(names):
+        dtype = SCHEMAS[table][name]
+        pieces = [
+            part[index] if index < len(part) else _nothing(height)
+            for part, height in zip(parts, heights, strict=True)
+        ]
+        columns.append(_series(pieces, dtype).alias(name))
+    return pl.DataFrame(columns)
+
+
+def _height(part: Sequence[Column]) -> int:
+    return len(part[0].values) if part else 0
+
+
+def _nothing(height: int) -> Column:
+    return Column(np.zeros(height, np.int64), words=[None])
+
+
+def _series(pieces: Sequence[Column], dtype: Any) -> pl.Series:
+    """Return one series of the pieces of a column, alike ones together."""
+    if not pieces:
+        return pl.Series([], dtype=dtype)
+    edges = [0]
+    edges += [i for i, (a, b) in enumerate(pairwise(pieces), 1) if _kind(a) != _kind(b)]
+    edges.append(len(pieces))
+    return pl.concat([_alike(pieces[a:b], dtype) for a, b in pairwise(edges)])
+
+
+def _kind(piece: Column) -> Any:
+    is_text = piece.words is not None or isinstance(piece.values, list)
+    return "words" if is_text else (piece.values.dtype.kind, piece.scale)
+
+
+def _alike(pieces: Sequence[Column], dtype: Any) -> pl.Series:
+    if _kind(pieces[0]) == "words":
+        words, codes = _joined(pieces)
+        return _typed(words, dtype).gather(pl.Series(codes))
+    values = pl.Series(np.concatenate([piece.values for piece in pieces]))
+    scale = pieces[0].scale
+    if dtype != MOMENT:
+        series = (values / scale if scale > 1 else values).cast(dtype, strict=False)
+    elif scale == _MICROS:
+        series = values.cast(MOMENT)
+    else:
+        series = _moments(values.cast(pl.Float64) / scale)
+    if all(piece.nulls is None for piece in pieces):
+        return series
+    nulls = [
+        np.zeros(len(piece.values), np.bool_) if piece.nulls is None else piece.nulls
+        for piece in pieces
+    ]
+    there = pl.Series(~np.concatenate(nulls))
+    return series.zip_with(
+        there, pl.Series([None], dtype=dtype).new_from_index(0, len(series))
+    )
+
+
+def _joined(pieces: Sequence[Column]) -> tuple[list[Any], Any]:
+    """Return all words of the pieces, and for each row which of them stands there."""
+    words: list[Any] = []
+    codes = []
+    for piece in pieces:
+        own = piece.values if piece.words is None else piece.words
+        places = np.arange(len(own)) if piece.words is None else piece.values
+        codes.append(places + len(words))
+        words += own
+    return words, np.concatenate(codes).astype(np.uint32)
+
+
+def _typed(words: list[Any], dtype: Any) -> pl.Series:
+    if dtype == MOMENT:
+        return _moments(_plain(words, pl.Float64))
+    return _plain(words, dtype)
+
+
+def _moments(seconds: pl.Series) -> pl.Series:
+    micros = (seconds * _MICROS).round()
+    sensible = micros.is_finite() & (micros.abs() < 2**62)
+    return micros.set(~sensible, None).cast(pl.Int64, strict=False).cast(MOMENT)
+
+
+def _plain(words: list[Any], dtype: Any) -> pl.Series:
+    try:
+        return pl.Series(words, dtype=dtype, strict=False)
+    except (TypeError, OverflowError, pl.exceptions.PolarsError):
+        # Something of another kind than the column; it must not cost the others.
+        if dtype == pl.String:
+            words = [None if word is None else str(word) for word in words]
+            return pl.Series(words, dtype=dtype)
+        fitting = (int, float) if dtype != pl.Boolean else (bool,)
+        words = [word if isinstance(word, fitting) else None for word in words]
+        return pl.Series(words, dtype=pl.Float64, strict=False).cast(
+            dtype, strict=False
+        )

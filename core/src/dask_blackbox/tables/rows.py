@@ -1,0 +1,41 @@
+"""Rows to tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from dask_blackbox.events import COLUMNS, Rows
+from dask_blackbox.tables.schemas import MOMENT, SCHEMAS, TABLES
+
+__all__ = ["frame_of_columns", "frames_of"]
+
+
+def frames_of(rows: Rows) -> dict[str, pl.DataFrame]:
+    """Return the tables `tasks`, `errors`, `logs`, `metrics`, `events` of some rows."""
+    return {
+        TABLES[kind]: _frame(TABLES[kind], columns, rows.get(kind, ()))
+        for kind, columns in COLUMNS.items()
+    }
+
+
+def _frame(
+    table: str, columns: tuple[str, ...], rows: Sequence[Sequence[Any]]
+) -> pl.DataFrame:
+    by_column = zip(*rows, strict=True) if rows else ((),) * len(columns)
+    return frame_of_columns(table, dict(zip(columns, by_column, strict=True)))
+
+
+def frame_of_columns(table: str, columns: Mapping[str, Iterable[Any]]) -> pl.DataFrame:
+    """Return the table `table` of columns of plain values, moments in epoch seconds."""
+    series = []
+    for name, kind in SCHEMAS[table].items():
+        values = list(columns[name])
+        if kind == MOMENT:
+            moments = pl.Series(name, values, dtype=pl.Float64, strict=False)
+            series.append((moments * 1e6).round().cast(pl.Int64).cast(MOMENT))
+        else:
+            series.append(pl.Series(name, values, dtype=kind, strict=False))
+    return pl.DataFrame(series)
