@@ -22,7 +22,9 @@ _MEMORY_COUNTERS = (
 def ring_folder(recording: str) -> str:
     """Return the folder of this host in which the rings of a recording lie."""
     user = os.getuid() if hasattr(os, "getuid") else "user"
-    return os.path.join(tempfile.gettempdir(), f"dask-blackbox-{user}", "rings", recording)
+    return os.path.join(
+        tempfile.gettempdir(), f"dask-blackbox-{user}", "rings", recording
+    )
 
 
 def oom_kills(pid: int | str = "self") -> int | None:
@@ -65,7 +67,9 @@ def certify(ring: str, exit_code: int | None, **more: Any) -> dict[str, Any]:
         "worker": identity.get("worker"),
         "exit_code": exit_code,
         "signal": _signal_name(exit_code),
-        "executing": [{"key": k, "start": s} for k, s in told.get("executing", {}).items()],
+        "executing": [
+            {"key": k, "start": s} for k, s in told.get("executing", {}).items()
+        ],
         "memory": told.get("memory", [])[-300:],
         "lines": told.get("lines", []),
         "lines_overwritten": told.get("overwritten", 0),

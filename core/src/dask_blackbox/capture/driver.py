@@ -97,7 +97,9 @@ def describe_exception(error: BaseException) -> dict[str, Any]:
     while each is not None and id(each) not in seen:
         seen.add(id(each))
         chain.append(_qualified(each))
-        each = each.__cause__ or (None if each.__suppress_context__ else each.__context__)
+        each = each.__cause__ or (
+            None if each.__suppress_context__ else each.__context__
+        )
     text = "".join(traceback.format_exception(error))
     frame = _own_frame(error)
     return {
@@ -153,14 +155,17 @@ class DriverTap:
         self._tap.attach("distributed", "tornado.application", "")
         self._showwarning = inner = warnings.showwarning
 
-        def show(message: Any, category: Any, filename: str, lineno: int, *more: Any) -> None:
+        def show(
+            message: Any, category: Any, filename: str, lineno: int, *more: Any
+        ) -> None:
             try:
                 self._warned(message, category, filename, lineno)
             finally:
                 inner(message, category, filename, lineno, *more)
 
         self._shown = show
-        warnings.showwarning = show
+        hook: Any = show
+        warnings.showwarning = hook
 
     def stop(self) -> None:
         """Stop listening."""
@@ -175,7 +180,9 @@ class DriverTap:
             "filename": filename,
             "lineno": lineno,
         }
-        self._sink("event", [time.time(), "driver-warning", "driver", json.dumps(detail)])
+        self._sink(
+            "event", [time.time(), "driver-warning", "driver", json.dumps(detail)]
+        )
         self._tap.take(
             time.time(), "driver", "py.warnings", logging.WARNING,
             f"{detail['category']}: {detail['message']} ({filename}:{lineno})", None,

@@ -100,14 +100,22 @@ class LogTap(logging.Handler):
         try:
             text = self._plain.format(record)
             role = role_of(record.name, self._role)
-            self.take(record.created, role, record.name, record.levelno, text, record.thread)
+            self.take(
+                record.created, role, record.name, record.levelno, text, record.thread
+            )
         except Exception:  # a log line must never hurt the one who logs
             pass
         finally:
             self._busy.now = False
 
     def take(
-        self, at: float, role: str, logger: str, level: int, text: str, thread: int | None
+        self,
+        at: float,
+        role: str,
+        logger: str,
+        level: int,
+        text: str,
+        thread: int | None,
     ) -> None:
         """Hand over one line."""
         if os.getpid() != self._pid:  # a forked child speaks for itself
@@ -117,7 +125,17 @@ class LogTap(logging.Handler):
         self._seq += 1
         key = self._key_of_thread(thread) if thread is not None else None
         self._sink(
-            [at + self._delay(), role, self._source(role), self._pid, self._seq, logger, level, text, key]
+            [
+                at + self._delay(),
+                role,
+                self._source(role),
+                self._pid,
+                self._seq,
+                logger,
+                level,
+                text,
+                key,
+            ]
         )
 
 
@@ -132,7 +150,7 @@ class _Tee:
         self._begun = threading.local()
 
     def write(self, text: str) -> int:
-        written = self.inner.write(text)
+        written: int = self.inner.write(text)
         # What logging prints through a StreamHandler has been taken as a record already.
         if not self.muted and not _inside_logging():
             try:
@@ -150,7 +168,11 @@ class _Tee:
         for line in whole:
             if line.strip():
                 self._tap.take(
-                    time.time(), self._tap._role, self._name, self._level, line,
+                    time.time(),
+                    self._tap._role,
+                    self._name,
+                    self._level,
+                    line,
                     threading.get_ident(),
                 )
 
@@ -163,11 +185,11 @@ class _Tee:
 
 
 def _inside_logging() -> bool:
-    frame = sys._getframe(2)
+    frame: Any = sys._getframe(2)
     for _ in range(4):
         if frame is None:
             return False
         if frame.f_globals.get("__name__") == "logging":
             return True
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return False

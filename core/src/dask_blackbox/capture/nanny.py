@@ -12,7 +12,13 @@ from typing import Any
 
 from distributed.diagnostics.plugin import NannyPlugin
 
-from .certificate import certificates_of_the_dead, certify, forget_ring, oom_kills, ring_folder
+from .certificate import (
+    certificates_of_the_dead,
+    certify,
+    forget_ring,
+    oom_kills,
+    ring_folder,
+)
 from .logs import LogTap
 
 __all__ = ["NannyCapture"]

@@ -6,7 +6,7 @@ outside the worker's local directory, which the nanny deletes before anyone can 
     0      header    magic, heads and counters
     64     identity  JSON: pid, worker, nanny, …
     1024   running   two slots of 8 KiB, JSON: what executes now; written alternately
-    17408  samples   600 × (time, RSS), a circle
+    17408  samples   600 of (time, RSS), a circle
     27008  lines     the rest, a circle of JSON lines
 """
 
@@ -21,7 +21,9 @@ from typing import Any
 __all__ = ["Ring", "read_ring"]
 
 _MAGIC = b"DBBRING1"
-_HEADER = struct.Struct("<8sQQQQ")  # magic, lines written, samples written, running, lost
+_HEADER = struct.Struct(
+    "<8sQQQQ"
+)  # magic, lines written, samples written, running, lost
 _IDENTITY, _RUNNING, _SAMPLES, _LINES = 64, 1024, 17408, 27008
 _SLOT = 8192
 _SAMPLE = struct.Struct("<dQ")
@@ -50,7 +52,13 @@ class Ring:
     def _commit(self) -> None:
         # The header goes last: what it counts is already there.
         _HEADER.pack_into(
-            self._map, 0, _MAGIC, self._written, self._samples, self._running, self._lost
+            self._map,
+            0,
+            _MAGIC,
+            self._written,
+            self._samples,
+            self._running,
+            self._lost,
         )
 
     def line(self, row: list[Any]) -> None:

@@ -64,7 +64,9 @@ class RowBuffer:
             kind, row = self._waiting.popleft()
             rows.setdefault(kind, []).append(row)
         self._seq += 1
-        packed = msgpack.packb(rows, default=str, use_bin_type=True, unicode_errors="replace")
+        packed = msgpack.packb(
+            rows, default=str, use_bin_type=True, unicode_errors="replace"
+        )
         self._unacknowledged = self._answer(self._seq, packed, now)
         return self._unacknowledged
 

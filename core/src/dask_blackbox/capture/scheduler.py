@@ -9,20 +9,20 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import pickle
 import socket
 import time
-from collections import OrderedDict
 from typing import Any
 
 from distributed.diagnostics.plugin import SchedulerPlugin
 
+from .attempts import Attempts
+from .executions import scheduler_exception, split, texts
 from .logs import LogTap
 from .rows import RowBuffer
+from .samples import scheduler_sample, worker_sample
 
 __all__ = ["SchedulerCapture"]
 
-_ATTEMPTS = 1_000
 _PATIENCE = 1.0  # seconds that a failed task waits for its worker's report
 _REGISTERING = 5.0
 _LAST_PULL = 2.0
@@ -43,6 +43,7 @@ class SchedulerCapture(SchedulerPlugin):
 
     def __init__(
         self,
+        *,
         name: str,
         recording: str,
         client: str,
@@ -58,11 +59,7 @@ class SchedulerCapture(SchedulerPlugin):
         self._rows = RowBuffer(limit)
         self._put = self._rows.put
         self._graphs = 0
-        # Reports of failed attempts, until the scheduler's transition says what became of
-        # them, and the other way round: whichever comes first waits here.
-        self._reported: OrderedDict[str, list[Any]] = OrderedDict()
-        self._decided: OrderedDict[str, tuple[float, str, Any]] = OrderedDict()
-        self._seen: OrderedDict[tuple[float, str], None] = OrderedDict()
+        self._attempts = Attempts(lambda row: self._put("error", row))
 
     # Beginning and end
 
@@ -71,6 +68,7 @@ class SchedulerCapture(SchedulerPlugin):
         self._tasks = scheduler.tasks
         scheduler.handlers[f"{self.name}-pull"] = self.pull
         scheduler.handlers[f"{self.name}-leave"] = self.leave
+        scheduler.handlers[f"{self.name}-address"] = self.address
         self._tap = LogTap(
             self._recording,
             "scheduler",
@@ -109,18 +107,29 @@ class SchedulerCapture(SchedulerPlugin):
         done, late = await asyncio.wait(work, timeout=_REGISTERING)
         for each in done:
             if each.exception() is not None:
-                self._event("capture-failed", "", doing="plugins", error=repr(each.exception()))
+                self._event(
+                    "capture-failed", "", doing="plugins", error=repr(each.exception())
+                )
             else:
                 for address, answer in (each.result() or {}).items():
                     if isinstance(answer, dict) and answer.get("status") != "OK":
                         self._event(
-                            "capture-failed", address, doing="plugin", error=str(answer.get("text", answer.get("exception")))[:2000]
+                            "capture-failed",
+                            address,
+                            doing="plugin",
+                            error=str(answer.get("text", answer.get("exception")))[
+                                :2000
+                            ],
                         )
         for each in late:
             each.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     async def before_close(self) -> None:
-        self._event("scheduler-closing", "", reason=str(getattr(self._scheduler, "_close_reason", "")))
+        self._event(
+            "scheduler-closing",
+            "",
+            reason=str(getattr(self._scheduler, "_close_reason", "")),
+        )
         deadline = time.time() + _LAST_PULL
         # The recorder, if it lives, comes by within moments for what is left.
         while (
@@ -140,19 +149,28 @@ class SchedulerCapture(SchedulerPlugin):
             scheduler.unregister_nanny_plugin,
         ):
             try:
-                await asyncio.wait_for(unregister(comm=None, name=self.name), _LAST_PULL)
+                await asyncio.wait_for(
+                    unregister(comm=None, name=self.name), _LAST_PULL
+                )
             except Exception:  # the cluster is going down, or a worker does not answer
                 pass
         scheduler.plugins.pop(self.name, None)
-        scheduler.handlers.pop(f"{self.name}-pull", None)
-        scheduler.handlers.pop(f"{self.name}-leave", None)
+        for handler in ("pull", "leave", "address"):
+            scheduler.handlers.pop(f"{self.name}-{handler}", None)
         return "OK"
+
+    async def address(self) -> str:
+        """Return an address at which another process reaches this scheduler."""
+        own = str(self._scheduler.address)
+        if own.startswith("inproc://"):
+            return str(self._scheduler.listeners[-1].contact_address)
+        return own
 
     async def close(self) -> None:
         self._tap.detach()
 
     async def pull(
-        self, acknowledged: int = 0, limit: int = 2000, last: bool = False
+        self, *, acknowledged: int = 0, limit: int = 2000, last: bool = False
     ) -> dict[str, Any]:
         """Return the next batch of rows (an RPC handler, called by the recorder).
 
@@ -164,7 +182,7 @@ class SchedulerCapture(SchedulerPlugin):
         now = time.time()
         if last:
             self._sample()
-        self._settle_all(before=now if last else now - _PATIENCE)
+        self._attempts.settle(before=now if last else now - _PATIENCE)
         return self._rows.pull(acknowledged, limit, now)
 
     # Tasks
@@ -177,9 +195,10 @@ class SchedulerCapture(SchedulerPlugin):
                 self._finished(key, kwargs)
             elif finish == "erred":
                 self._erred(key, kwargs)
-            elif finish == "released":
-                if kwargs.get("stimulus_id", "").startswith("task-erred"):
-                    self._decide(str(key), "retried")
+            elif finish == "released" and kwargs.get("stimulus_id", "").startswith(
+                "task-erred"
+            ):
+                self._attempts.decided(str(key), "retried")
         elif finish == "erred" and "exception" in kwargs:
             self._erred(key, kwargs)
 
@@ -189,7 +208,7 @@ class SchedulerCapture(SchedulerPlugin):
             "task",
             (
                 str(key), group.prefix.name, group.name, facts.get("worker"),
-                facts.get("thread"), *_split(facts.get("startstops")),
+                facts.get("thread"), *split(facts.get("startstops")),
                 facts.get("nbytes"), facts.get("typename"), "finished",
             ),
         )  # fmt: skip
@@ -205,57 +224,18 @@ class SchedulerCapture(SchedulerPlugin):
             "task",
             (
                 text, prefix, ts.group.name, worker, facts.get("thread"),
-                *_split(facts.get("startstops")), None, None, outcome,
+                *split(facts.get("startstops")), None, None, outcome,
             ),
         )  # fmt: skip
         cause = facts.get("cause")
         cause = None if cause is None or str(cause) == text else str(cause)
         if killed:
-            name, message = _scheduler_exception(facts["exception"])
+            name, message = scheduler_exception(facts["exception"])
             row = [time.time(), text, prefix, worker, outcome, name, message, "", cause]
             self._put("error", row)
             return
-        row = [time.time(), text, prefix, worker, outcome, *_texts(facts), cause]
-        self._decide(text, outcome, row)
-
-    def _decide(self, key: str, outcome: str, row: list[Any] | None = None) -> None:
-        """A failed attempt became final (`erred`) or is tried again (`retried`)."""
-        report = self._reported.pop(key, None)
-        if report is not None:
-            self._put("error", [*report[:4], outcome, *report[5:]])
-            return
-        self._decided[key] = (time.time(), outcome, row)
-        if len(self._decided) > _ATTEMPTS:
-            self._settle(*self._decided.popitem(last=False)[1])
-
-    def _attempt(self, report: list[Any]) -> None:
-        """A worker reports an exception, with its full traceback."""
-        at, key = report[0], report[1]
-        if (at, key) in self._seen:  # shipped, and found in the ring of the dead as well
-            return
-        self._seen[at, key] = None
-        if len(self._seen) > _ATTEMPTS:
-            self._seen.popitem(last=False)
-        decided = self._decided.pop(key, None)
-        if decided is not None:
-            self._put("error", [*report[:4], decided[1], *report[5:]])
-            return
-        self._reported[key] = report
-        if len(self._reported) > _ATTEMPTS:
-            self._reported.popitem(last=False)
-
-    def _settle(self, at: float, outcome: str, row: list[Any] | None) -> None:
-        """Make do with what the scheduler knows, where no worker's report came."""
-        if row is not None:
-            self._put("error", row)
-
-    def _settle_all(self, before: float) -> None:
-        while self._decided:
-            key, decided = next(iter(self._decided.items()))
-            if decided[0] > before:
-                return
-            del self._decided[key]
-            self._settle(*decided)
+        row = [time.time(), text, prefix, worker, outcome, *texts(facts), cause]
+        self._attempts.decided(text, outcome, row)
 
     def update_graph(
         self, scheduler: Any, *, client: str, keys: Any, tasks: Any, **kwargs: Any
@@ -308,7 +288,7 @@ class SchedulerCapture(SchedulerPlugin):
         for kind, rows in msg.get("rows", {}).items():
             for row in rows:
                 if kind == "attempt":
-                    self._attempt(row)
+                    self._attempts.reported(row)
                 else:
                     self._put(kind, row)
         if msg.get("dropped"):
@@ -318,7 +298,9 @@ class SchedulerCapture(SchedulerPlugin):
             for kind, *row in facts.pop("lines", ()):
                 self._from_afar({"rows": {kind: [row]}})
             subject = facts.get("worker") or ""
-            self._put("event", (facts.get("at"), "worker-certificate", subject, _json(facts)))
+            self._put(
+                "event", (facts.get("at"), "worker-certificate", subject, _json(facts))
+            )
         if "failed" in msg:
             self._event("capture-failed", "", doing="nanny", error=msg["failed"])
 
@@ -351,7 +333,9 @@ class SchedulerCapture(SchedulerPlugin):
             for worker in msg.get("workers", ()):
                 self._event("worker-ttl", str(worker), ttl=msg.get("ttl"))
         elif action == "update-graph" and msg.get("status") in ("error", "cancelled"):
-            self._event("graph-failed", str(msg.get("client", topic)), status=msg["status"])
+            self._event(
+                "graph-failed", str(msg.get("client", topic)), status=msg["status"]
+            )
         elif topic == "p2p":
             self._event("p2p", "", message={k: str(v) for k, v in msg.items()})
 
@@ -362,17 +346,17 @@ class SchedulerCapture(SchedulerPlugin):
 
     def _describe(self) -> None:
         scheduler = self._scheduler
-        import dask
-        import distributed
+        from dask import config
         from distributed.versions import get_versions
 
         versions = get_versions()
+        packages = versions.get("packages") or {}
         self._event("recording-started", self._client)
         self._event(
             "scheduler-info", str(scheduler.address), pid=os.getpid(),
-            host=socket.gethostname(), dask=dask.__version__,
-            distributed=distributed.__version__, python=_python_of(versions),
-            packages=versions.get("packages"), config=dask.config.config,
+            host=socket.gethostname(), dask=packages.get("dask"),
+            distributed=packages.get("distributed"), python=_python_of(versions),
+            packages=packages, config=config.config,
             dashboard=_dashboard(scheduler),
         )  # fmt: skip
 
@@ -381,8 +365,8 @@ class SchedulerCapture(SchedulerPlugin):
             now = time.time()
             workers = self._scheduler.workers
             for address, ws in workers.items():
-                self._put("metric", _worker_metric(now, address, ws))
-            self._put("metric", _scheduler_metric(now, self._scheduler))
+                self._put("metric", worker_sample(now, address, ws))
+            self._put("metric", scheduler_sample(now, self._scheduler))
             # Large clusters: as many rows per second as heartbeats, not more.
             wanted = self._interval * 1000 * max(1.0, len(workers) / 100)
             if abs(self._sampling.callback_time - wanted) > wanted / 10:
@@ -390,75 +374,6 @@ class SchedulerCapture(SchedulerPlugin):
         except Exception as error:
             self._sampling.stop()
             self._event("capture-failed", "", doing="metrics", error=repr(error))
-
-
-def _split(startstops: Any) -> tuple[float | None, ...]:
-    """Return start, stop and the seconds of compute, transfer, disk, deserialize."""
-    if not startstops:
-        return (None, None, 0.0, 0.0, 0.0, 0.0)
-    compute = transfer = disk = deserialize = 0.0
-    begin, end = startstops[0]["start"], startstops[0]["stop"]
-    for part in startstops:
-        start, stop, action = part["start"], part["stop"], part["action"]
-        begin, end = min(begin, start), max(end, stop)
-        if action == "compute":
-            compute += stop - start
-        elif action == "transfer":
-            transfer += stop - start
-        elif action == "deserialize":
-            deserialize += stop - start
-        else:
-            disk += stop - start
-    return (begin, end, compute, transfer, disk, deserialize)
-
-
-def _texts(facts: dict[str, Any]) -> tuple[str, str, str]:
-    """Return class, message and traceback of an exception of which only texts are known."""
-    text = str(facts.get("exception_text") or "")
-    name, bracket, rest = text.partition("(")
-    message = rest.rstrip(")").strip("'\"") if bracket else text
-    return name or "Exception", message, str(facts.get("traceback_text") or "")
-
-
-def _scheduler_exception(pickled: bytes) -> tuple[str, str]:
-    """Return class and text of an exception that this very scheduler has pickled."""
-    try:
-        error = pickle.loads(pickled)
-    except Exception as problem:
-        return "Exception", f"could not be read: {problem!r}"
-    kind = type(error)
-    builtin = kind.__module__ == "builtins"
-    name = kind.__qualname__ if builtin else f"{kind.__module__}.{kind.__qualname__}"
-    return name, str(error)
-
-
-def _worker_metric(now: float, address: str, ws: Any) -> tuple[Any, ...]:
-    m = ws.metrics
-    net = m.get("host_net_io") or {}
-    disk = m.get("host_disk_io") or {}
-    counts = m.get("task_counts") or {}
-    ready = len(ws.processing) - int(counts.get("executing", 0))
-    return (
-        now, address, m.get("cpu"), m.get("memory"), m.get("managed_bytes"),
-        (m.get("spilled_bytes") or {}).get("disk"), m.get("num_fds"),
-        net.get("read_bps"), net.get("write_bps"), disk.get("read_bps"),
-        disk.get("write_bps"), m.get("event_loop_interval"),
-        counts.get("executing"), max(0, ready), len(ws.has_what), ws.status.name,
-    )  # fmt: skip
-
-
-def _scheduler_metric(now: float, scheduler: Any) -> tuple[Any, ...]:
-    recent = scheduler.monitor.recent()
-    processing = sum(len(ws.processing) for ws in scheduler.workers.values())
-    ready = len(scheduler.queued) + len(scheduler.unrunnable)
-    return (
-        now, "scheduler", recent.get("cpu"), recent.get("memory"), None, None,
-        recent.get("num_fds"), recent.get("host_net_io.read_bps"),
-        recent.get("host_net_io.write_bps"), recent.get("host_disk_io.read_bps"),
-        recent.get("host_disk_io.write_bps"),
-        getattr(scheduler, "_tick_interval_observed", None), processing, ready,
-        len(scheduler.tasks), scheduler.status.name,
-    )  # fmt: skip
 
 
 def _python_of(versions: dict[str, Any]) -> str | None:

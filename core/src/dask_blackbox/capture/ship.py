@@ -18,7 +18,18 @@ from distributed.protocol.pickle import dumps
 __all__ = ["ShippedScheduler", "shipped"]
 
 # In the order in which they import each other.
-_MODULES = ("ring", "logs", "certificate", "worker", "nanny", "rows", "scheduler")
+_MODULES = (
+    "ring",
+    "logs",
+    "certificate",
+    "worker",
+    "nanny",
+    "rows",
+    "attempts",
+    "executions",
+    "samples",
+    "scheduler",
+)
 
 _BOOT = '''
 import sys, types
@@ -66,7 +77,7 @@ def _reduced(module: str, name: str, config: dict[str, Any]) -> tuple[Any, ...]:
         "name": name,
         "config": config,
     }
-    return (eval, (_MAKE, scope))  # noqa: S307 - our own text, on the cluster's side
+    return (eval, (_MAKE, scope))
 
 
 class ShippedScheduler(SchedulerPlugin):
@@ -90,4 +101,5 @@ class _Shipped:
 
 def shipped(module: str, name: str, config: dict[str, Any]) -> bytes:
     """Return the pickled `module.name(**config)` as the scheduler passes it to workers."""
-    return dumps(_Shipped(module, name, config))
+    pickled: bytes = dumps(_Shipped(module, name, config))
+    return pickled

@@ -40,7 +40,9 @@ class WorkerCapture(WorkerPlugin):
         stdout: Keep printed lines too.
     """
 
-    def __init__(self, name: str, recording: str, ring_bytes: int, stdout: bool) -> None:
+    def __init__(
+        self, *, name: str, recording: str, ring_bytes: int, stdout: bool
+    ) -> None:
         self.name = name
         self._recording, self._ring_bytes, self._stdout = recording, ring_bytes, stdout
 

@@ -19,7 +19,7 @@ from dask_blackbox.manifest import Ending, Manifest
 from dask_blackbox.record.opening import Opening, write_beginning
 from dask_blackbox.record.orders import Config, Telling
 from dask_blackbox.record.outcome import Outcome
-from dask_blackbox.report import html, performance_html
+from dask_blackbox import report
 from dask_blackbox.run import RunTables
 from dask_blackbox.segments import read_segment
 from dask_blackbox.tables import frames_of_batches, write_tables
@@ -117,13 +117,16 @@ def _store(opening: Opening, run: RunTables, ending: Ending, card: RunCard) -> N
 
 def _pages(run: RunTables, card: RunCard) -> dict[str, tuple[bytes, str]]:
     pages = {"card.json": (card.to_json(), "application/json")}
-    for name, render in (("report.html", html), ("performance_report.html", performance_html)):
+    for name, renderer in (
+        ("report.html", "html"),
+        ("performance_report.html", "performance_html"),
+    ):
         begun = time.perf_counter()
         try:
-            page = render(run, card)
-        except Exception as error:  # noqa: BLE001 - the verdict must get out all the same
+            page = getattr(report, renderer)(run, card)
+        except Exception as error:  # the verdict must get out all the same
             logger.exception("could not render %s", name)
-            page = f"<!doctype html><p>{name} could not be rendered: {type(error).__name__}"
+            page = f"<!doctype html><p>{name} failed: {type(error).__name__}"
         logger.info("%s: %.2f s", name, time.perf_counter() - begun)
         pages[name] = (page.encode("utf-8", "replace"), "text/html; charset=utf-8")
     return pages

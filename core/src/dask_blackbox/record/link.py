@@ -14,12 +14,20 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 
 from dask_blackbox.errors import RecorderError
-from dask_blackbox.record.orders import Config, Order, Rows, Telling, decode_telling, encode
+from dask_blackbox.record.orders import (
+    Config,
+    Order,
+    Rows,
+    Telling,
+    decode_telling,
+    encode,
+)
 
 __all__ = ["Link", "call_recorder", "start_recorder"]
 
@@ -53,7 +61,9 @@ class Link:
         self.closed = False
         self._source = f"driver {os.getpid()}"
         for work in (self._speak, self._listen):
-            threading.Thread(target=work, name="dask-blackbox-link", daemon=True).start()
+            threading.Thread(
+                target=work, name="dask-blackbox-link", daemon=True
+            ).start()
 
     def row(self, kind: str, row: list[Any]) -> None:
         """Say that something happened; never blocks."""
@@ -170,11 +180,12 @@ def start_recorder(config: Config) -> Link:
         RecorderError: if no process can be started.
     """
     try:
-        os.makedirs(config.spool, mode=0o700, exist_ok=True)
-        complaints = open(f"{config.spool}/recorder.err", "wb")  # noqa: SIM115, PTH123
-        with complaints:
-            process = subprocess.Popen(  # noqa: S603
-                [sys.executable, "-m", "dask_blackbox.record"],
+        spool = Path(config.spool)
+        spool.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with (spool / "recorder.err").open("wb") as complaints:
+            process = subprocess.Popen(
+                # -P: a module of the user's folder must not stand in for one of ours.
+                [sys.executable, "-P", "-m", "dask_blackbox.record"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=complaints,
@@ -199,10 +210,7 @@ def start_recorder(config: Config) -> Link:
 def _environment() -> dict[str, str]:
     """Return our environment without what would make the recorder record itself."""
     ours = ("DASK_BLACKBOX_CONTROL", "DASK_DISTRIBUTED__CLIENT__PRELOAD")
-    kept = {k: v for k, v in os.environ.items() if k not in ours}
-    # Ours to find, wherever the driver has it from.
-    kept["PYTHONPATH"] = os.pathsep.join(p for p in sys.path if p)
-    return kept
+    return {k: v for k, v in os.environ.items() if k not in ours}
 
 
 def call_recorder(path: str, patience: float) -> Link:
@@ -219,7 +227,9 @@ def call_recorder(path: str, patience: float) -> Link:
         except OSError as error:
             line.close()
             if time.monotonic() > deadline:
-                raise RecorderError(f"no recorder answers at {path}: {error}") from error
+                raise RecorderError(
+                    f"no recorder answers at {path}: {error}"
+                ) from error
             time.sleep(0.02)
             continue
         return Link(line.makefile("wb"), line.makefile("rb"))

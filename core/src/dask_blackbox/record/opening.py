@@ -59,7 +59,10 @@ def open_recording(config: Config) -> Opening:
         links = links_of(store, address_of(manifest), config.link_expires)
         return Opening(manifest, store, error, links)
     opening = Opening(
-        manifest, store, None, links_of(store, address_of(manifest), config.link_expires)
+        manifest,
+        store,
+        None,
+        links_of(store, address_of(manifest), config.link_expires),
     )
     try:
         write_beginning(opening)

@@ -85,7 +85,7 @@ class Rows(msgspec.Struct, kw_only=True, frozen=True, tag="rows", tag_field="op"
 class Drain(msgspec.Struct, kw_only=True, frozen=True, tag="drain", tag_field="op"):
     """A scheduler is about to go: pull what it still has, then answer."""
 
-    tap: str
+    address: str
 
 
 class End(msgspec.Struct, kw_only=True, frozen=True, tag="end", tag_field="op"):
@@ -109,7 +109,6 @@ class Telling(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
         denied: The error will not go away by itself.
         links: URLs by name.
         card: The card as JSON.
-        tap: Which scheduler was drained.
     """
 
     what: str
@@ -117,7 +116,6 @@ class Telling(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     denied: bool = False
     links: dict[str, str] = {}
     card: msgspec.Raw = msgspec.Raw(b"null")
-    tap: str | None = None
 
 
 _encoder = msgspec.json.Encoder(enc_hook=str)
@@ -136,7 +134,8 @@ def decode_order(line: bytes) -> Order:
     Raises:
         msgspec.MsgspecError: if it is none.
     """
-    return _orders.decode(line)
+    order: Order = _orders.decode(line)
+    return order
 
 
 def decode_telling(line: bytes) -> Telling:

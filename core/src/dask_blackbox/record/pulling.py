@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from distributed.core import connect, send_recv
+from distributed.comm import connect, parse_host_port
+from distributed.core import send_recv
 from distributed.security import Security
 
 from dask_blackbox.manifest import SourceAccount
@@ -20,7 +21,7 @@ __all__ = ["Puller"]
 
 _CONNECTING = 5.0
 _ANSWERING = 20.0
-_GIVING_UP = 10.0
+_GIVING_UP, _REFUSED = 10.0, 1.0
 _BATCH = 2_000
 _LARGEST_PROFILE = 4 * 2**20
 
@@ -79,7 +80,9 @@ class Puller:
                 await self._hang_up()
                 failing_since = failing_since or time.monotonic()
                 # A scheduler that said it closes, or whose port is closed, stays away.
-                patience = 0.0 if self.closing else _GIVING_UP
+                refused = isinstance(error, ConnectionRefusedError)
+                patience = _REFUSED if refused else _GIVING_UP
+                patience = 0.0 if self.closing else patience
                 if time.monotonic() - failing_since >= patience:
                     self._lost(error)
                     return
@@ -93,27 +96,28 @@ class Puller:
             TimeoutError: if it does not answer.
             LookupError: if it is there, but our plugin is not.
         """
-        while self.gone is None:
-            waiting = await self._pull(last=last)
-            if not waiting:
-                return
+        while self.gone is None and await self._pull(last=last):
+            last = False  # once: looking at everything again makes new rows
 
     async def _pull(self, *, last: bool) -> int:
-        async with self._turn:
-            answer = await self._ask(
-                f"{self.tap}-pull", acknowledged=self._acknowledged, limit=_BATCH, last=last
-            )
-            if not isinstance(answer, dict) or "seq" not in answer:
-                raise LookupError(f"no recorder plugin on {self.address}: {answer!r}")
-            self._dropped = answer["dropped"]
-            if answer["rows"] is None:
-                return 0
-            rows = msgspec.msgpack.decode(answer["rows"])
-            self._look_for_the_end(rows)
-            self._take(self.source, answer["seq"], answer["at"], rows, self._dropped)
-            self._acknowledged = answer["seq"]
-            self._batches += 1
-            return int(answer["waiting"]) or 1
+        answer = await self._ask(
+            f"{self.tap}-pull",
+            acknowledged=self._acknowledged,
+            limit=_BATCH,
+            last=last,
+        )
+        if not isinstance(answer, dict) or "seq" not in answer:
+            raise LookupError(f"no recorder plugin on {self.address}: {answer!r}")
+        self._dropped = answer["dropped"]
+        # Two pulls may have been on their way: the later answer may repeat the batch.
+        if answer["rows"] is None or answer["seq"] <= self._acknowledged:
+            return 0
+        rows = msgspec.msgpack.decode(answer["rows"])
+        self._look_for_the_end(rows)
+        self._take(self.source, answer["seq"], answer["at"], rows, self._dropped)
+        self._acknowledged = answer["seq"]
+        self._batches += 1
+        return int(answer["waiting"]) or 1
 
     def _look_for_the_end(self, rows: dict[str, Any]) -> None:
         if any(row[1] == "scheduler-closing" for row in rows.get("event", ())):
@@ -144,10 +148,12 @@ class Puller:
         with contextlib.suppress(OSError, TimeoutError, TypeError, ValueError):
             await self._profile_if_due(now=True)
 
-    async def _ask(self, op: str, **what: Any) -> Any:  # noqa: ANN401 - Dask's answers
+    async def _ask(self, op: str, **what: Any) -> Any:
         try:
-            async with asyncio.timeout(_ANSWERING):
+            # One question at a time on one connection.
+            async with asyncio.timeout(_ANSWERING), self._turn:
                 if self._comm is None or self._comm.closed():
+                    await self._knock()
                     self._comm = await connect(
                         self.address, timeout=_CONNECTING, **self._args
                     )
@@ -158,8 +164,17 @@ class Puller:
         except (OSError, TimeoutError):
             await self._hang_up()
             raise
-        except Exception as error:  # noqa: BLE001 - whatever the scheduler raised
+        except Exception as error:
             raise LookupError(f"{op}: {error!r}") from error
+
+    async def _knock(self) -> None:
+        """Fail at once where nothing listens: Dask would try again for seconds."""
+        scheme, _, place = self.address.partition("://")
+        if scheme in ("tcp", "tls"):
+            host, port = parse_host_port(place)
+            async with asyncio.timeout(_CONNECTING):
+                _, writer = await asyncio.open_connection(host, port)
+            writer.close()
 
     async def _hang_up(self) -> None:
         comm, self._comm = self._comm, None

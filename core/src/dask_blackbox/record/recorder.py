@@ -25,7 +25,7 @@ from dask_blackbox.capture.certificate import (
     ring_folder,
 )
 from dask_blackbox.errors import BlackboxError, StoreError
-from dask_blackbox.manifest import SourceAccount
+from dask_blackbox.manifest import DriverException, SourceAccount
 from dask_blackbox.record.opening import Opening, open_recording
 from dask_blackbox.record.orders import (
     Attach,
@@ -81,6 +81,7 @@ class Recorder:
         self._unexpected: set[str] = set()  # workers that left and have no certificate
         self._last_row = time.monotonic()
         self._end: End | None = None
+        self._exception: DriverException | None = None
         self._ended = asyncio.Event()
 
     async def run(self) -> None:
@@ -97,11 +98,16 @@ class Recorder:
                 outcome = await self._wind_up()
                 ticking.cancel()
                 listening.cancel()
-                await warming
+                logger.info("all that came has been pulled")
+                with contextlib.suppress(
+                    Exception
+                ):  # it will say so again where it matters
+                    await warming
             await self._finalise(outcome)
+            logger.info("done")
         finally:
             with contextlib.suppress(OSError):
-                Path(self._config.socket).unlink()
+                os.unlink(self._config.socket)  # noqa: PTH108 - asyncio has no better
 
     # Beginning
 
@@ -142,7 +148,7 @@ class Recorder:
                 await writer.drain()
         writer.close()
 
-    async def _obey(self, line: bytes, answer: Any) -> None:  # noqa: ANN401
+    async def _obey(self, line: bytes, answer: Any) -> None:
         try:
             order = decode_order(line)
         except msgspec.MsgspecError as error:
@@ -154,16 +160,17 @@ class Recorder:
             self._drivers[order.source] = _counted(
                 self._drivers.get(order.source, SourceAccount()), order
             )
+            self._look_for_an_exception(order)
             self._take(order.source, order.seq, order.at, order.rows, order.dropped)
         elif isinstance(order, Drain):
-            await self._drain(order.tap, final=False)
-            answer(Telling(what="drained", tap=order.tap))
+            await self._drain(order.address, final=False)
+            answer(Telling(what="drained"))
         elif self._end is None:
             self._end = order
             self._ended.set()
 
     async def _attach(self, order: Attach) -> None:
-        if order.tap in self._pullers:
+        if order.address in self._pullers:
             return
         puller = (await asyncio.to_thread(_puller))(
             order,
@@ -171,8 +178,8 @@ class Recorder:
             interval=self._config.interval,
             profile_interval=self._config.profile_interval,
         )
-        self._pullers[order.tap] = puller
-        self._pulling[order.tap] = asyncio.create_task(puller.run())
+        self._pullers[order.address] = puller
+        self._pulling[order.address] = asyncio.create_task(puller.run())
 
     # Rows
 
@@ -196,6 +203,13 @@ class Recorder:
         if any(kind != "metric" for kind in rows):
             self._last_row = time.monotonic()
 
+    def _look_for_an_exception(self, order: Rows) -> None:
+        """Keep what a guest says of its end: its parent only knows the exit code."""
+        for row in order.rows.get("event", ()):
+            if row[1] == "driver-exception":
+                with contextlib.suppress(msgspec.MsgspecError):
+                    self._exception = msgspec.json.decode(row[3], type=DriverException)
+
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(_TICK)
@@ -217,17 +231,19 @@ class Recorder:
         self._end = self._end or End(state="aborted")
         self._ended.set()
 
-    async def _drain(self, tap: str, *, final: bool) -> None:
+    async def _drain(self, address: str, *, final: bool) -> None:
         """Pull what a scheduler still has, and wait a moment for certificates."""
-        puller = self._pullers.get(tap)
+        puller = self._pullers.get(address)
         if puller is None:
             return
         deadline = time.monotonic() + _LAST_WORDS
         if final:
             await puller.last_profile()
+        first = True
         while puller.gone is None:
             try:
-                await puller.drain(last=True)
+                await puller.drain(last=first)
+                first = False
             except (OSError, TimeoutError, LookupError) as error:
                 logger.info("last pull from %s: %s", puller.address, error)
                 break
@@ -236,17 +252,22 @@ class Recorder:
             await asyncio.sleep(0.05)
 
     async def _wind_up(self) -> Outcome:
-        for tap in self._pullers:
-            await self._drain(tap, final=True)
+        for pulling in self._pulling.values():
+            pulling.cancel()
+        await asyncio.gather(*self._pulling.values(), return_exceptions=True)
+        for address in self._pullers:
+            await self._drain(address, final=True)
         self._certify_from_rings()
-        for tap, puller in self._pullers.items():
-            self._pulling[tap].cancel()
+        for puller in self._pullers.values():
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LAST_WORDS):
                     await puller.leave()
         assert self._end is not None  # noqa: S101
+        end = self._end
+        if end.exception is None and end.state == "failed":
+            end = msgspec.structs.replace(end, exception=self._exception)
         sources = {p.source: p.account for p in self._pullers.values()} | self._drivers
-        return Outcome(end=self._end, ended=time.time(), sources=sources)
+        return Outcome(end=end, ended=time.time(), sources=sources)
 
     def _certify_from_rings(self) -> None:
         """Certify those of this host whose nanny did not (or who had none)."""
@@ -254,9 +275,16 @@ class Recorder:
         for ring in certificates_of_the_dead(folder):
             facts = certify(ring, None, at=time.time(), by="recorder")
             lines = facts.pop("lines")
-            rows: dict[str, Any] = {"log": [row[1:] for row in lines if row[0] == "log"]}
+            rows: dict[str, Any] = {
+                "log": [row[1:] for row in lines if row[0] == "log"]
+            }
             if facts["worker"] in self._unexpected or not self._pullers:
-                event = [time.time(), "worker-certificate", facts["worker"], json.dumps(facts)]
+                event = [
+                    time.time(),
+                    "worker-certificate",
+                    facts["worker"],
+                    json.dumps(facts),
+                ]
                 rows["event"] = [event]
             self._take("recorder", None, time.time(), rows, {})
         shutil.rmtree(folder, ignore_errors=True)
@@ -286,8 +314,11 @@ def _puller() -> type[Puller]:
 
 
 def _finaliser() -> Callable[..., None]:
+    from dask_blackbox import report
     from dask_blackbox.record.finalise import finalise
 
+    with contextlib.suppress(Exception):  # loads Bokeh and the templates
+        _ = report.html, report.performance_html
     return finalise
 
 

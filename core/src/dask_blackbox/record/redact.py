@@ -67,7 +67,7 @@ class Redactor:
             text = pattern.sub(_BLANK, text)
         return text
 
-    def value(self, value: Any, name: str = "", *, settings: bool = False) -> Any:  # noqa: ANN401 - JSON
+    def value(self, value: Any, name: str = "", *, settings: bool = False) -> Any:
         """Return a JSON value without secrets; `name` is the key that it stands under."""
         settings = settings or name in _SETTINGS
         if isinstance(value, dict):
@@ -77,9 +77,10 @@ class Redactor:
             }
         if isinstance(value, list | tuple):
             return [self.value(each, name, settings=settings) for each in value]
-        if isinstance(value, str | int | float) and not isinstance(value, bool) and value:
-            if _SECRET_NAME.search(name) or (settings and name == "key"):
-                return _BLANK
+        plain = isinstance(value, str | int | float) and not isinstance(value, bool)
+        secret = _SECRET_NAME.search(name) or (settings and name == "key")
+        if plain and value and secret:
+            return _BLANK
         return self.text(value) if isinstance(value, str) else value
 
     def rows(self, kind: str, rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:

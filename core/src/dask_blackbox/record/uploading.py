@@ -95,7 +95,9 @@ class Uploader(threading.Thread):
         self.join(timeout=patience)
         deadline = time.monotonic() + patience
         while not self.pass_once():
-            if time.monotonic() + self._pause > deadline or not _may_recover(self.error):
+            if time.monotonic() + self._pause > deadline or not _may_recover(
+                self.error
+            ):
                 break
             time.sleep(self._pause)
         left = [p.name for p in self._spool.closed_segments()]

@@ -1,0 +1,87 @@
+"""A process of a recorded command: joins its clients to the command's recording."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+import time
+from typing import Any
+
+from dask_blackbox.bootstrap import CONTROL, RECORDING
+from dask_blackbox.capture.driver import DriverTap, describe_driver, describe_exception
+from dask_blackbox.flight.joining import install
+from dask_blackbox.guard import guard
+from dask_blackbox.record.link import Link, call_recorder
+from dask_blackbox.record.orders import Attach, Drain
+
+__all__ = ["joined", "left", "report"]
+
+_CALLING = 5.0
+_LAST_WORDS = 5.0
+
+_lock = threading.Lock()
+_link: tuple[int, Link] | None = None
+_attached: dict[str, Attach] = {}
+
+
+def _the_link() -> Link:
+    """Return this process's line to the recorder; a forked child gets one of its own."""
+    global _link  # noqa: PLW0603 - one line per process is the point
+    with _lock:
+        if _link is None or _link[0] != os.getpid():
+            link = call_recorder(os.environ[CONTROL], _CALLING)
+            _link = (os.getpid(), link)
+            tap = DriverTap(os.environ[RECORDING], link.row)
+            tap.start()
+            describing = threading.Thread(target=_describe, args=(link,), daemon=True)
+            describing.start()
+        return _link[1]
+
+
+def _describe(link: Link) -> None:
+    with guard("what the driver is"):
+        _say(link, "driver-attached", describe_driver())
+
+
+def _say(link: Link, kind: str, detail: dict[str, Any]) -> None:
+    link.row("event", [time.time(), kind, "driver", json.dumps(detail, default=str)])
+
+
+async def joined(client: Any) -> None:
+    """Record the cluster of a client that has just connected."""
+    with guard("a client of the command"):
+        link = await asyncio.to_thread(_the_link)
+        order = await install(client, os.environ[RECORDING])
+        _attached[client.id] = order
+        link.order(order)
+        _say(link, "driver-attached", {"pid": os.getpid(), "client": client.id})
+
+
+async def left(client: Any) -> None:
+    """Let the recorder pull what is left before the client, and its cluster, close."""
+    with guard("the last words of a cluster"):
+        order = _attached.pop(client.id, None)
+        if order is not None:
+            await asyncio.to_thread(_drain, order.address)
+
+
+def _drain(address: str) -> None:
+    link = _the_link()
+    link.forget("drained")
+    link.order(Drain(address=address))
+    link.wait_for("drained", _LAST_WORDS)
+
+
+def report(error: BaseException) -> None:
+    """Tell of the exception that ends this process, while its clusters still stand."""
+    with guard("the driver's exception"):
+        link = _the_link()
+        _say(link, "driver-exception", describe_exception(error))
+        for address in {order.address for order in _attached.values()}:
+            _drain(address)
+        if not _attached:
+            _drain(
+                ""
+            )  # nothing to pull: the answer says that the exception has arrived

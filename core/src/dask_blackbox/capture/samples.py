@@ -1,0 +1,38 @@
+"""Metrics of workers and scheduler, as rows: what the scheduler knows from heartbeats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["scheduler_sample", "worker_sample"]
+
+
+def worker_sample(now: float, address: str, ws: Any) -> tuple[Any, ...]:
+    """Return a `metric` row of a worker."""
+    m = ws.metrics
+    net = m.get("host_net_io") or {}
+    disk = m.get("host_disk_io") or {}
+    counts = m.get("task_counts") or {}
+    ready = len(ws.processing) - int(counts.get("executing", 0))
+    return (
+        now, address, m.get("cpu"), m.get("memory"), m.get("managed_bytes"),
+        (m.get("spilled_bytes") or {}).get("disk"), m.get("num_fds"),
+        net.get("read_bps"), net.get("write_bps"), disk.get("read_bps"),
+        disk.get("write_bps"), m.get("event_loop_interval"),
+        counts.get("executing"), max(0, ready), len(ws.has_what), ws.status.name,
+    )  # fmt: skip
+
+
+def scheduler_sample(now: float, scheduler: Any) -> tuple[Any, ...]:
+    """Return a `metric` row of the scheduler."""
+    recent = scheduler.monitor.recent()
+    processing = sum(len(ws.processing) for ws in scheduler.workers.values())
+    ready = len(scheduler.queued) + len(scheduler.unrunnable)
+    return (
+        now, "scheduler", recent.get("cpu"), recent.get("memory"), None, None,
+        recent.get("num_fds"), recent.get("host_net_io.read_bps"),
+        recent.get("host_net_io.write_bps"), recent.get("host_disk_io.read_bps"),
+        recent.get("host_disk_io.write_bps"),
+        getattr(scheduler, "_tick_interval_observed", None), processing, ready,
+        len(scheduler.tasks), scheduler.status.name,
+    )  # fmt: skip

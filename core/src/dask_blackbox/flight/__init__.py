@@ -1,0 +1,7 @@
+"""The driver's side of a recording: start it, attach clients, finish it, hold the card."""
+
+from __future__ import annotations
+
+from dask_blackbox.flight.recording import Recording, recording
+
+__all__ = ["Recording", "recording"]

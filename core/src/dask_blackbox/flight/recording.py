@@ -1,0 +1,411 @@
+"""`recording`: what users put around Dask work, and what the hosts are built on.
+
+It starts a recorder process, puts capture on the cluster and goes on at once.  Our own
+failures become one log line and a fact on the card; only with `required=True` does a run
+that cannot be recorded fail, and then before it costs anything.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import platform
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from dask_blackbox.attach import RunCard, RunState
+from dask_blackbox.errors import (
+    BlackboxError,
+    ConfigurationError,
+    RecorderError,
+    StoreDeniedError,
+    StoreUnreachableError,
+)
+from dask_blackbox.guard import guard
+from dask_blackbox.identity import identity_from_environment
+from dask_blackbox.manifest import DriverException, Ending, Manifest
+from dask_blackbox.record.link import Link, start_recorder
+from dask_blackbox.record.orders import Config, End
+from dask_blackbox.settings import setting, setting_seconds
+from dask_blackbox.store import store_settings as gathered_store_settings
+
+__all__ = ["Recording", "recording"]
+
+logger = logging.getLogger("dask_blackbox")
+
+
+class Recording:
+    """One recording, seen from the driver.  Made by `recording`.
+
+    Attributes:
+        card: The run's card: a `running` one at first, the final one after `finish`.
+        links: URLs by name (`report`, `performance_report`, `recording`), known once the
+            store is; they open in a browser where the store can do that.
+    """
+
+    def __init__(
+        self,
+        client: Any = None,
+        *,
+        manifest: Manifest,
+        store: str | os.PathLike[str] | None,
+        store_settings: Mapping[str, Any] | None,
+        parameters: Mapping[str, Any] | None,
+        function: Callable[..., Any] | None,
+        required: bool,
+        command: Sequence[str] | None,
+    ) -> None:
+        self._client, self._manifest, self._required = client, manifest, required
+        self._store = None if store is None else os.fspath(store)
+        self._store_settings = store_settings
+        self._parameters, self._function = parameters, function
+        self._command = command
+        self._link: Link | None = None
+        self._driver: Any = None
+        self._reason: str | None = None
+        self._exit_code: int | None = None
+        self._finished: RunCard | None = None
+        self.links: dict[str, str] = {}
+        self.control: str | None = None
+        """Path of the socket on which the recorder listens for other processes."""
+
+    # The life of a recording
+
+    def start(self) -> None:
+        """Start the recorder, attach the client, and hear whether the store works.
+
+        Takes `blackbox.start-timeout` at most.
+
+        Raises:
+            StoreError: the store does not work, and the recording is required.
+            RecorderError: the recorder does not start, and the recording is required.
+            ConfigurationError: a setting cannot work, and the recording is required; or
+                an asynchronous client was given (use `async with`).
+        """
+        if self._client is not None and getattr(self._client, "asynchronous", False):
+            raise ConfigurationError(
+                "this client is asynchronous: use `async with recording(client)`"
+            )
+        self._begin()
+        if self._client is not None:
+            self.attach(self._client)
+        self._hear_of_the_store()
+
+    def attach(self, client: Any) -> None:
+        """Record the cluster of another client as well.
+
+        Args:
+            client: A connected, synchronous `distributed.Client`.
+        """
+        from dask_blackbox.flight.joining import install_now
+
+        if self._link is None:
+            return
+        with guard("the plugins on the cluster"):
+            self._attached(install_now(client, self._manifest.recording), client.id)
+
+    def finish(
+        self, exception: BaseException | None = None, state: RunState | None = None
+    ) -> RunCard:
+        """End the recording and return the card; again, and it returns the same card.
+
+        Takes `blackbox.finish-timeout` at most.
+
+        Args:
+            exception: What ended the work, if something did.
+            state: How it ended; None: `succeeded` without an exception, else `failed`
+                (`aborted` for KeyboardInterrupt).
+        """
+        if self._finished is None:
+            self._finished = self._unrecorded(None, "the end of the recording failed")
+            with guard("the end of the recording"):
+                end = _end_of(exception, state)
+                if self._exit_code is not None:
+                    end = msgspec.structs.replace(end, exit_code=self._exit_code)
+                self._finished = self._conclude(end)
+        return self._finished
+
+    def finish_command(self, exit_code: int) -> RunCard:
+        """End the recording of a command.
+
+        Args:
+            exit_code: Of its process; negative: minus the signal that ended it.
+        """
+        state: RunState = "failed" if exit_code else "succeeded"
+        self._exit_code = exit_code
+        return self.finish(state="aborted" if exit_code < 0 else state)
+
+    @property
+    def id(self) -> str:
+        """The recording's own id, unlike that of any other."""
+        return self._manifest.recording
+
+    @property
+    def card(self) -> RunCard:
+        """The run's card, as far as it is known."""
+        if self._finished is not None:
+            return self._finished
+        manifest = self._manifest
+        return RunCard(
+            job=manifest.job,
+            run_id=manifest.run_id,
+            attempt=manifest.attempt,
+            state="running",
+            headline="being recorded" if self._reason is None else "not recorded",
+            completeness=_completeness(self._reason),
+            links=self.links,
+        )
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.finish(exception)
+
+    async def __aenter__(self) -> Self:
+        import asyncio
+
+        from dask_blackbox.flight.joining import install
+
+        await asyncio.to_thread(self._begin)
+        if self._client is not None and self._link is not None:
+            with guard("the plugins on the cluster"):
+                order = await install(self._client, self._manifest.recording)
+                self._attached(order, self._client.id)
+        await asyncio.to_thread(self._hear_of_the_store)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        import asyncio
+
+        await asyncio.to_thread(self.finish, exception)
+
+    # Steps
+
+    def _begin(self) -> None:
+        try:
+            self._link = self._started_recorder()
+            self._listen_to_the_driver()
+        except (BlackboxError, OSError) as error:
+            self._cannot(error)
+
+    def _started_recorder(self) -> Link:
+        recording = self._manifest.recording
+        settings = gathered_store_settings(self._store, settings=self._store_settings)
+        spool = Path(setting("spool") or _default_spool()) / recording
+        # Short, because the path of a socket may have 107 characters at most.
+        self.control = str(Path(tempfile.gettempdir()) / f"dbb-{recording[:16]}.sock")
+        return start_recorder(
+            Config(
+                manifest=self._manifest,
+                store=None,
+                store_settings=settings,
+                spool=str(spool),
+                socket=self.control,
+                owner=os.getpid(),
+                interval=setting_seconds("capture.interval"),
+                profile_interval=setting_seconds("capture.profile-interval"),
+                redact=tuple(setting("redact")),
+                link_expires=setting_seconds("store.link-expires"),
+            )
+        )
+
+    def _listen_to_the_driver(self) -> None:
+        from dask_blackbox.capture.driver import DriverTap, describe_driver
+
+        assert self._link is not None  # noqa: S101
+        if self._command is not None:
+            self._event("driver-attached", {"argv": list(self._command)})
+            return
+        with guard("the driver's log lines"):
+            self._driver = DriverTap(self._manifest.recording, self._link.row)
+            self._driver.start()
+            facts = describe_driver(
+                parameters=self._parameters, function=self._function
+            )
+            self._event("driver-attached", facts)
+
+    def _event(self, kind: str, detail: dict[str, Any]) -> None:
+        if self._link is not None:
+            text = json.dumps(detail, default=str)
+            self._link.row("event", [time.time(), kind, "driver", text])
+
+    def _attached(self, order: Any, client: str) -> None:
+        assert self._link is not None  # noqa: S101
+        self._link.order(order)
+        self._event("driver-attached", {"pid": os.getpid(), "client": client})
+
+    def _hear_of_the_store(self) -> None:
+        if self._link is None:
+            return
+        told = self._link.wait_for("store", setting_seconds("start-timeout"))
+        if told is not None:
+            self.links = dict(told.links)
+        if told is None and self._link.closed:
+            self._cannot(RecorderError("the recorder process ended at its start"))
+        elif told is not None and told.error is not None:
+            kind = StoreDeniedError if told.denied else StoreUnreachableError
+            self._cannot(kind(told.error))
+        elif told is None:
+            logger.info("the store has not answered yet; the run goes on")
+
+    def _cannot(self, error: BaseException) -> None:
+        self._reason = str(error)
+        if self._required:
+            self._give_up()
+            raise error
+        logger.error("this run is not recorded: %s", error)
+
+    def _give_up(self) -> None:
+        with guard("the end of the recorder"):
+            if self._driver is not None:
+                self._driver.stop()
+            if self._link is not None:
+                self._link.order(End(state="aborted"))
+                self._link.close(patience=0.1)
+                self._link = None
+
+    def _conclude(self, end: End) -> RunCard:
+        if self._driver is not None:
+            self._driver.stop()
+        link = self._link
+        if link is None:
+            return self._unrecorded(end, self._reason or "no recorder")
+        link.order(end)
+        told = link.wait_for("final", setting_seconds("finish-timeout"))
+        told = told or link.told("card")
+        link.close()
+        if told is None:
+            return self._unrecorded(end, "the recorder has not answered in time")
+        card = RunCard.from_json(bytes(told.card))
+        self.links = card.links
+        return card
+
+    def _unrecorded(self, end: End | None, reason: str) -> RunCard:
+        from dask_blackbox.flight.unrecorded import unrecorded_card
+
+        end = end or End(state="aborted")
+        ending = Ending(
+            state=end.state,
+            ended=time.time(),
+            exit_code=end.exit_code,
+            exception=end.exception,
+        )
+        return unrecorded_card(self._manifest, ending, reason)
+
+
+def recording(
+    client: Any = None,
+    *,
+    store: str | os.PathLike[str] | None = None,
+    job: str | None = None,
+    run_id: str | None = None,
+    attempt: int | None = None,
+    host: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    callable: Callable[..., Any] | None = None,  # noqa: A002 - the word in Dask's docs
+    required: bool | None = None,
+    store_settings: Mapping[str, Any] | None = None,
+    command: Sequence[str] | None = None,
+) -> Recording:
+    """Record a run: `with recording(client) as rec: …`, and `rec.card` afterwards.
+
+    Args:
+        client: A connected `distributed.Client`.  None: only the driver is recorded,
+            until `attach` brings a client.
+        store: Where recordings go: `s3://bucket/prefix` or a folder.  None: the setting
+            `blackbox.store.url`, else a folder of the user's.
+        job: What is run again and again.  None: from the host's environment (Airflow,
+            Prefect, CI, a batch system), else the script's name.
+        run_id: Which of its runs; None: likewise.
+        attempt: Which try of that run, from 1; one that is taken gives the next.
+        host: What started the run; None: likewise.
+        parameters: What the run was given; recorded redacted.
+        callable: The function that does the work; its name, place and a hash of its
+            source are recorded.
+        required: Raise when the run cannot be recorded, before it starts.  None: the
+            setting `blackbox.required`.
+        store_settings: Goes before the settings under `blackbox.store`, same names.
+        command: The command that does the work in other processes, where it is one: then
+            this process is not the driver, and says nothing of itself.
+
+    Returns:
+        A context manager, synchronous and asynchronous; `start` and `finish` do the same
+        by hand.
+    """
+    found = identity_from_environment()
+    own_run = run_id is not None or job is not None
+    manifest = Manifest(
+        recording=f"{int(time.time()):x}-{uuid.uuid4().hex[:10]}",
+        job=job or found.job,
+        run_id=run_id or found.run_id,
+        attempt=attempt or (1 if own_run else found.attempt),
+        started=time.time(),
+        host=dict(found.host if host is None else host),
+        machine=platform.node(),
+        blackbox=_version(),
+    )
+    return Recording(
+        client,
+        manifest=manifest,
+        store=store,
+        store_settings=store_settings,
+        parameters=parameters,
+        function=callable,
+        required=bool(setting("required")) if required is None else required,
+        command=command,
+    )
+
+
+def _end_of(exception: BaseException | None, state: RunState | None) -> End:
+    from dask_blackbox.capture.driver import describe_exception
+
+    if isinstance(exception, SystemExit):
+        code = exception.code
+        number = code if isinstance(code, int) else int(code is not None)
+        return End(
+            state=state or ("failed" if number else "succeeded"), exit_code=number
+        )
+    if exception is None:
+        return End(state=state or "succeeded")
+    told = msgspec.convert(describe_exception(exception), DriverException)
+    otherwise: RunState = (
+        "aborted" if isinstance(exception, KeyboardInterrupt) else "failed"
+    )
+    return End(state=state or otherwise, exception=told)
+
+
+def _completeness(reason: str | None) -> dict[str, Any]:
+    if reason is None:
+        return {"recorded": True, "complete": False}
+    return {"recorded": False, "complete": False, "reason": reason}
+
+
+def _default_spool() -> Path:
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    return Path(tempfile.gettempdir()) / f"dask-blackbox-{user}" / "spool"
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("dask-blackbox")
