@@ -1,22 +1,24 @@
 """Every exception of the package; each composes its own sentence and says what to do.
 
-    BlackboxError
-    ├── ConfigurationError          a setting that cannot work
-    ├── StoreError                  the store said no, or nothing
-    │   ├── StoreNotFoundError      no such bucket or folder
-    │   ├── StoreDeniedError        credentials missing, wrong or without the permission
-    │   ├── StoreUnreachableError   nothing answers there, or too late
-    │   └── BlobNotFoundError       the store is there, the blob is not
-    ├── RecordingError
-    │   ├── RunNotFoundError        nothing recorded under that name
-    │   ├── MalformedRecordingError bytes that are not a recording of ours, or damaged
-    │   └── FutureFormatError       written by a newer version
-    └── RecorderError               the recorder process did not start or went away
+BlackboxError
+├── ConfigurationError          a setting that cannot work
+├── StoreError                  the store said no, or nothing
+│   ├── StoreNotFoundError      no such bucket or folder
+│   ├── StoreDeniedError        credentials missing, wrong or without the permission
+│   ├── StoreUnreachableError   nothing answers there, or too late
+│   └── BlobNotFoundError       the store is there, the blob is not
+├── RecordingError
+│   ├── RunNotFoundError        nothing recorded under that name
+│   ├── AmbiguousRunError       several recordings could be meant
+│   ├── MalformedRecordingError bytes that are not a recording of ours, or damaged
+│   └── FutureFormatError       written by a newer version
+└── RecorderError               the recorder process did not start or went away
 """
 
 from __future__ import annotations
 
 __all__ = [
+    "AmbiguousRunError",
     "BlackboxError",
     "BlobNotFoundError",
     "ConfigurationError",
@@ -82,6 +84,18 @@ class RunNotFoundError(RecordingError):
         super().__init__(
             f"no recording {name!r} in {where}; "
             f"`dask blackbox ls --store {where}` lists what is there"
+        )
+
+
+class AmbiguousRunError(RecordingError):
+    """Several recordings could be meant."""
+
+    def __init__(self, name: str, candidates: list[str], *, more: bool = False) -> None:
+        listed = "\n".join(f"  {candidate}" for candidate in candidates)
+        rest = "\n  …" if more else ""
+        super().__init__(
+            f"{name!r} could be any of these; type more of the one you mean:\n"
+            f"{listed}{rest}"
         )
 
 

@@ -1,0 +1,176 @@
+"""`Run`: a recording, opened where it lies."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import polars as pl
+
+from dask_blackbox.attach import RunCard, RunState
+from dask_blackbox.errors import (
+    BlobNotFoundError,
+    RecordingError,
+    RunNotFoundError,
+    StoreError,
+)
+from dask_blackbox.finding import Finding
+from dask_blackbox.layout import RunAddress
+from dask_blackbox.opened.reading import (
+    Frames,
+    last_heartbeat,
+    read_ending,
+    read_manifest,
+)
+from dask_blackbox.run import RunTables
+from dask_blackbox.store import Store, open_store
+
+__all__ = ["Run"]
+
+_PAGES = re.compile(
+    r"/(?:run|card|complete|heartbeat)\.json$|/(?:performance_)?report\.html$"
+)
+_FOLDER = re.compile(r"^(.*?)/?(runs/job=[^/]+/run=[^/]+/attempt=\d+)/?$")
+_LINKS = {"report": "report.html", "performance_report": "performance_report.html"}
+
+
+class Run(RunTables):
+    """The facts of one run, read back from a store, whatever state it is in.
+
+    Open one with `Run.open`.  Tables are polars frames; of a run that has ended, each is
+    fetched when it is first asked for.
+    """
+
+    store: Store
+    folder: str
+
+    @classmethod
+    def open(
+        cls,
+        url: str | os.PathLike[str],
+        *,
+        settings: Mapping[str, Any] | None = None,
+    ) -> Run:
+        """Open a recording.
+
+        Args:
+            url: Its folder, in a bucket or on a disk, or a `card.json` or `report.html`
+                in it.
+            settings: Go before those under `blackbox.store`.
+
+        Raises:
+            ConfigurationError: if this is no URL of a store.
+            StoreError: if the store cannot be read.
+            RecordingError: if there is no recording, or one that cannot be read.
+        """
+        text = _PAGES.sub("", os.fspath(url).rstrip("/"))
+        found = _FOLDER.match(text)
+        if found is not None and found[1]:
+            store = open_store(found[1], settings=settings)
+            return cls.at(store, f"{found[2]}/")
+        return cls.at(open_store(text, settings=settings), "")
+
+    @classmethod
+    def at(cls, store: Store, where: RunAddress | str) -> Run:
+        """Open the recording that lies in a store at an address, or in a folder of it.
+
+        Raises:
+            StoreError: if the store cannot be read.
+            RecordingError: if there is no recording, or one that cannot be read.
+        """
+        folder = where.folder if isinstance(where, RunAddress) else where
+        try:
+            manifest = read_manifest(store, folder)
+        except BlobNotFoundError:
+            raise _not_there(store, folder) from None
+        damaged: dict[str, str] = {}
+        ending = read_ending(store, folder, damaged)
+        ended = ending is not None and any(store.names(f"{folder}tables/", limit=1))
+        frames = Frames(
+            store, folder, manifest.recording, parquet=ended, damaged=damaged
+        )
+        run = cls(
+            manifest,
+            ending,
+            frames,
+            url=f"{store.url.rstrip('/')}/{folder}",
+            damaged=damaged,
+            last_heartbeat=None if ending else last_heartbeat(store, folder),
+        )
+        # The very object that `Frames` notes in: an empty one is replaced by another.
+        run.damaged = damaged
+        run.store, run.folder = store, folder
+        if not ended:
+            _ = run.events  # so that `damaged` is known from the beginning
+        return run
+
+    @property
+    def address(self) -> RunAddress:
+        """Where in its store this recording belongs."""
+        manifest = self.manifest
+        return RunAddress.of(manifest.job, manifest.run_id, manifest.attempt)
+
+    @property
+    def state(self) -> RunState:
+        """How it ended; `lost` if nobody could say so and nobody is alive to do it."""
+        from dask_blackbox.analyse.state import state_of
+
+        return state_of(self)
+
+    @cached_property
+    def workers(self) -> pl.DataFrame:
+        """One row per worker process: when it came, when and how it left."""
+        frames = self._frames
+        stored = frames.stored("workers") if isinstance(frames, Frames) else None
+        return super().workers if stored is None else stored
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Return all that the rules find in this run, gravest first."""
+        from dask_blackbox.analyse import findings_in
+
+        return findings_in(self)
+
+    def card(self) -> RunCard:
+        """Return what a host shows of this run, made anew from its recording."""
+        from dask_blackbox.attach import card_of
+
+        return card_of(self, self.findings(), links=self._links())
+
+    @property
+    def completeness(self) -> dict[str, Any]:
+        """What the recording lacks: `recorded`, `complete`, and what is `missing`."""
+        from dask_blackbox.analyse.completeness import completeness_of
+
+        return completeness_of(self)
+
+    def _links(self) -> dict[str, str]:
+        links = {"recording": self.url or ""}
+        if self.ending is None:
+            return links  # nobody has written the pages
+        from dask_blackbox.settings import setting_seconds
+
+        expires = setting_seconds("store.link-expires")
+        for name, page in _LINKS.items():
+            try:
+                link = self.store.link(f"{self.folder}{page}", expires=expires)
+            except StoreError:  # a card without links is better than none
+                link = None
+            links[name] = link or f"{self.url}{page}"
+        return links
+
+
+def _not_there(store: Store, folder: str) -> RecordingError:
+    if folder:
+        return RunNotFoundError(folder.removesuffix("/"), store.url)
+    if any(store.names("runs/", limit=1)):
+        return RecordingError(
+            f"{store.url} is a store of many runs; name one of them: "
+            f"`dask blackbox ls --store {store.url}` lists them"
+        )
+    return RecordingError(
+        f"{store.url} holds no run.json, so it is not a recording; a recording's folder "
+        "ends in runs/job=…/run=…/attempt=…/"
+    )
