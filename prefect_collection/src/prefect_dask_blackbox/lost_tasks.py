@@ -100,6 +100,8 @@ def sentence_of(entry: SubmittedTask, verdict: Finding | None) -> str:
 
 def _is_about(verdict: Finding, key: str) -> bool:
     subject = verdict.subject
+    if verdict.rule == "unknown":
+        return False
     if subject.key is not None:
         return subject.key == key
     return subject.prefix is None or key.startswith(subject.prefix)

@@ -12,8 +12,10 @@ from typing import Any, Self
 
 from dask_blackbox.guard import guard
 from prefect.context import FlowRunContext
-from prefect.futures import resolve_futures_to_states
+from prefect.utilities.annotations import quote
+from prefect.utilities.collections import StopVisiting, visit_collection
 
+from prefect_dask_blackbox.futures import BlackboxFuture
 from prefect_dask_blackbox.observed_run import ObservedRun
 from prefect_dask_blackbox.task_runners import BlackboxTaskRunner
 
@@ -67,9 +69,10 @@ class Watch:
         run = self._run
         if run is None:
             return
-        # What the engine does next anyway with what the flow returns.
+        # The engine would wait for them next, and sum up their states without a reason.
         with guard("waiting for the futures that the flow returned"):
-            resolve_futures_to_states(result)
+            for future in _futures_in(result):
+                future.wait()
         loss = None
         with guard("looking for lost tasks"):
             loss = run.unnoticed_loss()
@@ -90,3 +93,16 @@ def watching() -> Watch:
     context = FlowRunContext.get()
     runner = context.task_runner if context is not None else None
     return Watch(runner if isinstance(runner, BlackboxTaskRunner) else None)
+
+
+def _futures_in(result: Any) -> list[BlackboxFuture[Any]]:
+    found: list[BlackboxFuture[Any]] = []
+
+    def look_at(part: Any, context: dict[str, Any]) -> None:
+        if isinstance(context.get("annotation"), quote):
+            raise StopVisiting
+        if isinstance(part, BlackboxFuture):
+            found.append(part)
+
+    visit_collection(result, visit_fn=look_at, return_data=False, context={})
+    return found
