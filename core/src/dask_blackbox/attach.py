@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from dask_blackbox.finding import Change, Finding
+from dask_blackbox.guard import guard
 
 if TYPE_CHECKING:  # hosts read cards in files that are parsed all day: no polars there
     from dask_blackbox.run import RunTables
@@ -95,7 +96,9 @@ def card_of(
     state = state_of(run)
     verdict = verdict_of(findings, run)
     others = tuple(each for each in findings if each is not verdict)
-    numbers = numbers_of(Case(run))
+    numbers: dict[str, float] = {}
+    with guard("the numbers of a card"):
+        numbers = numbers_of(Case(run))
     return RunCard(
         job=run.manifest.job,
         run_id=run.manifest.run_id,

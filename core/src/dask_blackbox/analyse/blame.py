@@ -59,6 +59,7 @@ def blame_of(
     dead: _Dead,
     *,
     state: State,
+    deserted: bool,
 ) -> Blame:
     """Return where a failure comes from.
 
@@ -67,11 +68,14 @@ def blame_of(
         failures: The tasks that failed of themselves.
         dead: The deaths of the run with their causes.
         state: How the run ended.
+        deserted: Whether no worker was left at the end.
     """
     failure, proven = _failure_behind(exception, failures, state)
     killed = (failure is not None and failure.killed) or _names_killed_worker(exception)
     if not killed:
-        if failure is not None or not dead or not _waited_in_vain(exception, state):
+        in_vain = deserted if exception is None else _waited(exception)
+        hung = in_vain and (exception is not None or state in ("aborted", "lost"))
+        if failure is not None or not dead or not hung:
             return Blame(failure=failure, proven=proven)
         return _for_deaths(dead, None, failure=None, proven=False)
     key = failure.key if failure is not None else _blamed_by(exception)
@@ -134,10 +138,8 @@ def _blamed_by(exception: DriverException | None) -> str | None:
     return blamed_key(exception.message) or blamed_key(exception.traceback)
 
 
-def _waited_in_vain(exception: DriverException | None, state: State) -> bool:
+def _waited(exception: DriverException) -> bool:
     """Say whether the driver only noticed that nothing came any more."""
-    if exception is None:
-        return state in ("aborted", "lost")
     names = (exception.exception, *exception.chain)
     return any(class_of(name).endswith(_WAITED) for name in names)
 

@@ -62,6 +62,13 @@ class Case:
         return None if self.run.ending is None else self.run.ending.exception
 
     @cached_property
+    def saw_the_cluster(self) -> bool:
+        """Whether anything was recorded beyond the driver."""
+        return bool(
+            self.run.details("recording-started") or self.run.details("scheduler-info")
+        )
+
+    @cached_property
     def failures(self) -> tuple[TaskFailure, ...]:
         """The tasks that failed of themselves, by time."""
         return failures_of(self.run)
@@ -89,6 +96,7 @@ class Case:
             self.failures,
             tuple((death, self.cause_of(death)) for death in self.deaths),
             state=self.state,
+            deserted=not self.run.workers["left"].has_nulls(),
         )
 
     def threshold(self, name: str, default: float) -> float:

@@ -79,7 +79,9 @@ def failures_of(run: RunTables) -> tuple[TaskFailure, ...]:
             prefix=row["prefix"] or "",
             worker=row["worker"] or None,
             at=row["at"].timestamp(),
-            killed=row["outcome"] == "killed",
+            # The scheduler has reasons of its own to fail a task; only this one is a death.
+            killed=row["outcome"] == "killed"
+            and class_of(row["exception"] or "KilledWorker") == "KilledWorker",
             exception=row["exception"] or "",
             message=row["message"] or "",
             traceback=row["traceback"] or "",

@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["Frame", "frame_of_stack", "root_of_chain", "user_frame"]
+__all__ = [
+    "Frame",
+    "came_from_a_task",
+    "frame_of_stack",
+    "root_of_chain",
+    "user_frame",
+]
 
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<name>.+)$')
 _LINKS = (
@@ -63,6 +69,23 @@ def root_of_chain(traceback: str) -> tuple[str, str] | None:
         if found:
             return found["name"], (found["message"] or "").strip()
     return None
+
+
+def came_from_a_task(traceback: str) -> bool:
+    """Say whether a driver's traceback goes on into code that ran on a worker.
+
+    Dask joins the two: what follows the client's own frames happened in a task.
+    """
+    for section in reversed(_sections(traceback)):
+        frames = _frames(section)
+        client = [
+            n
+            for n, frame in enumerate(frames)
+            if frame.file.endswith(("distributed/client.py", "distributed/utils.py"))
+        ]
+        if client and any(_is_the_users(frame) for frame in frames[client[-1] + 1 :]):
+            return True
+    return False
 
 
 def frame_of_stack(stack: str) -> Frame | None:

@@ -54,7 +54,8 @@ def _of_exception(case: Case, exception: DriverException) -> Finding:
     if root and class_of(root[0]) != name:
         sentences.append(f"It began with {class_of(root[0])}: {short(root[1], 200)}")
     sentences.append(_tasks_then(case))
-    sure: Confidence = "medium" if waited or case.failures or case.deaths else "high"
+    doubt = waited or case.failures or case.deaths or not case.saw_the_cluster
+    sure: Confidence = "medium" if doubt else "high"
     return DRIVER_EXCEPTION.found(
         f"{name} in the driver: {short(exception.message, 80)}".rstrip(": "),
         cause=". ".join(sentences) + ".",
@@ -66,8 +67,9 @@ def _of_exception(case: Case, exception: DriverException) -> Finding:
 
 
 def _tasks_then(case: Case) -> str:
-    graphs = len(case.run.details("graph-updated"))
-    if not graphs:
+    if not case.saw_the_cluster:
+        return "Nothing was recorded of a cluster"
+    if not case.run.details("graph-updated"):
         return "No graph had reached a scheduler: it was still being built"
     if case.failures:
         return (

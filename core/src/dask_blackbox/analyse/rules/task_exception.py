@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.failures import TaskFailure
+from dask_blackbox.analyse.frames import came_from_a_task, user_frame
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import class_of, counted, quoted, short
 from dask_blackbox.finding import (
@@ -39,6 +40,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         yield _finding(case, [blamed], "failure", sure)
     else:
         blamed = None
+        yield from _unrecorded(case)
     spoken_for = {finding.subject.key for finding in case.found}
     others = [
         failure
@@ -49,6 +51,28 @@ def _ask(case: Case) -> Iterator[Finding]:
     ]
     for alike in _alike(others):
         yield _finding(case, alike, "warning", "high")
+
+
+def _unrecorded(case: Case) -> Iterator[Finding]:
+    """A task whose failure only the driver's own traceback tells of."""
+    exception = case.exception
+    if case.explained or case.blame.failure is not None or exception is None:
+        return
+    if case.raised("KilledWorker") or not came_from_a_task(exception.traceback):
+        return
+    name, frame = class_of(exception.exception), user_frame(exception.traceback)
+    where = f", at {frame}" if frame else ""
+    yield TASK_EXCEPTION.found(
+        f"{name} in a task: {short(exception.message, 80)}".rstrip(": "),
+        cause=(
+            f"The driver's traceback goes on into code that ran on a worker: {name}: "
+            f"{short(exception.message, 300)}{where}. Which task that was is not recorded."
+        ),
+        remedy=f"Look at {frame.file}:{frame.line}." if frame else "Look at its traceback.",
+        confidence="medium",
+        evidence=case.exception_evidence(),
+        retry_advice=_advice(name),
+    )
 
 
 def _alike(failures: list[TaskFailure]) -> list[list[TaskFailure]]:

@@ -1,0 +1,410 @@
+"""Why did the run fail, if no worker died?  Rules on tasks, the driver and connections."""
+
+from __future__ import annotations
+
+import pytest
+from building import (
+    Piece,
+    a_failed_task,
+    a_graph,
+    a_log_line,
+    a_run,
+    a_worker,
+    aborted,
+    a_death,
+    an_event,
+    an_exception,
+    failed_with,
+    raised_in,
+    succeeded,
+)
+
+from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.finding import Finding
+from dask_blackbox.manifest import DriverException
+from dask_blackbox.run import RunTables
+
+TRACEBACK = (
+    "Traceback (most recent call last):\n"
+    '  File "/v/lib/python3.11/site-packages/dask/x.py", line 1, in run\n'
+    '  File "/jobs/nightly.py", line 53, in divide\n    return 10 / number\n'
+    "ZeroDivisionError: division by zero\n"
+)
+
+
+def verdict(run: RunTables) -> Finding:
+    found = verdict_of(findings_in(run), run)
+    assert found is not None
+    return found
+
+
+def driver_got(
+    exception: str, message: str, *pieces: Piece, **more: object
+) -> RunTables:
+    """Return a run whose driver got an exception that no task raised."""
+    error = an_exception(exception, message, **more)  # type: ignore[arg-type]
+    return a_run(a_worker(), a_graph(), *pieces, failed_with(error))
+
+
+def test_a_task_that_raised_is_named_with_the_users_line() -> None:
+    run = a_run(
+        a_worker(),
+        a_graph(),
+        a_failed_task("divide-1", traceback=TRACEBACK),
+        a_failed_task("add-2", "ZeroDivisionError", cause="divide-1"),
+        failed_with(an_exception("ZeroDivisionError", "division by zero")),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("task-exception", "high")
+    assert found.title == "ZeroDivisionError in 'divide': division by zero"
+    assert "at /jobs/nightly.py:53 in divide (`return 10 / number`)" in found.cause
+    assert "1 task that needed it could not run" in found.cause
+    assert found.subject.key == "divide-1"
+    assert found.retry_advice == "code"
+
+
+def test_a_driver_that_wrapped_the_tasks_error_is_seen_through() -> None:
+    outer = an_exception(
+        "RuntimeError",
+        "the nightly job failed",
+        chain=["ZeroDivisionError"],
+        traceback=f"{TRACEBACK}\nThe above exception was the direct cause of the "
+        "following exception:\n\nRuntimeError: the nightly job failed",
+    )
+    run = a_run(a_graph(), a_failed_task(), failed_with(outer))
+
+    assert (verdict(run).rule, verdict(run).confidence) == ("task-exception", "high")
+
+
+def test_a_driver_that_quotes_the_tasks_error_is_seen_through() -> None:
+    outer = an_exception("RuntimeError", "step 3 failed: no column named amount")
+    run = a_run(
+        a_graph(),
+        a_failed_task("load-1", "KeyError", "no column named amount"),
+        failed_with(outer),
+    )
+
+    assert verdict(run).rule == "task-exception"
+
+
+def test_another_error_of_the_driver_after_a_handled_one_is_the_drivers() -> None:
+    run = a_run(
+        a_graph(),
+        a_failed_task(),
+        failed_with(an_exception("AssertionError", "row counts differ")),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("driver-exception", "medium")
+    assert [f.rule for f in findings_in(run)] == ["driver-exception", "task-exception"]
+    assert "'divide-1' with ZeroDivisionError" in found.cause
+
+
+def test_the_root_of_a_chain_inside_a_task_is_said() -> None:
+    chained = (
+        "Traceback (most recent call last):\n"
+        '  File "/jobs/a.py", line 3, in read\nKeyError: \'amount\'\n\n'
+        "The above exception was the direct cause of the following exception:\n\n"
+        "Traceback (most recent call last):\n"
+        '  File "/jobs/a.py", line 5, in parse\nValueError: bad row 7\n'
+    )
+    run = a_run(
+        a_failed_task("parse-1", "ValueError", "bad row 7", traceback=chained),
+        failed_with(an_exception("ValueError", "bad row 7")),
+    )
+
+    assert "/jobs/a.py:5 in parse" in verdict(run).cause
+    assert "It began with KeyError: 'amount'" in verdict(run).cause
+
+
+def test_attempts_are_counted() -> None:
+    run = a_run(
+        a_failed_task(outcome="retried", at=6),
+        a_failed_task(outcome="retried", at=7),
+        a_failed_task(),
+        failed_with(an_exception("ZeroDivisionError", "division by zero")),
+    )
+
+    assert "It was tried 3 times" in verdict(run).cause
+    assert [f.rule for f in findings_in(run)] == ["task-exception"]
+
+
+def test_a_failed_task_that_the_driver_handled_is_a_warning() -> None:
+    run = a_run(a_graph(), a_failed_task(), succeeded())
+    (found,) = findings_in(run)
+
+    assert (found.rule, found.severity) == ("task-exception", "warning")
+    assert "The driver went on without it" in found.cause
+    assert verdict_of((found,), run) is None
+
+
+def test_a_service_that_fails_now_and_then_is_worth_trying_again() -> None:
+    error = an_exception("ConnectionError", "service unavailable")
+
+    found = verdict(a_run(*raised_in("fetch-1", error)))
+
+    assert found.retry_advice == "transient"
+    assert "retries=3" in found.remedy
+
+
+def test_a_host_that_wraps_a_failed_task_in_its_own_exception_is_seen_through() -> None:
+    run = a_run(
+        a_failed_task(),
+        failed_with(an_exception("prefect.exceptions.FailedRun", "1/3 runs failed")),
+    )
+
+    assert (verdict(run).rule, verdict(run).confidence) == ("task-exception", "medium")
+
+
+def test_an_exit_code_after_a_failed_task_points_to_it_without_certainty() -> None:
+    found = verdict(a_run(a_failed_task(), failed_with(None, exit_code=1)))
+
+    assert (found.rule, found.confidence) == ("task-exception", "medium")
+
+
+def test_a_bare_exit_code_is_said_as_it_is() -> None:
+    run = a_run(
+        a_graph(),
+        a_log_line("giving up", role="driver", source="driver"),
+        failed_with(None, exit_code=3),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("driver-exception", "low")
+    assert found.title == "The command exited with code 3, without an exception"
+    assert "giving up" in found.cause
+
+
+def test_an_unrecorded_run_whose_task_raised_is_not_blamed_on_the_driver() -> None:
+    traceback = (
+        "Traceback (most recent call last):\n"
+        '  File "/jobs/nightly.py", line 9, in main\n    client.gather(x)\n'
+        '  File "/v/lib/python3.11/site-packages/distributed/client.py", line 2, in gather\n'
+        '  File "/jobs/nightly.py", line 53, in divide\n    return 10 / number\n'
+        "ZeroDivisionError: division by zero\n"
+    )
+    error = an_exception("ZeroDivisionError", "division by zero", traceback=traceback)
+
+    found = verdict(a_run(failed_with(error), recorded=False))
+
+    assert (found.rule, found.confidence) == ("task-exception", "medium")
+    assert "/jobs/nightly.py:53" in found.cause
+
+
+@pytest.mark.parametrize(
+    ("exception", "message", "rule"),
+    [
+        ("KeyError", "'tuesday'", "driver-exception"),
+        ("TimeoutError", "timed out after 6 s.", "driver-exception"),
+        ("KeyboardInterrupt", "", "cancelled"),
+        (
+            "distributed.client.FutureCancelledError",
+            "sleep-1 cancelled for reason: superseded.",
+            "cancelled",
+        ),
+        (
+            "distributed.client.FutureCancelledError",
+            "inc-1 cancelled for reason: scheduler-restart.\n"
+            "Scheduler has restarted. Please re-run your work.",
+            "cancelled",
+        ),
+        (
+            "distributed.client.FutureCancelledError",
+            "slow-1 cancelled for reason: scheduler-connection-lost.\nClient lost the "
+            "connection to the scheduler. Please check your connection and re-run your work.",
+            "scheduler-lost",
+        ),
+        (
+            "distributed.client.ClosedClientError",
+            "Client is closed. Can't send update-graph message.",
+            "scheduler-lost",
+        ),
+        (
+            "distributed.client.FutureCancelledError",
+            "inc-1 cancelled for reason: lost dependencies.",
+            "data-lost",
+        ),
+        (
+            "distributed.deploy.utils.WorkerStartTimeoutError",
+            "Only 0/2 workers arrived after 2",
+            "workers-never-arrived",
+        ),
+        (
+            "OSError",
+            "Timed out trying to connect to tcp://127.0.0.1:9 after 3 s",
+            "cannot-connect",
+        ),
+        (
+            "TypeError",
+            "('Could not serialize object of type LLGExpr', 'LLGExpr(dsk={})')",
+            "graph-not-serializable",
+        ),
+        (
+            "RuntimeError",
+            "Error during deserialization of the task graph. This frequently\noccurs if",
+            "graph-not-deserializable",
+        ),
+        (
+            "distributed.scheduler.NoValidWorkerError",
+            "Attempted to run task 'x-1' but timed out after 3.00 s waiting for a valid "
+            "worker matching all restrictions.",
+            "no-valid-worker",
+        ),
+    ],
+)
+def test_what_the_driver_got_names_the_cause(
+    exception: str, message: str, rule: str
+) -> None:
+    assert verdict(driver_got(exception, message)).rule == rule
+
+
+def test_a_graph_that_was_never_sent_is_said_to_be_in_the_building() -> None:
+    error = an_exception("FileNotFoundError", "/nonexistent/2026-13/")
+
+    found = verdict(a_run(a_worker(), failed_with(error)))
+
+    assert (found.rule, found.confidence) == ("driver-exception", "high")
+    assert "it was still being built" in found.cause
+    assert found.retry_advice == "data"
+
+
+@pytest.mark.parametrize(
+    ("chain", "said"),
+    [
+        (["ConnectionRefusedError"], "nothing listens"),
+        (["socket.gaierror"], "its host name is unknown"),
+        ([], "no answer came at all"),
+    ],
+)
+def test_a_connection_that_failed_says_how(chain: list[str], said: str) -> None:
+    message = "Timed out trying to connect to tcp://scheduler:8786 after 30 s"
+    run = driver_got("OSError", message, chain=chain)
+
+    assert said in verdict(run).cause
+
+
+def test_a_scheduler_that_was_there_before_is_lost_not_unreachable() -> None:
+    address = "tcp://s:8786"
+    message = f"Timed out trying to connect to {address} after 30 s"
+    run = driver_got("OSError", message, an_event("scheduler-info", address=address))
+
+    assert verdict(run).rule != "cannot-connect"
+
+
+def test_a_scheduler_told_to_stop_says_by_whom() -> None:
+    message = "slow-1 cancelled for reason: scheduler-connection-lost."
+    run = driver_got(
+        "distributed.client.FutureCancelledError",
+        message,
+        an_event("scheduler-closing", at=15, reason="signal-15"),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("scheduler-lost", "high")
+    assert "it was told to stop by its host (signal-15)" in found.title
+
+
+def test_a_lock_in_a_task_is_named() -> None:
+    run = driver_got(
+        "TypeError",
+        "('Could not serialize object of type LLGExpr', 'LLGExpr(dsk={})')",
+        traceback="TypeError: cannot pickle '_thread.lock' object\n\nThe above exception…",
+    )
+
+    assert verdict(run).title == "The graph could not be pickled: it holds a _thread.lock"
+
+
+def test_scattered_data_names_who_held_it() -> None:
+    run = driver_got(
+        "distributed.client.FutureCancelledError",
+        "len-1 cancelled for reason: lost dependencies.",
+        *a_death(exit_code=-9, lost_scattered=["list-1"], executing=[]),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("data-lost", "high")
+    assert "'list-1'" in found.title
+    assert "SIGKILL" in found.cause
+
+
+def test_a_memory_error_of_a_task_says_what_it_asked_for() -> None:
+    error = an_exception(
+        "numpy._core._exceptions._ArrayMemoryError",
+        "Unable to allocate 72.8 TiB for an array with shape (1,) and data type float64",
+    )
+    found = verdict(a_run(a_worker(), *raised_in("huge-1", error)))
+
+    assert found.rule == "task-memory-error"
+    assert found.title == "'huge' could not allocate 72.8 TiB"
+    assert found.retry_advice == "memory"
+
+
+def test_a_result_that_the_scheduler_refused_is_no_death() -> None:
+    message = (
+        "Task 'finalize-1' has 1.49 GiB worth of input dependencies, but worker tcp://w1 "
+        "has memory_limit set to 476.84 MiB. It seems like you called client.compute() on "
+        "a huge collection. Consider writing to distributed storage or slicing first."
+    )
+    run = a_run(
+        a_worker(),
+        a_failed_task("finalize-1", "MemoryError", message, outcome="killed"),
+        failed_with(an_exception("MemoryError", message)),
+    )
+    found = verdict(run)
+
+    assert found.rule == "result-too-large"
+    assert found.subject.key == "finalize-1"
+    assert "1.49 GiB" in found.title
+
+
+def test_a_module_that_the_driver_has_and_the_worker_lacks_is_the_environments() -> None:
+    error = an_exception("ModuleNotFoundError", "No module named 's3fs'")
+    run = a_run(
+        a_worker(),
+        an_event("driver-attached", packages={"s3fs": "2026.1"}),
+        *raised_in("load-1", error),
+    )
+
+    assert verdict(run).rule == "environment-mismatch"
+    assert verdict(run).retry_advice == "environment"
+
+
+def test_a_module_that_nobody_has_is_a_mistake_in_the_code() -> None:
+    error = an_exception("ModuleNotFoundError", "No module named 'pandsa'")
+    run = a_run(
+        an_event("driver-attached", packages={"pandas": "3"}),
+        *raised_in("load-1", error),
+    )
+
+    assert verdict(run).rule == "task-exception"
+
+
+def test_a_driver_that_vanished_is_said_to_have() -> None:
+    run = a_run(a_worker(), an_event("driver-lost", at=20, pid=7), aborted())
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("driver-killed", "high")
+    assert found.title == "The driver vanished after 20 s"
+
+
+def test_a_recording_that_breaks_off_says_that_both_vanished() -> None:
+    run = a_run(a_worker(), ("ending", None))
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("driver-killed", "medium")
+    assert found.title.startswith("Driver and recorder vanished together")
+
+
+def test_every_failed_run_has_one_verdict_whatever_the_exception() -> None:
+    errors: list[DriverException | None] = [
+        an_exception("x.Y", ""),
+        an_exception("", "", file=None),
+        an_exception("distributed.scheduler.KilledWorker", "nonsense"),
+        None,
+    ]
+    for error in errors:
+        run = a_run(failed_with(error))
+        failures = [f for f in findings_in(run) if f.severity == "failure"]
+
+        assert len(failures) == 1, error
