@@ -26,13 +26,17 @@ def _defaults() -> dict[str, Any]:
     return defaults
 
 
-def setting(name: str) -> Any:  # noqa: ANN401 - settings are of any type
+def setting(name: str) -> Any:
     """Return the setting `blackbox.<name>`.
 
     Raises:
         KeyError: if there is no such setting (a mistake of ours, not the user's).
     """
-    _defaults()
+    defaults = _defaults()
+    if "job" not in dask.config.get("blackbox", {}):
+        # The end of a `with dask.config.set(…)` that was there before our defaults takes
+        # them away with what it had set.
+        dask.config.update(dask.config.config, defaults, priority="old")
     return dask.config.get(f"blackbox.{name}")
 
 
