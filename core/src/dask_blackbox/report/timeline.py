@@ -7,32 +7,27 @@ The page says which.
 
 from __future__ import annotations
 
-import base64
-from typing import Any
-
 import msgspec
 import numpy as np
 import polars as pl
 
 from dask_blackbox.report.axis import Axis, micros_since
 from dask_blackbox.report.lives import Life
+from dask_blackbox.report.timeline_grid import Grid, grid_of
 from dask_blackbox.report.words import count, duration, plural
 from dask_blackbox.run import RunTables
 
-__all__ = ["OTHER", "Grid", "Lane", "Marked", "Timeline", "timeline_of"]
+__all__ = ["OTHER", "Lane", "Marked", "Timeline", "timeline_of"]
 
 _MOST_SINGLE = 12_000
 _MOST_FAILED = 3_000
 _MOST_THREAD_LANES = 400
 _MOST_LANES = 2_000
-_CELLS = 160_000
-_MOST_STEPS = 1_600
 _LONGEST_KEY = 100
 _OUTCOMES = ("finished", "erred", "retried", "killed")
 
 OTHER = 200
 """Index of "all other prefixes" in `Timeline.prefixes`."""
-_NOTHING = 255
 
 
 class Lane(msgspec.Struct, array_like=True):
@@ -55,25 +50,6 @@ class Marked(msgspec.Struct):
     key: list[str]
 
 
-class Grid(msgspec.Struct):
-    """Executions summed by lane and step, as base64 of byte arrays, lane by lane.
-
-    Attributes:
-        steps: Steps per lane.
-        step: Length of a step in µs.
-        prefix: Index of the prefix that took most of the cell (uint8, 255: nothing ran).
-        fill: Share of the cell that was busy, 0 to 255 (uint8).
-        count: How many executions began in the cell (uint16, little-endian).
-        threads: Threads behind one lane.
-    """
-
-    steps: int
-    step: int
-    prefix: str
-    fill: str
-    count: str
-
-
 class Timeline(msgspec.Struct):
     """What the page draws, and the sentence that says how."""
 
@@ -90,7 +66,7 @@ def timeline_of(run: RunTables, axis: Axis, lives: list[Life]) -> Timeline:
     lanes, tasks = _laned(tasks, lives)
     prefixes, tasks = _prefixed(tasks)
     single, rest = _split(tasks)
-    grid = _grid(rest, len(lanes), axis, lives, lanes) if rest.height else None
+    grid = grid_of(rest, axis, lanes, lives) if rest.height else None
     return Timeline(
         lanes=[Lane(worker, thread) for worker, thread in lanes],
         prefixes=prefixes,
@@ -207,76 +183,6 @@ def _marked(single: pl.DataFrame) -> Marked:
 
 def _short(key: str) -> str:
     return key if len(key) <= _LONGEST_KEY else f"{key[: _LONGEST_KEY - 1]}…"
-
-
-def _grid(
-    rest: pl.DataFrame,
-    n_lanes: int,
-    axis: Axis,
-    lives: list[Life],
-    lanes: list[tuple[str, int | None]],
-) -> Grid:
-    steps = max(60, min(_MOST_STEPS, _CELLS // max(1, n_lanes)))
-    step = max(1, int(axis.length * 1e6 / steps) + 1)
-    cells = _cells(rest, step, steps)
-    index = cells["cell"].to_numpy()
-    threads = {life.address: life.nthreads or 1 for life in lives}
-    room = np.array(
-        [1 if thread is not None else threads.get(w, 1) for w, thread in lanes],
-        dtype=np.float64,
-    )
-    share = cells["busy"].to_numpy() / (step * room[index // steps])
-    prefix = np.full(n_lanes * steps, _NOTHING, dtype=np.uint8)
-    fill = np.zeros(n_lanes * steps, dtype=np.uint8)
-    begun = np.zeros(n_lanes * steps, dtype="<u2")
-    prefix[index] = cells["number"].to_numpy()
-    fill[index] = np.clip(np.ceil(share * 255), 1, 255).astype(np.uint8)
-    begun[index] = np.minimum(cells["begun"].to_numpy(), 65535)
-    return Grid(
-        steps=steps, step=step, prefix=_b64(prefix), fill=_b64(fill), count=_b64(begun)
-    )
-
-
-def _cells(rest: pl.DataFrame, step: int, steps: int) -> pl.DataFrame:
-    """Sum executions into cells; what spans several is shared among them."""
-    spans = rest.select(
-        "lane",
-        "number",
-        "begin",
-        "stop",
-        (pl.col("begin") // step).clip(0, steps - 1).alias("from"),
-        (pl.col("stop") // step).clip(0, steps - 1).alias("to"),
-    )
-    within = spans.filter(pl.col("from") == pl.col("to")).select(
-        (pl.col("lane") * steps + pl.col("from")).alias("cell"),
-        "number",
-        (pl.col("stop") - pl.col("begin")).alias("busy"),
-        pl.lit(1, pl.Int64).alias("begun"),
-    )
-    across = (
-        spans.filter(pl.col("from") != pl.col("to"))
-        .with_columns(pl.int_ranges("from", pl.col("to") + 1).alias("at"))
-        .explode("at")
-        .select(
-            (pl.col("lane") * steps + pl.col("at")).alias("cell"),
-            "number",
-            (
-                pl.min_horizontal("stop", (pl.col("at") + 1) * step)
-                - pl.max_horizontal("begin", pl.col("at") * step)
-            ).alias("busy"),
-            (pl.col("at") == pl.col("from")).cast(pl.Int64).alias("begun"),
-        )
-    )
-    shares = pl.concat([within, across]).group_by("cell", "number").agg(pl.all().sum())
-    return (
-        shares.sort("busy")
-        .group_by("cell")
-        .agg(pl.col("number").last(), pl.col("busy").sum(), pl.col("begun").sum())
-    )
-
-
-def _b64(array: np.ndarray[Any, Any]) -> str:
-    return base64.b64encode(array.tobytes()).decode("ascii")
 
 
 def _said(

@@ -1,0 +1,195 @@
+"""`performance_report.html`: the report that Dask users know, rebuilt from the recording.
+
+Built after the run and elsewhere, so the scheduler never pauses for it; holds all tasks,
+those that killed their workers included; and opens without a network, for Bokeh is in it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import zlib
+from typing import Any
+
+import polars as pl
+from bokeh.embed import file_html
+from bokeh.models import ColumnDataSource, FactorRange, HoverTool, TabPanel, Tabs
+from bokeh.models.widgets import Div
+from bokeh.palettes import Category20_20
+from bokeh.plotting import figure
+from bokeh.resources import Resources
+from markupsafe import Markup
+
+from dask_blackbox.attach import RunCard
+from dask_blackbox.report.axis import axis_of
+from dask_blackbox.report.lives import Life, lives_of
+from dask_blackbox.report.performance_texts import log_markup, summary_markup
+from dask_blackbox.report.profile_tree import flames_of, merged_profile
+from dask_blackbox.report.stream_figure import stream_figure
+from dask_blackbox.report.system_figures import system_figures
+from dask_blackbox.report.words import count, duration, plain, size
+from dask_blackbox.run import RunTables
+
+__all__ = ["performance_html"]
+
+_MOST_BARS = 40
+_NO_POLICY_YET = "dask-blackbox-policy"
+_PAGE = (
+    "{% block preamble %}"
+    f'<meta http-equiv="Content-Security-Policy" content="{_NO_POLICY_YET}">'
+    '<meta name="referrer" content="no-referrer">{% endblock %}'
+)
+_SCRIPT = re.compile(r"<script([^>]*)>(.*?)</script>", re.DOTALL)
+_FLAME_TOOLTIP = """
+<div><b>@name</b> @time (@share{0.0%})</div><div>@filename:@line_number</div><div>@line</div>
+"""
+
+
+def performance_html(run: RunTables, card: RunCard) -> str:
+    """Return the performance report of a run, as one page with Bokeh in it."""
+    axis = axis_of(run)
+    lives = lives_of(run)
+    tabs = [
+        ("Summary", _text(summary_markup(run, card, axis, lives))),
+        ("Task Stream", _stream(run, lives)),
+        ("System", system_figures(run.metrics, axis, lives)),
+        ("Scheduler Logs", _text(log_markup(run.logs, ("scheduler",)))),
+        ("Worker Logs", _text(log_markup(run.logs, ("worker", "nanny")))),
+        ("Driver Logs", _text(log_markup(run.logs, ("driver",)))),
+        ("Worker Profile (compute)", _flame_graph(run)),
+        ("Bandwidth (Workers)", _transfer_by_worker(run, lives)),
+        ("Bandwidth (Types)", _bytes_by_type(run)),
+    ]
+    panels = [
+        TabPanel(title=title, child=child or _text(Markup("<p>Nothing recorded.</p>")))
+        for title, child in tabs
+    ]
+    title = f"Performance: {plain(card.job)} · {plain(card.run_id)}"
+    page: str = file_html(
+        Tabs(tabs=panels, sizing_mode="stretch_both"),
+        Resources(mode="inline"),
+        title=title,
+        template=_PAGE,
+        suppress_callback_warning=True,
+    )
+    return page.replace(_NO_POLICY_YET, _policy(page), 1)
+
+
+def _policy(page: str) -> str:
+    """Let exactly the scripts of this page run, and nothing be fetched."""
+    digests = [
+        base64.b64encode(hashlib.sha256(body.encode()).digest()).decode()
+        for attributes, body in _SCRIPT.findall(page)
+        if "json" not in attributes
+    ]
+    scripts = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; font-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _text(markup: Markup) -> Any:
+    return Div(
+        text=str(markup),
+        sizing_mode="stretch_both",
+        styles={"overflow": "auto", "padding": "8px 16px"},
+    )
+
+
+def _stream(run: RunTables, lives: list[Life]) -> Any | None:
+    if run.tasks.height == 0:
+        return None
+    return stream_figure(run.tasks, lives)[0]
+
+
+def _flame_graph(run: RunTables) -> Any | None:
+    tree = merged_profile(run)
+    if tree is None:
+        return None
+    flames, unseen = flames_of(tree)
+    left_out = f"; {count(unseen)} too small to draw" if unseen else ""
+    plot = figure(
+        title=f"Where the workers' threads were, {duration(flames[0].seconds)} in all{left_out}",
+        tools="pan,box_zoom,xwheel_zoom,reset",
+        sizing_mode="stretch_both",
+    )
+    source = ColumnDataSource(
+        {
+            "left": [flame.left for flame in flames],
+            "right": [flame.right for flame in flames],
+            "bottom": [flame.depth for flame in flames],
+            "top": [flame.depth + 1 for flame in flames],
+            "colour": [_colour(flame.filename) for flame in flames],
+            "name": [flame.name for flame in flames],
+            "filename": [flame.filename for flame in flames],
+            "line_number": [flame.line_number for flame in flames],
+            "line": [flame.line for flame in flames],
+            "time": [duration(flame.seconds) for flame in flames],
+            "share": [flame.right - flame.left for flame in flames],
+        }
+    )
+    plot.quad(
+        "left", "right", "top", "bottom", fill_color="colour", line_color="white",
+        source=source,
+    )  # fmt: skip
+    plot.add_tools(HoverTool(point_policy="follow_mouse", tooltips=_FLAME_TOOLTIP))
+    plot.xaxis.visible = plot.yaxis.visible = plot.grid.visible = False
+    return plot
+
+
+def _colour(filename: str) -> str:
+    # Python's own hash differs from process to process.
+    return Category20_20[zlib.crc32(filename.encode()) % len(Category20_20)]
+
+
+def _transfer_by_worker(run: RunTables, lives: list[Life]) -> Any | None:
+    labels = {life.address: life.label for life in lives}
+    table = (
+        run.tasks.group_by("worker")
+        .agg(pl.col("transfer").sum())
+        .filter(pl.col("transfer") > 0)
+        .sort("transfer", descending=True)
+    )
+    rows = [
+        (labels.get(worker, str(worker)), value, duration(value))
+        for worker, value in table.head(_MOST_BARS).iter_rows()
+    ]
+    return _bars("Seconds that tasks waited for transfers, by worker", rows, table)
+
+
+def _bytes_by_type(run: RunTables) -> Any | None:
+    table = (
+        run.tasks.filter(pl.col("nbytes") > 0)
+        .group_by(pl.col("typename").fill_null("unknown"))
+        .agg(pl.col("nbytes").sum())
+        .sort("nbytes", descending=True)
+    )
+    rows = [
+        (plain(typename), value, size(value))
+        for typename, value in table.head(_MOST_BARS).iter_rows()
+    ]
+    return _bars("Bytes of results, by their type", rows, table)
+
+
+def _bars(
+    title: str, rows: list[tuple[str, float, str]], table: pl.DataFrame
+) -> Any | None:
+    if not rows:
+        return None
+    if table.height > len(rows):
+        title += f" (the first {count(len(rows))} of {count(table.height)})"
+    names = [f"{name} ({said})" for name, _, said in rows]
+    plot: Any = figure(
+        title=title,
+        y_range=FactorRange(factors=list(dict.fromkeys(reversed(names)))),
+        tools="reset,xpan,xwheel_zoom",
+        sizing_mode="stretch_both",
+    )
+    plot.hbar(
+        y=names, right=[value for _, value, _ in rows], height=min(0.7, len(rows) / 12)
+    )
+    plot.x_range.start = 0
+    plot.xaxis.visible = False
+    return plot

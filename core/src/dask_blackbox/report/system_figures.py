@@ -1,0 +1,158 @@
+"""The system over time: memory, CPU, network, disk and backlog of the whole cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+from bokeh.layouts import column
+from bokeh.models import (
+    AdaptiveTicker,
+    ColumnDataSource,
+    HoverTool,
+    NumeralTickFormatter,
+)
+from bokeh.models.annotations import Span
+from bokeh.plotting import figure
+
+from dask_blackbox.report.axis import Axis
+from dask_blackbox.report.lives import Life
+
+__all__ = ["system_figures"]
+
+_MOST_POINTS = 1_200
+_MOST_DEATHS = 200
+_RED = "#c0392b"
+_POWERS = [2**power for power in range(10)]
+
+# Title, format of the axis, and (column, its label, its colour) of each line.
+_PANELS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
+    (
+        "Memory of all workers",
+        "0.0 ib",
+        (
+            ("memory", "process", "#1f77b4"),
+            ("managed", "managed", "#2ca02c"),
+            ("spilled", "spilled", "#8c564b"),
+            ("most", "largest worker", "#ff7f0e"),
+        ),
+    ),
+    ("CPU of all workers (cores)", "0.0", (("cores", "cores busy", "#1f77b4"),)),
+    (
+        "Network (per second)",
+        "0.0 ib",
+        (("net_read", "read", "#1f77b4"), ("net_write", "write", "#ff7f0e")),
+    ),
+    (
+        "Disk (per second)",
+        "0.0 ib",
+        (("disk_read", "read", "#1f77b4"), ("disk_write", "write", "#ff7f0e")),
+    ),
+    (
+        "Tasks on workers",
+        "0,0",
+        (("executing", "executing", "#1f77b4"), ("ready", "ready", "#ff7f0e")),
+    ),
+    (
+        "Scheduler",
+        "0.0",
+        (("scheduler", "cores busy", "#1f77b4"), ("loop", "event loop, s", "#ff7f0e")),
+    ),
+)
+
+
+def system_figures(metrics: pl.DataFrame, axis: Axis, lives: list[Life]) -> Any | None:
+    """Return the panels below each other, deaths marked in all; None without samples."""
+    table = _summed(metrics, axis)
+    if table.height == 0:
+        return None
+    source = ColumnDataSource({name: table[name].to_numpy() for name in table.columns})
+    deaths = [life.left * 1e3 for life in lives if life.fate == "died" and life.left]
+    panels: list[Any] = []
+    for title, form, lines in _PANELS:
+        shared = {"x_range": panels[0].x_range} if panels else {}
+        panel = _panel(title, form, lines, source, **shared)
+        for at in deaths[:_MOST_DEATHS]:
+            panel.add_layout(
+                Span(
+                    location=at,
+                    dimension="height",
+                    line_color=_RED,
+                    line_dash="dashed",
+                )
+            )
+        panels.append(panel)
+    return column(panels, sizing_mode="stretch_both")
+
+
+def _panel(
+    title: str,
+    form: str,
+    lines: tuple[tuple[str, str, str], ...],
+    source: ColumnDataSource,
+    **shared: Any,
+) -> Any:
+    panel: Any = figure(
+        title=title,
+        x_axis_type="datetime",
+        sizing_mode="stretch_both",
+        min_height=90,
+        tools="xpan,xbox_zoom,xwheel_zoom,reset",
+        **shared,
+    )
+    for name, label, colour in lines:
+        panel.line(
+            "at", name, source=source, color=colour, legend_label=label, line_width=1.6
+        )
+    tips = [("at", "@at{%H:%M:%S}")]
+    tips += [(label, f"@{name}{{{form}}}") for name, label, _ in lines]
+    panel.add_tools(
+        HoverTool(
+            tooltips=tips,
+            formatters={"@at": "datetime"},
+            mode="vline",
+            renderers=panel.renderers[:1],
+        )
+    )
+    panel.yaxis.formatter = NumeralTickFormatter(format=form)
+    if form.endswith("ib"):
+        panel.yaxis.ticker = AdaptiveTicker(base=1024, mantissas=_POWERS)
+    panel.y_range.start = 0
+    panel.add_layout(panel.legend[0], "right")
+    return panel
+
+
+def _summed(metrics: pl.DataFrame, axis: Axis) -> pl.DataFrame:
+    """Sum the workers' means (of memory: the highest) in each step of time."""
+    known = metrics.filter(pl.col("at").is_not_null())
+    if known.height == 0:
+        return known
+    step = max(1_000_000, int(axis.length * 1e6 / _MOST_POINTS))
+    means = ("managed", "spilled", "net_read", "net_write", "disk_read", "disk_write")
+    stepped = (
+        known.with_columns((pl.col("at").dt.epoch("us") // step * step).alias("step"))
+        .group_by("source", "step")
+        .agg(
+            pl.col("memory").max(),
+            pl.col("cpu").mean() / 100,
+            pl.col("event_loop").max(),
+            *(pl.col(name).mean() for name in (*means, "executing", "ready")),
+        )
+    )
+    workers = (
+        stepped.filter(pl.col("source") != "scheduler")
+        .group_by("step")
+        .agg(
+            pl.col("memory").max().alias("most"),
+            pl.col("memory").sum(),
+            pl.col("cpu").sum().alias("cores"),
+            *(pl.col(name).sum() for name in (*means, "executing", "ready")),
+        )
+    )
+    scheduler = stepped.filter(pl.col("source") == "scheduler").select(
+        "step", pl.col("cpu").alias("scheduler"), pl.col("event_loop").alias("loop")
+    )
+    joined = workers.join(scheduler, on="step", how="full", coalesce=True).sort("step")
+    return joined.select(
+        (pl.col("step") / 1e3).alias("at"), pl.exclude("step").cast(pl.Float64)
+    )
