@@ -30,8 +30,10 @@ def _the_link() -> Link:
     """Return this process's line to the recorder; a forked child gets one of its own."""
     global _link  # noqa: PLW0603 - one line per process is the point
     with _lock:
-        if _link is None or _link[0] != os.getpid():
+        if _link is None or _link[0] != os.getpid() or _link[1].closed:
             link = call_recorder(os.environ[CONTROL], _CALLING)
+            for order in _attached.values():  # to a recorder that took over
+                link.order(order)
             _link = (os.getpid(), link)
             tap = DriverTap(os.environ[RECORDING], link.row)
             tap.start()

@@ -7,7 +7,6 @@ that cannot be recorded fail, and then before it costs anything.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import platform
@@ -29,11 +28,12 @@ from dask_blackbox.errors import (
     StoreDeniedError,
     StoreUnreachableError,
 )
+from dask_blackbox.flight.keeper import Keeper
 from dask_blackbox.guard import guard
 from dask_blackbox.identity import identity_from_environment
 from dask_blackbox.manifest import DriverException, Ending, Manifest
-from dask_blackbox.record.link import Link, start_recorder
 from dask_blackbox.record.orders import Config, End
+from dask_blackbox.record.spool import default_spool
 from dask_blackbox.settings import setting, setting_seconds
 from dask_blackbox.store import store_settings as gathered_store_settings
 
@@ -68,7 +68,7 @@ class Recording:
         self._store_settings = store_settings
         self._parameters, self._function = parameters, function
         self._command = command
-        self._link: Link | None = None
+        self._keeper: Keeper | None = None
         self._driver: Any = None
         self._reason: str | None = None
         self._exit_code: int | None = None
@@ -107,10 +107,11 @@ class Recording:
         """
         from dask_blackbox.flight.joining import install_now
 
-        if self._link is None:
+        if self._keeper is None:
             return
         with guard("the plugins on the cluster"):
-            self._attached(install_now(client, self._manifest.recording), client.id)
+            order = install_now(client, self._manifest.recording)
+            self._keeper.attach(order, client.id)
 
     def finish(
         self, exception: BaseException | None = None, state: RunState | None = None
@@ -182,10 +183,10 @@ class Recording:
         from dask_blackbox.flight.joining import install
 
         await asyncio.to_thread(self._begin)
-        if self._client is not None and self._link is not None:
+        if self._client is not None and self._keeper is not None:
             with guard("the plugins on the cluster"):
                 order = await install(self._client, self._manifest.recording)
-                self._attached(order, self._client.id)
+                self._keeper.attach(order, self._client.id)
         await asyncio.to_thread(self._hear_of_the_store)
         return self
 
@@ -203,70 +204,57 @@ class Recording:
 
     def _begin(self) -> None:
         try:
-            self._link = self._started_recorder()
-            self._listen_to_the_driver()
+            self._keeper = Keeper(self._configured())
+            self._listen_to_the_driver(self._keeper)
         except (BlackboxError, OSError) as error:
             self._cannot(error)
 
-    def _started_recorder(self) -> Link:
+    def _configured(self) -> Config:
         recording = self._manifest.recording
         settings = gathered_store_settings(self._store, settings=self._store_settings)
-        spool = Path(setting("spool") or _default_spool()) / recording
+        spool = Path(setting("spool") or default_spool()) / recording
         # Short, because the path of a socket may have 107 characters at most.
         self.control = str(Path(tempfile.gettempdir()) / f"dbb-{recording[:16]}.sock")
-        return start_recorder(
-            Config(
-                manifest=self._manifest,
-                store=None,
-                store_settings=settings,
-                spool=str(spool),
-                socket=self.control,
-                owner=os.getpid(),
-                interval=setting_seconds("capture.interval"),
-                profile_interval=setting_seconds("capture.profile-interval"),
-                redact=tuple(setting("redact")),
-                link_expires=setting_seconds("store.link-expires"),
-            )
+        return Config(
+            manifest=self._manifest,
+            store=None,
+            store_settings=settings,
+            spool=str(spool),
+            socket=self.control,
+            owner=os.getpid(),
+            interval=setting_seconds("capture.interval"),
+            profile_interval=setting_seconds("capture.profile-interval"),
+            redact=tuple(setting("redact")),
+            link_expires=setting_seconds("store.link-expires"),
         )
 
-    def _listen_to_the_driver(self) -> None:
+    def _listen_to_the_driver(self, keeper: Keeper) -> None:
         from dask_blackbox.capture.driver import DriverTap, describe_driver
 
-        assert self._link is not None  # noqa: S101
         if self._command is not None:
-            self._event("driver-attached", {"argv": list(self._command)})
+            keeper.event("driver-attached", {"argv": list(self._command)})
             return
         with guard("the driver's log lines"):
-            self._driver = DriverTap(self._manifest.recording, self._link.row)
+            self._driver = DriverTap(self._manifest.recording, keeper.row)
             self._driver.start()
             facts = describe_driver(
                 parameters=self._parameters, function=self._function
             )
-            self._event("driver-attached", facts)
-
-    def _event(self, kind: str, detail: dict[str, Any]) -> None:
-        if self._link is not None:
-            text = json.dumps(detail, default=str)
-            self._link.row("event", [time.time(), kind, "driver", text])
-
-    def _attached(self, order: Any, client: str) -> None:
-        assert self._link is not None  # noqa: S101
-        self._link.order(order)
-        self._event("driver-attached", {"pid": os.getpid(), "client": client})
+            keeper.event("driver-attached", facts)
 
     def _hear_of_the_store(self) -> None:
-        if self._link is None:
+        if self._keeper is None:
             return
-        told = self._link.wait_for("store", setting_seconds("start-timeout"))
+        told = self._keeper.of_the_store(setting_seconds("start-timeout"))
         if told is not None:
             self.links = dict(told.links)
-        if told is None and self._link.closed:
+        if told is None and self._keeper.gone:
             self._cannot(RecorderError("the recorder process ended at its start"))
-        elif told is not None and told.error is not None:
-            kind = StoreDeniedError if told.denied else StoreUnreachableError
-            self._cannot(kind(told.error))
         elif told is None:
             logger.info("the store has not answered yet; the run goes on")
+        elif told.error is not None:
+            kind = StoreDeniedError if told.denied else StoreUnreachableError
+            self._cannot(kind(told.error))
 
     def _cannot(self, error: BaseException) -> None:
         self._reason = str(error)
@@ -279,23 +267,18 @@ class Recording:
         with guard("the end of the recorder"):
             if self._driver is not None:
                 self._driver.stop()
-            if self._link is not None:
-                self._link.order(End(state="aborted"))
-                self._link.close(patience=0.1)
-                self._link = None
+            if self._keeper is not None:
+                self._keeper.give_up()
+                self._keeper = None
 
     def _conclude(self, end: End) -> RunCard:
         if self._driver is not None:
             self._driver.stop()
-        link = self._link
-        if link is None:
+        if self._keeper is None:
             return self._unrecorded(end, self._reason or "no recorder")
-        link.order(end)
-        told = link.wait_for("final", setting_seconds("finish-timeout"))
-        told = told or link.told("card")
-        link.close()
+        told = self._keeper.conclude(end, setting_seconds("finish-timeout"))
         if told is None:
-            return self._unrecorded(end, "the recorder has not answered in time")
+            return self._unrecorded(end, self._keeper.reason or "no recorder")
         card = RunCard.from_json(bytes(told.card))
         self.links = card.links
         return card
@@ -398,11 +381,6 @@ def _completeness(reason: str | None) -> dict[str, Any]:
     if reason is None:
         return {"recorded": True, "complete": False}
     return {"recorded": False, "complete": False, "reason": reason}
-
-
-def _default_spool() -> Path:
-    user = os.getuid() if hasattr(os, "getuid") else "user"
-    return Path(tempfile.gettempdir()) / f"dask-blackbox-{user}" / "spool"
 
 
 def _version() -> str:

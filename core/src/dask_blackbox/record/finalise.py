@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from dask_blackbox import report
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.attach import RunCard, card_of
 from dask_blackbox.errors import BlackboxError
@@ -19,7 +20,6 @@ from dask_blackbox.manifest import Ending, Manifest
 from dask_blackbox.record.opening import Opening, write_beginning
 from dask_blackbox.record.orders import Config, Telling
 from dask_blackbox.record.outcome import Outcome
-from dask_blackbox import report
 from dask_blackbox.run import RunTables
 from dask_blackbox.segments import read_segment
 from dask_blackbox.tables import frames_of_batches, write_tables

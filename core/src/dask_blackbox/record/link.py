@@ -7,6 +7,7 @@ hangs or is gone, rows are dropped and counted, and the run goes on.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import queue
 import socket
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
@@ -34,6 +36,7 @@ __all__ = ["Link", "call_recorder", "start_recorder"]
 _WAITING = 5_000
 _BATCH_EVERY = 0.1
 _LONGEST_BATCH = 500
+_lines = itertools.count(1)
 
 
 class Link:
@@ -43,6 +46,7 @@ class Link:
         said: Where what we say goes.
         heard: Where what it says comes from.
         process: The recorder, if we started it.
+        on_lost: Called, once and from a thread, when the recorder is gone unasked.
     """
 
     def __init__(
@@ -50,8 +54,11 @@ class Link:
         said: IO[bytes],
         heard: IO[bytes],
         process: subprocess.Popen[bytes] | None = None,
+        *,
+        on_lost: Callable[[], None] = lambda: None,
     ) -> None:
         self._said, self._heard, self.process = said, heard, process
+        self._on_lost, self._leaving = on_lost, False
         self._orders: queue.Queue[Order | tuple[str, list[Any]] | None]
         self._orders = queue.Queue(_WAITING)
         self._tellings: dict[str, Telling] = {}
@@ -59,7 +66,9 @@ class Link:
         self._seq = 0
         self._dropped: dict[str, int] = {}
         self.closed = False
-        self._source = f"driver {os.getpid()}"
+        # A second line of the same process counts its batches anew.
+        number = next(_lines)
+        self._source = f"driver {os.getpid()}" + (f"/{number}" if number > 1 else "")
         for work in (self._speak, self._listen):
             threading.Thread(
                 target=work, name="dask-blackbox-link", daemon=True
@@ -99,6 +108,7 @@ class Link:
 
     def close(self, patience: float = 5.0) -> None:
         """Say no more, and see the recorder off if it is about to go."""
+        self._leaving = True
         with contextlib.suppress(queue.Full):
             self._orders.put_nowait(None)
         if self.process is not None:
@@ -169,12 +179,18 @@ class Link:
 
     def _ended(self) -> None:
         with self._news:
-            self.closed = True
+            first, self.closed = not self.closed, True
             self._news.notify_all()
+        if first and not self._leaving and "final" not in self._tellings:
+            self._on_lost()
 
 
-def start_recorder(config: Config) -> Link:
+def start_recorder(config: Config, on_lost: Callable[[], None] = lambda: None) -> Link:
     """Start a recorder process that outlives us.
+
+    Args:
+        config: What to record, and where to.
+        on_lost: Called, once and from a thread, when it is gone unasked.
 
     Raises:
         RecorderError: if no process can be started.
@@ -182,7 +198,7 @@ def start_recorder(config: Config) -> Link:
     try:
         spool = Path(config.spool)
         spool.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with (spool / "recorder.err").open("wb") as complaints:
+        with (spool / "recorder.err").open("ab") as complaints:
             process = subprocess.Popen(
                 # -P: a module of the user's folder must not stand in for one of ours.
                 [sys.executable, "-P", "-m", "dask_blackbox.record"],
@@ -198,13 +214,12 @@ def start_recorder(config: Config) -> Link:
         ) from error
     assert process.stdin is not None  # noqa: S101
     assert process.stdout is not None  # noqa: S101
-    link = Link(process.stdin, process.stdout, process)
     try:
         process.stdin.write(encode(config))
         process.stdin.flush()
     except OSError as error:
         raise RecorderError(f"the recorder ended at once: {error}") from error
-    return link
+    return Link(process.stdin, process.stdout, process, on_lost=on_lost)
 
 
 def _environment() -> dict[str, str]:

@@ -72,17 +72,20 @@ def open_recording(config: Config) -> Opening:
 
 
 def _with_free_attempt(store: Store, manifest: Manifest) -> Manifest:
-    """Never write over another recording: a run recorded twice gets the next attempt."""
-    address = address_of(manifest)
-    runs = address.folder.rsplit("attempt=", 1)[0]
-    taken = {
-        int(name.removeprefix("attempt="))
-        for name in store.folders(runs)
-        if name.removeprefix("attempt=").isdigit()
-    }
-    if manifest.attempt not in taken or _is_ours(store, manifest):
-        return manifest
-    return msgspec.structs.replace(manifest, attempt=max(taken) + 1)
+    """Never write over another recording: a run recorded twice gets the next attempt.
+
+    A recorder that takes over from one that died finds the attempt that is its own.
+    """
+    runs = address_of(manifest).folder.rsplit("attempt=", 1)[0]
+    numbers = [name.removeprefix("attempt=") for name in store.folders(runs)]
+    taken = {int(number) for number in numbers if number.isdigit()}
+    for attempt in sorted(taken, reverse=True):
+        mine = msgspec.structs.replace(manifest, attempt=attempt)
+        if _is_ours(store, mine):
+            return mine
+    if manifest.attempt in taken:
+        return msgspec.structs.replace(manifest, attempt=max(taken) + 1)
+    return manifest
 
 
 def _is_ours(store: Store, manifest: Manifest) -> bool:

@@ -7,6 +7,8 @@ leaves what it knew.  A segment leaves for the store 1 s after something abnorma
 
 from __future__ import annotations
 
+import os
+import tempfile
 import time
 import zlib
 from collections.abc import Mapping, Sequence
@@ -15,7 +17,7 @@ from typing import IO, Any
 
 from dask_blackbox.segments import frame, open_segment
 
-__all__ = ["Spool"]
+__all__ = ["Spool", "checksum", "default_spool"]
 
 _SOON, _LATER, _LARGE = 1.0, 5.0, 8 * 2**20
 
@@ -86,6 +88,12 @@ class Spool:
         """Return the segments that will not change any more, oldest first."""
         current = None if self._file is None else Path(self._file.name)
         return [p for p in sorted(self.folder.glob("*.seg")) if p != current]
+
+
+def default_spool() -> Path:
+    """Return the folder that holds the spools of this user's recordings."""
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    return Path(tempfile.gettempdir()) / f"dask-blackbox-{user}" / "spool"
 
 
 def checksum(blob: bytes) -> str:
