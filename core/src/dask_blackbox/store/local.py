@@ -69,7 +69,9 @@ class LocalStore:
         return islice(self._walk(prefix.rpartition("/")[0], prefix, after), limit)
 
     def folders(self, prefix: str = "") -> Iterator[str]:
-        checked_prefix(prefix)
+        return self._folders(checked_prefix(prefix))
+
+    def _folders(self, prefix: str) -> Iterator[str]:
         folder, _, start = prefix.rpartition("/")
         for entry in self._entries(folder):
             inner = f"{folder}/{entry}" if folder else entry

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from dask_blackbox.errors import StoreError, StoreUnreachableError
+from dask_blackbox.errors import BlackboxError, StoreError, StoreUnreachableError
 from dask_blackbox.store.names import (
     checked_name,
     checked_prefix,
@@ -58,13 +58,7 @@ class S3Store:
         return islice(self._names(prefix, after, limit), limit)
 
     def folders(self, prefix: str = "") -> Iterator[str]:
-        start = len(self._place.prefix)
-        with self._told("list"):
-            for page in self._pages(checked_prefix(prefix), Delimiter="/"):
-                for folder in page.get("CommonPrefixes", ()):
-                    name = folder["Prefix"][start:].rstrip("/")
-                    if is_name(name):
-                        yield name.rpartition("/")[2]
+        return self._folders(checked_prefix(prefix))
 
     def delete(self, name: str) -> None:
         key = self._place.prefix + checked_name(name)
@@ -153,6 +147,15 @@ class S3Store:
                     if name > after and is_name(name):
                         yield name
 
+    def _folders(self, prefix: str) -> Iterator[str]:
+        start = len(self._place.prefix)
+        with self._told("list"):
+            for page in self._pages(prefix, Delimiter="/"):
+                for folder in page.get("CommonPrefixes", ()):
+                    name = folder["Prefix"][start:].rstrip("/")
+                    if is_name(name):
+                        yield name.rpartition("/")[2]
+
     def _pages(self, prefix: str, **more: Any) -> Iterator[Any]:
         pages = self._client.get_paginator("list_objects_v2")
         return iter(
@@ -181,7 +184,7 @@ class S3Store:
         """Turn what boto3 raises into a sentence of ours."""
         try:
             yield
-        except (StoreError, GeneratorExit):
+        except BlackboxError:
             raise
         except Exception as error:  # noqa: BLE001 - translated, never swallowed
             # Not `from error`: its text may hold credentials, and tracebacks are logged.

@@ -30,11 +30,15 @@ def client_of(options: StoreOptions) -> S3Client:
         profile_name=options.profile,
         region_name=options.region,
     )
+    # Other servers than Amazon's have seldom a DNS name for each bucket.
+    by_path = {"addressing_style": "path"}
+    if options.endpoint and not _is_amazon(options.endpoint):
+        return _client(session, options, by_path)
     client = _client(session, options, {})
+    # The endpoint may as well come from the environment or the profile.
     if _is_amazon(client.meta.endpoint_url):
         return client
-    # Other servers have seldom a DNS name for each bucket.
-    return _client(session, options, {"addressing_style": "path"})
+    return _client(session, options, by_path)
 
 
 def _client(

@@ -57,8 +57,10 @@ def in_order(frames: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         for name, frame in frames.items()
     }
     logs = ordered["logs"]
-    known = pl.all_horizontal(pl.col("source", "pid", "seq").is_not_null())
-    twice = known & ~pl.struct("source", "pid", "seq").is_first_distinct()
+    # With the text, as a process that is recorded anew may count from 0 again.
+    same = ("source", "pid", "seq", "message")
+    known = pl.all_horizontal(pl.col(same).is_not_null())
+    twice = known & ~pl.struct(same).is_first_distinct()
     ordered["logs"] = logs.filter(~twice)
     return ordered
 

@@ -1,0 +1,44 @@
+"""For tests, ours and other people's: an S3 server, a store's contract, runs made of facts.
+
+`embedded_s3` needs `dask-blackbox[demo]`, `StoreContract` pytest; nothing here needs them
+before it is used.
+"""
+
+from __future__ import annotations
+
+from dask_blackbox.testing.facts import (
+    EPOCH,
+    Fact,
+    a_certificate,
+    a_log,
+    a_metric,
+    a_run,
+    a_task,
+    a_task_error,
+    a_worker_added,
+    a_worker_removed,
+    an_event,
+    rows_of,
+)
+from dask_blackbox.testing.s3_server import EmbeddedS3, embedded_s3
+from dask_blackbox.testing.shelf import recorded
+from dask_blackbox.testing.store_contract import StoreContract
+
+__all__ = [
+    "EPOCH",
+    "EmbeddedS3",
+    "Fact",
+    "StoreContract",
+    "a_certificate",
+    "a_log",
+    "a_metric",
+    "a_run",
+    "a_task",
+    "a_task_error",
+    "a_worker_added",
+    "a_worker_removed",
+    "an_event",
+    "embedded_s3",
+    "recorded",
+    "rows_of",
+]

@@ -1,0 +1,196 @@
+"""Runs made of facts, for tests that read as sentences.
+
+    a_run(a_worker_added(), a_task("('sum', 0)", start=1.0), state="failed")
+
+Moments are seconds after `EPOCH`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from dask_blackbox.events import COLUMNS
+from dask_blackbox.manifest import DriverException, Ending, Manifest
+from dask_blackbox.run import RunTables
+
+__all__ = [
+    "EPOCH",
+    "WORKER",
+    "Fact",
+    "a_certificate",
+    "a_log",
+    "a_metric",
+    "a_run",
+    "a_task",
+    "a_task_error",
+    "a_worker_added",
+    "a_worker_removed",
+    "an_event",
+    "rows_of",
+]
+
+EPOCH = 1_795_230_000.0
+"""When these runs begin: 2026-11-21, 05:00 UTC and some."""
+
+WORKER = "tcp://10.0.0.1:40001"
+"""The worker that facts are about if nothing else is said."""
+
+Fact = tuple[str, tuple[Any, ...]]
+"""A kind of `events.COLUMNS` and a row of it."""
+
+
+def a_run(
+    *facts: Fact,
+    state: str | None = "succeeded",
+    ended: float = 60.0,
+    exception: DriverException | None = None,
+    job: str = "nightly",
+    run_id: str = "run-1",
+    attempt: int = 1,
+) -> RunTables:
+    """Return a run of these facts.
+
+    Args:
+        facts: What happened, in any order.
+        state: How it ended; None: nobody was left to say.
+        ended: When.
+        exception: What ended the driver's work.
+        job: Of the manifest, as `run_id` and `attempt`.
+        run_id: See `job`.
+        attempt: See `job`.
+    """
+    manifest = Manifest(
+        recording=f"{job}-{run_id}-{attempt}",
+        job=job,
+        run_id=run_id,
+        attempt=attempt,
+        started=EPOCH,
+    )
+    ending = None
+    if state is not None:
+        ending = Ending(state=state, ended=EPOCH + ended, exception=exception)
+    return RunTables.of_rows(manifest, ending, rows_of(*facts))
+
+
+def rows_of(*facts: Fact) -> dict[str, list[tuple[Any, ...]]]:
+    """Return facts as rows by kind."""
+    rows: dict[str, list[tuple[Any, ...]]] = {}
+    for kind, row in facts:
+        rows.setdefault(kind, []).append(row)
+    return rows
+
+
+def _row(kind: str, values: Mapping[str, Any]) -> Fact:
+    return kind, tuple(values[column] for column in COLUMNS[kind])
+
+
+def a_task(
+    key: str = "('sum-1', 0)",
+    *,
+    worker: str = WORKER,
+    thread: int = 1,
+    start: float = 1.0,
+    compute: float = 1.0,
+    transfer: float = 0.0,
+    disk: float = 0.0,
+    deserialize: float = 0.0,
+    nbytes: int = 8,
+    typename: str = "int",
+    outcome: str = "finished",
+) -> Fact:
+    """Return an execution of a task; it stops when its parts are over."""
+    group, prefix = _named(key)
+    took = compute + transfer + disk + deserialize
+    values = locals() | {"start": EPOCH + start, "stop": EPOCH + start + took}
+    return _row("task", values)
+
+
+def _named(key: str) -> tuple[str, str]:
+    group = key.partition("',")[0].removeprefix("('")
+    return group, group.rpartition("-")[0] or group
+
+
+def a_task_error(
+    key: str = "('sum-1', 0)",
+    *,
+    at: float = 2.0,
+    worker: str = WORKER,
+    outcome: str = "erred",
+    exception: str = "builtins.ValueError",
+    message: str = "it is wrong",
+    traceback: str = "",
+    cause: str | None = None,
+) -> Fact:
+    """Return an exception of a task."""
+    _, prefix = _named(key)
+    return _row("error", locals() | {"at": EPOCH + at})
+
+
+def a_log(
+    message: str,
+    *,
+    at: float = 1.0,
+    role: str = "worker",
+    source: str = WORKER,
+    pid: int = 100,
+    seq: int | None = None,
+    logger: str = "distributed.worker",
+    level: int = 20,
+    key: str | None = None,
+) -> Fact:
+    """Return a log line."""
+    return _row("log", locals() | {"at": EPOCH + at})
+
+
+def a_metric(*, at: float = 1.0, source: str = WORKER, **measured: Any) -> Fact:
+    """Return a sample; what is not measured is null."""
+    values = dict.fromkeys(COLUMNS["metric"]) | measured
+    return _row("metric", values | {"at": EPOCH + at, "source": source})
+
+
+def an_event(kind: str, subject: str = "", *, at: float = 1.0, **detail: Any) -> Fact:
+    """Return an event of a kind of `events.EVENT_KINDS`, with its particulars."""
+    return "event", (EPOCH + at, kind, subject, json.dumps(detail))
+
+
+def a_worker_added(
+    address: str = WORKER,
+    *,
+    at: float = 0.5,
+    pid: int = 100,
+    nthreads: int = 2,
+    memory_limit: int = 4 * 2**30,
+    **detail: Any,
+) -> Fact:
+    """Return the arrival of a worker."""
+    more = {"name": address, "host": "10.0.0.1", "nanny": "tcp://10.0.0.1:40000"}
+    told = {"pid": pid, "nthreads": nthreads, "memory_limit": memory_limit}
+    return an_event("worker-added", address, at=at, **more | told | detail)
+
+
+def a_worker_removed(
+    address: str = WORKER,
+    *,
+    at: float = 10.0,
+    expected: bool = False,
+    processing: tuple[str, ...] = (),
+    **detail: Any,
+) -> Fact:
+    """Return the departure of a worker."""
+    told = {"expected": expected, "processing": list(processing)}
+    return an_event("worker-removed", address, at=at, **told | detail)
+
+
+def a_certificate(
+    address: str = WORKER,
+    *,
+    at: float = 10.2,
+    pid: int = 100,
+    exit_code: int | None = -9,
+    **detail: Any,
+) -> Fact:
+    """Return the death certificate of a worker's process."""
+    told = {"pid": pid, "exit_code": exit_code}
+    return an_event("worker-certificate", address, at=at, **told | detail)

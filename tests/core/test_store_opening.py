@@ -1,0 +1,228 @@
+"""What users write as a store, right and wrong, and the settings that go with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import dask
+import pytest
+from dask_blackbox.errors import ConfigurationError, StoreDeniedError, StoreError
+from dask_blackbox.store import open_store, store_settings
+
+
+@pytest.mark.parametrize(
+    ("url", "named_again"),
+    [
+        ("s3://my-bucket", "s3://my-bucket"),
+        ("s3://my-bucket/", "s3://my-bucket"),
+        ("s3://my-bucket/dask/runs/", "s3://my-bucket/dask/runs"),
+        ("S3://my-bucket/Zoë's runs", "s3://my-bucket/Zoë's runs"),
+        ("/data/runs/", "/data/runs"),
+        ("/data/../data/runs", "/data/runs"),
+        ("file:///data/runs", "/data/runs"),
+        ("file://localhost/data/my%20runs", "/data/my runs"),
+    ],
+)
+def test_a_store_can_be_named_again_by_its_url(url: str, named_again: str) -> None:
+    assert open_store(url).url == named_again
+    assert open_store(named_again).url == named_again
+
+
+def test_a_path_is_taken_from_here_and_from_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
+    assert open_store("runs").url == str(tmp_path / "runs")
+    assert open_store(Path("a:b")).url == str(tmp_path / "a:b")
+    assert open_store("~/runs").url == str(tmp_path / "home/runs")
+    assert open_store("file://~/runs").url == str(tmp_path / "home/runs")
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("", "empty"),
+        ("  ", "empty"),
+        ("s3://", "names no bucket"),
+        ("s3:///prefix", "names no bucket"),
+        ("s3:bucket/prefix", "lacks the //"),
+        ("s3://My_Bucket/x", "cannot be a bucket"),
+        ("s3://ab", "3 to 63 characters"),
+        ("s3://10.0.0.1/x", "cannot be a bucket"),
+        ("s3://bucket/a//b", "empty part"),
+        ("s3://bucket/../b", "empty part, a . or a .."),
+        ("s3://bucket/a?region=eu", "settings under blackbox.store"),
+        ("s3://bucket/" + "a" * 201, "longer than 200 bytes"),
+        ("s3://bucket/a\nb", "control character"),
+        ("s3a://bucket/x", "write s3://"),
+        ("gs://bucket/x", "a store is s3://bucket/prefix, file:///folder"),
+        ("memory://", "a store is s3://bucket/prefix"),
+        ("http://localhost:9000/bucket", "blackbox.store.endpoint"),
+        ("file://machine/folder", "three slashes"),
+        ("~nobody-of-this-name/x", "home directory"),
+        (__file__, "is a file"),
+    ],
+)
+def test_what_cannot_be_a_store_is_refused_at_once(url: str, says: str) -> None:
+    with pytest.raises(ConfigurationError, match=says.replace(".", r"\.")):
+        open_store(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "s3://AKIAKEY:s3cret@bucket/x",
+        "s3://AKIAKEY:s3/cret@bucket/x",
+        "gs://AKIAKEY:s3cret@bucket/x",
+        "https://AKIAKEY:s3cret@host/x",
+    ],
+)
+def test_a_refusal_does_not_repeat_credentials(url: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        open_store(url)
+
+    assert "AKIAKEY" not in str(refused.value)
+    assert "cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"endpoint": "localhost:9000"}, "http://localhost:9000"),
+        ({"endpoint": "s3.example.com"}, "https://s3.example.com"),
+        ({"endpoint": "ftp://s3.example.com"}, "needs a scheme"),
+        ({"endpoint": "https://"}, "needs a scheme"),
+        ({"endpoint": "http://host:port"}, "endpoint"),
+        ({"endpoint": "http://host/?x=1"}, "leave out"),
+        ({"endpoint": 9000}, "URL like"),
+        ({"sse": "yes"}, "AES256 or aws:kms"),
+        ({"sse-kms-key-id": "alias/x"}, "sse: aws:kms"),
+        ({"checksum": "never"}, "when_supported or when_required"),
+        ({"attempts": 0}, "a number from 1"),
+        ({"attempts": True}, "a number from 1"),
+        ({"read_timeout": "soon"}, "a duration like '10s'"),
+        ({"connect-timeout": -1}, "a duration like '10s'"),
+        ({"key": "AKIA"}, "store.key is set without"),
+        ({"secret": "x"}, "store.secret is set without"),
+        ({"region": 1}, "which is not text"),
+        ({"end-point": "http://x"}, "no setting end-point; it has url, endpoint"),
+    ],
+)
+def test_a_setting_that_cannot_work_is_named(
+    settings: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=says.replace(".", r"\.")):
+        open_store("s3://bucket", settings=settings)
+
+
+def test_settings_are_refused_without_repeating_secrets() -> None:
+    for settings in (
+        {"endpoint": "//user:s3cret@host"},
+        {"endpoint": "https://user:s3cret@host"},
+        {"secret": 53.5},
+    ):
+        with pytest.raises(ConfigurationError) as refused:
+            open_store("s3://bucket", settings=settings)
+
+        assert "s3cret" not in str(refused.value)
+        assert "53.5" not in str(refused.value)
+
+
+def test_settings_come_from_dask_and_are_overridden_by_arguments() -> None:
+    with dask.config.set(
+        {
+            "blackbox.store.url": "s3://configured/x",
+            "blackbox.store.endpoint": "http://one:1",
+            "blackbox.store.region": "eu-west-1",
+            "blackbox.store.read-timeout": "1 minute",
+        }
+    ):
+        found = store_settings(settings={"endpoint": "http://two:2"})
+
+        assert open_store().url == "s3://configured/x"
+    assert found["url"] == "s3://configured/x"
+    assert found["endpoint"] == "http://two:2"
+    assert found["region"] == "eu-west-1"
+    assert found["read-timeout"] == 60.0
+    assert found["attempts"] == 3
+
+
+def test_settings_travel_to_a_process_with_another_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = json.dumps(store_settings("here/runs"))
+    program = (
+        "import json, sys\n"
+        "from dask_blackbox.store import open_store\n"
+        f"store = open_store(settings=json.loads({told!r}))\n"
+        "print(store.url, [m for m in ('boto3', 'dask', 'polars') if m in sys.modules])"
+    )
+
+    said = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd="/",
+        env=os.environ | {"DASK_BLACKBOX__STORE__URL": "s3://another"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert said.strip() == f"{tmp_path}/here/runs []"
+
+
+def test_without_a_url_recordings_go_to_a_folder_of_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    at_home = open_store().url
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    in_data = open_store().url
+
+    assert at_home == str(tmp_path / "home/.local/share/dask-blackbox")
+    assert in_data == str(tmp_path / "data/dask-blackbox")
+    assert stat.S_IMODE(Path(in_data).stat().st_mode) == 0o700
+
+
+def test_without_a_usable_home_they_go_to_the_temporary_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/proc/nowhere")  # root can't write there, either
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    url = open_store().url
+
+    assert url == str(tmp_path / f"dask-blackbox-{os.getuid()}")
+    open_store(url).check()
+
+
+def test_a_folder_that_cannot_be_written_is_said_before_the_run() -> None:
+    with pytest.raises(StoreError, match=r"cannot write .* in /proc/1/here"):
+        open_store("/proc/1/here").check()
+
+
+def test_a_folder_on_a_read_only_disk_is_denied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.getuid() == 0:
+        pytest.skip("root may write everywhere")
+    tmp_path.chmod(0o500)
+
+    with pytest.raises(StoreDeniedError, match="write permission"):
+        open_store(tmp_path / "runs").check()
+
+
+def test_a_blob_under_a_file_is_told_so(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.put("a", b"1")
+
+    with pytest.raises(StoreError, match="a folder, not a file"):
+        store.put("a/b", b"2")
