@@ -23,6 +23,7 @@ from dask_blackbox.report.axis import Axis, axis_of
 from dask_blackbox.report.completeness import certificate_of
 from dask_blackbox.report.curves import curves_of
 from dask_blackbox.report.environment import environment_of
+from dask_blackbox.report.executions import executions_of
 from dask_blackbox.report.failures import failure_groups
 from dask_blackbox.report.lives import Life, lives_of
 from dask_blackbox.report.loglines import loglines_of
@@ -50,15 +51,17 @@ def html(run: RunTables, card: RunCard, *, logs_limit: int = 2000) -> str:
     """
     axis = axis_of(run)
     lives = lives_of(run)
+    executions = executions_of(run, lives)
     drawn = {
         "start": axis.start,
         "length": axis.length,
-        "timeline": timeline_of(run, axis, lives),
+        "timeline": timeline_of(executions, axis, lives),
         "curves": curves_of(run, axis, lives),
         "marks": marks_of(run, axis, lives),
         "lives": [_drawn_life(life, axis) for life in lives],
     }
     dead = [life for life in lives if life.fate == "died"]
+    dead.sort(key=lambda life: life.left or 0.0)
     alive = [life for life in lives if life.fate != "died"]
     page = _environment().get_template("report.html")
     script = _script()
@@ -73,7 +76,7 @@ def html(run: RunTables, card: RunCard, *, logs_limit: int = 2000) -> str:
         labels={life.address: life.label for life in lives},
         dead=dead,
         logs=loglines_of(run, lives, limit=logs_limit),
-        prefixes=prefix_rows(run),
+        prefixes=prefix_rows(executions),
         failures=failure_groups(run),
         graphs=run.details("graph-updated"),
         environment=environment_of(run),

@@ -23,6 +23,7 @@ from markupsafe import Markup
 
 from dask_blackbox.attach import RunCard
 from dask_blackbox.report.axis import axis_of
+from dask_blackbox.report.executions import executions_of
 from dask_blackbox.report.lives import Life, lives_of
 from dask_blackbox.report.performance_texts import log_markup, summary_markup
 from dask_blackbox.report.profile_tree import flames_of, merged_profile
@@ -50,9 +51,10 @@ def performance_html(run: RunTables, card: RunCard) -> str:
     """Return the performance report of a run, as one page with Bokeh in it."""
     axis = axis_of(run)
     lives = lives_of(run)
+    executions = executions_of(run, lives)
     tabs = [
-        ("Summary", _text(summary_markup(run, card, axis, lives))),
-        ("Task Stream", _stream(run, lives)),
+        ("Summary", _text(summary_markup(run, card, axis, lives, executions))),
+        ("Task Stream", _stream(executions, lives)),
         ("System", system_figures(run.metrics, axis, lives)),
         ("Scheduler Logs", _text(log_markup(run.logs, ("scheduler",)))),
         ("Worker Logs", _text(log_markup(run.logs, ("worker", "nanny")))),
@@ -98,10 +100,8 @@ def _text(markup: Markup) -> Any:
     )
 
 
-def _stream(run: RunTables, lives: list[Life]) -> Any | None:
-    if run.tasks.height == 0:
-        return None
-    return stream_figure(run.tasks, lives)[0]
+def _stream(executions: pl.DataFrame, lives: list[Life]) -> Any | None:
+    return stream_figure(executions, lives) if executions.height else None
 
 
 def _flame_graph(run: RunTables) -> Any | None:

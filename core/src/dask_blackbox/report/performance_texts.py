@@ -31,7 +31,11 @@ _ERROR = 40
 
 
 def summary_markup(
-    run: RunTables, card: RunCard, axis: Axis, lives: list[Life]
+    run: RunTables,
+    card: RunCard,
+    axis: Axis,
+    lives: list[Life],
+    executions: pl.DataFrame,
 ) -> Markup:
     """Return the first tab: what ran, for how long, on what; and the verdict."""
     ended = run.ending.ended if run.ending else axis.stop
@@ -46,7 +50,7 @@ def summary_markup(
         ),
         Markup("<h2>Duration: {}</h2>").format(duration(ended - run.manifest.started)),
         Markup("<h2>Tasks Information</h2>"),
-        _list(_tasks(run.tasks)),
+        _list(_tasks(executions)),
         Markup("<h2>Scheduler Information</h2>"),
         _list(_cluster(run, lives)),
         Markup("<h2>Calling Code</h2>"),

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 import polars as pl
 
-from dask_blackbox.run import RunTables
-
 __all__ = ["PrefixRow", "prefix_rows"]
 
 
@@ -27,11 +25,11 @@ class PrefixRow(NamedTuple):
     killed: int
 
 
-def prefix_rows(run: RunTables) -> list[PrefixRow]:
+def prefix_rows(executions: pl.DataFrame) -> list[PrefixRow]:
     """Return one row per prefix, the most computed first."""
     outcome = pl.col("outcome")
     table = (
-        run.tasks.group_by("prefix")
+        executions.group_by("prefix")
         .agg(
             pl.len().alias("tasks"),
             pl.col("compute").sum(),

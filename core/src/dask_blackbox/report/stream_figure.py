@@ -45,8 +45,8 @@ _TOOLTIP = """
 """
 
 
-def stream_figure(tasks: pl.DataFrame, lives: list[Life]) -> tuple[Any, str]:
-    """Return the figure and the sentence that says what it shows."""
+def stream_figure(tasks: pl.DataFrame, lives: list[Life]) -> Any:
+    """Return the figure; its title says what it shows."""
     placed = tasks.filter(pl.col("start").is_not_null() & pl.col("stop").is_not_null())
     bars, lanes = _bars(placed), _lanes(placed)
     shown = bars
@@ -61,7 +61,7 @@ def stream_figure(tasks: pl.DataFrame, lives: list[Life]) -> tuple[Any, str]:
     if shown.height < bars.height:
         said += f"; showing the {count(shown.height)} longest, and what failed"
     shown = shown.join(lanes, on=["worker", "thread"], how="left", nulls_equal=True)
-    return _figure(shown, lanes, lives, said), said
+    return _figure(shown, lanes, lives, said)
 
 
 def _bars(tasks: pl.DataFrame) -> pl.DataFrame:

@@ -70,6 +70,8 @@ def system_figures(metrics: pl.DataFrame, axis: Axis, lives: list[Life]) -> Any 
     deaths = [life.left * 1e3 for life in lives if life.fate == "died" and life.left]
     panels: list[Any] = []
     for title, form, lines in _PANELS:
+        if all(table[name].null_count() == table.height for name, _, _ in lines):
+            continue
         shared = {"x_range": panels[0].x_range} if panels else {}
         panel = _panel(title, form, lines, source, **shared)
         for at in deaths[:_MOST_DEATHS]:
@@ -118,6 +120,7 @@ def _panel(
     if form.endswith("ib"):
         panel.yaxis.ticker = AdaptiveTicker(base=1024, mantissas=_POWERS)
     panel.y_range.start = 0
+    panel.legend.label_width = 100  # panels below each other begin and end alike
     panel.add_layout(panel.legend[0], "right")
     return panel
 

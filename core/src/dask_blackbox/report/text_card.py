@@ -35,7 +35,7 @@ __all__ = ["text"]
 _MOST_EVIDENCE = 6
 _MOST_CHANGES = 6
 _MOST_FINDINGS = 8
-_MOST_LINES_OF_ONE_FACT = 4
+_MOST_LINES_OF_ONE_FACT = 6
 _NARROWEST = 40
 _INDENT = 14
 
@@ -132,6 +132,7 @@ def _verdict(verdict: Finding) -> Iterator[tuple[str, Text]]:
 
 def _fact(fact: Evidence) -> Text:
     lines = plain(fact.text).strip().split("\n")
+    lines = [line for line in lines if line.strip(" ~^")]
     if len(lines) > _MOST_LINES_OF_ONE_FACT:
         # The end of a traceback says more than its middle.
         tail = lines[-(_MOST_LINES_OF_ONE_FACT - 2) :]

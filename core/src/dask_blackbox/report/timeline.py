@@ -15,7 +15,6 @@ from dask_blackbox.report.axis import Axis, micros_since
 from dask_blackbox.report.lives import Life
 from dask_blackbox.report.timeline_grid import Grid, grid_of
 from dask_blackbox.report.words import count, duration, plural
-from dask_blackbox.run import RunTables
 
 __all__ = ["OTHER", "Lane", "Marked", "Timeline", "timeline_of"]
 
@@ -60,9 +59,9 @@ class Timeline(msgspec.Struct):
     said: str
 
 
-def timeline_of(run: RunTables, axis: Axis, lives: list[Life]) -> Timeline:
-    """Return the executions of a run as lanes, rectangles and cells."""
-    tasks = _executions(run.tasks, axis)
+def timeline_of(executions: pl.DataFrame, axis: Axis, lives: list[Life]) -> Timeline:
+    """Return executions as lanes, rectangles and cells."""
+    tasks = _executions(executions, axis)
     lanes, tasks = _laned(tasks, lives)
     prefixes, tasks = _prefixed(tasks)
     single, rest = _split(tasks)
@@ -72,7 +71,7 @@ def timeline_of(run: RunTables, axis: Axis, lives: list[Life]) -> Timeline:
         prefixes=prefixes,
         marked=_marked(single),
         grid=grid,
-        said=_said(run.tasks.height, tasks.height, single, rest, grid),
+        said=_said(executions.height, tasks.height, single, rest, grid),
     )
 
 

@@ -199,7 +199,7 @@ def numbers(measures: Mapping[str, float]) -> list[tuple[str, str]]:
 
 def telling(measures: Mapping[str, float]) -> dict[str, float]:
     """Return the measures without those that say nothing happened."""
-    kept = ("duration", "tasks", "workers")
+    kept = ("duration", "tasks", "workers", "deaths")
     return {name: n for name, n in measures.items() if n or name in kept}
 
 

@@ -13,6 +13,7 @@ if (legend) {
   const others = T.prefixes.length - PALETTE.length;
   if (others > 0) entry(OTHER, others === 1 ? T.prefixes[PALETTE.length] : `${others >= 192 ? "192 or more" : others} other prefixes`);
   if (marked.outcome.some(Boolean)) entry("var(--fail)", "erred, retried or killed", "▢");
+  if (laneHeight >= 6 && marked.transfer.some(Boolean)) entry("inherit", "transfer before it", "▁");
   const kinds = new Set(DATA.marks.map(([, kind]) => kind));
   const said = { arrival: "worker joined", departure: "worker left", death: "worker died", graph: "graph received", failure: "failure", memory: "memory limit reached", warning: "warning" };
   for (const [kind, words] of Object.entries(said)) {
