@@ -21,8 +21,8 @@ from dask_blackbox.run import RunTables
 __all__ = [
     "LIMIT",
     "MIB",
-    "Piece",
     "START",
+    "Piece",
     "a_death",
     "a_departure",
     "a_failed_task",
@@ -56,7 +56,7 @@ def a_run(*pieces: Piece | Iterable[Piece], recorded: bool = True) -> RunTables:
     flat: list[Piece] = []
     for piece in pieces:
         if isinstance(piece, tuple) and isinstance(piece[0], str):
-            flat.append(piece)  # type: ignore[arg-type]
+            flat.append(piece)
         else:
             flat.extend(piece)  # type: ignore[arg-type]
     if recorded:

@@ -22,7 +22,6 @@ from building import (
     raised_in,
     succeeded,
 )
-
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.finding import Finding
 from dask_blackbox.run import RunTables
@@ -90,7 +89,9 @@ def test_the_memory_limit_explains_a_sigterm_if_the_nanny_said_so() -> None:
     found = verdict(run)
 
     assert (found.rule, found.confidence) == ("worker-memory-limit", "high")
-    assert found.title == "A worker died at its 400 MiB memory limit while running 'hog'"
+    assert (
+        found.title == "A worker died at its 400 MiB memory limit while running 'hog'"
+    )
     assert "at 390 MiB, over 95 % of its memory limit of 400 MiB" in found.cause
     assert "at least 832 MiB" in found.remedy or "at least 800 MiB" in found.remedy
     assert found.retry_advice == "memory"
@@ -175,9 +176,7 @@ def test_sys_exit_is_found_in_the_last_lines_of_the_worker() -> None:
 
 
 def test_a_frozen_worker_is_not_called_signalled() -> None:
-    run = a_run(
-        an_event("worker-ttl", "tcp://w1", at=5.5, ttl=300), killed_by(-9)
-    )
+    run = a_run(an_event("worker-ttl", "tcp://w1", at=5.5, ttl=300), killed_by(-9))
     found = verdict(run)
 
     assert found.rule == "worker-heartbeat-timeout"
@@ -313,10 +312,15 @@ def test_the_guilty_is_who_was_executing_not_who_was_only_there() -> None:
     assert found.subject.key == "crash-1"
     assert "at 2 of the 2 deaths" in found.cause
     assert "'inc-7', which Dask blames, was only on the same worker" in found.cause
-    assert found.title == "Workers crashed in native code (SIGSEGV) 2 times while running 'crash'"
+    assert (
+        found.title
+        == "Workers crashed 2 times in native code (SIGSEGV) while running 'crash'"
+    )
 
 
-def test_of_two_causes_the_one_of_the_blamed_task_is_chosen_and_the_other_said() -> None:
+def test_of_two_causes_the_one_of_the_blamed_task_is_chosen_and_the_other_said() -> (
+    None
+):
     run = a_run(
         a_worker("tcp://w1", pid=1),
         a_worker("tcp://w2", pid=2),
@@ -427,7 +431,9 @@ def test_a_driver_that_vanished_is_not_explained_by_one_death_of_many_workers() 
     assert "1 worker had died by then" in found.cause
 
 
-def test_a_driver_that_was_stopped_when_no_worker_was_left_is_explained_by_them() -> None:
+def test_a_driver_that_was_stopped_when_no_worker_was_left_is_explained_by_them() -> (
+    None
+):
     run = a_run(
         a_worker(),
         *a_death(

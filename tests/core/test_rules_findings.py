@@ -15,7 +15,6 @@ from building import (
     failed_with,
     succeeded,
 )
-
 from dask_blackbox import guard
 from dask_blackbox.analyse import RULES, Case, findings_in, verdict_of
 from dask_blackbox.finding import Finding
@@ -89,7 +88,11 @@ def test_a_verdict_cannot_be_muted() -> None:
 
 @pytest.mark.parametrize(
     ("spilled", "disk", "severity"),
-    [(100 * MIB, 0.0, "notice"), (100 * MIB, 2.0, "warning"), (5 * MIB, 2.0, "warning")],
+    [
+        (100 * MIB, 0.0, "notice"),
+        (100 * MIB, 2.0, "warning"),
+        (5 * MIB, 2.0, "warning"),
+    ],
 )
 def test_spilling_is_a_warning_where_it_cost_time(
     spilled: int, disk: float, severity: str

@@ -5,20 +5,19 @@ from __future__ import annotations
 import pytest
 from building import (
     Piece,
+    a_death,
     a_failed_task,
     a_graph,
     a_log_line,
     a_run,
     a_worker,
     aborted,
-    a_death,
     an_event,
     an_exception,
     failed_with,
     raised_in,
     succeeded,
 )
-
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.finding import Finding
 from dask_blackbox.manifest import DriverException
@@ -104,7 +103,7 @@ def test_another_error_of_the_driver_after_a_handled_one_is_the_drivers() -> Non
 def test_the_root_of_a_chain_inside_a_task_is_said() -> None:
     chained = (
         "Traceback (most recent call last):\n"
-        '  File "/jobs/a.py", line 3, in read\nKeyError: \'amount\'\n\n'
+        "  File \"/jobs/a.py\", line 3, in read\nKeyError: 'amount'\n\n"
         "The above exception was the direct cause of the following exception:\n\n"
         "Traceback (most recent call last):\n"
         '  File "/jobs/a.py", line 5, in parse\nValueError: bad row 7\n'
@@ -205,14 +204,18 @@ def test_an_unrecorded_run_whose_task_raised_is_not_blamed_on_the_driver() -> No
         ),
         (
             "distributed.client.FutureCancelledError",
-            "inc-1 cancelled for reason: scheduler-restart.\n"
-            "Scheduler has restarted. Please re-run your work.",
+            (
+                "inc-1 cancelled for reason: scheduler-restart.\n"
+                "Scheduler has restarted. Please re-run your work."
+            ),
             "cancelled",
         ),
         (
             "distributed.client.FutureCancelledError",
-            "slow-1 cancelled for reason: scheduler-connection-lost.\nClient lost the "
-            "connection to the scheduler. Please check your connection and re-run your work.",
+            (
+                "slow-1 cancelled for reason: scheduler-connection-lost.\nClient lost the "
+                "connection to the scheduler. Please check your connection and re-run your work."
+            ),
             "scheduler-lost",
         ),
         (
@@ -247,8 +250,10 @@ def test_an_unrecorded_run_whose_task_raised_is_not_blamed_on_the_driver() -> No
         ),
         (
             "distributed.scheduler.NoValidWorkerError",
-            "Attempted to run task 'x-1' but timed out after 3.00 s waiting for a valid "
-            "worker matching all restrictions.",
+            (
+                "Attempted to run task 'x-1' but timed out after 3.00 s waiting for a valid "
+                "worker matching all restrictions."
+            ),
             "no-valid-worker",
         ),
     ],
@@ -312,7 +317,9 @@ def test_a_lock_in_a_task_is_named() -> None:
         traceback="TypeError: cannot pickle '_thread.lock' object\n\nThe above exception…",
     )
 
-    assert verdict(run).title == "The graph could not be pickled: it holds a _thread.lock"
+    assert (
+        verdict(run).title == "The graph could not be pickled: it holds a _thread.lock"
+    )
 
 
 def test_scattered_data_names_who_held_it() -> None:
@@ -358,7 +365,9 @@ def test_a_result_that_the_scheduler_refused_is_no_death() -> None:
     assert "1.49 GiB" in found.title
 
 
-def test_a_module_that_the_driver_has_and_the_worker_lacks_is_the_environments() -> None:
+def test_a_module_that_the_driver_has_and_the_worker_lacks_is_the_environments() -> (
+    None
+):
     error = an_exception("ModuleNotFoundError", "No module named 's3fs'")
     run = a_run(
         a_worker(),

@@ -17,9 +17,7 @@ from typing import Any
 
 import dask
 from distributed import Client, LocalCluster
-
-sys.path.insert(0, str(Path(__file__).parent))
-from stories import STORIES, Story  # noqa: E402
+from stories import STORIES, Story
 
 QUIET = {"workers-died", "memory-near-limit", "spilling", "recording-incomplete"}
 _LONGEST = 120
@@ -37,13 +35,13 @@ def tell(name: str, store: str) -> dict[str, Any]:
     }
     with (
         dask.config.set(settings),
-        LocalCluster(dashboard_address=None, **(cluster | story.cluster)) as local,
+        LocalCluster(dashboard_address=None, **{**cluster, **story.cluster}) as local,
         Client(local) as client,
     ):
         try:
             with recording(client, store=store, job=name, run_id=name) as flight:
                 story.tell(client)
-        except (Exception, KeyboardInterrupt) as error:
+        except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - stories fail
             print(f"{type(error).__name__}: {str(error)[:200]}", file=sys.stderr)
     card: dict[str, Any] = json.loads(flight.card.to_json())
     return card
@@ -51,6 +49,8 @@ def tell(name: str, store: str) -> dict[str, Any]:
 
 def judged(story: Story, card: dict[str, Any]) -> str:
     """Return what is wrong with a card, or nothing."""
+    if not card["completeness"]["recorded"]:
+        return f"not recorded: {card['completeness'].get('reason')}"
     verdict = card["verdict"] or {}
     rule = verdict.get("rule")
     if rule != story.verdict:

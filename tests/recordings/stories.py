@@ -13,8 +13,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import dask
@@ -30,7 +31,7 @@ class Story(NamedTuple):
     verdict: str | None
     findings: tuple[str, ...] = ()
     key: str | None = None  # a part of the key that the verdict names
-    cluster: dict[str, Any] = {}
+    cluster: Mapping[str, Any] = MappingProxyType({})
     allowed_failures: int = 1
     patience: str | None = None  # with tasks that no worker can run
 
@@ -139,7 +140,7 @@ def out_of_array_memory(client: Client) -> None:
 def huge_result(client: Client) -> None:
     import dask.array as da
 
-    da.ones((9_000, 9_000), chunks=(1_000, 9_000)).compute()
+    da.random.random((9_000, 9_000), chunks=(1_000, 9_000)).compute()
 
 
 # Workers that die
@@ -203,7 +204,7 @@ def module_only_here(client: Client) -> None:
     sys.path.insert(0, folder)
     import only_here  # type: ignore[import-not-found]
 
-    client.gather(client.map(only_here.load, range(8)))
+    wait(client.map(only_here.load, range(8)), timeout=15)
 
 
 # The driver, and what it cannot reach
@@ -229,7 +230,7 @@ def driver_asserts_after_handling(client: Client) -> None:
 
 def graph_with_a_lock(client: Client) -> None:
     lock = threading.Lock()
-    client.submit(lambda: lock.locked()).result()
+    client.submit(lambda: lock.acquire(blocking=False)).result()
 
 
 def delayed_with_a_lock(client: Client) -> None:

@@ -19,6 +19,7 @@ def missing_from(run: RunTables) -> dict[str, list[str]]:
     missing: dict[str, list[str]] = {}
     for source, sentence in (
         *_said_at_the_end(run.ending),
+        *_silence(run),
         *(
             ("store", f"{name} is damaged: {short(why, 120)}")
             for name, why in run.damaged.items()
@@ -46,6 +47,12 @@ def _said_at_the_end(ending: Ending | None) -> Iterator[tuple[str, str]]:
         yield "store", f"{segment} could not be read back: {short(why, 120)}"
     if ending.store_behind > _BEHIND:
         yield "store", f"was {duration(ending.store_behind)} behind at the worst"
+
+
+def _silence(run: RunTables) -> Iterator[tuple[str, str]]:
+    frames = (run.events, run.tasks, run.logs, run.metrics)
+    if run.ending is not None and not run.ending.sources and not any(map(len, frames)):
+        yield "recorder", "nothing came, from the cluster or from the driver"
 
 
 def _given_up(run: RunTables) -> Iterator[tuple[str, str]]:

@@ -35,6 +35,7 @@ def verdict_on_deaths(
     rule: Rule,
     deaths: tuple[Death, ...],
     *,
+    did: str,
     how: str,
     remedy: str,
     more: str = "",
@@ -46,7 +47,8 @@ def verdict_on_deaths(
         case: The run.
         rule: Whose verdict it is.
         deaths: What it is about, by time; at least one.
-        how: What happened to each, as a past tense: `died at its memory limit`.
+        did: What each of them did: `died`.
+        how: And how: `at their memory limit`.
         remedy: What to do.
         more: Sentences to add to the cause.
         retry_advice: If this differs from the rule's.
@@ -54,7 +56,7 @@ def verdict_on_deaths(
     blame = case.blame
     times = "A worker" if len(deaths) == 1 else "Workers"
     often = "" if len(deaths) == 1 else f" {len(deaths)} times"
-    title = f"{times} {how}{often}{_while_running(case)}"
+    title = f"{times} {did}{often} {how}{_while_running(case)}"
     yield rule.found(
         title,
         cause=" ".join(x for x in (_told(case, deaths), more) if x),

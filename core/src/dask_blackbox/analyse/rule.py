@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+import msgspec
+
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.words import clean
 from dask_blackbox.finding import (
     Confidence,
     Evidence,
@@ -80,12 +83,15 @@ class Rule:
         """Return a finding of this rule."""
         return Finding(
             rule=self.slug,
-            title=title,
-            cause=cause,
+            title=clean(title),
+            cause=clean(cause),
             severity=severity or self.severity,
             confidence=confidence,
-            remedy=remedy,
+            remedy=clean(remedy),
             retry_advice=retry_advice or self.retry_advice,
             subject=subject or Subject(),
-            evidence=evidence,
+            evidence=tuple(
+                msgspec.structs.replace(each, text=clean(each.text))
+                for each in evidence
+            ),
         )

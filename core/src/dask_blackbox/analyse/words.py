@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 __all__ = [
     "class_of",
+    "clean",
     "counted",
     "duration",
     "listed",
@@ -19,6 +20,10 @@ __all__ = [
 ]
 
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
+_UNPRINTABLE = re.compile(
+    r"\x1b\[[0-9;?]*[A-Za-z]|[^\S\n\t ]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+)
+_UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _TOKEN = re.compile(r"^(?:[0-9a-f]{6,}|\d+)$")
 
 
@@ -68,8 +73,14 @@ def quoted(items: Iterable[str], *, most: int = 3, longest: int = 60) -> str:
 
 def short(text: str, longest: int = 160) -> str:
     """Return the text on one line, cut with an ellipsis where it is too long."""
-    line = " ".join(text.split())
+    line = " ".join(clean(text).split())
     return line if len(line) <= longest else f"{line[: longest - 1].rstrip()}…"
+
+
+def clean(text: str) -> str:
+    """Return the text without what terminals obey and JSON cannot hold."""
+    plain = _UNPRINTABLE.sub("", text.replace("\r\n", "\n"))
+    return plain.encode("utf-8", "replace").decode()
 
 
 def class_of(qualified: str) -> str:
@@ -95,7 +106,7 @@ def prefix_of(key: str) -> str:
     name = key
     if name.startswith("("):
         name = name[1:].split(",", 1)[0].strip().strip("'\"")
-    words = name.split("-")
+    words = _UUID.sub("", name).split("-")
     while len(words) > 1 and _TOKEN.match(words[-1]):
         words.pop()
     return "-".join(words)

@@ -29,9 +29,10 @@ def _ask(case: Case) -> Iterator[Finding]:
             case,
             ENVIRONMENT_MISMATCH,
             deaths,
-            how="could not read what it was sent"
-            if len(deaths) == 1
-            else "could not read what they were sent",
+            did="left",
+            how=f"for want of the module '{module[1]}'"
+            if module
+            else "because they could not read what they were sent",
             remedy=_remedy(module[1] if module else None),
         )
         return

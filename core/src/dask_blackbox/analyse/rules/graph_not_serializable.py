@@ -35,7 +35,7 @@ def _ask(case: Case) -> Iterator[Finding]:
     if not case.failed or exception is None or case.blame.failure is not None:
         return
     refused = case.said(r"Could not serialize object") or case.raised("PicklingError")
-    cannot = _CANNOT.search(f"{exception.message}\n{exception.traceback}")
+    cannot = _the_thing_itself(f"{exception.message}\n{exception.traceback}")
     if not refused and cannot is None:
         return
     graph = case.said(_GRAPH.pattern)
@@ -70,6 +70,13 @@ def _ask(case: Case) -> Iterator[Finding]:
         confidence="high" if graph or sending else "medium",
         evidence=case.exception_evidence(),
     )
+
+
+def _the_thing_itself(text: str) -> re.Match[str] | None:
+    """Return what pickle refuses: rather the lock than the function that holds it."""
+    refused = list(_CANNOT.finditer(text))
+    things = [each for each in refused if "<locals>" not in each["what"]]
+    return next(iter(things or refused), None)
 
 
 GRAPH_NOT_SERIALIZABLE = Rule(

@@ -34,7 +34,8 @@ def _ask(case: Case) -> Iterator[Finding]:
         case,
         KERNEL_OOM,
         deaths,
-        how=f"died by the kernel's out-of-memory killer{seen}",
+        did="died",
+        how=f"by the kernel's out-of-memory killer{seen}",
         remedy=f"{limit}start with {size(need.wanted)} for each worker.",
     )
 

@@ -68,7 +68,9 @@ def _unrecorded(case: Case) -> Iterator[Finding]:
             f"The driver's traceback goes on into code that ran on a worker: {name}: "
             f"{short(exception.message, 300)}{where}. Which task that was is not recorded."
         ),
-        remedy=f"Look at {frame.file}:{frame.line}." if frame else "Look at its traceback.",
+        remedy=f"Look at {frame.file}:{frame.line}."
+        if frame
+        else "Look at its traceback.",
         confidence="medium",
         evidence=case.exception_evidence(),
         retry_advice=_advice(name),

@@ -24,7 +24,8 @@ def _ask(case: Case) -> Iterator[Finding]:
         case,
         WORKER_ABORT,
         deaths,
-        how="aborted (SIGABRT)",
+        did="aborted",
+        how="with SIGABRT",
         more=where_it_was(deaths),
         remedy=(
             "A compiled library called abort(): a failed assertion, an uncaught C++ "

@@ -32,7 +32,8 @@ def _ask(case: Case) -> Iterator[Finding]:
         case,
         WORKER_EXIT,
         deaths,
-        how=f"exited with code {code}",
+        did="exited",
+        how=f"with code {code}",
         more=f"`sys.exit` was called at {frame}." if frame else "",
         remedy=(
             f"Code that '{what}' runs ends its process (`sys.exit`, `os._exit`, `exit()`, "

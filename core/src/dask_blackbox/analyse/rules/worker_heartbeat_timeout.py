@@ -27,7 +27,8 @@ def _ask(case: Case) -> Iterator[Finding]:
         case,
         WORKER_HEARTBEAT_TIMEOUT,
         deaths,
-        how="froze and was given up" if len(deaths) == 1 else "froze and were given up",
+        did="froze",
+        how="and stopped answering",
         more=where_it_was(deaths),
         remedy=(
             "Code in the task held Python's global lock (or the host stood still: swapping, a "

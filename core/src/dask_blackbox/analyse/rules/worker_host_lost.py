@@ -22,9 +22,10 @@ def _ask(case: Case) -> Iterator[Finding]:
         case,
         WORKER_HOST_LOST,
         deaths,
-        how="vanished together with its nanny"
+        did="vanished",
+        how="together with its nanny"
         if len(deaths) == 1
-        else "vanished together with their nannies",
+        else "together with their nannies",
         remedy=(
             f"Ask the platform what happened to {listed(hosts) if hosts else 'the host'}: a "
             "pod that was evicted or killed for memory (`kubectl describe pod`: OOMKilled, "

@@ -20,9 +20,10 @@ def _ask(case: Case) -> Iterator[Finding]:
         case,
         WORKER_LIFETIME,
         deaths,
-        how="reached the end of its lifetime"
+        did="left",
+        how="at the end of its lifetime"
         if len(deaths) == 1
-        else "reached the end of their lifetime",
+        else "at the end of their lifetime",
         remedy=(
             "Give workers a `--lifetime` that is longer than the longest task, with "
             "`--lifetime-stagger` so that they don't all leave at once, and "

@@ -33,7 +33,8 @@ def _ask(case: Case) -> Iterator[Finding]:
         case,
         WORKER_MEMORY_LIMIT,
         deaths,
-        how=f"died at {whose} {limit}memory limit",
+        did="died",
+        how=f"at {whose} {limit}memory limit",
         more=where_it_was(deaths),
         remedy=need.advice(),
     )

@@ -20,9 +20,10 @@ def _ask(case: Case) -> Iterator[Finding]:
         case,
         WORKER_PREEMPTED,
         deaths,
-        how="was told to stop by its host"
+        did="left",
+        how="because the host told it to"
         if len(deaths) == 1
-        else "were told to stop by their hosts",
+        else "because their hosts told them to",
         remedy=(
             "Nothing is wrong with the task. Trying again helps; if it happens often, let "
             "workers leave in time (`--lifetime` below the walltime, with "

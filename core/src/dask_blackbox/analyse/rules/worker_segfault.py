@@ -30,7 +30,8 @@ def _ask(case: Case) -> Iterator[Finding]:
         case,
         WORKER_SEGFAULT,
         deaths,
-        how=f"crashed in native code ({deaths[-1].signal})",
+        did="crashed",
+        how=f"in native code ({deaths[-1].signal})",
         more=where,
         remedy=(
             f"{look}its version, whether it is safe to use from several threads (try "

@@ -1,0 +1,261 @@
+"""What the card says of a run: a public contract (docs/card.md)."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+from building import (
+    LIMIT,
+    MIB,
+    Piece,
+    a_death,
+    a_departure,
+    a_failed_task,
+    a_graph,
+    a_run,
+    a_sample,
+    a_task,
+    a_worker,
+    aborted,
+    an_event,
+    an_exception,
+    failed_with,
+    killed_worker,
+    raised_in,
+    succeeded,
+)
+from dask_blackbox.analyse import findings_in, state_of
+from dask_blackbox.analyse.numbers import NUMBERS
+from dask_blackbox.analyse.words import (
+    counted,
+    duration,
+    listed,
+    prefix_of,
+    short,
+    size,
+)
+from dask_blackbox.attach import RunCard, card_of
+from dask_blackbox.finding import Change, Evidence, Finding, Subject
+from dask_blackbox.manifest import SourceAccount
+from dask_blackbox.run import RunTables
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def card(run: RunTables) -> RunCard:
+    return card_of(run, findings_in(run))
+
+
+def a_memory_death(address: str, pid: int, at: float) -> list[Piece]:
+    return [
+        a_worker(address, pid=pid, name="0", at=at - 4),
+        an_event(
+            "worker-restarted-for-memory", address, at=at - 0.1, pid=pid, rss=390 * MIB
+        ),
+        *a_death(address, pid=pid, exit_code=-15, at=at, executing=["hog-1"]),
+    ]
+
+
+def test_the_card_of_a_failed_run_says_why_in_its_headline() -> None:
+    run = a_run(
+        *a_memory_death("tcp://w1", 1, 6),
+        *a_memory_death("tcp://w2", 2, 11),
+        *raised_in("hog-1", killed_worker("hog-1"), at=11),
+    )
+    found = card(run)
+
+    assert found.state == "failed"
+    assert found.headline == (
+        "worker-memory-limit: workers died 2 times at their 400 MiB memory limit "
+        "while running 'hog'"
+    )
+    assert found.verdict is not None
+    assert found.verdict not in found.findings
+    assert (found.numbers["deaths"], found.numbers["restarts"]) == (2, 1)
+
+
+def test_the_card_of_a_healthy_run_says_what_it_did() -> None:
+    run = a_run(
+        a_worker(),
+        a_worker("tcp://w2", pid=2),
+        a_graph(),
+        a_task("inc-1"),
+        a_task("inc-2"),
+        a_sample(memory=100 * MIB),
+        succeeded(at=12),
+    )
+    found = card(run)
+
+    assert found.state == "succeeded"
+    assert found.verdict is None
+    assert found.headline == (
+        "Succeeded in 12 s: 2 tasks on 2 workers, peak memory 100 MiB of 400 MiB"
+    )
+    assert found.completeness == {"recorded": True, "complete": True}
+
+
+def test_the_headline_of_a_run_that_succeeded_by_luck_says_so() -> None:
+    run = a_run(a_worker(), a_sample(memory=390 * MIB), succeeded(at=12))
+
+    assert card(run).headline.endswith("; 1 warning: memory-near-limit")
+
+
+@pytest.mark.parametrize("message", ["x" * 500, "two\nlines\n" * 50, "\x1b[31mred"])
+def test_a_headline_is_one_short_line_whatever_the_message(message: str) -> None:
+    run = a_run(failed_with(an_exception("ValueError", message)))
+    line = card(run).headline
+
+    assert len(line) <= 120
+    assert line.isprintable()
+
+
+def test_the_numbers_are_measured_not_guessed() -> None:
+    run = a_run(
+        a_worker(nthreads=2),
+        a_worker("tcp://w2", pid=2, nthreads=2, at=2),
+        *a_departure("tcp://w2", at=9, stimulus="retire-workers-1", expected=True),
+        a_worker("tcp://w3", pid=3, nthreads=2, at=9),
+        a_graph(),
+        a_task("inc-1", compute=1.5, nbytes=1000),
+        a_task("inc-2", compute=0.5, disk=0.25, nbytes=24),
+        a_failed_task("fetch-1", outcome="retried"),
+        a_sample(at=5, memory=300 * MIB, spilled=MIB, net_read=1e6),
+        a_sample(at=7, memory=200 * MIB, net_read=1e6),
+        succeeded(at=30),
+    )
+    numbers = card(run).numbers
+
+    assert numbers == {
+        "duration": 30.0,
+        "tasks": 2,
+        "task_failures": 0,
+        "retried": 1,
+        "workers": 2,
+        "threads": 4,
+        "deaths": 0,
+        "restarts": 0,
+        "peak_memory": 300 * MIB,
+        "memory_limit": LIMIT,
+        "peak_memory_share": 0.75,
+        "spilled": MIB,
+        "bytes_transferred": 2e6,
+        "result_bytes": 1024,
+        "compute_seconds": 2.0,
+        "transfer_seconds": 0.0,
+        "disk_seconds": 0.25,
+        "deserialize_seconds": 0.0,
+    }
+    assert list(numbers) == list(NUMBERS)
+
+
+def test_a_run_that_could_not_be_recorded_has_a_card_all_the_same() -> None:
+    run = a_run(
+        failed_with(an_exception("KeyError", "'tuesday'"), at=3), recorded=False
+    )
+    found = card_of(run, findings_in(run), recorded=False, reason="no such bucket")
+
+    assert found.completeness == {
+        "recorded": False,
+        "complete": False,
+        "reason": "no such bucket",
+        "missing": {"recorder": ["nothing came, from the cluster or from the driver"]},
+    }
+    assert found.verdict is not None
+    assert found.verdict.rule == "driver-exception"
+    assert found.numbers["duration"] == 3.0
+
+
+def test_what_is_missing_stands_on_the_card_by_source() -> None:
+    account = SourceAccount(dropped={"task": 7})
+    found = card(a_run(succeeded(sources={"scheduler tcp://s": account})))
+
+    assert found.completeness == {
+        "recorded": True,
+        "complete": False,
+        "missing": {"scheduler tcp://s": ["7 task rows dropped"]},
+    }
+
+
+def test_the_links_come_through() -> None:
+    run = a_run()
+
+    assert card_of(run, (), links={"report": "s3://b/r"}).links == {
+        "report": "s3://b/r"
+    }
+
+
+def test_a_card_survives_its_json() -> None:
+    run = a_run(
+        a_worker(),
+        *a_death(exit_code=-11, executing=["boom-1"]),
+        *raised_in("boom-1", killed_worker("boom-1")),
+    )
+    found = card(run)
+
+    assert RunCard.from_json(found.to_json()) == found
+    assert json.loads(found.to_json())["schema"] == "dask-blackbox/card/1"
+
+
+def test_a_recording_without_an_end_is_running_while_its_heart_beats() -> None:
+    run = a_run(a_worker(), ("ending", None))
+    run.last_heartbeat = run.manifest.started + 100
+
+    assert state_of(run, now=run.manifest.started + 120) == "running"
+    assert state_of(run, now=run.manifest.started + 1000) == "lost"
+
+
+def test_an_aborted_run_has_a_verdict() -> None:
+    found = card(a_run(a_worker(), aborted()))
+
+    assert found.state == "aborted"
+    assert found.headline == "driver-killed: the driver vanished after 20 s"
+
+
+def test_every_number_and_field_of_the_card_is_documented() -> None:
+    page = (DOCS / "card.md").read_text()
+    documented = set(re.findall(r"`(\w+)`", page))
+    fields = {
+        field.name
+        for struct in (RunCard, Finding, Change, Evidence, Subject)
+        for field in msgspec.structs.fields(struct)
+    }
+
+    assert fields | set(NUMBERS) <= documented
+
+
+def test_the_example_in_the_docs_is_a_card() -> None:
+    page = (DOCS / "card.md").read_text()
+    (example,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+
+    assert RunCard.from_json(example).state == "failed"
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (size(400 * MIB), "400 MiB"),
+        (size(1536 * MIB), "1.5 GiB"),
+        (size(0), "0 bytes"),
+        (size(1023), "1023 bytes"),
+        (duration(0.42), "0.4 s"),
+        (duration(59.6), "1 min"),
+        (duration(7800), "2 h 10 min"),
+        (counted(1, "batch", "batches"), "1 batch"),
+        (counted(1200, "task"), "1,200 tasks"),
+        (listed(["a"]), "a"),
+        (listed(["a", "b", "c", "d", "e"]), "a, b, c and 2 more"),
+        (listed([]), "none"),
+        (short("one\n two  three", 9), "one two…"),
+        (prefix_of("inc-0123456789abcdef"), "inc"),
+        (prefix_of("('sum-part-9f8e7d6c', 0, 1)"), "sum-part"),
+        (prefix_of("inc-dc7230e7-4200-4bda-9b2a-c79ae1d48678"), "inc"),
+        (prefix_of("boom"), "boom"),
+        (prefix_of("die-3"), "die"),
+    ],
+)
+def test_numbers_and_keys_are_said_as_people_say_them(said: str, expected: str) -> None:
+    assert said == expected
