@@ -22,6 +22,7 @@ VERBS = {
     "logs": "Search the logs of a run, dead workers included.",
     "report": "Write the report of a run to a file, or open it.",
     "serve": "Browse the runs of a store.",
+    "sync": "Upload what waits in this machine's spool.",
 }
 """The verbs, in the order of `--help`; each is the command of that name in its module."""
 

@@ -15,8 +15,8 @@ from dask_blackbox.cli.options import opened_store, store_option
 from dask_blackbox.errors import RecordingError
 
 if TYPE_CHECKING:  # heavy
+    from dask_blackbox.opened import RunEntry
     from dask_blackbox.serve.cards import Cards
-    from dask_blackbox.serve.listing import ListedRun
 
 __all__ = ["ls"]
 
@@ -38,12 +38,11 @@ _PIPED = 10_000
 @click.option("--json", "as_json", is_flag=True, help="One object per line.")
 def ls(*, store_url: str | None, job: str | None, limit: int, as_json: bool) -> None:
     """List the newest runs, with how each ended and why."""
-    from dask_blackbox.layout import safe
     from dask_blackbox.serve.cards import Cards
     from dask_blackbox.serve.listing import page_of_runs
 
     store = opened_store(store_url)
-    page = page_of_runs(store, job=safe(job) if job else None, size=limit)
+    page = page_of_runs(store, job=job, size=limit)
     cards = Cards(store)
     with ThreadPoolExecutor(_AT_ONCE) as readers:
         rows = list(readers.map(lambda run: _row(cards, run), page.runs))
@@ -60,7 +59,7 @@ def ls(*, store_url: str | None, job: str | None, limit: int, as_json: bool) -> 
         click.echo(f"There are older runs: --limit {limit * 5} shows more.", err=True)
 
 
-def _row(cards: Cards, run: ListedRun) -> dict[str, Any]:
+def _row(cards: Cards, run: RunEntry) -> dict[str, Any]:
     job, run_id, attempt = run.address
     row = {
         "run": f"{job}/{run_id}/{attempt}",

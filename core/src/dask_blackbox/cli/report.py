@@ -37,15 +37,11 @@ def report(
     It is the report from the store; of a run that has not ended, or whose recorder died,
     it is made from what was recorded.
     """
-    from dask_blackbox.layout import RunAddress
-    from dask_blackbox.serve.reports import stored_or_rendered
+    from dask_blackbox.serve.stored import report_of_run
 
-    store = opened_store(store_url)
-    run = opened_run(store, name)
-    who = run.manifest
-    address = RunAddress.of(who.job, who.run_id, who.attempt)
-    page = stored_or_rendered(store, address, "report.html", lambda: run)
-    path = _written(page, output, f"{address.job}-{address.run}-{address.attempt}")
+    run = opened_run(opened_store(store_url), name)
+    page = report_of_run(run, "report.html")
+    path = _written(page, output, "-".join(map(str, run.address)))
     click.echo(path)
     if opens and not webbrowser.open(path.as_uri()):
         click.echo(f"No browser answers here; open {path.as_uri()} in one.", err=True)

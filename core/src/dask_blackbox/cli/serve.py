@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from contextlib import suppress
 
 import click
 
@@ -48,7 +49,9 @@ def serve(*, store_url: str | None, host: str, port: int) -> None:
         settings = uvicorn.Config(
             create_app(store, hosts=names), log_level="warning", server_header=False
         )
-        uvicorn.Server(settings).run(sockets=[listener])
+        # uvicorn ends in good order and then raises the Ctrl-C once more.
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(settings).run(sockets=[listener])
 
 
 def _listening(host: str, port: int) -> socket.socket:

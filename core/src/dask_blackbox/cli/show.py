@@ -26,8 +26,9 @@ def show(*, name: str, store_url: str | None, as_json: bool) -> None:
     recorded so far.
     """
     from dask_blackbox.report import text
+    from dask_blackbox.serve.stored import card_of_run
 
-    card = opened_run(opened_store(store_url), name).card()
+    card = card_of_run(opened_run(opened_store(store_url), name))
     if as_json:
         click.echo(card.to_json())
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dask_blackbox.opened.finding_runs import find_run
-from dask_blackbox.opened.listing import RunEntry, list_runs
+from dask_blackbox.opened.listing import RunEntry, list_runs, marked_runs
 from dask_blackbox.opened.opening import Run
 
-__all__ = ["Run", "RunEntry", "find_run", "list_runs"]
+__all__ = ["Run", "RunEntry", "find_run", "list_runs", "marked_runs"]

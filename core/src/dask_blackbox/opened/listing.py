@@ -8,11 +8,11 @@ from itertools import groupby, islice
 from typing import NamedTuple, cast
 
 from dask_blackbox.attach import RunState
-from dask_blackbox.layout import RunAddress, read_index_name, safe
+from dask_blackbox.layout import RunAddress, index_names, read_index_name, safe
 from dask_blackbox.opened.reading import last_heartbeat
 from dask_blackbox.store import Store
 
-__all__ = ["RunEntry", "list_runs"]
+__all__ = ["RunEntry", "entries", "list_runs", "marked_runs"]
 
 _STALE = 60.0  # as in analyse.state: seconds without a heartbeat
 _ORDER = ("running", "lost", "aborted", "failed", "succeeded")
@@ -48,16 +48,35 @@ def list_runs(
 
 def entries(store: Store, *, job: str | None = None) -> Iterator[RunEntry]:
     """Yield the runs of a store, newest first; stopping early costs nothing more."""
+    for entry in marked_runs(store, job=job):
+        if entry.state == "running":
+            yield entry._replace(state=_living(store, entry.address, entry.started))
+        else:
+            yield entry
+
+
+def marked_runs(
+    store: Store, *, job: str | None = None, after: RunEntry | None = None
+) -> Iterator[RunEntry]:
+    """Yield the runs as the index alone knows them: a lost one as `running`.
+
+    Nothing is read but names, so that a page of a viewer is one listing.
+
+    Args:
+        store: Where they lie.
+        job: Of this job only.
+        after: Those that come after this one.
+    """
     prefix = f"index/jobs/{safe(job)}/" if job else "index/all/"
-    marked = (entry for name in store.names(prefix) if (entry := read_index_name(name)))
+    # No state sorts after `~`, so that all markers of the run itself are passed over.
+    last = index_names(after.address, after.started, "~") if after else ("", "")
+    names = store.names(prefix, after=last[1 if job else 0])
+    marked = (entry for name in names if (entry := read_index_name(name)))
     # Markers of one run stand together: they differ in their last word only.
     for (address, started_ms), markers in groupby(marked, key=lambda entry: entry[:2]):
-        started = started_ms / 1000
         state = max((marker.state for marker in markers), key=_rank)
-        if state == "running":
-            state = _living(store, address, started)
         url = f"{store.url.rstrip('/')}/{address.folder}"
-        yield RunEntry(address, started, cast("RunState", state), url)
+        yield RunEntry(address, started_ms / 1000, cast("RunState", state), url)
 
 
 def _rank(state: str) -> int:

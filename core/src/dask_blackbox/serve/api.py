@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
-from dask_blackbox.layout import RunAddress, safe
+from dask_blackbox.layout import RunAddress
 from dask_blackbox.report import words
 from dask_blackbox.serve.cards import Cards
 from dask_blackbox.serve.listing import CHOICES, page_of_runs
@@ -51,7 +51,7 @@ class Api:
         """Return the newest runs; `older` is the `after` of the next page."""
         page = page_of_runs(
             self._store,
-            job=safe(job) if job else None,
+            job=job or None,
             states=CHOICES.get(state, {state}) if state else None,
             after=after,
             size=limit,

@@ -37,7 +37,7 @@ _POLICY = (
     "connect-src 'self'; "
     "form-action 'self'; "
     "base-uri 'none'; "
-    "frame-ancestors 'self'; "
+    "frame-ancestors 'self'"
 )
 """What our own pages may do; reports are strangers and may do less (`blobs.py`)."""
 

@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse, Response
 from dask_blackbox.errors import BlobNotFoundError
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.serve.cards import Cards
-from dask_blackbox.serve.reports import REPORTS, stored_or_rendered
+from dask_blackbox.serve.stored import REPORTS, report_of_run
 from dask_blackbox.store import Store
 from dask_blackbox.store.names import content_type_of, is_name
 
@@ -24,7 +24,7 @@ _SANDBOX = (
     "script-src 'unsafe-inline' 'unsafe-eval'; "
     "style-src 'unsafe-inline'; "
     "img-src data: blob:; "
-    "font-src data:; "
+    "font-src data:"
 )
 
 
@@ -51,9 +51,8 @@ class Blobs:
 
     def _report(self, name: str) -> Callable[[str, str, int], Response]:
         def report(job: str, run: str, attempt: int) -> Response:
-            address = RunAddress.of(job, run, attempt)
-            page = stored_or_rendered(
-                self._store, address, name, lambda: self._cards.run(address)
+            page = report_of_run(
+                self._cards.run(RunAddress.of(job, run, attempt)), name
             )
             return HTMLResponse(page, headers={"Content-Security-Policy": _SANDBOX})
 

@@ -1,23 +1,28 @@
-"""Cards for the viewer: read once where they will not change any more."""
+"""Cards for the viewer and `ls`: read once where they will not change any more."""
 
 from __future__ import annotations
 
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from threading import Lock
+from threading import BoundedSemaphore, Lock
+
+import msgspec
 
 from dask_blackbox.attach import RunCard
 from dask_blackbox.errors import BlobNotFoundError
 from dask_blackbox.layout import RunAddress
-from dask_blackbox.opened import Run, find_run
+from dask_blackbox.opened import Run
 from dask_blackbox.store import Store
 
 __all__ = ["Cards"]
 
 _MOST_KEPT = 2000
-_FOR_A_MOMENT = 5.0
+_KEPT_FOR = {"running": 5.0, "lost": 300.0}
 """Seconds for which what may still change is kept."""
+
+_MADE_AT_ONCE = 2
+"""Diagnosing a run from its segments takes a core and memory."""
 
 
 class Cards:
@@ -35,6 +40,7 @@ class Cards:
         self._now = now
         self._kept: OrderedDict[RunAddress, tuple[RunCard, float]] = OrderedDict()
         self._lock = Lock()
+        self._making = BoundedSemaphore(_MADE_AT_ONCE)
 
     def card(self, address: RunAddress) -> RunCard:
         """Return the card of a run, made from its segments if nobody has written it.
@@ -43,21 +49,31 @@ class Cards:
             RunNotFoundError: if there is no such run.
         """
         with self._lock:
-            card, until = self._kept.get(address, (None, 0.0))
-        if card is not None and self._now() < until:
-            return card
-        try:
-            card = RunCard.from_json(self._store.get(f"{address.folder}card.json"))
+            kept, until = self._kept.get(address, (None, 0.0))
+        if kept is not None and self._now() < until:
+            return kept
+        card = self._written(address)
+        if card is None:
+            with self._making:
+                card = self.run(address).card()
+            until = self._now() + _KEPT_FOR.get(card.state, _KEPT_FOR["lost"])
+        else:
             until = float("inf")
-        except BlobNotFoundError:
-            card = self.run(address).card()
-            until = self._now() + _FOR_A_MOMENT
+        self._keep(address, card, until)
+        return card
+
+    def _written(self, address: RunAddress) -> RunCard | None:
+        try:
+            return RunCard.from_json(self._store.get(f"{address.folder}card.json"))
+        except (BlobNotFoundError, msgspec.MsgspecError):
+            return None
+
+    def _keep(self, address: RunAddress, card: RunCard, until: float) -> None:
         with self._lock:
             self._kept[address] = (card, until)
             self._kept.move_to_end(address)
             while len(self._kept) > _MOST_KEPT:
                 self._kept.popitem(last=False)
-        return card
 
     def run(self, address: RunAddress) -> Run:
         """Open a recording.
@@ -65,5 +81,4 @@ class Cards:
         Raises:
             RunNotFoundError: if there is no such run.
         """
-        job, run, attempt = address
-        return find_run(self._store, f"{job}/{run}/{attempt}")
+        return Run.at(self._store, address)

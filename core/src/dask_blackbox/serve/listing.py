@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
-from itertools import groupby
 
 import msgspec
 
-from dask_blackbox.layout import IndexEntry, RunAddress, read_index_name
+from dask_blackbox.layout import index_names, read_index_name
+from dask_blackbox.opened import RunEntry, marked_runs
 from dask_blackbox.store import Store
 
-__all__ = ["CHOICES", "ListedRun", "Page", "page_of_runs"]
+__all__ = ["CHOICES", "Page", "page_of_runs"]
 
 CHOICES = {
     "failed": frozenset({"failed"}),
@@ -22,33 +21,19 @@ CHOICES = {
 }
 """The states that one can ask for."""
 
-_MOST_READ = 10_000
-"""Markers read for one page at most: a rare state among very many runs takes several."""
-
-
-class ListedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A run as the index knows it.
-
-    Attributes:
-        address: Where it lies; its words are the safe forms of job and run.
-        started: Epoch seconds.
-        state: The last state that the index knows: `running` for a lost one, too.
-    """
-
-    address: RunAddress
-    started: float
-    state: str
+_MOST_LOOKED_AT = 5_000
+"""Runs looked at for one page: a rare state among very many runs takes several pages."""
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
     """Some runs, newest first.
 
     Attributes:
-        runs: The runs.
+        runs: The runs, in the states that the index knows: a lost one as `running`.
         older: Where the next page begins; None: there is none.
     """
 
-    runs: tuple[ListedRun, ...]
+    runs: tuple[RunEntry, ...]
     older: str | None = None
 
 
@@ -64,42 +49,33 @@ def page_of_runs(
 
     Args:
         store: Where they lie.
-        job: Of this job only (safe form).
+        job: Of this job only.
         states: In these states only.
         after: The `older` of the page before.
         size: Runs on a page.
     """
-    prefix = f"index/jobs/{job}/" if job else "index/all/"
-    if after and not after.startswith(prefix):
-        after = ""
-    runs: list[ListedRun] = []
-    read = 0
-    last = after
-    for found, names in _by_run(store.names(prefix, after=after)):
-        if len(runs) == size or read >= _MOST_READ:
-            return Page(runs=tuple(runs), older=last)
-        read += len(names)
-        last = names[-1]
-        if states is None or found.state in states:
-            runs.append(found)
+    runs: list[RunEntry] = []
+    last = _entry(after)
+    for looked_at, run in enumerate(marked_runs(store, job=job, after=last)):
+        if len(runs) == size or looked_at == _MOST_LOOKED_AT:
+            return Page(runs=tuple(runs), older=_cursor(last))
+        last = run
+        if states is None or run.state in states:
+            runs.append(run)
     return Page(runs=tuple(runs))
 
 
-def _by_run(names: Iterator[str]) -> Iterator[tuple[ListedRun, list[str]]]:
-    """Yield each run with its markers, which lie side by side."""
-    marked = (
-        (entry, name) for name in names if (entry := read_index_name(name)) is not None
+def _cursor(run: RunEntry | None) -> str | None:
+    if run is None:
+        return None
+    return index_names(run.address, run.started, run.state)[0].removeprefix(
+        "index/all/"
     )
-    for (address, started_ms), group in groupby(marked, key=lambda pair: pair[0][:2]):
-        markers = list(group)
-        run = ListedRun(
-            address=address,
-            started=started_ms / 1000,
-            state=_latest([entry for entry, _ in markers]),
-        )
-        yield run, [name for _, name in markers]
 
 
-def _latest(entries: list[IndexEntry]) -> str:
-    """Return the state that the run ended in, `running` only if there is no other."""
-    return next((e.state for e in entries if e.state != "running"), "running")
+def _entry(cursor: str) -> RunEntry | None:
+    """Return the run that a cursor stands for; None for one that is none of ours."""
+    marked = read_index_name(f"index/all/{cursor}") if cursor else None
+    if marked is None:
+        return None
+    return RunEntry(marked.address, marked.started_ms / 1000, "running", "")

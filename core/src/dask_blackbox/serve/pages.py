@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel
 
 from dask_blackbox.errors import ConfigurationError
-from dask_blackbox.layout import RunAddress, safe
+from dask_blackbox.layout import RunAddress
 from dask_blackbox.report import words
 from dask_blackbox.report.log_search import LogQuery, chosen_lines
 from dask_blackbox.serve.cards import Cards
@@ -76,7 +76,7 @@ class Pages:
         job = job.strip()
         page = page_of_runs(
             self._store,
-            job=safe(job) if job else None,
+            job=job or None,
             states=CHOICES.get(state),
             after=after,
             size=_RUNS_ON_A_PAGE,

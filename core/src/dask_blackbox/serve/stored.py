@@ -1,0 +1,40 @@
+"""What the recorder left of a run, or the same made now where it could not."""
+
+from __future__ import annotations
+
+import msgspec
+
+from dask_blackbox.attach import RunCard
+from dask_blackbox.errors import BlobNotFoundError
+from dask_blackbox.opened import Run
+
+__all__ = ["REPORTS", "card_of_run", "report_of_run"]
+
+REPORTS = ("report.html", "performance_report.html")
+
+
+def card_of_run(run: Run) -> RunCard:
+    """Return the card that the host was shown; of a run without an end, one made now."""
+    if run.ending is not None:
+        try:
+            return RunCard.from_json(run.store.get(f"{run.folder}card.json"))
+        except (BlobNotFoundError, msgspec.MsgspecError):
+            pass  # the recording says it all again
+    return run.card()
+
+
+def report_of_run(run: Run, name: str) -> bytes:
+    """Return one of the `REPORTS`.
+
+    Before the end of a run, the page in the store only says that it goes on; of a lost
+    run, nothing else will ever be there.
+    """
+    if run.ending is not None:
+        try:
+            return run.store.get(f"{run.folder}{name}")
+        except BlobNotFoundError:
+            pass  # the recording says it all again
+    from dask_blackbox.report import html, performance_html
+
+    render = html if name == "report.html" else performance_html
+    return render(run, run.card()).encode("utf-8", "replace")

@@ -1,0 +1,274 @@
+"""`dask blackbox …`, as it is typed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from dask_blackbox.attach import RunCard
+from dask_blackbox.cli import VERBS, blackbox
+
+START = 1_795_230_000.0  # 2026-11-21T03:00:00Z
+DASK = [sys.executable, "-m", "dask", "blackbox"]
+
+
+def typed(*words: str) -> Result:
+    """Return what came of typing `dask blackbox` and these words."""
+    return CliRunner().invoke(blackbox, words, catch_exceptions=False)
+
+
+def test_dask_knows_every_verb_and_what_it_is_for() -> None:
+    said = subprocess.run(
+        [*DASK, "--help"], check=True, capture_output=True, text=True
+    ).stdout
+
+    for verb, purpose in VERBS.items():
+        assert re.search(rf"{verb}\s+{re.escape(purpose)}", said)
+
+
+@pytest.mark.parametrize("verb", list(VERBS))
+def test_each_verb_explains_itself(verb: str) -> None:
+    result = typed(verb, "--help")
+
+    assert result.exit_code == 0
+    assert "Usage:" in result.output
+
+
+def test_the_entry_point_loads_nothing_heavy() -> None:
+    heavy = ("distributed", "boto3", "polars", "fastapi", "uvicorn", "bokeh", "rich")
+    code = f"import sys, dask_blackbox.cli; print([m for m in {heavy} if m in sys.modules])"
+
+    said = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    ).stdout
+
+    assert said.strip() == "[]"
+
+
+def test_ls_shows_the_newest_runs_with_their_names_for_show(shelf: Any) -> None:
+    shelf.record("nightly", "run-1", started=START, state="failed", headline="no disk")
+    shelf.record("weekly", "run-2", started=START + 60, attempt=3)
+
+    result = typed("ls", "--store", shelf.url)
+
+    lines = result.stdout.splitlines()
+    assert lines[0].split() == ["STATE", "RUN", "STARTED", "TOOK", "HEADLINE"]
+    assert "weekly/run-2/3" in lines[1]
+    assert "2026-11-21 03:01:00 UTC" in lines[1]
+    assert "failed" in lines[2]
+    assert lines[2].endswith("3 m 12 s  no disk")
+
+
+def test_ls_narrows_to_a_job_and_a_number(shelf: Any) -> None:
+    for n in range(3):
+        shelf.record("nightly", f"run-{n}", started=START + n)
+    shelf.record("weekly", "other", started=START + 9)
+
+    result = typed("ls", "--store", shelf.url, "--job", "nightly", "--limit", "2")
+
+    names = [line.split()[2] for line in result.stdout.splitlines()[1:]]
+    assert names == ["nightly/run-2/1", "nightly/run-1/1"]
+    assert "--limit" in result.stderr
+
+
+def test_ls_as_json_is_an_object_per_line(shelf: Any) -> None:
+    shelf.record("a/b", "run-1", started=START, state="lost")
+
+    result = typed("ls", "--store", shelf.url, "--json")
+
+    (row,) = [json.loads(line) for line in result.stdout.splitlines()]
+    assert row["job"] == "a/b"
+    assert row["state"] == "lost"
+    assert row["started"] == START
+
+
+def test_ls_of_an_empty_store_says_that_it_is_empty(shelf: Any) -> None:
+    result = typed("ls", "--store", shelf.url)
+
+    assert result.exit_code == 0
+    assert f"No run is recorded in {shelf.url}" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "name", ["latest", "nightly", "nightly/run-2", "nightly/run-2/1", "nightly/run-"]
+)
+def test_show_prints_the_card_of_whatever_name_the_run_goes_by(
+    shelf: Any, name: str
+) -> None:
+    shelf.record("nightly", "run-2", started=START, headline="all is well")
+
+    result = typed("show", name, "--store", shelf.url)
+
+    assert result.exit_code == 0
+    assert "SUCCEEDED" in result.stdout
+    assert "all is well" in result.stdout
+
+
+def test_show_as_json_is_the_card(shelf: Any) -> None:
+    shelf.record(headline="all is well")
+
+    result = typed("show", "latest", "--json", "--store", shelf.url)
+
+    assert RunCard.from_json(result.stdout).headline == "all is well"
+
+
+@pytest.mark.parametrize("state", ["running", "lost"])
+def test_show_works_before_the_end_and_after_a_silent_one(
+    shelf: Any, state: str
+) -> None:
+    shelf.record(state=state)
+
+    result = typed("show", "latest", "--json", "--store", shelf.url)
+
+    assert json.loads(result.stdout)["state"] == state
+
+
+@pytest.mark.parametrize("verb", ["show", "logs", "report"])
+def test_a_run_that_is_not_there_is_one_line_and_exit_code_1(
+    shelf: Any, verb: str
+) -> None:
+    shelf.record()
+
+    result = typed(verb, "nobody", "--store", shelf.url)
+
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert re.fullmatch(r"dask blackbox: .*nobody.*\n", result.stderr)
+
+
+@pytest.mark.parametrize("verb", ["ls", "serve"])
+def test_a_store_that_cannot_be_is_one_line_and_exit_code_2(verb: str) -> None:
+    result = typed(verb, "--store", "ftp://example.com/x")
+
+    assert result.exit_code == 2
+    assert result.stderr.startswith("dask blackbox: ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_logs_prints_what_was_asked_for(
+    shelf: Any, log_row: Callable[..., list[Any]]
+) -> None:
+    logs = [log_row(START + 1, "fine"), log_row(START + 2, "not fine", level=40)]
+    shelf.record(started=START, rows={"log": logs})
+
+    result = typed("logs", "latest", "--store", shelf.url, "--level", "error")
+
+    assert result.stdout == (
+        "2026-11-21T03:00:02.000Z scheduler ERROR    distributed.scheduler: not fine\n"
+    )
+
+
+def test_logs_says_why_there_is_nothing_and_prints_nothing(
+    shelf: Any, log_row: Callable[..., list[Any]]
+) -> None:
+    shelf.record(started=START, rows={"log": [log_row(START + 1, "fine")]})
+
+    result = typed("logs", "latest", "--store", shelf.url, "--level", "error")
+
+    assert result.exit_code == 0
+    assert result.stdout == ""
+    assert "the gravest is INFO" in result.stderr
+
+
+def test_logs_as_json_can_be_read_line_by_line(
+    shelf: Any, log_row: Callable[..., list[Any]]
+) -> None:
+    shelf.record(started=START, rows={"log": [log_row(START + 1, "two\nlines")]})
+
+    result = typed("logs", "latest", "--store", shelf.url, "--json")
+
+    assert json.loads(result.stdout)["message"] == "two\nlines"
+
+
+def test_a_reader_that_stops_reading_is_no_error(
+    shelf: Any, log_row: Callable[..., list[Any]]
+) -> None:
+    logs = [log_row(START + n / 1000, "x" * 200) for n in range(5000)]
+    shelf.record(started=START, rows={"log": logs})
+    command = [*DASK, "logs", "latest", "--store", shelf.url]
+
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        said = process.stderr.read()
+
+    assert said == ""
+
+
+def test_report_writes_the_stored_report(shelf: Any, tmp_path: Path) -> None:
+    shelf.record()
+    output = tmp_path / "mine.html"
+
+    result = typed("report", "latest", "--store", shelf.url, "-o", str(output))
+
+    assert result.stdout == f"{output}\n"
+    assert "the stored report" in output.read_text()
+
+
+def test_report_of_a_lost_run_is_rendered(shelf: Any, tmp_path: Path) -> None:
+    shelf.record("nightly", "gone", state="lost")
+
+    result = typed("report", "nightly", "--store", shelf.url, "-o", str(tmp_path))
+
+    assert result.stdout == f"{tmp_path}/nightly-gone-1.html\n"
+    assert "nightly" in (tmp_path / "nightly-gone-1.html").read_text()
+
+
+def test_a_report_that_cannot_be_written_says_what_to_do(
+    shelf: Any, tmp_path: Path
+) -> None:
+    shelf.record()
+    nowhere = str(tmp_path / "no" / "such" / "folder.html")
+
+    result = typed("report", "latest", "--store", shelf.url, "-o", nowhere)
+
+    assert result.exit_code == 2
+    assert "--output" in result.stderr
+
+
+def test_serve_prints_where_it_listens_and_ends_with_ctrl_c(shelf: Any) -> None:
+    shelf.record("nightly")
+    command = [*DASK, "serve", "--store", shelf.url, "--port", "0"]
+    environ = os.environ | {"PYTHONUNBUFFERED": "1"}
+
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=environ
+    ) as process:
+        rescue = threading.Timer(60, process.kill)
+        rescue.start()
+        assert process.stdout is not None
+        match = re.search(r"http://127\.0\.0\.1:\d+/", process.stdout.readline())
+        assert match is not None
+        with urllib.request.urlopen(match[0], timeout=30) as answer:
+            page = answer.read().decode()
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=30)
+        rescue.cancel()
+
+    assert "nightly" in page
+    assert process.returncode == 0
+
+
+def test_serve_to_others_warns_that_there_is_no_login(shelf: Any) -> None:
+    # An address for documentation, which no machine has: it warns, and cannot listen.
+    result = typed("serve", "--store", shelf.url, "--host", "192.0.2.1")
+
+    assert result.exit_code == 2
+    assert "There is no login: whoever reaches 192.0.2.1" in result.stderr
+    assert "cannot listen at 192.0.2.1 port 8899" in result.stderr
+    assert "--host" in result.stderr
