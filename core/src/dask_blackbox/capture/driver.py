@@ -18,7 +18,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from .logs import LogTap
+from .logs import LogTap, plain
 
 __all__ = ["DriverTap", "code_of", "describe_driver", "describe_exception"]
 
@@ -100,11 +100,11 @@ def describe_exception(error: BaseException) -> dict[str, Any]:
         each = each.__cause__ or (
             None if each.__suppress_context__ else each.__context__
         )
-    text = "".join(traceback.format_exception(error))
+    text = plain("".join(traceback.format_exception(error)))
     frame = _own_frame(error)
     return {
         "exception": _qualified(error),
-        "message": str(error)[:_LONGEST],
+        "message": plain(str(error)[:_LONGEST]),
         "traceback": text if len(text) <= _LONGEST else f"… cut\n{text[-_LONGEST:]}",
         "chain": chain,
         "file": None if frame is None else frame.filename,
@@ -152,7 +152,7 @@ class DriverTap:
 
     def start(self) -> None:
         """Begin to listen."""
-        self._tap.attach("distributed", "tornado.application", "")
+        self._tap.attach()
         self._showwarning = inner = warnings.showwarning
 
         def show(

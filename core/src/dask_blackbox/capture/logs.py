@@ -1,8 +1,9 @@
 """Log lines and printed lines of one process, as rows.
 
-The handler is not a `StreamHandler`: `LocalCluster` raises the level of those while it
-lives.  It sits on `distributed`, on `tornado.application` and on the root logger, because
-Dask's own deques miss the loggers that matter most when something breaks.
+No handler is added to any logger: one on the root would silence `logging.basicConfig()`
+and the last resort that prints warnings, and `LocalCluster` raises the level of stream
+handlers while it lives.  Instead, what a logger is about to hand to its handlers is
+looked at, whoever they are.
 """
 
 from __future__ import annotations
@@ -11,12 +12,25 @@ import logging
 import os
 import sys
 import threading
-from typing import Any, Callable
+from itertools import count
+from typing import Any, Callable, Iterator
 
-__all__ = ["LogTap", "role_of"]
+__all__ = ["LogTap", "plain", "role_of"]
 
 _LONGEST = 32_768
 _OURS = "dask_blackbox"
+# Several taps of one process (of several copies of this module, even) speak for the same
+# source: together they count its lines, so that a gap is a loss.
+_COUNTS: dict[tuple[str, str, int], Iterator[int]]
+_COUNTS = vars(logging).setdefault("_dask_blackbox_counts", {})
+
+
+def plain(text: str) -> str:
+    """Return `text` without lone surrogates, which would break whoever has to encode it.
+
+    One of them in a message would take down the worker's own stream to the scheduler.
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def role_of(logger: str, otherwise: str) -> str:
@@ -30,7 +44,33 @@ def role_of(logger: str, otherwise: str) -> str:
     return otherwise
 
 
-class LogTap(logging.Handler):
+_taps: list[LogTap] = []
+_inner: Any = None
+
+
+def _install() -> None:
+    global _inner
+    if getattr(logging.Logger.callHandlers, "_taps", None) is _taps:
+        return
+    inner = logging.Logger.callHandlers
+
+    def call_handlers(self: logging.Logger, record: logging.LogRecord) -> None:
+        for tap in tuple(_taps):
+            tap.consider(record)
+        inner(self, record)
+
+    call_handlers._taps = _taps  # type: ignore[attr-defined]
+    _inner, logging.Logger.callHandlers = inner, call_handlers  # type: ignore[method-assign]
+
+
+def _uninstall() -> None:
+    # If somebody has wrapped ours since, it stays, and passes everything on.
+    ours = getattr(logging.Logger.callHandlers, "_taps", None) is _taps
+    if not _taps and ours and _inner is not None:
+        logging.Logger.callHandlers = _inner  # type: ignore[method-assign]
+
+
+class LogTap:
     """Turns records into `log` rows and hands them to `sink`.
 
     Args:
@@ -53,22 +93,20 @@ class LogTap(logging.Handler):
         key_of_thread: Callable[[int], str | None] = lambda thread: None,
         delay: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        super().__init__(level=logging.NOTSET)
         self._mark = "_dask_blackbox_" + mark
         self._role, self._source, self._sink = role, source, sink
         self._key_of_thread, self._delay = key_of_thread, delay
         self._pid, self._seq = os.getpid(), 0
         self._busy = threading.local()
-        self._loggers: list[logging.Logger] = []
+        self._names: tuple[str, ...] = ()
         self._streams: list[tuple[str, _Tee]] = []
         self._plain = logging.Formatter("%(message)s")
 
     def attach(self, *names: str) -> None:
-        """Listen to the loggers of these names (empty: the root)."""
-        for name in names:
-            logger = logging.getLogger(name or None)
-            logger.addHandler(self)
-            self._loggers.append(logger)
+        """Listen to the loggers of these names and below (none: to all)."""
+        self._names = names
+        _taps.append(self)
+        _install()
 
     def attach_streams(self) -> None:
         """Listen to what is printed, without changing what is printed."""
@@ -81,16 +119,19 @@ class LogTap(logging.Handler):
 
     def detach(self) -> None:
         """Stop listening."""
-        for logger in self._loggers:
-            logger.removeHandler(self)
+        if self in _taps:
+            _taps.remove(self)
+        _uninstall()
         for name, tee in self._streams:
             if getattr(sys, name) is tee:  # else someone wrapped ours: leave theirs
                 setattr(sys, name, tee.inner)
             tee.muted = True
-        self._loggers.clear()
         self._streams.clear()
 
-    def emit(self, record: logging.LogRecord) -> None:
+    def consider(self, record: logging.LogRecord) -> None:
+        """Take a record, if it is for us and not taken yet."""
+        if self._names and not record.name.startswith(self._names):
+            return
         if getattr(self._busy, "now", False) or record.__dict__.get(self._mark):
             return
         if record.name.startswith(_OURS):
@@ -122,15 +163,16 @@ class LogTap(logging.Handler):
             return
         if len(text) > _LONGEST:
             text = f"{text[:_LONGEST]} … cut {len(text) - _LONGEST} characters"
-        self._seq += 1
+        text, source = plain(text), self._source(role)
+        counted = _COUNTS.setdefault((self._mark, source, self._pid), count(1))
         key = self._key_of_thread(thread) if thread is not None else None
         self._sink(
             [
                 at + self._delay(),
                 role,
-                self._source(role),
+                source,
                 self._pid,
-                self._seq,
+                next(counted),
                 logger,
                 level,
                 text,

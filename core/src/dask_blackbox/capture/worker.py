@@ -19,7 +19,7 @@ from typing import Any
 from distributed.diagnostics.plugin import WorkerPlugin
 
 from .certificate import forget_ring, process_started, ring_folder
-from .logs import LogTap
+from .logs import LogTap, plain
 from .ring import Ring
 
 __all__ = ["WorkerCapture"]
@@ -63,7 +63,7 @@ class WorkerCapture(WorkerPlugin):
             key_of_thread=self._key_of_thread,
             delay=lambda: float(getattr(worker, "scheduler_delay", 0) or 0),
         )
-        self._tap.attach("distributed", "tornado.application", "")
+        self._tap.attach()
         if self._stdout and self._ring is not None:
             self._tap.attach_streams()
         threading.Thread(
@@ -145,7 +145,8 @@ class WorkerCapture(WorkerPlugin):
         at = time.time() + float(getattr(self._worker, "scheduler_delay", 0) or 0)
         row = [at, str(key), ts.prefix, str(self._worker.address), "", name]
         with self._lock:
-            self._keep("attempt", [*row, message[:_LONGEST], _tail(text), None])
+            told = [plain(message[:_LONGEST]), _tail(plain(text)), None]
+            self._keep("attempt", [*row, *told])
         self._ship()  # at once: the next attempt may kill this worker
 
     # Last words
@@ -192,7 +193,7 @@ class WorkerCapture(WorkerPlugin):
 
     def _sample_memory(self) -> None:
         page = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
-        while not self._stopped.wait(0.1):
+        while True:  # at once, too: the first task may be the last
             try:
                 with open("/proc/self/statm", encoding="ascii") as file:
                     rss = int(file.read().split()[1]) * page
@@ -200,6 +201,8 @@ class WorkerCapture(WorkerPlugin):
                     if self._ring is not None:
                         self._ring.sample(time.time(), rss)
             except (OSError, ValueError):
+                return
+            if self._stopped.wait(0.1):
                 return
 
     def _key_of_thread(self, thread: int) -> str | None:

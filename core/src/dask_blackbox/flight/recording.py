@@ -206,7 +206,7 @@ class Recording:
         try:
             self._keeper = Keeper(self._configured())
             self._listen_to_the_driver(self._keeper)
-        except (BlackboxError, OSError) as error:
+        except Exception as error:  # noqa: BLE001 - the border to the user's run
             self._cannot(error)
 
     def _configured(self) -> Config:

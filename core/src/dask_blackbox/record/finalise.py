@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +19,7 @@ from dask_blackbox.manifest import Ending, Manifest
 from dask_blackbox.record.opening import Opening, write_beginning
 from dask_blackbox.record.orders import Config, Telling
 from dask_blackbox.record.outcome import Outcome
+from dask_blackbox.record.spooled import forget
 from dask_blackbox.run import RunTables
 from dask_blackbox.segments import read_segment
 from dask_blackbox.tables import frames_of_batches, write_tables
@@ -52,9 +52,9 @@ def finalise(
             reason = f"the store failed at the end: {error}"
             card = _card(run, spooled, reason)
     if reason is not None:
-        _keep(Path(config.spool), config.store, run, ending, card)
+        _keep(Path(config.spool), run, ending, card)
     else:
-        shutil.rmtree(config.spool, ignore_errors=True)
+        forget(Path(config.spool))
     tell(Telling(what="final", card=msgspec.Raw(msgspec.json.encode(card))))
 
 
@@ -132,15 +132,11 @@ def _pages(run: RunTables, card: RunCard) -> dict[str, tuple[bytes, str]]:
     return pages
 
 
-def _keep(
-    folder: Path, store: str | None, run: RunTables, ending: Ending, card: RunCard
-) -> None:
+def _keep(folder: Path, run: RunTables, ending: Ending, card: RunCard) -> None:
     """Leave in the spool what the store would have, so that it can follow later."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "run.json").write_bytes(msgspec.json.encode(run.manifest))
         (folder / "complete.json").write_bytes(msgspec.json.encode(ending))
-        (folder / "store.json").write_bytes(msgspec.json.encode({"url": store}))
         for name, (blob, _) in _pages(run, card).items():
             (folder / name).write_bytes(blob)
     except OSError as error:

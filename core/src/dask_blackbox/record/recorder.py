@@ -40,6 +40,7 @@ from dask_blackbox.record.outcome import Outcome
 from dask_blackbox.record.owner import Owner
 from dask_blackbox.record.redact import Redactor
 from dask_blackbox.record.spool import Spool
+from dask_blackbox.record.spooled import note_beginning
 from dask_blackbox.record.uploading import Uploader
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ _TICK = 0.2
 _LAST_WORDS = 3.0  # seconds to wait for certificates: exit codes land after exceptions
 _QUIET = 2.0
 _NOBODY_LEFT = 30.0
-_UPLOADING = 30.0
+_UPLOADING, _UPLOADING_IF_DOWN = 30.0, 2.0
+_DOWN = 2.0
 _ABNORMAL = frozenset(
     ("worker-removed", "worker-certificate", "worker-restarted-for-memory", "graph-failed",
      "scheduler-lost", "scheduler-closing", "driver-exception", "driver-lost")
@@ -83,10 +85,13 @@ class Recorder:
         self._end: End | None = None
         self._exception: DriverException | None = None
         self._ended = asyncio.Event()
+        self._bringing: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         """Record until the run has ended, or nobody is left who could say so."""
+        manifest = self._config.manifest
         guests = await asyncio.start_unix_server(self._serve_guest, self._config.socket)
+        note_beginning(Path(self._config.spool), manifest, self._config.store_settings)
         try:
             async with guests:
                 listening = asyncio.create_task(self._listen_to_owner())
@@ -119,6 +124,8 @@ class Recorder:
             folder = opening.address.folder
             self._uploader = Uploader(opening.store, folder, self._spool)
             self._uploader.start()
+        if error is None:
+            self._bringing = asyncio.create_task(self._bring_others_home())
         self._owner.tell(
             Telling(
                 what="store",
@@ -127,6 +134,21 @@ class Recorder:
                 links=opening.links,
             )
         )
+
+    async def _bring_others_home(self) -> None:
+        """Upload what earlier recordings of this machine could not; quietly, aside."""
+
+        def work() -> None:
+            from dask_blackbox.record.syncing import bring_others_home
+
+            root, settings = (
+                Path(self._config.spool).parent,
+                self._config.store_settings,
+            )
+            bring_others_home(root, settings, self._ended.is_set)
+
+        with contextlib.suppress(Exception):
+            await asyncio.to_thread(work)
 
     # Orders
 
@@ -291,18 +313,22 @@ class Recorder:
 
     async def _finalise(self, outcome: Outcome) -> None:
         self._spool.close_if_due(now=True)
+        opening = self._opening
+        assert opening is not None  # noqa: S101 - opened before it can end
         if self._uploader is not None:
-            await asyncio.to_thread(self._uploader.finish, _UPLOADING)
+            # A store that has been down all along is not worth the driver's time.
+            down = opening.error is not None or self._uploader.failing_for > _DOWN
+            patience = _UPLOADING_IF_DOWN if down else _UPLOADING
+            await asyncio.to_thread(self._uploader.finish, patience)
             outcome = replace(
                 outcome,
                 uploaded=self._uploader.uploaded,
                 behind=self._uploader.behind,
                 store_error=self._uploader.error,
             )
-        assert self._opening is not None  # noqa: S101 - opened before it can end
         outcome = replace(outcome, segments=self._spool.closed_segments())
         await asyncio.to_thread(
-            _finaliser(), self._config, self._opening, outcome, self._owner.tell
+            _finaliser(), self._config, opening, outcome, self._owner.tell
         )
 
 

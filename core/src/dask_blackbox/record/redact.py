@@ -60,7 +60,8 @@ class Redactor:
         self._more = [re.compile(p) for p in patterns]
 
     def text(self, text: str) -> str:
-        """Return `text` without secrets."""
+        """Return `text` without secrets, and such that any encoding can hold it."""
+        text = text.encode("utf-8", "backslashreplace").decode("utf-8")
         text = self._pattern.sub(_BLANK, text)
         text = _ASSIGNED.sub(lambda m: m["name"] + _BLANK, text)
         for pattern in self._more:

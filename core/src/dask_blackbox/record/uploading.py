@@ -79,6 +79,12 @@ class Uploader(threading.Thread):
             )
             self._beaten = now
 
+    @property
+    def failing_for(self) -> float:
+        """Seconds since the store began to fail; 0 if it works."""
+        since = self._failing_since
+        return 0.0 if since is None else time.monotonic() - since
+
     def _failed(self, error: StoreError) -> None:
         now = time.monotonic()
         self._failing_since = self._failing_since or now
@@ -94,7 +100,7 @@ class Uploader(threading.Thread):
         self._woken.set()
         self.join(timeout=patience)
         deadline = time.monotonic() + patience
-        while not self.pass_once():
+        while not self.is_alive() and not self.pass_once():
             if time.monotonic() + self._pause > deadline or not _may_recover(
                 self.error
             ):
