@@ -18,7 +18,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from .logs import LogTap, plain
+from .logs import LogTap, plain, words_of
 
 __all__ = ["DriverTap", "code_of", "describe_driver", "describe_exception"]
 
@@ -104,7 +104,7 @@ def describe_exception(error: BaseException) -> dict[str, Any]:
     frame = _own_frame(error)
     return {
         "exception": _qualified(error),
-        "message": plain(str(error)[:_LONGEST]),
+        "message": words_of(error)[:_LONGEST],
         "traceback": text if len(text) <= _LONGEST else f"… cut\n{text[-_LONGEST:]}",
         "chain": chain,
         "file": None if frame is None else frame.filename,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
+from .logs import words_of
+
 __all__ = ["scheduler_exception", "split", "texts"]
 
 
@@ -45,4 +47,4 @@ def scheduler_exception(pickled: bytes) -> tuple[str, str]:
     kind = type(error)
     builtin = kind.__module__ == "builtins"
     name = kind.__qualname__ if builtin else f"{kind.__module__}.{kind.__qualname__}"
-    return name, str(error)
+    return name, words_of(error)

@@ -15,7 +15,7 @@ import threading
 from itertools import count
 from typing import Any, Callable, Iterator
 
-__all__ = ["LogTap", "plain", "role_of"]
+__all__ = ["LogTap", "plain", "role_of", "words_of"]
 
 _LONGEST = 32_768
 _OURS = "dask_blackbox"
@@ -31,6 +31,14 @@ def plain(text: str) -> str:
     One of them in a message would take down the worker's own stream to the scheduler.
     """
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def words_of(error: BaseException) -> str:
+    """Return an exception's message, whatever its `__str__` does."""
+    try:
+        return plain(str(error))
+    except Exception as problem:
+        return f"<its text cannot be made: {type(problem).__name__}>"
 
 
 def role_of(logger: str, otherwise: str) -> str:
@@ -149,7 +157,7 @@ class LogTap:
         finally:
             self._busy.now = False
 
-    def take(
+    def take(  # noqa: PLR0917
         self,
         at: float,
         role: str,

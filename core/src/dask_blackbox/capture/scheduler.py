@@ -20,6 +20,7 @@ from .executions import scheduler_exception, split, texts
 from .logs import LogTap
 from .rows import RowBuffer
 from .samples import scheduler_sample, worker_sample
+from .stalls import StallWatch
 
 __all__ = ["SchedulerCapture"]
 
@@ -39,6 +40,8 @@ class SchedulerCapture(SchedulerPlugin):
         nanny: The nannies' plugin, pickled.
         limit: How many rows to keep at most.
         metrics_interval: Seconds between two samples.
+        stall_after: Seconds without progress that make a stall; 0 for never.
+        stall_end: Seconds without progress that end the run; 0 for never.
     """
 
     def __init__(
@@ -51,11 +54,15 @@ class SchedulerCapture(SchedulerPlugin):
         nanny: bytes,
         limit: int,
         metrics_interval: float,
+        stall_after: float = 0.0,
+        stall_end: float = 0.0,
     ) -> None:
         self.name = name
         self._recording, self._client = recording, client
         self._plugins = (worker, nanny)
         self._interval = metrics_interval
+        self._stalls = {"after": stall_after, "end_after": stall_end}
+        self._ended = 0  # executions, however they ended
         self._rows = RowBuffer(limit)
         self._put = self._rows.put
         self._graphs = 0
@@ -85,6 +92,13 @@ class SchedulerCapture(SchedulerPlugin):
 
         self._sampling = PeriodicCallback(self._sample, self._interval * 1000)
         self._sampling.start()
+        self._stall_watch = StallWatch(
+            scheduler,
+            name=self.name,
+            client=self._client,
+            tell=self._event,
+            **self._stalls,
+        )
         self._sample()
 
     async def _listen_beyond_the_process(self) -> None:
@@ -142,6 +156,7 @@ class SchedulerCapture(SchedulerPlugin):
     async def leave(self) -> str:
         """Take everything of this recording off the cluster again."""
         self._sampling.stop()
+        self._stall_watch.stop()
         self._tap.detach()
         scheduler = self._scheduler
         for unregister in (
@@ -191,6 +206,7 @@ class SchedulerCapture(SchedulerPlugin):
         self, key: Any, start: str, finish: str, *args: Any, **kwargs: Any
     ) -> None:
         if start == "processing":
+            self._ended += 1
             if finish == "memory":
                 self._finished(key, kwargs)
             elif finish == "erred":
@@ -367,6 +383,7 @@ class SchedulerCapture(SchedulerPlugin):
             for address, ws in workers.items():
                 self._put("metric", worker_sample(now, address, ws))
             self._put("metric", scheduler_sample(now, self._scheduler))
+            self._stall_watch.look(self._ended)
             # Large clusters: as many rows per second as heartbeats, not more.
             wanted = self._interval * 1000 * max(1.0, len(workers) / 100)
             if abs(self._sampling.callback_time - wanted) > wanted / 10:

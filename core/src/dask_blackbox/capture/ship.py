@@ -28,6 +28,7 @@ _MODULES = (
     "attempts",
     "executions",
     "samples",
+    "stalls",
     "scheduler",
 )
 

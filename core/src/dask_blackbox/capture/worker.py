@@ -19,7 +19,7 @@ from typing import Any
 from distributed.diagnostics.plugin import WorkerPlugin
 
 from .certificate import forget_ring, process_started, ring_folder
-from .logs import LogTap, plain
+from .logs import LogTap, plain, words_of
 from .ring import Ring
 
 __all__ = ["WorkerCapture"]
@@ -73,10 +73,24 @@ class WorkerCapture(WorkerPlugin):
 
         self._shipping = PeriodicCallback(self._ship, _SHIP_MS)
         self._shipping.start()
+        worker.handlers[f"{self.name}-tell"] = self.tell
+
+    async def tell(self, keys: list[Any]) -> dict[str, Any]:
+        """Return the states of some tasks and of what they wait for (an RPC handler)."""
+        told: dict[str, Any] = {}
+        for key in keys:
+            ts = self._worker.state.tasks.get(key)
+            if ts is None:
+                told[str(key)] = {"state": "unknown here"}
+                continue
+            waits = [(str(d.key), d.state) for d in list(ts.waiting_for_data)[:5]]
+            told[str(key)] = {"state": ts.state, "waits_for": waits}
+        return told
 
     def teardown(self, worker: Any) -> None:
         self._stopped.set()
         self._tap.detach()
+        worker.handlers.pop(f"{self.name}-tell", None)
         self._shipping.stop()
         self._ship()
         self._ignore_faults()
@@ -139,7 +153,7 @@ class WorkerCapture(WorkerPlugin):
             name, message = "Exception", str(getattr(ts, "exception_text", ""))
             text = str(getattr(ts, "traceback_text", ""))
         else:
-            name, message = _qualified(error), str(error)
+            name, message = _qualified(error), words_of(error)
             error = error.with_traceback(_loaded(getattr(ts, "traceback", None)))
             text = "".join(traceback.format_exception(error))
         at = time.time() + float(getattr(self._worker, "scheduler_delay", 0) or 0)

@@ -56,6 +56,8 @@ async def install(client: Any, recording: str) -> Attach:
             ),
             "limit": int(setting("capture.buffer")),
             "metrics_interval": setting_seconds("capture.metrics-interval"),
+            "stall_after": setting_seconds("stall.after"),
+            "stall_end": setting_seconds("stall.end-run"),
         },
     )
     async with asyncio.timeout(_INSTALLING):

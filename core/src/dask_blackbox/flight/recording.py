@@ -22,7 +22,6 @@ import msgspec
 
 from dask_blackbox.attach import RunCard, RunState
 from dask_blackbox.errors import (
-    BlackboxError,
     ConfigurationError,
     RecorderError,
     StoreDeniedError,
@@ -73,6 +72,7 @@ class Recording:
         self._reason: str | None = None
         self._exit_code: int | None = None
         self._finished: RunCard | None = None
+        self._owner = os.getpid()
         self.links: dict[str, str] = {}
         self.control: str | None = None
         """Path of the socket on which the recorder listens for other processes."""
@@ -125,13 +125,17 @@ class Recording:
             state: How it ended; None: `succeeded` without an exception, else `failed`
                 (`aborted` for KeyboardInterrupt).
         """
+        if os.getpid() != self._owner:  # a forked child: the end is not its to tell
+            return self.card
         if self._finished is None:
-            self._finished = self._unrecorded(None, "the end of the recording failed")
+            cards: list[RunCard] = []
             with guard("the end of the recording"):
                 end = _end_of(exception, state)
                 if self._exit_code is not None:
                     end = msgspec.structs.replace(end, exit_code=self._exit_code)
-                self._finished = self._conclude(end)
+                cards.append(self._conclude(end))
+            cards = cards or [self._unrecorded(None, "the end of the recording failed")]
+            self._finished = cards[0]
         return self._finished
 
     def finish_command(self, exit_code: int) -> RunCard:

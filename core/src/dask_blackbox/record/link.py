@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import logging
 import os
 import queue
 import socket
@@ -32,6 +33,8 @@ from dask_blackbox.record.orders import (
 )
 
 __all__ = ["Link", "call_recorder", "start_recorder"]
+
+logger = logging.getLogger("dask_blackbox")
 
 _WAITING = 5_000
 _BATCH_EVERY = 0.1
@@ -134,7 +137,12 @@ class Link:
             self._ended()
 
     def _write(self, order: Order) -> None:
-        self._said.write(encode(order))
+        try:
+            line = encode(order)
+        except (TypeError, ValueError) as error:  # what JSON cannot hold costs itself
+            logger.warning("not recorded: %s", error)
+            return
+        self._said.write(line)
         self._said.flush()
 
     def _gather(self, first: tuple[str, list[Any]]) -> tuple[Rows, Order | None]:

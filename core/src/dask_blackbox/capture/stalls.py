@@ -1,0 +1,184 @@
+"""The stall detector: something is wanted, and nothing has finished for a while.
+
+Nine kinds of hang raise no exception at all; an orchestrator's timeout then finds nobody
+to ask.  So the scheduler's side tells, while it hangs, who waits for whom.  It looks at
+a few dozen tasks and workers, never at all of them: a full dump would hang the cluster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any, Callable
+
+__all__ = ["StallWatch"]
+
+_FEW, _MANY = 20, 50
+_ANSWERING = 5.0
+_FRAMES = 12
+_WANTED = ("waiting", "processing", "queued", "no-worker")
+
+
+class StallWatch:
+    """Looks for progress, and tells of its absence with growing intervals.
+
+    Args:
+        scheduler: The scheduler.
+        name: Of our plugin, and of its handlers on workers.
+        after: Seconds without progress that make a stall; 0 for never.
+        end_after: Seconds without progress after which the wanted tasks are cancelled, so
+            that the run ends with a verdict; 0 for never.
+        client: Id of the client whose tasks are cancelled then.
+        tell: Takes the particulars of a stall.
+    """
+
+    def __init__(
+        self,
+        scheduler: Any,
+        *,
+        name: str,
+        after: float,
+        end_after: float,
+        client: str,
+        tell: Callable[..., None],
+    ) -> None:
+        self._scheduler, self._name, self._client = scheduler, name, client
+        self._after, self._end_after = after, end_after
+        self._tell = tell
+        self._seen = -1
+        self._since = time.time()
+        self._next = after
+        self._busy: Any = None
+        self._ended = False
+
+    def look(self, finished: int) -> None:
+        """Look once; called every second or so.
+
+        Args:
+            finished: How many executions have ended so far.
+        """
+        now = time.time()
+        if finished != self._seen or not self._wanted():
+            if self._next > self._after and finished != self._seen:
+                self._tell("stall-over", "", lasted=now - self._since)
+            self._seen, self._since, self._next = finished, now, self._after
+            self._ended = False
+            return
+        lasted = now - self._since
+        if self._after and lasted >= self._next and self._busy is None:
+            self._next = max(self._next * 2, lasted * 2)
+            self._busy = asyncio.ensure_future(self._describe(lasted))
+            self._busy.add_done_callback(self._described)
+        if self._end_after and lasted >= self._end_after and not self._ended:
+            self._ended = True
+            self._end_run(lasted)
+
+    def stop(self) -> None:
+        """Stop describing."""
+        if self._busy is not None:
+            self._busy.cancel()
+
+    def _wanted(self) -> bool:
+        scheduler = self._scheduler
+        if scheduler.queued or scheduler.unrunnable:
+            return True
+        return any(ws.processing for ws in scheduler.workers.values())
+
+    def _described(self, task: Any) -> None:
+        self._busy = None
+        if not task.cancelled() and task.exception() is not None:
+            error = repr(task.exception())
+            self._tell("capture-failed", "", doing="stall", error=error)
+
+    async def _describe(self, lasted: float) -> None:
+        scheduler = self._scheduler
+        workers = list(scheduler.workers.values())
+        busy = [ws for ws in workers if ws.processing][:_FEW]
+        answers = await asyncio.gather(*(self._ask(ws) for ws in busy))
+        statuses: dict[str, int] = {}
+        for ws in workers:
+            statuses[ws.status.name] = statuses.get(ws.status.name, 0) + 1
+        self._tell(
+            "stall",
+            "",
+            lasted=lasted,
+            workers=len(workers),
+            statuses=statuses,
+            paused=[w.address for w in workers if w.status.name == "paused"][:_MANY],
+            states=self._states(),
+            queued=len(scheduler.queued),
+            processing=self._processing(workers),
+            unrunnable=[_restricted(ts) for ts in list(scheduler.unrunnable)[:_FEW]],
+            waiting=self._waiting(),
+            told=dict(zip((ws.address for ws in busy), answers)),
+        )
+
+    def _states(self) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        for group in self._scheduler.task_groups.values():
+            for state in _WANTED:
+                counts[state] = counts.get(state, 0) + group.states.get(state, 0)
+        return counts
+
+    def _processing(self, workers: list[Any]) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        for ws in workers:
+            for ts in list(ws.processing)[:_MANY]:
+                if len(found) >= _MANY:
+                    return found
+                found.append(
+                    {
+                        "key": str(ts.key),
+                        "prefix": ts.prefix.name,
+                        "worker": ws.address,
+                        "executing_for": ws.executing.get(ts),
+                    }
+                )
+        return found
+
+    def _waiting(self) -> list[dict[str, Any]]:
+        """Return a few waiting tasks and the states of what they wait for."""
+        found: list[dict[str, Any]] = []
+        for ws in list(self._scheduler.workers.values())[:_FEW]:
+            for ts in list(ws.processing)[:_FEW]:
+                for dependent in list(ts.waiters or ())[:3]:
+                    on = [(str(d.key), d.state) for d in list(dependent.waiting_on)[:5]]
+                    found.append({"key": str(dependent.key), "waits_for": on})
+                if len(found) >= _FEW:
+                    return found
+        return found
+
+    async def _ask(self, ws: Any) -> dict[str, Any]:
+        """Ask a worker for the stacks of what it executes and for what its tasks wait."""
+        keys = [ts.key for ts in list(ws.processing)[:_FEW]]
+        rpc = self._scheduler.rpc(ws.address)
+        try:
+            stacks = await asyncio.wait_for(rpc.call_stack(keys=None), _ANSWERING)
+            tell = getattr(rpc, f"{self._name}-tell")
+            tasks = await asyncio.wait_for(tell(keys=keys), _ANSWERING)
+        except Exception as error:  # it may be frozen: that is worth knowing
+            return {"failed": repr(error)}
+        stacks = {str(k): [str(f) for f in v][-_FRAMES:] for k, v in stacks.items()}
+        return {"stacks": stacks, "tasks": tasks}
+
+    def _end_run(self, lasted: float) -> None:
+        scheduler = self._scheduler
+        client = scheduler.clients.get(self._client)
+        if client is None:
+            return
+        keys = [ts.key for ts in client.wants_what if ts.state in (*_WANTED, "released")]
+        text = f"no task has finished for {lasted:.0f} s (blackbox.stall.end-run)"
+        self._tell("stall-ended-run", self._client, lasted=lasted, keys=len(keys))
+        scheduler.stimulus_cancel(
+            keys=keys, client=self._client, force=False, reason="dask-blackbox", msg=text
+        )
+
+
+def _restricted(ts: Any) -> dict[str, Any]:
+    return {
+        "key": str(ts.key),
+        "hosts": sorted(map(str, ts.host_restrictions or ())),
+        "workers": sorted(map(str, ts.worker_restrictions or ())),
+        "resources": dict(ts.resource_restrictions or {}),
+        "loose": bool(ts.loose_restrictions),
+    }
