@@ -24,6 +24,8 @@ atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
 (_HOME / "dags").mkdir()
 os.environ.update(
     AIRFLOW_HOME=str(_HOME),
+    DASK_BLACKBOX__STORE__URL=str(_HOME / "recordings"),
+    DASK_BLACKBOX__SPOOL=str(_HOME / "spool"),
     AIRFLOW__API__BASE_URL="http://airflow.example",
     AIRFLOW__CORE__DAGS_FOLDER=str(_HOME / "dags"),
     AIRFLOW__CORE__LOAD_EXAMPLES="False",

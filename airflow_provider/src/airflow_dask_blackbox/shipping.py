@@ -21,10 +21,12 @@ back on cloudpickle, which sends such things by value.
 
 from __future__ import annotations
 
+import copy
 import copyreg
 import functools
 import sys
 import types
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -33,7 +35,6 @@ __all__ = ["hidden_main", "shipped_by_value", "unimportable_module_of"]
 
 _DAG_FILE_PREFIX: Final = "unusual_prefix_"
 _ABSENT: Final = object()
-_Cache: Final = functools._CacheInfo  # noqa: SLF001
 
 
 @contextmanager
@@ -85,19 +86,23 @@ def shipped_by_value(module: types.ModuleType | None) -> Iterator[None]:
 
 @contextmanager
 def _cached_functions_by_value(module_name: str) -> Iterator[None]:
-    """Have functions under `functools.cache` pickled as what they wrap.
+    """Have functions under `functools.cache` pickled by value, too.
 
-    They only know how to be pickled by name, with cloudpickle too.
+    They only know how to be pickled by name, with cloudpickle as well.  A plain function
+    that finds its cache in the process it runs in can travel instead, and travel on: the
+    scheduler unpickles a graph and pickles its tasks again, without this module.
     """
     kind = functools._lru_cache_wrapper  # noqa: SLF001 - the class has no other name
     before = copyreg.dispatch_table.get(kind)
+    plain: dict[int, Callable[..., Any]] = {}
 
     def reduced(function: Any) -> Any:
         if function.__module__ != module_name:
             return before(function) if before else function.__qualname__
-        cache = function.cache_parameters()
-        made_of = (function.__wrapped__, cache["maxsize"], cache["typed"], _Cache)
-        return kind, made_of, vars(function)
+        if id(function) not in plain:
+            plain[id(function)] = _plain_cached(function)
+        # Copying a function gives the function; workers have `copy`, and not this module.
+        return copy.copy, (plain[id(function)],)
 
     copyreg.pickle(kind, reduced)
     try:
@@ -107,6 +112,25 @@ def _cached_functions_by_value(module_name: str) -> Iterator[None]:
             del copyreg.dispatch_table[kind]
         else:
             copyreg.dispatch_table[kind] = before
+
+
+def _plain_cached(function: Any) -> Callable[..., Any]:
+    wrapped, limits = function.__wrapped__, function.cache_parameters()
+    token = uuid.uuid4().hex
+
+    def cached(*args: Any, **kwargs: Any) -> Any:
+        import functools
+
+        caches: dict[str, Any] = functools.__dict__.setdefault("_by_token", {})
+        if token not in caches:
+            caches[token] = functools.lru_cache(**limits)(wrapped)
+        return caches[token](*args, **kwargs)
+
+    # As if the DAG file had defined it: nobody can import it from there, so that it is
+    # pickled by value everywhere.
+    cached.__module__, cached.__qualname__ = function.__module__, function.__qualname__
+    cached.__name__, cached.__doc__ = function.__name__, function.__doc__
+    return cached
 
 
 class _StandIn(types.ModuleType):
