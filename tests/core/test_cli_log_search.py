@@ -3,47 +3,40 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 from dask_blackbox.errors import ConfigurationError
-from dask_blackbox.manifest import Ending, Manifest
 from dask_blackbox.report.log_search import LogQuery, as_json, as_text, chosen_lines
 from dask_blackbox.run import RunTables
+from dask_blackbox.testing import a_log, a_run, a_worker_added
+from dask_blackbox.testing.facts import Fact
 
-START = 1_795_230_000.0  # 2026-11-21T03:00:00Z
 ALICE, BOB = "tcp://10.0.0.1:4001", "tcp://10.0.0.2:4002"
 
 
-def _added(address: str, name: str, nanny: str | None) -> list[Any]:
-    facts = {"name": name, "nanny": nanny, "pid": 1}
-    return [START, "worker-added", address, json.dumps(facts)]
+def _added(address: str, name: str, nanny: str | None = None) -> Fact:
+    return a_worker_added(address, at=0, name=name, nanny=nanny)
 
 
 @pytest.fixture
-def run(log_row: Callable[..., list[Any]]) -> RunTables:
+def run() -> RunTables:
     """Two workers, alice with a nanny, and everybody talks."""
-    worker = {"role": "worker", "logger": "distributed.worker"}
-    logs = [
-        log_row(START + 1, "Starting scheduler"),
-        log_row(START + 2, "hello", source=ALICE, key="('sum-1', 0)", **worker),
-        log_row(START + 3, "hello, too", source=BOB, key="('mean-2', 1)", **worker),
-        log_row(START + 8, "half full", source=ALICE, level=30, **worker),
-        log_row(
-            START + 9,
+    return a_run(
+        _added(ALICE, "alice", "tcp://10.0.0.1:5001"),
+        _added(BOB, "bob"),
+        a_log("Starting scheduler", at=1, role="scheduler", source="scheduler"),
+        a_log("hello", at=2, source=ALICE, key="('sum-1', 0)"),
+        a_log("hello, too", at=3, source=BOB, key="('mean-2', 1)"),
+        a_log("half full", at=8, source=ALICE, level=30),
+        a_log(
             "Worker process 7 was killed\nby signal 15",
+            at=9,
             source="tcp://10.0.0.1:5001",
             role="nanny",
             level=40,
             logger="distributed.nanny",
         ),
-    ]
-    workers = [_added(ALICE, "alice", "tcp://10.0.0.1:5001"), _added(BOB, "bob", None)]
-    return RunTables.of_rows(
-        Manifest(recording="r", job="j", run_id="1", started=START),
-        Ending(state="failed", ended=START + 10),
-        {"log": logs, "event": workers},
+        ended=10,
     )
 
 
@@ -125,11 +118,7 @@ def test_where_no_line_is_left_it_says_at_which_condition(
 
 
 def test_a_recording_without_logs_says_so() -> None:
-    empty = RunTables.of_rows(
-        Manifest(recording="r", job="j", run_id="1", started=START), None, {}
-    )
-
-    assert chosen_lines(empty, LogQuery(level="error"))[1] == (
+    assert chosen_lines(a_run(), LogQuery(level="error"))[1] == (
         "this recording holds no log lines"
     )
 
@@ -152,15 +141,12 @@ def test_a_question_that_cannot_be_understood_says_what_can(
         chosen_lines(run, LogQuery(**query))
 
 
-def test_a_worker_that_came_back_under_its_name_is_one_worker(
-    log_row: Callable[..., list[Any]],
-) -> None:
-    logs = [log_row(START + i, "hi", source=a) for i, a in enumerate([ALICE, BOB])]
-    again = [_added(ALICE, "alice", None), _added(BOB, "alice", None)]
-    run = RunTables.of_rows(
-        Manifest(recording="r", job="j", run_id="1", started=START),
-        None,
-        {"log": logs, "event": again},
+def test_a_worker_that_came_back_under_its_name_is_one_worker() -> None:
+    run = a_run(
+        _added(ALICE, "alice"),
+        _added(BOB, "alice"),
+        a_log("hi", source=ALICE),
+        a_log("hi again", source=BOB),
     )
 
     assert len(chosen_lines(run, LogQuery(worker="alice"))[0]) == 2
@@ -177,12 +163,8 @@ def test_a_line_is_compact_and_its_further_lines_are_indented(run: RunTables) ->
     ]
 
 
-def test_a_line_cannot_drive_the_terminal(log_row: Callable[..., list[Any]]) -> None:
-    run = RunTables.of_rows(
-        Manifest(recording="r", job="j", run_id="1", started=START),
-        None,
-        {"log": [log_row(START, "\x1b[2Jgone\x07")]},
-    )
+def test_a_line_cannot_drive_the_terminal() -> None:
+    run = a_run(a_log("\x1b[2Jgone\x07"))
 
     text = as_text(chosen_lines(run, LogQuery())[0].to_dicts()[0])
 
@@ -200,8 +182,8 @@ def test_as_json_a_line_is_one_object_with_names_for_what_it_holds(
         "at": "2026-11-21T03:00:09.000Z",
         "role": "nanny",
         "source": "tcp://10.0.0.1:5001",
-        "pid": 1,
-        "seq": 0,
+        "pid": 100,
+        "seq": None,
         "logger": "distributed.nanny",
         "level": "ERROR",
         "message": "Worker process 7 was killed\nby signal 15",
