@@ -58,7 +58,7 @@ _UPLOADING, _UPLOADING_IF_DOWN = 30.0, 2.0
 _DOWN = 2.0
 _ABNORMAL = frozenset(
     ("worker-removed", "worker-certificate", "worker-restarted-for-memory", "graph-failed",
-     "scheduler-lost", "scheduler-closing", "driver-exception", "driver-lost")
+     "scheduler-lost", "scheduler-closing", "driver-exception", "driver-lost", "stall")
 )  # fmt: skip
 
 
@@ -141,11 +141,8 @@ class Recorder:
         def work() -> None:
             from dask_blackbox.record.syncing import bring_others_home
 
-            root, settings = (
-                Path(self._config.spool).parent,
-                self._config.store_settings,
-            )
-            bring_others_home(root, settings, self._ended.is_set)
+            own, settings = Path(self._config.spool), self._config.store_settings
+            bring_others_home(own, settings, self._ended.is_set)
 
         with contextlib.suppress(Exception):
             await asyncio.to_thread(work)

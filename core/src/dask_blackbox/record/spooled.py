@@ -46,10 +46,10 @@ def note_beginning(
     folder: Path, manifest: Manifest, settings: Mapping[str, Any]
 ) -> None:
     """Write what identifies a recording and its store into its spool folder."""
+    claim(folder)  # first: a folder with a run.json and without a claim is an orphan
     plain = {k: v for k, v in settings.items() if k not in _CREDENTIALS}
     (folder / "run.json").write_bytes(msgspec.json.encode(manifest))
     (folder / "store.json").write_bytes(msgspec.json.encode(plain))
-    claim(folder)
 
 
 def claim(folder: Path) -> None:

@@ -96,12 +96,21 @@ def _outcome(spooled: Spooled, uploaded: dict[str, str]) -> Outcome:
 
 
 def bring_others_home(
-    root: Path, settings: Mapping[str, Any], stop: Callable[[], bool]
+    own: Path, settings: Mapping[str, Any], stop: Callable[[], bool]
 ) -> None:
-    """Upload what earlier recordings of this machine left for the same store."""
-    for spooled in spooled_in(root):
+    """Upload what earlier recordings of this machine left for the same store.
+
+    Args:
+        own: The spool folder of the recording that this process makes.
+        settings: Of its store.
+        stop: Asked between two uploads.
+    """
+    for spooled in spooled_in(own.parent):
         if stop():
             return
+        # Our own is claimed by this very process, which `spooled_in` takes for nobody.
+        if spooled.folder == own:
+            continue
         if spooled.settings.get("url") != settings.get("url"):
             continue
         try:
