@@ -156,7 +156,7 @@ def _recorded(
     )
 
 
-def _watched(fn: Callable[P, R], *, is_async: bool) -> Callable[P, R]:
+def _watched(fn: Any, *, is_async: bool) -> Any:
     """Return the flow's function with the recording begun before and checked after it.
 
     The flow is pickled into each of its tasks, to places where this package may not be
@@ -177,15 +177,15 @@ def _watched(fn: Callable[P, R], *, is_async: bool) -> Callable[P, R]:
         try:
             from prefect_dask_blackbox.watch import watching
         except ImportError:
-            return await cast("Any", fn)(*args, **kwargs)
+            return await fn(*args, **kwargs)
         async with watching() as watch:
-            result = await cast("Any", fn)(*args, **kwargs)
+            result = await fn(*args, **kwargs)
             await watch.landed_async(result)
         return result
 
     chosen = watched_async if is_async else watched
-    # With the globals of the user's module: Prefect looks up the types of a flow's
-    # parameters there.
+    # With the globals of the user's module, where Prefect looks up the types of a flow's
+    # parameters: so the functions above may use no name of this module.
     made = FunctionType(
         chosen.__code__,
         fn.__globals__,
@@ -193,7 +193,7 @@ def _watched(fn: Callable[P, R], *, is_async: bool) -> Callable[P, R]:
         chosen.__defaults__,
         chosen.__closure__,
     )
-    return cast("Callable[P, R]", update_wrapper(made, fn))
+    return update_wrapper(made, fn)
 
 
 def _card_of_a_dead_flow() -> Callable[[Any, Any, Any], None]:

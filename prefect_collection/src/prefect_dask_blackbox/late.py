@@ -65,9 +65,7 @@ def _card_at(address: str, options: RecordingOptions) -> RunCard:
     while True:
         late = time.monotonic() > deadline
         try:
-            card: RunCard = Run.open(
-                address, store_settings=options.store_settings
-            ).card()
+            card: RunCard = Run.open(address, settings=options.store_settings).card()
         except BlackboxError:
             if late:
                 raise

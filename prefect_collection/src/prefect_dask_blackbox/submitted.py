@@ -93,6 +93,11 @@ class Ledger:
     @property
     def lost(self) -> list[SubmittedTask]:
         """Those that are lost, root causes first."""
+        errors = {entry.culprit: entry.error for entry in self._tasks if entry.lost}
+        for entry in self._tasks:
+            # Let go of by the flow, it was not heard of; but another waited for it.
+            if entry.error is None and entry.key in errors:
+                entry.error = errors[entry.key]
         lost = [entry for entry in self._tasks if entry.lost]
         return sorted(lost, key=lambda entry: entry.culprit != entry.key)
 

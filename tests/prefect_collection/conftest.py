@@ -1,0 +1,148 @@
+"""A real Prefect server for the session, real Dask clusters, and stores in folders."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+# Read when `distributed` and `prefect` are imported.
+os.environ.update(
+    DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT="300s",
+    # One death is enough to give a task up: these tests are about what follows.
+    DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0",
+    DASK_DISTRIBUTED__LOGGING__DISTRIBUTED="warning",
+    PREFECT_SERVER_ANALYTICS_ENABLED="false",
+)
+
+import dask
+import pytest
+from dask_blackbox import RunCard
+from dask_blackbox.guard import kept
+
+_HOSTS_OWN = (
+    # Prefect's test harness and its SQLite clean up after the loop they belong to.
+    "ignore::ResourceWarning",
+    # Clusters of one process after another: the dashboard's port is taken.
+    "ignore:Port .* is already in use:UserWarning",
+    # websockets, pydantic and starlette, as Prefect 3.8 uses them.
+    "ignore::DeprecationWarning:(prefect|websockets|pydantic|starlette|uvicorn|fastapi)",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for text in _HOSTS_OWN:
+            item.add_marker(pytest.mark.filterwarnings(text))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _prefect() -> Iterator[None]:
+    from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+    from prefect.testing.utilities import prefect_test_harness
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        harness = prefect_test_harness(server_startup_timeout=120)
+        # Heartbeats cost every flow run a second.
+        with harness, temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
+            yield
+
+
+@pytest.fixture(autouse=True)
+def _our_failures() -> Iterator[None]:
+    """What the guard swallows in production fails a test."""
+    kept.clear()
+    yield
+    swallowed = list(kept)
+    kept.clear()
+    if swallowed:
+        doing, error = swallowed[0]
+        raise AssertionError(f"swallowed while {doing}") from error
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path: Path) -> Iterator[Path]:
+    """The folder that runs of this test are recorded to."""
+    folder = tmp_path / "store"
+    with dask.config.set({"blackbox.store.url": str(folder)}):
+        yield folder
+
+
+class SeenTask(NamedTuple):
+    """A task run as the server has it."""
+
+    state: str
+    message: str
+
+
+class SeenRun(NamedTuple):
+    """A flow run as the server has it."""
+
+    id: Any
+    state: str
+    message: str
+    tasks: dict[str, SeenTask]
+    artifacts: dict[str, str]
+    card: RunCard | None
+
+
+class Prefect:
+    """Asks the session's server."""
+
+    def newest(self, flow_name: str, store: Path) -> SeenRun:
+        """Return the newest run of a flow, with its task runs by name (no suffix)."""
+        from prefect.client.orchestration import get_client
+        from prefect.client.schemas.filters import FlowFilter
+        from prefect.client.schemas.sorting import FlowRunSort
+
+        with get_client(sync_client=True) as client:
+            wanted = FlowFilter.model_validate({"name": {"any_": [flow_name]}})
+            run = client.read_flow_runs(
+                flow_filter=wanted, sort=FlowRunSort.START_TIME_DESC, limit=1
+            )[0]
+            return SeenRun(
+                id=run.id,
+                state=run.state_type.value if run.state_type else "",
+                message=(run.state and run.state.message) or "",
+                tasks=_tasks_of(client, run.id),
+                artifacts=_artifacts_of(client, run.id),
+                card=_card_in(store, str(run.id)),
+            )
+
+
+def _tasks_of(client: Any, flow_run_id: Any) -> dict[str, SeenTask]:
+    from prefect.client.schemas.filters import FlowRunFilter
+
+    mine = FlowRunFilter.model_validate({"id": {"any_": [flow_run_id]}})
+    return {
+        run.name.rpartition("-")[0]: SeenTask(
+            run.state_type.value, run.state.message or ""
+        )
+        for run in client.read_task_runs(flow_run_filter=mine)
+    }
+
+
+def _artifacts_of(client: Any, flow_run_id: Any) -> dict[str, str]:
+    from prefect.client.schemas.filters import ArtifactFilter
+
+    mine = ArtifactFilter.model_validate({"flow_run_id": {"any_": [flow_run_id]}})
+    found = [a for a in client.read_artifacts(artifact_filter=mine) if a.key]
+    keys = [each.key for each in found]
+    assert len(keys) == len(set(keys)), f"artifacts made twice: {keys}"
+    return {each.key: str(each.data) for each in found}
+
+
+def _card_in(store: Path, run_id: str) -> RunCard | None:
+    cards = sorted(store.glob(f"runs/*/run={run_id}/*/card.json"))
+    return RunCard.from_json(cards[-1].read_bytes()) if cards else None
+
+
+@pytest.fixture
+def prefect() -> Prefect:
+    """The session's Prefect server, to ask what became of a run."""
+    logging.getLogger("prefect").setLevel(logging.INFO)
+    return Prefect()

@@ -1,0 +1,360 @@
+"""Flow runs on real clusters, and what Prefect shows of them afterwards."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import pytest
+from distributed import KilledWorker
+from prefect import flow, task
+from prefect.client.schemas.objects import State
+from prefect_dask.task_runners import DaskTaskRunner
+from prefect_dask.utils import get_dask_client
+from prefect_dask_blackbox import BlackboxTaskRunner, LostTasksError, observed_flow
+
+# Workers can't import this file.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
+
+TINY: dict[str, Any] = {
+    "n_workers": 1,
+    "threads_per_worker": 1,
+    "dashboard_address": None,
+}
+
+
+@task
+def inc(number: int) -> int:
+    return number + 1
+
+
+@task
+def divide(number: int) -> float:
+    return 10 / number
+
+
+@task
+def die(number: int = 0) -> int:
+    import os
+    import signal
+
+    os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def tiny(**more: Any) -> Any:
+    return DaskTaskRunner(cluster_kwargs=TINY, **more)
+
+
+def test_a_flow_that_succeeds_shows_its_card_and_links(
+    prefect: Any, store: Path
+) -> None:
+    @observed_flow(name="succeeds", task_runner=tiny())
+    def succeeds(count: int) -> int:
+        return sum(inc.map(range(count)).result())
+
+    assert succeeds(3) == 6
+
+    seen = prefect.newest("succeeds", store)
+    assert seen.state == "COMPLETED"
+    assert seen.card.state == "succeeded"
+    assert seen.card.numbers["tasks"] == 3
+    assert set(seen.artifacts) == {
+        "dask-run-succeeds",
+        "dask-report-succeeds",
+        "dask-performance-report-succeeds",
+    }
+    assert seen.card.headline in seen.artifacts["dask-run-succeeds"]
+
+
+def test_a_flow_that_fails_shows_why(prefect: Any, store: Path) -> None:
+    @observed_flow
+    @flow(name="fails", task_runner=tiny())
+    def fails() -> float:
+        return divide.submit(0).result()
+
+    with pytest.raises(ZeroDivisionError):
+        fails()
+
+    seen = prefect.newest("fails", store)
+    assert seen.state == "FAILED"
+    assert seen.tasks["divide"].state == "FAILED"
+    assert seen.card.state == "failed"
+    assert seen.card.verdict.rule in {"task-exception", "driver-exception"}
+    assert "ZeroDivisionError" in seen.artifacts["dask-run-fails"]
+
+
+def test_returned_futures_of_a_killed_task_fail_the_flow_with_the_cause(
+    prefect: Any, store: Path
+) -> None:
+    @observed_flow(name="returned", task_runner=tiny())
+    def returned() -> list[Any]:
+        fine, killed = inc.submit(1), die.submit()
+        return [fine, killed, inc.with_options(name="after").submit(killed)]  # type: ignore[call-overload]
+
+    with pytest.raises(LostTasksError, match="2 task runs were lost"):
+        returned()
+
+    seen = prefect.newest("returned", store)
+    assert seen.state == "FAILED"
+    assert "2 task runs were lost" in seen.message
+    assert seen.tasks["inc"].state == "COMPLETED"
+    assert seen.tasks["die"].state == "CRASHED"
+    assert seen.tasks["after"].state == "CRASHED"
+    assert "it waited for die-" in seen.tasks["after"].message
+    assert seen.card.verdict.rule == "worker-signalled"
+    assert seen.card.verdict.title in seen.tasks["die"].message
+    assert "dask-lost-task-returned" in seen.artifacts
+
+
+def test_a_flow_that_only_waits_for_a_killed_task_does_not_end_green(
+    prefect: Any, store: Path
+) -> None:
+    @observed_flow(name="waits", task_runner=tiny())
+    def waits() -> str:
+        die.submit().wait()
+        return "fine"
+
+    state: State[Any] = waits(return_state=True)
+
+    seen = prefect.newest("waits", store)
+    assert state.is_failed()
+    assert seen.state == "FAILED"
+    assert seen.tasks["die"].state == "CRASHED"
+
+
+def test_the_bare_task_runner_turns_a_green_flow_red(prefect: Any, store: Path) -> None:
+    @flow(name="bare", task_runner=BlackboxTaskRunner(cluster_kwargs=TINY))  # type: ignore[arg-type]
+    def bare() -> str:
+        die.submit().wait()
+        return "fine"
+
+    bare()
+
+    seen = prefect.newest("bare", store)
+    assert seen.state == "FAILED"
+    assert "1 task run was lost ('die')" in seen.message
+    assert seen.tasks["die"].state == "CRASHED"
+    assert "dask-run-bare" in seen.artifacts
+
+
+def test_a_killed_task_that_nobody_waits_for_is_noticed(
+    prefect: Any, store: Path
+) -> None:
+    @observed_flow(name="ignores", task_runner=tiny())
+    def ignores() -> int:
+        number = inc.submit(1).result()
+        ignored = die.submit()
+        # Dask tells; the flow itself never looks.
+        ignored.wrapped_future.exception()  # type: ignore[attr-defined]
+        return number
+
+    with pytest.raises(LostTasksError):
+        ignores()
+
+    seen = prefect.newest("ignores", store)
+    assert seen.state == "FAILED"
+    assert {name: run.state for name, run in seen.tasks.items()} == {
+        "die": "CRASHED",
+        "inc": "COMPLETED",
+    }
+
+
+def test_result_raises_what_dask_raised(prefect: Any, store: Path) -> None:
+    @observed_flow(name="asks", task_runner=tiny())
+    def asks() -> int:
+        return die.submit().result()
+
+    with pytest.raises(KilledWorker):
+        asks()
+
+    seen = prefect.newest("asks", store)
+    assert (seen.state, seen.tasks["die"].state) == ("FAILED", "CRASHED")
+
+
+def test_a_flow_that_handles_the_loss_may_end_green(prefect: Any, store: Path) -> None:
+    @observed_flow(name="handles", task_runner=tiny())
+    def handles() -> int:
+        after = inc.submit(die.submit())  # type: ignore[call-overload]
+        try:
+            after.result()
+        except KilledWorker:
+            return inc.submit(1).result()
+        return 0
+
+    assert handles() == 2
+
+    seen = prefect.newest("handles", store)
+    assert seen.state == "COMPLETED"
+    assert seen.tasks["die"].state == "CRASHED"
+
+
+def test_losses_may_be_declared_harmless(prefect: Any, store: Path) -> None:
+    @observed_flow(name="harmless", task_runner=tiny(), fail_flow_on_lost_tasks=False)
+    def harmless() -> str:
+        die.submit().wait()
+        return "fine"
+
+    assert harmless() == "fine"
+
+    seen = prefect.newest("harmless", store)
+    assert (seen.state, seen.tasks["die"].state) == ("COMPLETED", "CRASHED")
+
+
+def test_a_task_that_the_flow_leaves_behind_does_not_run_for_ever(
+    prefect: Any, store: Path
+) -> None:
+    @task
+    def dawdle(flag: str) -> None:
+        import time
+        from pathlib import Path
+
+        Path(flag).touch()
+        time.sleep(300)
+
+    flag = store.parent / "began"
+
+    @observed_flow(name="leaves", task_runner=tiny())
+    def leaves() -> str:
+        import time
+
+        left = dawdle.submit(str(flag))
+        while not flag.exists():
+            time.sleep(0.05)
+        del left
+        return "gone"
+
+    assert leaves() == "gone"
+
+    seen = prefect.newest("leaves", store)
+    assert seen.state == "COMPLETED"
+    assert seen.tasks["dawdle"].state == "CRASHED"
+    assert "Abandoned" in seen.tasks["dawdle"].message
+
+
+def test_a_killed_task_is_not_tried_again_by_prefect(prefect: Any, store: Path) -> None:
+    @observed_flow(name="retried", task_runner=tiny())
+    def retried() -> int:
+        return die.with_options(retries=2).submit().result()
+
+    with pytest.raises(KilledWorker):
+        retried()
+
+    assert prefect.newest("retried", store).tasks["die"].state == "CRASHED"
+
+
+def test_each_attempt_of_a_flow_has_a_recording(prefect: Any, store: Path) -> None:
+    attempts: list[int] = []
+
+    @observed_flow(name="again", retries=1, task_runner=tiny())
+    def again() -> int:
+        attempts.append(inc.submit(len(attempts)).result())
+        if len(attempts) == 1:
+            raise ValueError("not yet")
+        return len(attempts)
+
+    assert again() == 2
+
+    cards = sorted(store.glob("runs/job=again/*/attempt=*/card.json"))
+    assert [card.parent.name for card in cards] == ["attempt=1", "attempt=2"]
+
+
+def test_an_async_flow_is_recorded(prefect: Any, store: Path) -> None:
+    import asyncio
+
+    @observed_flow(name="asynchronous", task_runner=tiny())
+    async def asynchronous(number: int) -> int:
+        return inc.submit(number).result()
+
+    assert asyncio.run(asynchronous(1)) == 2
+
+    seen = prefect.newest("asynchronous", store)
+    assert (seen.state, seen.card.numbers["tasks"]) == ("COMPLETED", 1)
+
+
+def test_dask_work_without_any_prefect_task_is_recorded(
+    prefect: Any, store: Path
+) -> None:
+    @observed_flow(name="taskless", task_runner=tiny())
+    def taskless() -> int:
+        with get_dask_client() as client:
+            total: int = client.submit(sum, [1, 2, 3], pure=False).result()
+            return total
+
+    assert taskless() == 6
+
+    assert prefect.newest("taskless", store).card.numbers["tasks"] == 1
+
+
+def test_a_flow_that_dies_before_its_first_task_has_a_card(
+    prefect: Any, store: Path
+) -> None:
+    @observed_flow(name="early", task_runner=tiny())
+    def early() -> None:
+        raise ValueError("no orders today")
+
+    with pytest.raises(ValueError, match="no orders"):
+        early()
+
+    seen = prefect.newest("early", store)
+    assert seen.card.verdict.rule == "driver-exception"
+    assert "no orders today" in seen.artifacts["dask-run-early"]
+
+
+def test_a_cluster_that_cannot_be_made_is_reported(prefect: Any, store: Path) -> None:
+    def no_cluster(**_kwargs: Any) -> Any:
+        raise RuntimeError("no quota")
+
+    @observed_flow(
+        name="clusterless", task_runner=DaskTaskRunner(cluster_class=no_cluster)
+    )
+    def clusterless() -> int:
+        return inc.submit(1).result()
+
+    with pytest.raises(RuntimeError, match="no quota"):
+        clusterless()
+
+    seen = prefect.newest("clusterless", store)
+    assert seen.state == "FAILED"
+    assert "no quota" in seen.artifacts["dask-run-clusterless"]
+
+
+def test_a_store_that_refuses_does_not_change_the_run(
+    prefect: Any, tmp_path: Path
+) -> None:
+    file = tmp_path / "a-file"
+    file.write_text("no folder can be made below me")
+
+    @observed_flow(name="unrecorded", store=f"{file}/store", task_runner=tiny())
+    def unrecorded() -> int:
+        return inc.submit(1).result()
+
+    assert unrecorded() == 2
+
+    seen = prefect.newest("unrecorded", tmp_path)
+    assert seen.state == "COMPLETED"
+    assert "not recorded" in seen.artifacts["dask-run-unrecorded"]
+
+
+def test_a_run_that_must_be_recorded_fails_before_it_costs_anything(
+    prefect: Any, tmp_path: Path
+) -> None:
+    from dask_blackbox.errors import BlackboxError
+
+    file = tmp_path / "a-file"
+    file.write_text("no folder can be made below me")
+    began = []
+
+    @observed_flow(
+        name="must", store=f"{file}/store", required=True, task_runner=tiny()
+    )
+    def must() -> None:
+        began.append(True)
+
+    with pytest.raises(BlackboxError):
+        must()
+
+    assert not began
+    assert prefect.newest("must", tmp_path).state == "FAILED"

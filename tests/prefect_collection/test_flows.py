@@ -1,0 +1,135 @@
+"""What `observed_flow` makes of a function and of a flow."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from dask_blackbox.errors import ConfigurationError
+from prefect import flow
+from prefect.flows import Flow
+from prefect.task_runners import ThreadPoolTaskRunner
+from prefect_dask.task_runners import DaskTaskRunner
+from prefect_dask_blackbox import BlackboxTaskRunner, observed_flow
+
+
+@dataclass
+class Order:
+    number: int
+
+
+def runner_of(made: Flow[Any, Any]) -> BlackboxTaskRunner:
+    runner = made.task_runner
+
+    assert isinstance(runner, BlackboxTaskRunner)
+    return runner
+
+
+def test_alone_it_makes_a_flow() -> None:
+    @observed_flow
+    def nightly(number: int = 1) -> int:
+        """Do it."""
+        return number
+
+    assert isinstance(nightly, Flow)
+    assert (nightly.name, nightly.description) == ("nightly", "Do it.")
+    assert nightly.fn(2) == 2
+    assert runner_of(nightly)._given["address"] is None
+
+
+def test_alone_it_takes_the_arguments_of_flow() -> None:
+    @observed_flow(store="s3://bucket/dask", name="etl", retries=2, log_prints=True)
+    def nightly() -> None: ...
+
+    assert (nightly.name, nightly.retries, nightly.log_prints) == ("etl", 2, True)
+    assert runner_of(nightly).options.store == "s3://bucket/dask"
+
+
+def test_over_a_flow_it_keeps_what_the_flow_has() -> None:
+    theirs: Any = lambda _flow, _run, _state: None  # noqa: E731
+
+    @flow(name="etl", retries=3, on_crashed=[theirs], on_failure=[theirs])
+    def plain() -> None: ...
+
+    made = observed_flow(job="nightly")(plain)
+
+    assert (made.name, made.retries, made._entrypoint) == (
+        "etl",
+        3,
+        plain._entrypoint,
+    )
+    assert made.on_failure_hooks == [theirs]
+    assert made.on_crashed_hooks[1:] == [theirs]
+    assert made.on_crashed_hooks[0] is not theirs
+    assert plain.on_crashed_hooks == [theirs]
+    assert runner_of(made).options.job == "nightly"
+
+
+def test_over_a_flow_the_arguments_of_flow_change_it() -> None:
+    @flow(name="etl", retries=3)
+    def plain() -> None: ...
+
+    made = observed_flow(name="other")(plain)
+
+    assert (made.name, made.retries) == ("other", 3)
+
+
+def test_the_settings_of_a_dask_task_runner_are_kept() -> None:
+    runner = DaskTaskRunner(
+        cluster_class="distributed.LocalCluster",
+        cluster_kwargs={"n_workers": 3},
+        adapt_kwargs={"maximum": 5},
+        client_kwargs={"timeout": "20s"},
+    )
+
+    made = observed_flow(task_runner=runner)(lambda: None)
+
+    assert made.task_runner == runner
+    assert runner_of(made)._given["cluster_kwargs"] == {"n_workers": 3}
+
+
+def test_a_blackbox_task_runner_keeps_its_options_unless_the_decorator_gives_others() -> (
+    None
+):
+    runner = BlackboxTaskRunner(store="s3://a", job="own")
+
+    made = observed_flow(store="s3://b", task_runner=runner)(lambda: None)
+
+    assert runner_of(made).options.store == "s3://b"
+    assert runner_of(made).options.job == "own"
+
+
+def test_a_flow_on_another_task_runner_is_refused() -> None:
+    runner: Any = ThreadPoolTaskRunner(max_workers=3)
+
+    with pytest.raises(ConfigurationError, match="ThreadPoolTaskRunner"):
+        observed_flow(task_runner=runner)(lambda: None)
+
+
+def test_a_task_runner_derived_by_others_is_refused_with_a_way_out() -> None:
+    class Theirs(DaskTaskRunner):
+        pass
+
+    with pytest.raises(ConfigurationError, match="derive it from"):
+        observed_flow(task_runner=Theirs())(lambda: None)
+
+
+def test_parameters_are_validated_with_the_types_of_the_users_module() -> None:
+    @observed_flow
+    def nightly(order: Order, times: int) -> Any: ...
+
+    parameters = nightly.validate_parameters({"order": {"number": "7"}, "times": "3"})
+
+    assert parameters == {"order": Order(7), "times": 3}
+    assert list(inspect.signature(nightly.fn).parameters) == ["order", "times"]
+
+
+def test_an_async_function_stays_one() -> None:
+    @observed_flow
+    async def nightly() -> int:
+        return 1
+
+    assert nightly.isasync
+    assert inspect.iscoroutinefunction(nightly.fn)
