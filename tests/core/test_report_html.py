@@ -1,0 +1,269 @@
+"""`report.html`: complete without script, nothing in it but what we wrote, honest about its bounds."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from building import (
+    LIMIT,
+    MIB,
+    START,
+    a_death,
+    a_failed_task,
+    a_graph,
+    a_log_line,
+    a_run,
+    a_sample,
+    a_task,
+    a_worker,
+    aborted,
+    an_event,
+    an_exception,
+    failed_with,
+)
+from dask_blackbox.attach import RunCard, card_of
+from dask_blackbox.finding import Finding
+from dask_blackbox.manifest import SourceAccount
+from dask_blackbox.report import html, placeholder_html
+from dask_blackbox.run import RunTables
+
+HOSTILE = (
+    "</script><script>window.owned=1</script><img src=x onerror='window.owned=2'>"
+    "\"'><svg/onload=alert(1)> <!-- ]]> \u2028 {{ 7*7 }}"
+)
+
+
+_NOT_READ = ("script", "style", "nav", "title")
+
+
+class _Page(HTMLParser):
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+        self.scripts: list[str] = []
+        self._inside = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self._inside = self._inside or (tag if tag in _NOT_READ else "")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = "" if tag == self._inside else self._inside
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "script":
+            self.scripts.append(data)
+        elif not self._inside:
+            self.text.append(data)
+
+    @property
+    def words(self) -> str:
+        return " ".join(" ".join(self.text).split())
+
+
+def a_failed_run(words: str = "harmless") -> RunTables:
+    return a_run(
+        an_event("scheduler-info", at=0, address="tcp://s", dask="1", config={words: words}),
+        an_event("driver-attached", at=0, argv=[words], packages={"pandas": "2"}),
+        a_worker("tcp://w1", memory_limit=LIMIT, name=words),
+        a_worker("tcp://w2", pid=2),
+        a_graph(),
+        a_task("load-1", start=3),
+        a_task(f"({words}, 3)", start=4, outcome="erred"),
+        a_failed_task(f"({words}, 3)", "ValueError", words, traceback=f"Traceback\n{words}"),
+        a_sample(at=4, memory=300 * MIB),
+        a_sample(at=5, memory=390 * MIB),
+        a_log_line(words),
+        a_death(
+            "tcp://w1", exit_code=-9, at=12, executing=[words], stack=words, lines=[words],
+            memory=[(8, 300 * MIB), (11, 390 * MIB)],
+        ),
+        failed_with(
+            an_exception(words, words, traceback=words, key=words),
+            sources={"scheduler tcp://s": SourceAccount(batches=2, first=1, last=2)},
+        ),
+    )  # fmt: skip
+
+
+def page_of(run: RunTables) -> _Page:
+    return _Page(html(run, card_of(run, ())))
+
+
+def test_whatever_the_run_said_adds_no_element_and_no_attribute() -> None:
+    harmless, hostile = page_of(a_failed_run()), page_of(a_failed_run(HOSTILE))
+
+    def shape(page: _Page) -> list[tuple[str, list[str]]]:
+        return [(tag, sorted(attrs)) for tag, attrs in page.tags]
+
+    assert shape(hostile) == shape(harmless)
+    assert "{{ 7*7 }}" in hostile.words
+
+
+def test_nothing_is_fetched_and_only_our_script_may_run() -> None:
+    page = page_of(a_failed_run(HOSTILE))
+
+    (policy,) = [
+        a["content"] or ""
+        for t, a in page.tags
+        if a.get("http-equiv") == "Content-Security-Policy"
+    ]
+    data, script = page.scripts
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in policy
+    assert "default-src 'none'" in policy
+    assert not [a for _, a in page.tags if "src" in a or "style" in a]
+    assert not [t for t, _ in page.tags if t in ("link", "iframe", "object", "base")]
+    assert json.loads(data)["timeline"]["prefixes"]
+
+
+def test_the_verdict_stands_before_everything_else() -> None:
+    verdict = Finding(
+        rule="task-exception",
+        title="The reason",
+        cause="the cause",
+        severity="failure",
+        confidence="high",
+        remedy="the remedy",
+    )
+    card = RunCard(
+        job="j", run_id="r", state="failed", headline="It failed", verdict=verdict
+    )
+
+    words = _Page(html(a_failed_run(), card)).words
+
+    parts = ("It failed", "The reason", "the cause", "the remedy", "What happened")
+    places = [words.index(part) for part in (*parts, "All 1 log line")]
+    assert places == sorted(places)
+
+
+def test_a_death_is_told_with_signal_memory_and_what_was_running() -> None:
+    words = page_of(a_failed_run("wheel")).words
+
+    assert "1 worker died" in words
+    assert "killed by signal 9 (SIGKILL)" in words
+    assert "peak 390 MiB of 400 MiB" in words
+    assert "Running at that moment: wheel for 1.0 s" in words
+
+
+def test_a_run_that_failed_before_any_graph_shows_the_drivers_exception() -> None:
+    run = a_run(
+        failed_with(
+            an_exception(
+                "FileNotFoundError", "no files", traceback="Traceback: at main"
+            )
+        )
+    )
+
+    words = page_of(run).words
+
+    assert "No task, no worker and no measurement was recorded" in words
+    assert "Traceback: at main" in words
+
+
+def test_an_unrecorded_run_says_so_at_the_top() -> None:
+    run = a_run(failed_with(an_exception("ValueError", "x")), recorded=False)
+    card = card_of(run, (), recorded=False, reason="the bucket denies PutObject")
+
+    words = _Page(html(run, card)).words
+
+    assert words.index(
+        "Not recorded. This run was not recorded: the bucket denies PutObject"
+    ) < words.index("What happened")
+
+
+def test_a_recording_that_nobody_ended_says_so() -> None:
+    rows = a_run(a_worker(), a_task(), aborted())
+    run = RunTables(
+        rows.manifest,
+        None,
+        {n: getattr(rows, n) for n in ("tasks", "errors", "logs", "metrics", "events")},
+        last_heartbeat=START + 9,
+        damaged={"a.seg": "checksum differs"},
+    )
+
+    words = page_of(run).words
+
+    assert "nobody was left to say how the run ended" in words
+    assert "a.seg is damaged: checksum differs" in words
+    assert "last seen at" in words
+
+
+def test_of_many_log_lines_failures_are_kept_and_the_rest_is_counted() -> None:
+    lines = [a_log_line(f"chatter {n}", at=n / 100, level=20) for n in range(3_000)]
+    run = a_run(a_worker(), lines, a_log_line("the one warning", at=2.0, level=30))
+
+    page = _Page(html(run, card_of(run, ()), logs_limit=100))
+
+    rows = [attrs for tag, attrs in page.tags if tag == "tr" and "data-level" in attrs]
+    assert len(rows) == 100
+    assert "Showing 100 of 3,001 log lines: all failures and warnings" in page.words
+    assert "the one warning" in page.words
+    assert "chatter 2999" in page.words
+
+
+def test_an_enormous_log_line_is_cut_and_says_so() -> None:
+    run = a_run(a_log_line("a" * 50_000 + "the end"))
+
+    words = page_of(run).words
+
+    assert "more characters …" in words
+    assert "the end" in words
+
+
+def test_packages_that_differ_between_roles_come_first() -> None:
+    run = a_run(
+        an_event("scheduler-info", packages={"pandas": "3", "numpy": "2"}),
+        an_event("driver-attached", packages={"pandas": "2", "numpy": "2"}),
+    )
+
+    assert (
+        "1 package differs between driver, scheduler and workers" in page_of(run).words
+    )
+
+
+def test_retried_attempts_stand_among_the_errors() -> None:
+    alike = [
+        a_failed_task("load-1", "OSError", f"try {n}", at=n, outcome="retried")
+        for n in range(30)
+    ]
+
+    words = page_of(a_run(a_worker(), alike)).words
+
+    assert "30 retried OSError in load" in words
+    assert "+10 more like these" in words
+
+
+def test_the_placeholder_reloads_itself_and_needs_no_script() -> None:
+    card = RunCard(
+        job=HOSTILE,
+        run_id="r",
+        state="running",
+        headline=HOSTILE,
+        links={"dashboard": "http://127.0.0.1:8787", "x": "javascript:alert(1)"},
+    )
+
+    page = _Page(placeholder_html(card))
+
+    assert [a for _, a in page.tags if a.get("http-equiv") == "refresh"]
+    assert page.scripts == []
+    assert [a["href"] for t, a in page.tags if t == "a"] == ["http://127.0.0.1:8787"]
+
+
+@pytest.mark.parametrize("name", ["tasks", "events", "metrics", "logs", "errors"])
+def test_a_recording_without_one_of_its_tables_still_gives_a_page(name: str) -> None:
+    run = a_failed_run()
+    frames = {
+        n: getattr(run, n) for n in ("tasks", "errors", "logs", "metrics", "events")
+    }
+    frames[name] = frames[name].clear()
+
+    page = page_of(RunTables(run.manifest, run.ending, frames))
+
+    assert re.search("Completeness", page.words)

@@ -1,0 +1,125 @@
+"""The card as Markdown, as a host's page renders it."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import pytest
+from dask_blackbox.attach import RunCard
+from dask_blackbox.finding import Change, Evidence, Finding
+from dask_blackbox.report import markdown
+from markdown_it import MarkdownIt
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "[click](javascript:alert(1))",
+    "![](https://evil.example/pixel.png)",
+    "https://evil.example/ www.evil.example me@evil.example",
+    "# heading",
+    "- item",
+    "1. item",
+    "```\n</details><b>out</b>",
+    "`code` ``two`` | cell | --- |",
+    "**bold** _italics_ ~~gone~~ <b>b</b>",
+    "line\n\n---\n\n> quote",
+    "&lt;script&gt; &amp;",
+    "</summary></details><h1>x</h1>",
+]
+
+
+class _Seen(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.links += [value or "" for name, value in attrs if name in ("href", "src")]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def rendered(card: RunCard) -> _Seen:
+    renderer = MarkdownIt("commonmark", {"html": True}).enable(
+        ["table", "strikethrough"]
+    )
+    seen = _Seen()
+    seen.feed(renderer.render(markdown(card)))
+    return seen
+
+
+def a_card_that_says(words: str) -> RunCard:
+    finding = Finding(
+        rule="task-exception",
+        title=words,
+        cause=words,
+        severity="failure",
+        confidence="high",
+        remedy=words,
+        evidence=(Evidence(text=words, source="logs", at=1.0),),
+    )
+    return RunCard(
+        job=words,
+        run_id=words,
+        state="failed",
+        headline=words,
+        verdict=finding,
+        findings=(finding,),
+        changes=(Change(kind="parameters", what=words, before=words, after=None),),
+        numbers={"tasks": 3},
+        completeness={"recorded": True, "complete": False, "missing": {"x": [words]}},
+        links={"report": "https://host.example/report?a=1&b=2", "dashboard": words},
+    )
+
+
+@pytest.mark.parametrize("words", HOSTILE)
+def test_what_the_run_said_stays_text(words: str) -> None:
+    harmless = rendered(a_card_that_says("plain words"))
+
+    seen = rendered(a_card_that_says(words))
+
+    assert seen.tags.count("br") >= harmless.tags.count("br")
+    assert [t for t in seen.tags if t != "br"] == [
+        t for t in harmless.tags if t != "br"
+    ]
+    assert seen.links == ["https://host.example/report?a=1&b=2"]
+
+
+@pytest.mark.parametrize("words", [words for words in HOSTILE if "\n" not in words])
+def test_what_the_run_said_is_all_there(words: str) -> None:
+    assert rendered(a_card_that_says(words)).text.count(words) >= 8
+
+
+def test_only_what_a_browser_opens_is_a_link() -> None:
+    card = RunCard(
+        job="nightly",
+        run_id="run-1",
+        state="succeeded",
+        headline="Succeeded",
+        links={
+            "report": "https://host.example/r",
+            "recording": "s3://bucket/runs/r",
+            "logs": "file:///tmp/logs",
+            "dashboard": "javascript:alert(1)",
+        },
+    )
+
+    assert rendered(card).links == ["https://host.example/r"]
+    assert "`s3://bucket/runs/r`" in markdown(card)
+
+
+def test_the_verdict_comes_first_and_a_missing_recording_before_it() -> None:
+    card = a_card_that_says("the reason")
+    lost = RunCard(
+        job="j", run_id="r", state="failed", headline="h", verdict=card.verdict,
+        completeness={"recorded": False, "reason": "the bucket said no"},
+    )  # fmt: skip
+
+    said = markdown(lost)
+
+    assert said.index("the bucket said no") < said.index("Why: the reason")
+    assert markdown(card).index("Why:") < markdown(card).index("What changed")

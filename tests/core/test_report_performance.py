@@ -1,0 +1,112 @@
+"""`performance_report.html`: Dask's own tabs, from the recording, escaped and bounded."""
+
+from __future__ import annotations
+
+import re
+
+from building import (
+    a_death,
+    a_log_line,
+    a_run,
+    a_sample,
+    a_task,
+    a_worker,
+    an_event,
+    failed_with,
+)
+from dask_blackbox.attach import card_of
+from dask_blackbox.report import performance_html
+from dask_blackbox.report.performance_texts import log_markup
+from dask_blackbox.report.profile_tree import flames_of, merged_profile
+from dask_blackbox.run import RunTables
+
+
+def a_frame(name: str, count: int, *children: dict[str, object]) -> dict[str, object]:
+    told = {"filename": f"{name}.py", "name": name, "line_number": 3, "line": "x = 1"}
+    return {
+        "count": count,
+        "identifier": name,
+        "description": told,
+        "children": {str(child["identifier"]): child for child in children},
+    }
+
+
+def a_profiled_run() -> RunTables:
+    first = a_frame("root", 10, a_frame("load", 6), a_frame("join", 4))
+    second = a_frame("root", 10, a_frame("join", 10, a_frame("sort", 9)))
+    return a_run(
+        an_event("profile", at=10, start=1, stop=10, tree=first),
+        an_event("profile", at=20, start=10, stop=20, tree=second),
+    )
+
+
+def test_profiles_of_a_whole_run_add_up() -> None:
+    tree = merged_profile(a_profiled_run())
+
+    assert tree is not None
+    flames, unseen = flames_of(tree)
+    seconds = {flame.name: round(flame.seconds, 3) for flame in flames}
+    assert seconds == {"root": 0.2, "join": 0.14, "load": 0.06, "sort": 0.09}
+    assert unseen == 0
+
+
+def test_a_very_deep_stack_is_merged_all_the_same() -> None:
+    tree = a_frame("leaf", 1)
+    for _ in range(450):
+        tree = a_frame("recursive", 1, tree)
+    run = a_run(an_event("profile", tree=tree), an_event("profile", tree=tree))
+
+    merged = merged_profile(run)
+
+    assert merged is not None
+    flames, unseen = flames_of(merged)
+    assert merged["count"] == 2
+    assert len(flames) == 201
+    assert unseen == 1
+
+
+def test_a_run_without_a_profile_has_none() -> None:
+    assert merged_profile(a_run()) is None
+
+
+def test_killed_executions_are_counted_in_the_summary() -> None:
+    run = a_run(
+        a_worker(),
+        a_task("load-1"),
+        a_death(exit_code=-11, executing=["join-1"]),
+        a_sample(),
+        failed_with(),
+    )
+
+    page = performance_html(run, card_of(run, ()))
+
+    assert "number of task executions: 2" in page
+    assert "killed: 1" in page
+    for title in ("Summary", "Task Stream", "System", "Worker Profile (compute)"):
+        assert f'"title":"{title}"' in page
+
+
+def test_the_page_fetches_nothing_and_runs_only_its_own_scripts() -> None:
+    run = a_run(a_worker(), a_task("</script><script>owned()</script>"))
+
+    page = performance_html(run, card_of(run, ()))
+
+    assert "<script>owned()" not in page
+    assert not re.search(r"<script[^>]*\ssrc=|<link[^>]*\shref=", page)
+    assert re.search(r"script-src 'sha256-[^;]*; style-src", page)
+    assert "'unsafe-eval'" not in page
+
+
+def test_log_lines_are_escaped_and_the_oldest_of_very_many_are_counted_out() -> None:
+    lines = [
+        a_log_line(f"<b>{n}</b>", at=n / 100, level=20, role="scheduler")
+        for n in range(2_500)
+    ]
+    run = a_run(lines, a_log_line("first error", at=0, role="scheduler", level=40))
+
+    said = log_markup(run.logs, ("scheduler",))
+
+    assert "showing 2,000 of 2,501 log lines" in said
+    assert "first error" in said
+    assert "&lt;b&gt;2499&lt;/b&gt;" in said
+    assert "&lt;b&gt;12&lt;/b&gt;" not in said

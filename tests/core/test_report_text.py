@@ -1,0 +1,142 @@
+"""The card as text: everything on it is said, nothing is torn, nothing takes over the terminal."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from dask_blackbox.attach import RunCard
+from dask_blackbox.finding import Change, Evidence, Finding, Subject
+from dask_blackbox.report import text
+
+LONG_LINK = "https://bucket.example/" + "x" * 180
+
+
+def a_verdict(**more: object) -> Finding:
+    told: dict[str, object] = {
+        "rule": "worker-memory-limit",
+        "title": "A worker reached its memory limit",
+        "cause": "tcp://w1 held 7.6 GiB of 8 GiB while it ran 'load-1'",
+        "severity": "failure",
+        "confidence": "high",
+        "remedy": "Give each worker 24 GiB",
+        "retry_advice": "memory",
+        "subject": Subject(key="load-1", prefix="load", worker="tcp://w1"),
+        "evidence": (Evidence(text="exit code -15", source="workers", at=1.5),),
+    }
+    return Finding(**{**told, **more})  # type: ignore[arg-type]
+
+
+def a_card(**more: object) -> RunCard:
+    told: dict[str, object] = {
+        "job": "nightly",
+        "run_id": "run-1",
+        "state": "failed",
+        "headline": "Workers ran out of memory in load",
+        "verdict": a_verdict(),
+        "completeness": {"recorded": True, "complete": True},
+    }
+    return RunCard(**{**told, **more})  # type: ignore[arg-type]
+
+
+def test_a_failed_run_says_why_and_what_to_do() -> None:
+    said = text(
+        a_card(changes=(Change(kind="package", what="pandas", before="2", after="3"),))
+    )
+
+    assert said.splitlines() == [
+        "✖ FAILED  nightly · run-1 · attempt 1",
+        "Workers ran out of memory in load",
+        "",
+        "  why       A worker reached its memory limit  (worker-memory-limit)",
+        "            tcp://w1 held 7.6 GiB of 8 GiB while it ran 'load-1'",
+        "  do        Give each worker 24 GiB",
+        "  retry     only with more memory (memory)",
+        "  sure      high: the evidence proves it",
+        "  about     task load-1 · worker tcp://w1",
+        "  evidence  00:00:01.500  exit code -15",
+        "  changed   package pandas: 2 → 3",
+    ]
+
+
+def test_lines_keep_to_the_width_but_links_stay_whole() -> None:
+    card = a_card(
+        headline="word " * 60,
+        verdict=a_verdict(cause="x" * 300, remedy="word " * 60),
+        links={"report": LONG_LINK, "recording": "s3://bucket/run"},
+        numbers={"duration": 192.4, "tasks": 31244, "peak_memory": 2**33, "spilled": 7},
+    )
+
+    lines = text(card, width=72).splitlines()
+
+    links = [line for line in lines if "://" in line and "held" not in line]
+    assert any(line.endswith(LONG_LINK) for line in links)
+    assert all(len(line) <= 72 for line in lines if LONG_LINK not in line)
+    assert "".join(lines).count("x" * 40) >= 3  # folded, not cut off
+
+
+def test_what_does_not_fit_is_counted() -> None:
+    evidence = tuple(Evidence(text=f"fact {n}", source="logs") for n in range(9))
+
+    said = text(a_card(verdict=a_verdict(evidence=evidence)))
+
+    assert "fact 5" in said
+    assert "fact 6" not in said
+    assert "+3 more" in said
+
+
+def test_a_long_traceback_keeps_its_end() -> None:
+    lines = ["Traceback:", *(f"  line {n}" for n in range(40)), "ValueError: the end"]
+    fact = Evidence(text="\n".join(lines), source="errors")
+
+    said = text(a_card(verdict=a_verdict(evidence=(fact,))))
+
+    assert "ValueError: the end" in said
+    assert "more lines" in said
+
+
+def test_an_unrecorded_run_says_so_before_anything_else() -> None:
+    reason = "s3://bucket denies PutObject"
+    card = a_card(completeness={"recorded": False, "reason": reason})
+
+    assert text(card).splitlines()[2] == f"! This run was not recorded: {reason}"
+
+
+def test_what_is_missing_is_only_said_when_something_is() -> None:
+    gaps = {"scheduler tcp://s": ["2 batches never came"]}
+    lacking = a_card(
+        completeness={"recorded": True, "complete": False, "missing": gaps}
+    )
+
+    assert "missing" not in text(a_card())
+    assert "  missing   scheduler tcp://s: 2 batches never came" in text(lacking)
+
+
+def test_a_log_line_cannot_paint_on_the_terminal() -> None:
+    fact = Evidence(
+        text="\x1b]0;owned\x07\x1b[31mred\x1b[0m\rover [bold]x[/bold]", source="logs"
+    )
+
+    said = text(a_card(headline="a\x1b[2Jb\u202e", verdict=a_verdict(evidence=(fact,))))
+
+    assert "\x1b" not in said
+    assert "\u202e" not in said
+    assert "[bold]x[/bold]" in said
+
+
+def test_colour_is_only_added_when_asked_for() -> None:
+    assert "\x1b[" in text(a_card(), colour=True)
+    assert "\x1b[" not in text(a_card())
+
+
+def test_hosts_can_show_a_card_without_loading_tables_or_plots() -> None:
+    program = (
+        "import sys; from dask_blackbox.report import text, markdown; "
+        "print([m for m in ('polars', 'bokeh', 'distributed', 'jinja2') if m in sys.modules])"
+    )
+
+    said = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+
+    assert said.stdout.strip() == "[]"
