@@ -1,0 +1,32 @@
+"""What production swallows at the border to the host fails a test here."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+import pytest
+from dask_blackbox.guard import kept
+
+Swallowed = deque[tuple[str, BaseException]]
+
+
+@pytest.fixture
+def swallowed() -> Swallowed:
+    """What the guard kept during this test: (what we were doing, the exception).
+
+    A test that asks for it expects something there, and looks at it.
+    """
+    return kept
+
+
+@pytest.fixture(autouse=True)
+def _the_guard_raises(request: pytest.FixtureRequest) -> Iterator[None]:
+    kept.clear()
+    yield
+    found = list(kept)
+    kept.clear()
+    if found and "swallowed" not in request.fixturenames:
+        doing, error = found[0]
+        more = f" (and {len(found) - 1} more)" if found[1:] else ""
+        raise AssertionError(f"the guard swallowed this while {doing}{more}") from error

@@ -1,0 +1,101 @@
+"""All tests: each suite in its own environment, one after the other, all of them.
+
+The last lines say of each suite how it ended, and what did not run for want of a browser.
+
+    .venvs/core/bin/python tools/suites.py [SUITE…]
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+NO_TESTS = 5  # pytest's exit code
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+class Suite(NamedTuple):
+    """Tests that share an environment and a run of pytest."""
+
+    name: str
+    environment: str
+    folder: str
+
+
+SUITES = (
+    Suite("core", "core", "tests/core"),
+    Suite("airflow", "airflow", "tests/airflow_provider"),
+    Suite("prefect", "prefect", "tests/prefect_collection"),
+    Suite("end-to-end", "core", "tests/end_to_end"),
+)
+
+
+def main(wanted: list[str]) -> int:
+    """Run the suites that are wanted, all without a name; return the exit code."""
+    unknown = set(wanted) - {suite.name for suite in SUITES}
+    if unknown:
+        names = ", ".join(suite.name for suite in SUITES)
+        print(f"no suite {', '.join(sorted(unknown))}; there are {names}")
+        return 2
+    warning = _bring_browser()
+    chosen = [suite for suite in SUITES if not wanted or suite.name in wanted]
+    endings = [_run(suite) for suite in chosen]
+    print("\n" + "\n".join(line for _, line in endings))
+    if warning:
+        print(f"NOT TESTED: {warning}")
+    return int(any(code not in (0, NO_TESTS) for code, _ in endings))
+
+
+def _run(suite: Suite) -> tuple[int, str]:
+    """Run a suite; return its exit code and a line about it."""
+    print(
+        f"\n━━━ {suite.name}: {suite.folder} in .venvs/{suite.environment}", flush=True
+    )
+    python = ROOT / ".venvs" / suite.environment / "bin" / "python"
+    colour = "yes" if sys.stdout.isatty() else "no"
+    command = [str(python), "-m", "pytest", suite.folder, f"--color={colour}"]
+    # Tests that bring another program in an environment of its own do so with our uv.
+    environ = os.environ | {"UV": str(ROOT / "tools" / "uv")}
+    began, last = time.monotonic(), ""
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL
+    ) as process:
+        assert process.stdout is not None  # noqa: S101 - for mypy: it is a pipe
+        for line in process.stdout:
+            sys.stdout.buffer.write(line)
+            sys.stdout.flush()
+            last = line.decode(errors="replace").strip() or last
+    code, took = process.returncode, time.monotonic() - began
+    ending = "ok" if code == 0 else "no tests" if code == NO_TESTS else "FAILED"
+    return code, f"{suite.name:11} {ending:9} {took:4.0f} s   {last.strip('= ')}"
+
+
+def _bring_browser() -> str | None:
+    """Install Chromium where that is possible; return what won't be tested without."""
+    if any(shutil.which(name) for name in BROWSERS):
+        return None
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        return "pages in a browser (install Chromium; as root on Debian, this does it)"
+    print("━━━ bringing Chromium, for the tests of pages", flush=True)
+    environ = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    for step in (["update"], ["install", "--no-install-recommends", "chromium"]):
+        done = subprocess.run(
+            ["apt-get", "--yes", "--quiet=2", *step],
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            check=False,
+        )
+        if done.returncode != 0:
+            return f"pages in a browser (apt-get {step[0]} failed: see above)"
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
