@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 __all__ = ["guard", "kept"]
@@ -21,12 +21,15 @@ kept: deque[tuple[str, BaseException]] = deque(maxlen=100)
 
 
 @contextmanager
-def guard(doing: str) -> Iterator[None]:
+def guard(
+    doing: str, *, tell: Callable[[str, Exception], None] | None = None
+) -> Iterator[None]:
     """Run a piece of ours inside the host; note its failure and go on.
 
     Args:
         doing: What is being done, in the words of the log line
             ("dask-blackbox went on without <doing>: …").
+        tell: Takes the same and the failure, so that the recording can state it.
     """
     try:
         yield
@@ -38,3 +41,5 @@ def guard(doing: str) -> Iterator[None]:
             type(error).__name__,
             error,
         )
+        if tell is not None:
+            tell(doing, error)

@@ -51,9 +51,14 @@ def _say(link: Link, kind: str, detail: dict[str, Any]) -> None:
     link.row("event", [time.time(), kind, "driver", json.dumps(detail, default=str)])
 
 
+def _failed(doing: str, error: BaseException) -> None:
+    if _link is not None:
+        _say(_link[1], "capture-failed", {"doing": doing, "error": repr(error)})
+
+
 async def joined(client: Any) -> None:
     """Record the cluster of a client that has just connected."""
-    with guard("a client of the command"):
+    with guard("a client of the command", tell=_failed):
         link = await asyncio.to_thread(_the_link)
         order = await install(client, os.environ[RECORDING])
         _attached[client.id] = order

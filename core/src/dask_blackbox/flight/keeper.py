@@ -54,6 +54,10 @@ class Keeper:
         text = json.dumps(detail, default=str)
         self.row("event", [time.time(), kind, "driver", text])
 
+    def failed(self, doing: str, error: BaseException) -> None:
+        """Say what of ours failed in the driver, so that the card can."""
+        self.event("capture-failed", {"doing": doing, "error": repr(error)})
+
     def attach(self, order: Attach, client: str) -> None:
         """Have a scheduler pulled from, by this recorder and by one that takes over."""
         self._orders.append(order)

@@ -109,7 +109,7 @@ class Recording:
 
         if self._keeper is None:
             return
-        with guard("the plugins on the cluster"):
+        with guard("the plugins on the cluster", tell=self._keeper.failed):
             order = install_now(client, self._manifest.recording)
             self._keeper.attach(order, client.id)
 
@@ -188,7 +188,7 @@ class Recording:
 
         await asyncio.to_thread(self._begin)
         if self._client is not None and self._keeper is not None:
-            with guard("the plugins on the cluster"):
+            with guard("the plugins on the cluster", tell=self._keeper.failed):
                 order = await install(self._client, self._manifest.recording)
                 self._keeper.attach(order, self._client.id)
         await asyncio.to_thread(self._hear_of_the_store)
