@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 
 import pytest
@@ -123,3 +124,12 @@ def test_the_verdict_comes_first_and_a_missing_recording_before_it() -> None:
 
     assert said.index("the bucket said no") < said.index("Why: the reason")
     assert markdown(card).index("Why:") < markdown(card).index("What changed")
+
+
+def test_an_address_in_a_log_line_does_not_become_a_link() -> None:
+    said = markdown(a_card_that_says("see https://evil.example/x or www.evil.example"))
+
+    bare = re.sub(r"```.*?```|`[^`\n]*`", "", said, flags=re.DOTALL)
+    assert "https://evil" not in bare
+    assert "www.evil" not in bare
+    assert "https://evil" in said  # in code, where it is only shown

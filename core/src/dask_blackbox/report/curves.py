@@ -17,6 +17,7 @@ _MOST_POINTS = 1_200
 _FEWEST_POINTS = 20
 _MOST_WORKERS = 1_000
 _WORTH_SAYING = 0.9
+_SAMPLING = 1000
 
 
 class Curve(msgspec.Struct):
@@ -128,7 +129,7 @@ def _said(
     if not samples:
         return "No worker was ever measured."
     said = ""
-    if points < samples * _WORTH_SAYING:
+    if points < samples * _WORTH_SAYING and step >= _SAMPLING:
         said = (
             f"Highest memory and mean CPU in each {duration(step / 1000)}, "
             f"of {count(samples)} samples."

@@ -139,7 +139,7 @@ def _findings(findings: Sequence[Finding]) -> Iterator[str]:
             )
             if part
         )
-        summary = f"{_SEVERITY[found.severity]}: {_html(found.title)}"
+        summary = f"{_SEVERITY[found.severity]}: {_in_html(found.title)}"
         yield f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
     if len(findings) > _MOST_ROWS:
         yield f"+{len(findings) - _MOST_ROWS} more"
@@ -169,6 +169,12 @@ def _quoted(sentences: Sequence[str]) -> str:
 def _html(text: str) -> str:
     text = _SPACES.sub(" ", plain(text)).strip()
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _in_html(text: str) -> str:
+    """Return text for inside a tag, where some renderers see Markdown and some don't."""
+    said = _MARKUP.sub(lambda found: _entity(found[0]), _html(text))
+    return _AUTOLINK.sub(_unlinked, said)
 
 
 def _escaped(text: str) -> str:
