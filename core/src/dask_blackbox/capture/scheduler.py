@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import socket
 import time
 from typing import Any
 
 from distributed.diagnostics.plugin import SchedulerPlugin
 
 from .attempts import Attempts
+from .dask_events import told_by_dask
+from .descriptions import scheduler_facts, worker_facts
 from .executions import scheduler_exception, split, texts
 from .logs import LogTap
+from .ownership import Ownership
 from .rows import RowBuffer
 from .samples import scheduler_sample, worker_sample
 from .stalls import StallWatch
 
 __all__ = ["SchedulerCapture"]
+
+_FINE_METRICS_EVERY = 10.0
 
 _PATIENCE = 1.0  # seconds that a failed task waits for its worker's report
 _REGISTERING = 5.0
@@ -35,7 +38,7 @@ class SchedulerCapture(SchedulerPlugin):
     Args:
         name: Of this plugin, of the workers' and nannies', and of their topic.
         recording: Id of the recording.
-        client: Id of the client that is recorded.
+        client: Id of the client that is recorded; None: everything is.
         worker: The workers' plugin, pickled.
         nanny: The nannies' plugin, pickled.
         limit: How many rows to keep at most.
@@ -49,7 +52,7 @@ class SchedulerCapture(SchedulerPlugin):
         *,
         name: str,
         recording: str,
-        client: str,
+        client: str | None,
         worker: bytes,
         nanny: bytes,
         limit: int,
@@ -63,6 +66,7 @@ class SchedulerCapture(SchedulerPlugin):
         self._interval = metrics_interval
         self._stalls = {"after": stall_after, "end_after": stall_end}
         self._ended = 0  # executions, however they ended
+        self._fine_at = time.time()
         self._rows = RowBuffer(limit)
         self._put = self._rows.put
         self._graphs = 0
@@ -75,7 +79,10 @@ class SchedulerCapture(SchedulerPlugin):
         self._tasks = scheduler.tasks
         scheduler.handlers[f"{self.name}-pull"] = self.pull
         scheduler.handlers[f"{self.name}-leave"] = self.leave
-        scheduler.handlers[f"{self.name}-address"] = self.address
+        scheduler.handlers[f"{self.name}-join"] = self.join
+        self.own = Ownership(
+            scheduler, None if self._client is None else [self._client]
+        )
         self._tap = LogTap(
             self._recording,
             "scheduler",
@@ -95,7 +102,7 @@ class SchedulerCapture(SchedulerPlugin):
         self._stall_watch = StallWatch(
             scheduler,
             name=self.name,
-            client=self._client,
+            client=self._client or "",
             tell=self._event,
             **self._stalls,
         )
@@ -170,12 +177,18 @@ class SchedulerCapture(SchedulerPlugin):
             except Exception:  # the cluster is going down, or a worker does not answer
                 pass
         scheduler.plugins.pop(self.name, None)
-        for handler in ("pull", "leave", "address"):
+        for handler in ("pull", "leave", "join"):
             scheduler.handlers.pop(f"{self.name}-{handler}", None)
         return "OK"
 
-    async def address(self) -> str:
-        """Return an address at which another process reaches this scheduler."""
+    async def join(self, client: str | None) -> str:
+        """Record a client's tasks too; return an address at which we can be pulled.
+
+        (An RPC handler, called by a driver after it has registered this plugin, or has
+        found it registered by another client of the same recording.)
+        """
+        if client is not None:
+            self.own.add(client)
         own = str(self._scheduler.address)
         if own.startswith("inproc://"):
             return str(self._scheduler.listeners[-1].contact_address)
@@ -197,6 +210,7 @@ class SchedulerCapture(SchedulerPlugin):
         now = time.time()
         if last:
             self._sample()
+            self._fine_metrics(now)
         self._attempts.settle(before=now if last else now - _PATIENCE)
         return self._rows.pull(acknowledged, limit, now)
 
@@ -219,7 +233,10 @@ class SchedulerCapture(SchedulerPlugin):
             self._erred(key, kwargs)
 
     def _finished(self, key: Any, facts: dict[str, Any]) -> None:
-        group = self._tasks[key].group
+        ts = self._tasks[key]
+        if not self.own.has(ts):
+            return
+        group = ts.group
         self._put(
             "task",
             (
@@ -231,7 +248,7 @@ class SchedulerCapture(SchedulerPlugin):
 
     def _erred(self, key: Any, facts: dict[str, Any]) -> None:
         ts = self._tasks.get(key)
-        if ts is None:
+        if ts is None or not self.own.has(ts):
             return
         killed = isinstance(facts.get("exception"), bytes)
         outcome = "killed" if killed else "erred"
@@ -256,6 +273,8 @@ class SchedulerCapture(SchedulerPlugin):
     def update_graph(
         self, scheduler: Any, *, client: str, keys: Any, tasks: Any, **kwargs: Any
     ) -> None:
+        if not self.own.claim(client, tasks):
+            return
         self._graphs += 1
         prefixes: dict[str, int] = {}
         for key in tasks:
@@ -274,13 +293,7 @@ class SchedulerCapture(SchedulerPlugin):
         ws = scheduler.workers.get(worker)
         if ws is None:
             return
-        versions = getattr(ws, "versions", None) or {}
-        self._event(
-            "worker-added", worker, name=str(ws.name), host=ws.host, pid=ws.pid,
-            nanny=ws.nanny, nthreads=ws.nthreads, memory_limit=ws.memory_limit,
-            resources=ws.resources, local_directory=ws.local_directory,
-            python=_python_of(versions), packages=versions.get("packages", versions),
-        )  # fmt: skip
+        self._event("worker-added", worker, **worker_facts(ws))
 
     def add_client(self, scheduler: Any, client: str) -> None:
         self._event("client-added", client)
@@ -296,8 +309,9 @@ class SchedulerCapture(SchedulerPlugin):
             self._from_afar(msg)
             # The broker would keep the last thousand of these in memory.
             self._scheduler._broker.truncate(topic)
-        elif isinstance(msg, dict):
-            self._from_dask(topic, msg)
+        else:
+            for kind, subject, detail in told_by_dask(topic, msg):
+                self._event(kind, subject, **detail)
 
     def _from_afar(self, msg: dict[str, Any]) -> None:
         """What our own plugins send from workers and nannies."""
@@ -320,61 +334,15 @@ class SchedulerCapture(SchedulerPlugin):
         if "failed" in msg:
             self._event("capture-failed", "", doing="nanny", error=msg["failed"])
 
-    def _from_dask(self, topic: str, msg: dict[str, Any]) -> None:
-        """What Dask itself says about workers (its plugins' hooks are told less)."""
-        action = msg.get("action")
-        if topic == "all" and action == "remove-worker":
-            self._event(
-                "worker-removed", msg["worker"], stimulus_id=msg.get("stimulus_id"),
-                expected=msg.get("expected"),
-                processing=[str(k) for k in msg.get("processing-tasks", ())][:1000],
-                lost_computed=len(msg.get("lost-computed-tasks", ())),
-                lost_scattered=[str(k) for k in msg.get("lost-scattered-tasks", ())][:1000],
-            )  # fmt: skip
-        elif topic == "all" and action == "retire-workers":
-            self._event("workers-retired", "", workers=list(msg.get("workers", ())))
-        elif topic == "worker-restart-memory":
-            self._event(
-                "worker-restarted-for-memory", str(msg.get("worker", "")),
-                pid=msg.get("pid"), rss=msg.get("rss"),
-            )  # fmt: skip
-        elif action == "closing-worker":
-            self._event("worker-closing", topic, reason=msg.get("reason"))
-        elif action == "worker-status-change":
-            self._event(
-                "worker-status", topic,
-                before=msg.get("prev-status"), after=msg.get("status"),
-            )  # fmt: skip
-        elif action == "worker-ttl-timed-out":
-            for worker in msg.get("workers", ()):
-                self._event("worker-ttl", str(worker), ttl=msg.get("ttl"))
-        elif action == "update-graph" and msg.get("status") in ("error", "cancelled"):
-            self._event(
-                "graph-failed", str(msg.get("client", topic)), status=msg["status"]
-            )
-        elif topic == "p2p":
-            self._event("p2p", "", message={k: str(v) for k, v in msg.items()})
-
     def _event(self, kind: str, subject: str, /, **detail: Any) -> None:
         self._put("event", (time.time(), kind, subject, _json(detail)))
 
     # Metrics and environment
 
     def _describe(self) -> None:
-        scheduler = self._scheduler
-        from dask import config
-        from distributed.versions import get_versions
-
-        versions = get_versions()
-        packages = versions.get("packages") or {}
-        self._event("recording-started", self._client)
-        self._event(
-            "scheduler-info", str(scheduler.address), pid=os.getpid(),
-            host=socket.gethostname(), dask=packages.get("dask"),
-            distributed=packages.get("distributed"), python=_python_of(versions),
-            packages=packages, config=config.config,
-            dashboard=_dashboard(scheduler),
-        )  # fmt: skip
+        self._event("recording-started", self._client or "")
+        address = str(self._scheduler.address)
+        self._event("scheduler-info", address, **scheduler_facts(self._scheduler))
 
     def _sample(self) -> None:
         try:
@@ -384,6 +352,8 @@ class SchedulerCapture(SchedulerPlugin):
                 self._put("metric", worker_sample(now, address, ws))
             self._put("metric", scheduler_sample(now, self._scheduler))
             self._stall_watch.look(self._ended)
+            if now - self._fine_at >= _FINE_METRICS_EVERY:
+                self._fine_metrics(now)
             # Large clusters: as many rows per second as heartbeats, not more.
             wanted = self._interval * 1000 * max(1.0, len(workers) / 100)
             if abs(self._sampling.callback_time - wanted) > wanted / 10:
@@ -392,22 +362,17 @@ class SchedulerCapture(SchedulerPlugin):
             self._sampling.stop()
             self._event("capture-failed", "", doing="metrics", error=repr(error))
 
-
-def _python_of(versions: dict[str, Any]) -> str | None:
-    packages = versions.get("packages") or {}
-    python = packages.get("python") or versions.get("python")
-    if python is None:
-        host = dict(versions.get("host") or {})
-        python = host.get("python")
-    return None if python is None else str(python)
-
-
-def _dashboard(scheduler: Any) -> str | None:
-    port = (getattr(scheduler, "services", None) or {}).get("dashboard")
-    number = getattr(port, "port", None)
-    host = str(scheduler.address).split("://", 1)[-1].rsplit(":", 1)[0]
-    return None if number is None else f"http://{host}:{number}/status"
+    def _fine_metrics(self, now: float) -> None:
+        """Tell where the workers' time and bytes have gone so far, dead ones included."""
+        self._fine_at = now
+        totals = getattr(self._scheduler, "cumulative_worker_metrics", None)
+        if totals:
+            rows = [
+                [*map(str, key if isinstance(key, tuple) else (key,)), value]
+                for key, value in list(totals.items())
+            ]
+            self._event("fine-metrics", "", totals=rows)
 
 
-def _json(detail: dict[str, Any]) -> str:
+def _json(detail: Any) -> str:
     return json.dumps(detail, default=str)

@@ -28,7 +28,10 @@ _MODULES = (
     "attempts",
     "executions",
     "samples",
+    "ownership",
     "stalls",
+    "dask_events",
+    "descriptions",
     "scheduler",
 )
 

@@ -166,11 +166,17 @@ class StallWatch:
         client = scheduler.clients.get(self._client)
         if client is None:
             return
-        keys = [ts.key for ts in client.wants_what if ts.state in (*_WANTED, "released")]
+        keys = [
+            ts.key for ts in client.wants_what if ts.state in (*_WANTED, "released")
+        ]
         text = f"no task has finished for {lasted:.0f} s (blackbox.stall.end-run)"
         self._tell("stall-ended-run", self._client, lasted=lasted, keys=len(keys))
         scheduler.stimulus_cancel(
-            keys=keys, client=self._client, force=False, reason="dask-blackbox", msg=text
+            keys=keys,
+            client=self._client,
+            force=False,
+            reason="dask-blackbox",
+            msg=text,
         )
 
 

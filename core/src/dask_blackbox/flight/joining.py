@@ -21,12 +21,13 @@ _SECURITY = (
 )
 
 
-async def install(client: Any, recording: str) -> Attach:
+async def install(client: Any, recording: str, *, everything: bool = False) -> Attach:
     """Register our plugins on the client's cluster; return how the recorder reaches it.
 
     Args:
         client: A connected `distributed.Client`, on whose loop this runs.
         recording: Id of the recording.
+        everything: Record the tasks of all clients, not only of this one.
 
     Raises:
         Exception: whatever the cluster answers; TimeoutError if it does not.
@@ -40,7 +41,7 @@ async def install(client: Any, recording: str) -> Attach:
         {
             "name": tap,
             "recording": recording,
-            "client": client.id,
+            "client": None if everything else client.id,
             "worker": shipped(
                 "worker",
                 "WorkerCapture",
@@ -62,7 +63,9 @@ async def install(client: Any, recording: str) -> Attach:
     )
     async with asyncio.timeout(_INSTALLING):
         await client._register_scheduler_plugin(plugin, name=tap, idempotent=True)  # noqa: SLF001
-        address = await getattr(client.scheduler, f"{tap}-address")()
+        address = await getattr(client.scheduler, f"{tap}-join")(
+            client=None if everything else client.id
+        )
     return Attach(
         address=str(address),
         tap=tap,

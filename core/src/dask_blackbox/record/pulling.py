@@ -53,6 +53,7 @@ class Puller:
         self._dropped: dict[str, int] = {}
         self._batches = 0
         self._turn = asyncio.Lock()
+        self._failed = False
         self._profiled = time.time()
         self.gone: str | None = None
         self.closing = False
@@ -153,7 +154,8 @@ class Puller:
             # One question at a time on one connection.
             async with asyncio.timeout(_ANSWERING), self._turn:
                 if self._comm is None or self._comm.closed():
-                    await self._knock()
+                    if self._failed:  # a first knock would stand in the cluster's log
+                        await self._knock()
                     self._comm = await connect(
                         self.address, timeout=_CONNECTING, **self._args
                     )
@@ -178,6 +180,7 @@ class Puller:
 
     async def _hang_up(self) -> None:
         comm, self._comm = self._comm, None
+        self._failed = True
         if comm is not None:
             comm.abort()
 

@@ -1,0 +1,112 @@
+"""Whose task is it?  Several runs may share one scheduler, and none may confuse another.
+
+Dask keeps no link from a task to the client that submitted it, so graphs are looked at
+as they arrive.  Keys of one group nearly always come from one client; where they don't
+(two clients submit the same function), those keys are told apart one by one.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, Iterable
+
+__all__ = ["Ownership"]
+
+_MOST_GROUPS = 20_000
+_PID_BITS = 0x3FFF  # what a client's id keeps of its process id
+
+
+class Ownership:
+    """Tells the tasks of some clients from all others.
+
+    Args:
+        scheduler: The scheduler.
+        clients: Ids of the clients that are ours; None: everything is.
+    """
+
+    def __init__(self, scheduler: Any, clients: Iterable[str] | None) -> None:
+        self._scheduler = scheduler
+        self._everything = clients is None
+        self.clients: set[str] = set()
+        """Those that are ours because somebody said so."""
+        self._processes: set[tuple[int, int]] = set()
+        self._groups: dict[str, bool | None] = {}  # None: some are, some are not
+        self._keys: set[Any] = set()  # ours, of the groups that are shared
+        for client in clients or ():
+            self.add(client)
+
+    def add(self, client: str) -> None:
+        """Count another client as ours, and those that its process will make."""
+        self.clients.add(client)
+        process = _process_of(client)
+        if process is not None:
+            self._processes.add(process)
+
+    def claim(self, client: str, tasks: Iterable[Any]) -> bool:
+        """Note a graph; return whether it is ours."""
+        if self._everything:
+            return True
+        ours = self._owns(client)
+        by_group: dict[str, list[Any]] = {}
+        for key in tasks:
+            ts = self._scheduler.tasks.get(key)
+            if ts is not None:
+                by_group.setdefault(ts.group.name, []).append(key)
+        for group, keys in by_group.items():
+            self._note(group, keys, ours=ours)
+        if len(self._groups) > _MOST_GROUPS:
+            self._forget()
+        return ours
+
+    def has(self, ts: Any) -> bool:
+        """Return whether a task is ours.  Called for every execution."""
+        if self._everything:
+            return True
+        ours = self._groups.get(ts.group.name, False)
+        return ts.key in self._keys if ours is None else ours
+
+    def _note(self, group: str, keys: list[Any], *, ours: bool) -> None:
+        known = self._groups.setdefault(group, ours)
+        if known is not None and known != ours:
+            if known:  # what the group held before this graph is ours
+                tasks = self._scheduler.tasks.items()
+                self._keys.update(k for k, t in tasks if t.group.name == group)
+                self._keys.difference_update(keys)
+            known = self._groups[group] = None
+        if known is None and ours:
+            self._keys.update(keys)
+
+    def _owns(self, client: str) -> bool:
+        if client in self.clients:
+            return True
+        process = _process_of(client)
+        if process is None or self._belongs_to_another_recording(client):
+            return False
+        return process in self._processes or self._made_by_our_task(process)
+
+    def _belongs_to_another_recording(self, client: str) -> bool:
+        others = (getattr(p, "own", None) for p in self._scheduler.plugins.values())
+        return any(client in getattr(own, "clients", ()) for own in others)
+
+    def _made_by_our_task(self, process: tuple[int, int]) -> bool:
+        """Return whether a client lives in a worker that runs a task of ours."""
+        for ws in self._scheduler.workers.values():
+            if ws.pid and ws.pid & _PID_BITS == process[1]:
+                # `worker_client` secedes; `get_client` does not, and any may be it.
+                return any(self.has(ts) for ts in ws.long_running or ws.processing)
+        return False
+
+    def _forget(self) -> None:
+        alive = self._scheduler.task_groups
+        self._groups = {k: v for k, v in self._groups.items() if k in alive}
+        tasks = self._scheduler.tasks
+        self._keys = {key for key in self._keys if key in tasks}
+
+
+def _process_of(client: str) -> tuple[int, int] | None:
+    """Return machine and process of a client, which its id tells (`uuid1`)."""
+    try:
+        told = uuid.UUID(client[-36:])
+    except ValueError:
+        return None
+    return (told.node, told.clock_seq)
