@@ -57,16 +57,17 @@ def test_the_entry_point_loads_nothing_heavy() -> None:
 
 def test_ls_shows_the_newest_runs_with_their_names_for_show(shelf: Shelf) -> None:
     shelf.record("nightly", "run-1", started=EPOCH, state="failed", headline="no disk")
-    shelf.record("weekly", "run-2", started=EPOCH + 60, attempt=3)
+    shelf.record("week/ly", "run:2", started=EPOCH + 60, attempt=3)
 
     result = typed("ls", "--store", shelf.url)
 
     lines = result.stdout.splitlines()
     assert lines[0].split() == ["STATE", "RUN", "STARTED", "TOOK", "HEADLINE"]
-    assert "weekly/run-2/3" in lines[1]
+    assert "week/ly/run:2/3" in lines[1]
     assert "2026-11-21 03:01:00 UTC" in lines[1]
     assert "failed" in lines[2]
     assert lines[2].endswith("3 m 12 s  no disk")
+    assert typed("show", "week/ly/run:2/3", "--store", shelf.url).exit_code == 0
 
 
 def test_ls_narrows_to_a_job_and_a_number(shelf: Shelf) -> None:
@@ -114,12 +115,18 @@ def test_show_prints_the_card_of_whatever_name_the_run_goes_by(
     assert "all is well" in result.stdout
 
 
-def test_show_as_json_is_the_card(shelf: Shelf) -> None:
-    shelf.record(headline="all is well")
+def test_show_as_json_is_the_card_with_links_that_open_now(shelf: Shelf) -> None:
+    links = {"report": "https://expired.example.com/", "dashboard": "http://d:8787/"}
+    at = shelf.record(headline="all is well", links=links)
 
     result = typed("show", "latest", "--json", "--store", shelf.url)
 
-    assert RunCard.from_json(result.stdout).headline == "all is well"
+    card = RunCard.from_json(result.stdout)
+    assert card.headline == "all is well"
+    assert card.links["dashboard"] == "http://d:8787/"
+    assert card.links["report"] == shelf.store.link(
+        f"{at.folder}report.html", expires=60
+    )
 
 
 @pytest.mark.parametrize("state", ["running", "lost"])

@@ -99,7 +99,7 @@ def _print(rows: list[dict[str, Any]]) -> None:
         took = row["duration"]
         table.add_row(
             Text(state, style=colours.get(row["state"], "red")),
-            Text(row["run"]),
+            Text(plain(f"{row['job']}/{row['run_id']}/{row['attempt']}")),
             moment(row["started"]),
             "" if took is None else duration(took),
             Text(plain(row["headline"] or "")),

@@ -33,4 +33,7 @@ def show(*, name: str, store_url: str | None, as_json: bool) -> None:
         click.echo(card.to_json())
         return
     console = Console()
-    click.echo(text(card, width=console.width, colour=console.is_terminal))
+    if console.is_terminal:
+        click.echo(text(card, width=console.width, colour=True))
+    else:
+        click.echo(text(card))

@@ -137,7 +137,7 @@ class Run(RunTables):
         """Return what a host shows of this run, made anew from its recording."""
         from dask_blackbox.attach import card_of
 
-        return card_of(self, self.findings(), links=self._links())
+        return card_of(self, self.findings(), links=self.links())
 
     @property
     def completeness(self) -> dict[str, Any]:
@@ -146,7 +146,8 @@ class Run(RunTables):
 
         return completeness_of(self)
 
-    def _links(self) -> dict[str, str]:
+    def links(self) -> dict[str, str]:
+        """Return where the recording and its pages are; links that expire are new."""
         links = {"recording": self.url or ""}
         if self.ending is None:
             return links  # nobody has written the pages

@@ -14,10 +14,14 @@ REPORTS = ("report.html", "performance_report.html")
 
 
 def card_of_run(run: Run) -> RunCard:
-    """Return the card that the host was shown; of a run without an end, one made now."""
+    """Return the card that the host was shown, its links renewed.
+
+    Of a run without an end, it is made from what was recorded.
+    """
     if run.ending is not None:
         try:
-            return RunCard.from_json(run.store.get(f"{run.folder}card.json"))
+            card = RunCard.from_json(run.store.get(f"{run.folder}card.json"))
+            return msgspec.structs.replace(card, links=card.links | run.links())
         except (BlobNotFoundError, msgspec.MsgspecError):
             pass  # the recording says it all again
     return run.card()
