@@ -266,7 +266,7 @@ def test_a_nanny_that_speaks_on_did_not_vanish() -> None:
         a_worker(),
         *a_departure(processing=["boom-1"]),
         *raised_in("boom-1", killed_worker("boom-1")),
-        a_log_line("Restarting worker", at=11, role="nanny", source="tcp://n1"),
+        a_log_line("Nanny at 'tcp://n1' closed.", at=11, role="nanny", source="nanny"),
         a_sample("tcp://w2", at=19),
     )
 
@@ -447,3 +447,59 @@ def test_a_driver_that_was_stopped_when_no_worker_was_left_is_explained_by_them(
     )
 
     assert verdict(run).rule == "environment-mismatch"
+
+
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ("Worker process 100 was killed by signal 11", "worker-segfault"),
+        ("Worker process 100 exited with status 3", "worker-exit"),
+        ("Worker process 100 was killed by unknown signal", "worker-exit"),
+    ],
+)
+def test_a_nannys_log_line_stands_in_for_a_missing_certificate(
+    line: str, rule: str
+) -> None:
+    run = a_run(
+        a_worker(),
+        *a_departure(processing=["boom-1"]),
+        a_log_line(line, at=10.1, role="nanny", source="nanny", level=20),
+        *raised_in("boom-1", killed_worker("boom-1")),
+    )
+
+    assert verdict(run).rule == rule
+
+
+def test_workers_that_broke_their_connection_themselves_probably_lack_something() -> (
+    None
+):
+    line = (
+        "Closing Nanny gracefully at 'tcp://n1'. "
+        "Reason: worker-handle-scheduler-connection-broken"
+    )
+    run = a_run(
+        a_worker(),
+        *a_departure(processing=["load-1"]),
+        a_log_line(line, at=10.1, role="nanny", source="nanny", level=20),
+        failed_with(an_exception("TimeoutError", "")),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("environment-mismatch", "medium")
+
+
+def test_workers_that_leave_after_their_scheduler_are_no_deaths() -> None:
+    lost = an_exception(
+        "distributed.client.FutureCancelledError",
+        "slow-1 cancelled for reason: scheduler-connection-lost.",
+    )
+    run = a_run(
+        a_worker(),
+        an_event("scheduler-lost", at=9),
+        *a_departure(
+            processing=["slow-1"], closing="worker-handle-scheduler-connection-broken"
+        ),
+        failed_with(lost),
+    )
+
+    assert rules(run) == ["scheduler-lost"]

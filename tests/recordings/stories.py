@@ -252,7 +252,7 @@ def no_such_resource(client: Client) -> None:
 
 
 def scattered_and_lost(client: Client) -> None:
-    held = client.scatter(list(range(1000)), hash=False)
+    (held,) = client.scatter([list(range(1000))], hash=False)
     (address,) = client.who_has([held])[held.key]
     pid = client.run(os.getpid, workers=[address])[address]
     os.kill(pid, signal.SIGKILL)

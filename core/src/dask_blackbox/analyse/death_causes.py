@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from dask_blackbox.analyse.deaths import WINDOW, Death
+from dask_blackbox.analyse.nanny_lines import NannyLines
 from dask_blackbox.analyse.words import duration, short, size
 from dask_blackbox.finding import Confidence
 from dask_blackbox.run import RunTables
@@ -91,6 +92,14 @@ def _of_its_environment(death: Death, run: RunTables) -> CauseOfDeath | None:
     lines = [line for line in death.last_lines if DESERIALIZE.search(line)]
     if not lines and broken:
         lines = _lines_near(run, death.at)
+    if not lines and broken:
+        because = (
+            "it broke its connection to the scheduler by itself, as workers do that cannot "
+            "read what they are sent"
+        )
+        return CauseOfDeath(
+            slug="environment-mismatch", confidence="medium", because=because
+        )
     if not lines:
         return None
     said = next((x for x in lines if "NotFoundError" in x), lines[-1])
@@ -190,12 +199,10 @@ def _of_nobody(death: Death, run: RunTables) -> CauseOfDeath:
 
 
 def _heard_after(run: RunTables, nanny: str, at: float) -> bool:
-    moment = pl.col("at").dt.epoch("us") / 1e6
-    lines = run.logs.filter((pl.col("source") == nanny) & (moment > at + 0.5))
     others = run.workers.filter(
         (pl.col("nanny") == nanny) & (pl.col("joined").dt.epoch("us") / 1e6 > at)
     )
-    return len(lines) > 0 or len(others) > 0
+    return len(others) > 0 or NannyLines(run).heard_after(nanny, at)
 
 
 def _recorded_until(run: RunTables) -> float:

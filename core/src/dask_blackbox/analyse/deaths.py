@@ -17,6 +17,7 @@ from typing import Any
 
 import polars as pl
 
+from dask_blackbox.analyse.nanny_lines import NannyLines
 from dask_blackbox.analyse.words import signal_name
 from dask_blackbox.run import RunTables
 
@@ -155,7 +156,7 @@ class _Witnesses:
         self._certificates = _by_subject(run.details("worker-certificate"))
         self._restarts = _by_subject(run.details("worker-restarted-for-memory"))
         self._given_up = run.details("worker-ttl")
-        self._budget_lines = _budget_lines(run.logs)
+        self._nannies = NannyLines(run)
         self._metrics = run.metrics.filter(pl.col("memory").is_not_null())
         self._lines = run.logs.filter(pl.col("role") == "worker")
         self._scheduler_lost = bool(run.details("scheduler-lost"))
@@ -173,6 +174,8 @@ class _Witnesses:
         at = life["left"] if life["left"] is not None else self._certified_at(life)
         removal = self._near(self._removals, address, at) or {}
         closing = certificate.get("close_reason") or life["closing"]
+        closing = closing or self._nannies.closing_of(life["nanny"], at, WINDOW)
+        code = life["exit_code"]
         memory = certificate.get("memory") or self._samples_of(address, life, at)
         return Death(
             address=address,
@@ -182,7 +185,7 @@ class _Witnesses:
             host=life["host"],
             nthreads=life["nthreads"],
             memory_limit=life["memory_limit"] or None,
-            exit_code=life["exit_code"],
+            exit_code=self._nannies.exit_of(pid) if code is None else code,
             closing=closing,
             certified=life["certificate"] is not None,
             executing=_keys(certificate.get("executing")),
@@ -221,7 +224,7 @@ class _Witnesses:
             )  # slow to accept SIGTERM
             if same and before:
                 return int(fact.get("rss") or 0)
-        said = self._budget_lines.get((address, pid))
+        said = self._nannies.over_budget(address, pid)
         return None if said is None or said > at + WINDOW else 0
 
     def _frozen_for(self, address: str, at: float) -> float | None:
@@ -263,22 +266,6 @@ def _teardown(run: RunTables) -> float | None:
     if run.ending is not None and run.ending.state == "succeeded":
         moments.append(run.ending.ended)
     return min(moments, default=None)
-
-
-def _budget_lines(logs: pl.DataFrame) -> dict[tuple[str, int | None], float]:
-    """Return when nannies said that a worker exceeded its budget, by address and pid."""
-    said = logs.filter(
-        pl.col("message").str.contains("memory budget. Restarting", literal=True)
-    ).with_columns(
-        pl.col("message").str.extract(r"Worker (\S+) \(pid=", 1).alias("worker"),
-        pl.col("message").str.extract(r"\(pid=(\d+)\)", 1).cast(pl.Int64).alias("of"),
-        (pl.col("at").dt.epoch("us") / 1e6).alias("moment"),
-    )
-    return {
-        (row["worker"], row["of"]): row["moment"]
-        for row in said.iter_rows(named=True)
-        if row["worker"]
-    }
 
 
 def _by_subject(facts: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

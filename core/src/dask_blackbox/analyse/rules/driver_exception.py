@@ -39,16 +39,14 @@ def _is_of_dead_workers(case: Case) -> bool:
 
 
 def _of_exception(case: Case, exception: DriverException) -> Finding:
-    name = class_of(exception.exception)
+    name, message = class_of(exception.exception), _message_of(exception)
     waited = name.endswith("TimeoutError") or name == "Timeout"
     where = (
         f", at {exception.file}:{exception.line} in {exception.function}"
         if exception.file
         else ""
     )
-    sentences = [
-        f"The driver raised {name}: {short(exception.message, 300)}".rstrip(": ")
-    ]
+    sentences = [f"The driver raised {name}: {short(message, 300)}".rstrip(": ")]
     sentences[0] += where
     root = root_of_chain(exception.traceback)
     if root and class_of(root[0]) != name:
@@ -57,13 +55,19 @@ def _of_exception(case: Case, exception: DriverException) -> Finding:
     doubt = waited or case.failures or case.deaths or not case.saw_the_cluster
     sure: Confidence = "medium" if doubt else "high"
     return DRIVER_EXCEPTION.found(
-        f"{name} in the driver: {short(exception.message, 80)}".rstrip(": "),
+        f"{name} in the driver: {short(message, 80)}".rstrip(": "),
         cause=". ".join(sentences) + ".",
         remedy=_remedy(exception, name, waited=waited),
         confidence=sure,
         evidence=_evidence(case, exception),
         retry_advice=_advice(name, waited=waited),
     )
+
+
+def _message_of(exception: DriverException) -> str:
+    """Return the message; of one that Dask dispatched to a backend, the original one."""
+    _, _, original = exception.message.partition("Original Message: ")
+    return original or exception.message
 
 
 def _tasks_then(case: Case) -> str:
