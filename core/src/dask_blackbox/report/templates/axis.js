@@ -149,10 +149,15 @@ function look(from, to) {
 }
 
 let pending = false;
+function paintAll() {
+  pending = false;
+  inks.clear();
+  for (const chart of charts) chart.paint();
+}
 function repaint() {
   if (pending) return;
   pending = true;
-  requestAnimationFrame(() => { pending = false; inks.clear(); for (const chart of charts) chart.paint(); });
+  requestAnimationFrame(paintAll);
 }
 
 const bubble = document.getElementById("tip");

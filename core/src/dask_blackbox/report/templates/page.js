@@ -1,4 +1,5 @@
 // Putting it together: legend, charts, keys, and the choice of light or dark.
+const root = document.documentElement;
 const legend = document.getElementById("legend");
 if (legend) {
   const entry = (colour, said, sign) => {
@@ -45,11 +46,15 @@ if (document.getElementById("charts")) {
   });
   addEventListener("resize", repaint);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
-  for (const chart of charts) chart.paint();
+  paintAll();
 }
 
+// On paper everything is light, what is painted too.
+let onScreen;
+addEventListener("beforeprint", () => { onScreen = root.dataset.theme; root.dataset.theme = "light"; paintAll(); });
+addEventListener("afterprint", () => { if (onScreen) root.dataset.theme = onScreen; else delete root.dataset.theme; paintAll(); });
+
 const theme = document.getElementById("theme");
-const root = document.documentElement;
 // Where the page is shown in a sandbox there is no storage; the choice then lasts as long as the page.
 const kept = (value) => { try { if (value) localStorage.setItem("dask-blackbox-theme", value); return localStorage.getItem("dask-blackbox-theme"); } catch { return null; } };
 const dark = () => (root.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
