@@ -126,7 +126,7 @@ class Link:
             while True:
                 order = self._orders.get()
                 if order is None:
-                    return
+                    break
                 rest: Order | None = None
                 if isinstance(order, tuple):
                     order, rest = self._gather(order)
@@ -135,6 +135,8 @@ class Link:
                     self._write(rest)
         except (OSError, ValueError):
             self._ended()
+        with contextlib.suppress(OSError, ValueError):
+            self._said.close()
 
     def _write(self, order: Order) -> None:
         try:
@@ -183,6 +185,8 @@ class Link:
                         self._news.notify_all()
         except (OSError, ValueError):
             pass
+        with contextlib.suppress(OSError, ValueError):
+            self._heard.close()
         self._ended()
 
     def _ended(self) -> None:
