@@ -3,86 +3,32 @@
 from __future__ import annotations
 
 import json
-import socket
-import threading
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 from urllib.parse import quote
 
 import pytest
-import uvicorn
 from dask_blackbox.attach import RunCard
 from dask_blackbox.errors import StoreUnreachableError
 from dask_blackbox.finding import Evidence, Finding
-from dask_blackbox.layout import RunAddress
 from dask_blackbox.serve import create_app
 from dask_blackbox.store import MemoryStore, Store
 from dask_blackbox.testing import a_log
 from fastapi import FastAPI
+from serving import Served, page_of, served
 from shelving import Shelf
 
 EVIL = "<script>alert('x')</script>"
 
 
-class Answer(NamedTuple):
-    """What came back."""
-
-    status: int
-    headers: dict[str, str]
-    text: str
-
-
-@contextmanager
-def served(app: FastAPI) -> Iterator[Callable[..., Answer]]:
-    """Serve an application on a free port; yield a function that asks it."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    port = listener.getsockname()[1]
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-
-    def ask(path: str, **headers: str) -> Answer:
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{port}{path}", headers=headers
-        )
-        try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
-                return _read(answer)
-        except urllib.error.HTTPError as error:
-            with error:
-                return _read(error)
-
-    try:
-        yield ask
-    finally:
-        server.should_exit = True
-        thread.join(timeout=30)
-        listener.close()
-
-
-def _read(answer: Any) -> Answer:
-    headers = {name.lower(): value for name, value in answer.headers.items()}
-    return Answer(answer.status, headers, answer.read().decode())
-
-
-def page_of(address: RunAddress) -> str:
-    """Return the path of a run's page."""
-    return f"/runs/{address.job}/{address.run}/{address.attempt}"
-
-
 @pytest.fixture
-def ask(shelf: Shelf) -> Iterator[Callable[..., Answer]]:
-    """Return a function that asks a viewer of the shelf."""
-    with served(create_app(shelf.store)) as function:
-        yield function
+def ask(shelf: Shelf) -> Iterator[Served]:
+    """Return a viewer of the shelf, to be asked."""
+    with served(create_app(shelf.store)) as viewer:
+        yield viewer
 
 
-def test_the_first_page_lists_the_runs_newest_first(
-    shelf: Shelf, ask: Callable[..., Answer]
-) -> None:
+def test_the_first_page_lists_the_runs_newest_first(shelf: Shelf, ask: Served) -> None:
     shelf.record("nightly", "run-1", started=1000.0, state="failed")
     shelf.record("weekly", "run-2", started=2000.0, state="running")
 
@@ -94,9 +40,7 @@ def test_the_first_page_lists_the_runs_newest_first(
     assert "failed</span>" in page.text
 
 
-def test_the_list_narrows_to_a_job_and_a_state(
-    shelf: Shelf, ask: Callable[..., Answer]
-) -> None:
+def test_the_list_narrows_to_a_job_and_a_state(shelf: Shelf, ask: Served) -> None:
     shelf.record("a/b", "run-1", state="failed")
     shelf.record("a/b", "run-2", state="succeeded")
     shelf.record("other", "run-3", state="failed")
@@ -108,13 +52,11 @@ def test_the_list_narrows_to_a_job_and_a_state(
     assert "run-3" not in page
 
 
-def test_an_empty_store_says_how_to_fill_it(ask: Callable[..., Answer]) -> None:
+def test_an_empty_store_says_how_to_fill_it(ask: Served) -> None:
     assert "dask blackbox run --store" in ask("/").text
 
 
-def test_a_summary_has_the_names_as_they_were_given(
-    shelf: Shelf, ask: Callable[..., Answer]
-) -> None:
+def test_a_summary_has_the_names_as_they_were_given(shelf: Shelf, ask: Served) -> None:
     at = shelf.record("a/b", "scheduled__2026-11-21T00:00:00+00:00", headline="fine")
 
     answer = ask(f"/api{page_of(at)}/summary")
@@ -130,7 +72,7 @@ def test_a_summary_has_the_names_as_they_were_given(
 
 
 def test_a_lost_run_is_shown_as_lost_and_a_running_one_as_running(
-    shelf: Shelf, ask: Callable[..., Answer]
+    shelf: Shelf, ask: Served
 ) -> None:
     lost = shelf.record("nightly", "gone", state="lost")
     running = shelf.record("nightly", "at-work", state="running")
@@ -146,7 +88,7 @@ def test_a_lost_run_is_shown_as_lost_and_a_running_one_as_running(
 
 
 def test_the_page_of_a_run_leads_with_why_and_what_to_do(
-    shelf: Shelf, ask: Callable[..., Answer]
+    shelf: Shelf, ask: Served
 ) -> None:
     verdict = Finding(
         rule="worker-memory-limit",
@@ -168,9 +110,7 @@ def test_the_page_of_a_run_leads_with_why_and_what_to_do(
         assert said in page
 
 
-def test_the_card_is_the_public_contract(
-    shelf: Shelf, ask: Callable[..., Answer]
-) -> None:
+def test_the_card_is_the_public_contract(shelf: Shelf, ask: Served) -> None:
     at = shelf.record(headline="fine")
 
     answer = ask(f"/api{page_of(at)}/card")
@@ -180,7 +120,7 @@ def test_the_card_is_the_public_contract(
 
 
 def test_a_report_is_a_stranger_and_sits_in_a_sandbox(
-    shelf: Shelf, ask: Callable[..., Answer]
+    shelf: Shelf, ask: Served
 ) -> None:
     at = shelf.record()
 
@@ -195,7 +135,7 @@ def test_a_report_is_a_stranger_and_sits_in_a_sandbox(
 
 
 def test_the_report_of_a_lost_run_is_made_from_its_segments(
-    shelf: Shelf, ask: Callable[..., Answer]
+    shelf: Shelf, ask: Served
 ) -> None:
     at = shelf.record("nightly", "gone", state="lost")
 
@@ -206,9 +146,7 @@ def test_the_report_of_a_lost_run_is_made_from_its_segments(
     assert answer.headers["content-security-policy"].startswith("sandbox")
 
 
-def test_files_are_listed_and_sent_as_what_they_are(
-    shelf: Shelf, ask: Callable[..., Answer]
-) -> None:
+def test_files_are_listed_and_sent_as_what_they_are(shelf: Shelf, ask: Served) -> None:
     at = shelf.record()
     here = page_of(at)
 
@@ -233,9 +171,7 @@ def test_files_are_listed_and_sent_as_what_they_are(
         "nothing.json",
     ],
 )
-def test_no_name_climbs_out_of_a_run(
-    shelf: Shelf, ask: Callable[..., Answer], climbing: str
-) -> None:
+def test_no_name_climbs_out_of_a_run(shelf: Shelf, ask: Served, climbing: str) -> None:
     at = shelf.record()
     shelf.record(attempt=2)
 
@@ -254,7 +190,7 @@ def test_no_name_climbs_out_of_a_run(
     ],
 )
 def test_what_is_not_there_has_a_page_that_says_so(
-    ask: Callable[..., Answer], path: str, status: int
+    ask: Served, path: str, status: int
 ) -> None:
     answer = ask(path)
 
@@ -262,14 +198,14 @@ def test_what_is_not_there_has_a_page_that_says_so(
     assert "Nothing here" in answer.text
 
 
-def test_what_is_not_there_is_json_to_a_program(ask: Callable[..., Answer]) -> None:
+def test_what_is_not_there_is_json_to_a_program(ask: Served) -> None:
     answer = ask("/api/runs/nobody/knows/1/card")
 
     assert answer.status == 404
     assert "nobody" in json.loads(answer.text)["error"]
 
 
-def test_logs_are_searched(shelf: Shelf, ask: Callable[..., Answer]) -> None:
+def test_logs_are_searched(shelf: Shelf, ask: Served) -> None:
     quiet, loud = a_log(f"quiet {EVIL}", at=1), a_log("loud", at=2, level=40)
     at = shelf.record("nightly", "run-1", quiet, loud)
     here = f"{page_of(at)}/logs"
@@ -286,9 +222,7 @@ def test_logs_are_searched(shelf: Shelf, ask: Callable[..., Answer]) -> None:
     assert "--since soon is no time" in nonsense
 
 
-def test_our_own_pages_load_nothing_from_elsewhere(
-    shelf: Shelf, ask: Callable[..., Answer]
-) -> None:
+def test_our_own_pages_load_nothing_from_elsewhere(shelf: Shelf, ask: Served) -> None:
     shelf.record()
 
     page = ask("/")
