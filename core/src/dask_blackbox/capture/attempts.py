@@ -20,10 +20,10 @@ class Attempts:
     """Joins the workers' reports with the scheduler's decisions, in the order of both.
 
     Args:
-        emit: Takes an `error` row.
+        emit: Takes an `error` row, and the parts of the execution if a worker told them.
     """
 
-    def __init__(self, emit: Callable[[list[Any]], None]) -> None:
+    def __init__(self, emit: Callable[[list[Any], list[Any] | None], None]) -> None:
         self._emit = emit
         self._waiting: OrderedDict[str, _Attempt] = OrderedDict()
         self._seen: OrderedDict[tuple[float, str], None] = OrderedDict()
@@ -40,7 +40,11 @@ class Attempts:
         self._join(key)
 
     def reported(self, report: list[Any]) -> None:
-        """Note a worker's report of an exception, with its full traceback."""
+        """Note a worker's report of an exception, with its full traceback.
+
+        Args:
+            report: An `error` row, and as its last field the execution's parts.
+        """
         at, key = report[0], report[1]
         if (
             at,
@@ -77,16 +81,19 @@ class Attempts:
             self._make_do(waiting)
 
     def _make_do(self, waiting: _Attempt) -> None:
-        reports = sorted(waiting.reports)
+        reports = sorted(waiting.reports, key=lambda report: report[0])
         for i, (outcome, row) in enumerate(waiting.decisions):
             if i < len(reports):
-                report = reports[i]
-                self._emit([*report[:4], outcome, *report[5:]])
+                self._emit(*_with(outcome, reports[i]))
             elif row is not None:
-                self._emit(row)
+                self._emit(row, None)
         for report in reports[len(waiting.decisions) :]:
             # Its worker may have died before the scheduler heard of the failure.
-            self._emit([*report[:4], "retried", *report[5:]])
+            self._emit(*_with("retried", report))
+
+
+def _with(outcome: str, report: list[Any]) -> tuple[list[Any], list[Any]]:
+    return [*report[:4], outcome, *report[5:-1]], report[-1]
 
 
 class _Attempt:

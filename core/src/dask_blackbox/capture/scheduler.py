@@ -70,7 +70,7 @@ class SchedulerCapture(SchedulerPlugin):
         self._rows = RowBuffer(limit)
         self._put = self._rows.put
         self._graphs = 0
-        self._attempts = Attempts(lambda row: self._put("error", row))
+        self._attempts = Attempts(self._attempted)
 
     # Beginning and end
 
@@ -177,6 +177,8 @@ class SchedulerCapture(SchedulerPlugin):
             except Exception:  # the cluster is going down, or a worker does not answer
                 pass
         scheduler.plugins.pop(self.name, None)
+        # The broker would keep an empty topic for each recording of a long-lived cluster.
+        getattr(scheduler._broker, "_topics", {}).pop(self.name, None)
         for handler in ("pull", "leave", "join"):
             scheduler.handlers.pop(f"{self.name}-{handler}", None)
         return "OK"
@@ -269,6 +271,14 @@ class SchedulerCapture(SchedulerPlugin):
             return
         row = [time.time(), text, prefix, worker, outcome, *texts(facts), cause]
         self._attempts.decided(text, outcome, row)
+
+    def _attempted(self, row: list[Any], parts: list[Any] | None) -> None:
+        """Put a failed attempt; of one that is tried again, Dask tells nothing else."""
+        self._put("error", row)
+        _, key, prefix, worker, outcome, *_ = row
+        if outcome == "retried" and parts is not None:
+            execution = (key, prefix, prefix, worker, None, *parts, None, None, outcome)
+            self._put("task", execution)
 
     def update_graph(
         self, scheduler: Any, *, client: str, keys: Any, tasks: Any, **kwargs: Any

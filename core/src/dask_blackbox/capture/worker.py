@@ -19,13 +19,14 @@ from typing import Any
 from distributed.diagnostics.plugin import WorkerPlugin
 
 from .certificate import forget_ring, process_started, ring_folder
+from .executions import split
 from .logs import LogTap, plain, words_of
 from .ring import Ring
 
 __all__ = ["WorkerCapture"]
 
 _SHIP_MS = 200
-_BATCH = 1_000
+_BATCH = 5_000
 _WAITING = 20_000
 _LONGEST = 20_000
 
@@ -160,7 +161,8 @@ class WorkerCapture(WorkerPlugin):
         row = [at, str(key), ts.prefix, str(self._worker.address), "", name]
         with self._lock:
             told = [plain(message[:_LONGEST]), _tail(plain(text)), None]
-            self._keep("attempt", [*row, *told])
+            parts = list(split(getattr(ts, "startstops", None)))
+            self._keep("attempt", [*row, *told, parts])
         self._ship()  # at once: the next attempt may kill this worker
 
     # Last words
