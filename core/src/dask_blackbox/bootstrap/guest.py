@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import threading
 import time
 from typing import Any
 
 from dask_blackbox.bootstrap import CONTROL, RECORDING
-from dask_blackbox.capture.driver import DriverTap, describe_driver, describe_exception
+from dask_blackbox.capture.driver import (
+    DriverTap,
+    as_json,
+    describe_driver,
+    describe_exception,
+)
 from dask_blackbox.flight.joining import install
 from dask_blackbox.guard import guard
 from dask_blackbox.record.link import Link, call_recorder
@@ -48,7 +52,7 @@ def _describe(link: Link) -> None:
 
 
 def _say(link: Link, kind: str, detail: dict[str, Any]) -> None:
-    link.row("event", [time.time(), kind, "driver", json.dumps(detail, default=str)])
+    link.row("event", [time.time(), kind, "driver", as_json(detail)])
 
 
 def _failed(doing: str, error: BaseException) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 
 from .logs import LogTap, plain, words_of
 
-__all__ = ["DriverTap", "code_of", "describe_driver", "describe_exception"]
+__all__ = ["DriverTap", "as_json", "code_of", "describe_driver", "describe_exception"]
 
 _LONGEST = 20_000
 _FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen")
@@ -48,6 +48,20 @@ def describe_driver(
         "parameters": None if parameters is None else dict(parameters),
         "client": client,
     }
+
+
+def as_json(value: Any, *, depth: int = 6) -> str:
+    """Return a value of the user's as JSON text, whatever it holds."""
+    try:
+        return json.dumps(value, default=str)
+    except Exception:  # a key that is no string, a circle, a `__str__` that raises
+        if depth and isinstance(value, Mapping):
+            parts = (
+                f"{json.dumps(plain(str(k)))}: {as_json(v, depth=depth - 1)}"
+                for k, v in value.items()
+            )
+            return f"{{{', '.join(parts)}}}"
+        return json.dumps(f"<{type(value).__name__}>")
 
 
 def _packages() -> dict[str, str]:

@@ -6,7 +6,6 @@ dies twice in a row is given up, and that is said.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import time
@@ -51,7 +50,9 @@ class Keeper:
 
     def event(self, kind: str, detail: dict[str, Any]) -> None:
         """Say that something happened to the driver; never blocks."""
-        text = json.dumps(detail, default=str)
+        from dask_blackbox.capture.driver import as_json
+
+        text = as_json(detail)
         self.row("event", [time.time(), kind, "driver", text])
 
     def failed(self, doing: str, error: BaseException) -> None:
