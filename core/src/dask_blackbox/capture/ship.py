@@ -23,6 +23,7 @@ _MODULES = (
     "logs",
     "certificate",
     "executions",
+    "watcher",
     "worker",
     "nanny",
     "rows",
@@ -38,11 +39,14 @@ _MODULES = (
 _BOOT = '''
 import sys, types
 
-def make(package, sources, module, name, config):
+def make(package, sources, module, name, config, boot=None):
     """Build the package from source text, once per process, and make one object of it."""
     if package not in sys.modules:
         root = types.ModuleType(package)
         root.__path__ = []
+        # What it takes to make the same package in a child process.
+        root.shipment = {"package": package, "sources": sources}
+        root.boot = boot
         sys.modules[package] = root
         try:
             for part, source in sources:
@@ -59,7 +63,7 @@ def make(package, sources, module, name, config):
     return getattr(sys.modules[package + "." + module], name)(**config)
 '''
 
-_MAKE = "(exec(boot, names), names['make'](package, sources, module, name, config))[1]"
+_MAKE = "(exec(boot, names), names['make'](package, sources, module, name, config, boot))[1]"
 
 
 @cache

@@ -10,6 +10,7 @@ import faulthandler
 import os
 import pickle
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -22,6 +23,7 @@ from .certificate import forget_ring, process_started, ring_folder
 from .executions import split
 from .logs import LogTap, plain, words_of
 from .ring import Ring
+from .watcher import Watcher
 
 __all__ = ["WorkerCapture"]
 
@@ -75,6 +77,19 @@ class WorkerCapture(WorkerPlugin):
         self._shipping = PeriodicCallback(self._ship, _SHIP_MS)
         self._shipping.start()
         worker.handlers[f"{self.name}-tell"] = self.tell
+        self._watcher = self._start_watcher(worker)
+
+    def _start_watcher(self, worker: Any) -> Watcher | None:
+        package = sys.modules.get((__package__ or "").partition(".")[0])
+        shares_a_process = str(worker.address).startswith("inproc://")
+        if worker.nanny is not None or self._ring is None or shares_a_process:
+            return None
+        if not hasattr(package, "shipment"):  # not shipped: a test imports us
+            return None
+        try:
+            return Watcher(package, worker, self._ring.path, self.name)
+        except OSError:
+            return None
 
     async def tell(self, keys: list[Any]) -> dict[str, Any]:
         """Return the states of some tasks and of what they wait for (an RPC handler)."""
@@ -95,6 +110,8 @@ class WorkerCapture(WorkerPlugin):
         self._shipping.stop()
         self._ship()
         self._ignore_faults()
+        if self._watcher is not None:
+            self._watcher.dismiss()
         # While the process lives on, or where no nanny is, nobody comes to read the ring.
         if worker.nanny is None or worker.status.name == "running":
             with self._lock:
@@ -186,7 +203,7 @@ class WorkerCapture(WorkerPlugin):
 
     def _watch_faults(self) -> Any:
         """Have Python write its stacks to a file at a fault or at the nanny's SIGTERM."""
-        if self._ring is None or self._worker.nanny is None:
+        if self._ring is None or self._worker.address.startswith("inproc://"):
             return None
         try:
             file = open(f"{self._ring.path}.stack", "w", encoding="utf-8")  # noqa: SIM115
