@@ -30,9 +30,9 @@ os.environ |= {"MINISTACK_HOST": "127.0.0.1", "GATEWAY_PORT": str(port)}
 
 async def main() -> None:
     """Serve until the standard input is closed."""
-    from hypercorn.asyncio import serve
-    from hypercorn.config import Config
-    from ministack.app import app
+    from hypercorn.asyncio import serve  # type: ignore[import-not-found]
+    from hypercorn.config import Config  # type: ignore[import-not-found]
+    from ministack.app import app  # type: ignore[import-not-found]
 
     config = Config()
     config.bind = [f"fd://{listening.fileno()}"]

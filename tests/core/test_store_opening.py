@@ -79,10 +79,10 @@ def test_what_cannot_be_a_store_is_refused_at_once(url: str, says: str) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "s3://AKIAKEY:s3cret@bucket/x",
-        "s3://AKIAKEY:s3/cret@bucket/x",
-        "gs://AKIAKEY:s3cret@bucket/x",
-        "https://AKIAKEY:s3cret@host/x",
+        "s3://AKIAKEY:hush9hush@bucket/x",
+        "s3://AKIAKEY:hush9/hush@bucket/x",
+        "gs://AKIAKEY:hush9hush@bucket/x",
+        "https://AKIAKEY:hush9hush@host/x",
     ],
 )
 def test_a_refusal_does_not_repeat_credentials(url: str) -> None:
@@ -90,7 +90,7 @@ def test_a_refusal_does_not_repeat_credentials(url: str) -> None:
         open_store(url)
 
     assert "AKIAKEY" not in str(refused.value)
-    assert "cret" not in str(refused.value)
+    assert "hush" not in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -209,15 +209,16 @@ def test_a_folder_that_cannot_be_written_is_said_before_the_run() -> None:
         open_store("/proc/1/here").check()
 
 
-def test_a_folder_on_a_read_only_disk_is_denied(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if os.getuid() == 0:
-        pytest.skip("root may write everywhere")
+def test_a_folder_of_somebody_else_is_denied(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-
-    with pytest.raises(StoreDeniedError, match="write permission"):
-        open_store(tmp_path / "runs").check()
+    uid = os.geteuid()
+    if uid == 0:  # who may write everywhere
+        os.seteuid(65534)
+    try:
+        with pytest.raises(StoreDeniedError, match="write permission"):
+            open_store(tmp_path / "runs").check()
+    finally:
+        os.seteuid(uid)
 
 
 def test_a_blob_under_a_file_is_told_so(tmp_path: Path) -> None:

@@ -305,7 +305,7 @@ def _less(column: Sequence[Any], columns: dict[int, Column], count: int) -> Colu
 def _unmask(mask: bytes, count: int) -> Any:
     if not mask:
         return None
-    bits = np.unpackbits(np.frombuffer(mask, np.uint8), count=count)
-    if bits.size != count:
+    if len(mask) != (count + 7) // 8:
         raise ValueError("a mask of another length")
+    bits = np.unpackbits(np.frombuffer(mask, np.uint8), count=count)
     return bits.astype(np.bool_)

@@ -81,7 +81,7 @@ def read_header(blob: bytes) -> Header:
     if len(blob) < _HEADER.size:
         return Header("", None, len(blob), _cut(len(blob)))
     _, major, _, length, number = _HEADER.unpack_from(blob)
-    if len(blob) < length:
+    if len(blob) < length and MARK not in blob:
         return Header("", number, len(blob), _cut(len(blob)))
     start, crc = blob[: length - _CRC.size], blob[length - _CRC.size : length]
     if length < _HEADER.size + _CRC.size or crc != _CRC.pack(zlib.crc32(start)):

@@ -87,11 +87,14 @@ def _frame_at(blob: bytes, place: int) -> tuple[int, str | None]:
     end = place + FRAME.size + length
     if end > len(blob):
         there, whole = len(blob) - place, FRAME.size + length
-        return len(blob), f"is cut off after {there} of {whole} bytes"
-    damage = None
+        return _next_frame(
+            blob, place + 1
+        ), f"is cut off after {there} of {whole} bytes"
     if zlib.crc32(memoryview(blob)[place + FRAME.size : end]) != crc:
-        damage = "is damaged (checksum of its rows)"
-    elif codec != ZLIB_MSGPACK:
+        # Not `end`: where bytes are missing, the next frame begins before it.
+        return _next_frame(blob, place + 1), "is damaged (checksum of its rows)"
+    damage = None
+    if codec != ZLIB_MSGPACK:
         damage = f"has codec {codec}, which this dask-blackbox does not know"
     return end, damage
 

@@ -140,7 +140,7 @@ def _folder(text: str) -> Path:
                 f"{text!r} has no home directory to begin with; write the whole path"
             ) from None
     folder = Path(os.path.abspath(folder))  # noqa: PTH100 - takes the .. out, too
-    if folder.exists() and not folder.is_dir():
+    if os.path.isfile(folder):  # noqa: PTH113 - False where we may not look
         raise ConfigurationError(
             f"{folder} is a file; the store has to be a folder or s3://bucket/prefix"
         )

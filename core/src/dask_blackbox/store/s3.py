@@ -20,7 +20,7 @@ from dask_blackbox.store.names import (
 )
 from dask_blackbox.store.options import StoreOptions
 from dask_blackbox.store.place import Bucket
-from dask_blackbox.store.s3_answers import Request
+from dask_blackbox.store.s3_answers import Request, not_s3
 from dask_blackbox.store.s3_errors import translated
 
 if TYPE_CHECKING:  # boto3 costs 0.3 s, and the stubs are there for mypy only
@@ -86,12 +86,15 @@ class S3Store:
             attempts=min(self._options.attempts, 2),
         )
         client = self._made(hasty)
-        name, blob = f"check-{uuid.uuid4().hex[:12]}", uuid.uuid4().bytes
+        name = f"check-{uuid.uuid4().hex[:12]}"
+        blob = b"blackbox" + uuid.uuid4().bytes
         self._put(client, name, blob, None)
         found = self._get(client, name)
         # Not everybody who may write may delete; the blob is tiny.
         with suppress(Exception):
             client.delete_object(Bucket=self._place.name, Key=self._place.prefix + name)
+        if found.lstrip().startswith(b"<"):  # a web page
+            raise not_s3(self._request("check"))
         if found != blob:
             raise StoreError(
                 f"{self.url} gives back other bytes than were written; set "

@@ -22,7 +22,7 @@ from dask_blackbox.errors import (
 from dask_blackbox.store.options import StoreOptions
 from dask_blackbox.store.place import Bucket
 
-__all__ = ["Request", "answered", "plain"]
+__all__ = ["Request", "answered", "not_s3", "plain"]
 
 _PERMISSIONS = {
     "write": "s3:PutObject",
@@ -81,6 +81,8 @@ def answered(answer: Any, request: Request) -> StoreError:
     status = int(answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
     if code in {"NoSuchKey", "404"} and request.doing == "read":
         return BlobNotFoundError(request.name, request.place.url)
+    if code in {"404", "405"}:  # S3 never answers so without a word
+        return not_s3(request)
     explain = _SENTENCES.get(code) or _STATUSES.get(status)
     if explain is None:
         busy = code in _BUSY or status >= 500  # noqa: PLR2004
@@ -88,9 +90,21 @@ def answered(answer: Any, request: Request) -> StoreError:
     return explain(answer, request)
 
 
+def not_s3(request: Request) -> StoreError:
+    """Return what to say where something else than S3 answers."""
+    return StoreError(
+        f"{request.could_not}: what answers there does not speak S3; correct "
+        "blackbox.store.endpoint"
+    )
+
+
 def _busy(answer: Any, request: Request) -> StoreError:
+    advice = "trying again later may help"
+    if str(answer.get("Error", {}).get("Code", "")).isdigit():
+        # So botocore takes every page that S3 would not have sent.
+        advice += "; if not, what answers there may not speak S3"
     return StoreUnreachableError(
-        f"{request.could_not}: {_said(answer, request)}; trying again later may help"
+        f"{request.could_not}: {_said(answer, request)}; {advice}"
     )
 
 

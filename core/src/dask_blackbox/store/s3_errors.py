@@ -9,7 +9,7 @@ from dask_blackbox.errors import (
     StoreError,
     StoreUnreachableError,
 )
-from dask_blackbox.store.s3_answers import Request, answered, plain
+from dask_blackbox.store.s3_answers import Request, answered, not_s3, plain
 
 __all__ = ["translated"]
 
@@ -88,10 +88,7 @@ def _nothing_there(why: str, request: Request) -> StoreError:
 
 
 def _not_s3(why: str, request: Request) -> StoreError:
-    return StoreError(
-        f"{request.could_not}: what answers there does not speak S3; correct "
-        "blackbox.store.endpoint"
-    )
+    return not_s3(request)
 
 
 def _wrong_setting(why: str, request: Request) -> StoreError:
