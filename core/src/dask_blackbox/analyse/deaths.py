@@ -174,7 +174,12 @@ class _Witnesses:
         at = life["left"] if life["left"] is not None else self._certified_at(life)
         removal = self._near(self._removals, address, at) or {}
         closing = certificate.get("close_reason") or life["closing"]
-        closing = closing or self._nannies.closing_of(life["nanny"], at, WINDOW)
+        said = self._nannies.closing_of(life["nanny"], at, WINDOW) or ""
+        # A cluster that closes moments after a death has not caused it: the certificate
+        # knows whether the nanny had asked.
+        after = certificate.get("asked_to_close") is False
+        if not (after and said.startswith(_CLOSED_IN_ORDER)):
+            closing = closing or said or None
         code = life["exit_code"]
         memory = certificate.get("memory") or self._samples_of(address, life, at)
         return Death(
