@@ -64,7 +64,7 @@ def main(wanted: list[str]) -> int:
 def _run(suite: Suite) -> tuple[int, str]:
     """Run a suite; return its exit code and a line about it."""
     print(
-        f"\n━━━ {suite.name}: {suite.folder} in .venvs/{suite.environment}", flush=True
+        f"\n━━━ {suite.name}: {suite.files} in .venvs/{suite.environment}", flush=True
     )
     python = ROOT / ".venvs" / suite.environment / "bin" / "python"
     colour = "yes" if sys.stdout.isatty() else "no"
