@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dask_blackbox.attach import RunCard
+import msgspec
+
+from dask_blackbox.attach import RunCard, RunState
+from dask_blackbox.guard import guard
 from dask_blackbox.manifest import Ending, Manifest
 
 __all__ = ["unrecorded_card"]
@@ -16,9 +19,24 @@ def unrecorded_card(manifest: Manifest, ending: Ending, reason: str) -> RunCard:
         ending: How the driver ended.
         reason: Why there is no recording, for people.
     """
-    from dask_blackbox.analyse import findings_in
-    from dask_blackbox.attach import card_of
-    from dask_blackbox.run import RunTables
+    cards: list[RunCard] = []
+    with guard("the verdict on a run that was not recorded"):
+        from dask_blackbox.analyse import findings_in
+        from dask_blackbox.attach import card_of
+        from dask_blackbox.run import RunTables
 
-    run = RunTables.of_rows(manifest, ending, {})
-    return card_of(run, findings_in(run), recorded=False, reason=reason)
+        run = RunTables.of_rows(manifest, ending, {})
+        cards.append(card_of(run, findings_in(run), recorded=False, reason=reason))
+    return cards[0] if cards else _least(manifest, ending, reason)
+
+
+def _least(manifest: Manifest, ending: Ending, reason: str) -> RunCard:
+    """Return a card that nothing is needed for."""
+    return RunCard(
+        job=manifest.job,
+        run_id=manifest.run_id,
+        attempt=manifest.attempt,
+        state=msgspec.convert(ending.state, RunState),
+        headline=f"not recorded: {reason}",
+        completeness={"recorded": False, "complete": False, "reason": reason},
+    )
