@@ -101,7 +101,8 @@ def _beginning(store: Store, typed: str) -> Iterator[_Candidate]:
         return
     found = False
     for job, rest in _splits(typed):
-        for full in _folders(store, f"runs/job={job}"):
+        jobs = _folders(store, f"runs/job={job}")
+        for full in [job] if job in jobs else jobs:
             for run in _folders(store, f"runs/job={full}/run={_start(rest)}"):
                 found = True
                 yield full, run, None

@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 
 from dask_blackbox.attach import RunState
 from dask_blackbox.layout import RunAddress, index_names, read_index_name, safe
-from dask_blackbox.opened.reading import last_heartbeat
+from dask_blackbox.opened.reading import last_heartbeat, url_of
 from dask_blackbox.store import Store
 
 __all__ = ["RunEntry", "entries", "list_runs", "marked_runs"]
@@ -75,7 +75,7 @@ def marked_runs(
     # Markers of one run stand together: they differ in their last word only.
     for (address, started_ms), markers in groupby(marked, key=lambda entry: entry[:2]):
         state = max((marker.state for marker in markers), key=_rank)
-        url = f"{store.url.rstrip('/')}/{address.folder}"
+        url = url_of(store, address.folder)
         yield RunEntry(address, started_ms / 1000, cast("RunState", state), url)
 
 

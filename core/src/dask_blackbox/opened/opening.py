@@ -24,6 +24,7 @@ from dask_blackbox.opened.reading import (
     last_heartbeat,
     read_ending,
     read_manifest,
+    url_of,
 )
 from dask_blackbox.run import RunTables
 from dask_blackbox.store import Store, open_store
@@ -96,7 +97,7 @@ class Run(RunTables):
             manifest,
             ending,
             frames,
-            url=f"{store.url.rstrip('/')}/{folder}",
+            url=url_of(store, folder),
             damaged=damaged,
             last_heartbeat=None if ending else last_heartbeat(store, folder),
         )

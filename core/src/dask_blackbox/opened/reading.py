@@ -19,7 +19,7 @@ from dask_blackbox.segments import Batch, read_segment
 from dask_blackbox.store import Store
 from dask_blackbox.tables import frames_of_batches, read_table
 
-__all__ = ["Frames", "last_heartbeat", "read_ending", "read_manifest"]
+__all__ = ["Frames", "last_heartbeat", "read_ending", "read_manifest", "url_of"]
 
 _T = TypeVar("_T")
 _AT_ONCE = 8
@@ -76,6 +76,11 @@ def _document(text: bytes, kind: type[_T], name: str) -> _T:
             f"{name} is damaged or not of dask-blackbox ({error}); "
             "fetch it again, or open another attempt of the run"
         ) from error
+
+
+def url_of(store: Store, folder: str) -> str:
+    """Return how to name a folder of a store."""
+    return f"{store.url}{'' if store.url.endswith('/') else '/'}{folder}"
 
 
 class Frames(dict[str, pl.DataFrame]):

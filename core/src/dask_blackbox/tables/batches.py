@@ -15,18 +15,12 @@ import polars as pl
 
 from dask_blackbox.events import COLUMNS
 from dask_blackbox.segments import Batch, Column
+from dask_blackbox.tables.rows import in_order
 from dask_blackbox.tables.schemas import MOMENT, SCHEMAS, TABLES
 
-__all__ = ["frames_of_batches", "in_order"]
+__all__ = ["frames_of_batches"]
 
 _MICROS = 1_000_000
-_ORDER = {
-    "tasks": "start",
-    "errors": "at",
-    "logs": "at",
-    "metrics": "at",
-    "events": "at",
-}
 
 
 def frames_of_batches(batches: Iterable[Batch]) -> dict[str, pl.DataFrame]:
@@ -36,7 +30,7 @@ def frames_of_batches(batches: Iterable[Batch]) -> dict[str, pl.DataFrame]:
     ways.  Kinds and columns that this version does not know are left out.
     """
     chosen = list(_once(batches))
-    return in_order(
+    frames = in_order(
         {
             TABLES[kind]: _frame(
                 TABLES[kind],
@@ -46,23 +40,15 @@ def frames_of_batches(batches: Iterable[Batch]) -> dict[str, pl.DataFrame]:
             for kind, names in COLUMNS.items()
         }
     )
+    return frames | {"logs": _lines_once(frames["logs"])}
 
 
-def in_order(frames: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the tables by time, each log line once."""
-    ordered = {
-        name: frame.sort(_ORDER[name], maintain_order=True, nulls_last=True)
-        if name in _ORDER
-        else frame
-        for name, frame in frames.items()
-    }
-    logs = ordered["logs"]
+def _lines_once(logs: pl.DataFrame) -> pl.DataFrame:
     # With the text, as a process that is recorded anew may count from 0 again.
     same = ("source", "pid", "seq", "message")
     known = pl.all_horizontal(pl.col(same).is_not_null())
     twice = known & ~pl.struct(same).is_first_distinct()
-    ordered["logs"] = logs.filter(~twice)
-    return ordered
+    return logs.filter(~twice)
 
 
 def _once(batches: Iterable[Batch]) -> Iterable[Batch]:

@@ -10,14 +10,32 @@ import polars as pl
 from dask_blackbox.events import COLUMNS, Rows
 from dask_blackbox.tables.schemas import MOMENT, SCHEMAS, TABLES
 
-__all__ = ["frame_of_columns", "frames_of"]
+__all__ = ["frame_of_columns", "frames_of", "in_order"]
+
+_ORDER = {
+    "tasks": "start",
+    "errors": "at",
+    "logs": "at",
+    "metrics": "at",
+    "events": "at",
+}
 
 
 def frames_of(rows: Rows) -> dict[str, pl.DataFrame]:
     """Return the tables `tasks`, `errors`, `logs`, `metrics`, `events` of some rows."""
+    return in_order(
+        {
+            TABLES[kind]: _frame(TABLES[kind], columns, rows.get(kind, ()))
+            for kind, columns in COLUMNS.items()
+        }
+    )
+
+
+def in_order(frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Return the tables by time; rows of the same moment stay as they came."""
     return {
-        TABLES[kind]: _frame(TABLES[kind], columns, rows.get(kind, ()))
-        for kind, columns in COLUMNS.items()
+        name: frame.sort(_ORDER[name], maintain_order=True, nulls_last=True)
+        for name, frame in frames.items()
     }
 
 
