@@ -60,7 +60,7 @@ class Watcher:
             "name": "watch",
             "config": config,
         }
-        self._pipe = self._child.stdin
+        self._pipe: Any = self._child.stdin
         self._pipe.write(pickle.dumps((package.boot, {}, told)))
         self._pipe.flush()
 

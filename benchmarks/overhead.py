@@ -1,0 +1,133 @@
+"""What recording costs: the same work bare and recorded, in turn, on fresh clusters.
+
+    python benchmarks/overhead.py [--pairs 5] [--tasks 20000]
+
+Prints a Markdown table of medians and of the ratios pair by pair.  CPU seconds are the
+operating system's own account of the scheduler process; ratios hold on a noisy machine
+where single times do not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import psutil
+from distributed import Client
+
+from dask_blackbox import recording
+
+
+def noop(x: int) -> int:
+    """Do nothing: what is left is Dask's own work, and ours."""
+    return x
+
+
+def many_tasks(client: Client, tasks: int) -> None:
+    """Run no-op tasks, in batches as a driver would."""
+    for first in range(0, tasks, 5_000):
+        numbers = range(first, min(tasks, first + 5_000))
+        client.gather(client.map(noop, numbers, pure=False))
+
+
+def shuffle(client: Client, tasks: int) -> None:
+    """Shuffle a timeseries by another column."""
+    import dask
+
+    frame = dask.datasets.timeseries("2024-01-01", "2024-03-01", freq="20s")
+    frame.shuffle("id").id.nunique().compute()
+
+
+def reduction(client: Client, tasks: int) -> None:
+    """Reduce an array of a few hundred chunks."""
+    import dask.array as da
+
+    array = da.random.default_rng(1).random((12_000, 12_000), chunks=(600, 600))
+    (array - array.mean(axis=0)).std().compute()
+
+
+WORK: dict[str, Callable[[Client, int], None]] = {
+    "no-op tasks": many_tasks,
+    "dataframe shuffle": shuffle,
+    "array reduction": reduction,
+}
+
+
+@contextmanager
+def cluster() -> Iterator[tuple[Client, psutil.Process]]:
+    """A scheduler process and two worker processes of their own."""
+    address = Path(tempfile.mkdtemp()) / "scheduler.json"
+    dask = [sys.executable, "-m", "dask"]
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    local = ["--host", "127.0.0.1"]
+    processes = [
+        subprocess.Popen(  # noqa: S603
+            [*dask, "scheduler", "--scheduler-file", str(address), "--port", "0",
+             "--no-dashboard", *local], **quiet),
+        subprocess.Popen(  # noqa: S603
+            [*dask, "worker", "--scheduler-file", str(address), "--nworkers", "2",
+             "--nthreads", "1", "--no-dashboard", *local], **quiet),
+    ]  # fmt: skip
+    try:
+        with Client(scheduler_file=str(address), timeout=60) as client:
+            client.wait_for_workers(2, timeout=60)
+            many_tasks(client, 500)  # warm
+            yield client, psutil.Process(processes[0].pid)
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.wait(30)
+        shutil.rmtree(address.parent)
+
+
+def measured(name: str, tasks: int, store: str | None) -> dict[str, float]:
+    """Run one piece of work once; return seconds and the scheduler's CPU seconds."""
+    with cluster() as (client, scheduler):
+        flight = recording(client, store=store, job="bench") if store else nullcontext()
+        with flight:
+            begun, spent = time.perf_counter(), sum(scheduler.cpu_times()[:2])
+            WORK[name](client, tasks)
+            wall = time.perf_counter() - begun
+            cpu = sum(scheduler.cpu_times()[:2]) - spent
+            memory = float(scheduler.memory_info().rss)
+    return {"wall": wall, "scheduler cpu": cpu, "scheduler memory": memory}
+
+
+def main() -> None:
+    """Measure pairs, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--tasks", type=int, default=20_000)
+    parser.add_argument("--only", choices=list(WORK))
+    chosen = parser.parse_args()
+    print("| work | figure | bare (median) | recorded (median) | ratio, pair by pair |")
+    print("|---|---|---|---|---|")
+    for name in [chosen.only] if chosen.only else list(WORK):
+        bare, recorded = [], []
+        for _ in range(chosen.pairs):
+            bare.append(measured(name, chosen.tasks, None))
+            with tempfile.TemporaryDirectory() as store:
+                recorded.append(measured(name, chosen.tasks, store))
+        for figure in bare[0]:
+            a, b = [x[figure] for x in bare], [x[figure] for x in recorded]
+            ratios = sorted(y / x for x, y in zip(a, b, strict=True))
+            middle = statistics.median(ratios)
+            print(
+                f"| {name} | {figure} | {statistics.median(a):.4g} "
+                f"| {statistics.median(b):.4g} "
+                f"| {middle:.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f}) |"
+            )
+
+
+if __name__ == "__main__":
+    main()
