@@ -17,6 +17,7 @@ __all__ = ["VERBS", "blackbox"]
 
 VERBS = {
     "run": "Record every Dask client that a command makes.",
+    "record": "Record a cluster that is already running.",
     "ls": "List the newest runs.",
     "show": "Show the card of a run: why it failed, and what to do.",
     "logs": "Search the logs of a run, dead workers included.",

@@ -74,10 +74,15 @@ async def install(client: Any, recording: str, *, everything: bool = False) -> A
     )
 
 
-def install_now(client: Any, recording: str) -> Attach:
+def install_now(client: Any, recording: str, *, everything: bool = False) -> Attach:
     """As `install`, from a thread that is not the client's loop."""
     attach: Attach = client.sync(
-        install, client, recording, asynchronous=False, callback_timeout=_INSTALLING + 1
+        install,
+        client,
+        recording,
+        everything=everything,
+        asynchronous=False,
+        callback_timeout=_INSTALLING + 1,
     )
     return attach
 

@@ -74,6 +74,8 @@ class Recording:
         self._finished: RunCard | None = None
         self._owner = os.getpid()
         self.links: dict[str, str] = {}
+        self.attached = False
+        """Whether the cluster of any client is recorded."""
         self.control: str | None = None
         """Path of the socket on which the recorder listens for other processes."""
 
@@ -99,19 +101,23 @@ class Recording:
             self.attach(self._client)
         self._hear_of_the_store()
 
-    def attach(self, client: Any) -> None:
+    def attach(self, client: Any, *, everything: bool = False) -> None:
         """Record the cluster of another client as well.
 
         Args:
             client: A connected, synchronous `distributed.Client`.
+            everything: Record the tasks of all clients of that cluster, not only those
+                of this one and of the tasks that it submits.
         """
         from dask_blackbox.flight.joining import install_now
 
         if self._keeper is None:
             return
         with guard("the plugins on the cluster", tell=self._keeper.failed):
-            order = install_now(client, self._manifest.recording)
+            recording = self._manifest.recording
+            order = install_now(client, recording, everything=everything)
             self._keeper.attach(order, client.id)
+            self.attached = True
 
     def finish(
         self, exception: BaseException | None = None, state: RunState | None = None
@@ -191,6 +197,7 @@ class Recording:
             with guard("the plugins on the cluster", tell=self._keeper.failed):
                 order = await install(self._client, self._manifest.recording)
                 self._keeper.attach(order, self._client.id)
+                self.attached = True
         await asyncio.to_thread(self._hear_of_the_store)
         return self
 

@@ -1,0 +1,86 @@
+"""`dask blackbox record ADDRESS`: record a cluster that is already running."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import Any
+
+import click
+
+from dask_blackbox.cli.options import store_option
+
+__all__ = ["record"]
+
+_LOOKING = 0.5
+
+
+@click.command()
+@store_option
+@click.option("--job", metavar="NAME", help="What is run again and again.")
+@click.option("--run-id", metavar="ID", help="Which of its runs.")
+@click.option("--tls-ca-file", type=click.Path(exists=True, dir_okay=False))
+@click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False))
+@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False))
+@click.argument("address")
+def record(address: str, **chosen: Any) -> None:
+    """Record the cluster at ADDRESS (tcp://host:port), whoever uses it, until Ctrl-C.
+
+    The recording also ends when the scheduler does.  Nothing has to be installed there,
+    and everything of ours is taken off again at the end.
+    """
+    from dask_blackbox.errors import BlackboxError
+    from dask_blackbox.flight import recording
+    from dask_blackbox.report import text
+
+    client = _connected(address, chosen)
+    rec = recording(
+        store=chosen["store_url"],
+        job=chosen["job"] or f"cluster {address.partition('://')[2] or address}",
+        run_id=chosen["run_id"],
+        host={"kind": "attached", "scheduler": address},
+    )
+    rec.start()
+    rec.attach(client, everything=True)
+    if not rec.attached:
+        rec.finish(state="aborted")
+        raise BlackboxError(
+            f"the cluster at {address} could not be attached; see above"
+        )
+    click.echo(f"Recording {address} until Ctrl-C …", err=True)
+    lost = _wait_for_the_end(client)
+    card = rec.finish(state="failed" if lost else "succeeded")
+    client.close()
+    click.echo(text(card), err=True)
+
+
+def _connected(address: str, chosen: dict[str, Any]) -> Any:  # noqa: ANN401 - distributed
+    from distributed import Client
+    from distributed.security import Security
+
+    from dask_blackbox.errors import ConfigurationError
+
+    tls = {
+        "tls_ca_file": chosen["tls_ca_file"],
+        "tls_client_cert": chosen["tls_cert"],
+        "tls_client_key": chosen["tls_key"],
+    }
+    security = Security(**{k: v for k, v in tls.items() if v})
+    try:
+        return Client(address, security=security, timeout=15, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise ConfigurationError(
+            f"no Dask scheduler answers at {address} ({error}); "
+            "give its address as tcp://host:8786, or tls://… with the --tls options"
+        ) from error
+
+
+def _wait_for_the_end(client: Any) -> bool:  # noqa: ANN401 - distributed
+    """Wait for Ctrl-C or SIGTERM; return whether the scheduler went away first."""
+    asked = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda n, frame: asked.set())
+    while not asked.wait(_LOOKING):
+        if client.status not in ("running", "connecting"):
+            return True
+    return False
