@@ -19,6 +19,9 @@ __all__ = ["LogTap", "plain", "role_of", "words_of"]
 
 _LONGEST = 32_768
 _OURS = "dask_blackbox"
+# Seconds by which Dask's idea of the scheduler's clock may jump back between two lines of
+# one process, which must not change places for it.
+_JITTER = 1.0
 # Several taps of one process (of several copies of this module, even) speak for the same
 # source: together they count its lines, so that a gap is a loss.
 _COUNTS: dict[tuple[str, str, int], Iterator[int]]
@@ -174,9 +177,13 @@ class LogTap:
         text, source = plain(text), self._source(role)
         counted = _COUNTS.setdefault((self._mark, source, self._pid), count(1))
         key = self._key_of_thread(thread) if thread is not None else None
+        at += self._delay()
+        if 0 < self._at - at < _JITTER:
+            at = self._at
+        self._at = at
         self._sink(
             [
-                at + self._delay(),
+                at,
                 role,
                 source,
                 self._pid,
