@@ -132,8 +132,8 @@ def many_tasks(count: int, *, keys: str = "array") -> list[tuple[Any, ...]]:
         group = f"{prefix}-{uuid.uuid5(uuid.NAMESPACE_OID, prefix).hex}"
         key = f"('{group}', {number // 300}, {number // 3 % 100})"
         if keys == "hashes":
-            prefix = group = "inc"
-            key = f"inc-{dice.getrandbits(128):032x}"
+            prefix = "inc"
+            key = group = f"inc-{dice.getrandbits(128):032x}"
         start = now[worker, thread] + dice.expovariate(3000)
         compute = 0.004 * dice.lognormvariate(0, 0.3)
         stop = now[worker, thread] = start + compute
@@ -156,6 +156,13 @@ def test_a_task_takes_few_bytes(keys: str, most: float) -> None:
     assert segment.damage is None
     for batch, part in zip(segment.frames, parts, strict=True):
         assert_same(batch.rows, {"task": part})
+
+
+def test_lone_tasks_among_those_of_arrays_come_back() -> None:
+    rows = [*many_tasks(30), *many_tasks(30, keys="hashes"), *many_tasks(3)]
+    random.Random(3).shuffle(rows)
+
+    assert_same(read_back(task=rows), {"task": rows})
 
 
 def test_tasks_without_times_are_kept() -> None:

@@ -44,6 +44,9 @@ _BY = {
 }
 """Which column often tells what stands in another one."""
 
+_LIKE = {"group": "key"}
+"""Which column often says the same as another: a lone task is a group of its own."""
+
 _Scalars = {type(None), bool, int, float, str, bytes}
 
 
@@ -59,6 +62,7 @@ class Coding(IntEnum):
     KEYS = 6
     BY = 7
     REST = 8
+    LIKE = 9
 
 
 class Column(NamedTuple):
@@ -115,6 +119,9 @@ def encode_columns(
             times[name] = told
         elif told is not None:
             codes[name] = (index, told)
+        elif coded[index][0] == Coding.PLAIN and _LIKE.get(name) in names:
+            other = names.index(_LIKE[name])
+            coded[index] = _like(columns[index], columns[other], other, coded[index])
     if "start" in times and "stop" in times and times.keys() >= set(_PARTS):
         coded[names.index("start")] = _rest(times, list(names))
     return coded
@@ -165,6 +172,19 @@ def _words(
         if numbers is not None:
             return _numbers(numbers), None
     return [Coding.PLAIN, list(values)], None
+
+
+def _like(
+    values: Sequence[Any], others: Sequence[Any], place: int, plain: list[Any]
+) -> list[Any]:
+    """Code a column as the same as another one, but for some rows."""
+    pairs = zip(values, others, strict=True)
+    differs = [a != b or type(a) is not type(b) for a, b in pairs]
+    if len(values) < _FEW or all(differs):
+        return plain
+    rest = [value for value, differs_ in zip(values, differs, strict=True) if differs_]
+    coded, _ = _encoded("", rest, None)
+    return [Coding.LIKE, place, _mask(np.array(differs)), coded]
 
 
 def _told_by(codes: Ints, by: tuple[int, Ints] | None) -> list[int] | None:
@@ -240,7 +260,7 @@ def decode_columns(coded: Sequence[Sequence[Any]], count: int) -> list[Column]:
     """
     columns: dict[int, Column] = {}
     codes: dict[int, Ints] = {}
-    later = {Coding.BY, Coding.REST}
+    later = {Coding.BY, Coding.REST, Coding.LIKE}
     for index, column in enumerate(coded):
         if column[0] not in later:
             columns[index], told = _decoded(column, count)
@@ -251,6 +271,8 @@ def decode_columns(coded: Sequence[Sequence[Any]], count: int) -> list[Column]:
             columns[index] = _checked(codes[column[1]], list(column[2]))
         elif column[0] == Coding.REST:
             columns[index] = _less(column, columns, count)
+        elif column[0] == Coding.LIKE:
+            columns[index] = _alike(column, columns, count)
     return [columns[index] for index in range(len(coded))]
 
 
@@ -278,6 +300,8 @@ def _decoded(column: Sequence[Any], count: int) -> tuple[Column, Ints | None]:
         bits = np.frombuffer(column[1], np.uint8).reshape(8, count).T
         values = np.ascontiguousarray(bits).view("<f8").ravel()
         return Column(values, nulls=_unmask(column[2], count)), None
+    if coding not in {Coding.INTS, Coding.STEPS}:
+        raise ValueError(f"{coding.name} within {Coding.LIKE.name}")
     numbers_of = unpack_steps if coding is Coding.STEPS else unpack
     values = numbers_of((column[1], column[2]), count)
     nulls, scale = _unmask(column[3], count), column[4]
@@ -300,6 +324,15 @@ def _less(column: Sequence[Any], columns: dict[int, Column], count: int) -> Colu
     for part in parts:
         values = values - columns[part].values
     return Column(values, nulls=_unmask(column[3], count), scale=column[4])
+
+
+def _alike(column: Sequence[Any], columns: dict[int, Column], count: int) -> Column:
+    others = columns[column[1]].to_list()
+    differs = _unmask(column[2], count)
+    rest, _ = _decoded(column[3], int(differs.sum()))
+    left = iter(rest.to_list())
+    rows = zip(others, differs.tolist(), strict=True)
+    return Column([next(left) if differs_ else other for other, differs_ in rows])
 
 
 def _unmask(mask: bytes, count: int) -> Any:

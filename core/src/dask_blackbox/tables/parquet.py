@@ -40,9 +40,13 @@ def write_tables(run: HasTables) -> dict[str, bytes]:
 
 def _parquet(frame: pl.DataFrame) -> bytes:
     # What is below a microsecond is noise, and noise is what takes room.
-    rounded = [pl.col(name).round(6) for name in DURATIONS if name in frame.columns]
+    lean = [pl.col(name).round(6) for name in DURATIONS if name in frame.columns]
+    if "group" in frame.columns:
+        # A lone task is a group of its own, and its hash would stand there twice.
+        alone = pl.col("group") == pl.col("key")
+        lean.append(pl.when(~alone).then("group").alias("group"))
     buffer = io.BytesIO()
-    frame.with_columns(rounded).write_parquet(
+    frame.with_columns(lean).write_parquet(
         buffer,
         compression="zstd",
         compression_level=_ZSTD_LEVEL,
@@ -65,6 +69,9 @@ def read_table(name: str, blob: bytes) -> pl.DataFrame:
             else pl.lit(None, dtype).alias(column)
             for column, dtype in SCHEMAS[name].items()
         ]
-        return frame.select(columns)
+        frame = frame.select(columns)
+        if "group" in frame.columns:
+            frame = frame.with_columns(pl.col("group").fill_null(pl.col("key")))
     except (pl.exceptions.PolarsError, OSError) as error:
         raise ValueError(f"{name}.parquet cannot be read: {error}") from error
+    return frame
