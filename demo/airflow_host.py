@@ -199,6 +199,11 @@ class AirflowHost:
         found: dict[str, Any] = self.ask(f"{run.path}/taskInstances/{quote(task_id)}")
         return found
 
+    def set_state(self, run: DagRunSeen, task_id: str, state: str) -> None:
+        """Mark a task instance as people do on its page, e.g. as `failed`."""
+        path = f"{run.path}/taskInstances/{quote(task_id)}"
+        self.ask(path, {"new_state": state}, method="PATCH")
+
     def links(self, run: DagRunSeen, task_id: str) -> dict[str, str | None]:
         """Return what the buttons on the task's page open, by their names."""
         path = f"{run.path}/taskInstances/{quote(task_id)}/links"
@@ -221,7 +226,12 @@ class AirflowHost:
         place = f"runs/{quote(run.run_id, safe='')}/tasks/{quote(task_id)}"
         return f"{self.url}/dags/{quote(run.dag_id)}/{place}"
 
-    def ask(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
+    def ask(
+        self,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        method: str | None = None,
+    ) -> Any:
         """Return the API's answer: to a GET, or with a body to a POST.
 
         Raises:
@@ -229,14 +239,21 @@ class AirflowHost:
         """
         if not self._token:
             self._token = self._get(f"{self.url}/auth/token")["access_token"]
-        return self._get(f"{self.url}/api/v2/{path}", body)
+        return self._get(f"{self.url}/api/v2/{path}", body, method)
 
-    def _get(self, url: str, body: Mapping[str, Any] | None = None) -> Any:
+    def _get(
+        self,
+        url: str,
+        body: Mapping[str, Any] | None = None,
+        method: str | None = None,
+    ) -> Any:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(url, data, headers)  # noqa: S310 - our own server
+        request = urllib.request.Request(  # noqa: S310 - our own server
+            url, data, headers, method=method
+        )
         try:
             with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
                 return json.load(answer)

@@ -6,16 +6,16 @@ Airflow reads its configuration when it is imported, so all of it is set here at
 from __future__ import annotations
 
 import atexit
-import logging
 import os
 import shutil
 import tempfile
 import textwrap
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -50,7 +50,12 @@ class Ran:
     state: str
     xcoms: dict[str, Any]
     run_id: str
-    log: list[str] = field(repr=False)
+    log: str = field(repr=False)
+
+    @property
+    def page_of_run(self) -> str:
+        """The run's id as it stands in addresses of Airflow's pages."""
+        return quote(self.run_id)
 
     @property
     def value(self) -> Any:
@@ -61,9 +66,9 @@ class Ran:
 class InProcessAirflow:
     """Runs DAG files with `dag.test()`."""
 
-    def __init__(self, folder: Path, log: list[str]) -> None:
+    def __init__(self, folder: Path, printed: Callable[[], str]) -> None:
         self._folder = folder
-        self._log = log
+        self._printed = printed
 
     def load(self, body: str, dag_id: str) -> Any:
         """Write a DAG file and import it as Airflow does.
@@ -89,7 +94,7 @@ class InProcessAirflow:
             state=str(ti.state),
             xcoms=_xcoms_of(dag_run),
             run_id=dag_run.run_id,
-            log=self._log,
+            log=self._printed(),
         )
 
 
@@ -112,24 +117,11 @@ def _database() -> None:
         initdb()
 
 
-class _Lines(logging.Handler):
-    """Keeps what is logged, as text."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(record.getMessage())
-
-
 @pytest.fixture
-def airflow(_database: None) -> Iterator[InProcessAirflow]:
+def airflow(
+    _database: None, capsys: pytest.CaptureFixture[str]
+) -> Iterator[InProcessAirflow]:
     """An Airflow to run DAG files in."""
-    lines = _Lines()
-    root = logging.getLogger()
-    root.addHandler(lines)
-    yield InProcessAirflow(_HOME / "dags", lines.lines)
-    root.removeHandler(lines)
+    yield InProcessAirflow(_HOME / "dags", lambda: capsys.readouterr().out)
     for file in (_HOME / "dags").glob("*.py"):
         file.unlink()

@@ -134,10 +134,14 @@ class TaskRecording:
         with guard("the card of this task"):
             # To Airflow, skipping is a way to end well.
             skipped = isinstance(error, AirflowSkipException)
-            card = rec.finish(exception=None if skipped else error)
-            self._publish(card)
-            show_card(card, self._log)
+            self._publish(rec.finish(exception=None if skipped else error))
         self._ended = True
+
+    def show(self) -> None:
+        """Print the card in the task's log."""
+        if self._rec is not None:
+            with guard("the card in the log"):
+                show_card(self._rec.card, self._log)
 
     def _publish(self, card: RunCard) -> None:
         over = {} if card.state == "running" else {"dashboard": ""}

@@ -124,11 +124,13 @@ class DaskObservedOperator(PythonOperator):
         with (
             hidden_main(),
             shipped_by_value(module),
-            # Closed after the recording has ended, which asks it for its last events.
-            ExitStack() as cluster,
+            # The recording ends first: it asks the cluster for its last events.  The card
+            # comes after all that a closing cluster has to say.
+            ExitStack() as afterwards,
             self._recorded as recorded,
         ):
-            self._client = cluster.enter_context(
+            afterwards.callback(recorded.show)
+            self._client = afterwards.enter_context(
                 connected_client(
                     self.make_cluster or self.cluster,
                     cluster_kwargs=self.cluster_kwargs,

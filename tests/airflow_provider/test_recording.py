@@ -1,0 +1,199 @@
+"""What the recording of a task says, and that the task never depends on it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from dask_blackbox.layout import RunAddress
+
+_WORK = """
+def work(day="Friday"):
+    import dask
+    return dask.delayed(str.upper)(day).compute()
+
+def caught(context):
+    context["ti"].xcom_push(key="caught", value=repr(context["exception"]))
+
+"""
+
+
+def _document(store: Path, job: str, run_id: str, name: str, attempt: int = 1) -> Any:
+    folder = RunAddress.of(job, run_id, attempt).folder
+    return json.loads((store / folder / name).read_text())
+
+
+def test_a_recording_carries_airflows_names_and_the_runs_parameters(
+    airflow: Any, tmp_path: Path
+) -> None:
+    ran = airflow.run(
+        f"""{_WORK}
+with DAG("named", params={{"size": 3}}):
+    DaskObservedOperator(
+        task_id="work",
+        python_callable=work,
+        op_kwargs={{"day": "{{{{ params.size }}}} Fridays"}},
+        cluster_kwargs=TINY,
+        store={str(tmp_path)!r},
+    )
+""",
+        "named",
+    )
+
+    assert ran.value == "3 FRIDAYS"
+    begun = _document(tmp_path, "named.work", ran.run_id, "run.json")
+    assert begun["host"] == {
+        "kind": "airflow",
+        "url": f"http://airflow.example/dags/named/runs/{ran.page_of_run}"
+        "/tasks/work?try_number=1",
+        "dag_id": "named",
+        "run_id": ran.run_id,
+        "task_id": "work",
+        "map_index": -1,
+        "try_number": 1,
+    }
+    card = _document(tmp_path, "named.work", ran.run_id, "card.json")
+    assert card["state"] == "succeeded"
+    assert card["numbers"]["tasks"] == 1
+
+
+def test_the_verdict_stands_in_the_log_and_the_card_in_a_fold(
+    airflow: Any, tmp_path: Path
+) -> None:
+    ran = airflow.run(
+        f"""
+def refuse(day):
+    raise ValueError(f"no deliveries on {{day}}")
+
+def work():
+    import dask
+    dask.delayed(refuse)("Friday").compute()
+
+with DAG("refused"):
+    DaskObservedOperator(
+        task_id="work",
+        python_callable=work,
+        cluster_kwargs=TINY,
+        store={str(tmp_path)!r},
+    )
+""",
+        "refused",
+    )
+
+    card = _document(tmp_path, "refused.work", ran.run_id, "card.json")
+    assert card["state"] == "failed"
+    assert card["verdict"]["rule"] == "task-exception"
+    fold = ran.log.index("::group::The whole card")
+    assert ran.log.index(card["headline"]) < fold
+    assert ran.log.index(card["verdict"]["cause"]) < fold
+    assert ran.log.count("no deliveries on Friday", fold) > 0
+
+
+def test_a_store_that_cannot_work_costs_the_recording_and_not_the_task(
+    airflow: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+
+    ran = airflow.run(
+        f"""{_WORK}
+with DAG("unrecorded"):
+    DaskObservedOperator(
+        task_id="work",
+        python_callable=work,
+        cluster_kwargs=TINY,
+        store={str(tmp_path / "file")!r},
+    )
+""",
+        "unrecorded",
+    )
+
+    assert ran.value == "FRIDAY"
+    assert "This run is not recorded:" in ran.log
+
+
+def test_a_recording_that_is_required_fails_the_task_before_its_cluster(
+    airflow: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+
+    ran = airflow.run(
+        f"""{_WORK}
+def no_cluster():
+    raise AssertionError("a cluster was asked for")
+
+with DAG("required"):
+    DaskObservedOperator(
+        task_id="work",
+        python_callable=work,
+        cluster=no_cluster,
+        store={str(tmp_path / "file")!r},
+        required=True,
+        on_failure_callback=caught,
+    )
+""",
+        "required",
+    )
+
+    assert ran.state == "failed"
+    assert "the store has to be a folder or s3://" in ran.xcoms["caught"]
+
+
+def test_a_cluster_that_does_not_come_up_is_on_the_card(
+    airflow: Any, tmp_path: Path
+) -> None:
+    ran = airflow.run(
+        f"""{_WORK}
+def broken():
+    raise RuntimeError("the quota is used up")
+
+with DAG("no_cluster_at_all"):
+    DaskObservedOperator(
+        task_id="work",
+        python_callable=work,
+        cluster=broken,
+        store={str(tmp_path)!r},
+        on_failure_callback=caught,
+    )
+""",
+        "no_cluster_at_all",
+    )
+
+    assert ran.xcoms["caught"] == "RuntimeError('the quota is used up')"
+    card = _document(tmp_path, "no_cluster_at_all.work", ran.run_id, "card.json")
+    assert card["verdict"]["rule"] == "driver-exception"
+    assert "the quota is used up" in card["verdict"]["cause"]
+
+
+def test_each_try_and_each_mapped_instance_is_a_recording_of_its_own(
+    airflow: Any, tmp_path: Path
+) -> None:
+    dag = airflow.load(
+        f"""
+def work(day, ti):
+    import dask
+    if ti.try_number == 1 and day == "Friday":
+        raise ValueError("not at once")
+    return dask.delayed(str.upper)(day).compute()
+
+with DAG("many"):
+    DaskObservedOperator.partial(
+        task_id="work",
+        python_callable=work,
+        cluster_kwargs=TINY,
+        store={str(tmp_path)!r},
+        retries=1,
+        retry_delay=timedelta(0),
+    ).expand(op_kwargs=[{{"day": "Thursday"}}, {{"day": "Friday"}}])
+""",
+        "many",
+    )
+    run_id = dag.test().run_id
+
+    states = {
+        (index, attempt): _document(
+            tmp_path, "many.work", f"{run_id}.map{index}", "card.json", attempt
+        )["state"]
+        for index, attempt in [(0, 1), (1, 1), (1, 2)]
+    }
+    assert states == {(0, 1): "succeeded", (1, 1): "failed", (1, 2): "succeeded"}
