@@ -107,7 +107,7 @@ class LogTap:
         self._mark = "_dask_blackbox_" + mark
         self._role, self._source, self._sink = role, source, sink
         self._key_of_thread, self._delay = key_of_thread, delay
-        self._pid, self._seq = os.getpid(), 0
+        self._pid, self._at = os.getpid(), 0.0
         self._busy = threading.local()
         self._names: tuple[str, ...] = ()
         self._streams: list[tuple[str, _Tee]] = []
