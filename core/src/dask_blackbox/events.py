@@ -89,6 +89,8 @@ EVENT_KINDS: dict[str, str] = {
     "worker-added": "name, host, pid, nanny, nthreads, memory_limit, versions, local_directory",
     "worker-removed": "stimulus_id, expected, processing [keys], lost_computed [n], lost_scattered [keys]",
     "worker-certificate": "pid, exit_code, asked_to_close, executing [{key,start}], stack, memory [[at,rss]], oom_kills, last_lines",
+    "nanny-lost": "nanny, pid, error: it vanished together with its worker",
+    "nanny-answers": "nanny, pid: it lives, but says nothing of the worker's end",
     "worker-closing": "reason",
     "worker-status": "before, after",
     "worker-restarted-for-memory": "pid, rss",

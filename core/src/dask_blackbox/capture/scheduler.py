@@ -18,6 +18,7 @@ from .dask_events import told_by_dask
 from .descriptions import scheduler_facts, worker_facts
 from .executions import scheduler_exception, split, texts
 from .logs import LogTap
+from .nannies import NannyLook
 from .ownership import Ownership
 from .rows import RowBuffer
 from .samples import scheduler_sample, worker_sample
@@ -91,6 +92,7 @@ class SchedulerCapture(SchedulerPlugin):
         )
         self._tap.attach("distributed", "tornado.application")
         self._describe()
+        self._nannies = NannyLook(scheduler, self._event)
         for address in scheduler.workers:
             self.add_worker(scheduler, address)
         await self._listen_beyond_the_process()
@@ -164,6 +166,7 @@ class SchedulerCapture(SchedulerPlugin):
         """Take everything of this recording off the cluster again."""
         self._sampling.stop()
         self._stall_watch.stop()
+        self._nannies.stop()
         self._tap.detach()
         scheduler = self._scheduler
         for unregister in (
@@ -197,6 +200,7 @@ class SchedulerCapture(SchedulerPlugin):
         return own
 
     async def close(self) -> None:
+        self._nannies.stop()
         self._tap.detach()
 
     async def pull(
@@ -304,6 +308,7 @@ class SchedulerCapture(SchedulerPlugin):
         if ws is None:
             return
         self._event("worker-added", worker, **worker_facts(ws))
+        self._nannies.worker_added(worker, ws.nanny, ws.pid)
 
     def add_client(self, scheduler: Any, client: str) -> None:
         self._event("client-added", client)
@@ -322,6 +327,9 @@ class SchedulerCapture(SchedulerPlugin):
         else:
             for kind, subject, detail in told_by_dask(topic, msg):
                 self._event(kind, subject, **detail)
+                if kind == "worker-removed":
+                    expected = bool(detail["expected"])
+                    self._nannies.worker_removed(subject, expected=expected)
 
     def _from_afar(self, msg: dict[str, Any]) -> None:
         """What our own plugins send from workers and nannies."""
@@ -338,6 +346,7 @@ class SchedulerCapture(SchedulerPlugin):
             for kind, *row in facts.pop("lines", ()):
                 self._from_afar({"rows": {kind: [row]}})
             subject = facts.get("worker") or ""
+            self._nannies.worker_certified(facts.get("pid"))
             self._put(
                 "event", (facts.get("at"), "worker-certificate", subject, _json(facts))
             )

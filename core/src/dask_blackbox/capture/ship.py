@@ -30,6 +30,7 @@ _MODULES = (
     "attempts",
     "samples",
     "ownership",
+    "nannies",
     "stalls",
     "dask_events",
     "descriptions",

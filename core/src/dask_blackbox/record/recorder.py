@@ -56,6 +56,7 @@ _QUIET = 2.0
 _NOBODY_LEFT = 30.0
 _UPLOADING, _UPLOADING_IF_DOWN = 30.0, 2.0
 _DOWN = 2.0
+_EXPLAINED = ("worker-certificate", "nanny-lost", "nanny-answers")
 _ABNORMAL = frozenset(
     ("worker-removed", "worker-certificate", "worker-restarted-for-memory", "graph-failed",
      "scheduler-lost", "scheduler-closing", "driver-exception", "driver-lost", "stall")
@@ -80,7 +81,9 @@ class Recorder:
         self._pullers: dict[str, Puller] = {}
         self._pulling: dict[str, asyncio.Task[None]] = {}
         self._drivers: dict[str, SourceAccount] = {}
-        self._unexpected: set[str] = set()  # workers that left and have no certificate
+        # Workers that left unexpectedly: of whom there is no word yet, no certificate.
+        self._unexplained: set[str] = set()
+        self._uncertified: set[str] = set()
         self._last_row = time.monotonic()
         self._end: End | None = None
         self._exception: DriverException | None = None
@@ -214,9 +217,12 @@ class Recorder:
         for _, kind, subject, detail in rows.get("event", ()):
             abnormal = abnormal or kind in _ABNORMAL
             if kind == "worker-removed" and '"expected": false' in detail:
-                self._unexpected.add(subject)
-            elif kind == "worker-certificate":
-                self._unexpected.discard(subject)
+                self._unexplained.add(subject)
+                self._uncertified.add(subject)
+            elif kind in _EXPLAINED:
+                self._unexplained.discard(subject)
+                if kind == "worker-certificate":
+                    self._uncertified.discard(subject)
         clean = {kind: self._redactor.rows(kind, each) for kind, each in rows.items()}
         self._spool.append(source, seq, at, clean, dropped=dropped, abnormal=abnormal)
         if any(kind != "metric" for kind in rows):
@@ -266,7 +272,7 @@ class Recorder:
             except (OSError, TimeoutError, LookupError) as error:
                 logger.info("last pull from %s: %s", puller.address, error)
                 break
-            if not self._unexpected or time.monotonic() > deadline:
+            if not self._unexplained or time.monotonic() > deadline:
                 break
             await asyncio.sleep(0.05)
 
@@ -297,7 +303,7 @@ class Recorder:
             rows: dict[str, Any] = {
                 "log": [row[1:] for row in lines if row[0] == "log"]
             }
-            if facts["worker"] in self._unexpected or not self._pullers:
+            if facts["worker"] in self._uncertified or not self._pullers:
                 event = [
                     time.time(),
                     "worker-certificate",

@@ -1,0 +1,86 @@
+"""Is the nanny still there?  A worker that vanished alone died; with its nanny, its host did.
+
+Where a nanny is alive but sent no certificate (our plugin could not be installed there),
+its own log may still name the exit code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any, Callable
+
+__all__ = ["NannyLook"]
+
+_PATIENCE = 1.0  # for a certificate: the exit code is known after the connection breaks
+_ANSWERING = 3.0
+_MOST = 50  # looks at once: a cluster of a thousand may go down together
+_ENDED = re.compile(
+    r"Worker process (?P<pid>\d+) (?:was killed by signal (?P<signal>\d+)"
+    r"|exited with status (?P<status>\d+))"
+)
+
+
+class NannyLook:
+    """Looks after the nannies of workers that left unexpectedly.
+
+    Args:
+        scheduler: The scheduler.
+        tell: Takes kind, subject and particulars of an event.
+    """
+
+    def __init__(self, scheduler: Any, tell: Callable[..., None]) -> None:
+        self._scheduler, self._tell = scheduler, tell
+        self._nannies: dict[str, tuple[str, int]] = {}
+        self._certified: set[int] = set()
+        self._looks: set[Any] = set()
+
+    def worker_added(self, address: str, nanny: str | None, pid: int) -> None:
+        """Remember who looks after a worker: when it is removed nobody knows any more."""
+        if nanny:
+            self._nannies[address] = (str(nanny), pid)
+
+    def worker_certified(self, pid: int | None) -> None:
+        """Note that a nanny has spoken."""
+        if pid is not None:
+            self._certified.add(pid)
+
+    def worker_removed(self, address: str, *, expected: bool) -> None:
+        """Look after its nanny, a moment later, unless it was expected to leave."""
+        known = self._nannies.pop(address, None)
+        if known is None or expected or len(self._looks) >= _MOST:
+            return
+        look = asyncio.ensure_future(self._look(address, *known))
+        self._looks.add(look)
+        look.add_done_callback(self._looks.discard)
+
+    def stop(self) -> None:
+        """Look no further."""
+        for look in tuple(self._looks):
+            look.cancel()
+
+    async def _look(self, address: str, nanny: str, pid: int) -> None:
+        await asyncio.sleep(_PATIENCE)
+        if pid in self._certified:
+            self._certified.discard(pid)
+            return
+        try:
+            ask = self._scheduler.rpc(nanny).get_logs(n=200)
+            log = await asyncio.wait_for(ask, _ANSWERING)
+        except Exception as error:
+            self._tell("nanny-lost", address, nanny=nanny, pid=pid, error=repr(error))
+            return
+        if pid in self._certified:
+            return
+        for line in log:
+            found = _ENDED.search(str(line))
+            if found and int(found["pid"]) == pid:
+                code = (
+                    -int(found["signal"]) if found["signal"] else int(found["status"])
+                )
+                self._tell(
+                    "worker-certificate", address, pid=pid, worker=address,
+                    exit_code=code, nanny=nanny, by="the nanny's log",
+                )  # fmt: skip
+                return
+        self._tell("nanny-answers", address, nanny=nanny, pid=pid)
