@@ -14,7 +14,7 @@ import select
 import subprocess
 import sys
 import time
-from typing import Any
+from typing import IO, Any, cast
 
 from .certificate import certify, forget_ring, oom_kills
 
@@ -40,7 +40,7 @@ class Watcher:
     """
 
     def __init__(self, package: Any, worker: Any, ring: str, topic: str) -> None:
-        self._child: Any = subprocess.Popen(  # noqa: S603 - our own text
+        self._child = subprocess.Popen(  # noqa: S603 - our own text
             [sys.executable, "-c", _START],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
@@ -60,7 +60,7 @@ class Watcher:
             "name": "watch",
             "config": config,
         }
-        self._pipe: Any = self._child.stdin
+        self._pipe = cast("IO[bytes]", self._child.stdin)
         self._pipe.write(pickle.dumps((package.boot, {}, told)))
         self._pipe.flush()
 
