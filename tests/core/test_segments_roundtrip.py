@@ -25,6 +25,7 @@ HASHES = st.uuids().flatmap(lambda u: st.sampled_from([u.hex, str(u)]))
 KEYS = st.one_of(
     st.text(max_size=20),
     st.builds("{}-{}".format, WORDS, HASHES),
+    st.builds("map-64f2d311-4f9d-44d4-8555-0123456789ab-{}".format, st.integers()),
     st.builds("('{}-{}', {}, {})".format, WORDS, HASHES, st.integers(), st.integers()),
     st.builds("('sum-aggregate', {})".format, st.integers(-3, 10**20)),
     st.sampled_from(

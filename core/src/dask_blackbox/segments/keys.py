@@ -24,9 +24,9 @@ from dask_blackbox.segments.numbers import (
 __all__ = ["Shapes", "shapes_of", "texts_of"]
 
 _NUMBER, _HEX, _UUID = "\0", "\1", "\2"
-# A number that stands alone in a tuple and is written as Python writes it.  No lookbehind:
-# a pattern that begins with a character is searched for twice as fast.
-_NUMBERS = re.compile(r"([ (])(-?[1-9][0-9]{0,17}|0)(?=[,)])")
+# A number that stands alone in a tuple, or at the end behind a `-`, and is written as Python
+# writes it.  No lookbehind: a pattern that begins with a character is found twice as fast.
+_NUMBERS = re.compile(r"([ (-])(-?[1-9][0-9]{0,17}|0)(?=[,)\n]|\Z)")
 _HASHES = re.compile(
     r"[0-9a-f]{32}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 )
