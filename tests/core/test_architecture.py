@@ -1,0 +1,108 @@
+"""The architecture, kept: who imports whom, what is loaded, how long a module may be."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import dask_blackbox
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = Path(dask_blackbox.__file__).parent
+SOURCES = [
+    ROOT / "core" / "src",
+    ROOT / "airflow_provider" / "src",
+    ROOT / "prefect_collection" / "src",
+]
+MODULES = sorted(file for source in SOURCES for file in source.rglob("*.py"))
+LINT_IMPORTS = ROOT / ".venvs" / "lint" / "bin" / "lint-imports"
+
+HEAVY = ("bokeh", "boto3", "distributed", "fastapi", "jinja2", "pandas", "polars")
+"""What a second of a DAG file's parsing would go into."""
+
+
+def _loaded_after(code: str) -> set[str]:
+    """Return the modules that a fresh process has loaded after `code`."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys\nprint(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(done.stdout.split())
+
+
+def test_rooms_import_as_the_contracts_say() -> None:
+    if not LINT_IMPORTS.exists():
+        pytest.skip("import-linter is in .venvs/lint: `make environments`")
+    path = os.pathsep.join(str(source) for source in SOURCES)
+
+    done = subprocess.run(
+        [LINT_IMPORTS, "--no-cache"],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import dask_blackbox",
+        "import dask_blackbox.attach, dask_blackbox.finding",
+        "import dask_blackbox.errors, dask_blackbox.guard",
+        "import dask_blackbox.cli",
+    ],
+)
+def test_what_is_imported_all_day_is_light(code: str) -> None:
+    loaded = _loaded_after(code)
+
+    assert "dask_blackbox" in loaded
+    assert loaded.isdisjoint(HEAVY)
+
+
+def test_cards_are_shown_without_tables() -> None:
+    loaded = _loaded_after("from dask_blackbox.report import markdown, text")
+
+    assert loaded.isdisjoint({"polars", "bokeh", "distributed"})
+
+
+def test_modules_can_be_read_in_one_sitting() -> None:
+    lengths = {file: len(file.read_text().splitlines()) for file in MODULES}
+
+    assert {file.name: length for file, length in lengths.items() if length > 400} == {}
+
+
+def test_modules_say_what_they_are_for_and_are_named_for_it() -> None:
+    vague = {"utils.py", "helpers.py", "common.py", "misc.py", "manager.py"}
+    silent = [
+        str(file)
+        for file in MODULES
+        if not ast.get_docstring(ast.parse(file.read_text()))
+    ]
+
+    assert [file for file in MODULES if file.name in vague] == []
+    assert silent == []
+
+
+def test_every_room_is_in_the_picture() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    folders = {f"`{file.parent.name}/`" for file in PACKAGE.glob("*/__init__.py")}
+    files = {f"`{file.name}`" for file in PACKAGE.glob("[a-z]*.py")}
+
+    assert {room for room in folders | files if room not in page} == set()
+
+
+def test_every_end_to_end_test_belongs_to_a_suite() -> None:
+    found = {file.name for file in (ROOT / "tests" / "end_to_end").glob("test_*.py")}
+
+    hosts = ("test_core_", "test_airflow_", "test_prefect_")
+    assert {name for name in found if not name.startswith(hosts)} == set()
