@@ -253,6 +253,7 @@ def test_the_example_in_the_docs_is_a_card() -> None:
         (prefix_of("inc-0123456789abcdef"), "inc"),
         (prefix_of("('sum-part-9f8e7d6c', 0, 1)"), "sum-part"),
         (prefix_of("inc-dc7230e7-4200-4bda-9b2a-c79ae1d48678"), "inc"),
+        (prefix_of("sleep-dc7230e7-4200-4bda-9b2a-c79ae1d48678-3"), "sleep"),
         (prefix_of("boom"), "boom"),
         (prefix_of("die-3"), "die"),
     ],

@@ -503,3 +503,23 @@ def test_workers_that_leave_after_their_scheduler_are_no_deaths() -> None:
     )
 
     assert rules(run) == ["scheduler-lost"]
+
+
+def test_deaths_at_like_tasks_of_the_same_cause_belong_together() -> None:
+    pieces = []
+    for number, keys in enumerate((["hog-1"], ["hog-2"], ["hog-1", "hog-2"]), start=1):
+        address = f"tcp://w{number}"
+        pieces += [
+            a_worker(address, pid=number),
+            an_event(
+                "worker-restarted-for-memory", address, at=number, pid=number, rss=1
+            ),
+            *a_death(
+                address, pid=number, exit_code=-15, at=number + 0.1, executing=keys
+            ),
+        ]
+    run = a_run(*pieces, *raised_in("hog-1", killed_worker("hog-1"), at=4))
+    found = verdict(run)
+
+    assert rules(run) == ["worker-memory-limit"]
+    assert "at 2 of the 3 deaths, some task of 'hog' at 3 of them" in found.cause

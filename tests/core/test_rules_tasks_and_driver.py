@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from building import (
     Piece,
@@ -417,3 +418,52 @@ def test_every_failed_run_has_one_verdict_whatever_the_exception() -> None:
         failures = [f for f in findings_in(run) if f.severity == "failure"]
 
         assert len(failures) == 1, error
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "by"), [(-9, "SIGKILL"), (137, "SIGKILL"), (143, "SIGTERM")]
+)
+def test_a_driver_ended_by_a_signal_says_which(exit_code: int, by: str) -> None:
+    kind, ending = aborted()
+    run = a_run(
+        a_worker(), (kind, msgspec.structs.replace(ending, exit_code=exit_code))
+    )
+
+    assert verdict(run).title == f"The driver was ended by {by} after 20 s"
+
+
+def test_a_driver_that_was_stopped_during_a_stall_says_what_stood_still() -> None:
+    stall = an_event(
+        "stall", at=15, lasted=60.0, workers=0, paused=[], states={"queued": 6}
+    )
+
+    found = verdict(a_run(a_worker(), stall, aborted()))
+
+    assert "No task had ended for 1 min then: 0 workers" in found.cause
+    assert "6 queued" in found.cause
+
+
+def test_a_scheduler_that_closed_says_why_in_its_log() -> None:
+    line = "Closing scheduler. Reason: idle-timeout-exceeded"
+    run = driver_got(
+        "distributed.client.FutureCancelledError",
+        "slow-1 cancelled for reason: scheduler-connection-lost.",
+        an_event("scheduler-closing", at=15, reason=""),
+        a_log_line(line, role="scheduler", source="scheduler", level=20),
+    )
+
+    assert "it had been idle for too long" in verdict(run).title
+
+
+def test_tasks_that_failed_like_the_blamed_one_are_counted_in_its_verdict() -> None:
+    alike = [a_failed_task(f"divide-{n}", at=8 + n) for n in range(1, 8)]
+    run = a_run(
+        *alike,
+        a_failed_task("load-1", "KeyError", "'x'", at=16),
+        failed_with(an_exception("ZeroDivisionError", "division by zero")),
+    )
+
+    assert "7 other tasks failed too, of 'divide' and 'load'" in verdict(run).cause
+    assert [f.title for f in findings_in(run)[1:]] == [
+        "1 task of 'load' failed with KeyError"
+    ]

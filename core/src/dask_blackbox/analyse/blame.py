@@ -80,9 +80,23 @@ def blame_of(
         return _for_deaths(dead, None, failure=None, proven=False)
     key = failure.key if failure is not None else _blamed_by(exception)
     moment = None if failure is None else failure.at
-    return _for_deaths(
-        _deaths_of_key(dead, key, moment), key, failure=failure, proven=proven
+    chosen = _deaths_of_key(dead, key, moment)
+    first = _for_deaths(chosen, key, failure=failure, proven=proven)
+    if first.guilty is None:
+        return first
+    alike = tuple(
+        pair
+        for pair in dead
+        if pair in chosen or _is_alike(pair, first.guilty, first.cause)
     )
+    return _for_deaths(alike, key, failure=failure, proven=proven)
+
+
+def _is_alike(pair: tuple[Death, CauseOfDeath], key: str, cause: str | None) -> bool:
+    """Say whether a death has the same cause, at a task of the same prefix."""
+    death, own = pair
+    prefixes = {prefix_of(other) for other in death.executing}
+    return own.slug == cause and prefix_of(key) in prefixes
 
 
 def _failure_behind(

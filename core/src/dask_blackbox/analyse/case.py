@@ -14,13 +14,15 @@ from dask_blackbox.analyse.blame import Blame, blame_of
 from dask_blackbox.analyse.death_causes import CauseOfDeath, cause_of_death
 from dask_blackbox.analyse.deaths import Death, deaths_of
 from dask_blackbox.analyse.failures import TaskFailure, failures_of
-from dask_blackbox.analyse.state import FAILED, State, state_of
-from dask_blackbox.analyse.words import class_of, prefix_of
+from dask_blackbox.analyse.state import FAILED, State, last_sign_of_life, state_of
+from dask_blackbox.analyse.words import class_of, counted, duration, prefix_of
 from dask_blackbox.finding import Evidence, Finding
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.run import RunTables
 
 __all__ = ["Case"]
+
+_RECENT = 90.0
 
 
 class Case:
@@ -145,6 +147,25 @@ class Case:
         run = self.run.url or self.run.manifest.run_id
         words = ("dask", "blackbox", verb, run, *options)
         return " ".join(shlex.quote(word) for word in words)
+
+    def stall(self) -> str | None:
+        """Return a sentence on what stood still when the run ended, if anything did."""
+        stalls = self.run.details("stall")
+        if not stalls:
+            return None
+        last = stalls[-1]
+        since = last_sign_of_life(self.run) - last["at"].timestamp()
+        lasted = float(last.get("lasted") or 0)
+        if since > max(lasted, _RECENT):  # it moved again since
+            return None
+        states = last.get("states") or {}
+        waiting = [f"{n} {state}" for state, n in states.items() if n]
+        return (
+            f"No task had ended for {duration(lasted)} then: "
+            f"{counted(int(last.get('workers') or 0), 'worker')}, "
+            f"{counted(len(last.get('paused') or ()), 'of them', 'of them')} paused; "
+            f"tasks: {', '.join(waiting) or 'none'}."
+        )
 
     def exception_evidence(self) -> tuple[Evidence, ...]:
         """Return the driver's exception as evidence."""

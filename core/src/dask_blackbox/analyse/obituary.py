@@ -131,12 +131,19 @@ def _the_guilty(case: Case, deaths: tuple[Death, ...]) -> str:
     times = sum(blame.guilty in death.executing for death in certified)
     if not times:
         return f"Dask blames '{short(blame.guilty, 80)}', which they had been given."
+    prefix = case.prefix_of(blame.guilty)
+    alike = sum(
+        any(case.prefix_of(key) == prefix for key in death.executing)
+        for death in certified
+    )
     often = (
         "when it happened"
         if len(deaths) == 1
         else f"at {times} of the {len(deaths)} deaths"
     )
     sentence = f"'{short(blame.guilty, 80)}' was executing {often}"
+    if alike > times:
+        sentence += f", some task of '{short(prefix, 40)}' at {alike} of them"
     if blame.blamed and blame.blamed != blame.guilty:
         sentence += (
             f"; '{short(blame.blamed, 80)}', which Dask blames, "

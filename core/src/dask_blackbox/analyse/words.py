@@ -23,7 +23,7 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 _UNPRINTABLE = re.compile(
     r"\x1b\[[0-9;?]*[A-Za-z]|[^\S\n\t ]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 )
-_UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+_UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:-\d+)*$")
 _TOKEN = re.compile(r"^(?:[0-9a-f]{6,}|\d+)$")
 
 
@@ -68,7 +68,9 @@ def listed(items: Sequence[str], *, most: int = 3) -> str:
 
 def quoted(items: Iterable[str], *, most: int = 3, longest: int = 60) -> str:
     """Return names as a list in a sentence, each in quotation marks."""
-    return listed([f"'{short(item, longest)}'" for item in items], most=most)
+    names = list(items)
+    shown = [f"'{short(name, longest)}'" for name in names[:most]]
+    return listed([*shown, *names[most:]], most=most)
 
 
 def short(text: str, longest: int = 160) -> str:

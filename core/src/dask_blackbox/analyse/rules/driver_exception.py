@@ -52,6 +52,8 @@ def _of_exception(case: Case, exception: DriverException) -> Finding:
     if root and class_of(root[0]) != name:
         sentences.append(f"It began with {class_of(root[0])}: {short(root[1], 200)}")
     sentences.append(_tasks_then(case))
+    if waited and (stall := case.stall()) is not None:
+        sentences.append(stall.rstrip("."))
     doubt = waited or case.failures or case.deaths or not case.saw_the_cluster
     sure: Confidence = "medium" if doubt else "high"
     return DRIVER_EXCEPTION.found(

@@ -15,12 +15,15 @@ from dask_blackbox.finding import Confidence, Evidence, Finding
 __all__ = ["DRIVER_KILLED"]
 
 
+_SHELLS = 128
+
+
 def _ask(case: Case) -> Iterator[Finding]:
     if case.state not in ("aborted", "lost") or case.explained:
         return
     ended = next(iter(case.run.details("driver-ended")[-1:]), {})
     lost = next(iter(case.run.details("driver-lost")[-1:]), {})
-    by = _signal(ended)
+    by = _signal(ended, None if case.run.ending is None else case.run.ending.exit_code)
     both = case.state == "lost"
     after = duration(max(last_sign_of_life(case.run) - case.run.manifest.started, 0))
     title = (
@@ -53,8 +56,15 @@ def _ask(case: Case) -> Iterator[Finding]:
     )
 
 
-def _signal(ended: dict[str, Any]) -> str | None:
+def _signal(ended: dict[str, Any], exit_code: int | None) -> str | None:
+    """Return the signal that ended it; shells say 128 and the signal's number."""
     told = ended.get("signal")
+    if (
+        told is None
+        and exit_code is not None
+        and (exit_code < 0 or exit_code > _SHELLS)
+    ):
+        told = -exit_code if exit_code < 0 else exit_code - _SHELLS
     if isinstance(told, int):
         try:
             return signal.Signals(abs(told)).name
@@ -70,6 +80,8 @@ def _then(case: Case) -> str:
     if case.failures:
         keys = quoted([failure.key for failure in case.failures])
         sentences.append(f"Failed by then: {keys}.")
+    if (stall := case.stall()) is not None:
+        sentences.append(stall)
     last = case.run.logs.filter(case.run.logs["role"] == "driver").tail(1)
     for message in last["message"].to_list():
         sentences.append(f"The last that it said: “{short(message, 200)}”.")  # noqa: PERF401

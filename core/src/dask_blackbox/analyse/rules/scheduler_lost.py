@@ -32,7 +32,8 @@ def _ask(case: Case) -> Iterator[Finding]:
     closing = [fact for fact in case.run.details("scheduler-closing") if told]
     if not told and not (lost and case.exception is None and case.state == "failed"):
         return
-    how, advice = _how(closing)
+    reason = _reason(case, closing)
+    how, advice = _how(reason)
     sure: Confidence = "high" if told and (lost or closing) else "medium"
     yield SCHEDULER_LOST.found(
         f"The scheduler went away: {how}",
@@ -41,7 +42,7 @@ def _ask(case: Case) -> Iterator[Finding]:
             f"{how[0].upper()}{how[1:]}.{_memory(case)} Lost workers and closed connections "
             "after that moment are consequences."
         ),
-        remedy=_remedy(closing),
+        remedy=_remedy(reason),
         confidence=sure,
         retry_advice=advice,
         evidence=(
@@ -62,26 +63,41 @@ def _told_by(kind: str, facts: list[dict[str, Any]]) -> Iterator[Evidence]:
         )
 
 
-def _how(closing: list[dict[str, Any]]) -> tuple[str, RetryAdvice]:
-    reason = str(closing[-1].get("reason") or "") if closing else ""
+def _reason(case: Case, closing: list[dict[str, Any]]) -> str | None:
+    """Return why the scheduler closed, as it says; None if it never said that it did."""
+    logs = case.run.logs.filter(case.run.logs["role"] == "scheduler")
+    said = (
+        logs["message"].str.extract(r"Closing scheduler\. Reason: (\S+)").drop_nulls()
+    )
+    told = [str(fact["reason"]) for fact in closing if fact.get("reason")]
+    told += said.tail(1).to_list()
+    if told:
+        return told[-1]
+    return "" if closing else None
+
+
+def _how(reason: str | None) -> tuple[str, RetryAdvice]:
+    if reason is None:
+        return "it vanished without a word", "transient"
     if reason.startswith("signal-"):
         return f"it was told to stop by its host ({reason})", "transient"
     if "idle" in reason:
         return "it closed because it had been idle for too long", "environment"
-    if reason:
+    if reason and reason != "unknown":
         return f"it closed ({short(reason, 60)})", "unknown"
-    return "it vanished without a word", "transient"
+    return "it closed in good order, and did not say why", "unknown"
 
 
-def _remedy(closing: list[dict[str, Any]]) -> str:
-    reason = str(closing[-1].get("reason") or "") if closing else ""
-    if "idle" in reason:
+def _remedy(reason: str | None) -> str:
+    if reason and "idle" in reason:
         return "Raise `distributed.scheduler.idle-timeout` above the longest pause of the run."
-    if reason.startswith("signal-"):
+    if reason and reason.startswith("signal-"):
         return (
             "See who stopped its host: a deleted pod, a spot notice, a walltime. Let the "
             "scheduler run where nothing is preempted; then try again."
         )
+    if reason is not None:
+        return "Find who closed it: `client.shutdown()`, `cluster.close()` in another process."
     return (
         "See how its process or pod ended (out of memory: exit code 137, `OOMKilled`; a "
         "node that went away). If it was memory: smaller graphs, no large literals in "

@@ -42,12 +42,14 @@ def _ask(case: Case) -> Iterator[Finding]:
         blamed = None
         yield from _unrecorded(case)
     spoken_for = {finding.subject.key for finding in case.found}
+    alike_blamed = blamed and (blamed.prefix, blamed.exception)
     others = [
         failure
         for failure in case.failures
         if failure is not blamed
         and not failure.killed
         and failure.key not in spoken_for
+        and (failure.prefix, failure.exception) != alike_blamed
     ]
     for alike in _alike(others):
         yield _finding(case, alike, "warning", "high")
@@ -130,16 +132,16 @@ def _cause(case: Case, failures: list[TaskFailure]) -> str:
         sentences.append(f"So did {quoted([f.key for f in failures[1:]])}")
     elif not case.failed:
         sentences.append("The driver went on without it")
-    others = [f for f in case.failures if f not in failures and not f.killed]
-    if others and case.failed:
+    verdict = case.failed and first is case.blame.failure
+    others = [f for f in case.failures if verdict and f is not first and not f.killed]
+    if others:
         by_prefix = Counter(f.prefix for f in others)
         sentences.append(
             f"{counted(len(others), 'other task')} failed too, of {quoted(by_prefix)}"
         )
     if case.failed and not case.blame.proven and first is case.blame.failure:
-        sentences.append(
-            "The driver's own exception does not say that it came from there"
-        )
+        own = "exception does not say" if case.exception else "exit code does not prove"
+        sentences.append(f"The driver's own {own} that it came from there")
     return ". ".join(sentences) + "."
 
 

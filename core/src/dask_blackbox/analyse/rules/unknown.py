@@ -75,7 +75,9 @@ def _wanted(case: Case) -> list[str]:
         wanted.append("how the run ended (the recording breaks off)")
     elif case.exception is None:
         wanted.append("the driver's exception")
-    uncertified = sum(not death.certified for death in case.deaths)
+    uncertified = sum(
+        death.exit_code is None and not death.closing for death in case.deaths
+    )
     if uncertified:
         wanted.append(f"the exit codes of {counted(uncertified, 'worker')}")
     if case.raised("KilledWorker") and not case.deaths:

@@ -1,0 +1,34 @@
+"""A few of the stories of tests/recordings, told on real clusters; make.py tells them all."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+MAKE = Path(__file__).parents[1] / "recordings" / "make.py"
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        "healthy_restart",
+        "exception_in_delayed",
+        "memory_limit_with_innocents",
+        "segfault_in_delayed",
+        "os_exit_0",
+        "driver_fails",
+    ],
+)
+def test_what_is_said_of_a_real_run_is_true(story: str, tmp_path: Path) -> None:
+    told = subprocess.run(
+        [sys.executable, str(MAKE), story, "--store", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )
+
+    assert told.returncode == 0, told.stdout + told.stderr
