@@ -234,6 +234,28 @@ def test_a_task_that_the_flow_leaves_behind_does_not_run_for_ever(
     assert "Abandoned" in seen.tasks["dawdle"].message
 
 
+def test_a_task_whose_last_words_died_with_its_worker_has_them_restored(
+    prefect: Any, store: Path
+) -> None:
+    @observed_flow(name="silenced", task_runner=tiny(), fail_flow_on_lost_tasks=False)
+    def silenced() -> None:
+        from prefect.client.orchestration import get_client
+        from prefect.states import Running
+
+        fine = inc.submit(1)
+        fine.wait()
+        # As the server sees a task whose worker died before it could say that it ended.
+        with get_client(sync_client=True) as client:
+            client.set_task_run_state(fine.task_run_id, Running(), force=True)
+        del fine
+        die.submit().wait()
+
+    silenced()
+
+    seen = prefect.newest("silenced", store)
+    assert seen.tasks["inc"].state == "COMPLETED"
+
+
 def test_a_killed_task_is_not_tried_again_by_prefect(prefect: Any, store: Path) -> None:
     @observed_flow(name="retried", task_runner=tiny())
     def retried() -> int:

@@ -27,8 +27,7 @@ class LostTasksError(BlackboxError):
         runs = "1 task run was" if count == 1 else f"{count} task runs were"
         super().__init__(
             f"{runs} lost ({named}{more}). {cause} "
-            "Call result() on each future and handle its exception, or record with "
-            "fail_flow_on_lost_tasks=False, to let the flow go on without them."
+            "To go on without them, handle the exception of each future's result()."
         )
         self._arguments = (tasks, count, cause)
 

@@ -80,7 +80,7 @@ class BlackboxFuture(PrefectDaskFuture[R]):
                 self._heard(error)
                 raise
             if isinstance(outcome, State):
-                self._final_state = outcome
+                self._final_state = self._entry.state = outcome
         elif self._entry.error is not None:
             raise self._entry.error
 

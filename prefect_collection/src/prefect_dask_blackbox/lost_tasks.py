@@ -14,16 +14,17 @@ from uuid import UUID
 from dask_blackbox.attach import RunCard
 from dask_blackbox.finding import Finding
 from dask_blackbox.guard import guard
+from distributed import KilledWorker
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.filters import TaskRunFilter
-from prefect.client.schemas.objects import TaskRun
+from prefect.client.schemas.objects import State, TaskRun
 from prefect.exceptions import ObjectNotFound
 from prefect.states import Crashed
 
 from prefect_dask_blackbox.identity import prefect_client
 from prefect_dask_blackbox.submitted import Ledger, SubmittedTask, one_line
 
-__all__ = ["LostTasks", "cause_of", "sentence_of"]
+__all__ = ["LostTasks", "cause_of", "sentence_of", "title_of"]
 
 _SETTLING = 3.0
 """Seconds in which a task's own last words may still reach Prefect's database."""
@@ -57,12 +58,23 @@ class LostTasks:
             with guard("telling Prefect of a lost task"):
                 self.tell(entry, card.verdict if card else None)
 
-    def tell_abandoned(self) -> None:
-        """Set to Crashed what the flow did not wait for, and what can't end any more.
+    def tell_rest(self, *, cluster_gone: bool, workers_died: bool) -> None:
+        """Give a final state to task runs that nobody else will give one.
 
-        Call it when the cluster is gone.
+        Those that the flow did not wait for can't end any more when the cluster is gone.
+        And where workers died, a task's own last words may have died with them; or its
+        result, so that Dask began to run it once more.
+
+        Args:
+            cluster_gone: Nothing of this flow run can be running any more.
+            workers_died: Look at the tasks that finished, too.
         """
-        entries = {entry.task_run_id: entry for entry in self._ledger.abandoned}
+        entries = {
+            entry.task_run_id: entry
+            for entry in self._ledger
+            if not entry.lost
+            and (workers_died if entry.status == "finished" else cluster_gone)
+        }
         if not entries:
             return
         deadline = time.monotonic() + _SETTLING
@@ -72,17 +84,31 @@ class LostTasks:
                     break
                 time.sleep(0.25)
             for run in left:
-                _crash(client, self._flow_run_id, entries[run.id], _ABANDONED)
+                state = _last_state(entries[run.id])
+                client.set_task_run_state(run.id, state, force=True)
 
 
 _ABANDONED = (
     "Abandoned: the flow run ended, and its Dask cluster with it, before this task did. "
     "Wait for its future in the flow."
 )
+_UNHEARD = "It ended, but how it ended was lost with its worker."
+
+
+def _last_state(entry: SubmittedTask) -> State[Any]:
+    if entry.state is not None:
+        known = entry.state
+        return State(type=known.type, name=known.name, message=known.message)
+    finished = entry.status == "finished"
+    return Crashed(message=_UNHEARD if finished else _ABANDONED)
 
 
 def cause_of(error: BaseException | None) -> str:
     """Return what Dask said, in one line."""
+    if isinstance(error, KilledWorker):
+        tried = error.allowed_failures + 1
+        on = f"{tried} workers, and all of them" if tried > 1 else "a worker, which"
+        return f"KilledWorker: it was tried on {on} died while running it."
     return one_line(f"{type(error).__name__}: {error}")
 
 
@@ -96,6 +122,13 @@ def sentence_of(entry: SubmittedTask, verdict: Finding | None) -> str:
             f"Never ran, because it waited for {entry.culprit}, which was lost. {cause}"
         )
     return f"Lost: {cause}"
+
+
+def title_of(entry: SubmittedTask, verdict: Finding | None) -> str:
+    """Return in a few words why a task is lost."""
+    if verdict is not None and _is_about(verdict, entry.culprit):
+        return f"{one_line(verdict.title)}."
+    return cause_of(entry.error)
 
 
 def _is_about(verdict: Finding, key: str) -> bool:

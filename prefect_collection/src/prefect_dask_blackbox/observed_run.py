@@ -27,7 +27,7 @@ from prefect_dask_blackbox.diagnosed import emit_diagnosed
 from prefect_dask_blackbox.errors import LostTasksError
 from prefect_dask_blackbox.futures import BlackboxFuture
 from prefect_dask_blackbox.identity import identity_of, prefect_client
-from prefect_dask_blackbox.lost_tasks import LostTasks, sentence_of
+from prefect_dask_blackbox.lost_tasks import LostTasks, title_of
 from prefect_dask_blackbox.options import RecordingOptions
 from prefect_dask_blackbox.submitted import Ledger, SubmittedTask
 
@@ -86,9 +86,15 @@ class ObservedRun:
         with guard("the card of the running flow"):
             self._page.show(self._recording.card)
 
-    def attach(self, client: Client) -> None:
-        """Record what happens on the cluster of a client."""
-        self._recording.attach(client)
+    def attach(self, client: Client, *, own_cluster: bool) -> None:
+        """Record what happens on the cluster of a client.
+
+        Args:
+            client: The task runner's client.
+            own_cluster: Nobody else uses this cluster, so that all of its tasks are the
+                flow's: those of `get_dask_client`, too, which makes another client.
+        """
+        self._recording.attach(client, everything=own_cluster)
 
     def follow(
         self, task: Task[Any, Any], future: PrefectDaskFuture[Any]
@@ -143,6 +149,14 @@ class ObservedRun:
             # Failed, crashed, or running again, since it is to be retried.
             self.end(exception=_exception_of(state), state="failed")
 
+    def settle(self, *, cluster_gone: bool) -> None:
+        """See to it that no task run stays unfinished for ever; call it last of all."""
+        deaths = self.card.numbers.get("deaths", 0) if self.card else 0
+        self.lost_tasks.tell_rest(
+            cluster_gone=cluster_gone,
+            workers_died=bool(deaths or self.ledger.lost),
+        )
+
     def _turn_red(self) -> None:
         """Fail a flow run that ended green over lost tasks.
 
@@ -157,7 +171,7 @@ class ObservedRun:
             self.flow_run.state = state
 
     def _loss(self, entries: list[SubmittedTask]) -> LostTasksError:
-        cause = sentence_of(entries[0], self.card.verdict if self.card else None)
+        cause = title_of(entries[0], self.card.verdict if self.card else None)
         return LostTasksError([e.task.name for e in entries], len(entries), cause)
 
     def _show_all(self) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from distributed import Future
+from prefect.client.schemas.objects import State
 from prefect.tasks import Task
 
 __all__ = ["Ledger", "SubmittedTask", "is_lost", "one_line"]
@@ -31,6 +32,7 @@ class SubmittedTask:
         status: `pending`, `finished`, `error` or `cancelled`, as the client heard it.
         error: What came from Dask instead of a state of the task run; never an exception
             of the user's function, which arrives as a state.
+        state: The final state that it reported itself, if the flow asked for it.
         told: The flow has been given the error.
         message: The state message that the task run was last given by us.
     """
@@ -40,6 +42,7 @@ class SubmittedTask:
     task: Task[Any, Any]
     status: str = "pending"
     error: BaseException | None = None
+    state: State[Any] | None = None
     told: bool = False
     message: str | None = None
 
@@ -107,15 +110,6 @@ class Ledger:
         told = {entry.culprit for entry in self._tasks if entry.told}
         return [
             entry for entry in self.lost if not entry.told and entry.culprit not in told
-        ]
-
-    @property
-    def abandoned(self) -> list[SubmittedTask]:
-        """Those whose end the flow did not wait for."""
-        return [
-            entry
-            for entry in self._tasks
-            if entry.status != "finished" and not entry.lost
         ]
 
 

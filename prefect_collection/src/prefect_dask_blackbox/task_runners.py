@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.guard import guard
-from distributed import get_worker
+from distributed import get_client, get_worker
 from prefect.context import FlowRunContext
 from prefect_dask.client import PrefectDaskClient
 from prefect_dask.task_runners import DaskTaskRunner, PrefectDaskFuture
@@ -87,6 +87,8 @@ class BlackboxTaskRunner(DaskTaskRunner):
         )
         self._observed: ObservedRun | None = None
         self._attached = False
+        # Others may use the cluster, too, and it outlives the flow run.
+        self._shared = True
         self._client = cast("Any", _ClientToCome(self))
 
     @classmethod
@@ -139,13 +141,18 @@ class BlackboxTaskRunner(DaskTaskRunner):
     def client(self) -> PrefectDaskClient:
         """The Dask client; made on first use, and the recording attached to it."""
         # Before there is a cluster: a run that must be recorded and can't be fails now.
-        observed = None if self._attached else self.observe()
+        observed = None
+        if not self._attached:
+            observed = self.observe()
+            self._shared = bool(
+                self._given["address"] or self._given["cluster"] or _has_client()
+            )
         client: PrefectDaskClient = super().client
         if not self._attached:
             self._attached = True
             if observed is not None:
                 with guard("recording what happens on the Dask cluster"):
-                    observed.attach(client)
+                    observed.attach(client, own_cluster=not self._shared)
         return client
 
     def observe(self) -> ObservedRun | None:
@@ -186,11 +193,9 @@ class BlackboxTaskRunner(DaskTaskRunner):
             with guard("ending the recording of the flow run"):
                 observed.end_as_the_engine_says(_exception(args))
         super().__exit__(*args)
-        if observed is not None and not (
-            self._given["address"] or self._given["cluster"]
-        ):
-            with guard("telling Prefect of abandoned tasks"):
-                observed.lost_tasks.tell_abandoned()
+        if observed is not None:
+            with guard("giving every task run a final state"):
+                observed.settle(cluster_gone=not self._shared)
 
 
 class _ClientToCome:
@@ -208,6 +213,15 @@ class _ClientToCome:
 
     def scheduler_info(self, *args: Any, **kwargs: Any) -> Any:
         return self._runner.client.scheduler_info(*args, **kwargs)
+
+
+def _has_client() -> bool:
+    """Say whether there is a client already, whose cluster prefect-dask will use."""
+    try:
+        get_client()
+    except ValueError:
+        return False
+    return True
 
 
 def _exception(args: tuple[object, ...]) -> BaseException | None:

@@ -1,0 +1,197 @@
+"""The demo's flows against a real Prefect server and a bucket, seen in a browser."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("prefect_dask_blackbox")
+
+from dask_blackbox.testing import EmbeddedS3, embedded_s3
+
+ROOT = Path(__file__).parents[2]
+CHROMIUM = "/usr/bin/chromium"
+
+
+def _demo(name: str) -> Any:
+    """Return a module of the demo's folder, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "demo" / f"{name}.py")
+
+    assert spec is not None
+    assert spec.loader is not None
+
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[EmbeddedS3]:
+    """A bucket."""
+    with embedded_s3() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory, s3: EmbeddedS3) -> Iterator[Any]:
+    """A Prefect server whose flows are recorded in the bucket."""
+    with _demo("prefect_host").PrefectHost(tmp_path_factory.mktemp("prefect")) as host:
+        data = tmp_path_factory.mktemp("orders")
+        _demo("data").make_orders(data)
+        host.environ.update(
+            s3.environment,
+            DASK_BLACKBOX_DEMO_DATA=str(data),
+            DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT="300s",
+        )
+        yield host
+
+
+@pytest.fixture(scope="module")
+def failed(host: Any) -> Any:
+    """The flow run that ran out of memory."""
+    return host.run_flow(ROOT / "flows" / "out_of_memory.py")
+
+
+def _soon(what: Callable[[], Any], *, within: float = 120) -> Any:
+    deadline = time.monotonic() + within
+    while not (found := what()):
+        assert time.monotonic() < deadline, "it did not come to pass"
+        time.sleep(0.2)
+    return found
+
+
+def test_the_etl_ends_green_with_links_that_open(host: Any) -> None:
+    run = host.run_flow(ROOT / "flows" / "recorded_etl.py")
+
+    artifacts = host.artifacts(run.id)
+    assert run.state == "COMPLETED", run.output
+    assert "Succeeded" in artifacts["dask-run-recorded-etl"]
+    for key in ("dask-report-recorded-etl", "dask-performance-report-recorded-etl"):
+        address = artifacts[key].partition("](<")[2].removesuffix(">)")
+        with urllib.request.urlopen(address, timeout=30) as page:
+            assert page.headers["Content-Type"].startswith("text/html")
+            assert b"<html" in page.read(2000).lower()
+
+
+def test_a_task_that_runs_out_of_memory_is_explained(host: Any, failed: Any) -> None:
+    states = {
+        run["name"].rpartition("-")[0]: (run["state_type"], run["state"]["message"])
+        for run in host.task_runs(failed.id)
+    }
+    card = host.artifacts(failed.id)["dask-run-out-of-memory"]
+
+    assert failed.state == "FAILED", failed.output
+    assert "2 task runs were lost" in failed.message
+    assert states["count_lines"][0] == "COMPLETED"
+    assert states["bought_together"][0] == "CRASHED"
+    assert states["best_pair"][0] == "CRASHED"
+    assert "memory" in states["bought_together"][1]
+    assert "`worker-memory-limit`" in card
+    assert "bought" in card
+
+
+def test_the_flow_runs_page_shows_the_card(failed: Any, tmp_path: Path) -> None:
+    api = pytest.importorskip("playwright.sync_api")
+    if not Path(CHROMIUM).exists():
+        pytest.skip(f"no browser at {CHROMIUM}")
+    folder = Path(os.environ.get("DASK_BLACKBOX_SCREENSHOTS", tmp_path))
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+        )
+        page = browser.new_page(viewport={"width": 1280, "height": 1000})
+        page.goto(f"{failed.url}?tab=Artifacts")
+        page.get_by_text("dask-run-out-of-memory", exact=False).first.wait_for()
+        page.screenshot(path=folder / "prefect-artifacts.png", full_page=True)
+        page.locator("a[href*='/key/dask-run-out-of-memory']").first.click()
+        page.locator("a[href*='/artifacts/artifact/']").first.click()
+        page.get_by_text("What to do:").first.wait_for()
+        page.screenshot(path=folder / "prefect-card.png", full_page=True)
+        report = page.get_by_role("link", name="report", exact=True).first
+        assert report.get_attribute("href", timeout=10_000).startswith("http")
+        browser.close()
+
+
+SERVED = """
+import os, time
+from pathlib import Path
+from prefect import task
+from prefect_dask import DaskTaskRunner
+from prefect_dask_blackbox import observed_flow
+
+@task
+def dawdle(flag: str) -> None:
+    Path(flag).touch()
+    time.sleep(600)
+
+@observed_flow(name="killed", task_runner=DaskTaskRunner(
+    cluster_kwargs={"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}))
+def killed(folder: str) -> None:
+    Path(folder, "pid").write_text(str(os.getpid()))
+    dawdle.submit(str(Path(folder, "began"))).wait()
+
+if __name__ == "__main__":
+    killed.serve(name="nightly")
+"""
+
+
+@pytest.fixture
+def served(host: Any, tmp_path: Path) -> Iterator[str]:
+    """The id of a deployment that a process of ours serves."""
+    script = tmp_path / "served.py"
+    script.write_text(textwrap.dedent(SERVED))
+    with (tmp_path / "served.log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, str(script)],
+            env={**host.environ, "PREFECT_RUNNER_POLL_FREQUENCY": "1"},
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        found = _soon(lambda: host.ask("deployments/filter", {}))
+        yield found[0]["id"]
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        try:
+            process.wait(30)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def test_a_flow_process_that_is_killed_has_a_card_all_the_same(
+    host: Any, served: str, tmp_path: Path
+) -> None:
+    asked = {"parameters": {"folder": str(tmp_path)}}
+    run_id = host.ask(f"deployments/{served}/create_flow_run", asked)["id"]
+    _soon((tmp_path / "began").exists)
+
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+
+    card = _soon(
+        lambda: next(
+            (
+                data
+                for key, data in host.artifacts(run_id).items()
+                if key == "dask-run-killed" and "**running**" not in data
+            ),
+            None,
+        )
+    )
+    assert "**aborted**" in card
+    assert "killed/nightly" in card
+    assert host.flow_run(run_id).state == "CRASHED"
