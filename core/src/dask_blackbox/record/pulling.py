@@ -172,7 +172,8 @@ class Puller:
     async def _knock(self) -> None:
         """Fail at once where nothing listens: Dask would try again for seconds."""
         scheme, _, place = self.address.partition("://")
-        if scheme in ("tcp", "tls"):
+        # Not for TLS: the other side would warn of a handshake that failed.
+        if scheme == "tcp":
             host, port = parse_host_port(place)
             async with asyncio.timeout(_CONNECTING):
                 _, writer = await asyncio.open_connection(host, port)
