@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.guard import guard
@@ -20,7 +21,11 @@ ClusterSpec: TypeAlias = str | Mapping[str, Any] | Callable[[], Any] | None
 """Nothing for a `LocalCluster`, the address of a running scheduler,
 `{"class": "package.Class", "kwargs": {…}}`, or a callable that returns a cluster."""
 
-_CHOICES = (
+_DATABASE: Final = (
+    "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN",
+    "AIRFLOW__CORE__SQL_ALCHEMY_CONN",
+)
+_CHOICES: Final = (
     "give nothing for a LocalCluster, an address such as 'tcp://scheduler:8786', "
     "{'class': 'package.Class', 'kwargs': {…}}, or a callable that returns a cluster"
 )
@@ -90,9 +95,25 @@ def _running(cluster: ClusterSpec, cluster_kwargs: Mapping[str, Any]) -> Any:
         return cluster(**cluster_kwargs)
     from distributed import LocalCluster
 
+    return LocalCluster(**_local(cluster_kwargs))
+
+
+def _local(cluster_kwargs: Mapping[str, Any]) -> dict[str, Any]:
     # Several tasks on one machine: each finds a free port without a warning, and nobody
     # else's browser reaches a dashboard that has no login.
-    return LocalCluster(**{"dashboard_address": "127.0.0.1:0", **cluster_kwargs})
+    kwargs = {"dashboard_address": "127.0.0.1:0", **cluster_kwargs}
+    if kwargs.get("processes", True) and "worker_class" not in kwargs:
+        # A task's environment names a database that cannot be, so that importing Airflow
+        # fails in new processes, and with it every module beside the DAG that does so.
+        # An empty database in memory lets them import, and still gives nothing away.
+        barred = {
+            name: "sqlite://"
+            for name in _DATABASE
+            if os.environ.get(name, "").startswith("airflow-db-not-allowed")
+        }
+        if barred:
+            kwargs["env"] = {**barred, **kwargs.get("env", {})}
+    return kwargs
 
 
 def _class_named(name: str) -> Callable[..., Any]:
