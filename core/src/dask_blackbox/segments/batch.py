@@ -11,7 +11,9 @@ from typing import Any
 import msgspec
 
 from dask_blackbox.events import COLUMNS, Rows
-from dask_blackbox.segments.columns import Column, decode_columns, encode_columns
+from dask_blackbox.segments.coding import encode_columns
+from dask_blackbox.segments.columns import Column
+from dask_blackbox.segments.decoding import decode_columns
 
 __all__ = ["MOST_ROWS", "Batch", "decode_batch", "encode_batch"]
 

@@ -1,0 +1,198 @@
+"""Columns in few bytes: each says by itself how it is coded.
+
+A coded column is a list that begins with a word of `Coding`; docs/format.md describes
+them one by one.  Whatever a value is, it comes back equal, save that moments and durations
+come back to the microsecond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dask_blackbox.segments.columns import SCALARS, Coding
+from dask_blackbox.segments.keys import shapes_of
+from dask_blackbox.segments.numbers import Ints, pack, pack_steps, steps_are_smaller
+
+__all__ = ["encode_columns"]
+
+_MICROS = 1_000_000
+_FEW = 8
+"""Below so many rows, nothing is gained by any coding."""
+
+_TIMES = frozenset(
+    ("at", "start", "stop", "compute", "transfer", "disk", "deserialize", "event_loop")
+)
+_PARTS = ("compute", "transfer", "disk", "deserialize")
+_BY = {
+    "worker": "thread",
+    "group": "key",
+    "prefix": "key",
+    "typename": "key",
+    "nbytes": "key",
+    "pid": "source",
+    "role": "source",
+}
+"""Which column often tells what stands in another one."""
+
+_LIKE = {"group": "key"}
+"""Which column often says the same as another: a lone task is a group of its own."""
+
+
+class _Numeric(NamedTuple):
+    """Numbers on their way into a frame."""
+
+    values: Ints
+    nulls: Any
+    scale: int
+
+
+def encode_columns(
+    names: Sequence[str], columns: Sequence[Sequence[Any]]
+) -> list[list[Any]]:
+    """Code columns of equal length; those beyond `names` are coded all the same."""
+    coded: list[list[Any]] = [[] for _ in columns]
+    codes: dict[str, tuple[int, Ints]] = {}
+    times: dict[str, _Numeric] = {}
+    last = [*range(len(columns))]
+    last.sort(key=lambda index: index < len(names) and names[index] in _BY)
+    for index in last:
+        name = names[index] if index < len(names) else ""
+        by = codes.get(_BY.get(name, ""))
+        coded[index], told = _encoded(name, columns[index], by)
+        if isinstance(told, _Numeric):
+            times[name] = told
+        elif told is not None:
+            codes[name] = (index, told)
+        elif coded[index][0] == Coding.PLAIN and _LIKE.get(name) in names:
+            other = names.index(_LIKE[name])
+            coded[index] = _like(columns[index], columns[other], other, coded[index])
+    if "start" in times and "stop" in times and times.keys() >= set(_PARTS):
+        coded[names.index("start")] = _rest(times, list(names))
+    return coded
+
+
+def _encoded(
+    name: str, values: Sequence[Any], by: tuple[int, Ints] | None
+) -> tuple[list[Any], _Numeric | Ints | None]:
+    kinds = set(map(type, values))
+    if len(values) < _FEW or not kinds <= SCALARS:
+        return [Coding.PLAIN, list(values)], None
+    bare = kinds - {type(None)}
+    if name in _TIMES and bare and bare <= {int, float}:
+        times = _times(values)
+        if times is not None:
+            return _numbers(times), times
+    if bare == {float}:
+        return _floats(values), None
+    if len(bare) > 1:
+        return [Coding.PLAIN, list(values)], None
+    return _words(name, values, bare, by)
+
+
+def _words(
+    name: str,
+    values: Sequence[Any],
+    bare: set[type],
+    by: tuple[int, Ints] | None,
+) -> tuple[list[Any], Ints | None]:
+    words = list(dict.fromkeys(values))
+    if len(words) == 1:
+        return [Coding.SAME, words[0]], None
+    if len(words) * 2 <= len(values):
+        code_of = {word: code for code, word in enumerate(words)}
+        codes = np.fromiter(map(code_of.__getitem__, values), np.int64, len(values))
+        told = _told_by(codes, by)
+        if told is not None and by is not None:
+            return [Coding.BY, by[0], [words[code] for code in told]], None
+        return [Coding.WORDS, words, *pack(codes)], codes
+    if name == "key" and bare == {str} and None not in words:
+        taken = shapes_of(values)
+        if taken is not None:
+            shapes, codes = taken
+            parts = [shapes.shapes, *shapes.codes, *shapes.numbers, shapes.hashes]
+            return [Coding.KEYS, *parts], codes
+    if bare == {int}:
+        numbers = _ints(values)
+        if numbers is not None:
+            return _numbers(numbers), None
+    return [Coding.PLAIN, list(values)], None
+
+
+def _like(
+    values: Sequence[Any], others: Sequence[Any], place: int, plain: list[Any]
+) -> list[Any]:
+    """Code a column as the same as another one, but for some rows."""
+    pairs = zip(values, others, strict=True)
+    differs = [a != b or type(a) is not type(b) for a, b in pairs]
+    if len(values) < _FEW or all(differs):
+        return plain
+    rest = [value for value, differs_ in zip(values, differs, strict=True) if differs_]
+    coded, _ = _encoded("", rest, None)
+    return [Coding.LIKE, place, _mask(np.array(differs)), coded]
+
+
+def _told_by(codes: Ints, by: tuple[int, Ints] | None) -> list[int] | None:
+    """Return the code that goes with each code of another column, if that tells it."""
+    if by is None:
+        return None
+    table = np.zeros(int(by[1].max()) + 1, np.int64)
+    table[by[1]] = codes
+    return table.tolist() if np.array_equal(table[by[1]], codes) else None
+
+
+def _times(values: Sequence[Any]) -> _Numeric | None:
+    nulls = _nulls(values)
+    seconds = np.array(
+        values if nulls is None else [value or 0.0 for value in values], np.float64
+    )
+    with np.errstate(over="ignore"):
+        micros = np.rint(seconds * _MICROS)
+    if not np.all(np.abs(micros) < 2**62):  # also where it is not a number
+        return None
+    return _Numeric(micros.astype(np.int64), nulls, _MICROS)
+
+
+def _ints(values: Sequence[Any]) -> _Numeric | None:
+    nulls = _nulls(values)
+    try:
+        filled = values if nulls is None else [value or 0 for value in values]
+        return _Numeric(np.array(filled, np.int64), nulls, 1)
+    except OverflowError:
+        return None
+
+
+def _nulls(values: Sequence[Any]) -> Any:
+    if None not in values:
+        return None
+    return np.fromiter((value is None for value in values), np.bool_, len(values))
+
+
+def _mask(nulls: Any) -> bytes:
+    return b"" if nulls is None else np.packbits(nulls).tobytes()
+
+
+def _numbers(numeric: _Numeric) -> list[Any]:
+    values, nulls, scale = numeric
+    if steps_are_smaller(values):
+        return [Coding.STEPS, *pack_steps(values), _mask(nulls), scale]
+    return [Coding.INTS, *pack(values), _mask(nulls), scale]
+
+
+def _floats(values: Sequence[Any]) -> list[Any]:
+    nulls = _nulls(values)
+    filled = [0.0 if value is None else value for value in values]
+    bits = np.array(filled, "<f8").view(np.uint8).reshape(-1, 8).T.tobytes()
+    return [Coding.FLOATS, bits, _mask(nulls)]
+
+
+def _rest(times: dict[str, _Numeric], names: list[str]) -> list[Any]:
+    """Code the start of tasks by what is left between their parts and their stop."""
+    start = times["start"]
+    rest = times["stop"].values - start.values
+    for part in _PARTS:
+        rest = rest - times[part].values
+    places = [names.index(name) for name in ("stop", *_PARTS)]
+    return [Coding.REST, *pack(rest), _mask(start.nulls), start.scale, places]
