@@ -1,0 +1,113 @@
+"""A script of a user who has never heard of us, for `dask blackbox run`.
+
+python commanded.py HOW
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import dask
+from dask.distributed import Client
+
+
+def double(i: int) -> int:
+    return 2 * i
+
+
+def triple(i: int) -> int:
+    return 3 * i
+
+
+def die() -> None:
+    os._exit(7)
+
+
+def client() -> Client:
+    return Client(n_workers=1, threads_per_worker=1, dashboard_address=":0")
+
+
+def in_a_child() -> None:
+    with client() as c:
+        print("child", sum(c.gather(c.map(triple, range(4)))))
+
+
+def no_client() -> None:
+    os.write(1, b"bytes \xff that are no text\n")
+
+
+def before_any_client() -> None:
+    raise FileNotFoundError("before any client")
+
+
+def environment() -> None:
+    site = sys.modules.get("sitecustomize")
+    with client() as c:
+        preloads = [os.path.basename(p.name) for p in c.preloads.preloads]  # noqa: PTH119
+    told = {
+        "mark": getattr(site, "MARK", None),
+        "path": sys.path,
+        "PYTHONPATH": os.environ.get("PYTHONPATH"),
+        "preloads": preloads,
+        "preloaded": os.environ.get("PRELOADED"),
+    }
+    print(json.dumps(told))
+
+
+def children() -> None:
+    child = multiprocessing.get_context("spawn").Process(target=in_a_child)
+    child.start()
+    child.join()
+    subprocess.run([sys.executable, __file__, "in_a_child"], check=True)
+
+
+def wait() -> None:
+    with client() as c:
+        c.gather(c.map(double, range(3)))
+        print("ready", flush=True)
+        time.sleep(600)
+
+
+def fine(c: Client) -> None:
+    print("fine", c.submit(double, 1).result())
+
+
+def exit_5(c: Client) -> None:
+    sys.exit(5)
+
+
+def fail(c: Client) -> None:
+    raise KeyError("after the work")
+
+
+def kill_a_worker(c: Client) -> None:
+    c.submit(die, pure=False).result()
+
+
+def kill_itself(c: Client) -> None:
+    sys.stdout.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main(how: str) -> None:
+    alone = [no_client, before_any_client, environment, children, in_a_child, wait]
+    for act in alone:
+        if act.__name__ == how:
+            act()
+            return
+    dask.config.set({"distributed.scheduler.allowed-failures": 0})
+    with client() as c:
+        print("sum", sum(c.gather(c.map(double, range(20)))))
+        for end in (fine, exit_5, fail, kill_a_worker, kill_itself):
+            if end.__name__ == how:
+                end(c)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

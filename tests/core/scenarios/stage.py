@@ -1,0 +1,81 @@
+"""What scenarios share: how they tell their test what they saw, and how clusters come up."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+
+def tell(**facts: Any) -> None:
+    """Let the test know; later facts go beside earlier ones."""
+    path = Path(os.environ["SCENARIO_TOLD"])
+    known = json.loads(path.read_text()) if path.exists() else {}
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(known | facts, default=str))
+    part.replace(path)
+
+
+def tell_card(rec: Any, **facts: Any) -> None:
+    """Let the test know the card."""
+    tell(card=json.loads(rec.card.to_json()), **facts)
+
+
+def until(condition: Callable[[], Any], what: str, patience: float = 60.0) -> Any:
+    """Return what `condition` returns once it is true."""
+    deadline = time.monotonic() + patience
+    while not (found := condition()):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"waited {patience:.0f} s for {what}")
+        time.sleep(0.02)
+    return found
+
+
+@contextlib.contextmanager
+def commands_cluster(*options: str, python: str = sys.executable) -> Iterator[str]:
+    """Start `dask scheduler` and `dask worker` as processes; give the address."""
+    folder = Path(os.environ["TMPDIR"])
+    told = folder / f"scheduler-{time.monotonic_ns()}.json"
+    command = [python, "-m", "distributed.cli.dask_scheduler"]
+    command += ["--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
+    with _running([*command, "--scheduler-file", str(told)]):
+        address = until(lambda: _address_in(told), "the scheduler")
+        command = [python, "-m", "distributed.cli.dask_worker", address]
+        command += ["--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1"]
+        with _running([*command, "--local-directory", str(folder), *options]):
+            yield address
+
+
+@contextlib.contextmanager
+def _running(command: list[str]) -> Iterator[None]:
+    settings = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        env=os.environ | settings,
+    )
+    try:
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _address_in(path: Path) -> str | None:
+    try:
+        address: str = json.loads(path.read_text())["address"]
+    except (OSError, ValueError, KeyError):
+        return None
+    return address

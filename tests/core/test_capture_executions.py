@@ -1,0 +1,143 @@
+"""Every execution of a task, however it ended, with every exception."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import polars as pl
+import pytest
+from dask_blackbox import Run
+from flying import Flight, Home, fly, messages
+
+TASKS = 10_000
+
+
+@pytest.fixture(scope="module")
+def flight(homes: Callable[[], Home]) -> Flight:
+    home = homes()
+    tries = home.folder / "tries"
+    tries.mkdir()
+    store = str(home.folder / "store")
+    return fly(home, "executions.py", store, str(TASKS), str(tries))
+
+
+@pytest.fixture(scope="module")
+def run(flight: Flight) -> Run:
+    return flight.run
+
+
+def test_all_of_ten_thousand_tasks_are_recorded_once(run: Run) -> None:
+    tasks = run.tasks.filter(pl.col("prefix") == "nothing")
+
+    assert tasks.height == TASKS
+    assert tasks["key"].n_unique() == TASKS
+    assert tasks["outcome"].unique().to_list() == ["finished"]
+    assert tasks["worker"].n_unique() == 2
+    assert tasks["typename"].unique().to_list() == ["int"]
+    assert (tasks["start"] <= tasks["stop"]).all()
+    assert tasks["compute"].min() >= 0  # type: ignore[operator]
+
+
+def test_the_recording_is_complete_and_says_so(flight: Flight) -> None:
+    assert flight.card.completeness == {"recorded": True, "complete": True}
+
+
+def test_keys_that_are_tuples_keep_their_prefix(run: Run) -> None:
+    known = run.tasks.select("key", "prefix", "group")
+
+    assert known.filter(pl.col("key") == "('tuple', 3, 'x')").rows() == [
+        ("('tuple', 3, 'x')", "tuple", "tuple")
+    ]
+    assert known.filter(pl.col("prefix") == "g").height == 1
+
+
+def test_each_attempt_has_its_own_exception_and_worker(
+    flight: Flight, run: Run
+) -> None:
+    errors = run.errors.filter(pl.col("key") == flight.told["flaky"])
+
+    assert errors["outcome"].to_list() == ["retried", "retried"]
+    assert sorted(errors["message"]) == ["try 0 failed", "try 1 failed"]
+    assert set(errors["exception"]) == {"ConnectionError"}
+    assert all("in flaky" in text for text in errors["traceback"])
+    assert set(errors["worker"]) <= set(run.workers["address"])
+
+
+def test_each_attempt_is_an_execution(flight: Flight, run: Run) -> None:
+    tasks = run.tasks.filter(pl.col("key") == flight.told["flaky"])
+
+    assert sorted(tasks["outcome"]) == ["finished", "retried", "retried"]
+
+
+def test_a_traceback_holds_the_chained_cause(run: Run) -> None:
+    [error] = run.errors.filter(pl.col("key") == "chained-root").iter_rows(named=True)
+
+    assert (error["exception"], error["message"]) == ("RuntimeError", "the consequence")
+    assert "KeyError: 'the root of it'" in error["traceback"]
+    assert "direct cause" in error["traceback"]
+    assert error["outcome"] == "erred"
+
+
+def test_heirs_of_a_failure_are_no_executions(run: Run) -> None:
+    assert run.tasks.filter(pl.col("key") == "heir").is_empty()
+
+
+def test_an_exception_that_cannot_be_pickled_is_recorded(
+    flight: Flight, run: Run
+) -> None:
+    key, kind, text = flight.told["unpicklable"]
+    [error] = run.errors.filter(pl.col("key") == key).iter_rows(named=True)
+
+    assert (kind, error["exception"]) == ("Exception", "Exception")
+    assert error["message"] == text == "UnpicklableError('holds a lock')"
+    assert "in unpicklable" in error["traceback"]
+
+
+def test_a_huge_message_is_cut(flight: Flight, run: Run) -> None:
+    key, kind, _ = flight.told["verbose"]
+    [error] = run.errors.filter(pl.col("key") == key).iter_rows(named=True)
+
+    assert error["exception"] == kind == "ValueError"
+    assert 1_000 < len(error["message"]) < 30_000
+    assert len(error["traceback"]) < 30_000
+
+
+def test_text_that_no_encoding_can_hold_costs_neither_worker_nor_line(
+    flight: Flight, run: Run
+) -> None:
+    key, kind, _ = flight.told["surrogate"]
+    [error] = run.errors.filter(pl.col("key") == key).iter_rows(named=True)
+
+    assert kind == "ValueError"
+    assert error["message"] == "bytes \\udcff that are no text"
+    assert messages(run.logs, "surrogate \\udcff") == ["surrogate \\udcff \x00"]
+    assert flight.card.numbers["deaths"] == 0
+
+
+def test_a_run_id_of_any_characters_is_kept(flight: Flight, run: Run) -> None:
+    assert flight.card.run_id == run.manifest.run_id == "a/b: ü 1"
+
+
+def test_metrics_are_sampled_of_workers_and_scheduler(run: Run) -> None:
+    sources = set(run.metrics["source"])
+
+    assert sources == {"scheduler", *run.workers["address"]}
+    assert run.metrics["memory"].drop_nulls().min() > 10 * 2**20  # type: ignore[operator]
+
+
+def test_environment_and_graphs_are_recorded(run: Run) -> None:
+    [scheduler] = run.details("scheduler-info")
+    graphs = run.details("graph-updated")
+    drivers = [each for each in run.details("driver-attached") if "argv" in each]
+
+    assert scheduler["packages"]["distributed"]
+    assert "distributed" in scheduler["config"]
+    assert [g["tasks"] for g in graphs if "nothing" in g["prefixes"]] == [TASKS]
+    assert "executions.py" in drivers[0]["argv"][0]
+    assert drivers[0]["packages"]["distributed"]
+
+
+def test_a_recording_survives_no_process_and_leaves_no_file(flight: Flight) -> None:
+    flight.home.quiet()
+
+    assert flight.home.left_over() == []

@@ -1,0 +1,154 @@
+"""Clusters of every kind are recorded alike, with nothing of ours installed on them as well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import bareness
+import polars as pl
+import pytest
+from flying import Flight, Home, fly, messages
+
+TASKS, LINES = 50, 500
+KINDS = ("threads", "nanny", "bare", "tls", "adaptive", "asynchronous", "uninstalled")
+DEADLY = ("nanny", "bare", "uninstalled")
+
+
+@pytest.fixture(scope="module")
+def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return bareness.python_with("distributed", tmp_path_factory.mktemp("venv"))
+
+
+@pytest.fixture(scope="module")
+def flights(
+    homes: Callable[[], Home], bare_python: Path
+) -> Iterator[dict[str, Future[Flight]]]:
+    """Return a flight of each kind; two are in the air at a time."""
+
+    def flight(kind: str) -> Flight:
+        home = homes()
+        store = str(home.folder / "store")
+        if kind == "uninstalled":
+            return fly(home, "kinds.py", store, "nanny", str(bare_python))
+        return fly(home, "kinds.py", store, kind)
+
+    with ThreadPoolExecutor(2) as pilots:
+        yield {kind: pilots.submit(flight, kind) for kind in KINDS}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_tasks_are_recorded(flights: dict[str, Future[Flight]], kind: str) -> None:
+    flight = flights[kind].result()
+    tasks = flight.run.tasks.filter(pl.col("prefix") == "work")
+
+    assert flight.card.completeness == {"recorded": True, "complete": True}
+    assert flight.card.state == "succeeded"
+    assert tasks["key"].n_unique() == tasks.height == TASKS
+    assert set(tasks["worker"]) <= set(flight.run.workers["address"])
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if k != "asynchronous"])
+def test_an_exception_is_recorded_with_its_traceback(
+    flights: dict[str, Future[Flight]], kind: str
+) -> None:
+    flight = flights[kind].result()
+    [error] = flight.run.errors.filter(pl.col("prefix") == "fail").iter_rows(named=True)
+
+    assert flight.told["error"] == "LookupError('on purpose')"
+    assert (error["exception"], error["message"]) == ("LookupError", "on purpose")
+    assert "in fail" in error["traceback"]
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if k != "threads"])
+def test_printed_lines_are_recorded_with_the_task_that_printed_them(
+    flights: dict[str, Future[Flight]], kind: str
+) -> None:
+    logs = flights[kind].result().run.logs.filter(pl.col("logger") == "stdout")
+
+    assert sorted(messages(logs, "printed by"), key=lambda m: int(m.split()[-1])) == [
+        f"printed by {i}" for i in range(TASKS)
+    ]
+    assert logs["key"].n_unique() == TASKS
+
+
+@pytest.mark.parametrize("kind", DEADLY)
+def test_a_worker_killed_at_work_loses_no_line(
+    flights: dict[str, Future[Flight]], kind: str
+) -> None:
+    flight = flights[kind].result()
+    [certificate] = [
+        each
+        for each in flight.run.details("worker-certificate")
+        if flight.told["killed"] in [task["key"] for task in each["executing"]]
+    ]
+
+    assert certificate["signal"] == "SIGKILL"
+    assert certificate["exit_code"] == -9
+    assert certificate["memory"]
+    assert messages(flight.run.logs, "numbered ") == [
+        f"numbered {i}" for i in range(LINES)
+    ]
+    assert flight.card.numbers["deaths"] == 1
+
+
+@pytest.mark.parametrize("kind", [k for k in KINDS if k not in DEADLY])
+def test_workers_that_leave_in_order_are_no_deaths(
+    flights: dict[str, Future[Flight]], kind: str
+) -> None:
+    flight = flights[kind].result()
+
+    assert flight.card.numbers["deaths"] == 0
+    assert "workers-died" not in [finding.rule for finding in flight.card.findings]
+
+
+def test_workers_of_an_adaptive_cluster_come_and_go(
+    flights: dict[str, Future[Flight]],
+) -> None:
+    workers = flights["adaptive"].result().run.workers
+
+    assert workers.height >= 1
+    assert workers["left"].null_count() == 0
+
+
+def test_an_asynchronous_client_wants_async_with(
+    flights: dict[str, Future[Flight]],
+) -> None:
+    told = flights["asynchronous"].result().told
+
+    assert told["wrong"].startswith("this client is asynchronous")
+    assert told["turns_while_finishing"] > 20, "the event loop stood still"
+
+
+def test_a_cluster_without_our_package_says_which_packages_it_has(
+    flights: dict[str, Future[Flight]], bare_python: Path
+) -> None:
+    flight = flights["uninstalled"].result()
+    [scheduler] = flight.run.details("scheduler-info")
+
+    assert scheduler["distributed"]
+    assert flight.run.details("capture-failed") == []
+    assert not bareness.can_import(bare_python, "dask_blackbox")
+    assert bareness.can_import(bare_python, "distributed")
+
+
+def test_no_log_line_of_dask_complains_about_the_recorder(
+    flights: dict[str, Future[Flight]],
+) -> None:
+    for kind, flight in flights.items():
+        ours = flight.result().run.logs.filter(
+            (pl.col("level") >= 30)
+            & pl.col("message").str.contains("(?i)blackbox|handshake")
+        )
+
+        assert ours["message"].to_list() == [], kind
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_left_behind(flights: dict[str, Future[Flight]], kind: str) -> None:
+    flight = flights[kind].result()
+    flight.home.quiet()
+
+    assert flight.home.left_over() == []
+    assert Path(flight.card.links["recording"]).is_dir()
