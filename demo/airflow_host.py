@@ -94,6 +94,7 @@ class AirflowHost:
         self._airflow = str(Path(commands).absolute() / "airflow")
         self._progress = progress or (lambda _text: None)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._sessions: set[int] = set()
         self._token = ""
         port = _free_port()
         self.url = f"http://127.0.0.1:{port}"
@@ -141,9 +142,13 @@ class AirflowHost:
             for process in self._processes.values():
                 reaped.callback(process.wait)
             psutil.wait_procs(self._own(), timeout=_STOP)
-            for left in self._own():
-                with suppress(psutil.Error):
-                    left.kill()
+            # Again and again: a nanny replaces the worker that was killed before it.
+            deadline = time.monotonic() + _STOP
+            while (left := self._own()) and time.monotonic() < deadline:
+                for each in left:
+                    with suppress(psutil.Error):
+                        each.kill()
+                psutil.wait_procs(left, timeout=1)
         self._processes.clear()
 
     def trigger(
@@ -265,7 +270,7 @@ class AirflowHost:
 
     def _begin(self, name: str, *arguments: str) -> None:
         with self._log_of(name).open("wb") as log:
-            self._processes[name] = subprocess.Popen(  # noqa: S603 - the command given
+            process = subprocess.Popen(  # noqa: S603 - the command given
                 [self._airflow, *arguments],
                 cwd=self._folder,
                 env=self.environ,
@@ -274,11 +279,13 @@ class AirflowHost:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+        self._processes[name] = process
+        self._sessions.add(process.pid)
 
     def _migrated(self) -> bool:
         code = self._processes["db migrate"].poll()
         if code == 0:
-            del self._processes["db migrate"]
+            self._sessions.discard(self._processes.pop("db migrate").pid)
         return code == 0
 
     def _healthy(self) -> bool:
@@ -313,14 +320,19 @@ class AirflowHost:
     def _own(self) -> list[psutil.Process]:
         """Return our processes, those included that lost their parents.
 
-        Recorders are left to end by themselves: what they upload outlives the task.
+        They are known by their environment, or by their session: Airflow's workers write
+        their title over the former.  Recorders are left to end by themselves: what they
+        upload outlives the task.
         """
         found = []
         for process in psutil.process_iter():
-            with suppress(psutil.Error):
-                ours = process.environ().get("AIRFLOW_HOME") == str(self._folder)
+            with suppress(psutil.Error, ProcessLookupError):
+                inside = os.getsid(process.pid) in self._sessions
+                home = process.environ().get("AIRFLOW_HOME")
+                dead = process.status() == psutil.STATUS_ZOMBIE
                 recorder = "dask_blackbox.record" in process.cmdline()
-                if ours and not recorder and process.pid != os.getpid():
+                ours = inside or home == str(self._folder)
+                if ours and not (dead or recorder or process.pid == os.getpid()):
                     found.append(process)
         return found
 

@@ -129,6 +129,8 @@ def running_server(
             stdout=subprocess.PIPE,
             stderr=errors,  # not a pipe: nobody empties it
             env={**os.environ, **(environment or {})},
+            # A terminal's Ctrl-C is for whoever started it, and uploads on its way out.
+            start_new_session=True,
         )
         try:
             yield _port_of(process, errors), process.pid
