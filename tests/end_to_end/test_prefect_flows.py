@@ -193,5 +193,5 @@ def test_a_flow_process_that_is_killed_has_a_card_all_the_same(
         )
     )
     assert "**aborted**" in card
-    assert "killed/nightly" in card
+    assert "killed.nightly" in card
     assert host.flow_run(run_id).state == "CRASHED"

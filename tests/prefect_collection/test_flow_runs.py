@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import cloudpickle
 import pytest
 from distributed import KilledWorker
 from prefect import flow, task
+from prefect.client.schemas.filters import TaskRunFilter
 from prefect.client.schemas.objects import State
 from prefect_dask.task_runners import DaskTaskRunner
 from prefect_dask.utils import get_dask_client
@@ -46,6 +48,20 @@ def die(number: int = 0) -> int:
 
 def tiny(**more: Any) -> Any:
     return DaskTaskRunner(cluster_kwargs=TINY, **more)
+
+
+def until_ended(client: Any, task_run_id: Any) -> None:
+    """Wait until the server has heard that a task run has ended."""
+    deadline = time.monotonic() + 60
+    while True:
+        wanted = TaskRunFilter.model_validate({"id": {"any_": [task_run_id]}})
+        runs = client.read_task_runs(task_run_filter=wanted)
+        if runs and runs[0].state.is_final():
+            return
+
+        assert time.monotonic() < deadline, "the server has not heard of it"
+
+        time.sleep(0.1)
 
 
 def test_a_flow_that_succeeds_shows_its_card_and_links(
@@ -244,8 +260,10 @@ def test_a_task_whose_last_words_died_with_its_worker_has_them_restored(
 
         fine = inc.submit(1)
         fine.wait()
-        # As the server sees a task whose worker died before it could say that it ended.
         with get_client(sync_client=True) as client:
+            until_ended(client, fine.task_run_id)
+            # As the server sees a task whose worker died before it could say that it
+            # ended.
             client.set_task_run_state(fine.task_run_id, Running(), force=True)
         del fine
         die.submit().wait()

@@ -30,10 +30,10 @@ def identity_of(flow_run: FlowRun, flow_name: str, job: str | None) -> Identity:
     Args:
         flow_run: The flow run.
         flow_name: Its flow's name.
-        job: What the user calls the job; None: `<flow>` or `<flow>/<deployment>`.
+        job: What the user calls the job; None: `<flow>` or `<flow>.<deployment>`.
     """
     deployment = _deployment_name(flow_run)
-    usual = f"{flow_name}/{deployment}" if deployment else flow_name
+    usual = f"{flow_name}.{deployment}" if deployment else flow_name
     host = {
         "kind": "prefect",
         "flow_run_id": str(flow_run.id),
