@@ -180,8 +180,10 @@ class SchedulerCapture(SchedulerPlugin):
             except Exception:  # the cluster is going down, or a worker does not answer
                 pass
         scheduler.plugins.pop(self.name, None)
-        # The broker would keep an empty topic for each recording of a long-lived cluster.
-        getattr(scheduler._broker, "_topics", {}).pop(self.name, None)
+        # The broker would keep a topic for each recording of a long-lived cluster; later,
+        # as words of workers and nannies may still be on their way.
+        topics = getattr(scheduler._broker, "_topics", {})
+        asyncio.get_running_loop().call_later(_LAST_PULL, topics.pop, self.name, None)
         for handler in ("pull", "leave", "join"):
             scheduler.handlers.pop(f"{self.name}-{handler}", None)
         return "OK"
