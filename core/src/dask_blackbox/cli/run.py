@@ -70,6 +70,8 @@ def _argv_of(command: Sequence[str]) -> list[str]:
         rest = list(command[1:])
         if rest[0] == "-m" and len(rest) > 1:
             return rest[1:]
+        if rest[0] == "-c":  # a text is no name
+            return [f"{Path(command[0]).name} -c", *rest[2:]]
         script = next((i for i, word in enumerate(rest) if not word.startswith("-")), 0)
         return rest[script:]
     return list(command)
