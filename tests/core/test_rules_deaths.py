@@ -523,3 +523,21 @@ def test_deaths_at_like_tasks_of_the_same_cause_belong_together() -> None:
 
     assert rules(run) == ["worker-memory-limit"]
     assert "at 2 of the 3 deaths, some task of 'hog' at 3 of them" in found.cause
+
+
+def test_a_blamed_task_that_was_running_is_not_called_innocent() -> None:
+    pieces = []
+    for number, key in enumerate(("hog-2", "hog-2", "hog-1"), start=1):
+        address = f"tcp://w{number}"
+        pieces += [
+            a_worker(address, pid=number),
+            *a_death(
+                address, pid=number, exit_code=-11, at=number + 0.1, executing=[key],
+                processing=["hog-1", "hog-2"],
+            ),
+        ]  # fmt: skip
+    run = a_run(*pieces, *raised_in("hog-1", killed_worker("hog-1"), at=4))
+    found = verdict(run)
+
+    assert found.subject.key == "hog-1"
+    assert "only on the same worker" not in found.cause

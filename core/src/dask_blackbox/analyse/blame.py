@@ -192,7 +192,11 @@ def _for_deaths(
     if running:
         times = max(running.values())
         most = [name for name, count in running.items() if count == times]
-        guilty = key if key in most else most[0]
+        guilty = most[0]
+        # Of like tasks, the one that Dask names is as guilty as any.
+        like = key is not None and prefix_of(key) == prefix_of(guilty)
+        if key is not None and key in running and (key in most or like):
+            guilty, times = key, running[key]
     at_it = tuple(pair for pair in dead if guilty in pair[0].executing)
     cause, confidence = _cause_of_all(at_it or dead)
     return Blame(

@@ -43,7 +43,7 @@ class MemoryNeed:
         limit = self.limit or self.seen or 0
         more = f"give each worker at least {size(self.wanted)}"
         ways = [
-            f"{more} (twice {size(limit)}: they were still growing when they were stopped)"
+            f"{more} (twice what they had: they were still growing when they were stopped)"
         ]
         if self.threads > 1 and self.at_once > 1:
             share = max(limit - (self.idle or 0), 0) / self.threads
@@ -53,7 +53,8 @@ class MemoryNeed:
             )
         ways.append("or make the pieces smaller (more partitions, smaller chunks)")
         text = ", ".join(ways)
-        had = f"{counted(self.at_once, 'task')} shared {size(limit)}"
+        verb = "had" if self.at_once == 1 else "shared"
+        had = f"{counted(self.at_once, 'task')} {verb} {size(limit)}"
         if self.idle:
             had += f", of which an idle worker takes {size(self.idle)}"
         return f"{text[0].upper()}{text[1:]}. {had[0].upper()}{had[1:]}."

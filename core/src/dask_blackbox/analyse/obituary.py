@@ -56,7 +56,7 @@ def verdict_on_deaths(
     blame = case.blame
     times = "A worker" if len(deaths) == 1 else "Workers"
     often = "" if len(deaths) == 1 else f" {len(deaths)} times"
-    title = f"{times} {did}{often} {how}{_while_running(case)}"
+    title = f"{times} {did}{often} {how}{_while_running(case, deaths)}"
     yield rule.found(
         title,
         cause=" ".join(x for x in (_told(case, deaths), more) if x),
@@ -64,7 +64,7 @@ def verdict_on_deaths(
         confidence=blame.confidence,
         subject=Subject(
             key=blame.guilty,
-            prefix=case.prefix_of(blame.guilty) if blame.guilty else None,
+            prefix=_prefix_at_work(case, deaths),
             worker=deaths[-1].address,
         ),
         evidence=(*evidence_of(case, deaths), *case.exception_evidence()),
@@ -72,11 +72,18 @@ def verdict_on_deaths(
     )
 
 
-def _while_running(case: Case) -> str:
+def _while_running(case: Case, deaths: tuple[Death, ...]) -> str:
     """Return ` while running 'hog'`, or nothing if it is unknown what ran."""
-    if not case.blame.guilty:
-        return ""
-    return f" while running '{short(case.prefix_of(case.blame.guilty), 40)}'"
+    prefix = _prefix_at_work(case, deaths)
+    return f" while running '{short(prefix, 40)}'" if prefix else ""
+
+
+def _prefix_at_work(case: Case, deaths: tuple[Death, ...]) -> str | None:
+    """Return the prefix of the guilty task; else the one that all had in hand."""
+    if case.blame.guilty:
+        return case.prefix_of(case.blame.guilty)
+    prefixes = {case.prefix_of(key) for death in deaths for key in death.at_work_on}
+    return prefixes.pop() if len(prefixes) == 1 else None
 
 
 def where_it_was(deaths: tuple[Death, ...]) -> str:
@@ -144,7 +151,8 @@ def _the_guilty(case: Case, deaths: tuple[Death, ...]) -> str:
     sentence = f"'{short(blame.guilty, 80)}' was executing {often}"
     if alike > times:
         sentence += f", some task of '{short(prefix, 40)}' at {alike} of them"
-    if blame.blamed and blame.blamed != blame.guilty:
+    was_running = any(blame.blamed in death.executing for death in certified)
+    if blame.blamed and blame.blamed != blame.guilty and not was_running:
         sentence += (
             f"; '{short(blame.blamed, 80)}', which Dask blames, "
             "was only on the same worker"
@@ -161,7 +169,7 @@ def evidence_of(case: Case, deaths: tuple[Death, ...]) -> tuple[Evidence, ...]:
     for death in reversed(deaths[-_SHOWN:]):
         cause = case.cause_of(death)
         text = f"{name_of(case, death)} died: {cause.because}"
-        if death.exit_code is not None:
+        if death.exit_code is not None and "code" not in cause.because:
             text += f"; exit code {death.exit_code}"
         if death.executing:
             text += f"; executing {quoted(death.executing)}"
