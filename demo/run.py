@@ -29,7 +29,7 @@ from dask_blackbox.testing import EmbeddedS3, embedded_s3
 from data import make_orders
 from leftovers import MARK, end_leftovers
 from prefect_host import PrefectHost
-from stories import AIRFLOW, PREFECT, Story
+from storybook import AIRFLOW, PREFECT, Story
 from telling import Teller, bucket_tree
 
 ROOT = Path(__file__).resolve().parent.parent

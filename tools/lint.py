@@ -13,9 +13,24 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = "core/src:airflow_provider/src:prefect_collection/src"
 TYPED = {
-    "core": ["core/src", "demo", "tools", "tests/conftest.py", "tests/core"],
+    "core": [
+        "core/src",
+        "benchmarks",
+        "demo",
+        "tools",
+        "tests/conftest.py",
+        "tests/core",
+        "tests/recordings",
+        "tests/end_to_end/test_airflow_*.py",
+        "tests/end_to_end/test_core_*.py",
+    ],
     "airflow": ["airflow_provider/src", "dags", "tests/airflow_provider"],
-    "prefect": ["prefect_collection/src", "flows", "tests/prefect_collection"],
+    "prefect": [
+        "prefect_collection/src",
+        "flows",
+        "tests/prefect_collection",
+        "tests/end_to_end/test_prefect_*.py",
+    ],
 }
 """What mypy reads with the libraries of which environment."""
 
@@ -34,7 +49,7 @@ def main() -> int:
 def _mypy(environment: str, paths: list[str]) -> list[str]:
     python = f".venvs/{environment}/bin/python"
     cache = f".mypy_cache/{environment}"
-    there = [path for path in paths if (ROOT / path).exists()]
+    there = [str(file.relative_to(ROOT)) for path in paths for file in ROOT.glob(path)]
     return ["mypy", "--python-executable", python, "--cache-dir", cache, *there]
 
 

@@ -98,14 +98,14 @@ def test_the_environment_variables_in_the_docs_set_their_settings() -> None:
 
 @pytest.mark.parametrize("table", SCHEMAS)
 def test_every_table_is_documented_with_its_columns(table: str) -> None:
-    page = (DOCS / "format.md").read_text()
+    page = (DOCS / "tables.md").read_text()
 
     assert f"`{table}`" in page
     assert [name for name in SCHEMAS[table] if f"`{name}`" not in page] == []
 
 
 def test_every_kind_of_event_is_documented() -> None:
-    page = (DOCS / "format.md").read_text()
+    page = (DOCS / "tables.md").read_text()
 
     assert [kind for kind in EVENT_KINDS if f"`{kind}`" not in page] == []
 
