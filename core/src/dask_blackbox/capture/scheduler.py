@@ -79,6 +79,7 @@ class SchedulerCapture(SchedulerPlugin):
         self._scheduler = scheduler
         self._tasks = scheduler.tasks
         scheduler.handlers[f"{self.name}-pull"] = self.pull
+        scheduler.handlers[f"{self.name}-withdraw"] = self.withdraw
         scheduler.handlers[f"{self.name}-leave"] = self.leave
         scheduler.handlers[f"{self.name}-join"] = self.join
         self.own = Ownership(
@@ -162,12 +163,9 @@ class SchedulerCapture(SchedulerPlugin):
         ):
             await asyncio.sleep(0.02)
 
-    async def leave(self) -> str:
-        """Take everything of this recording off the cluster again."""
-        self._sampling.stop()
+    async def withdraw(self) -> str:
+        """Take our plugins off workers and nannies; they ship what they still have."""
         self._stall_watch.stop()
-        self._nannies.stop()
-        self._tap.detach()
         scheduler = self._scheduler
         for unregister in (
             scheduler.unregister_worker_plugin,
@@ -179,12 +177,20 @@ class SchedulerCapture(SchedulerPlugin):
                 )
             except Exception:  # the cluster is going down, or a worker does not answer
                 pass
+        return "OK"
+
+    async def leave(self) -> str:
+        """Take everything of this recording off the scheduler, after `withdraw`."""
+        self._sampling.stop()
+        self._nannies.stop()
+        self._tap.detach()
+        scheduler = self._scheduler
         scheduler.plugins.pop(self.name, None)
         # The broker would keep a topic for each recording of a long-lived cluster; later,
         # as words of workers and nannies may still be on their way.
         topics = getattr(scheduler._broker, "_topics", {})
         asyncio.get_running_loop().call_later(_LAST_PULL, topics.pop, self.name, None)
-        for handler in ("pull", "leave", "join"):
+        for handler in ("pull", "withdraw", "leave", "join"):
             scheduler.handlers.pop(f"{self.name}-{handler}", None)
         return "OK"
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import time
+from pathlib import Path
 from typing import Any
 
 from dask_blackbox.guard import guard
@@ -98,10 +100,14 @@ class Keeper:
             return told
 
     def give_up(self) -> None:
-        """Have nothing recorded after all."""
+        """Have nothing recorded after all, and nothing kept."""
         self._done = True
-        self._link.order(End(state="aborted"))
-        self._link.close(patience=0.1)
+        process = self._link.process
+        if process is not None:
+            process.kill()
+        self._link.close()
+        shutil.rmtree(self._config.spool, ignore_errors=True)
+        Path(self._config.socket).unlink(missing_ok=True)
 
     # When it dies
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 import logging
 import os
 import platform
+import re
 import tempfile
+import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -20,12 +22,13 @@ from typing import Any, Self
 
 import msgspec
 
+from dask_blackbox import errors
 from dask_blackbox.attach import RunCard, RunState
 from dask_blackbox.errors import (
+    BlackboxError,
     ConfigurationError,
     RecorderError,
-    StoreDeniedError,
-    StoreUnreachableError,
+    StoreError,
 )
 from dask_blackbox.flight.keeper import Keeper
 from dask_blackbox.guard import guard
@@ -39,6 +42,8 @@ from dask_blackbox.store import store_settings as gathered_store_settings
 __all__ = ["Recording", "recording"]
 
 logger = logging.getLogger("dask_blackbox")
+
+_LONGEST_FOLDER = 80
 
 
 class Recording:
@@ -72,6 +77,7 @@ class Recording:
         self._reason: str | None = None
         self._exit_code: int | None = None
         self._finished: RunCard | None = None
+        self._finishing = threading.RLock()
         self._owner = os.getpid()
         self.links: dict[str, str] = {}
         self.attached = False
@@ -133,16 +139,20 @@ class Recording:
         """
         if os.getpid() != self._owner:  # a forked child: the end is not its to tell
             return self.card
-        if self._finished is None:
-            cards: list[RunCard] = []
-            with guard("the end of the recording"):
-                end = _end_of(exception, state)
-                if self._exit_code is not None:
-                    end = msgspec.structs.replace(end, exit_code=self._exit_code)
-                cards.append(self._conclude(end))
-            cards = cards or [self._unrecorded(None, "the end of the recording failed")]
-            self._finished = cards[0]
-        return self._finished
+        with self._finishing:  # a host's kill may come while the run ends by itself
+            if self._finished is None:
+                self._finished = self._finish(exception, state)
+            return self._finished
+
+    def _finish(
+        self, exception: BaseException | None, state: RunState | None
+    ) -> RunCard:
+        with guard("the end of the recording"):
+            end = _end_of(exception, state)
+            if self._exit_code is not None:
+                end = msgspec.structs.replace(end, exit_code=self._exit_code)
+            return self._conclude(end)
+        return self._unrecorded(None, "the end of the recording failed")
 
     def finish_command(self, exit_code: int) -> RunCard:
         """End the recording of a command.
@@ -224,8 +234,12 @@ class Recording:
         recording = self._manifest.recording
         settings = gathered_store_settings(self._store, settings=self._store_settings)
         spool = Path(setting("spool") or default_spool()) / recording
+        self._start_timeout = setting_seconds("start-timeout")
+        self._finish_timeout = setting_seconds("finish-timeout")
         # Short, because the path of a socket may have 107 characters at most.
-        self.control = str(Path(tempfile.gettempdir()) / f"dbb-{recording[:16]}.sock")
+        folder = tempfile.gettempdir()
+        folder = folder if len(os.fsencode(folder)) <= _LONGEST_FOLDER else "/tmp"  # noqa: S108
+        self.control = str(Path(folder) / f"dbb-{recording[:16]}.sock")
         return Config(
             manifest=self._manifest,
             store=None,
@@ -235,7 +249,7 @@ class Recording:
             owner=os.getpid(),
             interval=setting_seconds("capture.interval"),
             profile_interval=setting_seconds("capture.profile-interval"),
-            redact=tuple(setting("redact")),
+            redact=_patterns(),
             link_expires=setting_seconds("store.link-expires"),
         )
 
@@ -256,7 +270,9 @@ class Recording:
     def _hear_of_the_store(self) -> None:
         if self._keeper is None:
             return
-        told = self._keeper.of_the_store(setting_seconds("start-timeout"))
+        if self._required and self._client is not None and not self.attached:
+            self._cannot(RecorderError("the client's cluster could not be recorded"))
+        told = self._keeper.of_the_store(self._start_timeout)
         if told is not None:
             self.links = dict(told.links)
         if told is None and self._keeper.gone:
@@ -264,8 +280,8 @@ class Recording:
         elif told is None:
             logger.info("the store has not answered yet; the run goes on")
         elif told.error is not None:
-            kind = StoreDeniedError if told.denied else StoreUnreachableError
-            self._cannot(kind(told.error))
+            kind = getattr(errors, told.kind or "", StoreError)
+            self._cannot(_again(kind, told.error))
 
     def _cannot(self, error: BaseException) -> None:
         self._reason = str(error)
@@ -287,7 +303,7 @@ class Recording:
             self._driver.stop()
         if self._keeper is None:
             return self._unrecorded(end, self._reason or "no recorder")
-        told = self._keeper.conclude(end, setting_seconds("finish-timeout"))
+        told = self._keeper.conclude(end, self._finish_timeout)
         if told is None:
             return self._unrecorded(end, self._keeper.reason or "no recorder")
         card = RunCard.from_json(bytes(told.card))
@@ -386,6 +402,25 @@ def _end_of(exception: BaseException | None, state: RunState | None) -> End:
         "aborted" if isinstance(exception, KeyboardInterrupt) else "failed"
     )
     return End(state=state or otherwise, exception=told)
+
+
+def _again(kind: type[BlackboxError], text: str) -> BlackboxError:
+    """Return an error of the recorder process as one of ours, in its own words."""
+    error = kind.__new__(kind)
+    error.args = (text,)
+    return error
+
+
+def _patterns() -> tuple[str, ...]:
+    patterns = tuple(setting("redact"))
+    for each in patterns:
+        try:
+            re.compile(each)
+        except re.error as error:
+            raise ConfigurationError(
+                f"blackbox.redact: {each!r} is not a regular expression: {error}"
+            ) from error
+    return patterns
 
 
 def _completeness(reason: str | None) -> dict[str, Any]:

@@ -106,14 +106,14 @@ class Telling(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
         what: `store` (checked: `error` says why not), `drained`, `card` (as known before
             everything is uploaded) or `final`.
         error: What is wrong, for people.
-        denied: The error will not go away by itself.
+        kind: The class of the error, by name.
         links: URLs by name.
         card: The card as JSON.
     """
 
     what: str
     error: str | None = None
-    denied: bool = False
+    kind: str | None = None
     links: dict[str, str] = {}
     card: msgspec.Raw = msgspec.Raw(b"null")
 

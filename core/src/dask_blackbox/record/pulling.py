@@ -23,6 +23,7 @@ _CONNECTING = 5.0
 _ANSWERING = 20.0
 _GIVING_UP, _REFUSED = 10.0, 1.0
 _BATCH = 2_000
+_SHIPPING = 0.05
 _LARGEST_PROFILE = 4 * 2**20
 
 Take = Callable[[str, int | None, float, dict[str, Any], dict[str, int]], None]
@@ -126,7 +127,11 @@ class Puller:
 
     async def leave(self) -> None:
         """Take our plugins off the cluster, as far as it still answers."""
-        with contextlib.suppress(OSError, TimeoutError):
+        with contextlib.suppress(OSError, TimeoutError, LookupError):
+            await self._ask(f"{self.tap}-withdraw")
+            # What the workers have just shipped comes by another connection.
+            await asyncio.sleep(_SHIPPING)
+            await self.drain(last=False)
             await self._ask(f"{self.tap}-leave")
         await self._hang_up()
 

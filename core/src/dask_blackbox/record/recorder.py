@@ -51,6 +51,7 @@ __all__ = ["Recorder"]
 logger = logging.getLogger("dask_blackbox.record")
 
 _TICK = 0.2
+_LEAVING = 5.0
 _LAST_WORDS = 3.0  # seconds to wait for certificates: exit codes land after exceptions
 _QUIET = 2.0
 _NOBODY_LEFT = 30.0
@@ -133,7 +134,7 @@ class Recorder:
             Telling(
                 what="store",
                 error=None if error is None else str(error),
-                denied=error is not None and not _transient(error),
+                kind=None if error is None else type(error).__name__,
                 links=opening.links,
             )
         )
@@ -285,7 +286,7 @@ class Recorder:
         self._certify_from_rings()
         for puller in self._pullers.values():
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_LAST_WORDS):
+                async with asyncio.timeout(_LEAVING):
                     await puller.leave()
         assert self._end is not None  # noqa: S101
         end = self._end
