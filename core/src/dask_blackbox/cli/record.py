@@ -54,7 +54,7 @@ def record(address: str, **chosen: Any) -> None:
     click.echo(text(card), err=True)
 
 
-def _connected(address: str, chosen: dict[str, Any]) -> Any:  # noqa: ANN401 - distributed
+def _connected(address: str, chosen: dict[str, Any]) -> Any:
     from distributed import Client
     from distributed.security import Security
 
@@ -75,7 +75,7 @@ def _connected(address: str, chosen: dict[str, Any]) -> Any:  # noqa: ANN401 - d
         ) from error
 
 
-def _wait_for_the_end(client: Any) -> bool:  # noqa: ANN401 - distributed
+def _wait_for_the_end(client: Any) -> bool:
     """Wait for Ctrl-C or SIGTERM; return whether the scheduler went away first."""
     asked = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -31,11 +31,12 @@ _NOT_FOUND, _NOT_EXECUTABLE, _BY_SIGNAL = 127, 126, 128
 @click.option("--required", is_flag=True, help="Don't run what cannot be recorded.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(
+    *,
     store_url: str | None,
     job: str | None,
     run_id: str | None,
     card_path: Path | None,
-    required: bool,  # noqa: FBT001 - click's way
+    required: bool,
     command: tuple[str, ...],
 ) -> None:
     """Record every Dask client that COMMAND makes, with no change to its code.
@@ -80,7 +81,7 @@ def _argv_of(command: Sequence[str]) -> list[str]:
 def _run(command: Sequence[str], environment: dict[str, str] | None) -> int:
     """Run the command to its end, passing on the signals that are meant for it."""
     try:
-        process = subprocess.Popen(command, env=environment)  # noqa: S603 - the user's
+        process = subprocess.Popen(command, env=environment)
     except FileNotFoundError:
         click.echo(f"dask blackbox run: no command {command[0]!r}", err=True)
         return _NOT_FOUND
@@ -98,7 +99,7 @@ def _show(card: object, path: Path | None) -> None:
     from dask_blackbox.attach import RunCard
     from dask_blackbox.report import text
 
-    assert isinstance(card, RunCard)  # noqa: S101
+    assert isinstance(card, RunCard)
     if path is not None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
