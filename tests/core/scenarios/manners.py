@@ -5,6 +5,7 @@ python manners.py STORE
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -17,7 +18,7 @@ from typing import Any
 
 from dask_blackbox import recording
 from distributed import Client, LocalCluster
-from stage import tell
+from stage import tell, until
 
 told: dict[str, Any] = {}
 
@@ -142,6 +143,20 @@ def nested(client: Client, store: str) -> None:
     told["outer"], told["inner"] = card_of(outer), card_of(inner)
 
 
+def say(i: int) -> None:
+    print("last words", i)
+
+
+def last_words(client: Client, store: str) -> None:
+    """End recordings right after tasks that print and log."""
+    cards = []
+    for i in range(3):
+        with recording(client, store=store, job="last-words") as rec:
+            client.gather(client.map(say, range(20 * i, 20 * i + 20)))
+        cards.append(card_of(rec))
+    told["last_words"] = cards
+
+
 def two_clients(cluster: LocalCluster, store: str) -> None:
     with (
         Client(cluster, set_as_default=False) as one,
@@ -222,12 +237,16 @@ def main(store: str) -> None:
         before = state_of(client)
         an_exception_passes(client, store)
         nested(client, store)
+        last_words(client, store)
         two_clients(cluster, store)
         one_client_leaves(cluster, store)
         no_dask_at_all(store)
         leaves_no_file_open(store)
         a_forked_child(client, store)
         a_dead_client(store)
+        # What is still on its way when a recording ends is forgotten moments later.
+        with contextlib.suppress(TimeoutError):
+            until(lambda: state_of(client) == before, "rest", 10)
         told["before"], told["after"] = before, state_of(client)
     tell(**told)
 
