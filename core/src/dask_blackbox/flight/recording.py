@@ -16,13 +16,13 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import msgspec
 
-from dask_blackbox import errors
 from dask_blackbox.attach import RunCard, RunState
 from dask_blackbox.errors import (
     BlackboxError,
@@ -147,12 +147,14 @@ class Recording:
     def _finish(
         self, exception: BaseException | None, state: RunState | None
     ) -> RunCard:
+        cards: list[RunCard] = []
         with guard("the end of the recording"):
             end = _end_of(exception, state)
             if self._exit_code is not None:
                 end = msgspec.structs.replace(end, exit_code=self._exit_code)
-            return self._conclude(end)
-        return self._unrecorded(None, "the end of the recording failed")
+            cards.append(self._conclude(end))
+        cards = cards or [self._unrecorded(None, "the end of the recording failed")]
+        return cards[0]
 
     def finish_command(self, exit_code: int) -> RunCard:
         """End the recording of a command.
@@ -280,7 +282,10 @@ class Recording:
         elif told is None:
             logger.info("the store has not answered yet; the run goes on")
         elif told.error is not None:
-            kind = getattr(errors, told.kind or "", StoreError)
+            # Not `from dask_blackbox import errors`, which would be a circle for mypy.
+            kind = getattr(
+                import_module(StoreError.__module__), told.kind or "", StoreError
+            )
             self._cannot(_again(kind, told.error))
 
     def _cannot(self, error: BaseException) -> None:
