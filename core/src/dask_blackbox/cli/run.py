@@ -81,7 +81,7 @@ def _argv_of(command: Sequence[str]) -> list[str]:
 def _run(command: Sequence[str], environment: dict[str, str] | None) -> int:
     """Run the command to its end, passing on the signals that are meant for it."""
     try:
-        process = subprocess.Popen(command, env=environment)
+        process = subprocess.Popen(command, env=environment)  # noqa: S603 - the user's
     except FileNotFoundError:
         click.echo(f"dask blackbox run: no command {command[0]!r}", err=True)
         return _NOT_FOUND
@@ -99,7 +99,7 @@ def _show(card: object, path: Path | None) -> None:
     from dask_blackbox.attach import RunCard
     from dask_blackbox.report import text
 
-    assert isinstance(card, RunCard)
+    assert isinstance(card, RunCard)  # noqa: S101
     if path is not None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
