@@ -5,6 +5,7 @@ The defaults stand in `blackbox.yaml` beside this module, with what each means.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from dask.utils import parse_bytes, parse_timedelta
 
 from dask_blackbox.errors import ConfigurationError
 
-__all__ = ["setting", "setting_bytes", "setting_seconds"]
+__all__ = ["setting", "setting_bytes", "setting_patterns", "setting_seconds"]
 
 
 @cache
@@ -68,3 +69,20 @@ def setting_bytes(name: str) -> int:
         raise ConfigurationError(
             f"blackbox.{name} is {value!r}; give a size like '1 MiB'"
         ) from error
+
+
+def setting_patterns(name: str) -> tuple[str, ...]:
+    """Return a setting that is a list of regular expressions.
+
+    Raises:
+        ConfigurationError: if one of them is none.
+    """
+    patterns = tuple(setting(name))
+    for each in patterns:
+        try:
+            re.compile(each)
+        except re.error as error:
+            raise ConfigurationError(
+                f"blackbox.{name}: {each!r} is not a regular expression: {error}"
+            ) from error
+    return patterns

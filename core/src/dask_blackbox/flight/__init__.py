@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from dask_blackbox.flight.recording import Recording, recording
+from dask_blackbox.flight.session import Recording, recording
 
 __all__ = ["Recording", "recording"]

@@ -10,13 +10,11 @@ from __future__ import annotations
 import logging
 import os
 import platform
-import re
 import tempfile
 import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -25,18 +23,17 @@ import msgspec
 
 from dask_blackbox.attach import RunCard, RunState
 from dask_blackbox.errors import (
-    BlackboxError,
     ConfigurationError,
     RecorderError,
-    StoreError,
 )
+from dask_blackbox.flight.ending import end_of, said_again
 from dask_blackbox.flight.keeper import Keeper
 from dask_blackbox.guard import guard
 from dask_blackbox.identity import identity_from_environment
-from dask_blackbox.manifest import DriverException, Ending, Manifest
+from dask_blackbox.manifest import Ending, Manifest
 from dask_blackbox.record.orders import Config, End
 from dask_blackbox.record.spool import default_spool
-from dask_blackbox.settings import setting, setting_seconds
+from dask_blackbox.settings import setting, setting_patterns, setting_seconds
 from dask_blackbox.store import store_settings as gathered_store_settings
 
 __all__ = ["Recording", "recording"]
@@ -149,7 +146,7 @@ class Recording:
     ) -> RunCard:
         cards: list[RunCard] = []
         with guard("the end of the recording"):
-            end = _end_of(exception, state)
+            end = end_of(exception, state)
             if self._exit_code is not None:
                 end = msgspec.structs.replace(end, exit_code=self._exit_code)
             cards.append(self._conclude(end))
@@ -251,7 +248,7 @@ class Recording:
             owner=os.getpid(),
             interval=setting_seconds("capture.interval"),
             profile_interval=setting_seconds("capture.profile-interval"),
-            redact=_patterns(),
+            redact=setting_patterns("redact"),
             link_expires=setting_seconds("store.link-expires"),
         )
 
@@ -282,11 +279,7 @@ class Recording:
         elif told is None:
             logger.info("the store has not answered yet; the run goes on")
         elif told.error is not None:
-            # Not `from dask_blackbox import errors`, which would be a circle for mypy.
-            kind = getattr(
-                import_module(StoreError.__module__), told.kind or "", StoreError
-            )
-            self._cannot(_again(kind, told.error))
+            self._cannot(said_again(told.kind, told.error))
 
     def _cannot(self, error: BaseException) -> None:
         self._reason = str(error)
@@ -389,43 +382,6 @@ def recording(
         required=bool(setting("required")) if required is None else required,
         command=command,
     )
-
-
-def _end_of(exception: BaseException | None, state: RunState | None) -> End:
-    from dask_blackbox.capture.driver import describe_exception
-
-    if isinstance(exception, SystemExit):
-        code = exception.code
-        number = code if isinstance(code, int) else int(code is not None)
-        return End(
-            state=state or ("failed" if number else "succeeded"), exit_code=number
-        )
-    if exception is None:
-        return End(state=state or "succeeded")
-    told = msgspec.convert(describe_exception(exception), DriverException)
-    otherwise: RunState = (
-        "aborted" if isinstance(exception, KeyboardInterrupt) else "failed"
-    )
-    return End(state=state or otherwise, exception=told)
-
-
-def _again(kind: type[BlackboxError], text: str) -> BlackboxError:
-    """Return an error of the recorder process as one of ours, in its own words."""
-    error = kind.__new__(kind)
-    error.args = (text,)
-    return error
-
-
-def _patterns() -> tuple[str, ...]:
-    patterns = tuple(setting("redact"))
-    for each in patterns:
-        try:
-            re.compile(each)
-        except re.error as error:
-            raise ConfigurationError(
-                f"blackbox.redact: {each!r} is not a regular expression: {error}"
-            ) from error
-    return patterns
 
 
 def _completeness(reason: str | None) -> dict[str, Any]:
