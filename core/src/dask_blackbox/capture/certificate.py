@@ -141,13 +141,32 @@ def process_started(pid: int) -> str | None:
 
 def forget_ring(path: str) -> None:
     """Remove a ring and its stack file."""
-    for each in (path, f"{path}.stack"):
+    for each in (path, f"{path}.stack", f"{path}.certificate"):
         try:
             os.unlink(each)
         except OSError:
             pass
 
 
-def text_of(detail: dict[str, Any]) -> str:
-    """Return an event's particulars as JSON text; what JSON cannot hold becomes its str."""
-    return json.dumps(detail, default=str)
+def leave_rings(recording: str) -> None:
+    """Remove the folder of a recording's rings, if this was the last on this host."""
+    try:
+        os.rmdir(ring_folder(recording))
+    except OSError:
+        pass
+
+
+def keep_certificate(ring: str, certificate: dict[str, Any]) -> None:
+    """Leave a certificate beside its ring, for whoever comes to look."""
+    with open(f"{ring}.certificate", "w", encoding="utf-8") as file:
+        json.dump(certificate, file, default=str)
+
+
+def kept_certificate(ring: str) -> dict[str, Any] | None:
+    """Return the certificate that was left beside a ring, if one was."""
+    try:
+        with open(f"{ring}.certificate", encoding="utf-8") as file:
+            found: dict[str, Any] = json.load(file)
+    except (OSError, ValueError):
+        return None
+    return found

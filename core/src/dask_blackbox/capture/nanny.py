@@ -16,6 +16,8 @@ from .certificate import (
     certificates_of_the_dead,
     certify,
     forget_ring,
+    keep_certificate,
+    leave_rings,
     oom_kills,
     ring_folder,
 )
@@ -48,6 +50,7 @@ class NannyCapture(NannyPlugin):
 
     def teardown(self, nanny: Any) -> None:
         self._tap.detach()
+        leave_rings(self._recording)
         for name in ("_on_worker_exit_sync", "instantiate"):
             nanny.__dict__.pop(name, None)
         process = getattr(nanny, "process", None)
@@ -108,8 +111,13 @@ class NannyCapture(NannyPlugin):
             facts |= {"exit_code": exitcode, "pid": None, "worker": None}
             self._send({"certificate": facts})
         for ring in rings:
-            self._send({"certificate": certify(ring, exitcode, **facts)})
-            forget_ring(ring)
+            certificate = certify(ring, exitcode, **facts)
+            if self._nanny.status.name == "running":
+                self._send({"certificate": certificate})
+                forget_ring(ring)
+            else:  # nobody may listen to it any more: the recorder looks on its own host
+                keep_certificate(ring, certificate)
+                self._send({"certificate": certificate})
 
     def _take_line(self, row: list[Any]) -> None:
         self._send({"rows": {"log": [row]}, "dropped": 0})

@@ -94,6 +94,8 @@ class SchedulerCapture(SchedulerPlugin):
         self._tap.attach("distributed", "tornado.application")
         self._describe()
         self._nannies = NannyLook(scheduler, self._event)
+        # From here on: Dask adds a plugin only when its start has ended, and ours waits.
+        scheduler.plugins[self.name] = self
         for address in scheduler.workers:
             self.add_worker(scheduler, address)
         await self._listen_beyond_the_process()

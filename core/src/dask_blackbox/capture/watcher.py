@@ -7,7 +7,6 @@ it looks before the parent does.
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 import select
@@ -16,7 +15,7 @@ import sys
 import time
 from typing import IO, Any, cast
 
-from .certificate import certify, forget_ring, oom_kills
+from .certificate import certify, forget_ring, keep_certificate, oom_kills
 
 __all__ = ["Watcher", "watch"]
 
@@ -102,8 +101,7 @@ def watch(
     try:
         asyncio.run(_say(scheduler, security, topic, {"certificate": facts}))
     except Exception:
-        with open(f"{ring}.certificate", "w", encoding="utf-8") as file:
-            json.dump(facts, file)  # for whoever comes later
+        keep_certificate(ring, facts)
         return
     forget_ring(ring)
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from distributed.diagnostics.plugin import WorkerPlugin
 
-from .certificate import forget_ring, process_started, ring_folder
+from .certificate import forget_ring, leave_rings, process_started, ring_folder
 from .executions import split
 from .logs import LogTap, plain, words_of
 from .ring import Ring
@@ -31,6 +31,7 @@ _SHIP_MS = 200
 _BATCH = 5_000
 _WAITING = 20_000
 _LONGEST = 20_000
+_GOING = ("closing", "closed", "failed", "stopping", "stopped")
 
 
 class WorkerCapture(WorkerPlugin):
@@ -113,12 +114,13 @@ class WorkerCapture(WorkerPlugin):
         if self._watcher is not None:
             self._watcher.dismiss()
         # While the process lives on, or where no nanny is, nobody comes to read the ring.
-        if worker.nanny is None or worker.status.name == "running":
+        if worker.nanny is None or worker.status.name not in _GOING:
             with self._lock:
                 ring, self._ring = self._ring, None
             if ring is not None:
                 ring.close()
                 forget_ring(ring.path)
+                leave_rings(self._recording)
 
     def transition(self, key: Any, start: str, finish: str, **kwargs: Any) -> None:
         if finish == "executing":
@@ -193,13 +195,15 @@ class WorkerCapture(WorkerPlugin):
             "name": str(worker.name),
             "nanny": None if worker.nanny is None else str(worker.nanny),
         }
-        try:
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-            # Two workers can share one process; each has a ring of its own.
-            path = os.path.join(folder, f"{os.getpid()}-{id(worker):x}.ring")
-            return Ring(path, identity, self._ring_bytes)
-        except OSError:
-            return None
+        # Two workers can share one process; each has a ring of its own.
+        path = os.path.join(folder, f"{os.getpid()}-{id(worker):x}.ring")
+        for _ in range(2):  # another one may just have left, and taken the folder along
+            try:
+                os.makedirs(folder, mode=0o700, exist_ok=True)
+                return Ring(path, identity, self._ring_bytes)
+            except OSError:
+                pass
+        return None
 
     def _watch_faults(self) -> Any:
         """Have Python write its stacks to a file at a fault or at the nanny's SIGTERM."""
