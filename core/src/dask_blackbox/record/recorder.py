@@ -22,6 +22,7 @@ import msgspec
 from dask_blackbox.capture.certificate import (
     certificates_of_the_dead,
     certify,
+    kept_certificate,
     ring_folder,
 )
 from dask_blackbox.errors import BlackboxError, StoreError
@@ -299,7 +300,8 @@ class Recorder:
         """Certify those of this host whose nanny did not (or who had none)."""
         folder = ring_folder(self._config.manifest.recording)
         for ring in certificates_of_the_dead(folder):
-            facts = certify(ring, None, at=time.time(), by="recorder")
+            facts = kept_certificate(ring)
+            facts = facts or certify(ring, None, at=time.time(), by="recorder")
             lines = facts.pop("lines")
             rows: dict[str, Any] = {
                 "log": [row[1:] for row in lines if row[0] == "log"]
