@@ -22,9 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from distributed import Client
-
 from dask_blackbox import recording
+from distributed import Client
 
 
 def noop(x: int) -> int:

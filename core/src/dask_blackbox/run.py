@@ -31,7 +31,7 @@ class RunTables:
         last_heartbeat: Epoch seconds at which the recorder was last known to live.
     """
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         manifest: Manifest,
         ending: Ending | None,
