@@ -189,7 +189,7 @@ class Demo:
     def _look_further(self, server: EmbeddedS3, store: Store) -> None:
         teller = self._teller
         teller.title("In the bucket")
-        teller.console.print(bucket_tree(store.url, _blobs(server)))
+        teller.tree(bucket_tree(store.url, _blobs(server)))
         teller.title("To look further")
         where = "--store .demo/store"
         for command, what in (
@@ -207,7 +207,7 @@ class Demo:
     ) -> None:
         teller = self._teller
         teller.text(f"  Airflow   {airflow.url}/dags (trigger the DAGs again)")
-        teller.text(f"  Prefect   {prefect.url}/runs")
+        teller.text(f"  Prefect   {prefect.url}")
         teller.text(f"  bucket    {URL} at {server.endpoint} (any credentials)")
         teller.doing("all of it stays up until Ctrl-C")
         try:

@@ -16,6 +16,7 @@ from rich.tree import Tree
 __all__ = ["Teller", "bucket_tree"]
 
 _WIDEST = 110
+_LONGEST_NAME = 200
 _SELDOM = 15.0
 """Seconds between two lines about the same thing, where there is no spinner."""
 
@@ -67,6 +68,11 @@ class Teller:
     def text(self, text: str) -> None:
         """Print as it is, which may be coloured already."""
         self.console.out(text, highlight=False)
+
+    def tree(self, tree: Tree) -> None:
+        """Print a tree; a terminal breaks long names, and nothing cuts them."""
+        width = max(self.console.width, _LONGEST_NAME)
+        self.console.print(tree, width=width, crop=False, overflow="ignore")
 
     def quiet(self) -> None:
         """Stop the spinner."""
