@@ -159,7 +159,9 @@ class Puller:
             # One question at a time on one connection.
             async with asyncio.timeout(_ANSWERING), self._turn:
                 if self._comm is None or self._comm.closed():
-                    if self._failed:  # a first knock would stand in the cluster's log
+                    # A first knock would stand in the cluster's log; later ones find out
+                    # at once that nobody is there any more.
+                    if self._failed or self._comm is not None:
                         await self._knock()
                     self._comm = await connect(
                         self.address, timeout=_CONNECTING, **self._args
