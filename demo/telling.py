@@ -70,9 +70,9 @@ class Teller:
         self.console.out(text, highlight=False)
 
     def tree(self, tree: Tree) -> None:
-        """Print a tree; a terminal breaks long names, and nothing cuts them."""
-        width = max(self.console.width, _LONGEST_NAME)
-        self.console.print(tree, width=width, crop=False, overflow="ignore")
+        """Print a tree; a narrow terminal breaks its lines, and nothing cuts them."""
+        wide = Console(highlight=False, width=max(self.console.width, _LONGEST_NAME))
+        wide.print(tree)
 
     def quiet(self) -> None:
         """Stop the spinner."""
