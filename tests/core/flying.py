@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -149,13 +149,20 @@ def begin(
 ) -> subprocess.Popen[str]:
     """Start a scenario (`name.py ARGUMENTS…`) in a session of its own."""
     script, *rest = command
+    return _begin([python, str(SCENARIOS / script), *rest], home, environment)
+
+
+def _begin(
+    command: list[str], home: Home, environment: dict[str, str]
+) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [python, str(SCENARIOS / script), *rest],
+        command,
         env=home.environment(**environment),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
+        encoding="utf-8",
+        errors="surrogateescape",  # so that every byte can be told
         cwd=home.folder,
         start_new_session=True,
     )
@@ -190,19 +197,9 @@ def fly(home: Home, *command: str, code: int | None = 0, **environment: str) -> 
     return flight
 
 
-def command_line(home: Home, *words: str, **environment: str) -> Flight:
-    """Run a `dask …` command to its end."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "dask", *words],
-        env=home.environment(**environment),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=home.folder,
-        start_new_session=True,
-    )
-    return ended(home, process)
+def begin_command(home: Home, *words: str, **environment: str) -> subprocess.Popen[str]:
+    """Start a `dask …` command in a session of its own."""
+    return _begin([sys.executable, "-m", "dask", *words], home, environment)
 
 
 def messages(logs: pl.DataFrame, containing: str) -> list[str]:
@@ -226,8 +223,3 @@ def every_byte(folder: Path) -> bytes:
             rows = [batch.rows for batch in read_segment(blob).frames]
             found.append(json.dumps(rows, default=str).encode())
     return b"\n".join(found)
-
-
-def forgotten(pids: Sequence[int]) -> bool:
-    """Return whether none of these processes lives."""
-    return not any(Path(f"/proc/{pid}").exists() for pid in pids)

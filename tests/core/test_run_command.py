@@ -1,0 +1,252 @@
+"""`dask blackbox run`: a command of people who have never heard of us, recorded."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import bareness
+import msgspec
+import pytest
+from dask_blackbox import Run, RunCard
+from flying import SCENARIOS, Flight, Home, begin_command, ended
+
+Flights = dict[str, Future[Flight]]
+SCRIPT = str(SCENARIOS / "commanded.py")
+ENDS = {
+    # what it does: its exit code, its output, the state, the verdict
+    "fine": (0, "sum 380\nfine 2\n", "succeeded", None),
+    "no_client": (0, "bytes \udcff that are no text\n", "succeeded", None),
+    "children": (0, "child 18\nchild 18\n", "succeeded", None),
+    "before_any_client": (1, "", "failed", "driver-exception"),
+    "exit_5": (5, "sum 380\n", "failed", "driver-exception"),
+    "fail": (1, "sum 380\n", "failed", "driver-exception"),
+    "kill_a_worker": (1, "sum 380\n", "failed", "worker-exit"),
+    "kill_itself": (137, "sum 380\n", "aborted", "driver-killed"),
+}
+COMMANDS: dict[str, tuple[list[str], int, str, str]] = {
+    "no Python": (["/bin/sh", "-c", "echo hi; exit 4"], 4, "hi\n", "failed"),
+    "not found": (["no-such-command"], 127, "", "failed"),
+    "not executable": (["/etc/hostname"], 126, "", "failed"),
+}
+
+
+def run_of(home: Home, *command: str) -> list[str]:
+    """Return the words of `dask blackbox run` for a command."""
+    options = ["--store", str(home.folder / "store")]
+    options += ["--card", str(home.folder / "cards" / "card.json")]
+    return ["blackbox", "run", *options, "--", *command]
+
+
+def card_in(home: Home) -> RunCard:
+    """Return the card that was written."""
+    text = (home.folder / "cards" / "card.json").read_bytes()
+    return msgspec.json.decode(text, type=RunCard, strict=True)
+
+
+def recording_in(home: Home) -> Run:
+    return Run.open(card_in(home).links["recording"])
+
+
+@pytest.fixture(scope="module")
+def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return bareness.python_with("distributed", tmp_path_factory.mktemp("venv"))
+
+
+@pytest.fixture(scope="module")
+def flights(homes: Callable[[], Home], bare_python: Path) -> Iterator[Flights]:
+    """Return a run of each command; two are in the air at a time."""
+    commands = {how: [sys.executable, SCRIPT, how] for how in ENDS}
+    commands |= {name: command for name, (command, *_) in COMMANDS.items()}
+    commands["isolated"] = [sys.executable, "-I", SCRIPT, "fine"]
+    commands["uninstalled"] = [str(bare_python), SCRIPT, "fine"]
+
+    def flight(name: str) -> Flight:
+        home = homes()
+        return ended(home, begin_command(home, *run_of(home, *commands[name])))
+
+    with ThreadPoolExecutor(2) as pilots:
+        yield {name: pilots.submit(flight, name) for name in commands}
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_exit_code_and_output_are_the_commands_own(flights: Flights, how: str) -> None:
+    flight = flights[how].result()
+
+    assert (flight.code, flight.output) == ENDS[how][:2]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_any_command_can_be_run(flights: Flights, name: str) -> None:
+    flight = flights[name].result()
+    _, code, output, state = COMMANDS[name]
+
+    assert (flight.code, flight.output) == (code, output)
+    assert card_in(flight.home).state == state
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_the_card_says_how_it_ended(flights: Flights, how: str) -> None:
+    card = card_in(flights[how].result().home)
+    _, _, state, rule = ENDS[how]
+
+    assert card.state == state
+    assert (card.verdict.rule if card.verdict else None) == rule
+    assert card.completeness == {"recorded": True, "complete": True}
+    assert card.job == "commanded"
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_the_card_is_printed_beside_the_output(flights: Flights, how: str) -> None:
+    flight = flights[how].result()
+
+    assert card_in(flight.home).headline.split(":")[0] in flight.errors
+    assert card_in(flight.home).run_id in flight.errors
+
+
+@pytest.mark.parametrize(
+    ("how", "exception", "line"),
+    [
+        ("before_any_client", "FileNotFoundError", "before any client"),
+        ("fail", "KeyError", "'after the work'"),
+        ("kill_a_worker", "distributed.scheduler.KilledWorker", None),
+    ],
+)
+def test_the_exception_that_ended_the_command_is_recorded(
+    flights: Flights, how: str, exception: str, line: str | None
+) -> None:
+    flight = flights[how].result()
+    ending = recording_in(flight.home).ending
+
+    assert ending is not None
+    assert ending.exception is not None
+    assert ending.exception.exception == exception
+    assert line in (None, ending.exception.message)
+    assert ending.exit_code == 1
+    # Python still prints it, once.
+    assert flight.errors.count("Traceback (most recent call last)\n") <= 1
+    assert exception.rpartition(".")[2] in flight.errors
+
+
+def test_clients_of_the_command_are_recorded(flights: Flights) -> None:
+    run = recording_in(flights["fine"].result().home)
+
+    assert run.tasks["prefix"].to_list() == ["double"] * 21
+    [driver] = [each for each in run.details("driver-attached") if "cwd" in each]
+    assert driver["argv"] == [SCRIPT, "fine"]
+
+
+def test_clients_of_python_children_are_recorded(flights: Flights) -> None:
+    run = recording_in(flights["children"].result().home)
+
+    assert run.tasks["prefix"].to_list() == ["triple"] * 8
+    assert run.tasks["worker"].n_unique() == 2
+    assert len(run.details("scheduler-info")) == 2
+
+
+def test_a_python_that_ignores_its_environment_is_not_harmed(flights: Flights) -> None:
+    flight = flights["isolated"].result()
+
+    assert (flight.code, flight.output) == ENDS["fine"][:2]
+    assert card_in(flight.home).state == "succeeded"
+
+
+def test_a_python_without_us_is_not_harmed_and_said_to_be_unrecorded(
+    flights: Flights,
+) -> None:
+    flight = flights["uninstalled"].result()
+    card = card_in(flight.home)
+
+    assert (flight.code, flight.output) == ENDS["fine"][:2]
+    assert flight.errors.count("dask-blackbox is not installed for") >= 1
+    assert card.completeness["complete"] is False
+    assert "is not installed for" in str(card.completeness["missing"])
+
+
+@pytest.mark.parametrize("name", [*ENDS, *COMMANDS, "isolated", "uninstalled"])
+def test_nothing_is_left_behind(flights: Flights, name: str) -> None:
+    flight = flights[name].result()
+    flight.home.quiet()
+
+    assert flight.home.left_over() == []
+
+
+def test_what_the_user_had_in_the_environment_still_runs(
+    homes: Callable[[], Home], tmp_path: Path
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("MARK = 'of the user'\n")
+    preload = tmp_path / "mine.py"
+    preload.write_text("import os; os.environ['PRELOADED'] = 'yes'\n")
+    home = homes()
+    process = begin_command(
+        home,
+        *run_of(home, sys.executable, SCRIPT, "environment"),
+        PYTHONPATH=str(tmp_path),
+        DASK_DISTRIBUTED__CLIENT__PRELOAD=repr([str(preload)]),
+    )
+    flight = ended(home, process)
+    told: dict[str, Any] = json.loads(flight.output)
+
+    assert flight.code == 0
+    assert told["mark"] == "of the user"
+    assert str(tmp_path) in told["path"]
+    assert told["PYTHONPATH"].endswith(f"{os.pathsep}{tmp_path}")
+    assert told["preloaded"] == "yes"
+    assert told["preloads"] == ["mine.py", "dask_blackbox_preload.py"]
+    assert recording_in(home).workers.height == 1
+
+
+@pytest.mark.parametrize(
+    ("send", "code"),
+    [
+        # A terminal's Ctrl-C goes to all; a host that ends its task knows one process.
+        (lambda pid: os.killpg(pid, signal.SIGINT), 130),
+        (lambda pid: os.kill(pid, signal.SIGTERM), 143),
+    ],
+    ids=["Ctrl-C", "SIGTERM"],
+)
+def test_signals_reach_the_command_and_the_card_is_written_all_the_same(
+    homes: Callable[[], Home], send: Callable[[int], None], code: int
+) -> None:
+    home = homes()
+    process = begin_command(home, *run_of(home, sys.executable, SCRIPT, "wait"))
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+
+    send(process.pid)
+    flight = ended(home, process)
+    home.quiet()
+
+    assert flight.code == code
+    assert card_in(home).state == "aborted"
+    assert recording_in(home).state == "aborted"
+    assert home.left_over() == []
+
+
+def test_a_run_that_must_be_recorded_does_not_begin(homes: Callable[[], Home]) -> None:
+    home = homes()
+    words = ["blackbox", "run", "--store", "/proc/nowhere", "--required", "--"]
+    flight = ended(home, begin_command(home, *words, "/bin/echo", "I ran"))
+
+    assert flight.code not in (0, None)
+    assert flight.output == ""
+    assert "/proc/nowhere" in flight.errors
+    assert "Traceback" not in flight.errors
+
+
+def test_a_store_that_does_not_work_changes_nothing_for_the_command(
+    homes: Callable[[], Home],
+) -> None:
+    home = homes()
+    words = ["blackbox", "run", "--store", "/proc/nowhere", "--card", "card.json"]
+    flight = ended(home, begin_command(home, *words, "--", "/bin/echo", "I ran"))
+    card = msgspec.json.decode((home.folder / "card.json").read_bytes(), type=RunCard)
+
+    assert (flight.code, flight.output) == (0, "I ran\n")
+    assert card.completeness["recorded"] is False
