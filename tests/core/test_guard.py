@@ -1,0 +1,56 @@
+"""The border to the host: our failures stay ours, and our tests see them."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dask_blackbox.guard import guard
+
+CONFTEST = Path(__file__).parents[1] / "conftest.py"
+
+
+def test_a_failure_of_ours_is_a_line_in_the_log_and_kept(
+    swallowed: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "dask_blackbox"), guard("the weather"):
+        raise LookupError("no window")
+
+    [(doing, error)] = swallowed
+    assert doing == "the weather"
+    assert isinstance(error, LookupError)
+    assert caplog.messages == [
+        "dask-blackbox went on without the weather: LookupError: no window"
+    ]
+
+
+def test_an_interruption_is_not_ours_to_keep(swallowed: Any) -> None:
+    with pytest.raises(KeyboardInterrupt), guard("the weather"):
+        raise KeyboardInterrupt
+
+    assert not swallowed
+
+
+def test_what_the_guard_swallows_fails_a_test(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(CONFTEST.read_text())
+    (tmp_path / "test_it.py").write_text(
+        "from dask_blackbox.guard import guard\n"
+        "def test_quiet():\n    with guard('nothing'): pass\n"
+        "def test_swallowing():\n    with guard('the weather'): 1 / 0\n"
+        "def test_expecting(swallowed):\n    with guard('the weather'): 1 / 0\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(tmp_path)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert "3 passed, 1 error" in done.stdout
+    assert "the guard swallowed this while the weather" in done.stdout
