@@ -16,6 +16,7 @@ from distributed.security import Security
 
 from dask_blackbox.manifest import SourceAccount
 from dask_blackbox.record.orders import Attach
+from dask_blackbox.record.profiles import profile_of
 
 __all__ = ["Puller"]
 
@@ -24,7 +25,6 @@ _ANSWERING = 20.0
 _GIVING_UP, _REFUSED = 10.0, 1.0
 _BATCH = 2_000
 _SHIPPING = 0.05
-_LARGEST_PROFILE = 4 * 2**20
 
 Take = Callable[[str, int | None, float, dict[str, Any], dict[str, int]], None]
 """Takes source, sequence number, time, rows and drop counts of a batch."""
@@ -56,6 +56,7 @@ class Puller:
         self._turn = asyncio.Lock()
         self._failed = False
         self._profiled = time.time()
+        self._workers: set[str] = set()
         self.gone: str | None = None
         self.closing = False
 
@@ -72,11 +73,17 @@ class Puller:
 
     async def run(self) -> None:
         """Pull until the scheduler is gone; cancel to stop."""
+        profiling = asyncio.create_task(self._profile_now_and_then())
+        try:
+            await self._pull_on()
+        finally:
+            profiling.cancel()
+
+    async def _pull_on(self) -> None:
         failing_since: float | None = None
         while self.gone is None:
             try:
                 await self.drain(last=False)
-                await self._profile_if_due()
                 failing_since = None
             except (OSError, TimeoutError, LookupError) as error:
                 await self._hang_up()
@@ -115,15 +122,21 @@ class Puller:
         if answer["rows"] is None or answer["seq"] <= self._acknowledged:
             return 0
         rows = msgspec.msgpack.decode(answer["rows"])
-        self._look_for_the_end(rows)
+        self._look_at(rows)
         self._take(self.source, answer["seq"], answer["at"], rows, self._dropped)
         self._acknowledged = answer["seq"]
         self._batches += 1
         return int(answer["waiting"]) or 1
 
-    def _look_for_the_end(self, rows: dict[str, Any]) -> None:
-        if any(row[1] == "scheduler-closing" for row in rows.get("event", ())):
-            self.closing = True
+    def _look_at(self, rows: dict[str, Any]) -> None:
+        """Note which workers there are, and whether the scheduler is about to close."""
+        for _, kind, subject, _ in rows.get("event", ()):
+            if kind == "worker-added":
+                self._workers.add(subject)
+            elif kind == "worker-removed":
+                self._workers.discard(subject)
+            elif kind == "scheduler-closing":
+                self.closing = True
 
     async def leave(self) -> None:
         """Take our plugins off the cluster, as far as it still answers."""
@@ -135,24 +148,19 @@ class Puller:
             await self._ask(f"{self.tap}-leave")
         await self._hang_up()
 
-    async def _profile_if_due(self, *, now: bool = False) -> None:
-        if not now and time.time() - self._profiled < self._profile_interval:
-            return
-        start, self._profiled = self._profiled, time.time()
-        try:
-            tree = await self._ask("profile", start=start, stop=self._profiled)
-        except LookupError:  # profiling is switched off, or a worker left meanwhile
-            return
-        if isinstance(tree, dict) and tree.get("count"):
-            text = json.dumps({"start": start, "stop": self._profiled, "tree": tree})
-            if len(text) <= _LARGEST_PROFILE:
-                row = [self._profiled, "profile", "", text]
-                self._take("recorder", None, self._profiled, {"event": [row]}, {})
+    async def _profile_now_and_then(self) -> None:
+        while True:
+            await asyncio.sleep(self._profile_interval)
+            await self.profile()
 
-    async def last_profile(self) -> None:
-        """Pull the profile since the last time."""
-        with contextlib.suppress(OSError, TimeoutError, TypeError, ValueError):
-            await self._profile_if_due(now=True)
+    async def profile(self) -> None:
+        """Ask for the profile since the last time."""
+        start, self._profiled = self._profiled, time.time()
+        workers = [w for w in self._workers if not w.startswith("inproc://")]
+        text = await profile_of(workers, start, self._profiled, self._args)
+        if text is not None:
+            row = [self._profiled, "profile", "", text]
+            self._take("recorder", None, self._profiled, {"event": [row]}, {})
 
     async def _ask(self, op: str, **what: Any) -> Any:
         try:

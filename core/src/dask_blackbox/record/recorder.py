@@ -265,7 +265,7 @@ class Recorder:
             return
         deadline = time.monotonic() + _LAST_WORDS
         if final:
-            await puller.last_profile()
+            await puller.profile()
         first = True
         while puller.gone is None:
             try:
