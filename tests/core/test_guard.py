@@ -14,11 +14,19 @@ from dask_blackbox.guard import guard
 CONFTEST = Path(__file__).parents[1] / "conftest.py"
 
 
+def look_out() -> None:
+    raise LookupError("no window")
+
+
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
 def test_a_failure_of_ours_is_a_line_in_the_log_and_kept(
     swallowed: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, "dask_blackbox"), guard("the weather"):
-        raise LookupError("no window")
+        look_out()
 
     [(doing, error)] = swallowed
     assert doing == "the weather"
@@ -30,7 +38,7 @@ def test_a_failure_of_ours_is_a_line_in_the_log_and_kept(
 
 def test_an_interruption_is_not_ours_to_keep(swallowed: Any) -> None:
     with pytest.raises(KeyboardInterrupt), guard("the weather"):
-        raise KeyboardInterrupt
+        interrupt()
 
     assert not swallowed
 
