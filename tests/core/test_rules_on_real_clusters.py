@@ -20,6 +20,9 @@ MAKE = Path(__file__).parents[1] / "recordings" / "make.py"
         "segfault_in_delayed",
         "os_exit_0",
         "driver_fails",
+        "nested_client",
+        "nobody_has_the_resource",
+        "lock_as_dependency",
     ],
 )
 def test_what_is_said_of_a_real_run_is_true(story: str, tmp_path: Path) -> None:

@@ -433,13 +433,21 @@ def test_a_driver_ended_by_a_signal_says_which(exit_code: int, by: str) -> None:
 
 
 def test_a_driver_that_was_stopped_during_a_stall_says_what_stood_still() -> None:
+    at_work = {
+        "key": "load-1",
+        "prefix": "load",
+        "worker": "tcp://w1",
+        "executing_for": 50,
+    }
     stall = an_event(
-        "stall", at=15, lasted=60.0, workers=0, paused=[], states={"queued": 6}
-    )
+        "stall", at=15, lasted=60.0, workers=1, states={"processing": 1, "queued": 6},
+        processing=[at_work],
+    )  # fmt: skip
 
     found = verdict(a_run(a_worker(), stall, aborted()))
 
-    assert "No task had ended for 1 min then: 0 workers" in found.cause
+    assert found.rule == "driver-killed"
+    assert "No task had ended for 1 min 5 s then: 1 worker" in found.cause
     assert "6 queued" in found.cause
 
 

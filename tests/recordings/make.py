@@ -29,10 +29,13 @@ def tell(name: str, store: str) -> dict[str, Any]:
 
     story = STORIES[name]
     cluster = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "1GiB"}
-    settings = {
+    settings: dict[str, Any] = {
         "distributed.scheduler.allowed-failures": story.allowed_failures,
         "distributed.scheduler.no-workers-timeout": story.patience,
     }
+    if story.hang_ends is not None:
+        settings["blackbox.stall.after"] = "2s"
+        settings["blackbox.stall.end-run"] = story.hang_ends
     with (
         dask.config.set(settings),
         LocalCluster(dashboard_address=None, **{**cluster, **story.cluster}) as local,

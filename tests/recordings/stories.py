@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import dask
-from distributed import Client, get_worker, wait
+from distributed import Client, get_client, get_worker, wait
 
 __all__ = ["STORIES", "Story"]
 
@@ -34,6 +34,7 @@ class Story(NamedTuple):
     cluster: Mapping[str, Any] = MappingProxyType({})
     allowed_failures: int = 1
     patience: str | None = None  # with tasks that no worker can run
+    hang_ends: str | None = None  # blackbox.stall.end-run
 
 
 def hog(mebibytes: int, pieces: int = 40) -> int:
@@ -261,6 +262,32 @@ def scattered_and_lost(client: Client) -> None:
     client.submit(len, held).result(timeout=20)
 
 
+# Hangs: nothing is raised, until somebody runs out of patience
+
+
+def nested_client(client: Client) -> None:
+    def outer(number: int) -> int:
+        answer: int = get_client().submit(inc, number).result()
+        return answer
+
+    client.submit(outer, 1, key="outer-1").result(timeout=8)
+
+
+def nobody_has_the_resource(client: Client) -> None:
+    client.submit(inc, 1, resources={"GPU": 1}, key="needs-gpu").result()
+
+
+def lock_as_dependency(client: Client) -> None:
+    here, there = client.scheduler_info()["workers"]
+    lock = client.submit(threading.Lock, workers=[here], key="lock-1")
+    client.submit(id, lock, workers=[there], key="use-1").result(timeout=8)
+
+
+def slow_but_healthy(client: Client) -> None:
+    """One task for longer than a stall takes to be told, and nothing is wrong."""
+    client.submit(time.sleep, 5, key="slow-1").result()
+
+
 # Healthy runs
 
 
@@ -361,6 +388,23 @@ STORIES: dict[str, Story] = {
     "waited_for_workers": Story(waited_for_workers, "workers-never-arrived"),
     "cancelled_by_someone": Story(cancelled_by_someone, "cancelled"),
     "no_such_resource": Story(no_such_resource, "no-valid-worker", patience="3s"),
+    "nested_client": Story(
+        nested_client,
+        "nested-client-deadlock",
+        key="outer-1",
+        cluster={"n_workers": 1},
+        hang_ends="1 hour",
+    ),
+    "nobody_has_the_resource": Story(
+        nobody_has_the_resource, "no-valid-worker", key="needs-gpu", hang_ends="4s"
+    ),
+    "lock_as_dependency": Story(
+        lock_as_dependency,
+        "dependency-not-serializable",
+        key="lock-1",
+        hang_ends="1 hour",
+    ),
+    "slow_but_healthy": Story(slow_but_healthy, None, hang_ends="1 hour"),
     "scattered_and_lost": Story(scattered_and_lost, "data-lost"),
     "healthy_futures": Story(healthy_futures, None),
     "healthy_array": Story(healthy_array, None),

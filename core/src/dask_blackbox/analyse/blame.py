@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from dask_blackbox.analyse.death_causes import CauseOfDeath
 from dask_blackbox.analyse.deaths import WINDOW, Death
 from dask_blackbox.analyse.failures import TaskFailure, blamed_key
+from dask_blackbox.analyse.hang import ENDED_BY_US
 from dask_blackbox.analyse.state import State
 from dask_blackbox.analyse.words import class_of, prefix_of
 from dask_blackbox.finding import Confidence
 from dask_blackbox.manifest import DriverException
 
-__all__ = ["Blame", "blame_of"]
+__all__ = ["Blame", "blame_of", "only_waited"]
 
 _WRAPPERS = ("prefect.", "airflow.")
 _WAITED = ("TimeoutError", "Timeout", "AirflowTaskTimeout", "CancelledRun")
@@ -73,7 +74,7 @@ def blame_of(
     failure, proven = _failure_behind(exception, failures, state)
     killed = (failure is not None and failure.killed) or _names_killed_worker(exception)
     if not killed:
-        in_vain = deserted if exception is None else _waited(exception)
+        in_vain = deserted if exception is None else only_waited(exception)
         hung = in_vain and (exception is not None or state in ("aborted", "lost"))
         if failure is not None or not dead or not hung:
             return Blame(failure=failure, proven=proven)
@@ -152,10 +153,12 @@ def _blamed_by(exception: DriverException | None) -> str | None:
     return blamed_key(exception.message) or blamed_key(exception.traceback)
 
 
-def _waited(exception: DriverException) -> bool:
+def only_waited(exception: DriverException) -> bool:
     """Say whether the driver only noticed that nothing came any more."""
     names = (exception.exception, *exception.chain)
-    return any(class_of(name).endswith(_WAITED) for name in names)
+    return ENDED_BY_US in exception.message or any(
+        class_of(name).endswith(_WAITED) for name in names
+    )
 
 
 def _deaths_of_key(dead: _Dead, key: str | None, moment: float | None) -> _Dead:

@@ -10,19 +10,18 @@ import shlex
 from collections.abc import Mapping
 from functools import cached_property
 
-from dask_blackbox.analyse.blame import Blame, blame_of
+from dask_blackbox.analyse.blame import Blame, blame_of, only_waited
 from dask_blackbox.analyse.death_causes import CauseOfDeath, cause_of_death
 from dask_blackbox.analyse.deaths import Death, deaths_of
 from dask_blackbox.analyse.failures import TaskFailure, failures_of
-from dask_blackbox.analyse.state import FAILED, State, last_sign_of_life, state_of
+from dask_blackbox.analyse.hang import Hang, hang_of
+from dask_blackbox.analyse.state import FAILED, State, state_of
 from dask_blackbox.analyse.words import class_of, counted, duration, prefix_of
-from dask_blackbox.finding import Evidence, Finding
+from dask_blackbox.finding import Confidence, Evidence, Finding
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.run import RunTables
 
 __all__ = ["Case"]
-
-_RECENT = 90.0
 
 
 class Case:
@@ -148,22 +147,36 @@ class Case:
         words = ("dask", "blackbox", verb, run, *options)
         return " ".join(shlex.quote(word) for word in words)
 
+    @cached_property
+    def standstill(self) -> Hang | None:
+        """What stood still when the run ended, whatever ended it."""
+        return hang_of(self.run)
+
+    @property
+    def hang(self) -> Hang | None:
+        """What stood still, if nothing else explains so far why the run ended badly."""
+        if not self.failed or self.explained or self.blame.failure is not None:
+            return None
+        unheard = self.exception is None or self.raised("KeyboardInterrupt")
+        if self.exception is not None and only_waited(self.exception):
+            unheard = True
+        return self.standstill if unheard else None
+
+    @property
+    def sure_of_the_hang(self) -> Confidence:
+        """How sure it is that the hang ended the run: somebody ran out of patience."""
+        waited = self.exception is not None and only_waited(self.exception)
+        return "high" if waited else "medium"
+
     def stall(self) -> str | None:
         """Return a sentence on what stood still when the run ended, if anything did."""
-        stalls = self.run.details("stall")
-        if not stalls:
+        hang = self.standstill
+        if hang is None:
             return None
-        last = stalls[-1]
-        since = last_sign_of_life(self.run) - last["at"].timestamp()
-        lasted = float(last.get("lasted") or 0)
-        if since > max(lasted, _RECENT):  # it moved again since
-            return None
-        states = last.get("states") or {}
-        waiting = [f"{n} {state}" for state, n in states.items() if n]
+        waiting = [f"{n} {state}" for state, n in hang.states.items()]
         return (
-            f"No task had ended for {duration(lasted)} then: "
-            f"{counted(int(last.get('workers') or 0), 'worker')}, "
-            f"{counted(len(last.get('paused') or ()), 'of them', 'of them')} paused; "
+            f"No task had ended for {duration(hang.lasted)} then: "
+            f"{counted(hang.workers, 'worker')}, {len(hang.paused)} of them paused; "
             f"tasks: {', '.join(waiting) or 'none'}."
         )
 

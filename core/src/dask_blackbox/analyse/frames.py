@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 __all__ = [
     "Frame",
     "came_from_a_task",
     "frame_of_stack",
+    "frames_of_call_stack",
+    "is_the_users",
     "root_of_chain",
     "user_frame",
 ]
@@ -53,7 +56,7 @@ def user_frame(traceback: str) -> Frame | None:
     earlier ones are asked only where it never went through the user's code.
     """
     for section in reversed(_sections(traceback)):
-        own = [frame for frame in _frames(section) if _is_the_users(frame)]
+        own = [frame for frame in _frames(section) if is_the_users(frame)]
         if own:
             return own[-1]
     return None
@@ -83,7 +86,7 @@ def came_from_a_task(traceback: str) -> bool:
             for n, frame in enumerate(frames)
             if frame.file.endswith(("distributed/client.py", "distributed/utils.py"))
         ]
-        if client and any(_is_the_users(frame) for frame in frames[client[-1] + 1 :]):
+        if client and any(is_the_users(frame) for frame in frames[client[-1] + 1 :]):
             return True
     return False
 
@@ -106,11 +109,16 @@ def frame_of_stack(stack: str) -> Frame | None:
         )
         if not at_task:
             continue
-        own = [frame for frame in frames[:at_task] if _is_the_users(frame)]
+        own = [frame for frame in frames[:at_task] if is_the_users(frame)]
         if own:
             return own[0]
         best = best or frames[0]
     return best
+
+
+def frames_of_call_stack(told: Sequence[str]) -> tuple[Frame, ...]:
+    """Return the frames that a worker told of a task that it is executing, in its order."""
+    return tuple(frame for text in told for frame in _frames(text))
 
 
 def _sections(traceback: str) -> list[str]:
@@ -137,5 +145,6 @@ def _frames(section: str) -> list[Frame]:
     return frames
 
 
-def _is_the_users(frame: Frame) -> bool:
+def is_the_users(frame: Frame) -> bool:
+    """Say whether a frame is in the user's own code, not in a library."""
     return not any(part in frame.file for part in _NOT_THE_USERS)

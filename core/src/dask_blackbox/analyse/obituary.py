@@ -25,7 +25,7 @@ _SHOWN = 4
 
 def deaths_blamed_on(case: Case, slug: str) -> tuple[Death, ...]:
     """Return the deaths of this cause that explain the run's failure; none if others do."""
-    if case.blame.cause != slug:
+    if case.blame.cause != slug or case.explained:
         return ()
     return tuple(d for d in case.blame.deaths if case.cause_of(d).slug == slug)
 

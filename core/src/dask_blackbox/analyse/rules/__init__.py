@@ -5,7 +5,12 @@ from __future__ import annotations
 from dask_blackbox.analyse.rule import Rule
 from dask_blackbox.analyse.rules.cancelled import CANCELLED
 from dask_blackbox.analyse.rules.cannot_connect import CANNOT_CONNECT
+from dask_blackbox.analyse.rules.cluster_lost_worker import CLUSTER_LOST_WORKER
 from dask_blackbox.analyse.rules.data_lost import DATA_LOST
+from dask_blackbox.analyse.rules.dependency_not_serializable import (
+    DEPENDENCY_NOT_SERIALIZABLE,
+)
+from dask_blackbox.analyse.rules.disk_full import DISK_FULL
 from dask_blackbox.analyse.rules.driver_exception import DRIVER_EXCEPTION
 from dask_blackbox.analyse.rules.driver_killed import DRIVER_KILLED
 from dask_blackbox.analyse.rules.environment_mismatch import ENVIRONMENT_MISMATCH
@@ -15,12 +20,14 @@ from dask_blackbox.analyse.rules.graph_not_deserializable import (
 from dask_blackbox.analyse.rules.graph_not_serializable import GRAPH_NOT_SERIALIZABLE
 from dask_blackbox.analyse.rules.kernel_oom import KERNEL_OOM
 from dask_blackbox.analyse.rules.memory_near_limit import MEMORY_NEAR_LIMIT
+from dask_blackbox.analyse.rules.nested_client_deadlock import NESTED_CLIENT_DEADLOCK
 from dask_blackbox.analyse.rules.no_valid_worker import NO_VALID_WORKER
 from dask_blackbox.analyse.rules.recording_incomplete import RECORDING_INCOMPLETE
 from dask_blackbox.analyse.rules.result_too_large import RESULT_TOO_LARGE
 from dask_blackbox.analyse.rules.retries_hid_errors import RETRIES_HID_ERRORS
 from dask_blackbox.analyse.rules.scheduler_lost import SCHEDULER_LOST
 from dask_blackbox.analyse.rules.spilling import SPILLING
+from dask_blackbox.analyse.rules.stalled import STALLED
 from dask_blackbox.analyse.rules.task_exception import TASK_EXCEPTION
 from dask_blackbox.analyse.rules.task_memory_error import TASK_MEMORY_ERROR
 from dask_blackbox.analyse.rules.unknown import UNKNOWN
@@ -37,6 +44,7 @@ from dask_blackbox.analyse.rules.worker_segfault import WORKER_SEGFAULT
 from dask_blackbox.analyse.rules.worker_signalled import WORKER_SIGNALLED
 from dask_blackbox.analyse.rules.workers_died import WORKERS_DIED
 from dask_blackbox.analyse.rules.workers_never_arrived import WORKERS_NEVER_ARRIVED
+from dask_blackbox.analyse.rules.workers_paused import WORKERS_PAUSED
 
 __all__ = ["RULES"]
 
@@ -49,6 +57,12 @@ RULES: tuple[Rule, ...] = (
     WORKERS_NEVER_ARRIVED,
     DATA_LOST,
     SCHEDULER_LOST,
+    # What stood still, while nothing raised anything.
+    CLUSTER_LOST_WORKER,
+    DISK_FULL,
+    WORKERS_PAUSED,
+    DEPENDENCY_NOT_SERIALIZABLE,
+    NESTED_CLIENT_DEADLOCK,
     # What the workers died of.
     ENVIRONMENT_MISMATCH,
     WORKER_MEMORY_LIMIT,
@@ -66,6 +80,7 @@ RULES: tuple[Rule, ...] = (
     TASK_EXCEPTION,
     CANCELLED,
     CANNOT_CONNECT,
+    STALLED,
     DRIVER_EXCEPTION,
     DRIVER_KILLED,
     UNKNOWN,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.hang import ENDED_BY_US
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import class_of, short
 from dask_blackbox.finding import Evidence, Finding, Subject
@@ -21,6 +22,8 @@ def _ask(case: Case) -> Iterator[Finding]:
     if case.raised("KeyboardInterrupt"):
         yield _interrupted(case)
         return
+    if case.said(ENDED_BY_US):
+        return  # our own option ended it: that is a hang
     said = case.said(_REASON)
     if not said and not case.raised(*_CLASSES):
         return
@@ -67,10 +70,11 @@ def _interrupted(case: Case) -> Finding:
     where = ""
     if case.exception is not None and case.exception.file:
         where = f" The driver was at {case.exception.file}:{case.exception.line}."
+    stood = f" {stall}" if (stall := case.stall()) is not None else ""
     name = class_of(case.exception.exception) if case.exception else "KeyboardInterrupt"
     return CANCELLED.found(
         "The driver was interrupted (Ctrl-C or SIGINT)",
-        cause=f"The driver got {name}: someone, or the host, stopped it.{where}",
+        cause=f"The driver got {name}: someone, or the host, stopped it.{where}{stood}",
         remedy="If nobody did it by hand, see which timeout of the host sends SIGINT.",
         confidence="high",
         evidence=case.exception_evidence(),
@@ -92,7 +96,7 @@ CANCELLED = Rule(
         evidence=(
             "The driver's exception with the reason that Dask gives, and the cluster's "
             "restart event. Silent where the scheduler was lost or data was lost, which "
-            "Dask reports as cancellations too."
+            "Dask reports as cancellations too, and where `blackbox.stall.end-run` cancelled."
         ),
         remedy="Find who cancelled; give `reason=` when you cancel.",
         before="client.cancel(futures)",

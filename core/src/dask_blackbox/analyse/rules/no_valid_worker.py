@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.hang import Hang
+from dask_blackbox.analyse.hang_evidence import evidence_of_hang, how_it_ended
 from dask_blackbox.analyse.rule import Page, Rule
-from dask_blackbox.analyse.words import class_of, short
+from dask_blackbox.analyse.words import class_of, counted, listed, short
 from dask_blackbox.finding import Finding, Subject
 
 __all__ = ["NO_VALID_WORKER"]
@@ -23,6 +26,7 @@ def _ask(case: Case) -> Iterator[Finding]:
     if not case.failed or not (
         named or case.raised("NoWorkerError", "NoValidWorkerError")
     ):
+        yield from _in_silence(case)
         return
     said = case.said(_SAID)
     text = case.exception.message if case.exception is not None else ""
@@ -49,6 +53,93 @@ def _ask(case: Case) -> Iterator[Finding]:
     )
 
 
+def _in_silence(case: Case) -> Iterator[Finding]:
+    """Yield what waited for ever, as Dask waits by default without a word."""
+    hang = case.hang
+    if hang is None:
+        return
+    restricted = [each for each in hang.unrunnable if _asks_for(each)]
+    if restricted:
+        yield _of_restrictions(case, hang, restricted[0])
+    elif not hang.workers and hang.wanted and _all_left(case):
+        yield _of_no_workers(case, hang)
+
+
+def _all_left(case: Case) -> bool:
+    left = case.run.workers["left"]
+    return bool(len(left)) and not left.has_nulls() and not case.deaths
+
+
+def _of_restrictions(case: Case, hang: Hang, task: dict[str, Any]) -> Finding:
+    key, asks = str(task["key"]), _asks_for(task)
+    prefix = case.prefix_of(key)
+    others = (
+        f" {counted(hang.states['no-worker'], 'task')} waited like this."
+        if hang.states.get("no-worker", 0) > 1
+        else ""
+    )
+    loose = (
+        " Its restriction is loose (`allow_other_workers`), so Dask should have let another "
+        "worker have it, and did not."
+        if task.get("loose") and hang.workers
+        else ""
+    )
+    return NO_VALID_WORKER.found(
+        f"No worker could run '{short(prefix, 40)}': it asks for {short(asks, 50)}",
+        cause=(
+            f"'{short(key, 80)}' asks for {short(asks, 200)}, and none of the "
+            f"{counted(hang.workers, 'worker')} has that.{others}{loose} Dask waits for such "
+            f"a worker without a word. {how_it_ended(case, hang)}"
+        ),
+        remedy=(
+            f"Start a worker with {short(asks, 80)}{_start(task)}, or drop the restriction "
+            "(`resources=`, `workers=`, `dask.annotate`). "
+            "`distributed.scheduler.no-workers-timeout: 5 min` makes such a task fail."
+        ),
+        confidence="medium" if loose else case.sure_of_the_hang,
+        subject=Subject(key=key, prefix=prefix),
+        evidence=evidence_of_hang(case, hang),
+    )
+
+
+def _of_no_workers(case: Case, hang: Hang) -> Finding:
+    return NO_VALID_WORKER.found(
+        f"No worker was left, and {counted(hang.wanted, 'task')} waited",
+        cause=(
+            f"{counted(len(case.run.workers), 'worker')} had come and all had left in order "
+            "(retired, scaled down or closed) while work was still wanted. "
+            f"{how_it_ended(case, hang)}"
+        ),
+        remedy=(
+            "Keep at least one worker: `cluster.adapt(minimum=1)`; find who scaled the "
+            "cluster down. `distributed.scheduler.no-workers-timeout` makes it fail soon."
+        ),
+        confidence="medium",
+        retry_advice="transient",
+        evidence=evidence_of_hang(case, hang),
+    )
+
+
+def _asks_for(task: dict[str, Any]) -> str:
+    """Return what a task asks of its worker, in words; nothing if it asks for nothing."""
+    resources = dict(task.get("resources") or {})
+    asks = [f"{name}={number:g}" for name, number in resources.items()]
+    for what in ("workers", "hosts"):
+        named = [str(name) for name in task.get(what) or ()]
+        if named:
+            noun = what.removesuffix("s") if len(named) == 1 else f"one of the {what}"
+            asks.append(f"{noun} {listed(named)}")
+    return " and ".join(asks)
+
+
+def _start(task: dict[str, Any]) -> str:
+    resources = dict(task.get("resources") or {})
+    if not resources:
+        return ""
+    words = " ".join(f"{name}={number:g}" for name, number in resources.items())
+    return f' (`dask worker … --resources "{words}"`)'
+
+
 NO_VALID_WORKER = Rule(
     slug="no-valid-worker",
     title="No worker could run a task",
@@ -59,9 +150,14 @@ NO_VALID_WORKER = Rule(
     page=Page(
         detects=(
             "A task asks for a worker, host or resource that no worker has, or there are no "
-            "workers at all, for longer than `no-workers-timeout`."
+            "workers at all: for longer than `no-workers-timeout`, or, as that is unlimited by "
+            "default, for ever and without a word."
         ),
-        evidence="Dask's own exception, which names the task and its restrictions.",
+        evidence=(
+            "Dask's own exception, which names the task and its restrictions; or, of a run that "
+            "hung, the stall detector's account of tasks that no worker may run. Silent "
+            "where workers died, which is a cause of its own."
+        ),
         remedy="Start such workers, or drop the restriction.",
         before='client.submit(train, resources={"GPU": 1})   # no worker has a GPU',
         after='dask worker … --resources "GPU=1"',

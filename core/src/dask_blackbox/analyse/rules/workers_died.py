@@ -24,7 +24,8 @@ _ADVICE: dict[str, RetryAdvice] = {
 
 
 def _ask(case: Case) -> Iterator[Finding]:
-    explained = case.blame.deaths if case.blame.cause not in (None, "unknown") else ()
+    told = any(finding.rule == case.blame.cause for finding in case.found)
+    explained = case.blame.deaths if told and case.blame.cause != "unknown" else ()
     deaths = tuple(death for death in case.deaths if death not in explained)
     if not deaths:
         return

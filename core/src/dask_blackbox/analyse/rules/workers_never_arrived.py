@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.hang_evidence import evidence_of_hang, how_it_ended
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import counted
 from dask_blackbox.finding import Finding
@@ -19,6 +20,7 @@ _WAITED = (
 def _ask(case: Case) -> Iterator[Finding]:
     said = case.said(_WAITED)
     if not case.failed or not said or case.blame.failure is not None:
+        yield from _in_silence(case)
         return
     came, wanted = int(said["came"]), int(said["wanted"])
     waited = said["waited"].strip(" .")
@@ -48,6 +50,28 @@ def _ask(case: Case) -> Iterator[Finding]:
     )
 
 
+def _in_silence(case: Case) -> Iterator[Finding]:
+    """Yield that work waited for workers and not a single one ever came."""
+    hang = case.hang
+    if hang is None or hang.workers or not hang.wanted or len(case.run.workers):
+        return
+    yield WORKERS_NEVER_ARRIVED.found(
+        f"No worker ever arrived, and {counted(hang.wanted, 'task')} waited",
+        cause=(
+            f"{counted(hang.wanted, 'task')} reached the scheduler, and not one worker "
+            f"ever did. {how_it_ended(case, hang)}"
+        ),
+        remedy=(
+            "See why workers are pending: quota, queue or nodes of the cluster manager, an "
+            "image that cannot be pulled, a security group or interface that keeps them from "
+            "reaching the scheduler. `client.wait_for_workers(1, timeout=…)` before the work "
+            "makes it fail soon, and `distributed.scheduler.no-workers-timeout` later."
+        ),
+        confidence=case.sure_of_the_hang,
+        evidence=evidence_of_hang(case, hang),
+    )
+
+
 WORKERS_NEVER_ARRIVED = Rule(
     slug="workers-never-arrived",
     title="Workers never arrived",
@@ -58,7 +82,7 @@ WORKERS_NEVER_ARRIVED = Rule(
     page=Page(
         detects=(
             "`client.wait_for_workers(n, timeout=…)` ended before enough workers had "
-            "registered."
+            "registered; or tasks waited, without a word, for workers of which none came."
         ),
         evidence=(
             "The driver's exception, which counts them, and the workers that the scheduler "

@@ -1,0 +1,171 @@
+"""What stood still when the run ended: the last thing that the stall detector told.
+
+Nine kinds of hang raise nothing at all.  What the driver gets in the end is a timeout, a
+signal, or the cancellation that our own `blackbox.stall.end-run` made of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from dask_blackbox.analyse.frames import Frame, frames_of_call_stack, is_the_users
+from dask_blackbox.analyse.state import last_sign_of_life
+from dask_blackbox.run import RunTables
+
+__all__ = ["ENDED_BY_US", "AtWork", "Hang", "hang_of"]
+
+ENDED_BY_US = "cancelled for reason: dask-blackbox"
+"""What a driver gets whose run our own option ended."""
+
+_RECENT = 90.0
+_GOODBYE = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtWork:
+    """A task that a worker had been given when everything stood still.
+
+    Attributes:
+        key: Of the task.
+        prefix: Of the task.
+        worker: Address of the worker that had it.
+        executing_for: Seconds for which it had been executing; None if it was not.
+        state: Its state on that worker, if the worker answered.
+        waits_for: Keys that it waited for there, and their states.
+        stack: Where it was, the innermost frame last; as many as were recorded.
+    """
+
+    key: str
+    prefix: str
+    worker: str
+    executing_for: float | None = None
+    state: str | None = None
+    waits_for: tuple[tuple[str, str], ...] = ()
+    stack: tuple[Frame, ...] = field(default=(), repr=False)
+
+    @property
+    def own_frame(self) -> Frame | None:
+        """The innermost frame of the user's own code."""
+        own = [frame for frame in self.stack if is_the_users(frame)]
+        return own[-1] if own else None
+
+    @property
+    def beyond(self) -> tuple[Frame, ...]:
+        """The frames below the user's own code: what it called, and is in now."""
+        own = [n for n, frame in enumerate(self.stack) if is_the_users(frame)]
+        return self.stack[own[-1] + 1 :] if own else ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hang:
+    """What stood still, and since when.
+
+    Attributes:
+        at: When it was told, epoch seconds.
+        lasted: Seconds without any task that ended, until the run ended.
+        workers: How many workers there were.
+        statuses: How many of them had which status.
+        paused: Addresses of paused workers, fifty at most.
+        states: Unfinished tasks by state.
+        unrunnable: Tasks that no worker may run, with what they ask for.
+        waiting: A few tasks that waited for others: (key, ((key, state), …)).
+        tasks: The tasks that workers had, fifty at most.
+        ended_by_us: Whether `blackbox.stall.end-run` ended the run.
+    """
+
+    at: float
+    lasted: float
+    workers: int = 0
+    statuses: dict[str, int] = field(default_factory=dict)
+    paused: tuple[str, ...] = ()
+    states: dict[str, int] = field(default_factory=dict)
+    unrunnable: tuple[dict[str, Any], ...] = ()
+    waiting: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+    tasks: tuple[AtWork, ...] = ()
+    ended_by_us: bool = False
+
+    @cached_property
+    def executing(self) -> tuple[AtWork, ...]:
+        """The tasks that were executing, the longest first."""
+        busy = [task for task in self.tasks if task.executing_for is not None]
+        return tuple(sorted(busy, key=lambda task: -(task.executing_for or 0.0)))
+
+    @property
+    def wanted(self) -> int:
+        """How many tasks had not ended."""
+        return sum(self.states.values())
+
+    @property
+    def all_paused(self) -> bool:
+        """Whether there were workers, and all of them paused."""
+        return 0 < self.workers == self.statuses.get("paused", 0)
+
+
+def hang_of(run: RunTables) -> Hang | None:
+    """Return what stood still when the run ended; None if work was going on."""
+    stalls = run.details("stall")
+    if not stalls:
+        return None
+    end, last = _moment_of_the_end(run), stalls[-1]
+    at, told_after = last["at"].timestamp(), float(last.get("lasted") or 0)
+    overs = [fact["at"].timestamp() for fact in run.details("stall-over")]
+    # What ends in the last moments ends because the run does.
+    if any(at < over < end - _GOODBYE for over in overs):
+        return None
+    # It tells again when twice the time has passed: a longer silence is an idle cluster.
+    if end - at > max(told_after, _RECENT):
+        return None
+    return Hang(
+        at=at,
+        lasted=max(end - at, 0.0) + told_after,
+        workers=int(last.get("workers") or 0),
+        statuses=_numbers(last.get("statuses")),
+        paused=tuple(map(str, last.get("paused") or ())),
+        states=_numbers(last.get("states")),
+        unrunnable=tuple(last.get("unrunnable") or ()),
+        waiting=tuple(
+            (str(each["key"]), _pairs(each.get("waits_for")))
+            for each in last.get("waiting") or ()
+        ),
+        tasks=_tasks(last),
+        ended_by_us=bool(run.details("stall-ended-run")),
+    )
+
+
+def _moment_of_the_end(run: RunTables) -> float:
+    cancelled = run.details("stall-ended-run")
+    if cancelled:
+        return float(cancelled[-1]["at"].timestamp())
+    return last_sign_of_life(run)
+
+
+def _tasks(told: dict[str, Any]) -> tuple[AtWork, ...]:
+    found = []
+    by_worker = told.get("told") or {}
+    for each in told.get("processing") or ():
+        key, worker = str(each["key"]), str(each["worker"])
+        answer = by_worker.get(worker) or {}
+        known = (answer.get("tasks") or {}).get(key) or {}
+        stack = (answer.get("stacks") or {}).get(key) or ()
+        found.append(
+            AtWork(
+                key=key,
+                prefix=str(each.get("prefix") or ""),
+                worker=worker,
+                executing_for=each.get("executing_for"),
+                state=known.get("state"),
+                waits_for=_pairs(known.get("waits_for")),
+                stack=frames_of_call_stack(stack),
+            )
+        )
+    return tuple(found)
+
+
+def _pairs(told: Any) -> tuple[tuple[str, str], ...]:
+    return tuple((str(key), str(state)) for key, state in told or ())
+
+
+def _numbers(told: Any) -> dict[str, int]:
+    return {str(name): int(number) for name, number in (told or {}).items() if number}

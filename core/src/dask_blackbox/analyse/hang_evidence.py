@@ -1,0 +1,68 @@
+"""How a finding about a hang is told: since when, and where the tasks were."""
+
+from __future__ import annotations
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.hang import AtWork, Hang
+from dask_blackbox.analyse.words import counted, duration, short
+from dask_blackbox.finding import Evidence
+
+__all__ = ["evidence_of_hang", "evidence_of_stack", "how_it_ended", "log_evidence"]
+
+_TAIL = 6
+
+
+def how_it_ended(case: Case, hang: Hang) -> str:
+    """Return a sentence on how long nothing moved, and what ended it."""
+    stood = f"No task ended for {duration(hang.lasted)}"
+    if hang.ended_by_us:
+        return f"{stood}; then `blackbox.stall.end-run` ended the run."
+    if case.exception is None:
+        return f"{stood}; then the driver was stopped."
+    return f"{stood}; then the driver gave up."
+
+
+def evidence_of_hang(case: Case, hang: Hang) -> tuple[Evidence, ...]:
+    """Return what the stall detector told, and what the driver got."""
+    states = ", ".join(f"{number} {state}" for state, number in hang.states.items())
+    statuses = ", ".join(f"{number} {name}" for name, number in hang.statuses.items())
+    text = (
+        f"While it hung: {counted(hang.workers, 'worker')}"
+        f"{f' ({statuses})' if statuses else ''}; tasks: {states or 'none'}."
+    )
+    told = Evidence(text=text, source="events", at=hang.at)
+    return (told, *case.exception_evidence())
+
+
+def evidence_of_stack(case: Case, task: AtWork) -> tuple[Evidence, ...]:
+    """Return where a task was, the innermost frames, if its worker told."""
+    if not task.stack:
+        return ()
+    lines = [
+        f"{frame}{f': {short(frame.code, 100)}' if frame.code else ''}"
+        for frame in task.stack[-_TAIL:]
+    ]
+    return (
+        Evidence(
+            text=f"The stack of '{short(task.key, 60)}':\n" + "\n".join(lines),
+            source="events",
+            see=case.see("logs", "--worker", task.worker),
+        ),
+    )
+
+
+def log_evidence(case: Case, pattern: str) -> tuple[Evidence, ...]:
+    """Return the last line of a worker's log that a pattern is found in."""
+    logs = case.run.logs
+    chosen = logs.filter(
+        (logs["role"] != "driver") & logs["message"].str.contains(pattern)
+    )
+    return tuple(
+        Evidence(
+            text=f"{row['role']} {row['source']}: {short(row['message'], 240)}",
+            source="logs",
+            at=row["at"].timestamp(),
+            see=case.see("logs", "--worker", row["source"]),
+        )
+        for row in chosen.tail(1).iter_rows(named=True)
+    )

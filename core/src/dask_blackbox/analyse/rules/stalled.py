@@ -1,0 +1,127 @@
+"""Who waited for whom, when nothing moved and no other rule knows why?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.hang import AtWork, Hang
+from dask_blackbox.analyse.hang_evidence import (
+    evidence_of_hang,
+    evidence_of_stack,
+    how_it_ended,
+)
+from dask_blackbox.analyse.rule import Page, Rule
+from dask_blackbox.analyse.words import counted, duration, quoted, short
+from dask_blackbox.finding import Finding, Subject
+
+__all__ = ["STALLED"]
+
+
+def _ask(case: Case) -> Iterator[Finding]:
+    hang = case.hang
+    if hang is None or not hang.wanted:
+        return
+    # A driver that vanished while a task was at work need not have had a hang.
+    if hang.executing and case.exception is None:
+        return
+    longest = hang.executing[0] if hang.executing else None
+    told = longest or (hang.tasks[0] if hang.tasks else None)
+    yield STALLED.found(
+        (
+            f"Nothing ended but '{short(longest.prefix, 40)}' was at work for "
+            f"{duration(longest.executing_for or 0)}"
+            if longest
+            else f"Nothing moved for {duration(hang.lasted)}: "
+            f"{counted(hang.wanted, 'task')} waited, none was executing"
+        ),
+        cause=f"{_who_waits_for_whom(case, hang)} {how_it_ended(case, hang)}",
+        remedy=_remedy(longest),
+        # A task that executes may just be slow.
+        confidence="low" if longest else "medium",
+        subject=Subject(
+            key=told.key if told else None,
+            prefix=told.prefix if told else None,
+            worker=told.worker if told else None,
+        ),
+        evidence=(
+            *(evidence_of_stack(case, longest) if longest else ()),
+            *evidence_of_hang(case, hang),
+        ),
+    )
+
+
+def _who_waits_for_whom(case: Case, hang: Hang) -> str:
+    sentences = []
+    if hang.executing:
+        longest = hang.executing[0]
+        at = f", at {longest.own_frame}" if longest.own_frame else ""
+        sentences.append(
+            f"'{short(longest.key, 80)}' had been executing on "
+            f"{case.name_of(longest.worker)} for "
+            f"{duration(longest.executing_for or 0)} when last looked at{at}."
+        )
+    held = [task for task in hang.tasks if task.executing_for is None]
+    if held:
+        first = held[0]
+        on = [f"{key} ({state})" for key, state in first.waits_for]
+        sentences.append(
+            f"{counted(len(held), 'task')} had been given to workers and did not start, such "
+            f"as '{short(first.key, 60)}' on {case.name_of(first.worker)}"
+            + (f", in state {first.state} there" if first.state else "")
+            + (f", which waits for {quoted(on, most=2, longest=80)}" if on else "")
+            + "."
+        )
+    if hang.waiting:
+        key, on_keys = hang.waiting[0]
+        on = [f"{name} ({state})" for name, state in on_keys]
+        sentences.append(
+            f"'{short(key, 60)}' waited for {quoted(on, most=2, longest=80)}."
+        )
+    states = ", ".join(f"{number} {state}" for state, number in hang.states.items())
+    sentences.append(
+        f"There were {counted(hang.workers, 'worker')}, {len(hang.paused)} of them paused; "
+        f"unfinished tasks: {states}."
+    )
+    return " ".join(sentences)
+
+
+def _remedy(longest: AtWork | None) -> str:
+    if longest is None:
+        return (
+            "No task was at work, so waiting longer would not have helped. Look at the "
+            "workers named here; if it happens again with the newest Dask, it is worth a "
+            "report to its authors, with this recording."
+        )
+    frame = longest.own_frame
+    look = f"Look at {frame.file}:{frame.line}: " if frame else ""
+    return (
+        f"{look}does it wait for something that has no timeout (a connection, a lock, a "
+        "service)? Dask has no timeout for tasks: give it one of its own. If it is only "
+        "slow, give the run more time, or the task less to do."
+    )
+
+
+STALLED = Rule(
+    slug="stalled",
+    title="Nothing moved any more",
+    question="Who waited for whom, when no task had ended for a long time?",
+    severity="failure",
+    retry_advice="unknown",
+    ask=_ask,
+    page=Page(
+        detects=(
+            "No task had ended for longer than `blackbox.stall.after`, the driver ran out of "
+            "patience, and none of the known kinds of hang fits."
+        ),
+        evidence=(
+            "The stall detector's last account: what was executing, for how long and at "
+            "which line, what waited for what. Low confidence if a task was executing, as it "
+            "may only be slow. Silent on runs that succeeded, on failures with another "
+            "cause, and on a driver that vanished while a task was at work."
+        ),
+        remedy="Look at the task that it names; give what it waits for a timeout.",
+        before="requests.get(url)",
+        after="requests.get(url, timeout=30)",
+    ),
+)

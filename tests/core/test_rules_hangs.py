@@ -1,0 +1,387 @@
+"""Why did the run hang?  Rules on what the stall detector told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from building import (
+    LIMIT,
+    MIB,
+    Piece,
+    a_death,
+    a_departure,
+    a_failed_task,
+    a_graph,
+    a_log_line,
+    a_run,
+    a_sample,
+    a_worker,
+    aborted,
+    an_event,
+    an_exception,
+    failed_with,
+    raised_in,
+    succeeded,
+)
+from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.finding import Finding
+from dask_blackbox.manifest import DriverException
+from dask_blackbox.run import RunTables
+
+LIB = "/v/lib/python3.11/site-packages"
+IN_A_CLIENT = [
+    f'  File "{LIB}/dask/_task_spec.py", line 7, in __call__\n\treturn self.func()\n',
+    '  File "/jobs/nightly.py", line 8, in outer\n\treturn c.submit(inner).result()\n',
+    f'  File "{LIB}/distributed/client.py", line 4, in result\n\treturn self.sync()\n',
+    f'  File "{LIB}/distributed/utils.py", line 4, in sync\n\te.wait(10)\n',
+]
+IN_A_SERVICE = [
+    '  File "/jobs/nightly.py", line 30, in fetch\n\treturn requests.get(url)\n',
+    f'  File "{LIB}/requests/api.py", line 9, in get\n\treturn request()\n',
+]
+NO_PICKLE = (
+    "Could not serialize object of type lock\nTraceback (most recent call last):\n"
+    "TypeError: cannot pickle '_thread.lock' object"
+)
+TIMED_OUT = an_exception("TimeoutError", "timed out after 300 s.")
+OUR_END = an_exception(
+    "distributed.client.FutureCancelledError",
+    "outer-1 cancelled for reason: dask-blackbox.\nno task has finished for 120 s "
+    "(blackbox.stall.end-run)",
+)
+
+
+def a_task_at(
+    key: str,
+    *,
+    executing_for: float | None = None,
+    worker: str = "tcp://w1",
+) -> dict[str, Any]:
+    """Return what the detector tells of a task that a worker has."""
+    prefix = key.split("-", maxsplit=1)[0]
+    return {
+        "key": key, "prefix": prefix, "worker": worker, "executing_for": executing_for,
+    }  # fmt: skip
+
+
+def a_stall(*tasks: dict[str, Any], at: float = 80.0, **more: Any) -> Piece:
+    """Return that nothing moved, on one running worker unless said otherwise."""
+    told = {
+        "lasted": 60.0,
+        "workers": 1,
+        "statuses": {"running": 1},
+        "paused": [],
+        "states": {"waiting": 0, "processing": len(tasks), "queued": 0, "no-worker": 0},
+        "processing": list(tasks),
+        "unrunnable": [],
+        "waiting": [],
+        "told": {},
+    }
+    return an_event("stall", at=at, **{**told, **more})
+
+
+def what_w1_tells(
+    stacks: dict[str, list[str]] | None = None, tasks: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    return {"tcp://w1": {"stacks": stacks or {}, "tasks": tasks or {}}}
+
+
+def hung(
+    *pieces: Piece | list[Piece],
+    error: DriverException = TIMED_OUT,
+    workers: tuple[Piece, ...] = (a_worker(),),
+) -> RunTables:
+    """Return a run whose driver got tired of waiting at 100 s."""
+    return a_run(*workers, a_graph(), *pieces, failed_with(error, at=100))
+
+
+def nested(*more: dict[str, Any], state: str = "executing") -> Piece:
+    return a_stall(
+        a_task_at("outer-1", executing_for=58),
+        *more,
+        told=what_w1_tells(
+            {"outer-1": IN_A_CLIENT, "fetch-1": IN_A_SERVICE},
+            {"outer-1": {"state": state, "waits_for": []}},
+        ),
+    )
+
+
+def of_resources(**more: Any) -> Piece:
+    task = {"key": "train-1", "hosts": [], "workers": [], "resources": {"GPU": 1}}
+    return a_stall(
+        states={"no-worker": 3}, unrunnable=[{**task, "loose": False, **more}]
+    )
+
+
+def of_a_lock(state: str = "waiting") -> Piece:
+    waits = {"state": state, "waits_for": [["lock-1", "error"]]}
+    return a_stall(a_task_at("use-1"), told=what_w1_tells({}, {"use-1": waits}))
+
+
+def all_paused() -> Piece:
+    return a_stall(
+        a_task_at("load-2"), statuses={"paused": 1}, paused=["tcp://w1"]
+    )  # fmt: skip
+
+
+def verdict(run: RunTables) -> Finding:
+    found = verdict_of(findings_in(run), run)
+    assert found is not None
+    causes = [f for f in findings_in(run) if f.severity == "failure"]
+    assert causes == [found], "one verdict"
+    return found
+
+
+def test_a_task_that_waits_for_tasks_that_need_its_thread_is_named() -> None:
+    found = verdict(hung(nested(a_task_at("inner-1"))))
+
+    assert (found.rule, found.confidence) == ("nested-client-deadlock", "high")
+    assert found.title == "'outer' waits for tasks that need the thread it holds"
+    assert "'outer-1' on worker 1 (tcp://w1)" in found.cause
+    assert "at /jobs/nightly.py:8 in outer" in found.cause
+    assert "'inner-1' cannot start" in found.cause
+    assert (found.subject.key, found.subject.worker) == ("outer-1", "tcp://w1")
+    assert "e.wait" in found.evidence[0].text
+
+
+@pytest.mark.parametrize(
+    "stall",
+    [
+        pytest.param(nested(), id="nothing waits for the thread"),
+        pytest.param(
+            nested(a_task_at("inner-1"), state="long-running"), id="it gave it back"
+        ),
+        pytest.param(
+            nested(a_task_at("inner-1"), a_task_at("fetch-1", executing_for=3)),
+            id="another thread is at work",
+        ),
+    ],
+)
+def test_a_task_that_waits_in_a_client_need_not_be_a_deadlock(stall: Piece) -> None:
+    assert verdict(hung(stall)).rule == "stalled"
+
+
+def test_a_resource_that_no_worker_has_is_named() -> None:
+    found = verdict(hung(of_resources()))
+
+    assert (found.rule, found.confidence) == ("no-valid-worker", "high")
+    assert found.title == "No worker could run 'train': it asks for GPU=1"
+    assert "none of the 1 worker has that. 3 tasks waited like this" in found.cause
+    assert '--resources "GPU=1"' in found.remedy
+    assert found.subject.key == "train-1"
+
+
+def test_a_worker_that_is_asked_for_by_name_is_named() -> None:
+    found = verdict(hung(of_resources(resources={}, workers=["tcp://gone"])))
+
+    assert found.title == "No worker could run 'train': it asks for worker tcp://gone"
+
+
+def test_workers_that_all_left_in_order_are_missed() -> None:
+    gone = a_departure(stimulus="retire-workers-1", expected=True)
+    found = verdict(hung(gone, a_stall(workers=0, states={"queued": 4})))
+
+    assert (found.rule, found.confidence) == ("no-valid-worker", "medium")
+    assert found.title == "No worker was left, and 4 tasks waited"
+
+
+def test_workers_that_died_are_the_cause_of_a_hang_without_workers() -> None:
+    died = a_death(exit_code=-11, processing=["load-1"])
+    found = verdict(hung(died, a_stall(workers=0, states={"queued": 4})))
+
+    assert found.rule == "worker-segfault"
+
+
+def test_workers_that_never_came_are_missed() -> None:
+    stall = a_stall(workers=0, statuses={}, states={"queued": 4})
+    found = verdict(hung(stall, workers=()))
+
+    assert (found.rule, found.confidence) == ("workers-never-arrived", "high")
+    assert found.title == "No worker ever arrived, and 4 tasks waited"
+
+
+def test_paused_workers_say_how_full_they_were() -> None:
+    sample = a_sample(memory=360 * MIB, at=70, status="paused")
+    found = verdict(hung(sample, all_paused()))
+
+    assert (found.rule, found.confidence) == ("workers-paused", "high")
+    assert found.retry_advice == "memory"
+    assert "360 MiB of 400 MiB (90%)" in found.cause
+    assert "360 MiB unmanaged" in found.cause
+    assert "does not manage and cannot spill" in found.remedy
+    assert f"about {2 * LIMIT // MIB} MiB" in found.remedy
+
+
+def test_one_running_worker_is_enough_not_to_blame_the_paused_one() -> None:
+    stall = a_stall(
+        a_task_at("load-2"), workers=2, statuses={"paused": 1, "running": 1},
+        paused=["tcp://w1"],
+    )  # fmt: skip
+
+    assert verdict(hung(stall)).rule == "stalled"
+
+
+def test_paused_workers_that_could_not_spill_had_no_disk() -> None:
+    line = "Spill to disk failed; keeping data in memory\nOSError: [Errno 28] No space"
+    found = verdict(hung(a_log_line(line), a_sample(spilled=900 * MIB), all_paused()))
+
+    assert (found.rule, found.confidence) == ("disk-full", "high")
+    assert found.subject.worker == "tcp://w1"
+    assert "900 MiB were spilled" in found.remedy
+
+
+def test_a_full_disk_on_running_workers_is_not_the_hang() -> None:
+    line = a_log_line("Spill to disk failed; keeping data in memory")
+
+    assert verdict(hung(line, a_stall(a_task_at("use-1")))).rule == "stalled"
+
+
+def test_an_input_that_cannot_be_pickled_is_named() -> None:
+    found = verdict(hung(a_log_line(NO_PICKLE), of_a_lock()))
+
+    assert (found.rule, found.confidence) == ("dependency-not-serializable", "high")
+    assert found.title == "A result of 'lock' (lock) cannot travel between workers"
+    assert "'use-1' on worker 1 (tcp://w1) waits for 'lock-1'" in found.cause
+    assert "cannot pickle '_thread.lock' object" in found.cause
+    assert found.subject.key == "lock-1"
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        pytest.param((of_a_lock(),), id="nobody said it could not be pickled"),
+        pytest.param(
+            (a_log_line(NO_PICKLE), of_a_lock("executing")), id="it is at work"
+        ),
+    ],
+)
+def test_without_both_signs_no_input_is_blamed(pieces: tuple[Piece, ...]) -> None:
+    assert verdict(hung(*pieces)).rule == "stalled"
+
+
+def test_a_cluster_that_dropped_its_restarting_worker_is_blamed() -> None:
+    found = verdict(
+        hung(
+            a_death(exit_code=-15, at=10, processing=["load-1"]),
+            a_worker("tcp://w2", at=12, name="1", pid=2),
+            a_departure("tcp://w2", at=15, closing="nanny-close"),
+            a_stall(workers=0, statuses={}, states={"queued": 4}),
+        )
+    )
+
+    assert (found.rule, found.confidence) == ("cluster-lost-worker", "high")
+    assert "deploy.lost-worker-timeout" in found.remedy
+    assert found.subject.worker == "tcp://w2"
+
+
+def test_a_worker_that_was_scaled_away_was_not_lost_by_its_cluster() -> None:
+    gone = a_departure(stimulus="retire-workers-1", closing="nanny-close")
+    found = verdict(hung(gone, a_stall(workers=0, states={"queued": 4})))
+
+    assert found.rule == "no-valid-worker"
+
+
+def test_the_longest_task_is_named_where_nothing_else_is_known() -> None:
+    stall = a_stall(
+        a_task_at("fetch-1", executing_for=59), a_task_at("inc-1"),
+        told=what_w1_tells({"fetch-1": IN_A_SERVICE}),
+        waiting=[{"key": "sum-1", "waits_for": [["fetch-1", "processing"]]}],
+    )  # fmt: skip
+    found = verdict(hung(stall))
+
+    assert (found.rule, found.confidence) == ("stalled", "low")
+    assert "at /jobs/nightly.py:30 in fetch" in found.cause
+    assert "'sum-1' waited for 'fetch-1 (processing)'" in found.cause
+    assert "/jobs/nightly.py:30" in found.remedy
+    assert found.subject.key == "fetch-1"
+
+
+def test_a_standstill_without_any_task_at_work_is_surer() -> None:
+    found = verdict(hung(a_stall(a_task_at("inc-1"))))
+
+    assert (found.rule, found.confidence) == ("stalled", "medium")
+    assert "1 task waited, none was executing" in found.title
+
+
+def test_our_own_end_of_a_hanging_run_is_no_cancellation() -> None:
+    ended = an_event("stall-ended-run", at=99, lasted=79.0, keys=1)
+    # Cancelling lets the detector see nothing wanted any more.
+    over = an_event("stall-over", at=99.5, lasted=79.0)
+    found = verdict(hung(nested(a_task_at("inner-1")), ended, over, error=OUR_END))
+
+    assert (found.rule, found.confidence) == ("nested-client-deadlock", "high")
+    assert "`blackbox.stall.end-run` ended the run" in found.cause
+
+
+def test_our_own_end_of_a_run_whose_workers_died_names_their_deaths() -> None:
+    died = a_death(exit_code=-11, processing=["load-1"])
+    found = verdict(hung(died, a_stall(workers=0, states={"queued": 4}), error=OUR_END))
+
+    assert found.rule == "worker-segfault"
+
+
+def test_a_driver_that_was_stopped_in_a_known_hang_is_explained_by_it() -> None:
+    run = a_run(a_worker(), of_resources(), aborted(at=100))
+
+    assert (verdict(run).rule, verdict(run).confidence) == ("no-valid-worker", "medium")
+
+
+def test_a_driver_that_was_stopped_while_a_task_was_at_work_was_stopped() -> None:
+    stall = a_stall(a_task_at("fetch-1", executing_for=59))
+
+    assert verdict(a_run(a_worker(), stall, aborted(at=100))).rule == "driver-killed"
+
+
+@pytest.mark.parametrize(
+    "stall",
+    [nested(a_task_at("inner-1")), of_resources(), all_paused(), of_a_lock()],
+    ids=["nested", "resources", "paused", "lock"],
+)
+def test_a_run_that_went_on_has_no_hang(stall: Piece) -> None:
+    over = an_event("stall-over", at=90, lasted=70.0)
+    signs = [a_log_line(NO_PICKLE), a_log_line("Spill to disk failed")]
+    healthy = a_run(a_worker(), a_graph(), *signs, stall, over, succeeded(at=100))
+
+    assert findings_in(healthy) == ()
+    assert verdict(hung(*signs, stall, over)).rule == "driver-exception"
+
+
+@pytest.mark.parametrize(
+    "stall",
+    [nested(a_task_at("inner-1")), of_resources(), all_paused(), of_a_lock()],
+    ids=["nested", "resources", "paused", "lock"],
+)
+def test_a_long_task_that_succeeds_is_never_a_finding(stall: Piece) -> None:
+    assert findings_in(a_run(a_worker(), a_graph(), stall, succeeded(at=100))) == ()
+
+
+def test_a_stall_does_not_hide_what_a_task_raised() -> None:
+    error = an_exception("ZeroDivisionError", "division by zero")
+    run = a_run(
+        a_worker(), a_graph(), of_resources(), *raised_in("divide-1", error, at=99)
+    )
+
+    assert verdict(run).rule == "task-exception"
+
+
+def test_a_driver_that_failed_of_itself_during_a_stall_did() -> None:
+    error = an_exception("KeyError", "'tuesday'")
+
+    assert verdict(hung(of_resources(), error=error)).rule == "driver-exception"
+
+
+def test_a_stall_of_long_ago_explains_nothing() -> None:
+    stall = of_resources()
+    late = failed_with(TIMED_OUT, at=1000)
+
+    assert verdict(a_run(a_worker(), stall, late)).rule == "driver-exception"
+
+
+def test_deaths_before_another_hang_are_told_beside_it() -> None:
+    died = a_death(exit_code=-9, executing=["load-1"], at=5)
+    back = a_worker("tcp://w2", at=6, pid=2)
+    run = hung(died, back, a_failed_task(outcome="retried"), of_resources())
+
+    assert verdict(run).rule == "no-valid-worker"
+    assert "workers-died" in {finding.rule for finding in findings_in(run)}
