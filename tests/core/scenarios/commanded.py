@@ -49,7 +49,7 @@ def before_any_client() -> None:
 def environment() -> None:
     site = sys.modules.get("sitecustomize")
     with client() as c:
-        preloads = [os.path.basename(p.name) for p in c.preloads.preloads]  # noqa: PTH119
+        preloads = [os.path.basename(p.name) for p in c.preloads._preloads]  # noqa: PTH119
     told = {
         "mark": getattr(site, "MARK", None),
         "path": sys.path,

@@ -6,7 +6,9 @@ import msgspec
 
 from dask_blackbox.attach import RunCard, RunState
 from dask_blackbox.guard import guard
-from dask_blackbox.manifest import Ending, Manifest
+from dask_blackbox.manifest import DriverException, Ending, Manifest
+from dask_blackbox.record.redact import Redactor
+from dask_blackbox.settings import setting
 
 __all__ = ["unrecorded_card"]
 
@@ -20,6 +22,7 @@ def unrecorded_card(manifest: Manifest, ending: Ending, reason: str) -> RunCard:
         reason: Why there is no recording, for people.
     """
     cards: list[RunCard] = []
+    ending = _redacted(ending)
     with guard("the verdict on a run that was not recorded"):
         from dask_blackbox.analyse import findings_in
         from dask_blackbox.attach import card_of
@@ -28,6 +31,15 @@ def unrecorded_card(manifest: Manifest, ending: Ending, reason: str) -> RunCard:
         run = RunTables.of_rows(manifest, ending, {})
         cards.append(card_of(run, findings_in(run), recorded=False, reason=reason))
     return cards[0] if cards else _least(manifest, ending, reason)
+
+
+def _redacted(ending: Ending) -> Ending:
+    if ending.exception is None:
+        return ending
+    clean: list[DriverException] = []
+    with guard("the exception of a run that was not recorded"):
+        clean.append(Redactor(setting("redact")).exception(ending.exception))
+    return msgspec.structs.replace(ending, exception=clean[0] if clean else None)
 
 
 def _least(manifest: Manifest, ending: Ending, reason: str) -> RunCard:

@@ -74,9 +74,10 @@ class Recorder:
     """
 
     def __init__(self, config: Config, owner: Owner) -> None:
-        self._config, self._owner = config, owner
-        manifest = config.manifest
         self._redactor = Redactor(config.redact)
+        manifest = self._redactor.manifest(config.manifest)
+        self._config = msgspec.structs.replace(config, manifest=manifest)
+        self._owner = owner
         self._spool = Spool(Path(config.spool), manifest.recording, f"{os.getpid():x}")
         self._opening: Opening | None = None
         self._uploader: Uploader | None = None
@@ -190,6 +191,9 @@ class Recorder:
             await self._drain(order.address, final=False)
             answer(Telling(what="drained"))
         elif self._end is None:
+            if order.exception is not None:
+                clean = self._redactor.exception(order.exception)
+                order = msgspec.structs.replace(order, exception=clean)
             self._end = order
             self._ended.set()
 
@@ -235,7 +239,8 @@ class Recorder:
         for row in order.rows.get("event", ()):
             if row[1] == "driver-exception":
                 with contextlib.suppress(msgspec.MsgspecError):
-                    self._exception = msgspec.json.decode(row[3], type=DriverException)
+                    told = msgspec.json.decode(row[3], type=DriverException)
+                    self._exception = self._redactor.exception(told)
 
     async def _tick(self) -> None:
         while True:

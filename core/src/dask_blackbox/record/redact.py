@@ -7,7 +7,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
+
 from dask_blackbox.events import COLUMNS
+from dask_blackbox.manifest import DriverException, Manifest
 
 __all__ = ["Redactor"]
 
@@ -23,7 +26,7 @@ _SECRET_NAME = re.compile(
 _SETTINGS = ("config", "parameters")
 _PATTERNS = (
     r"\b(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{16}\b",
-    r"(?<=://)[^/\s:@]+:[^/\s@]+(?=@)",
+    r"(?<=://)[^/\s:@]*:[^/\s@]+(?=@)",
     r"(?i:(?<=bearer )[A-Za-z0-9._~+/=-]{8,})",
     r"\bgh[pousr]_[A-Za-z0-9]{20,}\b",
     r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
@@ -45,6 +48,12 @@ _TEXT_COLUMNS = {
 }
 
 
+# Dask prints a failed task with its arguments: data, which nobody has asked us to keep.
+_ARGUMENTS = re.compile(
+    r"(?s)(Compute Failed\n.*?\n(?:Task|args): +[^\n(]*)\(.*?(?=\nException: |$)"
+)
+
+
 class Redactor:
     """Blanks out what looks like a secret.
 
@@ -62,6 +71,8 @@ class Redactor:
     def text(self, text: str) -> str:
         """Return `text` without secrets, and such that any encoding can hold it."""
         text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+        if "Compute Failed\n" in text:
+            text = _ARGUMENTS.sub(r"\1(…)", text)
         text = self._pattern.sub(_BLANK, text)
         text = _ASSIGNED.sub(lambda m: m["name"] + _BLANK, text)
         for pattern in self._more:
@@ -83,6 +94,16 @@ class Redactor:
         if plain and value and secret:
             return _BLANK
         return self.text(value) if isinstance(value, str) else value
+
+    def exception(self, told: DriverException) -> DriverException:
+        """Return an exception of the driver without secrets."""
+        return msgspec.structs.replace(
+            told, message=self.text(told.message), traceback=self.text(told.traceback)
+        )
+
+    def manifest(self, manifest: Manifest) -> Manifest:
+        """Return a manifest whose host's particulars hold no secrets."""
+        return msgspec.structs.replace(manifest, host=self.value(manifest.host))
 
     def rows(self, kind: str, rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
         """Return rows of a kind without secrets in their texts."""
