@@ -70,8 +70,7 @@ def test_the_card_of_a_failed_run_says_why_in_its_headline() -> None:
 
     assert found.state == "failed"
     assert found.headline == (
-        "worker-memory-limit: workers died 2 times at their 400 MiB memory limit "
-        "while running 'hog'"
+        "Workers died 2 times at their 400 MiB memory limit while running 'hog'"
     )
     assert found.verdict is not None
     assert found.verdict not in found.findings
@@ -96,6 +95,13 @@ def test_the_card_of_a_healthy_run_says_what_it_did() -> None:
         "Succeeded in 12 s: 2 tasks on 2 workers, peak memory 100 MiB of 400 MiB"
     )
     assert found.completeness == {"recorded": True, "complete": True}
+
+
+def test_the_headline_of_a_run_that_was_not_recorded_says_so() -> None:
+    run = a_run(succeeded(at=12), recorded=False)
+    found = card_of(run, findings_in(run), recorded=False, reason="no bucket 'flights'")
+
+    assert found.headline == "Succeeded, not recorded: no bucket 'flights'"
 
 
 def test_the_headline_of_a_run_that_succeeded_by_luck_says_so() -> None:
@@ -212,7 +218,7 @@ def test_an_aborted_run_has_a_verdict() -> None:
     found = card(a_run(a_worker(), aborted()))
 
     assert found.state == "aborted"
-    assert found.headline == "driver-killed: the driver vanished after 20 s"
+    assert found.headline == "The driver vanished after 20 s"
 
 
 def test_every_number_and_field_of_the_card_is_documented() -> None:
@@ -241,9 +247,9 @@ def test_the_example_in_the_docs_is_a_card() -> None:
         (size(1536 * MIB), "1.5 GiB"),
         (size(0), "0 bytes"),
         (size(1023), "1023 bytes"),
-        (duration(0.42), "0.4 s"),
-        (duration(59.6), "1 min"),
-        (duration(7800), "2 h 10 min"),
+        (duration(0.42), "420 ms"),
+        (duration(59.6), "1 m 00 s"),
+        (duration(7800), "2 h 10 m"),
         (counted(1, "batch", "batches"), "1 batch"),
         (counted(1200, "task"), "1,200 tasks"),
         (listed(["a"]), "a"),

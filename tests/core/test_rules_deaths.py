@@ -180,7 +180,7 @@ def test_a_frozen_worker_is_not_called_signalled() -> None:
     found = verdict(run)
 
     assert found.rule == "worker-heartbeat-timeout"
-    assert "5 min" in found.cause
+    assert "5 m 00 s" in found.cause
 
 
 def test_a_frozen_worker_is_known_from_what_its_nanny_was_told() -> None:

@@ -447,7 +447,7 @@ def test_a_driver_that_was_stopped_during_a_stall_says_what_stood_still() -> Non
     found = verdict(a_run(a_worker(), stall, aborted()))
 
     assert found.rule == "driver-killed"
-    assert "No task had ended for 1 min 5 s then: 1 worker" in found.cause
+    assert "No task had ended for 1 m 05 s then: 1 worker" in found.cause
     assert "6 queued" in found.cause
 
 

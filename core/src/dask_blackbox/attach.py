@@ -97,6 +97,7 @@ def card_of(
     verdict = verdict_of(findings, run)
     others = tuple(each for each in findings if each is not verdict)
     numbers: dict[str, float] = {}
+    unrecorded = None if recorded else reason or "no reason is known"
     with guard("the numbers of a card"):
         numbers = numbers_of(Case(run))
     return RunCard(
@@ -104,7 +105,7 @@ def card_of(
         run_id=run.manifest.run_id,
         attempt=run.manifest.attempt,
         state=state,
-        headline=headline_of(state, verdict, others, numbers),
+        headline=headline_of(state, verdict, others, numbers, unrecorded=unrecorded),
         verdict=verdict,
         findings=others,
         numbers=numbers,

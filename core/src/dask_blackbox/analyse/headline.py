@@ -18,6 +18,8 @@ def headline_of(
     verdict: Finding | None,
     findings: Sequence[Finding],
     numbers: Mapping[str, float],
+    *,
+    unrecorded: str | None = None,
 ) -> str:
     """Return the card's headline, at most 120 characters long.
 
@@ -26,10 +28,13 @@ def headline_of(
         verdict: Why, if it failed.
         findings: All else that was found.
         numbers: The card's measures.
+        unrecorded: Why there is no recording, if there is none.
     """
     if verdict is not None:
-        return short(f"{verdict.rule}: {_lowered(verdict.title)}", _LONGEST)
+        return short(verdict.title, _LONGEST)
     took = duration(numbers.get("duration", 0))
+    if unrecorded is not None:
+        return short(f"{state.capitalize()}, not recorded: {unrecorded}", _LONGEST)
     if state == "running":
         return f"Running for {took}: {_work(numbers)}"
     if state != "succeeded":
@@ -39,13 +44,6 @@ def headline_of(
     return short(
         f"Succeeded in {took}: {_work(numbers)}{but if warnings else ''}", _LONGEST
     )
-
-
-def _lowered(title: str) -> str:
-    """Return a title as it stands after a colon; names and classes keep their capitals."""
-    first = title.split(maxsplit=1)[0] if title.split() else ""
-    ordinary = first[1:].islower() or len(first) == 1
-    return title[0].lower() + title[1:] if ordinary and first.isalpha() else title
 
 
 def _work(numbers: Mapping[str, float]) -> str:

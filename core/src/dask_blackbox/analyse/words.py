@@ -6,6 +6,8 @@ import re
 import signal
 from collections.abc import Iterable, Sequence
 
+from dask_blackbox.quantities import duration
+
 __all__ = [
     "class_of",
     "clean",
@@ -34,19 +36,6 @@ def size(number: float) -> str:
         value, unit = value / 1024, unit + 1
     text = f"{value:.0f}" if value >= 10 or unit == 0 else f"{value:.1f}"  # noqa: PLR2004
     return f"{text.removesuffix('.0')} {_UNITS[unit]}"
-
-
-def duration(seconds: float) -> str:
-    """Return seconds as people say them: `0.4 s`, `12 s`, `3 min 5 s`, `2 h 10 min`."""
-    if seconds < 9.95:  # noqa: PLR2004
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
-    if hours:
-        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
-    if minutes:
-        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
-    return f"{rest} s"
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:

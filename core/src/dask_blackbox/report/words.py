@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from dask_blackbox.attach import RunCard
 from dask_blackbox.finding import Change, Subject
+from dask_blackbox.quantities import duration
 
 __all__ = [
     "CONFIDENCE",
@@ -53,9 +54,6 @@ STATE_SIGN = {
     "lost": "?",
 }
 
-_MINUTE = 60.0
-_HOUR = 3600.0
-_DAY = 86400.0
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _STEP = 1024.0
 _TEN = 10.0
@@ -73,30 +71,6 @@ def plain(text: str) -> str:
     """Return `text` without terminal escapes, control and bidirectional characters."""
     text = _ANSI.sub("", text.replace("\r\n", "\n"))
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
-
-
-def duration(seconds: float) -> str:
-    """Return a duration as people say it: `412 ms`, `3.2 s`, `3 m 12 s`, `1 h 04 m`."""
-    if seconds < 0:
-        return "-" + duration(-seconds)
-    if round(seconds) < _MINUTE:
-        return _brief(seconds)
-    if round(seconds) < _HOUR:
-        minutes, rest = divmod(round(seconds), 60)
-        return f"{minutes} m {rest:02d} s"
-    if seconds < _DAY:
-        hours, rest = divmod(round(seconds / 60), 60)
-        return f"{hours} h {rest:02d} m"
-    days, rest = divmod(round(seconds / _HOUR), 24)
-    return f"{days} d {rest:02d} h"
-
-
-def _brief(seconds: float) -> str:
-    if seconds < 0.001:  # noqa: PLR2004
-        return "0 s" if seconds == 0 else f"{seconds * 1e6:.0f} µs"
-    if seconds < 0.9995:  # noqa: PLR2004
-        return f"{seconds * 1e3:.3g} ms"
-    return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"  # noqa: PLR2004
 
 
 def size(nbytes: float) -> str:
