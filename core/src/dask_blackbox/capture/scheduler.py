@@ -22,6 +22,7 @@ from .nannies import NannyLook
 from .ownership import Ownership
 from .rows import RowBuffer
 from .samples import scheduler_sample, worker_sample
+from .spreading import register_everywhere, unregister_everywhere
 from .stalls import StallWatch
 
 __all__ = ["SchedulerCapture"]
@@ -29,7 +30,6 @@ __all__ = ["SchedulerCapture"]
 _FINE_METRICS_EVERY = 10.0
 
 _PATIENCE = 1.0  # seconds that a failed task waits for its worker's report
-_REGISTERING = 5.0
 _LAST_PULL = 2.0
 
 
@@ -99,7 +99,7 @@ class SchedulerCapture(SchedulerPlugin):
         for address in scheduler.workers:
             self.add_worker(scheduler, address)
         await self._listen_beyond_the_process()
-        await self._register_everywhere()
+        await register_everywhere(scheduler, self.name, self._plugins, self._event)
         from tornado.ioloop import PeriodicCallback
 
         self._sampling = PeriodicCallback(self._sample, self._interval * 1000)
@@ -117,38 +117,6 @@ class SchedulerCapture(SchedulerPlugin):
         """Give a scheduler without any socket (`processes=False`) one for the recorder."""
         if str(self._scheduler.address).startswith("inproc://"):
             await self._scheduler.listen("tcp://127.0.0.1:0")
-
-    async def _register_everywhere(self) -> None:
-        register = (
-            self._scheduler.register_worker_plugin,
-            self._scheduler.register_nanny_plugin,
-        )
-        work = [
-            asyncio.ensure_future(
-                call(comm=None, plugin=plugin, name=self.name, idempotent=False)
-            )
-            for call, plugin in zip(register, self._plugins)
-        ]
-        # A worker that does not answer must not hold up the run; it gets the plugin later.
-        done, late = await asyncio.wait(work, timeout=_REGISTERING)
-        for each in done:
-            if each.exception() is not None:
-                self._event(
-                    "capture-failed", "", doing="plugins", error=repr(each.exception())
-                )
-            else:
-                for address, answer in (each.result() or {}).items():
-                    if isinstance(answer, dict) and answer.get("status") != "OK":
-                        self._event(
-                            "capture-failed",
-                            address,
-                            doing="plugin",
-                            error=str(answer.get("text", answer.get("exception")))[
-                                :2000
-                            ],
-                        )
-        for each in late:
-            each.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     async def before_close(self) -> None:
         self._event(
@@ -168,17 +136,7 @@ class SchedulerCapture(SchedulerPlugin):
     async def withdraw(self) -> str:
         """Take our plugins off workers and nannies; they ship what they still have."""
         self._stall_watch.stop()
-        scheduler = self._scheduler
-        for unregister in (
-            scheduler.unregister_worker_plugin,
-            scheduler.unregister_nanny_plugin,
-        ):
-            try:
-                await asyncio.wait_for(
-                    unregister(comm=None, name=self.name), _LAST_PULL
-                )
-            except Exception:  # the cluster is going down, or a worker does not answer
-                pass
+        await unregister_everywhere(self._scheduler, self.name)
         return "OK"
 
     async def leave(self) -> str:
@@ -372,6 +330,7 @@ class SchedulerCapture(SchedulerPlugin):
         self._event("recording-started", self._client or "")
         address = str(self._scheduler.address)
         self._event("scheduler-info", address, **scheduler_facts(self._scheduler))
+        self._fine_metrics(time.time())  # what was there before us
 
     def _sample(self) -> None:
         try:

@@ -31,6 +31,7 @@ _MODULES = (
     "samples",
     "ownership",
     "nannies",
+    "spreading",
     "stalls",
     "dask_events",
     "descriptions",

@@ -1,0 +1,56 @@
+"""From the scheduler to workers and nannies, and back: registering our plugins there.
+
+A worker that does not answer holds up neither the run's start nor its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Callable
+
+__all__ = ["register_everywhere", "unregister_everywhere"]
+
+_REGISTERING, _UNREGISTERING = 5.0, 2.0
+_LONGEST = 2_000
+
+
+async def register_everywhere(
+    scheduler: Any, name: str, plugins: tuple[bytes, bytes], tell: Callable[..., None]
+) -> None:
+    """Register the plugins of workers and nannies, on all that there are and will be.
+
+    Args:
+        scheduler: The scheduler.
+        name: Of both plugins.
+        plugins: The workers' and the nannies', pickled.
+        tell: Takes kind, subject and particulars of what went wrong.
+    """
+    calls = (scheduler.register_worker_plugin, scheduler.register_nanny_plugin)
+    work = [
+        asyncio.ensure_future(
+            call(comm=None, plugin=plugin, name=name, idempotent=False)
+        )
+        for call, plugin in zip(calls, plugins)
+    ]
+    done, late = await asyncio.wait(work, timeout=_REGISTERING)
+    for each in done:
+        if each.exception() is not None:
+            error = repr(each.exception())
+            tell("capture-failed", "", doing="plugins", error=error)
+            continue
+        for address, answer in (each.result() or {}).items():
+            if isinstance(answer, dict) and answer.get("status") != "OK":
+                error = str(answer.get("text", answer.get("exception")))[:_LONGEST]
+                tell("capture-failed", address, doing="plugin", error=error)
+    for each in late:
+        each.add_done_callback(lambda task: task.cancelled() or task.exception())
+
+
+async def unregister_everywhere(scheduler: Any, name: str) -> None:
+    """Take the plugins off again, as far as workers and nannies answer."""
+    calls = (scheduler.unregister_worker_plugin, scheduler.unregister_nanny_plugin)
+    for call in calls:
+        try:
+            await asyncio.wait_for(call(comm=None, name=name), _UNREGISTERING)
+        except Exception:  # the cluster is going down, or a worker does not answer
+            pass
