@@ -222,9 +222,10 @@ def a_log_line(
     source: str = "tcp://w1",
     pid: int = 100,
     level: int = 40,
+    seq: int = 1,
 ) -> Piece:
     """Return a log line."""
-    return "log", (START + at, role, source, pid, 1, "logger", level, message, None)
+    return "log", (START + at, role, source, pid, seq, "logger", level, message, None)
 
 
 def a_sample(

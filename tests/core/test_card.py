@@ -16,6 +16,7 @@ from building import (
     a_departure,
     a_failed_task,
     a_graph,
+    a_log_line,
     a_run,
     a_sample,
     a_task,
@@ -124,13 +125,15 @@ def test_the_numbers_are_measured_not_guessed() -> None:
         a_worker(nthreads=2),
         a_worker("tcp://w2", pid=2, nthreads=2, at=2),
         *a_departure("tcp://w2", at=9, stimulus="retire-workers-1", expected=True),
-        a_worker("tcp://w3", pid=3, nthreads=2, at=9),
+        a_worker("tcp://w3", pid=3, nthreads=2, at=9, nanny="tcp://n3"),
         a_graph(),
         a_task("inc-1", compute=1.5, nbytes=1000),
         a_task("inc-2", compute=0.5, disk=0.25, nbytes=24),
         a_failed_task("fetch-1", outcome="retried"),
         a_sample(at=5, memory=300 * MIB, spilled=MIB, net_read=1e6),
         a_sample(at=7, memory=200 * MIB, net_read=1e6),
+        served(2_000, at=10),
+        served(5_000, at=20),
         succeeded(at=30),
     )
     numbers = card(run).numbers
@@ -148,7 +151,7 @@ def test_the_numbers_are_measured_not_guessed() -> None:
         "memory_limit": LIMIT,
         "peak_memory_share": 0.75,
         "spilled": MIB,
-        "bytes_transferred": 2e6,
+        "bytes_transferred": 5000,
         "result_bytes": 1024,
         "compute_seconds": 2.0,
         "transfer_seconds": 0.0,
@@ -156,6 +159,91 @@ def test_the_numbers_are_measured_not_guessed() -> None:
         "deserialize_seconds": 0.0,
     }
     assert list(numbers) == list(NUMBERS)
+
+
+def served(nbytes: int, *, at: float) -> Piece:
+    """Return Dask's own count of what its workers handed over so far."""
+    return an_event(
+        "fine-metrics",
+        at=at,
+        totals=[
+            ["get-data", "memory-read", "bytes", nbytes - 500],
+            ["get-data", "disk-read", "bytes", 500],
+            ["get-data", "network", "seconds", 4.0],
+            ["execute", "inc", "memory-read", "bytes", 10**9],
+        ],
+    )
+
+
+def test_what_a_scheduler_had_handed_over_before_is_not_the_runs() -> None:
+    run = a_run(served(70_000, at=0.1), served(75_000, at=20))
+
+    assert card(run).numbers["bytes_transferred"] == 5000
+
+
+def test_traffic_of_a_host_is_not_taken_for_the_runs() -> None:
+    run = a_run(a_worker(), a_sample(net_read=1e9), a_sample(at=9, net_read=1e9))
+
+    assert "bytes_transferred" not in card(run).numbers
+
+
+def a_cluster(address: str, *, at: float, nanny: str | None) -> list[Piece]:
+    """Return a scheduler with a worker named 0, which leaves after five seconds."""
+    worker = f"{address}-w"
+    return [
+        an_event("scheduler-info", address, at=at),
+        a_worker(worker, at=at + 1, name="0", nanny=nanny),
+        *a_departure(worker, at=at + 5, stimulus="retire-workers-1", expected=True),
+    ]
+
+
+@pytest.mark.parametrize("nanny", [None, "own"])
+def test_the_worker_0_of_a_second_cluster_is_no_restart(nanny: str | None) -> None:
+    first, second = ((f"{nanny}-{n}" if nanny else None) for n in (1, 2))
+    run = a_run(
+        *a_cluster("tcp://s1", at=1, nanny=first),
+        *a_cluster("tcp://s2", at=20, nanny=second),
+    )
+
+    assert card(run).numbers["restarts"] == 0
+    assert card(run).numbers["workers"] == 1
+
+
+@pytest.mark.parametrize("nanny", [None, "tcp://n1"])
+def test_a_process_in_the_place_of_one_that_left_is_a_restart(
+    nanny: str | None,
+) -> None:
+    run = a_run(
+        *a_cluster("tcp://s1", at=1, nanny=nanny),
+        a_worker("tcp://w2", at=8, pid=2, name="0", nanny=nanny),
+    )
+
+    assert card(run).numbers["restarts"] == 1
+
+
+def test_log_lines_that_never_came_are_missing() -> None:
+    run = a_run(
+        *(a_log_line("x", seq=seq) for seq in (7, 8, 12, 12, 13)),
+        *(a_log_line("x", seq=seq, pid=101) for seq in (1, 2, 3)),
+        a_log_line("x", seq=40, source="tcp://w2"),
+    )
+
+    assert card(run).completeness == {
+        "recorded": True,
+        "complete": False,
+        "missing": {"tcp://w1": ["3 log lines lost"]},
+    }
+
+
+def test_an_unrecorded_driver_error_is_said_without_much_confidence() -> None:
+    error = an_exception("KeyError", "'tuesday'")
+    run = a_run(failed_with(error, at=3), recorded=False)
+    found = card_of(run, findings_in(run), recorded=False, reason="x").verdict
+
+    assert found is not None
+    assert (found.rule, found.confidence) == ("driver-exception", "low")
+    assert "Nothing was recorded of a cluster" in found.cause
+    assert "No graph had reached" not in found.cause
 
 
 def test_a_run_that_could_not_be_recorded_has_a_card_all_the_same() -> None:

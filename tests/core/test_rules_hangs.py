@@ -167,9 +167,17 @@ def test_a_resource_that_no_worker_has_is_named() -> None:
 
     assert (found.rule, found.confidence) == ("no-valid-worker", "high")
     assert found.title == "No worker could run 'train': it asks for GPU=1"
-    assert "none of the 1 worker has that. 3 tasks waited like this" in found.cause
+    assert "no worker has that. 3 tasks waited like this" in found.cause
     assert '--resources "GPU=1"' in found.remedy
     assert found.subject.key == "train-1"
+
+
+def test_the_resources_that_there_are_stand_beside_the_one_that_is_asked_for() -> None:
+    kind, (at, what, address, _) = a_worker()
+    detail = '{"name": "1", "resources": {"CPU": 2.0}}'
+    run = hung(of_resources(), workers=((kind, (at, what, address, detail)),))
+
+    assert "no worker has that (there are CPU=2)" in verdict(run).cause
 
 
 def test_a_worker_that_is_asked_for_by_name_is_named() -> None:

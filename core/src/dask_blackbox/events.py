@@ -113,7 +113,7 @@ EVENT_KINDS: dict[str, str] = {
     "stall-ended-run": "lasted, keys",
     "recorder-restarted": "times",
     "topic": "topic, message: what the user's own code logged with log_event",
-    "fine-metrics": "totals so far: [[context, span or prefix, activity, unit, value]]",
+    "fine-metrics": "totals since the scheduler's start: [[context, span or prefix, activity, unit, value]]; once before the first task if there were any",
     "profile": "statistical profile of the workers' threads between two moments",
     "driver-attached": "pid, argv, cwd, python, packages, config, git, callable, parameters, client",
     "driver-warning": "category, message, filename, lineno",

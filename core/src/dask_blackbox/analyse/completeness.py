@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import polars as pl
+
 from dask_blackbox.analyse.words import counted, duration, short
 from dask_blackbox.manifest import Ending
 from dask_blackbox.run import RunTables
@@ -12,6 +14,7 @@ from dask_blackbox.run import RunTables
 __all__ = ["completeness_of", "missing_from"]
 
 _BEHIND = 30.0
+_SOURCES = 20
 
 
 def missing_from(run: RunTables) -> dict[str, list[str]]:
@@ -25,6 +28,7 @@ def missing_from(run: RunTables) -> dict[str, list[str]]:
             for name, why in run.damaged.items()
         ),
         *_given_up(run),
+        *_gaps_in_logs(run),
     ):
         missing.setdefault(source, []).append(sentence)
     return missing
@@ -65,6 +69,29 @@ def _given_up(run: RunTables) -> Iterator[tuple[str, str]]:
         for fact in run.details("capture-failed")
     )
     yield from list(told)[:20]
+
+
+def _gaps_in_logs(run: RunTables) -> Iterator[tuple[str, str]]:
+    """Yield how many log lines never came: processes number theirs without gaps.
+
+    What a process said before its first line here is nobody's loss: it may have been
+    said to an earlier recording.
+    """
+    lines = run.logs.filter(pl.col("seq").is_not_null()).group_by("source", "pid")
+    counted_lines = lines.agg(
+        lost=pl.col("seq").max() - pl.col("seq").min() + 1 - pl.col("seq").n_unique(),
+    )
+    by_source = counted_lines.group_by("source").agg(pl.col("lost").clip(0).sum())
+    gaps = by_source.filter(pl.col("lost") > 0).sort("lost", "source", descending=True)
+    for source, lost in gaps.head(_SOURCES).iter_rows():
+        yield source, f"{counted(lost, 'log line')} lost"
+    others = gaps.slice(_SOURCES)
+    if len(others):
+        lost = counted(int(others["lost"].sum()), "log line")
+        yield (
+            "logs",
+            f"{lost} of {counted(len(others), 'other process', 'other processes')} lost",
+        )
 
 
 def completeness_of(

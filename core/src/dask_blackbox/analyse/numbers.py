@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
@@ -24,7 +26,7 @@ NUMBERS = {
     "memory_limit": "memory limit of that worker, bytes",
     "peak_memory_share": "the former by the latter",
     "spilled": "most bytes that workers had spilled to disk at once",
-    "bytes_transferred": "bytes that the workers' hosts received over the network",
+    "bytes_transferred": "bytes of results that workers handed to each other and to the driver",
     "result_bytes": "bytes of all results of tasks",
     "compute_seconds": "seconds that tasks computed, over all threads",
     "transfer_seconds": "seconds that tasks waited for their inputs to arrive",
@@ -32,6 +34,9 @@ NUMBERS = {
     "deserialize_seconds": "seconds that tasks and inputs took to deserialise",
 }
 """Every measure that can stand on a card, and what it means."""
+
+_READS = ("memory-read", "disk-read")
+_AT_ONCE = 1.0
 
 
 def numbers_of(case: Case) -> dict[str, float]:
@@ -44,7 +49,7 @@ def numbers_of(case: Case) -> dict[str, float]:
         **_of_tasks(run),
         **_of_workers(run),
         **_of_memory(case),
-        "bytes_transferred": _received(run),
+        "bytes_transferred": _handed_over(run),
     }
     return {
         name: round(float(value), 3)
@@ -77,12 +82,36 @@ def _of_workers(run: RunTables) -> dict[str, float | None]:
     )
     # Those who leave at the very moment that others come are counted out first.
     moves = pl.concat([went, came]).sort("at", maintain_order=True)
-    named = lives["name"].drop_nulls()
     return {
         "workers": int(moves["one"].cum_sum().max() or 0) if len(moves) else 0,  # type: ignore[arg-type]
         "threads": int(moves["threads"].cum_sum().max() or 0) if len(moves) else 0,  # type: ignore[arg-type]
-        "restarts": len(named) - named.n_unique(),
+        "restarts": _restarts(run),
     }
+
+
+def _restarts(run: RunTables) -> int:
+    """Return how many processes took the place of one that had left.
+
+    The place is the nanny's; where names are all there is, they are the scheduler's own:
+    a second cluster has a worker 0 too.
+    """
+    schedulers = run.details("scheduler-info")
+    left: set[tuple[Any, ...]] = set()
+    number = 0
+    moves = []
+    for life in run.workers.iter_rows(named=True):
+        known = sum(fact["at"] <= life["joined"] for fact in schedulers)
+        # The schedulers that were known then: the newest of them is the worker's.
+        scheduler = schedulers[known - 1]["subject"] if known else None
+        places = {("nanny", life["nanny"]), ("name", life["name"], scheduler)}
+        places -= {("nanny", None), ("name", None, scheduler)}
+        moves.append((life["joined"], 1, places))
+        if life["left"] is not None:
+            moves.append((life["left"], 0, places))
+    for _, came, places in sorted(moves, key=lambda move: move[:2]):
+        number += bool(came and places & left)
+        left = left - places if came else left | places
+    return number
 
 
 def _of_memory(case: Case) -> dict[str, float | None]:
@@ -107,21 +136,24 @@ def _of_memory(case: Case) -> dict[str, float | None]:
     }
 
 
-def _received(run: RunTables) -> float | None:
-    """Return the bytes received by the workers' hosts; workers of a host see the same."""
-    rates = run.metrics.filter(
-        (pl.col("source") != "scheduler") & pl.col("net_read").is_not_null()
-    )
-    if not len(rates):
+def _handed_over(run: RunTables) -> float | None:
+    """Return the bytes of results that workers handed to each other and to the driver.
+
+    By Dask's own count; what a long-lived scheduler had counted before is taken off.
+    """
+    schedulers = {fact["subject"] for fact in run.details("scheduler-info")}
+    told = run.details("fine-metrics")
+    if not told or len(schedulers) > 1:  # totals are each scheduler's own
         return None
-    hosts = run.workers.select(source="address", host="host").unique("source")
-    seconds = pl.col("at").diff().over("source").dt.total_microseconds() / 1e6
-    by_source = (
-        rates.sort("at")
-        .with_columns((pl.col("net_read") * seconds).alias("bytes"))
-        .group_by("source")
-        .agg(pl.col("bytes").sum())
-        .join(hosts, on="source", how="left")
+    begun = run.details("recording-started")
+    first = told[0]
+    soon = begun and first["at"].timestamp() - begun[0]["at"].timestamp() < _AT_ONCE
+    return _served(told[-1]) - (_served(first) if soon else 0.0)
+
+
+def _served(told: dict[str, Any]) -> float:
+    return sum(
+        float(row[-1])
+        for row in told.get("totals") or ()
+        if row[0] == "get-data" and row[-3] in _READS and row[-2] == "bytes"
     )
-    by_host = by_source.group_by("host").agg(pl.col("bytes").max())
-    return float(by_host["bytes"].sum() or 0)

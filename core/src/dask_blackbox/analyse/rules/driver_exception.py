@@ -54,8 +54,10 @@ def _of_exception(case: Case, exception: DriverException) -> Finding:
     sentences.append(_tasks_then(case))
     if waited and (stall := case.stall()) is not None:
         sentences.append(stall.rstrip("."))
-    doubt = waited or case.failures or case.deaths or not case.saw_the_cluster
+    doubt = waited or case.failures or case.deaths
     sure: Confidence = "medium" if doubt else "high"
+    if not case.saw_the_cluster:
+        sure = "low"
     return DRIVER_EXCEPTION.found(
         f"{name} in the driver: {short(message, 80)}".rstrip(": "),
         cause=". ".join(sentences) + ".",
@@ -74,7 +76,7 @@ def _message_of(exception: DriverException) -> str:
 
 def _tasks_then(case: Case) -> str:
     if not case.saw_the_cluster:
-        return "Nothing was recorded of a cluster"
+        return "Nothing was recorded of a cluster: the error may have come from a task as well"
     if not case.run.details("graph-updated"):
         return "No graph had reached a scheduler: it was still being built"
     if case.failures:
@@ -161,7 +163,7 @@ DRIVER_EXCEPTION = Rule(
         evidence=(
             "The driver's exception with file and line, and that no failed task, death or "
             "lost connection leads to it. High confidence if no task failed at all, low for "
-            "a bare exit code. Silent where a task's error reached the driver, wrapped or not."
+            "a bare exit code and where nothing was recorded of a cluster. Silent where a task's error reached the driver, wrapped or not."
         ),
         remedy="Mend the line that is named.",
         before='df = dd.read_parquet("s3://bucket/2026-13/")',

@@ -87,8 +87,8 @@ def _of_restrictions(case: Case, hang: Hang, task: dict[str, Any]) -> Finding:
     return NO_VALID_WORKER.found(
         f"No worker could run '{short(prefix, 40)}': it asks for {short(asks, 50)}",
         cause=(
-            f"'{short(key, 80)}' asks for {short(asks, 200)}, and none of the "
-            f"{counted(hang.workers, 'worker')} has that.{others}{loose} Dask waits for such "
+            f"'{short(key, 80)}' asks for {short(asks, 200)}, and "
+            f"{_nobody(hang)} that{_offered(case, task)}.{others}{loose} Dask waits for such "
             f"a worker without a word. {how_it_ended(case, hang)}"
         ),
         remedy=(
@@ -130,6 +130,28 @@ def _asks_for(task: dict[str, Any]) -> str:
             noun = what.removesuffix("s") if len(named) == 1 else f"one of the {what}"
             asks.append(f"{noun} {listed(named)}")
     return " and ".join(asks)
+
+
+def _nobody(hang: Hang) -> str:
+    if not hang.workers:
+        return "there is no worker, so none has"
+    return (
+        f"none of {hang.workers} workers has" if hang.workers > 1 else "no worker has"
+    )
+
+
+def _offered(case: Case, task: dict[str, Any]) -> str:
+    """Return which resources there were, if it is resources that the task asks for."""
+    if not task.get("resources"):
+        return ""
+    facts = case.run.details("worker-added")
+    each = [dict(fact["resources"] or {}) for fact in facts if "resources" in fact]
+    if not each:
+        return ""
+    there = dict.fromkeys(f"{k}={v:g}" for one in each for k, v in one.items())
+    return (
+        f" (there are {listed(list(there))})" if there else " (none has any resource)"
+    )
 
 
 def _start(task: dict[str, Any]) -> str:
