@@ -142,7 +142,11 @@ def test_a_task_that_waits_for_tasks_that_need_its_thread_is_named() -> None:
     assert "at /jobs/nightly.py:8 in outer" in found.cause
     assert "'inner-1' cannot start" in found.cause
     assert (found.subject.key, found.subject.worker) == ("outer-1", "tcp://w1")
-    assert "e.wait" in found.evidence[0].text
+    assert found.evidence[0].text.splitlines()[1:] == [
+        "/jobs/nightly.py:8 in outer: return c.submit(inner).result()",
+        "distributed/client.py:4 in result: return self.sync()",
+        "distributed/utils.py:4 in sync: e.wait(10)",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -160,6 +164,28 @@ def test_a_task_that_waits_for_tasks_that_need_its_thread_is_named() -> None:
 )
 def test_a_task_that_waits_in_a_client_need_not_be_a_deadlock(stall: Piece) -> None:
     assert verdict(hung(stall)).rule == "stalled"
+
+
+def test_a_worker_with_a_free_thread_is_not_in_a_deadlock_over_threads() -> None:
+    run = hung(nested(a_task_at("inner-1")), workers=(a_worker(nthreads=2),))
+
+    assert verdict(run).rule == "stalled"
+
+
+@pytest.mark.parametrize(
+    ("stopped", "confidence"),
+    [
+        ("KeyboardInterrupt", "medium"),
+        ("prefect.exceptions.TerminationSignal", "medium"),
+        ("airflow.sdk.exceptions.AirflowTaskTimeout", "high"),
+    ],
+)
+def test_whoever_stops_a_known_hang_it_is_the_hang(
+    stopped: str, confidence: str
+) -> None:
+    found = verdict(hung(of_resources(), error=an_exception(stopped, "")))
+
+    assert (found.rule, found.confidence) == ("no-valid-worker", confidence)
 
 
 def test_a_resource_that_no_worker_has_is_named() -> None:

@@ -19,10 +19,11 @@ from dask_blackbox.analyse.words import class_of, prefix_of
 from dask_blackbox.finding import Confidence
 from dask_blackbox.manifest import DriverException
 
-__all__ = ["Blame", "blame_of", "only_waited"]
+__all__ = ["Blame", "blame_of", "only_waited", "ran_out_of_patience"]
 
 _WRAPPERS = ("prefect.", "airflow.")
-_WAITED = ("TimeoutError", "Timeout", "AirflowTaskTimeout", "CancelledRun")
+_WAITED = ("TimeoutError", "Timeout")
+_STOPPED = ("CancelledRun", "TerminationSignal", "AirflowTaskTerminated")
 _QUOTABLE = 12
 _LONG_BEFORE = 120.0
 
@@ -154,11 +155,18 @@ def _blamed_by(exception: DriverException | None) -> str | None:
 
 
 def only_waited(exception: DriverException) -> bool:
-    """Say whether the driver only noticed that nothing came any more."""
+    """Say whether the driver only noticed that nothing came any more, or was stopped."""
+    return ran_out_of_patience(exception) or _is_any_of(exception, _STOPPED)
+
+
+def ran_out_of_patience(exception: DriverException) -> bool:
+    """Say whether the driver had waited for as long as it was to wait."""
+    return ENDED_BY_US in exception.message or _is_any_of(exception, _WAITED)
+
+
+def _is_any_of(exception: DriverException, endings: tuple[str, ...]) -> bool:
     names = (exception.exception, *exception.chain)
-    return ENDED_BY_US in exception.message or any(
-        class_of(name).endswith(_WAITED) for name in names
-    )
+    return any(class_of(name).endswith(endings) for name in names)
 
 
 def _deaths_of_key(dead: _Dead, key: str | None, moment: float | None) -> _Dead:

@@ -10,7 +10,12 @@ import shlex
 from collections.abc import Mapping
 from functools import cached_property
 
-from dask_blackbox.analyse.blame import Blame, blame_of, only_waited
+from dask_blackbox.analyse.blame import (
+    Blame,
+    blame_of,
+    only_waited,
+    ran_out_of_patience,
+)
 from dask_blackbox.analyse.death_causes import CauseOfDeath, cause_of_death
 from dask_blackbox.analyse.deaths import Death, deaths_of
 from dask_blackbox.analyse.failures import TaskFailure, failures_of
@@ -165,7 +170,8 @@ class Case:
     @property
     def sure_of_the_hang(self) -> Confidence:
         """How sure it is that the hang ended the run: somebody ran out of patience."""
-        waited = self.exception is not None and only_waited(self.exception)
+        exception = self.exception
+        waited = exception is not None and ran_out_of_patience(exception)
         return "high" if waited else "medium"
 
     def stall(self) -> str | None:

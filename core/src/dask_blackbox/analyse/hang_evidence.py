@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.frames import Frame
 from dask_blackbox.analyse.hang import AtWork, Hang
 from dask_blackbox.analyse.words import counted, duration, short
 from dask_blackbox.finding import Evidence
 
 __all__ = ["evidence_of_hang", "evidence_of_stack", "how_it_ended", "log_evidence"]
 
-_TAIL = 6
+_NEWLINE = "\n"
 
 
 def how_it_ended(case: Case, hang: Hang) -> str:
@@ -35,13 +36,13 @@ def evidence_of_hang(case: Case, hang: Hang) -> tuple[Evidence, ...]:
 
 
 def evidence_of_stack(case: Case, task: AtWork) -> tuple[Evidence, ...]:
-    """Return where a task was, the innermost frames, if its worker told."""
+    """Return where a task was, its user's line and what that called, if its worker told."""
     if not task.stack:
         return ()
-    lines = [
-        f"{frame}{f': {short(frame.code, 100)}' if frame.code else ''}"
-        for frame in task.stack[-_TAIL:]
-    ]
+    frames = [*([task.own_frame] if task.own_frame else []), *task.beyond[:2]]
+    if task.stack[-1] not in frames:
+        frames.append(task.stack[-1])
+    lines = [_told(frame) for frame in frames]
     return (
         Evidence(
             text=f"The stack of '{short(task.key, 60)}':\n" + "\n".join(lines),
@@ -49,6 +50,11 @@ def evidence_of_stack(case: Case, task: AtWork) -> tuple[Evidence, ...]:
             see=case.see("logs", "--worker", task.worker),
         ),
     )
+
+
+def _told(frame: Frame) -> str:
+    where = str(frame).rpartition("/site-packages/")[2]
+    return f"{where}: {short(frame.code, 100)}" if frame.code else where
 
 
 def log_evidence(case: Case, pattern: str) -> tuple[Evidence, ...]:
@@ -59,7 +65,7 @@ def log_evidence(case: Case, pattern: str) -> tuple[Evidence, ...]:
     )
     return tuple(
         Evidence(
-            text=f"{row['role']} {row['source']}: {short(row['message'], 240)}",
+            text=f"{row['role']} {row['source']}: {short(row['message'].partition(_NEWLINE)[0], 240)}",
             source="logs",
             at=row["at"].timestamp(),
             see=case.see("logs", "--worker", row["source"]),

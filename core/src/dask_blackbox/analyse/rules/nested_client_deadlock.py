@@ -26,7 +26,7 @@ def _ask(case: Case) -> Iterator[Finding]:
     hang = case.hang
     if hang is None:
         return
-    waiting = _waiting_in_a_client(hang)
+    waiting = _waiting_in_a_client(case, hang)
     held = [task for task in hang.tasks if task.executing_for is None]
     if not waiting or not (held or hang.states.get("queued")):
         return
@@ -54,19 +54,20 @@ def _ask(case: Case) -> Iterator[Finding]:
     )
 
 
-def _waiting_in_a_client(hang: Hang) -> list[AtWork]:
-    """Return the tasks that wait in a client, on workers that do nothing else."""
-    busy_otherwise = {
-        task.worker
-        for task in hang.executing
-        if task.state != _SECEDED and not _waits_in_a_client(task)
-    }
+def _waiting_in_a_client(case: Case, hang: Hang) -> list[AtWork]:
+    """Return the tasks that wait in a client, on workers that have no other thread."""
+    lives = case.run.workers.select("address", "nthreads").drop_nulls()
+    threads = dict(lives.iter_rows())
+    busy: dict[str, list[AtWork]] = {}
+    for task in hang.executing:
+        if task.state != _SECEDED:
+            busy.setdefault(task.worker, []).append(task)
     return [
         task
-        for task in hang.executing
-        if task.worker not in busy_otherwise
-        and task.state != _SECEDED
-        and _waits_in_a_client(task)
+        for worker, tasks in busy.items()
+        if len(tasks) >= threads.get(worker, 1)
+        and all(_waits_in_a_client(task) for task in tasks)
+        for task in tasks
     ]
 
 
@@ -95,7 +96,7 @@ NESTED_CLIENT_DEADLOCK = Rule(
         evidence=(
             "The stacks that the stall detector asked the workers for: below the user's own "
             "line the task is in Dask's client, in a synchronous wait; other tasks on that "
-            "worker are not executing. Silent where another task of the worker is at work, "
+            "worker are not executing. Silent where another thread of the worker is free or at work, "
             "and for tasks that gave their thread back (`secede`, `worker_client`)."
         ),
         remedy="Wait inside `worker_client()`.",
