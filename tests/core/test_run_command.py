@@ -13,6 +13,7 @@ from typing import Any
 
 import bareness
 import msgspec
+import polars as pl
 import pytest
 from dask_blackbox import Run, RunCard
 from flying import SCENARIOS, Flight, Home, begin_command, ended
@@ -22,6 +23,7 @@ SCRIPT = str(SCENARIOS / "commanded.py")
 ENDS = {
     # what it does: its exit code, its output, the state, the verdict
     "fine": (0, "sum 380\nfine 2\n", "succeeded", None),
+    "nest": (0, "sum 380\nnested 18\n", "succeeded", None),
     "no_client": (0, "bytes \udcff that are no text\n", "succeeded", None),
     "children": (0, "child 18\nchild 18\n", "succeeded", None),
     "before_any_client": (1, "", "failed", "driver-exception"),
@@ -148,6 +150,19 @@ def test_clients_of_python_children_are_recorded(flights: Flights) -> None:
     assert run.tasks["prefix"].to_list() == ["triple"] * 8
     assert run.tasks["worker"].n_unique() == 2
     assert len(run.details("scheduler-info")) == 2
+
+
+def test_a_client_within_a_task_changes_nothing_for_the_tasks_lines(
+    flights: Flights,
+) -> None:
+    run = recording_in(flights["nest"].result().home)
+    [line] = run.logs.filter(pl.col("logger") == "job").iter_rows(named=True)
+
+    assert line["role"] == "worker"
+    assert line["key"].startswith("sum_on_the_cluster")
+    assert run.tasks.filter(pl.col("prefix") == "triple").height == 4
+    argv = [each["argv"] for each in run.details("driver-attached") if "argv" in each]
+    assert [each for each in argv if "multiprocessing" in str(each)] == []
 
 
 def test_a_python_that_ignores_its_environment_is_not_harmed(flights: Flights) -> None:

@@ -6,6 +6,7 @@ python commanded.py HOW
 from __future__ import annotations
 
 import json
+import logging
 import multiprocessing
 import os
 import signal
@@ -14,7 +15,7 @@ import sys
 import time
 
 import dask
-from dask.distributed import Client
+from dask.distributed import Client, worker_client
 
 
 def double(i: int) -> int:
@@ -78,6 +79,16 @@ def fine(c: Client) -> None:
     print("fine", c.submit(double, 1).result())
 
 
+def sum_on_the_cluster(n: int) -> int:
+    logging.getLogger("job").warning("a task with a client of its own")
+    with worker_client() as c:
+        return int(sum(c.gather(c.map(triple, range(n)))))
+
+
+def nest(c: Client) -> None:
+    print("nested", c.submit(sum_on_the_cluster, 4).result())
+
+
 def exit_5(c: Client) -> None:
     sys.exit(5)
 
@@ -104,7 +115,7 @@ def main(how: str) -> None:
     dask.config.set({"distributed.scheduler.allowed-failures": 0})
     with client() as c:
         print("sum", sum(c.gather(c.map(double, range(20)))))
-        for end in (fine, exit_5, fail, kill_a_worker, kill_itself):
+        for end in (fine, nest, exit_5, fail, kill_a_worker, kill_itself):
             if end.__name__ == how:
                 end(c)
 

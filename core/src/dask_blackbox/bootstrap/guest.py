@@ -27,6 +27,7 @@ _LAST_WORDS = 5.0
 
 _lock = threading.Lock()
 _link: tuple[int, Link] | None = None
+_tap: DriverTap | None = None
 _attached: dict[str, Attach] = {}
 
 
@@ -39,11 +40,26 @@ def _the_link() -> Link:
             for order in _attached.values():  # to a recorder that took over
                 link.order(order)
             _link = (os.getpid(), link)
-            tap = DriverTap(os.environ[RECORDING], link.row)
-            tap.start()
-            describing = threading.Thread(target=_describe, args=(link,), daemon=True)
-            describing.start()
+            if not _is_a_worker():
+                _listen(link)
+                threading.Thread(target=_describe, args=(link,), daemon=True).start()
         return _link[1]
+
+
+def _listen(link: Link) -> None:
+    global _tap  # noqa: PLW0603 - as above
+    if _tap is not None:  # it speaks to a recorder that is gone
+        _tap.stop()
+    _tap = DriverTap(os.environ[RECORDING], link.row)
+    _tap.start()
+
+
+def _is_a_worker() -> bool:
+    """Say whether this is a worker's process, in which a task has made a client."""
+    from distributed import Worker
+
+    # Without a nanny a worker may share its process with the driver.
+    return any(worker.nanny for worker in Worker._instances)  # noqa: SLF001
 
 
 def _describe(link: Link) -> None:
