@@ -38,7 +38,9 @@ def until(condition: Callable[[], Any], what: str, patience: float = 60.0) -> An
 
 
 @contextlib.contextmanager
-def commands_cluster(*options: str, python: str = sys.executable) -> Iterator[str]:
+def commands_cluster(
+    *options: str, python: str = sys.executable, workers: int = 1
+) -> Iterator[str]:
     """Start `dask scheduler` and `dask worker` as processes; give the address."""
     folder = Path(os.environ["TMPDIR"])
     told = folder / f"scheduler-{time.monotonic_ns()}.json"
@@ -48,7 +50,10 @@ def commands_cluster(*options: str, python: str = sys.executable) -> Iterator[st
         address = until(lambda: _address_in(told), "the scheduler")
         command = [python, "-m", "distributed.cli.dask_worker", address]
         command += ["--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1"]
-        with _running([*command, "--local-directory", str(folder), *options]):
+        command += ["--local-directory", str(folder), *options]
+        with contextlib.ExitStack() as ends:
+            for _ in range(workers):
+                ends.enter_context(_running(command))
             yield address
 
 

@@ -1,0 +1,57 @@
+"""Workers without a nanny die, each in a way of its own.
+
+python lonely.py STORE
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from collections.abc import Callable
+
+from dask_blackbox import recording
+from distributed import Client, KilledWorker
+from stage import commands_cluster, tell, tell_card
+
+
+def exit_with_0() -> None:
+    os._exit(0)
+
+
+def exit_with_3() -> None:
+    os._exit(3)
+
+
+def fault() -> None:
+    ctypes.string_at(0)
+
+
+def abort() -> None:
+    os.abort()
+
+
+WAYS = (exit_with_0, exit_with_3, fault, abort)
+
+
+def killed(client: Client, function: Callable[[], None]) -> str:
+    try:
+        client.submit(function, pure=False).result(timeout=60)
+    except KilledWorker as error:
+        return str(error.task)
+    raise AssertionError(function)
+
+
+def main(store: str) -> None:
+    with (
+        commands_cluster("--no-nanny", workers=len(WAYS)) as address,
+        Client(address) as client,
+    ):
+        client.wait_for_workers(len(WAYS))
+        with recording(client, store=store, job="lonely") as rec:
+            tell(keys={each.__name__: killed(client, each) for each in WAYS})
+        tell_card(rec)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
