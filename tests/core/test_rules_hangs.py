@@ -348,6 +348,14 @@ def test_our_own_end_of_a_hanging_run_is_no_cancellation() -> None:
     assert "`blackbox.stall.end-run` ended the run" in found.cause
 
 
+def test_what_is_told_after_our_own_end_of_a_run_is_not_believed() -> None:
+    ended = an_event("stall-ended-run", at=99, lasted=79.0, keys=1)
+    late = a_stall(at=99.5, states={})
+    found = verdict(hung(of_resources(), ended, late, error=OUR_END))
+
+    assert found.rule == "no-valid-worker"
+
+
 def test_our_own_end_of_a_run_whose_workers_died_names_their_deaths() -> None:
     died = a_death(exit_code=-11, processing=["load-1"])
     found = verdict(hung(died, a_stall(workers=0, states={"queued": 4}), error=OUR_END))

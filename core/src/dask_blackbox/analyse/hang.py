@@ -105,10 +105,12 @@ class Hang:
 
 def hang_of(run: RunTables) -> Hang | None:
     """Return what stood still when the run ended; None if work was going on."""
-    stalls = run.details("stall")
+    end = _moment_of_the_end(run)
+    # What was told after our own end of the run knows nothing any more.
+    stalls = [s for s in run.details("stall") if s["at"].timestamp() <= end]
     if not stalls:
         return None
-    end, last = _moment_of_the_end(run), stalls[-1]
+    last = stalls[-1]
     at, told_after = last["at"].timestamp(), float(last.get("lasted") or 0)
     overs = [fact["at"].timestamp() for fact in run.details("stall-over")]
     # What ends in the last moments ends because the run does.

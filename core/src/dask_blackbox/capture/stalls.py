@@ -43,11 +43,13 @@ class StallWatch:
         tell: Callable[..., None],
     ) -> None:
         self._scheduler, self._name, self._client = scheduler, name, client
-        self._after, self._end_after = after, end_after
+        # Whoever ends a run has told before what it hung on.
+        self._after = min(after, end_after) if after and end_after else after
+        self._end_after = end_after
         self._tell = tell
         self._seen = -1
         self._since = time.time()
-        self._next = after
+        self._next = self._after
         self._busy: Any = None
         self._ended = False
 
@@ -69,7 +71,8 @@ class StallWatch:
             self._next = max(self._next * 2, lasted * 2)
             self._busy = asyncio.ensure_future(self._describe(lasted))
             self._busy.add_done_callback(self._described)
-        if self._end_after and lasted >= self._end_after and not self._ended:
+        due = self._end_after and lasted >= self._end_after and not self._ended
+        if due and self._busy is None:  # cancelled, the tasks would tell no more
             self._ended = True
             self._end_run(lasted)
 
