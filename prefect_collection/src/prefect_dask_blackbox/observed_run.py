@@ -131,9 +131,30 @@ class ObservedRun:
             dying = exception is not None and not isinstance(exception, Exception)
             if dying and not isinstance(exception, SystemExit):
                 state = state or "aborted"  # a signal, or Prefect's own pause
+            if state != "succeeded":
+                failure = self._note_failures()
+                exception = exception or failure
             with guard("the card of the flow run"), _hurrying(dying):
                 self.card = self._recording.finish(exception=exception, state=state)
             self._show_all()
+
+    def _note_failures(self) -> BaseException | None:
+        """Tell the recording of tasks whose function raised: to Dask they succeeded.
+
+        Returns:
+            The exception of the first of them.
+        """
+        found: list[BaseException] = []
+        with guard("the exceptions of failed tasks"):
+            for entry in self.ledger:
+                state = entry.state
+                if state is None or not (state.is_failed() or state.is_crashed()):
+                    continue
+                error = _exception_of(state)
+                if error is not None:
+                    found.append(error)
+                    self._recording.task_failed(entry.key, entry.task.name, error)
+        return found[0] if found else None
 
     def end_as_the_engine_says(self, exception: BaseException | None) -> None:
         """End the recording by the state that the flow run has reached."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from dask_blackbox.flight.session import Recording, recording
+from dask_blackbox.flight.beginning import recording
+from dask_blackbox.flight.session import Recording
 
 __all__ = ["Recording", "recording"]

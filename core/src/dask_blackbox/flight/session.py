@@ -1,4 +1,4 @@
-"""`recording`: what users put around Dask work, and what the hosts are built on.
+"""`Recording`: the driver's side of one recording, from its first order to its card.
 
 It starts a recorder process, puts capture on the cluster and goes on at once.  Our own
 failures become one log line and a fact on the card; only with `required=True` does a run
@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import logging
 import os
-import platform
 import tempfile
 import threading
 import time
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -29,14 +27,13 @@ from dask_blackbox.errors import (
 from dask_blackbox.flight.ending import end_of, said_again
 from dask_blackbox.flight.keeper import Keeper
 from dask_blackbox.guard import guard
-from dask_blackbox.identity import identity_from_environment
 from dask_blackbox.manifest import Ending, Manifest
 from dask_blackbox.record.orders import Config, End
 from dask_blackbox.record.spool import default_spool
 from dask_blackbox.settings import setting, setting_patterns, setting_seconds
 from dask_blackbox.store import store_settings as gathered_store_settings
 
-__all__ = ["Recording", "recording"]
+__all__ = ["Recording"]
 
 logger = logging.getLogger("dask_blackbox")
 
@@ -121,6 +118,25 @@ class Recording:
             order = install_now(client, recording, everything=everything)
             self._keeper.attach(order, client.id)
             self.attached = True
+
+    def task_failed(self, key: str, prefix: str, exception: BaseException) -> None:
+        """Note a failure that Dask takes for a result: frameworks return states, not raise.
+
+        Args:
+            key: Of the task.
+            prefix: What tasks of its kind are called.
+            exception: What the task's function raised.
+        """
+        if self._keeper is None:
+            return
+        with guard("a task's exception"):
+            from dask_blackbox.capture.driver import describe_exception
+
+            told = describe_exception(exception)
+            what = [told["exception"], told["message"], told["traceback"]]
+            self._keeper.row(
+                "error", [time.time(), key, prefix, None, "erred", *what, None]
+            )
 
     def finish(
         self, exception: BaseException | None = None, state: RunState | None = None
@@ -321,76 +337,7 @@ class Recording:
         return unrecorded_card(self._manifest, ending, reason)
 
 
-def recording(
-    client: Any = None,
-    *,
-    store: str | os.PathLike[str] | None = None,
-    job: str | None = None,
-    run_id: str | None = None,
-    attempt: int | None = None,
-    host: Mapping[str, Any] | None = None,
-    parameters: Mapping[str, Any] | None = None,
-    callable: Callable[..., Any] | None = None,  # noqa: A002 - the word in Dask's docs
-    required: bool | None = None,
-    store_settings: Mapping[str, Any] | None = None,
-    command: Sequence[str] | None = None,
-) -> Recording:
-    """Record a run: `with recording(client) as rec: …`, and `rec.card` afterwards.
-
-    Args:
-        client: A connected `distributed.Client`.  None: only the driver is recorded,
-            until `attach` brings a client.
-        store: Where recordings go: `s3://bucket/prefix` or a folder.  None: the setting
-            `blackbox.store.url`, else a folder of the user's.
-        job: What is run again and again.  None: from the host's environment (Airflow,
-            Prefect, CI, a batch system), else the script's name.
-        run_id: Which of its runs; None: likewise.
-        attempt: Which try of that run, from 1; one that is taken gives the next.
-        host: What started the run; None: likewise.
-        parameters: What the run was given; recorded redacted.
-        callable: The function that does the work; its name, place and a hash of its
-            source are recorded.
-        required: Raise when the run cannot be recorded, before it starts.  None: the
-            setting `blackbox.required`.
-        store_settings: Goes before the settings under `blackbox.store`, same names.
-        command: The command that does the work in other processes, where it is one: then
-            this process is not the driver, and says nothing of itself.
-
-    Returns:
-        A context manager, synchronous and asynchronous; `start` and `finish` do the same
-        by hand.
-    """
-    found = identity_from_environment()
-    own_run = run_id is not None or job is not None
-    manifest = Manifest(
-        recording=f"{int(time.time()):x}-{uuid.uuid4().hex[:10]}",
-        job=job or found.job,
-        run_id=run_id or found.run_id,
-        attempt=attempt or (1 if own_run else found.attempt),
-        started=time.time(),
-        host=dict(found.host if host is None else host),
-        machine=platform.node(),
-        blackbox=_version(),
-    )
-    return Recording(
-        client,
-        manifest=manifest,
-        store=store,
-        store_settings=store_settings,
-        parameters=parameters,
-        function=callable,
-        required=bool(setting("required")) if required is None else required,
-        command=command,
-    )
-
-
 def _completeness(reason: str | None) -> dict[str, Any]:
     if reason is None:
         return {"recorded": True, "complete": False}
     return {"recorded": False, "complete": False, "reason": reason}
-
-
-def _version() -> str:
-    from importlib.metadata import version
-
-    return version("dask-blackbox")

@@ -173,7 +173,7 @@ def _evidence(case: Case, failure: TaskFailure) -> tuple[Evidence, ...]:
     tail = failure.traceback.strip().splitlines()[-8:]
     facts = [
         Evidence(
-            text=f"{failure.key} on {failure.worker}: {short(str(failure), 500)}",
+            text=f"{_placed(failure.key, failure.worker)}: {short(str(failure), 500)}",
             source="errors",
             at=failure.at,
             see=case.see("logs", "--worker", failure.worker)
@@ -212,3 +212,7 @@ TASK_EXCEPTION = Rule(
         after="def parse(row):\n    return int(row['amount'] or 0)",
     ),
 )
+
+
+def _placed(key: str, worker: str | None) -> str:
+    return f"{key} on {worker}" if worker else key
