@@ -356,6 +356,16 @@ def test_what_is_told_after_our_own_end_of_a_run_is_not_believed() -> None:
     assert found.rule == "no-valid-worker"
 
 
+def test_our_own_end_of_a_run_of_which_nothing_was_told_is_no_error_of_the_driver() -> (
+    None
+):
+    ended = an_event("stall-ended-run", at=99, lasted=79.0, keys=1)
+    found = verdict(hung(ended, error=OUR_END))
+
+    assert (found.rule, found.confidence) == ("stalled", "low")
+    assert "No task had ended for 1 m 19 s" in found.cause
+
+
 def test_our_own_end_of_a_run_whose_workers_died_names_their_deaths() -> None:
     died = a_death(exit_code=-11, processing=["load-1"])
     found = verdict(hung(died, a_stall(workers=0, states={"queued": 4}), error=OUR_END))

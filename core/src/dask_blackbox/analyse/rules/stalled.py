@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.hang import AtWork, Hang
+from dask_blackbox.analyse.hang import ENDED_BY_US, AtWork, Hang
 from dask_blackbox.analyse.hang_evidence import (
     evidence_of_hang,
     evidence_of_stack,
@@ -21,6 +21,8 @@ __all__ = ["STALLED"]
 def _ask(case: Case) -> Iterator[Finding]:
     hang = case.hang
     if hang is None or not hang.wanted:
+        if not case.explained and case.said(ENDED_BY_US):
+            yield _of_our_own_end(case)
         return
     # A driver that vanished while a task was at work need not have had a hang.
     if hang.executing and case.exception is None:
@@ -48,6 +50,25 @@ def _ask(case: Case) -> Iterator[Finding]:
             *(evidence_of_stack(case, longest) if longest else ()),
             *evidence_of_hang(case, hang),
         ),
+    )
+
+
+def _of_our_own_end(case: Case) -> Finding:
+    """Return what is left to say if nothing told what the run hung on."""
+    ended = next(iter(case.run.details("stall-ended-run")[-1:]), {})
+    stood = f" for {duration(float(ended['lasted']))}" if ended.get("lasted") else ""
+    return STALLED.found(
+        f"No task had ended{stood}, so `blackbox.stall.end-run` ended the run",
+        cause=(
+            f"No task had ended{stood}, and our own option cancelled what was wanted. "
+            "What it hung on was not recorded."
+        ),
+        remedy=(
+            "Set `blackbox.stall.after` below `blackbox.stall.end-run`, so that the next "
+            "recording tells who waits for whom; if the tasks are only slow, raise the latter."
+        ),
+        confidence="low",
+        evidence=case.exception_evidence(),
     )
 
 
