@@ -31,6 +31,7 @@ _FINE_METRICS_EVERY = 10.0
 
 _PATIENCE = 1.0  # seconds that a failed task waits for its worker's report
 _LAST_PULL = 2.0
+_ABANDONED = 600.0  # seconds without a pull
 
 
 class SchedulerCapture(SchedulerPlugin):
@@ -67,7 +68,7 @@ class SchedulerCapture(SchedulerPlugin):
         self._interval = metrics_interval
         self._stalls = {"after": stall_after, "end_after": stall_end}
         self._ended = 0  # executions, however they ended
-        self._fine_at = time.time()
+        self._fine_at = self._started = time.time()
         self._rows = RowBuffer(limit)
         self._put = self._rows.put
         self._graphs = 0
@@ -138,6 +139,10 @@ class SchedulerCapture(SchedulerPlugin):
         self._stall_watch.stop()
         await unregister_everywhere(self._scheduler, self.name)
         return "OK"
+
+    async def _depart(self) -> None:
+        await self.withdraw()
+        await self.leave()
 
     async def leave(self) -> str:
         """Take everything of this recording off the scheduler, after `withdraw`."""
@@ -340,6 +345,10 @@ class SchedulerCapture(SchedulerPlugin):
                 self._put("metric", worker_sample(now, address, ws))
             self._put("metric", scheduler_sample(now, self._scheduler))
             self._stall_watch.look(self._ended)
+            if now - max(self._rows.pulled_at, self._started) > _ABANDONED:
+                # Driver and recorder are both gone: nobody else will take us off.
+                self._sampling.stop()
+                self._departure = asyncio.ensure_future(self._depart())
             if now - self._fine_at >= _FINE_METRICS_EVERY:
                 self._fine_metrics(now)
             # Large clusters: as many rows per second as heartbeats, not more.

@@ -121,6 +121,7 @@ class Keeper:
                     "the recorder died twice; what it had is in the spool, "
                     f"{self._config.spool}"
                 )
+                Path(self._config.socket).unlink(missing_ok=True)
                 logger.error("this run is not recorded any more: %s", self.reason)
                 return
             logger.warning("the recorder died; another one takes over")
