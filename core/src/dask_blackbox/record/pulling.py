@@ -57,6 +57,7 @@ class Puller:
         self._failed = False
         self._profiled = time.time()
         self._workers: set[str] = set()
+        self._stopping = asyncio.Event()
         self.gone: str | None = None
         self.closing = False
 
@@ -81,7 +82,7 @@ class Puller:
 
     async def _pull_on(self) -> None:
         failing_since: float | None = None
-        while self.gone is None:
+        while self.gone is None and not self._stopping.is_set():
             try:
                 await self.drain(last=False)
                 failing_since = None
@@ -95,7 +96,13 @@ class Puller:
                 if time.monotonic() - failing_since >= patience:
                     self._lost(error)
                     return
-            await asyncio.sleep(self._interval)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._interval):
+                    await self._stopping.wait()
+
+    def stop(self) -> None:
+        """End `run` after what it is doing: a handshake cut short stands in Dask's log."""
+        self._stopping.set()
 
     async def drain(self, *, last: bool) -> None:
         """Pull all that the scheduler has now.

@@ -58,6 +58,7 @@ _QUIET = 2.0
 _NOBODY_LEFT = 30.0
 _UPLOADING, _UPLOADING_IF_DOWN = 30.0, 2.0
 _DOWN = 2.0
+_STOPPING = 2.0
 _EXPLAINED = ("worker-certificate", "nanny-lost", "nanny-answers")
 _ABNORMAL = frozenset(
     ("worker-removed", "worker-certificate", "worker-restarted-for-memory", "graph-failed",
@@ -284,6 +285,10 @@ class Recorder:
             await asyncio.sleep(0.05)
 
     async def _wind_up(self) -> Outcome:
+        for puller in self._pullers.values():
+            puller.stop()
+        if self._pulling:
+            await asyncio.wait(self._pulling.values(), timeout=_STOPPING)
         for pulling in self._pulling.values():
             pulling.cancel()
         await asyncio.gather(*self._pulling.values(), return_exceptions=True)
