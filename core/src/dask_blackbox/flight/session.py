@@ -1,6 +1,7 @@
 """`Recording`: the driver's side of one recording, from its first order to its card.
 
-It starts a recorder process, puts capture on the cluster and goes on at once.  Our own
+It starts a recorder process, puts capture on the cluster, and waits only for word of the
+store and, at the end, for the card, both within set limits.  Our own
 failures become one log line and a fact on the card; only with `required=True` does a run
 that cannot be recorded fail, and then before it costs anything.
 """
