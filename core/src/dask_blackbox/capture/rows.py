@@ -64,10 +64,7 @@ class RowBuffer:
             kind, row = self._waiting.popleft()
             rows.setdefault(kind, []).append(row)
         self._seq += 1
-        packed = msgpack.packb(
-            rows, default=str, use_bin_type=True, unicode_errors="replace"
-        )
-        self._unacknowledged = self._answer(self._seq, packed, now)
+        self._unacknowledged = self._answer(self._seq, _packed(rows), now)
         return self._unacknowledged
 
     def _answer(self, seq: int, rows: bytes | None, now: float) -> dict[str, Any]:
@@ -78,3 +75,13 @@ class RowBuffer:
             "waiting": len(self._waiting),
             "dropped": dict(self.dropped),
         }
+
+
+def _packed(rows: dict[str, list[Any]]) -> bytes:
+    try:
+        packed: bytes = msgpack.packb(rows, default=str)
+    except UnicodeEncodeError:
+        # Half a surrogate pair, in a key or a log line.  Being ready for it in all cases
+        # would double the time on the scheduler's event loop.
+        packed = msgpack.packb(rows, default=str, unicode_errors="replace")
+    return packed
