@@ -10,15 +10,23 @@ import msgpack
 __all__ = ["RowBuffer"]
 
 
+_ONE = 320  # bytes of an execution's row, about
+
+
 class RowBuffer:
     """Rows that wait to be pulled.
 
     A batch is kept until the next pull acknowledges it, so that a recorder that died
     half-way loses nothing.  When the buffer is full, new rows are counted, not kept.
+
+    Args:
+        limit: How many executions fit.  Rows with long texts weigh as much as several,
+            so that the memory is bounded too.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
+        self._weight = 0
         self._waiting: deque[tuple[str, Any]] = deque()
         self._unacknowledged: dict[str, Any] | None = None
         self._seq = 0
@@ -35,9 +43,10 @@ class RowBuffer:
 
     def put(self, kind: str, row: Any) -> None:
         """Keep a row, or count it if there is no room."""
-        if len(self._waiting) >= self._limit:
+        if self._weight >= self._limit:
             self.dropped[kind] = self.dropped.get(kind, 0) + 1
         else:
+            self._weight += 1 if kind == "task" else _weight(row)
             self._waiting.append((kind, row))
 
     def drop(self, kind: str, count: int) -> None:
@@ -49,7 +58,7 @@ class RowBuffer:
 
         Args:
             acknowledged: Sequence number of the last batch that is safe with the puller.
-            limit: How many rows at most.
+            limit: How much at most, in rows of executions.
             now: Epoch seconds.
         """
         self.pulled_at = now
@@ -60,9 +69,11 @@ class RowBuffer:
         if not self._waiting:
             return self._answer(acknowledged, None, now)
         rows: dict[str, list[Any]] = {}
-        for _ in range(min(limit, len(self._waiting))):
+        left = self._weight - limit
+        while self._waiting and self._weight > left:
             kind, row = self._waiting.popleft()
             rows.setdefault(kind, []).append(row)
+            self._weight -= 1 if kind == "task" else _weight(row)
         self._seq += 1
         self._unacknowledged = self._answer(self._seq, _packed(rows), now)
         return self._unacknowledged
@@ -75,6 +86,10 @@ class RowBuffer:
             "waiting": len(self._waiting),
             "dropped": dict(self.dropped),
         }
+
+
+def _weight(row: Any) -> int:
+    return 1 + sum(len(cell) for cell in row if isinstance(cell, str)) // _ONE
 
 
 def _packed(rows: dict[str, list[Any]]) -> bytes:
