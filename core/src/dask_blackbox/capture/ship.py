@@ -20,6 +20,7 @@ __all__ = ["ShippedScheduler", "shipped"]
 # In the order in which they import each other.
 _MODULES = (
     "ring",
+    "secrecy",
     "logs",
     "certificate",
     "executions",

@@ -9,35 +9,15 @@ from typing import Any
 
 import msgspec
 
+from dask_blackbox.capture.secrecy import BLANK, Secrecy, secret_name
 from dask_blackbox.events import COLUMNS
 from dask_blackbox.manifest import DriverException, Manifest
 
 __all__ = ["Redactor"]
 
-_BLANK = "[redacted]"
-
-_SECRET_NAME = re.compile(
-    r"secret|password|passwd|token|api[_-]?key|access[_-]?key|private[_-]?key|credential"
-    r"|authorization|cookie|conn_str|connection_string|sql_alchemy_conn",
-    re.IGNORECASE,
-)
 # Under these names lie settings and arguments, where a plain `key` is a secret too;
 # elsewhere it is the key of a task.
 _SETTINGS = ("config", "parameters")
-_PATTERNS = (
-    r"\b(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{16}\b",
-    r"(?<=://)[^/\s:@]*:[^/\s@]+(?=@)",
-    r"(?i:(?<=bearer )[A-Za-z0-9._~+/=-]{8,})",
-    r"\bgh[pousr]_[A-Za-z0-9]{20,}\b",
-    r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)",
-    r"(?i:(?<=X-Amz-Signature=)[0-9a-f]+)",
-    r"(?i:(?<=X-Amz-Security-Token=)[^&\s]+)",
-)
-_ASSIGNED = re.compile(
-    r"(?i)(?P<name>\b[\w.-]*(?:secret|password|passwd|token|api_?key|access_?key)[\w.-]*"
-    r"['\"]?\s*[=:]\s*)(?P<value>\"[^\"]*\"|'[^']*'|[^\s,;&)}\]]+)"
-)
 _TEXT_COLUMNS = {
     kind: tuple(
         i
@@ -65,19 +45,14 @@ class Redactor:
     """
 
     def __init__(self, patterns: Iterable[str] = ()) -> None:
-        self._pattern = re.compile("|".join(f"(?:{p})" for p in _PATTERNS))
-        self._more = [re.compile(p) for p in patterns]
+        self._secrecy = Secrecy(patterns)
 
     def text(self, text: str) -> str:
         """Return `text` without secrets, and such that any encoding can hold it."""
         text = text.encode("utf-8", "backslashreplace").decode("utf-8")
         if "Compute Failed\n" in text:
             text = _ARGUMENTS.sub(r"\1(…)", text)
-        text = self._pattern.sub(_BLANK, text)
-        text = _ASSIGNED.sub(lambda m: m["name"] + _BLANK, text)
-        for pattern in self._more:
-            text = pattern.sub(_BLANK, text)
-        return text
+        return self._secrecy.text(text)
 
     def value(self, value: Any, name: str = "", *, settings: bool = False) -> Any:
         """Return a JSON value without secrets; `name` is the key that it stands under."""
@@ -90,9 +65,9 @@ class Redactor:
         if isinstance(value, list | tuple):
             return [self.value(each, name, settings=settings) for each in value]
         plain = isinstance(value, str | int | float) and not isinstance(value, bool)
-        secret = _SECRET_NAME.search(name) or (settings and name == "key")
+        secret = secret_name(name) or (settings and name == "key")
         if plain and value and secret:
-            return _BLANK
+            return BLANK
         return self.text(value) if isinstance(value, str) else value
 
     def exception(self, told: DriverException) -> DriverException:
