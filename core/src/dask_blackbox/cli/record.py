@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import signal
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dask_blackbox.cli.options import store_option
+
+if TYPE_CHECKING:  # it imports distributed
+    from dask_blackbox.cli.watching import Watched
 
 __all__ = ["record"]
 
@@ -29,11 +32,13 @@ def record(address: str, **chosen: Any) -> None:
     The recording also ends when the scheduler does.  Nothing has to be installed there,
     and everything of ours is taken off again at the end.
     """
+    from dask_blackbox.cli.watching import Watched
     from dask_blackbox.errors import BlackboxError
     from dask_blackbox.flight import recording
     from dask_blackbox.report import text
 
-    client = _connected(address, chosen)
+    scheduler = Watched(address, _security(chosen))
+    scheduler.find()
     rec = recording(
         store=chosen["store_url"],
         job=chosen["job"] or f"cluster {address.partition('://')[2] or address}",
@@ -41,46 +46,36 @@ def record(address: str, **chosen: Any) -> None:
         host={"kind": "attached", "scheduler": address},
     )
     rec.start()
-    rec.attach(client, everything=True)
+    rec.attach_address(address, scheduler.security)
     if not rec.attached:
         rec.finish(state="aborted")
         raise BlackboxError(
             f"the cluster at {address} could not be attached; see above"
         )
     click.echo(f"Recording {address} until Ctrl-C …", err=True)
-    lost = _wait_for_the_end(client)
+    lost = _wait_for_the_end(scheduler)
     card = rec.finish(state="failed" if lost else "succeeded")
-    client.close()
+    scheduler.close()
     click.echo(text(card), err=True)
 
 
-def _connected(address: str, chosen: dict[str, Any]) -> Any:
-    from distributed import Client
+def _security(chosen: dict[str, Any]) -> Any:
     from distributed.security import Security
-
-    from dask_blackbox.errors import ConfigurationError
 
     tls = {
         "tls_ca_file": chosen["tls_ca_file"],
         "tls_client_cert": chosen["tls_cert"],
         "tls_client_key": chosen["tls_key"],
     }
-    security = Security(**{k: v for k, v in tls.items() if v})
-    try:
-        return Client(address, security=security, timeout=15, set_as_default=False)
-    except (OSError, ValueError, TypeError) as error:
-        raise ConfigurationError(
-            f"no Dask scheduler answers at {address} ({error}); "
-            "give its address as tcp://host:8786, or tls://… with the --tls options"
-        ) from error
+    return Security(**{k: v for k, v in tls.items() if v})
 
 
-def _wait_for_the_end(client: Any) -> bool:
+def _wait_for_the_end(scheduler: Watched) -> bool:
     """Wait for Ctrl-C or SIGTERM; return whether the scheduler went away first."""
     asked = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda n, frame: asked.set())
     while not asked.wait(_LOOKING):
-        if client.status not in ("running", "connecting"):
+        if not scheduler.lives():
             return True
     return False

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dask_blackbox.record.orders import Attach
 from dask_blackbox.settings import setting, setting_bytes, setting_seconds
 
-__all__ = ["install", "install_now"]
+if TYPE_CHECKING:
+    from dask_blackbox.capture.ship import ShippedScheduler
 
-_INSTALLING = 15.0
+__all__ = ["install", "install_at", "install_now"]
+
+_CONNECTING, _INSTALLING = 10.0, 15.0
 _SECURITY = (
     "require_encryption",
     "tls_ca_file",
@@ -32,45 +35,88 @@ async def install(client: Any, recording: str, *, everything: bool = False) -> A
     Raises:
         Exception: whatever the cluster answers; TimeoutError if it does not.
     """
+    who = None if everything else client.id
+    plugin = _plugin(recording, who)
+    async with asyncio.timeout(_INSTALLING):
+        await client._register_scheduler_plugin(  # noqa: SLF001
+            plugin, name=plugin.name, idempotent=True
+        )
+        address = await getattr(client.scheduler, f"{plugin.name}-join")(client=who)
+    return Attach(
+        address=str(address),
+        tap=plugin.name,
+        security=_set_in(getattr(client, "security", None)),
+        pid=os.getpid(),
+    )
+
+
+async def install_at(address: str, security: Any, recording: str) -> Attach:
+    """Register our plugins on a cluster without a client, to record whoever uses it.
+
+    A client of today cannot connect to a scheduler of the year before last; what this
+    needs of the scheduler has not changed.
+
+    Args:
+        address: Of the scheduler.
+        security: A `distributed.Security`.
+        recording: Id of the recording.
+
+    Raises:
+        OSError: if nobody answers there.
+        Exception: whatever the cluster answers; TimeoutError if it does not.
+    """
+    from distributed.comm import connect
+    from distributed.core import send_recv
+    from distributed.protocol.pickle import dumps
+
+    plugin = _plugin(recording, None)
+    args = security.get_connection_args("client")
+    comm = await connect(address, timeout=_CONNECTING, **args)
+    try:
+        async with asyncio.timeout(_INSTALLING):
+            await send_recv(
+                comm,
+                op="register_scheduler_plugin",
+                plugin=dumps(plugin),
+                name=plugin.name,
+                idempotent=True,
+            )
+            reached = await send_recv(comm, op=f"{plugin.name}-join", client=None)
+    finally:
+        comm.abort()
+    return Attach(
+        address=str(reached),
+        tap=plugin.name,
+        security=_set_in(security),
+        pid=os.getpid(),
+    )
+
+
+def _plugin(recording: str, client: str | None) -> ShippedScheduler:
     from dask_blackbox.capture.ship import ShippedScheduler, shipped
 
     # One per recording and scheduler: a second client of the same recording finds it.
     tap = f"dask-blackbox-{recording}"
-    plugin = ShippedScheduler(
+    worker = {
+        "name": tap,
+        "recording": recording,
+        "ring_bytes": setting_bytes("capture.ring"),
+        "stdout": bool(setting("capture.stdout")),
+    }
+    nanny = {"name": tap, "recording": recording}
+    return ShippedScheduler(
         tap,
         {
             "name": tap,
             "recording": recording,
-            "client": None if everything else client.id,
-            "worker": shipped(
-                "worker",
-                "WorkerCapture",
-                {
-                    "name": tap,
-                    "recording": recording,
-                    "ring_bytes": setting_bytes("capture.ring"),
-                    "stdout": bool(setting("capture.stdout")),
-                },
-            ),
-            "nanny": shipped(
-                "nanny", "NannyCapture", {"name": tap, "recording": recording}
-            ),
+            "client": client,
+            "worker": shipped("worker", "WorkerCapture", worker),
+            "nanny": shipped("nanny", "NannyCapture", nanny),
             "limit": int(setting("capture.buffer")),
             "metrics_interval": setting_seconds("capture.metrics-interval"),
             "stall_after": setting_seconds("stall.after"),
             "stall_end": setting_seconds("stall.end-run"),
         },
-    )
-    async with asyncio.timeout(_INSTALLING):
-        await client._register_scheduler_plugin(plugin, name=tap, idempotent=True)  # noqa: SLF001
-        address = await getattr(client.scheduler, f"{tap}-join")(
-            client=None if everything else client.id
-        )
-    return Attach(
-        address=str(address),
-        tap=tap,
-        security=_security_of(client),
-        pid=os.getpid(),
     )
 
 
@@ -87,7 +133,6 @@ def install_now(client: Any, recording: str, *, everything: bool = False) -> Att
     return attach
 
 
-def _security_of(client: Any) -> dict[str, Any]:
-    security = getattr(client, "security", None)
+def _set_in(security: Any) -> dict[str, Any]:
     values = ((name, getattr(security, name, None)) for name in _SECURITY)
     return {name: value for name, value in values if value}

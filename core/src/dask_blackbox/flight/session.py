@@ -120,6 +120,25 @@ class Recording:
             self._keeper.attach(order, client.id)
             self.attached = True
 
+    def attach_address(self, address: str, security: Any) -> None:
+        """Record whoever uses the cluster at an address, without being its client.
+
+        Args:
+            address: Of the scheduler.
+            security: A `distributed.Security`.
+        """
+        import asyncio
+
+        from dask_blackbox.flight.joining import install_at
+
+        if self._keeper is None:
+            return
+        with guard("the plugins on the cluster", tell=self._keeper.failed):
+            recording = self._manifest.recording
+            order = asyncio.run(install_at(address, security, recording))
+            self._keeper.attach(order, "")
+            self.attached = True
+
     def task_failed(self, key: str, prefix: str, exception: BaseException) -> None:
         """Note a failure that Dask takes for a result: frameworks return states, not raise.
 
