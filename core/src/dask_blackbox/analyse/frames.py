@@ -12,8 +12,10 @@ __all__ = [
     "frame_of_stack",
     "frames_of_call_stack",
     "is_the_users",
+    "read_by_the_driver",
     "root_of_chain",
     "user_frame",
+    "user_frames",
 ]
 
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<name>.+)$')
@@ -26,6 +28,8 @@ _STACKED = re.compile(
     r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<name>.+)$'
 )
 _THREAD = re.compile(r"^(?:Current thread|Thread) ", re.MULTILINE)
+_CLIENT = ("distributed/client.py", "distributed/utils.py")
+_READER = "distributed/protocol/core.py"
 _RUNS_TASKS = "_run_task"
 _NOT_THE_USERS = (
     "/site-packages/",
@@ -55,11 +59,20 @@ def user_frame(traceback: str) -> Frame | None:
     Of chained exceptions the last one counts, as it is the one that was raised; the
     earlier ones are asked only where it never went through the user's code.
     """
+    own = user_frames(traceback)
+    return own[-1] if own else None
+
+
+def user_frames(traceback: str) -> tuple[Frame, ...]:
+    """Return the frames of the user's own code, the innermost last.
+
+    Of chained exceptions the last one counts that went through the user's code.
+    """
     for section in reversed(_sections(traceback)):
-        own = [frame for frame in _frames(section) if is_the_users(frame)]
+        own = tuple(frame for frame in _frames(section) if is_the_users(frame))
         if own:
-            return own[-1]
-    return None
+            return own
+    return ()
 
 
 def root_of_chain(traceback: str) -> tuple[str, str] | None:
@@ -79,16 +92,28 @@ def came_from_a_task(traceback: str) -> bool:
 
     Dask joins the two: what follows the client's own frames happened in a task.
     """
+    if read_by_the_driver(traceback):
+        return False
     for section in reversed(_sections(traceback)):
         frames = _frames(section)
-        client = [
-            n
-            for n, frame in enumerate(frames)
-            if frame.file.endswith(("distributed/client.py", "distributed/utils.py"))
-        ]
+        client = [n for n, frame in enumerate(frames) if frame.file.endswith(_CLIENT)]
         if client and any(is_the_users(frame) for frame in frames[client[-1] + 1 :]):
             return True
     return False
+
+
+def read_by_the_driver(traceback: str) -> bool:
+    """Say whether a driver failed while it read what the cluster had sent.
+
+    What came from a task goes on into the task's code; this goes on into Dask's reading.
+    """
+    sections = _sections(traceback)
+    frames = _frames(sections[-1]) if sections else []
+    client = [n for n, f in enumerate(frames) if f.file.endswith(_CLIENT)]
+    reads = [n for n, f in enumerate(frames) if f.file.endswith(_READER)]
+    if not client or not reads or reads[0] < client[-1]:
+        return False
+    return not any(is_the_users(f) for f in frames[client[-1] + 1 : reads[0]])
 
 
 def frame_of_stack(stack: str) -> Frame | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dask_blackbox.analyse.rule import Rule
+from dask_blackbox.analyse.rules.actor_lost import ACTOR_LOST
 from dask_blackbox.analyse.rules.cancelled import CANCELLED
 from dask_blackbox.analyse.rules.cannot_connect import CANNOT_CONNECT
 from dask_blackbox.analyse.rules.cluster_lost_worker import CLUSTER_LOST_WORKER
@@ -19,10 +20,15 @@ from dask_blackbox.analyse.rules.graph_not_deserializable import (
 )
 from dask_blackbox.analyse.rules.graph_not_serializable import GRAPH_NOT_SERIALIZABLE
 from dask_blackbox.analyse.rules.kernel_oom import KERNEL_OOM
+from dask_blackbox.analyse.rules.key_collision import KEY_COLLISION
 from dask_blackbox.analyse.rules.memory_near_limit import MEMORY_NEAR_LIMIT
+from dask_blackbox.analyse.rules.module_not_shipped import MODULE_NOT_SHIPPED
 from dask_blackbox.analyse.rules.nested_client_deadlock import NESTED_CLIENT_DEADLOCK
 from dask_blackbox.analyse.rules.no_valid_worker import NO_VALID_WORKER
+from dask_blackbox.analyse.rules.p2p_failed import P2P_FAILED
+from dask_blackbox.analyse.rules.p2p_out_of_disk import P2P_OUT_OF_DISK
 from dask_blackbox.analyse.rules.recording_incomplete import RECORDING_INCOMPLETE
+from dask_blackbox.analyse.rules.result_not_serializable import RESULT_NOT_SERIALIZABLE
 from dask_blackbox.analyse.rules.result_too_large import RESULT_TOO_LARGE
 from dask_blackbox.analyse.rules.retries_hid_errors import RETRIES_HID_ERRORS
 from dask_blackbox.analyse.rules.scheduler_lost import SCHEDULER_LOST
@@ -30,6 +36,8 @@ from dask_blackbox.analyse.rules.spilling import SPILLING
 from dask_blackbox.analyse.rules.stalled import STALLED
 from dask_blackbox.analyse.rules.task_exception import TASK_EXCEPTION
 from dask_blackbox.analyse.rules.task_memory_error import TASK_MEMORY_ERROR
+from dask_blackbox.analyse.rules.tls_misconfigured import TLS_MISCONFIGURED
+from dask_blackbox.analyse.rules.too_many_open_files import TOO_MANY_OPEN_FILES
 from dask_blackbox.analyse.rules.unknown import UNKNOWN
 from dask_blackbox.analyse.rules.worker_abort import WORKER_ABORT
 from dask_blackbox.analyse.rules.worker_exit import WORKER_EXIT
@@ -42,6 +50,7 @@ from dask_blackbox.analyse.rules.worker_memory_limit import WORKER_MEMORY_LIMIT
 from dask_blackbox.analyse.rules.worker_preempted import WORKER_PREEMPTED
 from dask_blackbox.analyse.rules.worker_segfault import WORKER_SEGFAULT
 from dask_blackbox.analyse.rules.worker_signalled import WORKER_SIGNALLED
+from dask_blackbox.analyse.rules.worker_start_failed import WORKER_START_FAILED
 from dask_blackbox.analyse.rules.workers_died import WORKERS_DIED
 from dask_blackbox.analyse.rules.workers_never_arrived import WORKERS_NEVER_ARRIVED
 from dask_blackbox.analyse.rules.workers_paused import WORKERS_PAUSED
@@ -53,10 +62,17 @@ RULES: tuple[Rule, ...] = (
     RESULT_TOO_LARGE,
     GRAPH_NOT_DESERIALIZABLE,
     GRAPH_NOT_SERIALIZABLE,
+    RESULT_NOT_SERIALIZABLE,
+    TLS_MISCONFIGURED,
+    WORKER_START_FAILED,
     NO_VALID_WORKER,
     WORKERS_NEVER_ARRIVED,
+    ACTOR_LOST,
     DATA_LOST,
     SCHEDULER_LOST,
+    P2P_OUT_OF_DISK,
+    P2P_FAILED,
+    TOO_MANY_OPEN_FILES,
     # What stood still, while nothing raised anything.
     CLUSTER_LOST_WORKER,
     DISK_FULL,
@@ -64,6 +80,7 @@ RULES: tuple[Rule, ...] = (
     DEPENDENCY_NOT_SERIALIZABLE,
     NESTED_CLIENT_DEADLOCK,
     # What the workers died of.
+    MODULE_NOT_SHIPPED,
     ENVIRONMENT_MISMATCH,
     WORKER_MEMORY_LIMIT,
     KERNEL_OOM,
@@ -87,6 +104,7 @@ RULES: tuple[Rule, ...] = (
     # What is good to know although it succeeded.
     WORKERS_DIED,
     RETRIES_HID_ERRORS,
+    KEY_COLLISION,
     MEMORY_NEAR_LIMIT,
     SPILLING,
     RECORDING_INCOMPLETE,

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.modules import driver_has_package
 from dask_blackbox.analyse.obituary import deaths_blamed_on, verdict_on_deaths
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import short
@@ -41,13 +42,13 @@ def _ask(case: Case) -> Iterator[Finding]:
 
 def _ask_a_task(case: Case) -> Iterator[Finding]:
     """A task that could not import a module which the driver has."""
-    failure = case.blame.failure
+    failure = None if case.explained else case.blame.failure
     module = _MISSING.search(failure.message) if failure is not None else None
     if failure is None or module is None or failure.killed:
         return
     name = module[1].split(".")[0]
     reading = any(word in failure.traceback for word in _READING)
-    if not reading and not _driver_has(case, name):
+    if not reading and not driver_has_package(case, name):
         return  # nobody has it: that is a mistake in the code
     yield ENVIRONMENT_MISMATCH.found(
         f"Workers have no module '{name}'",
@@ -68,15 +69,6 @@ def _ask_a_task(case: Case) -> Iterator[Finding]:
             *case.exception_evidence(),
         ),
     )
-
-
-def _driver_has(case: Case, module: str) -> bool:
-    wanted = module.lower().replace("_", "-")
-    for fact in case.run.details("driver-attached"):
-        packages = fact.get("packages") or {}
-        if any(str(p).lower().replace("_", "-") == wanted for p in packages):
-            return True
-    return False
 
 
 def _remedy(module: str | None) -> str:

@@ -17,7 +17,10 @@ __all__ = ["RETRIES_HID_ERRORS"]
 def _ask(case: Case) -> Iterator[Finding]:
     failed = [failure.key for failure in case.failures]
     hidden = case.run.errors.filter(
-        (pl.col("outcome") == "retried") & ~pl.col("key").is_in(failed)
+        (pl.col("outcome") == "retried")
+        & ~pl.col("key").is_in(failed)
+        # Dask repeats tasks of its own accord, too: nothing had been raised.
+        & ((pl.col("message") != "") | (pl.col("traceback") != ""))
     )
     for (prefix,), rows in hidden.group_by("prefix", maintain_order=True):
         keys = rows["key"].n_unique()

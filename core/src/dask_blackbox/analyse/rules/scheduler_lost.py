@@ -19,12 +19,15 @@ __all__ = ["SCHEDULER_LOST"]
 _TOLD = (
     r"scheduler-connection-lost|Client is closed|lost the connection to the scheduler"
 )
+_CONNECTING = "in _ensure_connected"
 _CLASSES = ("CommClosedError", "ClosedClientError", "FatalCommClosedError")
 
 
 def _ask(case: Case) -> Iterator[Finding]:
     if not case.failed or case.blame.failure is not None:
         return
+    if case.said(_CONNECTING) and not case.saw_the_cluster:
+        return  # it was never there
     told = bool(case.said(_TOLD)) or (
         case.raised(*_CLASSES) and not case.said("trying to connect")
     )

@@ -1,0 +1,63 @@
+"""Modules that somebody misses: are they packages, or files of the driver's own?"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from dask_blackbox.analyse.case import Case
+
+__all__ = ["OwnModule", "driver_has_package", "missing_module", "own_module"]
+
+_MISSING = re.compile(r"No module named '(?P<name>[\w.]+)'")
+_BY_A_HOST = re.compile(r"^(?:unusual_prefix_|__prefect_loader|__main__|__mp_main__)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnModule:
+    """A module that the driver has from a file of its own.
+
+    Attributes:
+        name: As it was imported.
+        file: Its path on the driver; None if it is not known.
+        loaded_by_a_host: Only a host's loader of DAG or flow files gives such names.
+    """
+
+    name: str
+    file: str | None
+    loaded_by_a_host: bool
+
+    def told(self) -> str:
+        """Return a sentence on where the driver has it from."""
+        if self.file:
+            return f"The driver has it from {self.file}."
+        return "Such a name is given by the host that loaded the file."
+
+
+def missing_module(text: str) -> str | None:
+    """Return the module that a text says is missing."""
+    found = _MISSING.search(text)
+    return found["name"] if found else None
+
+
+def own_module(case: Case, name: str) -> OwnModule | None:
+    """Return a module if the driver had it from a file of its own, not of a package."""
+    files: dict[str, str] = {}
+    for fact in case.run.details("driver-modules"):
+        files.update(fact.get("modules") or {})
+    top = name.split(".", maxsplit=1)[0]
+    by_a_host = bool(_BY_A_HOST.match(top))
+    file = files.get(name) or files.get(top)
+    if file is None and not by_a_host:
+        return None
+    return OwnModule(name=name, file=file, loaded_by_a_host=by_a_host)
+
+
+def driver_has_package(case: Case, module: str) -> bool:
+    """Say whether a distribution of a module's name is installed where the driver runs."""
+    wanted = module.lower().replace("_", "-")
+    for fact in case.run.details("driver-attached"):
+        packages = fact.get("packages") or {}
+        if any(str(p).lower().replace("_", "-") == wanted for p in packages):
+            return True
+    return False

@@ -1,0 +1,145 @@
+"""Could a result not travel to the driver?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.frames import read_by_the_driver
+from dask_blackbox.analyse.hang_evidence import log_evidence
+from dask_blackbox.analyse.rule import Page, Rule
+from dask_blackbox.analyse.words import class_of, quoted, short
+from dask_blackbox.finding import Evidence, Finding, Subject
+from dask_blackbox.manifest import DriverException
+
+__all__ = ["RESULT_NOT_SERIALIZABLE"]
+
+_SAID = r"Could not serialize object of type (?P<type>[\w.]+)"
+_WHY = re.compile(
+    r"^(?:\w+\.)*\w*Error: (?P<why>[Cc]an(?:no|')t pickle .+)$", re.MULTILINE
+)
+_UNREAD = ("ModuleNotFoundError", "ImportError", "AttributeError")
+
+
+def _ask(case: Case) -> Iterator[Finding]:
+    exception = case.exception
+    if not case.failed or exception is None or case.explained:
+        return
+    if case.blame.failure is not None or not read_by_the_driver(exception.traceback):
+        return
+    refused = re.match(_SAID, exception.message)
+    if refused is not None:
+        yield _could_not_leave(case, exception, refused["type"])
+    else:
+        yield _could_not_be_read(case, exception)
+
+
+def _could_not_leave(case: Case, exception: DriverException, kind: str) -> Finding:
+    suspects = _that_returned(case, kind)
+    found = _WHY.search(exception.message)
+    why = f" ({short(found['why'], 120)})" if found else ""
+    what = quoted(list(dict.fromkeys(row["prefix"] for row in suspects)))
+    first = suspects[0] if suspects else {}
+    key, worker = first.get("key"), first.get("worker")
+    whose = f"of {what} ({kind})" if suspects else f"of type {kind}"
+    held = f"'{short(key, 80)}'" if key else "A task"
+    on = f" on {case.name_of(worker)}" if worker else ""
+    return RESULT_NOT_SERIALIZABLE.found(
+        f"A result {whose} cannot travel to the driver",
+        cause=(
+            f"{held} finished{on} and returned an object of type {kind}, which cannot be "
+            f"pickled{why}. The task had gone well; "
+            "only its result could not be fetched."
+            + (
+                f" {len(suspects)} tasks returned such an object; which one the driver "
+                "asked for is not recorded."
+                if len(suspects) > 1
+                else ""
+            )
+        ),
+        remedy=(
+            f"Return plain data from {what if suspects else 'the task'} (arrays, frames, "
+            f"paths, settings) and make the {kind} where it is used; or, if it is only "
+            "needed on the workers, don't fetch it: pass the future on."
+        ),
+        confidence="high",
+        subject=Subject(key=key, prefix=first.get("prefix"), worker=worker),
+        evidence=(
+            *(
+                Evidence(
+                    text=f"{row['key']} on {row['worker']} finished and returned a "
+                    f"{row['typename']}.",
+                    source="tasks",
+                    at=row["stop"].timestamp(),
+                )
+                for row in suspects[:3]
+            ),
+            *log_evidence(case, r"Failed to serialize|Could not serialize"),
+            *case.exception_evidence(),
+        ),
+    )
+
+
+def _could_not_be_read(case: Case, exception: DriverException) -> Finding:
+    name = class_of(exception.exception)
+    lacks = name in _UNREAD
+    return RESULT_NOT_SERIALIZABLE.found(
+        f"The driver could not read a result: {name}: {short(exception.message, 80)}",
+        cause=(
+            f"A result came from a worker, and unpickling it in the driver raised {name}: "
+            f"{short(exception.message, 200)}. The task itself had gone well."
+        ),
+        remedy=(
+            "Install in the driver's environment what the result's class needs, in the "
+            "workers' version; or return plain data."
+            if lacks
+            else "Make the result's class one that can be pickled and read again (look at its "
+            "`__reduce__` and `__setstate__`), or return plain data."
+        ),
+        confidence="high",
+        retry_advice="environment" if lacks else None,
+        evidence=(
+            *case.exception_evidence(),
+            Evidence(
+                text="\n".join(exception.traceback.strip().splitlines()[-6:])[:1500],
+                source="driver",
+            ),
+        ),
+    )
+
+
+def _that_returned(case: Case, kind: str) -> list[dict[str, Any]]:
+    """Return the executions whose result was of a type, the newest first."""
+    bare = class_of(kind)
+    tasks = case.run.tasks.filter(pl.col("outcome") == "finished")
+    named = tasks["typename"].cast(pl.String).str.split(".").list.last() == bare
+    return tasks.filter(named).sort("stop", descending=True).head(20).to_dicts()
+
+
+RESULT_NOT_SERIALIZABLE = Rule(
+    slug="result-not-serializable",
+    title="A result cannot travel to the driver",
+    question="Did a task go well, and its result not reach the driver?",
+    severity="failure",
+    retry_advice="code",
+    ask=_ask,
+    page=Page(
+        detects=(
+            "The driver fetched a result (`result()`, `gather`, `compute()`) that its worker "
+            "could not pickle (a lock, a generator, a connection, or something that holds "
+            "one), or that the driver could not unpickle."
+        ),
+        evidence=(
+            "The driver's exception, raised while it read what a worker sent, and the "
+            "executions that returned an object of that type. Silent where a task raised "
+            "the same error, and where it was the graph that could not be sent."
+        ),
+        remedy="Return plain data; leave on the workers what only they need.",
+        before="model = client.submit(open_session, url).result()",
+        after="session = client.submit(open_session, url)      # stays where it is\nrows = client.submit(count_rows, session).result()",
+    ),
+)
