@@ -114,6 +114,8 @@ EVENT_KINDS: dict[str, str] = {
     "recorder-restarted": "times",
     "topic": "topic, message: what the user's own code logged with log_event",
     "fine-metrics": "totals since the scheduler's start: [[context, span or prefix, activity, unit, value]]; once before the first task if there were any",
+    "process-load": "seconds, cpu, gc, host_busy, host_stolen, woken, late, waited (for the GIL), cores, host_memory: every 10 s",
+    "scheduler-load": "transitions, update_graph, longest_tick, steal_requests, steal_cost: since the scheduler's start",
     "profile": "statistical profile of the workers' threads between two moments",
     "driver-attached": "pid, argv, cwd, python, packages, config, git, callable, parameters, client",
     "driver-warning": "category, message, filename, lineno",

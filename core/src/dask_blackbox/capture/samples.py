@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["scheduler_sample", "worker_sample"]
+__all__ = ["scheduler_load", "scheduler_sample", "worker_sample"]
 
 
 def worker_sample(now: float, address: str, ws: Any) -> tuple[Any, ...]:
@@ -36,3 +36,18 @@ def scheduler_sample(now: float, scheduler: Any) -> tuple[Any, ...]:
         getattr(scheduler, "_tick_interval_observed", None), processing, ready,
         len(scheduler.tasks), scheduler.status.name,
     )  # fmt: skip
+
+
+def scheduler_load(scheduler: Any) -> dict[str, Any]:
+    """Return the particulars of `scheduler-load`: what it has done since its start."""
+    totals = getattr(scheduler, "digests_total", None) or {}
+    longest = getattr(scheduler, "digests_max", None) or {}
+    stealing = (getattr(scheduler, "extensions", None) or {}).get("stealing")
+    stolen = getattr(stealing, "metrics", None) or {}
+    return {
+        "transitions": getattr(scheduler, "transition_counter", None),
+        "update_graph": totals.get("update-graph-duration"),
+        "longest_tick": longest.get("tick-duration"),
+        "steal_requests": sum((stolen.get("request_count_total") or {}).values()),
+        "steal_cost": sum((stolen.get("request_cost_total") or {}).values()),
+    }

@@ -21,7 +21,7 @@ from .logs import LogTap
 from .nannies import NannyLook
 from .ownership import Ownership
 from .rows import RowBuffer
-from .samples import scheduler_sample, worker_sample
+from .samples import scheduler_load, scheduler_sample, worker_sample
 from .spreading import register_everywhere, unregister_everywhere
 from .stalls import StallWatch
 
@@ -369,6 +369,7 @@ class SchedulerCapture(SchedulerPlugin):
                 for key, value in list(totals.items())
             ]
             self._event("fine-metrics", "", totals=rows)
+        self._event("scheduler-load", "", **scheduler_load(self._scheduler))
 
 
 def _json(detail: Any) -> str:

@@ -7,8 +7,10 @@ batches, through Dask's own event log.
 from __future__ import annotations
 
 import faulthandler
+import json
 import os
 import pickle
+import re
 import signal
 import sys
 import threading
@@ -21,8 +23,10 @@ from distributed.diagnostics.plugin import WorkerPlugin
 
 from .certificate import forget_ring, leave_rings, process_started, ring_folder
 from .executions import split
+from .keeping import CapsuleKeeper
 from .logs import LogTap, plain, words_of
 from .ring import Ring
+from .toll import Toll
 from .watcher import Watcher
 
 __all__ = ["WorkerCapture"]
@@ -31,6 +35,8 @@ _SHIP_MS = 200
 _BATCH = 5_000
 _WAITING = 20_000
 _LONGEST = 20_000
+_SIGNALS = "distributed._signals"
+_SIGNALLED = re.compile(r"Received signal \w+ \((\d+)\)")
 _GOING = ("closing", "closed", "failed", "stopping", "stopped")
 
 
@@ -42,12 +48,20 @@ class WorkerCapture(WorkerPlugin):
         recording: Id of the recording.
         ring_bytes: Size of the ring.
         stdout: Keep printed lines too.
+        capsules: How to keep failed tasks with their inputs; None: not at all.
     """
 
     def __init__(
-        self, *, name: str, recording: str, ring_bytes: int, stdout: bool
+        self,
+        *,
+        name: str,
+        recording: str,
+        ring_bytes: int,
+        stdout: bool,
+        capsules: dict[str, Any] | None = None,
     ) -> None:
         self.name = name
+        self._capsules_wanted = capsules
         self._recording, self._ring_bytes, self._stdout = recording, ring_bytes, stdout
 
     def setup(self, worker: Any) -> None:
@@ -56,9 +70,12 @@ class WorkerCapture(WorkerPlugin):
         self._waiting: deque[tuple[str, list[Any]]] = deque()
         self._dropped = 0
         self._executing: dict[str, float] = {}
+        self._going = False
+        self._toll: Toll | None = None
         self._stopped = threading.Event()
         self._ring = self._new_ring(worker)
         self._faults = self._watch_faults()
+        self._watcher: Watcher | None = None
         self._tap = LogTap(
             self._recording,
             "worker",
@@ -78,6 +95,10 @@ class WorkerCapture(WorkerPlugin):
         self._shipping = PeriodicCallback(self._ship, _SHIP_MS)
         self._shipping.start()
         worker.handlers[f"{self.name}-tell"] = self.tell
+        self._capsules: CapsuleKeeper | None = None
+        if self._capsules_wanted is not None:
+            self._capsules = CapsuleKeeper(worker, **self._capsules_wanted)
+            worker.handlers[f"{self.name}-capsule"] = self._capsules.hand_over
         self._watcher = self._start_watcher(worker)
 
     def _start_watcher(self, worker: Any) -> Watcher | None:
@@ -105,22 +126,60 @@ class WorkerCapture(WorkerPlugin):
         return told
 
     def teardown(self, worker: Any) -> None:
-        self._stopped.set()
-        self._tap.detach()
         worker.handlers.pop(f"{self.name}-tell", None)
         self._shipping.stop()
+        somebody_looks = worker.nanny is not None or self._watcher is not None
+        if somebody_looks and worker.status.name in _GOING:
+            # Its threads may talk on for seconds: that goes to the ring, until the end.
+            self._testify(worker)
+            self._ship()
+            if self._watcher is not None:
+                self._going = True
+            return
+        self._tap.detach()
         self._ship()
-        self._ignore_faults()
+        self._stop()
         if self._watcher is not None:
             self._watcher.dismiss()
-        # While the process lives on, or where no nanny is, nobody comes to read the ring.
-        if worker.nanny is None or worker.status.name not in _GOING:
-            with self._lock:
-                ring, self._ring = self._ring, None
-            if ring is not None:
-                ring.close()
-                forget_ring(ring.path)
-                leave_rings(self._recording)
+        with self._lock:
+            ring, self._ring = self._ring, None
+        if ring is not None:
+            ring.close()
+            forget_ring(ring.path)
+            leave_rings(self._recording)
+
+    def _stop(self) -> None:
+        self._stopped.set()
+        self._ignore_faults()
+
+    def _testify(self, worker: Any) -> None:
+        """Say what it was at when it was told to go; how it ended others will say."""
+        if not self._executing:
+            return
+        facts = {
+            "pid": os.getpid(),
+            "worker": str(worker.address),
+            "by": "itself",
+            "at": time.time(),
+            "exit_code": None,
+            "executing": [{"key": k, "start": s} for k, s in self._executing.items()],
+            "memory": [] if self._ring is None else self._ring.memory(),
+        }
+        try:
+            worker.log_event(self.name, {"certificate": facts})
+        except Exception:  # the connection is gone; the ring still has it
+            pass
+
+    def _hand_over(self) -> None:
+        """All that this worker's threads had to say is said, and its process lives on."""
+        self._tap.detach()
+        self._stop()
+        with self._lock:
+            ring, self._ring = self._ring, None
+        if ring is not None:
+            ring.close()
+        if self._watcher is not None:
+            self._watcher.tell("gone")
 
     def transition(self, key: Any, start: str, finish: str, **kwargs: Any) -> None:
         if finish == "executing":
@@ -140,6 +199,11 @@ class WorkerCapture(WorkerPlugin):
     def _take_line(self, row: list[Any]) -> None:
         with self._lock:
             self._keep("log", row)
+        if self._watcher is not None and row[5] == _SIGNALS:
+            # A worker without a nanny leaves its loop at once: nobody else could say it.
+            signalled = _SIGNALLED.search(row[7])
+            if signalled:
+                self._watcher.tell(f"signal-{signalled[1]}")
 
     def _keep(self, kind: str, row: list[Any]) -> None:
         if self._ring is not None:
@@ -182,6 +246,11 @@ class WorkerCapture(WorkerPlugin):
             told = [plain(message[:_LONGEST]), _tail(plain(text)), None]
             parts = list(split(getattr(ts, "startstops", None)))
             self._keep("attempt", [*row, *told, parts])
+            coming = None
+            if self._capsules is not None:
+                coming = self._capsules.failed(key, ts, (name, message))
+            if coming is not None:
+                self._keep("event", [at, "capsule-coming", str(key), coming])
         self._ship()  # at once: the next attempt may kill this worker
 
     # Last words
@@ -230,6 +299,7 @@ class WorkerCapture(WorkerPlugin):
 
     def _sample_memory(self) -> None:
         page = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+        toll = self._toll = Toll()
         while True:  # at once, too: the first task may be the last
             try:
                 with open("/proc/self/statm", encoding="ascii") as file:
@@ -239,8 +309,23 @@ class WorkerCapture(WorkerPlugin):
                         self._ring.sample(time.time(), rss)
             except (OSError, ValueError):
                 return
+            asleep = time.perf_counter()
             if self._stopped.wait(0.1):
                 return
+            if self._going and not self._worker.active_threads:
+                self._hand_over()
+            toll.wakes(time.perf_counter() - asleep, 0.1)
+            if toll.due():
+                self._tell_toll(toll)
+
+    def _tell_toll(self, toll: Toll) -> None:
+        try:
+            told = json.dumps(toll.told())
+        except Exception:
+            return
+        row = [time.time(), "process-load", str(self._worker.address), told]
+        with self._lock:
+            self._waiting.append(("event", row))
 
     def _key_of_thread(self, thread: int) -> str | None:
         key = self._worker.active_threads.get(thread)

@@ -1,0 +1,98 @@
+"""What a worker's process pays beside its tasks: the GIL, the garbage collector, its host.
+
+Asked by the thread that samples memory, which wakes ten times a second anyway: how late
+it wakes tells how long a thread waits for the GIL.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Any
+
+__all__ = ["Toll"]
+
+_EVERY = 10.0
+# The interpreter's switch interval is 5 ms: who waits for longer than this waits for it.
+_LATE = 0.004
+
+
+class Toll:
+    """Counts what there is to pay, and says it now and then."""
+
+    def __init__(self) -> None:
+        self._since = time.perf_counter()
+        self._woken = self._late = 0
+        self._waited = 0.0
+        self._before = self._counters()
+
+    def wakes(self, asleep: float, wanted: float) -> None:
+        """Count one waking: after how many seconds, and after how many it was to be."""
+        late = asleep - wanted
+        self._woken += 1
+        self._late += late >= _LATE
+        self._waited += max(0.0, late)
+
+    def due(self) -> bool:
+        """Say whether it is time to tell."""
+        return time.perf_counter() - self._since >= _EVERY
+
+    def told(self) -> dict[str, Any]:
+        """Return the particulars of a `process-load` event, and begin anew."""
+        now, counters = time.perf_counter(), self._counters()
+        told: dict[str, Any] = {"seconds": round(now - self._since, 3)}
+        for name, value in counters.items():
+            before = self._before.get(name)
+            if before is not None:
+                told[name] = round(value - before, 3)
+        told |= {"woken": self._woken, "late": self._late}
+        told |= {"waited": round(self._waited, 3), **_host()}
+        self._since, self._before = now, counters
+        self._woken = self._late = 0
+        self._waited = 0.0
+        return told
+
+    @staticmethod
+    def _counters() -> dict[str, float]:
+        return {"cpu": time.process_time(), **_collected(), **_host_cpu()}
+
+
+def _collected() -> dict[str, float]:
+    """Return the seconds of full garbage collections, as Dask counts them anyway."""
+    for module in ("distributed.gc", "distributed.utils_perf"):  # new and old name
+        diagnosis = getattr(sys.modules.get(module), "_gc_diagnosis", None)
+        timer = getattr(diagnosis, "_fractional_timer", None)
+        if timer is not None:
+            return {"gc": float(timer.duration_total)}
+    return {}
+
+
+def _host_cpu() -> dict[str, float]:
+    """Return the core-seconds that the host has worked, and that were stolen from it."""
+    try:
+        with open("/proc/stat", encoding="ascii") as file:
+            ticks = [int(each) for each in file.readline().split()[1:9]]
+        tick = os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError):
+        return {}
+    user, nice, system, _idle, _iowait, irq, softirq, steal = ticks
+    busy = user + nice + system + irq + softirq
+    return {"host_busy": busy / tick, "host_stolen": steal / tick}
+
+
+def _host() -> dict[str, Any]:
+    try:
+        from distributed.system import MEMORY_LIMIT
+    except ImportError:
+        return {"cores": _cores()}
+    return {"cores": _cores(), "host_memory": int(MEMORY_LIMIT)}
+
+
+def _cores() -> int:
+    try:
+        from dask.system import CPU_COUNT
+
+        return int(CPU_COUNT)
+    except Exception:
+        return os.cpu_count() or 1
