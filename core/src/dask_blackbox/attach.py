@@ -9,8 +9,10 @@ import msgspec
 
 from dask_blackbox.finding import Change, Finding
 from dask_blackbox.guard import guard
+from dask_blackbox.past import Past
 
 if TYPE_CHECKING:  # hosts read cards in files that are parsed all day: no polars there
+    from dask_blackbox.analyse.history import History
     from dask_blackbox.run import RunTables
 
 __all__ = ["CARD_SCHEMA", "RunCard", "RunState", "card_of"]
@@ -34,7 +36,8 @@ class RunCard(msgspec.Struct, frozen=True, kw_only=True):
         headline: The one line to read.
         verdict: The finding that explains a failed run; null where nothing failed.
         findings: All other findings, gravest first.
-        changes: What changed since the last good run, rarest first.
+        changes: What changed since the last good run, the most telling first.
+        past: What is known of the job's earlier runs; null where nobody has looked.
         numbers: Measures by name: durations in seconds, memory in bytes, counts.
         completeness: `recorded` (bool: the recording is in the store), `reason` where it
             is not, `complete` (bool), and what is missing, by source.
@@ -51,6 +54,7 @@ class RunCard(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Finding | None = None
     findings: tuple[Finding, ...] = ()
     changes: tuple[Change, ...] = ()
+    past: Past | None = None
     numbers: dict[str, float] = {}
     completeness: dict[str, Any] = {}
     links: dict[str, str] = {}
@@ -76,6 +80,7 @@ def card_of(
     links: Mapping[str, str] | None = None,
     recorded: bool = True,
     reason: str | None = None,
+    history: History | None = None,
 ) -> RunCard:
     """Return the card of a run.
 
@@ -86,9 +91,11 @@ def card_of(
         links: URLs or store addresses by name.
         recorded: Whether the recording is in the store.
         reason: Why not, if not.
+        history: The runs before it, where somebody has looked for them.
     """
     # Reading a card, which hosts do all day, needs none of this.
     from dask_blackbox.analyse import Case, state_of, verdict_of
+    from dask_blackbox.analyse.changes import told_of_run
     from dask_blackbox.analyse.completeness import completeness_of
     from dask_blackbox.analyse.headline import headline_of
     from dask_blackbox.analyse.numbers import numbers_of
@@ -98,8 +105,14 @@ def card_of(
     others = tuple(each for each in findings if each is not verdict)
     numbers: dict[str, float] = {}
     unrecorded = None if recorded else reason or "no reason is known"
+    case = Case(run, history=history)
     with guard("the numbers of a card"):
-        numbers = numbers_of(Case(run))
+        numbers = numbers_of(case)
+    changes: tuple[Change, ...] = ()
+    past: Past | None = None
+    if history is not None:
+        with guard("what changed since the last good run"):
+            changes, past = told_of_run(case, verdict, others)
     return RunCard(
         job=run.manifest.job,
         run_id=run.manifest.run_id,
@@ -108,6 +121,8 @@ def card_of(
         headline=headline_of(state, verdict, others, numbers, unrecorded=unrecorded),
         verdict=verdict,
         findings=others,
+        changes=changes,
+        past=past,
         numbers=numbers,
         completeness=completeness_of(run, recorded=recorded, reason=reason),
         links=dict(links or {}),

@@ -91,6 +91,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         before: As it was, or null if it was not there.
         after: As it is, or null if it is gone.
         rarity: Share of earlier runs of the job without such a change, 0 to 1.
+        why: What it has to do with the verdict, in a few words, or null.
     """
 
     kind: str
@@ -98,3 +99,4 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     before: str | None
     after: str | None
     rarity: float | None = None
+    why: str | None = None

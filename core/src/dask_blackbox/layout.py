@@ -9,8 +9,11 @@
         complete.json            last of all: what the recording holds, and what it lacks
     index/all/<newest first>~<job>~<run>~<attempt>~<state>
     index/jobs/<job>/<newest first>~<run>~<attempt>~<state>
+    sketches/<job>/<newest first>~<run>~<attempt>~<state>~<d i p m v f>
 
-The index holds empty markers, so that the newest runs are one cheap listing.
+The index holds empty markers, so that the newest runs are one cheap listing.  Sketches
+are what is left of a run when its recording is gone; their names tell the most asked of
+what they hold, so that a job's history is one listing as well.
 """
 
 from __future__ import annotations
@@ -19,7 +22,16 @@ import hashlib
 import re
 from typing import NamedTuple
 
-__all__ = ["RunAddress", "index_names", "read_index_name", "safe"]
+__all__ = [
+    "RunAddress",
+    "SketchName",
+    "index_names",
+    "read_index_name",
+    "read_sketch_name",
+    "safe",
+    "sketch_folder",
+    "sketch_name",
+]
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _END_OF_TIME_MS = 10**14 - 1
@@ -92,5 +104,90 @@ def read_index_name(name: str) -> IndexEntry | None:
         turned, job, run, attempt, state = fields
         started_ms = _END_OF_TIME_MS - int(turned)
         return IndexEntry(RunAddress(job, run, int(attempt)), started_ms, state)
+    except ValueError:
+        return None
+
+
+class SketchName(NamedTuple):
+    """What the name of a sketch tells of its run.
+
+    Attributes:
+        name: Of the blob.
+        address: The recording that it is of.
+        started_ms: Epoch milliseconds.
+        state: How it ended.
+        duration: Seconds.
+        input_bytes: What it read.
+        partitions: In how many pieces.
+        peak_memory: Bytes, of the worker that had the most.
+        verdict: Slug of the rule that explains its failure.
+        fingerprint: Beginning of the failure's fingerprint.
+    """
+
+    name: str
+    address: RunAddress
+    started_ms: int
+    state: str
+    duration: float | None = None
+    input_bytes: int | None = None
+    partitions: int | None = None
+    peak_memory: int | None = None
+    verdict: str | None = None
+    fingerprint: str | None = None
+
+
+def sketch_folder(job: str) -> str:
+    """Return where the sketches of a job lie."""
+    return f"sketches/{safe(job)}/"
+
+
+def sketch_name(
+    address: RunAddress,
+    started: float,
+    state: str,
+    *,
+    duration: float | None = None,
+    input_bytes: int | None = None,
+    partitions: int | None = None,
+    peak_memory: int | None = None,
+    verdict: str | None = None,
+    fingerprint: str | None = None,
+) -> str:
+    """Return the name of the sketch of a run; see `SketchName`."""
+    turned = f"{_END_OF_TIME_MS - round(started * 1000):014d}"
+    told = {
+        "d": None if duration is None else round(max(duration, 0) * 1000),
+        "i": input_bytes,
+        "p": partitions,
+        "m": peak_memory,
+        "v": None if verdict is None else safe(verdict, longest=40),
+        "f": None if fingerprint is None else safe(fingerprint[:8]),
+    }
+    said = [f"{letter}{value}" for letter, value in told.items() if value is not None]
+    job, run, attempt = address
+    return f"sketches/{job}/{'~'.join([turned, run, str(attempt), state, *said])}"
+
+
+def read_sketch_name(name: str) -> SketchName | None:
+    """Return what the name of a sketch says, or None if it is not one of ours."""
+    parts = name.split("/")
+    if len(parts) != 3 or parts[0] != "sketches":  # noqa: PLR2004
+        return None
+    turned, *fields = parts[2].split("~")
+    try:
+        run, attempt, state, *said = fields
+        told = {each[0]: each[1:] for each in said if each}
+        return SketchName(
+            name=name,
+            address=RunAddress(parts[1], run, int(attempt)),
+            started_ms=_END_OF_TIME_MS - int(turned),
+            state=state,
+            duration=int(told["d"]) / 1000 if "d" in told else None,
+            input_bytes=int(told["i"]) if "i" in told else None,
+            partitions=int(told["p"]) if "p" in told else None,
+            peak_memory=int(told["m"]) if "m" in told else None,
+            verdict=told.get("v"),
+            fingerprint=told.get("f"),
+        )
     except ValueError:
         return None

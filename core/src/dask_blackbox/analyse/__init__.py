@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.history import History
 from dask_blackbox.analyse.rule import Rule
 from dask_blackbox.analyse.rules import RULES
 from dask_blackbox.analyse.state import FAILED, state_of
@@ -17,7 +18,7 @@ from dask_blackbox.finding import Finding
 from dask_blackbox.guard import guard
 from dask_blackbox.run import RunTables
 
-__all__ = ["RULES", "Case", "Rule", "findings_in", "state_of", "verdict_of"]
+__all__ = ["RULES", "Case", "History", "Rule", "findings_in", "state_of", "verdict_of"]
 
 _GRAVEST = ("failure", "warning", "notice")
 
@@ -27,6 +28,7 @@ def findings_in(
     *,
     muted: Collection[str] = (),
     thresholds: Mapping[str, float] | None = None,
+    history: History | None = None,
 ) -> tuple[Finding, ...]:
     """Return everything that the rules find in a run, gravest first.
 
@@ -36,8 +38,9 @@ def findings_in(
         run: The recording.
         muted: Slugs of rules that are not asked; verdicts cannot be muted.
         thresholds: Numbers that the user set otherwise, by `<slug>.<name>`.
+        history: The runs before it, for what is unusual about it.
     """
-    case = Case(run, thresholds=thresholds)
+    case = Case(run, thresholds=thresholds, history=history)
     for rule in RULES:
         if rule.slug in muted and rule.severity != "failure":
             continue

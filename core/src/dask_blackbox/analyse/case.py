@@ -20,6 +20,7 @@ from dask_blackbox.analyse.death_causes import CauseOfDeath, cause_of_death
 from dask_blackbox.analyse.deaths import Death, deaths_of
 from dask_blackbox.analyse.failures import TaskFailure, failures_of
 from dask_blackbox.analyse.hang import Hang, hang_of
+from dask_blackbox.analyse.history import History
 from dask_blackbox.analyse.state import FAILED, State, state_of
 from dask_blackbox.analyse.words import class_of, counted, duration, prefix_of
 from dask_blackbox.finding import Confidence, Evidence, Finding
@@ -35,15 +36,21 @@ class Case:
     Args:
         run: The recording.
         thresholds: Numbers that the user set otherwise, by `<slug>.<name>`.
+        history: The runs before it, as far as they are known.
 
     Attributes:
         found: What the rules before this one found, in their order.
     """
 
     def __init__(
-        self, run: RunTables, *, thresholds: Mapping[str, float] | None = None
+        self,
+        run: RunTables,
+        *,
+        thresholds: Mapping[str, float] | None = None,
+        history: History | None = None,
     ) -> None:
         self.run = run
+        self.history = history or History()
         self.found: list[Finding] = []
         self._thresholds = thresholds or {}
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from dask_blackbox.analyse.history import History
 from dask_blackbox.attach import RunCard, RunState
 from dask_blackbox.errors import (
     BlobNotFoundError,
@@ -136,9 +137,31 @@ class Run(RunTables):
 
     def card(self) -> RunCard:
         """Return what a host shows of this run, made anew from its recording."""
+        from dask_blackbox.analyse import findings_in
         from dask_blackbox.attach import card_of
 
-        return card_of(self, self.findings(), links=self.links())
+        history = self.history()
+        found = findings_in(self, history=history)
+        card = card_of(self, found, links=self.links(), history=history)
+        if card.state == "lost":
+            self._leave_sketch(card)
+        return card
+
+    def history(self) -> History:
+        """Return what is known of the job's runs before this one, within 3 s."""
+        from dask_blackbox.opened.earlier import earlier_runs
+
+        return earlier_runs(self.store, self.manifest)
+
+    def _leave_sketch(self, card: RunCard) -> None:
+        """Leave for later runs what the recorder, which is lost, could not leave."""
+        from dask_blackbox.opened.sketching import leave_sketch, sketches_of
+
+        try:
+            if not sketches_of(self.store, self.address, self.manifest.started):
+                leave_sketch(self.store, self, card)
+        except StoreError:
+            return  # whoever may only read leaves nothing
 
     @property
     def completeness(self) -> dict[str, Any]:

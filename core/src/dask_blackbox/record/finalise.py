@@ -11,11 +11,14 @@ from typing import Any
 import msgspec
 
 from dask_blackbox import report
-from dask_blackbox.analyse import findings_in
+from dask_blackbox.analyse import History, findings_in
 from dask_blackbox.attach import RunCard, card_of
 from dask_blackbox.errors import BlackboxError
+from dask_blackbox.guard import guard
 from dask_blackbox.layout import index_names
 from dask_blackbox.manifest import Ending, Manifest
+from dask_blackbox.opened.earlier import earlier_runs
+from dask_blackbox.opened.sketching import leave_sketch
 from dask_blackbox.record.opening import Opening, write_beginning
 from dask_blackbox.record.orders import Config, Telling
 from dask_blackbox.record.outcome import Outcome
@@ -43,14 +46,17 @@ def finalise(
     run, ending = _read_back(opening.manifest, outcome)
     reason = _reason(opening, outcome)
     spooled = {"spool": config.spool}
-    card = _card(run, opening.links if reason is None else spooled, reason)
+    history = None
+    if reason is None and opening.store is not None:
+        history = earlier_runs(opening.store, run.manifest)
+    card = _card(run, opening.links if reason is None else spooled, reason, history)
     tell(Telling(what="card", card=msgspec.Raw(msgspec.json.encode(card))))
     if reason is None:
         try:
-            _store(opening, run, ending, card)
+            _store(config, opening, run, ending, card)
         except BlackboxError as error:
             reason = f"the store failed at the end: {error}"
-            card = _card(run, spooled, reason)
+            card = _card(run, spooled, reason, history)
     if reason is not None:
         _keep(Path(config.spool), run, ending, card)
     else:
@@ -95,16 +101,29 @@ def _reason(opening: Opening, outcome: Outcome) -> str | None:
     return None
 
 
-def _card(run: RunTables, links: dict[str, str], reason: str | None) -> RunCard:
-    findings = findings_in(run)
-    return card_of(run, findings, links=links, recorded=reason is None, reason=reason)
+def _card(
+    run: RunTables, links: dict[str, str], reason: str | None, history: History | None
+) -> RunCard:
+    findings = findings_in(run, history=history)
+    return card_of(
+        run,
+        findings,
+        links=links,
+        recorded=reason is None,
+        reason=reason,
+        history=history,
+    )
 
 
-def _store(opening: Opening, run: RunTables, ending: Ending, card: RunCard) -> None:
+def _store(
+    config: Config, opening: Opening, run: RunTables, ending: Ending, card: RunCard
+) -> None:
     store, folder = opening.store, opening.address.folder
     assert store is not None  # noqa: S101 - there is no reason without one
     if opening.error is not None:  # it works by now
         write_beginning(opening)
+    for path in sorted(Path(config.spool).glob("capsules/*.capsule")):  # that came late
+        store.put(f"{folder}capsules/{path.name}", path.read_bytes())
     for name, (blob, kind) in _pages(run, card).items():
         store.put(f"{folder}{name}", blob, content_type=kind)
     for name, blob in write_tables(run).items():
@@ -113,6 +132,8 @@ def _store(opening: Opening, run: RunTables, ending: Ending, card: RunCard) -> N
     store.put(f"{folder}complete.json", told, content_type="application/json")
     for name in index_names(opening.address, run.manifest.started, card.state):
         store.put(name, b"")
+    with guard("the sketch for later runs"):
+        leave_sketch(store, run, card)
 
 
 def _pages(run: RunTables, card: RunCard) -> dict[str, tuple[bytes, str]]:

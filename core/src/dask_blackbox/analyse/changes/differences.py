@@ -1,0 +1,185 @@
+"""In what two runs differ, by their sketches; what always differs is none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from dask_blackbox.analyse.changes.prefixes import code_of_prefixes, shape_of_graphs
+from dask_blackbox.analyse.sketching import normal_value
+from dask_blackbox.analyse.words import counted, size
+from dask_blackbox.sketch import Sketch
+
+__all__ = ["Difference", "differences"]
+
+_ROLES = ("driver", "scheduler", "workers")
+_LEAST_GROWTH = math.log(1.1)
+_LOOSE = ("script",)
+_PLAIN = ("parameters", "code", "cluster-shape", "host")
+
+
+class Difference(NamedTuple):
+    """One thing that is not as it was.
+
+    Attributes:
+        kind: A word of `finding.Change`.
+        what: Which one.
+        before: As it was; None: it was not there.
+        after: As it is; None: it is gone.
+        by: How much, where it is a number: the logarithm of its growth.
+    """
+
+    kind: str
+    what: str
+    before: str | None
+    after: str | None
+    by: float | None = None
+
+
+def differences(before: Sketch, after: Sketch) -> list[Difference]:
+    """Return in what a run differs from an earlier one.
+
+    Only what both of them know of is compared.
+    """
+    return [
+        *_by_role("package", before, after),
+        *_pythons(before, after),
+        *_config(before, after),
+        *(each for kind in _PLAIN for each in _plain(kind, before, after)),
+        *(Difference("code", *each) for each in code_of_prefixes(before, after)),
+        *(
+            Difference("graph-shape", what, old, new, by)
+            for what, old, new, by in shape_of_graphs(before, after)
+        ),
+        *_inputs(before, after),
+    ]
+
+
+def _both_know(kind: str, before: Sketch, after: Sketch) -> bool:
+    return kind not in before.unknown and kind not in after.unknown
+
+
+def _values(sketch: Sketch, kind: str) -> dict[str, str]:
+    return sketch.facts.get(kind, {})
+
+
+def _changed(
+    old: dict[str, str], new: dict[str, str], *, loosely: bool = False
+) -> Iterator[Difference]:
+    """Yield what is not the same.
+
+    Args:
+        old: Values by name.
+        new: The same, later.
+        loosely: A value in which only a date, a token or a port differs is the same.
+    """
+    for name in sorted({*old, *new}):
+        was, now = old.get(name), new.get(name)
+        loose = loosely or name in _LOOSE
+        if was == now or (loose and _alike(was, now)):
+            continue
+        yield Difference("", name, was, now)
+
+
+def _alike(was: str | None, now: str | None) -> bool:
+    known = was is not None and now is not None
+    return known and normal_value(was or "") == normal_value(now or "")
+
+
+def _plain(kind: str, before: Sketch, after: Sketch) -> Iterator[Difference]:
+    if not _both_know(kind, before, after):
+        return
+    old, new = _values(before, kind), _values(after, kind)
+    if kind == "code":
+        # Which modules a driver has loaded depends on how far it came.
+        old = {k: v for k, v in old.items() if k in new or not k.startswith("module ")}
+        new = {k: v for k, v in new.items() if k in old or not k.startswith("module ")}
+    for each in _changed(old, new, loosely=kind == "parameters"):
+        yield each._replace(kind=kind)
+
+
+def _by_role(kind: str, before: Sketch, after: Sketch) -> Iterator[Difference]:
+    """Yield changes of packages, said once where all roles have made the same one."""
+    found: dict[tuple[str, str | None, str | None], list[str]] = {}
+    known = 0
+    for role in _ROLES:
+        room = f"{kind}/{role}"
+        if not _both_know(room, before, after):
+            continue
+        known += 1
+        old, new = _values(before, room), _values(after, room)
+        if not _both_know(f"{room}/others", before, after):
+            common = old.keys() & new.keys()
+            old = {name: old[name] for name in common}
+            new = {name: new[name] for name in common}
+        for each in _changed(old, new):
+            found.setdefault((each.what, each.before, each.after), []).append(role)
+    for (name, was, now), roles in found.items():
+        elsewhere = [
+            role
+            for role in _ROLES
+            if role not in roles and _known_elsewhere(name, role, before, after)
+        ]
+        where = f" ({', '.join(roles)})" if elsewhere else ""
+        yield Difference(kind, f"{name}{where}", was, now)
+
+
+def _known_elsewhere(name: str, role: str, before: Sketch, after: Sketch) -> bool:
+    """Say whether a role has the package, and did not change it in the same way."""
+    room = f"package/{role}"
+    return name in _values(before, room) or name in _values(after, room)
+
+
+def _pythons(before: Sketch, after: Sketch) -> Iterator[Difference]:
+    old, new = _values(before, "python"), _values(after, "python")
+    common = old.keys() & new.keys()
+    changed = [role for role in _ROLES if role in common and old[role] != new[role]]
+    steps = {(old[role], new[role]) for role in changed}
+    if len(steps) == 1 and len(changed) == len(common):
+        yield Difference("python", "Python", *steps.pop())
+        return
+    for role in changed:
+        yield Difference("python", f"Python of the {role}", old[role], new[role])
+
+
+def _config(before: Sketch, after: Sketch) -> Iterator[Difference]:
+    said = set()
+    if _both_know("dask-config", before, after):
+        old, new = _values(before, "dask-config"), _values(after, "dask-config")
+        for each in _changed(old, new, loosely=True):
+            said.add(each[1:4])
+            yield each._replace(kind="dask-config")
+    if not _both_know("dask-config/scheduler", before, after):
+        return
+    # A scheduler that has the driver's configuration has none of its own in the sketch.
+    theirs = [
+        _values(sketch, "dask-config/scheduler") or _values(sketch, "dask-config")
+        for sketch in (before, after)
+    ]
+    if all(theirs):
+        for each in _changed(theirs[0], theirs[1], loosely=True):
+            if each[1:4] not in said:
+                what = f"{each.what} (scheduler)"
+                yield each._replace(kind="dask-config", what=what)
+
+
+def _inputs(before: Sketch, after: Sketch) -> Iterator[Difference]:
+    old, new = before.inputs, after.inputs
+    by = _growth(old.nbytes, new.nbytes)
+    if by is not None and old.nbytes is not None and new.nbytes is not None:
+        yield Difference("input-size", "bytes", size(old.nbytes), size(new.nbytes), by)
+    by = _growth(old.partitions, new.partitions)
+    if by is not None and old.partitions is not None and new.partitions is not None:
+        was, now = (
+            counted(each, "partition") for each in (old.partitions, new.partitions)
+        )
+        yield Difference("input-size", "partitions", was, now, by)
+
+
+def _growth(old: float | None, new: float | None) -> float | None:
+    """Return the logarithm of a growth that is worth a word, or None."""
+    if old is None or new is None or old == new:
+        return None
+    by = math.log((new + 1) / (old + 1))
+    return by if abs(by) >= _LEAST_GROWTH else None

@@ -1,0 +1,109 @@
+"""What changed in the graphs: prefixes that came, went, were renamed, or run other code."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from dask_blackbox.analyse.words import counted
+from dask_blackbox.sketch import REST, PrefixSketch, Sketch
+
+__all__ = ["code_of_prefixes", "renamed", "shape_of_graphs"]
+
+_SCALED = math.log(1.25)
+_MOST = 12
+
+
+def code_of_prefixes(
+    before: Sketch, after: Sketch
+) -> Iterator[tuple[str, str | None, str | None]]:
+    """Yield prefixes whose functions are others than before: what, before, after."""
+    old, new = _by_name(before), _by_name(after)
+    for name in sorted(old.keys() & new.keys()):
+        was, now = old[name].code, new[name].code
+        if was and now and was != now:
+            yield f"prefix {name}", was, now
+
+
+def shape_of_graphs(
+    before: Sketch, after: Sketch
+) -> Iterator[tuple[str, str | None, str | None, float | None]]:
+    """Yield what, before, after and growth of the graphs' parts.
+
+    A prefix that runs the same code under another name is no change.  Counts that follow
+    the number of partitions are none either: the input's size is told elsewhere.
+    """
+    old, new = _by_name(before), _by_name(after)
+    if not _planned(old) or not _planned(new):
+        return
+    names = renamed(before, after)
+    if not _has_rest(before, after):
+        gone = [n for n in sorted(old.keys() - new.keys()) if n not in names]
+        come = [n for n in sorted(new.keys() - old.keys()) if n not in names.values()]
+        # What was planned counts: a run that broke off has not come to all of it.
+        for name in [n for n in gone if old[n].planned][:_MOST]:
+            yield f"prefix {name}", counted(old[name].planned, "task"), None, None
+        for name in [n for n in come if new[n].planned][:_MOST]:
+            yield f"prefix {name}", None, counted(new[name].planned, "task"), None
+    by = _growth_beyond_the_input(before, after, old, new)
+    if by is not None:
+        was, now = (counted(_planned(each), "task") for each in (old, new))
+        yield "tasks per partition", was, now, by
+    if before.graphs and after.graphs:
+        by = math.log(after.graphs / before.graphs)
+        if abs(by) >= _SCALED:
+            yield (
+                "graphs",
+                counted(before.graphs, "graph"),
+                counted(after.graphs, "graph"),
+                by,
+            )
+
+
+def _growth_beyond_the_input(
+    before: Sketch,
+    after: Sketch,
+    old: dict[str, PrefixSketch],
+    new: dict[str, PrefixSketch],
+) -> float | None:
+    scaled = 0.0
+    if before.inputs.partitions and after.inputs.partitions:
+        scaled = math.log(after.inputs.partitions / before.inputs.partitions)
+    by = math.log(_planned(new) / _planned(old)) - scaled
+    return by if abs(by) >= _SCALED else None
+
+
+def renamed(before: Sketch, after: Sketch) -> dict[str, str]:
+    """Return prefixes that are gone, and under which new name their code goes on.
+
+    Only where one prefix that is gone and one that is new run the same code, which no
+    other of them does.
+    """
+    old, new = _by_name(before), _by_name(after)
+    gone = _by_code(each for name, each in old.items() if name not in new)
+    come = _by_code(each for name, each in new.items() if name not in old)
+    return {
+        gone[code][0]: come[code][0]
+        for code in gone.keys() & come.keys()
+        if len(gone[code]) == len(come[code]) == 1
+    }
+
+
+def _by_code(prefixes: Iterator[PrefixSketch]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for each in prefixes:
+        if each.code:
+            found.setdefault(each.code, []).append(each.name)
+    return found
+
+
+def _by_name(sketch: Sketch) -> dict[str, PrefixSketch]:
+    return {each.name: each for each in sketch.prefixes if each.name != REST}
+
+
+def _has_rest(*sketches: Sketch) -> bool:
+    return any(each.name == REST for sketch in sketches for each in sketch.prefixes)
+
+
+def _planned(prefixes: dict[str, PrefixSketch]) -> int:
+    return sum(each.planned for each in prefixes.values())

@@ -1,0 +1,112 @@
+"""What changed, and what the past says, for a card."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from dask_blackbox.analyse.changes.differences import differences
+from dask_blackbox.analyse.changes.ranking import Ranked, ranked
+from dask_blackbox.analyse.changes.rarity import Rarities
+from dask_blackbox.analyse.changes.relevance import Accused
+from dask_blackbox.analyse.changes.seen import seen_before
+from dask_blackbox.analyse.changes.sides import sides
+from dask_blackbox.analyse.history import History
+from dask_blackbox.analyse.words import short
+from dask_blackbox.finding import Change
+from dask_blackbox.past import EarlierRun, Past
+from dask_blackbox.sketch import Sketch
+
+__all__ = ["Told", "told_by"]
+
+_MOST = 100
+_MOST_HABITS = 10
+_LONGEST = 200
+
+
+class Told(NamedTuple):
+    """What changed since the last good run, and what the past says."""
+
+    changes: tuple[Change, ...]
+    past: Past
+
+
+def told_by(
+    history: History,
+    sketch: Sketch,
+    accused: Accused,
+    *,
+    compare: str | None = None,
+    wanted: bool = True,
+) -> Told:
+    """Return what a job's history says of a run.
+
+    Args:
+        history: The runs before it.
+        sketch: The run.
+        accused: Why it failed.
+        compare: A command that compares it with the last good run.
+        wanted: Whether the changes are wanted: of a run that is as ever, they are not.
+    """
+    good = history.last_good_for(sketch.run_id)
+    past = Past(
+        runs=len(history.names),
+        more=history.more,
+        looked_at=len(history.sketches),
+        unreadable=history.unreadable,
+        good=sum(name.state == "succeeded" for name in history.names),
+        seen=seen_before(sketch, history.names),
+    )
+    if good is None or not wanted:
+        return Told((), _replace(past, says="" if good else _without_good(past)))
+    rarities = Rarities(history.sketches)
+    changes, habits = ranked(differences(good, sketch), rarities, accused)
+    blind = sorted({*good.unknown, *sketch.unknown})
+    blind = [kind for kind in blind if not kind.endswith("/others")]
+    blame, says, sure = sides(
+        changes, accused.verdict, steps=rarities.steps, blind=blind
+    )
+    past = _replace(
+        past,
+        last_good=EarlierRun(
+            run_id=good.run_id,
+            attempt=good.attempt,
+            started=good.started,
+            duration=good.duration,
+        ),
+        blame=blame,
+        says=says,
+        confidence=sure,
+        habits=tuple(
+            f"{each.change.kind} {each.change.what}" for each in habits[:_MOST_HABITS]
+        ),
+        compare=compare,
+    )
+    return Told(tuple(_change(each) for each in changes[:_MOST]), past)
+
+
+def _replace(past: Past, **fields: Any) -> Past:
+    return msgspec.structs.replace(past, **fields)
+
+
+def _without_good(past: Past) -> str:
+    if not past.runs:
+        return "This is the first recorded run of this job."
+    if past.more or past.unreadable:
+        return "None of the earlier runs that were looked at has ended well."
+    return (
+        "No earlier run of this job has ended well, so there is none to compare with."
+    )
+
+
+def _change(each: Ranked) -> Change:
+    change = each.change
+    return Change(
+        kind=change.kind,
+        what=short(change.what, _LONGEST),
+        before=None if change.before is None else short(change.before, _LONGEST),
+        after=None if change.after is None else short(change.after, _LONGEST),
+        rarity=None if each.rarity is None else round(each.rarity, 4),
+        why=each.why,
+    )

@@ -1,0 +1,86 @@
+"""The earlier runs of a job, as far as they were read: what a run is compared with.
+
+Earlier means begun earlier, by the clock: code, packages and clusters change with it.
+Attempts of a run count as one run, the last attempt standing for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from dask_blackbox.layout import SketchName
+from dask_blackbox.sketch import Sketch
+
+__all__ = ["History", "in_turn", "is_backfill", "one_per_run"]
+
+_RANK = ("lost", "aborted", "failed", "succeeded")
+
+
+@dataclass(frozen=True, kw_only=True)
+class History:
+    """What is known of the runs before one run.
+
+    Attributes:
+        names: What the names of all sketches tell, the newest first, one for each run.
+        sketches: Those that were read, the newest first.
+        unreadable: How many could not be read.
+        more: There are more runs than these; the time to look was over.
+    """
+
+    names: tuple[SketchName, ...] = ()
+    sketches: tuple[Sketch, ...] = ()
+    unreadable: int = 0
+    more: bool = False
+
+    @cached_property
+    def last_good(self) -> Sketch | None:
+        """The newest earlier run that ended well.
+
+        Of runs that are no backfill, if there is one: those read old data on purpose.
+        """
+        good = [sketch for sketch in self.sketches if sketch.good]
+        regular = [sketch for sketch in good if not is_backfill(sketch.run_id)]
+        return next(iter(regular or good), None)
+
+    @cached_property
+    def good(self) -> tuple[Sketch, ...]:
+        """The runs that ended well, the newest first."""
+        return tuple(sketch for sketch in self.sketches if sketch.good)
+
+    def last_good_for(self, run_id: str) -> Sketch | None:
+        """Return the newest good run to compare a run with: a backfill with any of them."""
+        if is_backfill(run_id):
+            return next(iter(self.good), None)
+        return self.last_good
+
+
+def is_backfill(run_id: str) -> bool:
+    """Say whether a run works off old data on purpose, by its name in Airflow or Prefect."""
+    return run_id.lower().startswith("backfill")
+
+
+def one_per_run(names: Iterable[SketchName]) -> list[SketchName]:
+    """Return one name for each run, in the order of their first: its last attempt.
+
+    Where an attempt has two sketches (it was brought home after somebody had diagnosed
+    what was there), the one that knows more of its end counts.
+    """
+    chosen: dict[tuple[str, str], SketchName] = {}
+    for each in names:
+        run = each.address[:2]
+        known = chosen.get(run)
+        if known is None or _knows(each) > _knows(known):
+            chosen[run] = each
+    return list(chosen.values())
+
+
+def _knows(name: SketchName) -> tuple[int, int]:
+    rank = _RANK.index(name.state) if name.state in _RANK else -1
+    return (name.address.attempt, rank)
+
+
+def in_turn(sketches: Sequence[Sketch]) -> list[Sketch]:
+    """Return sketches by their start, the oldest first."""
+    return sorted(sketches, key=lambda sketch: sketch.started)

@@ -1,0 +1,14 @@
+"""Run → sketch: what is kept of a run for ever.
+
+normal        what is the same in every run
+prefixes      tasks by prefix
+environment   packages, configuration, code, cluster
+fingerprints  failures of a kind
+"""
+
+from __future__ import annotations
+
+from dask_blackbox.analyse.sketching.making import sketch_of, told_of
+from dask_blackbox.analyse.sketching.normal import normal_prefix, normal_value
+
+__all__ = ["normal_prefix", "normal_value", "sketch_of", "told_of"]

@@ -1,0 +1,70 @@
+"""What failures of the same kind have in common, whatever run they happened in.
+
+Of the verdict: its rule, whom it is about (by prefix), the exception's class, the
+user's own frames (file and function, no line numbers) and its message without all that
+differs.  Keys, addresses, dates and line numbers are not in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import PurePath
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.frames import user_frames
+from dask_blackbox.analyse.sketching.normal import normal_message, normal_prefix
+from dask_blackbox.analyse.words import class_of, short
+from dask_blackbox.finding import Finding
+from dask_blackbox.sketch import Fingerprint
+
+__all__ = ["fingerprint_of"]
+
+_FRAMES = 3
+_DIGITS = 12
+
+
+def fingerprint_of(case: Case, verdict: Finding) -> Fingerprint:
+    """Return the fingerprint of a failure.
+
+    Args:
+        case: The run.
+        verdict: Why it failed.
+    """
+    prefix = _prefix(case, verdict)
+    exception, message, frames = _raised(case, verdict)
+    parts = [verdict.rule, prefix, exception, *frames, message]
+    digest = hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
+    said = [each for each in (prefix, exception, *frames[-1:], message) if each]
+    return Fingerprint(
+        id=digest[:_DIGITS], basis=short(" · ".join([verdict.rule, *said]), 200)
+    )
+
+
+def _prefix(case: Case, verdict: Finding) -> str:
+    prefix = verdict.subject.prefix
+    if prefix is None and verdict.subject.key:
+        prefix = case.prefix_of(verdict.subject.key)
+    return normal_prefix(prefix or "")
+
+
+def _raised(case: Case, verdict: Finding) -> tuple[str, str, list[str]]:
+    """Return class, message and own frames of the exception behind the verdict."""
+    failure = case.blame.failure
+    if failure is not None and not failure.killed:
+        name, message = failure.root or (failure.exception, failure.message)
+        return class_of(name), normal_message(message), _frames(failure.traceback)
+    if failure is not None or (case.deaths and verdict.subject.prefix):
+        return "", "", []  # what workers died of; which of them told last is chance
+    exception = case.exception
+    if exception is None:
+        return "", "", []
+    name = exception.chain[-1] if exception.chain else exception.exception
+    frames = _frames(exception.traceback)
+    return class_of(name), normal_message(exception.message), frames
+
+
+def _frames(traceback: str) -> list[str]:
+    return [
+        f"{PurePath(frame.file).name}:{frame.function}"
+        for frame in user_frames(traceback)[-_FRAMES:]
+    ]

@@ -1,0 +1,66 @@
+"""A sketch made of a run, and what its name in a store tells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.numbers import numbers_of
+from dask_blackbox.analyse.sketching.environment import facts_of
+from dask_blackbox.analyse.sketching.fingerprints import fingerprint_of
+from dask_blackbox.analyse.sketching.prefixes import inputs_of, prefixes_of
+from dask_blackbox.analyse.words import short
+from dask_blackbox.finding import Finding
+from dask_blackbox.guard import guard
+from dask_blackbox.sketch import Sketch
+
+__all__ = ["sketch_of", "told_of"]
+
+
+def sketch_of(case: Case, verdict: Finding | None = None) -> Sketch:
+    """Return what is kept of a run for ever.
+
+    A part that cannot be made is left out (`guard`); the others stay.
+
+    Args:
+        case: The run.
+        verdict: Why it failed, if it did and that is known by now.
+    """
+    manifest = case.run.manifest
+    parts: dict[str, Any] = {}
+    with guard("the numbers of a sketch"):
+        parts["numbers"] = numbers_of(case)
+        parts["duration"] = parts["numbers"].get("duration")
+    with guard("the prefixes of a sketch"):
+        parts["prefixes"] = prefixes = prefixes_of(case.run)
+        parts["inputs"] = inputs_of(prefixes)
+        parts["graphs"] = len(case.run.details("graph-updated"))
+    with guard("the environment of a sketch"):
+        parts["facts"], parts["unknown"] = facts_of(case.run)
+    if verdict is not None:
+        parts |= {"verdict": verdict.rule, "title": short(verdict.title, 200)}
+        with guard("the fingerprint of a sketch"):
+            parts["fingerprint"] = fingerprint_of(case, verdict)
+    return Sketch(
+        blackbox=manifest.blackbox,
+        recording=manifest.recording,
+        job=manifest.job,
+        run_id=manifest.run_id,
+        attempt=manifest.attempt,
+        state=case.state,
+        started=manifest.started,
+        **parts,
+    )
+
+
+def told_of(sketch: Sketch) -> dict[str, Any]:
+    """Return what the name of a sketch tells: keyword arguments of `layout.sketch_name`."""
+    peak = sketch.measure("peak_memory")
+    return {
+        "duration": sketch.duration,
+        "input_bytes": sketch.inputs.nbytes,
+        "partitions": sketch.inputs.partitions,
+        "peak_memory": None if peak is None else round(peak),
+        "verdict": sketch.verdict,
+        "fingerprint": None if sketch.fingerprint is None else sketch.fingerprint.id,
+    }

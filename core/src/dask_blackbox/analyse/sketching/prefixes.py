@@ -1,0 +1,171 @@
+"""Tasks by prefix: counts, and quantiles of seconds, bytes and memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from dask_blackbox.analyse.sketching.normal import normal_prefix
+from dask_blackbox.run import RunTables
+from dask_blackbox.sketch import QUANTILES, REST, Inputs, PrefixSketch
+
+__all__ = ["inputs_of", "prefixes_of"]
+
+_MOST = 150
+
+
+def prefixes_of(run: RunTables) -> tuple[PrefixSketch, ...]:
+    """Return the tasks of a run by prefix, those that cost most first.
+
+    Beyond the first 150, all others are one, called `REST`.
+    """
+    plans = _plans(run)
+    found = _measured(run)
+    names = sorted(
+        {*plans, *found},
+        key=lambda name: (
+            -found.get(name, {}).get("compute", 0.0),
+            -plans.get(name, {}).get("planned", 0),
+            name,
+        ),
+    )
+    sketches = [
+        PrefixSketch(name=name, **plans.get(name, {}), **found.get(name, {}))
+        for name in names
+    ]
+    if len(sketches) <= _MOST:
+        return tuple(sketches)
+    return (*sketches[:_MOST], _merged(sketches[_MOST:]))
+
+
+def inputs_of(prefixes: tuple[PrefixSketch, ...]) -> Inputs:
+    """Return what was read: the tasks without inputs, and the bytes that they gave.
+
+    Of a run that broke off, what was still to be read is counted by the average.
+    """
+    roots = [each for each in prefixes if each.roots]
+    partitions = sum(each.roots for each in roots)
+    if not partitions:
+        return Inputs()
+    read = [each for each in roots if each.tasks]
+    if not read:
+        return Inputs(partitions=partitions)
+    # A prefix may have tasks with and without inputs: its average stands for both.
+    known = sum(each.roots * each.result / each.tasks for each in read)
+    return Inputs(partitions=partitions, nbytes=round(known))
+
+
+def _merged(rest: list[PrefixSketch]) -> PrefixSketch:
+    return PrefixSketch(
+        name=REST,
+        tasks=sum(each.tasks for each in rest),
+        failed=sum(each.failed for each in rest),
+        planned=sum(each.planned for each in rest),
+        roots=sum(each.roots for each in rest),
+        compute=round(sum(each.compute for each in rest), 6),
+        result=sum(each.result for each in rest),
+    )
+
+
+def _plans(run: RunTables) -> dict[str, dict[str, Any]]:
+    """Return what the graphs said of each prefix: tasks, those without inputs, code."""
+    plans: dict[str, dict[str, Any]] = {}
+    for graph in run.details("graph-updated"):
+        for field, told in (("planned", "prefixes"), ("roots", "roots")):
+            for name, number in _mapping(graph.get(told)).items():
+                plan = plans.setdefault(normal_prefix(str(name)), {})
+                if isinstance(number, int):
+                    plan[field] = plan.get(field, 0) + number
+        for name, code in _mapping(graph.get("code")).items():
+            plan = plans.setdefault(normal_prefix(str(name)), {})
+            codes = {*plan.get("code", "").split("+"), str(code)} - {""}
+            plan["code"] = "+".join(sorted(codes)[:4])
+    return plans
+
+
+def _mapping(value: Any) -> dict[Any, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _measured(run: RunTables) -> dict[str, dict[str, Any]]:
+    tasks = run.tasks.filter(pl.col("prefix").is_not_null())
+    if not len(tasks):
+        return {}
+    names = tasks["prefix"].unique().to_list()
+    normal = pl.col("prefix").replace_strict(
+        names, [normal_prefix(name) for name in names], return_dtype=pl.String
+    )
+    tasks = tasks.with_columns(normal.alias("name"))
+    done = pl.col("outcome") == "finished"
+    measures = tasks.group_by("name").agg(
+        done.sum().alias("tasks"),
+        (~done).sum().alias("failed"),
+        pl.col("compute").sum().round(6).alias("compute"),
+        pl.col("nbytes").filter(done).sum().cast(pl.Float64).alias("result"),
+        *_quantiles(pl.col("compute").filter(done), "seconds"),
+        *_quantiles(pl.col("nbytes").filter(done), "nbytes"),
+    )
+    memory = _memory(run, tasks)
+    return {
+        row["name"]: _as_fields(row) | memory.get(row["name"], {})
+        for row in measures.iter_rows(named=True)
+    }
+
+
+def _quantiles(column: pl.Expr, name: str) -> list[pl.Expr]:
+    return [
+        column.quantile(share, "nearest").alias(f"{name} {n}")
+        for n, share in enumerate(QUANTILES)
+    ]
+
+
+def _as_fields(row: dict[str, Any]) -> dict[str, Any]:
+    fields = {k: v for k, v in row.items() if " " not in k and k != "name"}
+    for name in ("seconds", "nbytes"):
+        fields[name] = _rounded(row, name)
+    return fields
+
+
+def _rounded(row: dict[str, Any], name: str) -> tuple[float, ...]:
+    values = [row[f"{name} {n}"] for n in range(len(QUANTILES))]
+    if any(value is None for value in values):
+        return ()
+    return tuple(float(f"{value:.4g}") for value in values)
+
+
+def _memory(run: RunTables, tasks: pl.DataFrame) -> dict[str, dict[str, Any]]:
+    """Return quantiles of workers' memory while tasks of a prefix ran, by prefix.
+
+    A sample counts for the task that had begun last, and for the one that ended next:
+    of many threads, these stand for all.
+    """
+    samples = (
+        run.metrics.filter(pl.col("memory") > 0)
+        .select("at", "memory", worker="source")
+        .sort("at")
+    )
+    spans = tasks.select("worker", "name", "start", "stop").drop_nulls()
+    if not len(samples) or not len(spans):
+        return {}
+    begun = samples.join_asof(
+        spans.sort("start"), left_on="at", right_on="start", by="worker",
+        strategy="backward", check_sortedness=False, coalesce=False,
+    )  # fmt: skip
+    ending = samples.join_asof(
+        spans.sort("stop"), left_on="at", right_on="stop", by="worker",
+        strategy="forward", check_sortedness=False, coalesce=False,
+    )  # fmt: skip
+    columns = ["at", "worker", "name", "memory", "start", "stop"]
+    running = pl.concat([begun.select(columns), ending.select(columns)]).filter(
+        (pl.col("start") <= pl.col("at")) & (pl.col("stop") >= pl.col("at"))
+    )
+    seen = (
+        running.unique(["at", "worker", "name"])
+        .group_by("name")
+        .agg(*_quantiles(pl.col("memory"), "memory"))
+    )
+    return {
+        row["name"]: {"memory": _rounded(row, "memory")}
+        for row in seen.iter_rows(named=True)
+    }

@@ -1,0 +1,177 @@
+"""The earlier runs of a job, read from a store: bounded in number and in time.
+
+One listing of names tells how each run ended; of a few of them, the whole sketch is read,
+many at once.  A store that is slow, or holds sketches that cannot be read, gives a
+shorter history and never an error: it says how many runs were looked at.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+
+from dask_blackbox.analyse.history import History, is_backfill, one_per_run
+from dask_blackbox.errors import BlackboxError, RecordingError
+from dask_blackbox.layout import (
+    RunAddress,
+    SketchName,
+    read_sketch_name,
+    sketch_folder,
+    sketch_name,
+)
+from dask_blackbox.manifest import Manifest
+from dask_blackbox.sketch import Sketch, read_sketch
+from dask_blackbox.store import Store
+
+__all__ = ["earlier_runs", "read_sketches", "sketched_runs"]
+
+logger = logging.getLogger("dask_blackbox")
+
+_MOST_NAMES = 10_000
+_MOST_READ = 100
+_AT_ONCE = 16
+_PATIENCE = 3.0  # seconds for everything
+_FOR_NAMES = 0.5  # of that share, at most, for the names
+
+
+def sketched_runs(store: Store, job: str, *, after: str = "") -> Iterator[SketchName]:
+    """Yield what the names of a job's sketches tell, the newest first.
+
+    Args:
+        store: Where they lie.
+        job: Its name as the host gave it, or in its safe form.
+        after: Those that come after this name.
+
+    Raises:
+        StoreError: if the store cannot be listed.
+    """
+    for name in store.names(sketch_folder(job), after=after):
+        told = read_sketch_name(name)
+        if told is not None:
+            yield told
+
+
+def earlier_runs(
+    store: Store,
+    manifest: Manifest,
+    *,
+    most: int = _MOST_READ,
+    patience: float = _PATIENCE,
+) -> History:
+    """Return the history of a run: those of its job that began before it.
+
+    Args:
+        store: Where it lies.
+        manifest: Of the run.
+        most: How many sketches are read at most.
+        patience: Seconds that this may take.
+    """
+    deadline = time.monotonic() + patience
+    own = RunAddress.of(manifest.job, manifest.run_id, manifest.attempt)
+    # No field sorts before nothing: the name is that of no sketch, just before its own.
+    bound = sketch_name(own, manifest.started, "").rpartition("~")[0]
+    names, more = _names_within(store, manifest.job, bound, patience * _FOR_NAMES)
+    names = [each for each in one_per_run(names) if each.address.run != own.run]
+    wanted = _wanted(names, most, backfill=is_backfill(manifest.run_id))
+    found = _read(store, wanted, deadline)
+    sketches, unreadable = [], 0
+    for each in wanted:
+        read = found.get(each.name)
+        if isinstance(read, Sketch):
+            # Safe forms of two jobs may meet: the true name decides.
+            if read.job == manifest.job:
+                sketches.append(read)
+        elif read is not None:
+            unreadable += 1
+    late = any(each.name not in found for each in wanted)
+    return History(
+        names=tuple(names),
+        sketches=tuple(sketches),
+        unreadable=unreadable,
+        more=more or late,
+    )
+
+
+def read_sketches(
+    store: Store, names: Iterable[SketchName], *, patience: float
+) -> dict[str, Sketch]:
+    """Return the sketches of some names, those that could be read in time."""
+    found = _read(store, list(names), time.monotonic() + patience)
+    return {name: each for name, each in found.items() if isinstance(each, Sketch)}
+
+
+def _wanted(names: list[SketchName], most: int, *, backfill: bool) -> list[SketchName]:
+    """Return the newest runs, and the last good one however long ago it was."""
+    good = [each for each in names if each.state == "succeeded"]
+    regular = [each for each in good if not is_backfill(each.address.run)]
+    last = (good if backfill else regular or good)[:1]
+    return [*last, *(each for each in names[:most] if each not in last)]
+
+
+def _names_within(
+    store: Store, job: str, after: str, patience: float
+) -> tuple[list[SketchName], bool]:
+    """Return names until there are enough or it takes too long; and whether it did."""
+    names: list[SketchName] = []
+    ended = threading.Event()
+    enough = threading.Event()
+
+    def look() -> None:
+        try:
+            for each in sketched_runs(store, job, after=after):
+                names.append(each)
+                if len(names) >= _MOST_NAMES or enough.is_set():
+                    return
+            ended.set()
+        except BlackboxError as error:
+            logger.info("no history: %s", error)
+
+    _run_within([look], patience)
+    enough.set()
+    return list(names), not ended.is_set()
+
+
+def _read(
+    store: Store, names: list[SketchName], deadline: float
+) -> dict[str, Sketch | Exception]:
+    """Return each sketch or why it cannot be read; what takes too long is not there."""
+    found: dict[str, Sketch | Exception] = {}
+    waiting = iter(names)
+    lock = threading.Lock()
+
+    def work() -> None:
+        while time.monotonic() < deadline:
+            with lock:
+                each = next(waiting, None)
+            if each is None:
+                return
+            try:
+                found[each.name] = read_sketch(store.get(each.name))
+            except RecordingError as error:
+                logger.info("%s: %s", each.name, error)
+                found[each.name] = error
+            except BlackboxError as error:
+                logger.info("%s: %s", each.name, error)
+                return
+
+    at_once = min(_AT_ONCE, len(names))
+    _run_within([work] * at_once, deadline - time.monotonic())
+    return dict(found)
+
+
+def _run_within(jobs: list[Callable[[], None]], patience: float) -> None:
+    """Run jobs at once, and wait for them so long.
+
+    Their threads die with the process: a store that hangs holds up nobody's end.
+    """
+    deadline = time.monotonic() + patience
+    threads = [
+        threading.Thread(target=job, name="dask-blackbox-history", daemon=True)
+        for job in jobs
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))

@@ -1,0 +1,207 @@
+"""A run in a few kilobytes: what is kept of it for ever, and what later runs are compared with.
+
+A sketch outlives its recording, so it holds what a comparison needs and nothing else:
+counts, quantiles, hashes, versions.  It is gzipped JSON, at most `LARGEST` bytes.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+
+import msgspec
+
+from dask_blackbox.errors import FutureFormatError, MalformedRecordingError
+
+__all__ = [
+    "LARGEST",
+    "QUANTILES",
+    "REST",
+    "SKETCH_FORMAT",
+    "Fingerprint",
+    "Inputs",
+    "PrefixSketch",
+    "Sketch",
+    "packed",
+    "read_sketch",
+]
+
+SKETCH_FORMAT = 1
+"""Version of the sketch; a reader takes older ones, and refuses newer ones."""
+
+LARGEST = 50_000
+"""Bytes that a stored sketch may have at most."""
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+"""What the tuples of a `PrefixSketch` hold."""
+
+REST = "…"
+"""Name of the prefix sketch that stands for all prefixes beyond the largest."""
+
+_UNPACKED = 4 * 2**20  # beyond it, it is an attack
+
+
+class PrefixSketch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The tasks of one prefix.
+
+    Attributes:
+        name: The prefix, without what differs in each run.
+        tasks: Executions that finished.
+        failed: Executions that did not.
+        planned: Tasks in the graphs that reached the scheduler.
+        roots: How many of those had no inputs.
+        seconds: Quantiles of the seconds that one computed.
+        nbytes: Quantiles of the bytes of its result.
+        memory: Quantiles of a worker's memory while such a task ran.
+        compute: Seconds that all of them computed.
+        result: Bytes of all results.
+        code: Hash of the functions that they run.
+    """
+
+    name: str
+    tasks: int = 0
+    failed: int = 0
+    planned: int = 0
+    roots: int = 0
+    seconds: tuple[float, ...] = ()
+    nbytes: tuple[float, ...] = ()
+    memory: tuple[float, ...] = ()
+    compute: float = 0.0
+    result: float = 0.0
+    code: str | None = None
+
+
+class Inputs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the run read, as far as its graphs tell.
+
+    Attributes:
+        partitions: Tasks without inputs of their own; None: not known.
+        nbytes: Bytes of their results; None: not known.
+    """
+
+    partitions: int | None = None
+    nbytes: int | None = None
+
+
+class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):
+    """What a failure has in common with others of the same kind.
+
+    Attributes:
+        id: Twelve hexadecimal digits; alike for alike failures.
+        basis: What it is made of, in words.
+    """
+
+    id: str
+    basis: str
+
+
+class Sketch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One attempt of a run.
+
+    Attributes:
+        format: Version.
+        blackbox: Version of dask-blackbox that wrote it.
+        recording: Id of the recording that it is of.
+        job: What is run again and again.
+        run_id: Which of its runs.
+        attempt: Which try of that run.
+        state: How it ended.
+        started: Epoch seconds.
+        duration: Seconds.
+        verdict: The rule that explains a failure; None where nothing failed.
+        title: What that rule said, in a line.
+        fingerprint: Of the failure.
+        numbers: The card's measures.
+        inputs: What it read.
+        graphs: Graphs that reached the scheduler.
+        prefixes: The prefixes that cost most, and the `REST` as one.
+        facts: What a change is looked for in: values by kind of fact and by name.  Kinds
+            are those of `finding.Change`; those of a role have it after a slash
+            (`package/workers`).
+        unknown: Kinds of facts that the recording does not tell of.
+    """
+
+    format: int = SKETCH_FORMAT
+    blackbox: str = ""
+    recording: str = ""
+    job: str
+    run_id: str
+    attempt: int = 1
+    state: str
+    started: float
+    duration: float | None = None
+    verdict: str | None = None
+    title: str | None = None
+    fingerprint: Fingerprint | None = None
+    numbers: dict[str, float] = {}
+    inputs: Inputs = Inputs()
+    graphs: int = 0
+    prefixes: tuple[PrefixSketch, ...] = ()
+    facts: dict[str, dict[str, str]] = {}
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def good(self) -> bool:
+        """Whether it ended well."""
+        return self.state == "succeeded"
+
+    def measure(self, name: str) -> float | None:
+        """Return one of the card's measures, or None."""
+        return self.numbers.get(name)
+
+
+class _Format(msgspec.Struct):
+    format: int = 0
+
+
+def packed(sketch: Sketch) -> bytes:
+    """Return a sketch as it is stored; the same bytes for the same sketch.
+
+    One that would be larger than `LARGEST` loses its cheapest prefixes, then facts.
+    """
+    while True:
+        blob = gzip.compress(msgspec.json.encode(sketch), 6, mtime=0)
+        if len(blob) <= LARGEST:
+            return blob
+        sketch = _smaller(sketch)
+
+
+def _smaller(sketch: Sketch) -> Sketch:
+    if len(sketch.prefixes) > 1:
+        kept = sketch.prefixes[: len(sketch.prefixes) // 2]
+        return msgspec.structs.replace(sketch, prefixes=kept)
+    if sketch.facts:
+        largest = max(sketch.facts, key=lambda kind: len(str(sketch.facts[kind])))
+        facts = {k: v for k, v in sketch.facts.items() if k != largest}
+        unknown = (*sketch.unknown, largest)
+        return msgspec.structs.replace(sketch, facts=facts, unknown=unknown)
+    return Sketch(
+        job=sketch.job[:200],
+        run_id=sketch.run_id[:200],
+        state=sketch.state,
+        started=sketch.started,
+    )
+
+
+def read_sketch(blob: bytes) -> Sketch:
+    """Return a stored sketch.
+
+    Raises:
+        MalformedRecordingError: if these bytes are none.
+        FutureFormatError: if a newer version wrote it.
+    """
+    try:
+        inflating = zlib.decompressobj(wbits=31)
+        text = inflating.decompress(blob, _UNPACKED)
+        if inflating.unconsumed_tail or not inflating.eof:
+            raise MalformedRecordingError(
+                "this sketch is cut off, or larger than any sketch is; it is passed over"
+            )
+        found = msgspec.json.decode(text, type=_Format).format
+        if found > SKETCH_FORMAT:
+            raise FutureFormatError(found=found, known=SKETCH_FORMAT)
+        return msgspec.json.decode(text, type=Sketch)
+    except (zlib.error, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise MalformedRecordingError(
+            f"this is no sketch of a run ({error}); it is passed over"
+        ) from error
