@@ -123,5 +123,8 @@ EVENT_KINDS: dict[str, str] = {
     "driver-ended": "state, exit_code, signal",
     "driver-lost": "pid, how it was noticed",
     "scheduler-lost": "address, error",
+    "capsule-coming": "number (on that worker), prefix, worker: it keeps this failed task with its inputs",
+    "capsule-kept": "number (of the file), prefix, worker, function, inputs [n], left_out, redacted, size, sha256, instead_of [number]",
+    "capsule-lost": "prefix, worker, error: why it is not in the store",
 }
 """Kinds of the `event` rows and what their detail holds."""

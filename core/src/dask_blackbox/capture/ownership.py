@@ -10,6 +10,8 @@ from __future__ import annotations
 import uuid
 from typing import Any, Iterable
 
+from distributed.utils import key_split_group
+
 __all__ = ["Ownership"]
 
 _MOST_GROUPS = 20_000
@@ -64,6 +66,11 @@ class Ownership:
             return True
         ours = self._groups.get(ts.group.name, False)
         return ts.key in self._keys if ours is None else ours
+
+    def has_named(self, key: str) -> bool:
+        """Return whether a task is ours of which only the text of its key is known."""
+        ours = self._everything or self._groups.get(key_split_group(key), False)
+        return key in map(str, self._keys) if ours is None else ours
 
     def _note(self, group: str, keys: list[Any], *, ours: bool) -> None:
         known = self._groups.setdefault(group, ours)

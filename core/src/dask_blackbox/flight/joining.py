@@ -7,7 +7,12 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from dask_blackbox.record.orders import Attach
-from dask_blackbox.settings import setting, setting_bytes, setting_seconds
+from dask_blackbox.settings import (
+    setting,
+    setting_bytes,
+    setting_patterns,
+    setting_seconds,
+)
 
 if TYPE_CHECKING:
     from dask_blackbox.capture.ship import ShippedScheduler
@@ -22,6 +27,18 @@ _SECURITY = (
     "tls_client_cert",
     "tls_client_key",
 )
+
+
+def _capsules() -> dict[str, Any] | None:
+    """Return how workers are to keep failed tasks with their inputs, if they are to."""
+    if not setting("capture.values"):
+        return None
+    return {
+        "limit": setting_bytes("capture.values-limit"),
+        "most": int(setting("capture.values-count")),
+        "names": setting_patterns("capture.values-redact"),
+        "texts": setting_patterns("redact"),
+    }
 
 
 async def install(client: Any, recording: str, *, everything: bool = False) -> Attach:
@@ -102,6 +119,7 @@ def _plugin(recording: str, client: str | None) -> ShippedScheduler:
         "recording": recording,
         "ring_bytes": setting_bytes("capture.ring"),
         "stdout": bool(setting("capture.stdout")),
+        "capsules": _capsules(),
     }
     nanny = {"name": tap, "recording": recording}
     return ShippedScheduler(

@@ -31,7 +31,12 @@ from dask_blackbox.guard import guard
 from dask_blackbox.manifest import Ending, Manifest
 from dask_blackbox.record.orders import Config, End
 from dask_blackbox.record.spool import default_spool
-from dask_blackbox.settings import setting, setting_patterns, setting_seconds
+from dask_blackbox.settings import (
+    setting,
+    setting_bytes,
+    setting_patterns,
+    setting_seconds,
+)
 from dask_blackbox.store import store_settings as gathered_store_settings
 
 __all__ = ["Recording"]
@@ -286,6 +291,10 @@ class Recording:
             profile_interval=setting_seconds("capture.profile-interval"),
             redact=setting_patterns("redact"),
             link_expires=setting_seconds("store.link-expires"),
+            capsules=int(
+                setting("capture.values-count") if setting("capture.values") else 0
+            ),
+            capsule_limit=setting_bytes("capture.values-limit"),
         )
 
     def _listen_to_the_driver(self, keeper: Keeper) -> None:

@@ -42,6 +42,8 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
         profile_interval: Seconds between two pulls of the statistical profile.
         redact: More patterns to blank out.
         link_expires: Seconds for which links open.
+        capsules: How many failed tasks to keep with their inputs; 0: none at all.
+        capsule_limit: Bytes that each of them may have.
     """
 
     manifest: Manifest
@@ -54,6 +56,8 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
     profile_interval: float = 10.0
     redact: tuple[str, ...] = ()
     link_expires: float = 604_800.0
+    capsules: int = 0
+    capsule_limit: int = 64 * 2**20
 
 
 class Attach(msgspec.Struct, kw_only=True, frozen=True, tag="attach", tag_field="op"):

@@ -48,7 +48,7 @@ class Puller:
         self._take = take
         self._interval, self._profile_interval = interval, profile_interval
         security = Security(**attach.security)
-        self._args = security.get_connection_args("client")
+        self.connection_args = security.get_connection_args("client")
         self._comm: Any = None
         self._acknowledged = 0
         self._dropped: dict[str, int] = {}
@@ -164,7 +164,7 @@ class Puller:
         """Ask for the profile since the last time."""
         start, self._profiled = self._profiled, time.time()
         workers = [w for w in self._workers if not w.startswith("inproc://")]
-        text = await profile_of(workers, start, self._profiled, self._args)
+        text = await profile_of(workers, start, self._profiled, self.connection_args)
         if text is not None:
             row = [self._profiled, "profile", "", text]
             self._take("recorder", None, self._profiled, {"event": [row]}, {})
@@ -179,7 +179,7 @@ class Puller:
                     if self._failed or self._comm is not None:
                         await self._knock()
                     self._comm = await connect(
-                        self.address, timeout=_CONNECTING, **self._args
+                        self.address, timeout=_CONNECTING, **self.connection_args
                     )
                 return await send_recv(self._comm, op=op, **what)
         except asyncio.CancelledError:

@@ -27,6 +27,7 @@ from dask_blackbox.capture.certificate import (
 )
 from dask_blackbox.errors import BlackboxError, StoreError
 from dask_blackbox.manifest import DriverException, SourceAccount
+from dask_blackbox.record.capsules import Capsules
 from dask_blackbox.record.opening import Opening, open_recording
 from dask_blackbox.record.orders import (
     Attach,
@@ -59,6 +60,7 @@ _NOBODY_LEFT = 30.0
 _UPLOADING, _UPLOADING_IF_DOWN = 30.0, 2.0
 _DOWN = 2.0
 _STOPPING = 2.0
+_CAPSULES, _CAPSULES_IN_PASSING = 20.0, 3.0
 _EXPLAINED = ("worker-certificate", "nanny-lost", "nanny-answers")
 _ABNORMAL = frozenset(
     ("worker-removed", "worker-certificate", "worker-restarted-for-memory", "graph-failed",
@@ -82,6 +84,13 @@ class Recorder:
         self._spool = Spool(Path(config.spool), manifest.recording, f"{os.getpid():x}")
         self._opening: Opening | None = None
         self._uploader: Uploader | None = None
+        self._capsules = Capsules(
+            Path(config.spool) / "capsules",
+            most=config.capsules,
+            limit=config.capsule_limit,
+            take=self._take,
+            opening=lambda: self._opening,
+        )
         self._pullers: dict[str, Puller] = {}
         self._pulling: dict[str, asyncio.Task[None]] = {}
         self._drivers: dict[str, SourceAccount] = {}
@@ -190,6 +199,7 @@ class Recorder:
             self._take(order.source, order.seq, order.at, order.rows, order.dropped)
         elif isinstance(order, Drain):
             await self._drain(order.address, final=False)
+            await self._capsules.settle(_CAPSULES_IN_PASSING)
             answer(Telling(what="drained"))
         elif self._end is None:
             if order.exception is not None:
@@ -232,6 +242,8 @@ class Recorder:
                     self._uncertified.discard(subject)
         clean = {kind: self._redactor.rows(kind, each) for kind, each in rows.items()}
         self._spool.append(source, seq, at, clean, dropped=dropped, abnormal=abnormal)
+        puller = self._pullers.get(source.removeprefix("scheduler "))
+        self._capsules.look_at(puller, rows)
         if any(kind != "metric" for kind in rows):
             self._last_row = time.monotonic()
 
@@ -294,6 +306,7 @@ class Recorder:
         await asyncio.gather(*self._pulling.values(), return_exceptions=True)
         for address in self._pullers:
             await self._drain(address, final=True)
+        await self._capsules.settle(_CAPSULES)
         self._certify_from_rings()
         for puller in self._pullers.values():
             with contextlib.suppress(TimeoutError):

@@ -1,0 +1,287 @@
+"""The worker's capsules: which failed tasks to keep, and handing them over.
+
+On the event loop, only references are gathered; pickling happens in a thread, into a file
+without a name, which no death of this process leaves behind.  The recorder asks for it
+piece by piece, from the worker itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+import threading
+import time
+from collections import Counter
+from itertools import count
+from typing import IO, Any, Sequence
+
+from .capsule import CapsuleWriter, TooLargeError
+from .packages import environment
+from .picking import Policy, TooLongError, dump, dump_task, tells
+
+__all__ = ["CapsuleKeeper", "place_for"]
+
+_PIECE = 2**20
+_MAKING = 30.0  # seconds that pickling one capsule may take
+_ASKING = 60.0  # seconds that an asker waits for one that is being made
+_LEAVING = 3.0  # seconds that a closing worker waits for the recorder
+_BUSY = 3  # capsules that are being made or wait for it, at most
+_NO_ROOM = "larger than what blackbox.capture.values-limit leaves"
+_LONGEST = 2_000
+_ELSEWHERE = object()
+
+
+def place_for(
+    kept: Sequence[tuple[str, str]], prefix: str, key: str, most: int
+) -> int | None:
+    """Return where among `most` capsules another one belongs; None: nowhere.
+
+    A later attempt takes the place of the earlier one; when all places are taken, a new
+    prefix takes the newest place of the prefix that has the most of them.
+
+    Args:
+        kept: Prefix and key of those that there are, oldest first.
+        prefix: Of the failed task.
+        key: Of the failed task.
+        most: How many there may be.
+    """
+    if (prefix, key) in kept:
+        return list(kept).index((prefix, key))
+    if len(kept) < most:
+        return len(kept)
+    prefixes = [each[0] for each in kept]
+    if not prefixes or prefix in prefixes:
+        return None
+    commonest, number = Counter(prefixes).most_common(1)[0]
+    if number == 1:
+        return None
+    return len(prefixes) - 1 - prefixes[::-1].index(commonest)
+
+
+class _Kept:
+    def __init__(self, number: int, prefix: str, key: str) -> None:
+        self.number, self.prefix, self.key = number, prefix, key
+        self.file: IO[bytes] | None = None
+        self.size = 0
+        self.failed = ""
+        self.made = threading.Event()
+        self.handed_over = False
+
+    def drop(self) -> None:
+        self.handed_over = True
+        file, self.file = self.file, None
+        if file is not None:
+            file.close()
+
+
+class CapsuleKeeper:
+    """Keeps failed tasks of one worker for one recording.
+
+    Args:
+        worker: The worker.
+        limit: Bytes that a capsule may have.
+        most: How many capsules there may be.
+        names: Names of parameters and types that must not leave, as regular expressions.
+        texts: Secrets in texts, as regular expressions.
+    """
+
+    def __init__(
+        self,
+        worker: Any,
+        *,
+        limit: int,
+        most: int,
+        names: Sequence[str],
+        texts: Sequence[str],
+    ) -> None:
+        self._worker, self._limit, self._most = worker, limit, most
+        self._names, self._texts = list(names), list(texts)
+        self._numbers = count(1)
+        self._kept: list[_Kept] = []
+        self._turn = threading.Lock()
+
+    # When a task has failed, on the event loop
+
+    def failed(self, key: Any, ts: Any, error: tuple[str, str]) -> str | None:
+        """Take what a failed task consists of; return the particulars of `capsule-coming`.
+
+        Args:
+            key: Of the task.
+            ts: What the worker knows of it, inputs included.
+            error: Class and text of its exception.
+        """
+        prefix, text = str(ts.prefix), str(key)
+        known = [(each.prefix, each.key) for each in self._kept]
+        place = place_for(known, prefix, text, self._most)
+        busy = sum(not each.made.is_set() for each in self._kept)
+        if place is None or ts.run_spec is None or busy >= _BUSY:
+            return None
+        capsule = _Kept(next(self._numbers), prefix, text)
+        if place < len(self._kept):
+            self._kept.pop(place).drop()
+        self._kept.append(capsule)
+        facts = {
+            "key": text,
+            "prefix": prefix,
+            "worker": str(self._worker.address),
+            "at": time.time(),
+            "exception": error[0],
+            "message": Policy((), self._texts).text(error[1][:_LONGEST]),
+        }
+        inputs = [self._input(each) for each in ts.dependencies]
+        threading.Thread(
+            target=self._make,
+            args=(capsule, ts.run_spec, inputs, facts),
+            name="dask-blackbox-capsule",
+            daemon=True,
+        ).start()
+        worker = str(self._worker.address)
+        told = {"number": capsule.number, "prefix": prefix, "worker": worker}
+        return json.dumps(told)
+
+    def _input(self, ts: Any) -> tuple[Any, int, Any]:
+        data, actors = self._worker.data, self._worker.state.actors
+        if ts.key in actors:
+            return (ts.key, 0, _ELSEWHERE)
+        # Not `data[key]`: it would read what is on disk, here on the event loop.
+        memory = getattr(data, "memory", data)
+        return (ts.key, ts.nbytes or 0, memory.get(ts.key, _ELSEWHERE))
+
+    # In a thread
+
+    def _make(
+        self, capsule: _Kept, task: Any, inputs: list[Any], facts: dict[str, Any]
+    ) -> None:
+        file = tempfile.TemporaryFile(prefix="dask-blackbox-")  # noqa: SIM115
+        try:
+            with self._turn:
+                self._write(file, task, inputs, facts)
+            capsule.size, capsule.file = file.tell(), file
+        except TooLargeError:
+            capsule.failed = f"the task itself is larger than {self._limit} bytes"
+        except TooLongError:
+            capsule.failed = f"pickling it took more than {_MAKING:.0f} s"
+        except BaseException as error:
+            capsule.failed = f"it cannot be pickled: {type(error).__name__}: {error}"
+        finally:
+            if (
+                capsule.handed_over or capsule.file is None
+            ):  # dropped meanwhile, or failed
+                capsule.file = None
+                file.close()
+            capsule.made.set()
+
+    def _write(
+        self, file: IO[bytes], task: Any, inputs: list[Any], facts: dict[str, Any]
+    ) -> None:
+        policy = Policy(self._names, self._texts)
+        deadline = time.monotonic() + _MAKING
+        keys = [key for key, _, _ in inputs]
+        unwanted: dict[Any, bool] = {}
+        writer = CapsuleWriter(file, self._limit)
+
+        def write_task(sink: Any) -> None:
+            unwanted.update(dump_task(task, keys, sink, policy, deadline))
+
+        writer.add(write_task, kind="task", name=facts["key"], type=_called(task))
+        left_out = []
+        for i, (key, nbytes, held) in sorted(enumerate(inputs), key=lambda x: x[1][1]):
+            what = {"name": str(key), "input": i, "nbytes": nbytes}
+            value = held
+            if held is _ELSEWHERE:
+                value = self._from_disk(key, nbytes, writer.room)
+            if value is not _ELSEWHERE:
+                what["type"] = _dotted(type(value))
+            named = unwanted.get(key)
+            if named or (named is False and tells(value)):
+                why = "redacted: by the name of its parameter"
+            elif policy.label_of(type(value)) is not None:
+                why = "redacted: by its type"
+            else:
+                why = _add(writer, what, value, policy, deadline)
+            if why:
+                left_out.append({**what, "why": why})
+        facts = {**facts, "redacted": list(policy.applied), "left_out": left_out}
+        writer.finish(**facts, environment=environment())
+
+    def _from_disk(self, key: Any, nbytes: int, room: int) -> Any:
+        """Return an input that was spilled; its place stays on disk."""
+        disk = getattr(self._worker.data, "disk", None)
+        if disk is None or nbytes > room:
+            return _ELSEWHERE
+        try:
+            return disk[key]
+        except Exception:  # it has just been released, or taken back into memory
+            return _ELSEWHERE
+
+    # When the recorder asks
+
+    async def hand_over(
+        self, *, number: int, offset: int = 0, done: bool = False
+    ) -> dict[str, Any]:
+        """Return a piece of a capsule (an RPC handler); with `done`, forget it.
+
+        Waits for one that is being made; a minute at most.
+        """
+        capsule = next((each for each in self._kept if each.number == number), None)
+        if capsule is None or capsule.handed_over:
+            return {"failed": "a later one has taken its place"}
+        if done:
+            capsule.drop()
+            return {"size": capsule.size}
+        deadline = time.monotonic() + _ASKING
+        while not capsule.made.is_set() and time.monotonic() < deadline:
+            await asyncio.sleep(0.02)
+        file = capsule.file
+        if file is None:
+            return {"failed": capsule.failed or "it was not made in time"}
+        file.seek(offset)
+        return {"size": capsule.size, "piece": file.read(_PIECE)}
+
+    async def leave(self, *, wait: bool) -> None:
+        """Let go of all; a worker that is closing waits a moment for the recorder."""
+        deadline = time.monotonic() + (_LEAVING if wait else 0.0)
+        while time.monotonic() < deadline and any(
+            not each.handed_over and not each.failed for each in self._kept
+        ):
+            await asyncio.sleep(0.02)
+        for each in self._kept:
+            each.drop()
+
+
+def _add(
+    writer: CapsuleWriter,
+    what: dict[str, Any],
+    value: Any,
+    policy: Policy,
+    deadline: float,
+) -> str:
+    """Add an input; return why it was left out, if it was."""
+    if value is _ELSEWHERE:
+        return "it was not in this worker's memory"
+    if what["nbytes"] > writer.room:
+        return _NO_ROOM
+    try:
+        writer.add(
+            lambda sink: dump(value, sink, policy, deadline), kind="input", **what
+        )
+    except TooLargeError:
+        return _NO_ROOM
+    except TooLongError:
+        return f"pickling took more than {_MAKING:.0f} s"
+    except Exception as error:
+        return f"it cannot be pickled: {type(error).__name__}: {error}"
+    return ""
+
+
+def _called(task: Any) -> str:
+    function = task[0] if isinstance(task, tuple) else getattr(task, "func", task)
+    for wrapped in ("func", "__wrapped__"):  # functools.partial, decorators
+        function = getattr(function, wrapped, function)
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    return f"{getattr(function, '__module__', None) or '?'}.{name}"
+
+
+def _dotted(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"

@@ -1,0 +1,255 @@
+"""Pickling a task and its inputs without what must not leave the cluster.
+
+Looked at is every object that pickle comes by, however deep: texts lose what looks like a
+secret; what stands under a secret's name, under a name or of a type that the user names
+is left out.  Not looked into are buffers: bytes, arrays, columns of data frames.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import re
+import time
+from typing import Any, Iterable
+
+import cloudpickle
+
+from .secrecy import BLANK, Secrecy, secret_name
+
+__all__ = ["LeftOut", "Policy", "TooLongError", "dump", "dump_task", "tells"]
+
+_SHORTEST = 6  # characters: no shorter text is a secret that we would know
+_REMEMBERED, _MOST_NOTES = 10_000, 100
+_COLLECTIONS = (str, bytes, bytearray, list, tuple, set, frozenset, dict)
+_PLAIN = frozenset(
+    (int, float, complex, bool, bytes, bytearray, list, tuple, set, frozenset, type(None), type)
+)  # fmt: skip
+
+
+class TooLongError(Exception):
+    """It took longer than it may."""
+
+
+class LeftOut:
+    """Stands where something was left out; the label says what."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+
+
+class Policy:
+    """What must not leave the cluster.
+
+    Args:
+        names: The user's regular expressions; each is to match the whole name of a
+            parameter, key or attribute, or the whole dotted name of a type.
+        texts: The user's regular expressions for secrets in texts.
+
+    Attributes:
+        applied: What was left out or blanked so far, by what it is called.
+    """
+
+    def __init__(self, names: Iterable[str], texts: Iterable[str]) -> None:
+        self._names = [re.compile(each) for each in names]
+        self._secrecy = Secrecy(texts)
+        self._hidden: dict[str, bool] = {}
+        self._types: dict[type, str | None] = {}
+        self.applied: dict[str, None] = {}
+
+    def note(self, what: str) -> None:
+        """Note that something was left out."""
+        if len(self.applied) < _MOST_NOTES:
+            self.applied[what] = None
+
+    def hides(self, name: str, value: Any) -> bool:
+        """Tell whether a value must not be told because of the name it stands under."""
+        if name not in self._hidden:
+            if len(self._hidden) > _REMEMBERED:
+                self._hidden.clear()
+            self._hidden[name] = any(each.fullmatch(name) for each in self._names)
+        if self._hidden[name]:
+            return True
+        wrapped = getattr(value, "value", None) if _is_node(value) else value
+        return secret_name(name) and (tells(wrapped) or _key_of(value) is not None)
+
+    def names(self, name: str) -> bool:
+        """Tell whether it is the user who has named it."""
+        return self._hidden.get(name, False)
+
+    def label_of(self, kind: type) -> str | None:
+        """Return a type's name if what is of it must not be told."""
+        if kind not in self._types:
+            dotted = [f"{t.__module__}.{t.__qualname__}" for t in kind.__mro__[:-1]]
+            hidden = any(p.fullmatch(name) for p in self._names for name in dotted)
+            self._types[kind] = dotted[0] if hidden else None
+        return self._types[kind]
+
+    def text(self, text: str) -> str:
+        """Return a text without secrets."""
+        return text if len(text) < _SHORTEST else self._secrecy.text(text)
+
+
+def tells(value: Any) -> bool:
+    """Tell whether a value can hold a secret: numbers and the like cannot."""
+    return isinstance(value, _COLLECTIONS)
+
+
+_Pickler: Any = cloudpickle.Pickler  # it has no types
+
+
+class _Picker(_Pickler):  # type: ignore[misc]
+    """A pickler that applies a policy.
+
+    Attributes:
+        unwanted: Keys of inputs that stand where nothing may be told, and whether the
+            user has named that place; else it is a secret's, if the input can hold one.
+    """
+
+    def __init__(
+        self, sink: Any, policy: Policy, deadline: float, inputs: Iterable[Any] = ()
+    ) -> None:
+        super().__init__(sink, protocol=5)
+        self._policy, self._deadline, self._count = policy, deadline, 0
+        self._inputs = set(inputs)
+        self._ours: dict[int, Any] = {}  # what we put in place of others' objects
+        self.unwanted: dict[Any, bool] = {}
+
+    def persistent_id(self, obj: Any) -> Any:
+        """Say what stands in an object's place; None: itself.  Called for every object."""
+        self._count += 1
+        if not self._count & 0xFFF and time.monotonic() > self._deadline:
+            raise TooLongError
+        kind = type(obj)
+        if kind is str:
+            return self._without_secrets(obj)
+        if kind is dict:
+            return self._without_hidden(obj)
+        if kind in _PLAIN:
+            return None
+        if kind is LeftOut:
+            return f"left-out:{obj.label}"
+        label = self._policy.label_of(kind)
+        if label is not None:
+            self._policy.note(label)
+        return None if label is None else f"left-out:{label}"
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Pickle a task without the text of its arguments that Dask keeps in it."""
+        if hasattr(obj, "func") and hasattr(obj, "args") and _is_node(obj):
+            return self._plain_task(obj).__reduce_ex__(5)
+        return super().reducer_override(obj)
+
+    def _without_secrets(self, text: str) -> str | None:
+        clean = self._policy.text(text)
+        if clean == text:
+            return None
+        self._policy.note("a secret in a text")
+        return f"text:{clean}"
+
+    def _without_hidden(self, obj: dict[Any, Any]) -> Any:
+        if id(obj) in self._ours:
+            return None
+        hidden = [
+            name
+            for name, value in obj.items()
+            if type(name) is str and self._policy.hides(name, value)
+        ]
+        if not hidden:
+            return None
+        clean = {**obj, **{name: self._left_out(name, obj[name]) for name in hidden}}
+        self._ours[id(clean)] = clean
+        return ("is", clean)
+
+    def _left_out(self, name: str, value: Any) -> Any:
+        key = _key_of(value)
+        if key is None and isinstance(value, (str, tuple)) and self._is_input(value):
+            key = value  # before Dask 2024.9, a key stands for its result
+        if key is not None:
+            self.unwanted[key] = self.unwanted.get(key, False) or self._policy.names(
+                name
+            )
+            return value
+        self._policy.note(name)
+        return BLANK if type(value) is str else LeftOut(name)
+
+    def _is_input(self, value: Any) -> bool:
+        try:
+            return value in self._inputs
+        except TypeError:  # a tuple of what cannot be hashed
+            return False
+
+    def _plain_task(self, task: Any) -> Any:
+        clean = copy.copy(task)
+        for name in ("_repr", "_token"):
+            if hasattr(clean, name):
+                setattr(clean, name, None)
+        clean.args = self.without_hidden_arguments(task.func, task.args)
+        self._ours[id(clean)] = clean  # alive until pickle is through with it
+        return clean
+
+    def without_hidden_arguments(self, function: Any, args: Any) -> Any:
+        """Return positional arguments without those of parameters that are hidden."""
+        try:
+            parameters = list(inspect.signature(function).parameters.values())
+        except (TypeError, ValueError):
+            return args
+        clean = list(args)
+        for i, parameter in enumerate(parameters[: len(clean)]):
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                break
+            if self._policy.hides(parameter.name, clean[i]):
+                clean[i] = self._left_out(parameter.name, clean[i])
+        return tuple(clean)
+
+
+def dump(value: Any, sink: Any, policy: Policy, deadline: float) -> None:
+    """Pickle a value.
+
+    Args:
+        value: What to pickle.
+        sink: Takes the bytes.
+        policy: What to leave out.
+        deadline: When it is to be done, on the monotonic clock.
+
+    Raises:
+        TooLongError: if it is not.
+        Exception: whatever pickling raises.
+    """
+    _Picker(sink, policy, deadline).dump(value)
+
+
+def dump_task(
+    task: Any, inputs: list[Any], sink: Any, policy: Policy, deadline: float
+) -> dict[Any, bool]:
+    """Pickle a task as `dump` does; return keys of inputs that must not be told.
+
+    Args:
+        task: A part of a graph, or function, arguments and keyword arguments.
+        inputs: Keys of its inputs.
+        sink: Takes the bytes.
+        policy: What to leave out.
+        deadline: When it is to be done, on the monotonic clock.
+
+    Returns:
+        The keys, and whether the user has named what they stand for; else it is the name
+        of a secret, and they are to be told if they cannot hold one.
+    """
+    picker = _Picker(sink, policy, deadline, inputs)
+    if isinstance(task, tuple):  # before Dask 2024.9
+        function, args, kwargs = task
+        task = (function, picker.without_hidden_arguments(function, args), kwargs)
+    picker.dump({"task": task, "inputs": inputs})
+    return picker.unwanted
+
+
+def _is_node(value: Any) -> bool:
+    """Tell whether this is a part of a graph as Dask writes it since 2024.9."""
+    return type(value).__module__ == "dask._task_spec"
+
+
+def _key_of(value: Any) -> Any:
+    """Return the key of the result that this stands for, if it stands for one."""
+    if _is_node(value) and type(value).__name__ in {"TaskRef", "Alias"}:
+        return getattr(value, "target", value.key)
+    return None
