@@ -67,6 +67,24 @@ class Ownership:
         ours = self._groups.get(ts.group.name, False)
         return ts.key in self._keys if ours is None else ours
 
+    def groups(self) -> list[Any]:
+        """Return the scheduler's task groups that hold tasks of ours."""
+        alive = self._scheduler.task_groups
+        if self._everything:
+            return list(alive.values())
+        return [
+            alive[name]
+            for name, ours in self._groups.items()
+            if ours is not False and name in alive
+        ]
+
+    def wanting(self) -> list[Any]:
+        """Return the clients whose tasks are ours: none of them to an onlooker."""
+        if self._everything:
+            return []
+        clients = self._scheduler.clients
+        return [cs for name, cs in clients.items() if self._owns(name)]
+
     def has_named(self, key: str) -> bool:
         """Return whether a task is ours of which only the text of its key is known."""
         ours = self._everything or self._groups.get(key_split_group(key), False)

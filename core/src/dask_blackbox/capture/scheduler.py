@@ -108,7 +108,7 @@ class SchedulerCapture(SchedulerPlugin):
         self._stall_watch = StallWatch(
             scheduler,
             name=self.name,
-            client=self._client or "",
+            own=self.own,
             tell=self._event,
             **self._stalls,
         )
@@ -199,7 +199,6 @@ class SchedulerCapture(SchedulerPlugin):
         self, key: Any, start: str, finish: str, *args: Any, **kwargs: Any
     ) -> None:
         if start == "processing":
-            self._ended += 1
             if finish == "memory":
                 self._finished(key, kwargs)
             elif finish == "erred":
@@ -207,7 +206,7 @@ class SchedulerCapture(SchedulerPlugin):
             elif finish == "released" and kwargs.get("stimulus_id", "").startswith(
                 "task-erred"
             ):
-                self._attempts.decided(str(key), "retried")
+                self._retried(key)
         elif finish == "erred" and "exception" in kwargs:
             self._erred(key, kwargs)
 
@@ -215,6 +214,7 @@ class SchedulerCapture(SchedulerPlugin):
         ts = self._tasks[key]
         if not self.own.has(ts):
             return
+        self._ended += 1
         group = ts.group
         self._put(
             "task",
@@ -229,6 +229,7 @@ class SchedulerCapture(SchedulerPlugin):
         ts = self._tasks.get(key)
         if ts is None or not self.own.has(ts):
             return
+        self._ended += 1
         killed = isinstance(facts.get("exception"), bytes)
         outcome = "killed" if killed else "erred"
         text, prefix, worker = str(key), ts.prefix.name, facts.get("worker")
@@ -248,6 +249,12 @@ class SchedulerCapture(SchedulerPlugin):
             return
         row = [time.time(), text, prefix, worker, outcome, *texts(facts), cause]
         self._attempts.decided(text, outcome, row)
+
+    def _retried(self, key: Any) -> None:
+        ts = self._tasks.get(key)
+        if ts is not None and self.own.has(ts):
+            self._ended += 1
+            self._attempts.decided(str(key), "retried")
 
     def _attempted(self, row: list[Any], parts: list[Any] | None) -> None:
         """Put a failed attempt; of one that is tried again, Dask tells nothing else."""
@@ -310,7 +317,8 @@ class SchedulerCapture(SchedulerPlugin):
             for row in rows:
                 if kind == "attempt":
                     self._attempts.reported(row)
-                else:
+                # Workers keep every task that fails: only ours are for our recorder.
+                elif row[1] != "capsule-coming" or self.own.has_named(row[2]):
                     self._put(kind, row)
         if msg.get("dropped"):
             self._rows.drop("log", msg["dropped"])

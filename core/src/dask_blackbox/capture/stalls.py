@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any, Callable
+from typing import Any, Callable, Iterable
+
+from .ownership import Ownership
 
 __all__ = ["StallWatch"]
 
 _FEW, _MANY = 20, 50
 _ANSWERING = 5.0
-_FRAMES = 12
+_INNERMOST, _USERS = 12, 8
+_LIBRARIES = ("site-packages", "/lib/python3", "<frozen ")
 _WANTED = ("waiting", "processing", "queued", "no-worker")
+_ASKED_FOR = _WANTED[1:]  # what waits does so for one of these, or for a task of others
 
 
 class StallWatch:
@@ -28,7 +32,7 @@ class StallWatch:
         after: Seconds without progress that make a stall; 0 for never.
         end_after: Seconds without progress after which the wanted tasks are cancelled, so
             that the run ends with a verdict; 0 for never.
-        client: Id of the client whose tasks are cancelled then.
+        own: Whose tasks matter: others may be busy on the same scheduler.
         tell: Takes the particulars of a stall.
     """
 
@@ -39,10 +43,10 @@ class StallWatch:
         name: str,
         after: float,
         end_after: float,
-        client: str,
+        own: Ownership,
         tell: Callable[..., None],
     ) -> None:
-        self._scheduler, self._name, self._client = scheduler, name, client
+        self._scheduler, self._name, self._own = scheduler, name, own
         # Whoever ends a run has told before what it hung on.
         self._after = min(after, end_after) if after and end_after else after
         self._end_after = end_after
@@ -57,7 +61,7 @@ class StallWatch:
         """Look once; called every second or so.
 
         Args:
-            finished: How many executions have ended so far.
+            finished: How many executions of ours have ended so far.
         """
         now = time.time()
         if finished != self._seen or not self._wanted():
@@ -82,10 +86,11 @@ class StallWatch:
             self._busy.cancel()
 
     def _wanted(self) -> bool:
-        scheduler = self._scheduler
-        if scheduler.queued or scheduler.unrunnable:
-            return True
-        return any(ws.processing for ws in scheduler.workers.values())
+        groups = self._own.groups()
+        return any(group.states.get(s) for group in groups for s in _ASKED_FOR)
+
+    def _ours(self, tasks: Iterable[Any]) -> list[Any]:
+        return [ts for ts in tasks if self._own.has(ts)]
 
     def _described(self, task: Any) -> None:
         self._busy = None
@@ -96,7 +101,7 @@ class StallWatch:
     async def _describe(self, lasted: float) -> None:
         scheduler = self._scheduler
         workers = list(scheduler.workers.values())
-        busy = [ws for ws in workers if ws.processing][:_FEW]
+        busy = [ws for ws in workers if self._ours(ws.processing)][:_FEW]
         answers = await asyncio.gather(*(self._ask(ws) for ws in busy))
         statuses: dict[str, int] = {}
         for ws in workers:
@@ -109,16 +114,18 @@ class StallWatch:
             statuses=statuses,
             paused=[w.address for w in workers if w.status.name == "paused"][:_MANY],
             states=self._states(),
-            queued=len(scheduler.queued),
+            queued=len(self._ours(scheduler.queued)),
             processing=self._processing(workers),
-            unrunnable=[_restricted(ts) for ts in list(scheduler.unrunnable)[:_FEW]],
+            unrunnable=[
+                _restricted(ts) for ts in self._ours(scheduler.unrunnable)[:_FEW]
+            ],
             waiting=self._waiting(),
             told=dict(zip((ws.address for ws in busy), answers)),
         )
 
     def _states(self) -> dict[str, int]:
         counts: dict[str, int] = {}
-        for group in self._scheduler.task_groups.values():
+        for group in self._own.groups():
             for state in _WANTED:
                 counts[state] = counts.get(state, 0) + group.states.get(state, 0)
         return counts
@@ -126,7 +133,7 @@ class StallWatch:
     def _processing(self, workers: list[Any]) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
         for ws in workers:
-            for ts in list(ws.processing)[:_MANY]:
+            for ts in self._ours(ws.processing)[:_MANY]:
                 if len(found) >= _MANY:
                     return found
                 found.append(
@@ -143,7 +150,7 @@ class StallWatch:
         """Return a few waiting tasks and the states of what they wait for."""
         found: list[dict[str, Any]] = []
         for ws in list(self._scheduler.workers.values())[:_FEW]:
-            for ts in list(ws.processing)[:_FEW]:
+            for ts in self._ours(ws.processing)[:_FEW]:
                 for dependent in list(ts.waiters or ())[:3]:
                     on = [(str(d.key), d.state) for d in list(dependent.waiting_on)[:5]]
                     found.append({"key": str(dependent.key), "waits_for": on})
@@ -153,7 +160,7 @@ class StallWatch:
 
     async def _ask(self, ws: Any) -> dict[str, Any]:
         """Ask a worker for the stacks of what it executes and for what its tasks wait."""
-        keys = [ts.key for ts in list(ws.processing)[:_FEW]]
+        keys = [ts.key for ts in self._ours(ws.processing)[:_FEW]]
         rpc = self._scheduler.rpc(ws.address)
         try:
             stacks = await asyncio.wait_for(rpc.call_stack(keys=None), _ANSWERING)
@@ -161,26 +168,35 @@ class StallWatch:
             tasks = await asyncio.wait_for(tell(keys=keys), _ANSWERING)
         except Exception as error:  # it may be frozen: that is worth knowing
             return {"failed": repr(error)}
-        stacks = {str(k): [str(f) for f in v][-_FRAMES:] for k, v in stacks.items()}
+        stacks = {str(key): _telling(frames) for key, frames in stacks.items()}
         return {"stacks": stacks, "tasks": tasks}
 
     def _end_run(self, lasted: float) -> None:
         scheduler = self._scheduler
-        client = scheduler.clients.get(self._client)
-        if client is None:
-            return
-        keys = [
-            ts.key for ts in client.wants_what if ts.state in (*_WANTED, "released")
-        ]
         text = f"no task has finished for {lasted:.0f} s (blackbox.stall.end-run)"
-        self._tell("stall-ended-run", self._client, lasted=lasted, keys=len(keys))
-        scheduler.stimulus_cancel(
-            keys=keys,
-            client=self._client,
-            force=False,
-            reason="dask-blackbox",
-            msg=text,
-        )
+        # All of them before the first is cancelled: one may want what another made.
+        wanted = {
+            client.client_key: [
+                ts.key for ts in client.wants_what if ts.state in (*_WANTED, "released")
+            ]
+            for client in self._own.wanting()
+        }
+        for client, keys in wanted.items():
+            self._tell("stall-ended-run", client, lasted=lasted, keys=len(keys))
+            scheduler.stimulus_cancel(
+                keys=keys, client=client, force=False, reason="dask-blackbox", msg=text
+            )
+
+
+def _telling(frames: Iterable[Any]) -> list[str]:
+    """Return the frames of a stack that tell most: the innermost, and the user's own.
+
+    The innermost frame is last; libraries may lie deep between it and the user's line.
+    """
+    texts = list(map(str, frames))
+    deep, innermost = texts[:-_INNERMOST], texts[-_INNERMOST:]
+    own = [text for text in deep if not any(mark in text for mark in _LIBRARIES)]
+    return [*own[-_USERS:], *innermost]
 
 
 def _restricted(ts: Any) -> dict[str, Any]:
