@@ -10,9 +10,28 @@ from typing import Any
 
 from .ring import read_ring
 
-__all__ = ["certificates_of_the_dead", "certify", "oom_kills", "ring_folder"]
+__all__ = [
+    "certificates_of_the_dead",
+    "certify",
+    "forget_ring",
+    "keep_certificate",
+    "kept_certificate",
+    "leave_rings",
+    "oom_kills",
+    "process_started",
+    "ring_folder",
+    "rings_of",
+    "state_of_process",
+]
 
 _LONGEST_STACK = 20_000
+_FATAL = (
+    ("Segmentation fault", signal.SIGSEGV),
+    ("Aborted", signal.SIGABRT),
+    ("Bus error", signal.SIGBUS),
+    ("Illegal instruction", signal.SIGILL),
+    ("Floating", signal.SIGFPE),
+)
 _MEMORY_COUNTERS = (
     ("/sys/fs/cgroup/memory.events", "oom_kill"),  # cgroup v2
     ("/sys/fs/cgroup/memory/memory.oom_control", "oom_kill"),  # cgroup v1
@@ -62,6 +81,9 @@ def certify(ring: str, exit_code: int | None, **more: Any) -> dict[str, Any]:
     """
     told = read_ring(ring) or {}
     identity = told.get("identity", {})
+    stack = _stack(ring)
+    if exit_code is None:
+        exit_code = _signal_in(stack)
     return {
         "pid": identity.get("pid"),
         "worker": identity.get("worker"),
@@ -73,9 +95,17 @@ def certify(ring: str, exit_code: int | None, **more: Any) -> dict[str, Any]:
         "memory": told.get("memory", [])[-300:],
         "lines": told.get("lines", []),
         "lines_overwritten": told.get("overwritten", 0),
-        "stack": _stack(ring),
+        "stack": stack,
         **more,
     }
+
+
+def _signal_in(stack: str) -> int | None:
+    """Return the signal (negative) that Python itself says it died of, if it does."""
+    for said, number in _FATAL:
+        if stack.startswith(f"Fatal Python error: {said}"):
+            return -number
+    return None
 
 
 def _signal_name(exit_code: int | None) -> str | None:
@@ -97,21 +127,33 @@ def _stack(ring: str) -> str:
 
 def certificates_of_the_dead(folder: str, nanny: str | None = None) -> list[str]:
     """Return the rings in `folder` whose process is gone (of one nanny, if given)."""
-    try:
-        names = sorted(os.listdir(folder))
-    except OSError:
-        return []
     found = []
-    for name in names:
-        path = os.path.join(folder, name)
-        if not name.endswith(".ring"):
-            continue
-        identity = (read_ring(path) or {}).get("identity", {})
+    for path, identity in rings_of(folder):
         if nanny is not None and identity.get("nanny") != nanny:
             continue
         if not _alive(identity.get("pid"), identity.get("started")):
             found.append(path)
     return found
+
+
+def rings_of(folder: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the rings in `folder`, each with the identity of its process."""
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    paths = [os.path.join(folder, name) for name in names if name.endswith(".ring")]
+    return [(path, (read_ring(path) or {}).get("identity", {})) for path in paths]
+
+
+def state_of_process(pid: Any) -> str:
+    """Return what the kernel says of a process, in a word; nothing if it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            letter = file.read().rsplit(")", 1)[1].split()[0]
+    except (OSError, IndexError):
+        return ""
+    return {"T": "stopped", "t": "traced", "D": "in the kernel"}.get(letter, "alive")
 
 
 def _alive(pid: Any, started: Any) -> bool:

@@ -7,6 +7,7 @@ the worker's death is recorded without certificate, and that is said.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Any
 
@@ -25,6 +26,9 @@ from .logs import LogTap
 
 __all__ = ["NannyCapture"]
 
+_GOING = ("closing", "closed", "failed", "stopping", "stopped")
+_SAYING, _PARTING = 5.0, 1.0  # seconds
+
 
 class NannyCapture(NannyPlugin):
     """Listens inside a nanny; ships to the topic of one recording."""
@@ -39,6 +43,7 @@ class NannyCapture(NannyPlugin):
         self._nanny = nanny
         self._folder = ring_folder(self._recording)
         self._reasons: list[str] = []
+        self._saying: set[Any] = set()
         self._oom_kills = oom_kills() or 0
         self._tap = LogTap(
             self._recording, "nanny", lambda role: str(nanny.address), self._take_line
@@ -48,15 +53,42 @@ class NannyCapture(NannyPlugin):
         self._wrap_kill(getattr(nanny, "process", None))
         self._wrap_instantiate(nanny)
 
-    def teardown(self, nanny: Any) -> None:
+    def teardown(self, nanny: Any) -> Any:
+        process = getattr(nanny, "process", None)
+        alive = process is not None and process.is_alive()
+        if nanny.status.name in _GOING and alive:
+            # A nanny takes off its plugins before it ends its worker: we see that too.
+            self._wrap_last_kill(nanny)
+            return None
+        return self._leave(nanny)
+
+    async def _leave(self, nanny: Any) -> None:
+        """Say what is still to be said, for a moment; then leave no trace."""
+        if self._saying:
+            _, late = await asyncio.wait(tuple(self._saying), timeout=_PARTING)
+            for each in late:
+                each.cancel()
+            if late:
+                await asyncio.wait(late, timeout=_PARTING)
         self._tap.detach()
         leave_rings(self._recording)
-        for name in ("_on_worker_exit_sync", "instantiate"):
+        for name in ("_on_worker_exit_sync", "instantiate", "kill"):
             nanny.__dict__.pop(name, None)
         process = getattr(nanny, "process", None)
         if process is not None:
             process.on_exit = nanny._on_worker_exit_sync
             process.__dict__.pop("kill", None)
+
+    def _wrap_last_kill(self, nanny: Any) -> None:
+        inner = nanny.kill
+
+        async def kill(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return await inner(*args, **kwargs)
+            finally:
+                await self._leave(nanny)
+
+        nanny.kill = kill
 
     def _wrap_exit(self, nanny: Any) -> None:
         inner = nanny._on_worker_exit_sync
@@ -98,26 +130,32 @@ class NannyCapture(NannyPlugin):
         reasons, self._reasons = self._reasons, []
         kills = oom_kills() or 0
         new_kills, self._oom_kills = kills - self._oom_kills, kills
-        address = str(self._nanny.address)
         facts: dict[str, Any] = {
             "asked_to_close": bool(reasons),
             "close_reason": reasons[0] if reasons else None,
             "oom_kills": new_kills,
-            "nanny": address,
+            "nanny": str(self._nanny.address),
             "at": time.time(),
         }
-        rings = certificates_of_the_dead(self._folder, address)
-        if not rings:
-            facts |= {"exit_code": exitcode, "pid": None, "worker": None}
-            self._send({"certificate": facts})
-        for ring in rings:
-            certificate = certify(ring, exitcode, **facts)
-            if self._nanny.status.name == "running":
-                self._send({"certificate": certificate})
-                forget_ring(ring)
-            else:  # nobody may listen to it any more: the recorder looks on its own host
+        # Aside: in a LocalCluster this is the scheduler's event loop, too.
+        self._later(self._testify(exitcode, facts))
+
+    async def _testify(self, exitcode: int, facts: dict[str, Any]) -> None:
+        def read() -> list[tuple[str, dict[str, Any]]]:
+            rings = certificates_of_the_dead(self._folder, facts["nanny"])
+            made = [(ring, certify(ring, exitcode, **facts)) for ring in rings]
+            for ring, certificate in made:
+                # Where nobody listens any more, a recorder on this host looks.
                 keep_certificate(ring, certificate)
-                self._send({"certificate": certificate})
+            return made
+
+        found = await asyncio.get_running_loop().run_in_executor(None, read)
+        if not found:
+            facts |= {"exit_code": exitcode, "pid": None, "worker": None}
+            await self._tell({"certificate": facts})
+        for ring, certificate in found:
+            await self._tell({"certificate": certificate})
+            forget_ring(ring)
 
     def _take_line(self, row: list[Any]) -> None:
         self._send({"rows": {"log": [row]}, "dropped": 0})
@@ -131,7 +169,18 @@ class NannyCapture(NannyPlugin):
             pass
 
     def _say(self, message: dict[str, Any]) -> None:
-        try:
-            self._nanny.log_event(self.name, message)
-        except Exception:
-            pass
+        self._later(self._tell(message))
+
+    def _later(self, work: Any) -> None:
+        saying = asyncio.ensure_future(work)
+        self._saying.add(saying)
+        saying.add_done_callback(self._said)
+
+    def _said(self, saying: Any) -> None:
+        self._saying.discard(saying)
+        if not saying.cancelled():
+            saying.exception()  # noted nowhere: the scheduler is gone
+
+    async def _tell(self, message: dict[str, Any]) -> None:
+        telling = self._nanny.scheduler.log_event(topic=self.name, msg=message)
+        await asyncio.wait_for(telling, _SAYING)

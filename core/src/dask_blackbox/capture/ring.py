@@ -95,6 +95,10 @@ class Ring:
         self._samples += 1
         self._commit()
 
+    def memory(self) -> list[list[float]]:
+        """Return the samples that it holds: [[at, rss]]."""
+        return _samples(self._map, self._samples)
+
     def close(self) -> None:
         """Unmap the file; it stays."""
         self._map.close()
@@ -134,7 +138,7 @@ def _json(text: bytes, otherwise: Any) -> Any:
         return otherwise
 
 
-def _samples(data: bytes, count: int) -> list[list[float]]:
+def _samples(data: bytes | mmap.mmap, count: int) -> list[list[float]]:
     kept = min(count, _SAMPLE_SLOTS)
     slots = [(count - kept + i) % _SAMPLE_SLOTS for i in range(kept)]
     return [list(_SAMPLE.unpack_from(data, _SAMPLES + s * _SAMPLE.size)) for s in slots]
