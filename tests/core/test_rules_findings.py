@@ -135,7 +135,8 @@ def test_a_rule_that_fails_does_not_silence_the_others(
 
     found = findings_in(run)
 
-    assert [each.rule for each in found] == ["retries-hid-errors"]
+    assert [each.rule for each in found] == ["retries-hid-errors", "rule-failed"]
+    assert "a rule of ours is wrong" in found[-1].cause
     assert {str(error) for _, error in guard.kept} == {"a rule of ours is wrong"}
     guard.kept.clear()
 

@@ -8,12 +8,18 @@ numbers, completeness, headline, state   what else the card says
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.history import History
 from dask_blackbox.analyse.rule import Rule
 from dask_blackbox.analyse.rules import RULES
 from dask_blackbox.analyse.state import FAILED, state_of
+from dask_blackbox.analyse.user_rules import (
+    ask_in_isolation,
+    asked_in_order,
+    user_rules,
+)
 from dask_blackbox.finding import Finding
 from dask_blackbox.guard import guard
 from dask_blackbox.run import RunTables
@@ -36,26 +42,36 @@ def findings_in(
 
     Args:
         run: The recording.
-        muted: Slugs of rules that are not asked; verdicts cannot be muted.
+        muted: Slugs of rules that are not asked; verdicts of ours cannot be muted.
         thresholds: Numbers that the user set otherwise, by `<slug>.<name>`.
         history: The runs before it, for what is unusual about it.
     """
     case = Case(run, thresholds=thresholds, history=history)
-    for rule in RULES:
-        if rule.slug in muted and rule.severity != "failure":
+    users = user_rules()
+    case.broken.extend(users.problems)
+    for rule in asked_in_order():
+        theirs = rule.slug in users.origins
+        if rule.slug in muted and (theirs or rule.severity != "failure"):
             continue
-        with guard(f"the rule {rule.slug}"):
+        if theirs:
+            ask_in_isolation(rule, case, of=users.origins[rule.slug])
+            continue
+        with guard(f"the rule {rule.slug}", tell=partial(_broken, case)):
             case.found.extend(rule.ask(case))
     return tuple(sorted(case.found, key=lambda each: _GRAVEST.index(each.severity)))
+
+
+def _broken(case: Case, doing: str, error: Exception) -> None:
+    case.broken.append(f"{doing}: {type(error).__name__}: {error}")
 
 
 def verdict_of(findings: Sequence[Finding], run: RunTables) -> Finding | None:
     """Return the finding that explains a failed run; None for one that did not fail.
 
-    Of several, the one whose rule comes first: `RULES` has causes before symptoms.
+    Of several, the one whose rule is asked first: causes come before symptoms.
     """
     if state_of(run) not in FAILED:
         return None
-    order = {rule.slug: number for number, rule in enumerate(RULES)}
+    order = {rule.slug: number for number, rule in enumerate(asked_in_order())}
     causes = [each for each in findings if each.severity == "failure"]
     return min(causes, key=lambda each: order.get(each.rule, len(order)), default=None)

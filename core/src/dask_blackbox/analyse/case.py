@@ -40,6 +40,7 @@ class Case:
 
     Attributes:
         found: What the rules before this one found, in their order.
+        broken: Which rules could not be asked, and why.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Case:
         self.run = run
         self.history = history or History()
         self.found: list[Finding] = []
+        self.broken: list[str] = []
         self._thresholds = thresholds or {}
 
     @cached_property

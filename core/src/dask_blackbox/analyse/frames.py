@@ -29,6 +29,7 @@ _STACKED = re.compile(
 )
 _THREAD = re.compile(r"^(?:Current thread|Thread) ", re.MULTILINE)
 _CLIENT = ("distributed/client.py", "distributed/utils.py")
+_ASKER = (*_CLIENT, "distributed/utils_comm.py", "distributed/core.py")
 _READER = "distributed/protocol/core.py"
 _RUNS_TASKS = "_run_task"
 _NOT_THE_USERS = (
@@ -107,13 +108,16 @@ def read_by_the_driver(traceback: str) -> bool:
 
     What came from a task goes on into the task's code; this goes on into Dask's reading.
     """
-    sections = _sections(traceback)
-    frames = _frames(sections[-1]) if sections else []
-    client = [n for n, f in enumerate(frames) if f.file.endswith(_CLIENT)]
-    reads = [n for n, f in enumerate(frames) if f.file.endswith(_READER)]
-    if not client or not reads or reads[0] < client[-1]:
-        return False
-    return not any(is_the_users(f) for f in frames[client[-1] + 1 : reads[0]])
+    for section in reversed(_sections(traceback)):
+        frames = _frames(section)
+        asks = [n for n, f in enumerate(frames) if f.file.endswith(_ASKER)]
+        if not asks:
+            continue  # a traceback that the message quotes
+        reads = [n for n, f in enumerate(frames) if f.file.endswith(_READER)]
+        if not reads or reads[0] < asks[-1]:
+            return False
+        return not any(map(is_the_users, frames[asks[-1] + 1 : reads[0]]))
+    return False
 
 
 def frame_of_stack(stack: str) -> Frame | None:

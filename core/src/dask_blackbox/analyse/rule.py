@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 import msgspec
 
@@ -53,6 +54,8 @@ class Rule:
         ask: Yields the findings.
         page: Its documentation.
         thresholds: The numbers that it compares with, by name, with their defaults.
+        turn: Of a user's verdict: `first`, it is asked before all of ours; `last`, only
+            `unknown` comes after it (ask `case.explained`).
     """
 
     slug: str
@@ -63,6 +66,7 @@ class Rule:
     ask: Callable[[Case], Iterator[Finding]]
     page: Page
     thresholds: Mapping[str, float] = field(default_factory=dict)
+    turn: Literal["first", "last"] = "first"
 
     def threshold(self, case: Case, name: str) -> float:
         """Return one of the rule's numbers, as the user or the rule set it."""

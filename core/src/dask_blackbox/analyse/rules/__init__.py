@@ -31,6 +31,7 @@ from dask_blackbox.analyse.rules.recording_incomplete import RECORDING_INCOMPLET
 from dask_blackbox.analyse.rules.result_not_serializable import RESULT_NOT_SERIALIZABLE
 from dask_blackbox.analyse.rules.result_too_large import RESULT_TOO_LARGE
 from dask_blackbox.analyse.rules.retries_hid_errors import RETRIES_HID_ERRORS
+from dask_blackbox.analyse.rules.rule_failed import RULE_FAILED
 from dask_blackbox.analyse.rules.scheduler_lost import SCHEDULER_LOST
 from dask_blackbox.analyse.rules.spilling import SPILLING
 from dask_blackbox.analyse.rules.stalled import STALLED
@@ -108,4 +109,5 @@ RULES: tuple[Rule, ...] = (
     MEMORY_NEAR_LIMIT,
     SPILLING,
     RECORDING_INCOMPLETE,
+    RULE_FAILED,  # the last: of whom it tells has been asked
 )
