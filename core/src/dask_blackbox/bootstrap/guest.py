@@ -15,7 +15,9 @@ from dask_blackbox.capture.driver import (
     describe_driver,
     describe_exception,
 )
+from dask_blackbox.capture.surroundings import cluster_facts
 from dask_blackbox.flight.joining import install
+from dask_blackbox.flight.own_code import OwnCode
 from dask_blackbox.guard import guard
 from dask_blackbox.record.link import Link, call_recorder
 from dask_blackbox.record.orders import Attach, Drain
@@ -65,6 +67,7 @@ def _is_a_worker() -> bool:
 def _describe(link: Link) -> None:
     with guard("what the driver is"):
         _say(link, "driver-attached", describe_driver())
+        OwnCode(lambda told: _say(link, "driver-code", told)).look()
 
 
 def _say(link: Link, kind: str, detail: dict[str, Any]) -> None:
@@ -83,7 +86,8 @@ async def joined(client: Any) -> None:
         order = await install(client, os.environ[RECORDING])
         _attached[client.id] = order
         link.order(order)
-        _say(link, "driver-attached", {"pid": os.getpid(), "client": client.id})
+        facts = {"pid": os.getpid(), "client": client.id}
+        _say(link, "driver-attached", facts | {"cluster": cluster_facts(client)})
 
 
 async def left(client: Any) -> None:

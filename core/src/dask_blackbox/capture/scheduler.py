@@ -14,10 +14,12 @@ from typing import Any
 from distributed.diagnostics.plugin import SchedulerPlugin
 
 from .attempts import Attempts
+from .closings import closing_of, unwatch_closing, watch_closing
 from .dask_events import told_by_dask
 from .descriptions import scheduler_facts, worker_facts
 from .executions import scheduler_exception, split, texts
 from .logs import LogTap
+from .marks import CodeMarks
 from .nannies import NannyLook
 from .ownership import Ownership
 from .rows import RowBuffer
@@ -72,6 +74,7 @@ class SchedulerCapture(SchedulerPlugin):
         self._rows = RowBuffer(limit)
         self._put = self._rows.put
         self._graphs = 0
+        self._marks = CodeMarks()
         self._attempts = Attempts(self._attempted)
 
     # Beginning and end
@@ -95,6 +98,7 @@ class SchedulerCapture(SchedulerPlugin):
         self._tap.attach("distributed", "tornado.application")
         self._describe()
         self._nannies = NannyLook(scheduler, self._event)
+        watch_closing(scheduler)
         # From here on: Dask adds a plugin only when its start has ended, and ours waits.
         scheduler.plugins[self.name] = self
         for address in scheduler.workers:
@@ -120,11 +124,7 @@ class SchedulerCapture(SchedulerPlugin):
             await self._scheduler.listen("tcp://127.0.0.1:0")
 
     async def before_close(self) -> None:
-        self._event(
-            "scheduler-closing",
-            "",
-            reason=str(getattr(self._scheduler, "_close_reason", "")),
-        )
+        self._event("scheduler-closing", "", **closing_of(self._scheduler))
         deadline = time.time() + _LAST_PULL
         # The recorder, if it lives, comes by within moments for what is left.
         while (
@@ -150,6 +150,7 @@ class SchedulerCapture(SchedulerPlugin):
         self._nannies.stop()
         self._tap.detach()
         scheduler = self._scheduler
+        unwatch_closing(scheduler)
         scheduler.plugins.pop(self.name, None)
         # The broker would keep a topic for each recording of a long-lived cluster; later,
         # as words of workers and nannies may still be on their way.
@@ -271,14 +272,24 @@ class SchedulerCapture(SchedulerPlugin):
             return
         self._graphs += 1
         prefixes: dict[str, int] = {}
+        new: dict[str, list[int]] = {}  # tasks, and those without inputs
+        firsts: dict[str, Any] = {}
         for key in tasks:
             ts = self._tasks.get(key)
             if ts is not None:
-                prefixes[ts.prefix.name] = prefixes.get(ts.prefix.name, 0) + 1
+                name = ts.prefix.name
+                prefixes[name] = prefixes.get(name, 0) + 1
+                firsts.setdefault(name, ts)
+                if ts.state == "released":  # else another graph has brought it
+                    counted = new.setdefault(name, [0, 0])
+                    counted[0] += 1
+                    counted[1] += not ts.dependencies
         self._event(
             "graph-updated", client, graph=self._graphs, tasks=len(tasks), wanted=len(keys),
             prefixes=dict(sorted(prefixes.items(), key=lambda x: -x[1])[:200]),
             annotations=kwargs.get("annotations"), all_tasks=len(self._tasks),
+            new=dict(sorted(new.items(), key=lambda x: -x[1][0])[:200]),
+            code=self._marks.of(firsts),
         )  # fmt: skip
 
     # Workers and clients

@@ -61,11 +61,22 @@ class Keeper:
         """Say what of ours failed in the driver, so that the card can."""
         self.event("capture-failed", {"doing": doing, "error": repr(error)})
 
-    def attach(self, order: Attach, client: str) -> None:
-        """Have a scheduler pulled from, by this recorder and by one that takes over."""
+    def attach(
+        self, order: Attach, client: str, cluster: dict[str, Any] | None = None
+    ) -> None:
+        """Have a scheduler pulled from, by this recorder and by one that takes over.
+
+        Args:
+            order: How to reach it.
+            client: Id of the client.
+            cluster: Of what kind the client's cluster is.
+        """
         self._orders.append(order)
         self._link.order(order)
-        self.event("driver-attached", {"pid": os.getpid(), "client": client})
+        self.event(
+            "driver-attached",
+            {"pid": os.getpid(), "client": client, "cluster": cluster},
+        )
 
     # What the recorder says
 

@@ -21,12 +21,14 @@ from typing import Any, Self
 import msgspec
 
 from dask_blackbox.attach import RunCard, RunState
+from dask_blackbox.capture.surroundings import cluster_facts
 from dask_blackbox.errors import (
     ConfigurationError,
     RecorderError,
 )
 from dask_blackbox.flight.ending import end_of, said_again
 from dask_blackbox.flight.keeper import Keeper
+from dask_blackbox.flight.own_code import OwnCode
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import Ending, Manifest
 from dask_blackbox.record.orders import Config, End
@@ -74,6 +76,7 @@ class Recording:
         self._command = command
         self._keeper: Keeper | None = None
         self._driver: Any = None
+        self._code: OwnCode | None = None
         self._reason: str | None = None
         self._exit_code: int | None = None
         self._finished: RunCard | None = None
@@ -122,7 +125,7 @@ class Recording:
         with guard("the plugins on the cluster", tell=self._keeper.failed):
             recording = self._manifest.recording
             order = install_now(client, recording, everything=everything)
-            self._keeper.attach(order, client.id)
+            self._keeper.attach(order, client.id, cluster_facts(client))
             self.attached = True
 
     def attach_address(self, address: str, security: Any) -> None:
@@ -246,7 +249,7 @@ class Recording:
         if self._client is not None and self._keeper is not None:
             with guard("the plugins on the cluster", tell=self._keeper.failed):
                 order = await install(self._client, self._manifest.recording)
-                self._keeper.attach(order, self._client.id)
+                self._keeper.attach(order, self._client.id, cluster_facts(self._client))
                 self.attached = True
         await asyncio.to_thread(self._hear_of_the_store)
         return self
@@ -310,6 +313,9 @@ class Recording:
                 parameters=self._parameters, function=self._function
             )
             keeper.event("driver-attached", facts)
+        with guard("the driver's own code"):
+            self._code = OwnCode(lambda told: keeper.event("driver-code", told))
+            self._code.start()
 
     def _hear_of_the_store(self) -> None:
         if self._keeper is None:
@@ -344,6 +350,8 @@ class Recording:
     def _conclude(self, end: End) -> RunCard:
         if self._driver is not None:
             self._driver.stop()
+        if self._code is not None:
+            self._code.finish()
         if self._keeper is None:
             return self._unrecorded(end, self._reason or "no recorder")
         told = self._keeper.conclude(end, self._finish_timeout)

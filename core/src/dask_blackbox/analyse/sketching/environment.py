@@ -243,13 +243,14 @@ def _host(run: RunTables, driver: Mapping[str, Any]) -> dict[str, str]:
     for name in _ORCHESTRATORS:
         if name in packages and kind and str(kind) in name:
             found["orchestrator"] = f"{kind} {packages[name]}"
-    platform = driver.get("platform")
-    if isinstance(platform, Mapping):
-        found |= {
-            f"driver's {name}": _brief(value)
-            for name, value in platform.items()
-            if value is not None
-        }
+    for told in run.details("driver-code"):
+        machine = told.get("machine")
+        if isinstance(machine, Mapping):
+            found |= {
+                f"driver's {name}": _brief(value)
+                for name, value in machine.items()
+                if value is not None
+            }
     systems = {
         f"{role}' {name}": _common(each.get(name) for each in told)
         for role, told in (("workers", run.details("worker-added")),)

@@ -72,11 +72,11 @@ def _plans(run: RunTables) -> dict[str, dict[str, Any]]:
     """Return what the graphs said of each prefix: tasks, those without inputs, code."""
     plans: dict[str, dict[str, Any]] = {}
     for graph in run.details("graph-updated"):
-        for field, told in (("planned", "prefixes"), ("roots", "roots")):
-            for name, number in _mapping(graph.get(told)).items():
-                plan = plans.setdefault(normal_prefix(str(name)), {})
-                if isinstance(number, int):
-                    plan[field] = plan.get(field, 0) + number
+        for name, told in _mapping(graph.get("new")).items():
+            plan = plans.setdefault(normal_prefix(str(name)), {})
+            if isinstance(told, list) and len(told) > 1:
+                plan["planned"] = plan.get("planned", 0) + int(told[0])
+                plan["roots"] = plan.get("roots", 0) + int(told[1])
         for name, code in _mapping(graph.get("code")).items():
             plan = plans.setdefault(normal_prefix(str(name)), {})
             codes = {*plan.get("code", "").split("+"), str(code)} - {""}

@@ -1,0 +1,116 @@
+"""What surrounds the driver's work: its own modules, its repository, machine and cluster.
+
+Reads files and starts `git`, so it has a thread of its own (`flight.own_code`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import subprocess
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+__all__ = ["cluster_facts", "machine_facts", "modules_of", "uncommitted"]
+
+_FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen")
+_OURS = f"{os.sep}dask_blackbox{os.sep}"
+_MOST = 400
+_LARGEST = 2_000_000
+_DIGITS = 12
+_GIT = 5.0
+_IMAGES = ("image", "_image", "docker_image", "container_image")
+
+
+def modules_of(known: set[str]) -> dict[str, str]:
+    """Return a hash of each module of the user's own that is loaded, by its name.
+
+    Args:
+        known: Names that were told before; grows by those that are told now.
+    """
+    found: dict[str, str] = {}
+    for name, module in list(sys.modules.items()):
+        if name in known or len(known) >= _MOST:
+            continue
+        file = _file_of(module)
+        if file is None:
+            continue
+        known.add(name)
+        try:
+            if os.path.getsize(file) <= _LARGEST:
+                text = Path(file).read_bytes()
+                found[name] = hashlib.sha256(text).hexdigest()[:_DIGITS]
+        except OSError:
+            continue
+    return found
+
+
+def _file_of(module: Any) -> str | None:
+    """Return the source file of a module of the user's own, or None.
+
+    A lazy module is not asked in a way that would load it.
+    """
+    try:
+        if not isinstance(module, types.ModuleType):
+            return None
+        file = object.__getattribute__(module, "__dict__").get("__file__")
+    except Exception:
+        return None
+    if not isinstance(file, str) or not file.endswith(".py") or _OURS in file:
+        return None
+    return None if any(part in file for part in _FOREIGN) else file
+
+
+def uncommitted(folder: str | None = None) -> bool | None:
+    """Return whether files under version control differ from the commit; None: unknown."""
+    if folder is None:
+        script = Path(sys.argv[0]) if sys.argv and sys.argv[0] else Path.cwd()
+        folder = str(script.resolve().parent if script.exists() else Path.cwd())
+    command = [
+        "git",
+        "--no-optional-locks",
+        "-C",
+        folder,
+        "status",
+        "--porcelain",
+        "-uno",
+    ]
+    try:
+        told = subprocess.run(  # noqa: S603
+            command, capture_output=True, text=True, timeout=_GIT, check=True,
+        ).stdout  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return bool(told.strip())
+
+
+def machine_facts() -> dict[str, Any]:
+    """Return what kind of machine this is: nothing that names this very one."""
+    memory = None
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        pass
+    return {
+        "system": f"{platform.system()} {platform.release()}",
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "memory": None if memory is None else f"{memory / 2**30:.1f} GiB",
+    }
+
+
+def cluster_facts(client: Any) -> dict[str, Any]:
+    """Return of what kind the cluster of a client is, and its image where it has one."""
+    cluster = getattr(client, "cluster", None)
+    if cluster is None:
+        return {}
+    # Not by `getattr`: a property may ask a remote service.
+    held = getattr(cluster, "__dict__", {})
+    images = [held.get(name) for name in _IMAGES]
+    return {
+        "kind": type(cluster).__name__,
+        "image": next((i for i in images if isinstance(i, str) and i), None),
+    }

@@ -1,0 +1,61 @@
+"""Telling the recorder of the user's own code, beside the run: it waits for nothing here.
+
+Modules are hashed when the recording begins and, those that were loaded since, when it
+ends; their text stays where it is.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from dask_blackbox.guard import guard
+
+__all__ = ["OwnCode"]
+
+_PATIENCE = 1.0
+
+
+class OwnCode:
+    """What the driver's own code is, told once at the beginning and once at the end.
+
+    Args:
+        tell: Takes the particulars of a `driver-code` event; never blocks.
+    """
+
+    def __init__(self, tell: Callable[[dict[str, Any]], None]) -> None:
+        self._tell = tell
+        self._known: set[str] = set()
+        self._thread = threading.Thread(
+            target=self.look, name="dask-blackbox-code", daemon=True
+        )
+
+    def start(self) -> None:
+        """Begin to look, in a thread."""
+        self._thread.start()
+
+    def look(self) -> None:
+        """Look now, in whatever thread this is."""
+        from dask_blackbox.capture.surroundings import (
+            machine_facts,
+            modules_of,
+            uncommitted,
+        )
+
+        with guard("the driver's own code"):
+            modules = modules_of(self._known)
+            self._tell({"modules": modules, "machine": machine_facts()})
+            self._tell({"dirty": uncommitted()})
+
+    def finish(self) -> None:
+        """Tell what was loaded since; takes a second at most."""
+        from dask_blackbox.capture.surroundings import modules_of
+
+        self._thread.join(_PATIENCE)
+        if self._thread.is_alive():
+            return
+        with guard("the driver's own code"):
+            modules = modules_of(self._known)
+            if modules:
+                self._tell({"modules": modules})
