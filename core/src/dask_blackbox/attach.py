@@ -95,6 +95,7 @@ def card_of(
     """
     # Reading a card, which hosts do all day, needs none of this.
     from dask_blackbox.analyse import Case, state_of, verdict_of
+    from dask_blackbox.analyse.capsules import capsule_links, with_capsule
     from dask_blackbox.analyse.changes import told_of_run
     from dask_blackbox.analyse.completeness import completeness_of
     from dask_blackbox.analyse.headline import headline_of
@@ -103,6 +104,9 @@ def card_of(
     state = state_of(run)
     verdict = verdict_of(findings, run)
     others = tuple(each for each in findings if each is not verdict)
+    with guard("the capsule of a card"):
+        verdict = with_capsule(run, verdict)
+        links = {**(links or {}), **capsule_links(run, links)}
     numbers: dict[str, float] = {}
     unrecorded = None if recorded else reason or "no reason is known"
     case = Case(run, history=history)

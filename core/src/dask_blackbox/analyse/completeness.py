@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from dask_blackbox.analyse.capsules import lost_capsules
 from dask_blackbox.analyse.words import counted, duration, short
 from dask_blackbox.manifest import Ending
 from dask_blackbox.run import RunTables
@@ -29,6 +30,7 @@ def missing_from(run: RunTables) -> dict[str, list[str]]:
         ),
         *_given_up(run),
         *_gaps_in_logs(run),
+        *lost_capsules(run),
     ):
         missing.setdefault(source, []).append(sentence)
     return missing
