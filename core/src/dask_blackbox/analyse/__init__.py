@@ -35,6 +35,7 @@ def findings_in(
     muted: Collection[str] = (),
     thresholds: Mapping[str, float] | None = None,
     history: History | None = None,
+    broken: Collection[str] = (),
 ) -> tuple[Finding, ...]:
     """Return everything that the rules find in a run, gravest first.
 
@@ -45,10 +46,11 @@ def findings_in(
         muted: Slugs of rules that are not asked; verdicts of ours cannot be muted.
         thresholds: Numbers that the user set otherwise, by `<slug>.<name>`.
         history: The runs before it, for what is unusual about it.
+        broken: What is already known to be wrong with rules: it stands on the card.
     """
     case = Case(run, thresholds=thresholds, history=history)
     users = user_rules()
-    case.broken.extend(users.problems)
+    case.broken.extend((*broken, *users.problems))
     for rule in asked_in_order():
         theirs = rule.slug in users.origins
         if rule.slug in muted and (theirs or rule.severity != "failure"):

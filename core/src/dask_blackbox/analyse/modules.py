@@ -19,19 +19,24 @@ class OwnModule:
 
     Attributes:
         name: As it was imported.
-        file: Its path on the driver; None if it is not known.
         loaded_by_a_host: Only a host's loader of DAG or flow files gives such names.
     """
 
     name: str
-    file: str | None
     loaded_by_a_host: bool
+
+    @property
+    def file(self) -> str:
+        """What its file is probably called."""
+        return f"{self.name.replace('.', '/')}.py"
 
     def told(self) -> str:
         """Return a sentence on where the driver has it from."""
-        if self.file:
-            return f"The driver has it from {self.file}."
-        return "Such a name is given by the host that loaded the file."
+        if self.loaded_by_a_host:
+            return "Such a name is given by the host that loaded the file."
+        return (
+            "The driver has it from a file of its own, not from an installed package."
+        )
 
 
 def missing_module(text: str) -> str | None:
@@ -42,15 +47,14 @@ def missing_module(text: str) -> str | None:
 
 def own_module(case: Case, name: str) -> OwnModule | None:
     """Return a module if the driver had it from a file of its own, not of a package."""
-    files: dict[str, str] = {}
-    for fact in case.run.details("driver-modules"):
-        files.update(fact.get("modules") or {})
     top = name.split(".", maxsplit=1)[0]
     by_a_host = bool(_BY_A_HOST.match(top))
-    file = files.get(name) or files.get(top)
-    if file is None and not by_a_host:
+    known: set[str] = set()
+    for fact in case.run.details("driver-code"):
+        known.update(fact.get("modules") or {})
+    if not by_a_host and not {name, top} & known:
         return None
-    return OwnModule(name=name, file=file, loaded_by_a_host=by_a_host)
+    return OwnModule(name=name, loaded_by_a_host=by_a_host)
 
 
 def driver_has_package(case: Case, module: str) -> bool:

@@ -26,6 +26,7 @@ from dask_blackbox.errors import (
     ConfigurationError,
     RecorderError,
 )
+from dask_blackbox.flight.asked import rules_asked
 from dask_blackbox.flight.ending import end_of, said_again
 from dask_blackbox.flight.keeper import Keeper
 from dask_blackbox.flight.own_code import OwnCode
@@ -294,6 +295,7 @@ class Recording:
             profile_interval=setting_seconds("capture.profile-interval"),
             redact=setting_patterns("redact"),
             link_expires=setting_seconds("store.link-expires"),
+            **rules_asked(required=self._required),
             capsules=int(
                 setting("capture.values-count") if setting("capture.values") else 0
             ),

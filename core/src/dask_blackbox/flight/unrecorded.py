@@ -25,11 +25,13 @@ def unrecorded_card(manifest: Manifest, ending: Ending, reason: str) -> RunCard:
     ending = _redacted(ending)
     with guard("the verdict on a run that was not recorded"):
         from dask_blackbox.analyse import findings_in
+        from dask_blackbox.analyse.asking import asking_or_default
         from dask_blackbox.attach import card_of
         from dask_blackbox.run import RunTables
 
-        run = RunTables.of_rows(manifest, ending, {})
-        cards.append(card_of(run, findings_in(run), recorded=False, reason=reason))
+        run, asked = RunTables.of_rows(manifest, ending, {}), asking_or_default()
+        found = findings_in(run, muted=asked.muted, thresholds=asked.thresholds)
+        cards.append(card_of(run, found, recorded=False, reason=reason))
     return cards[0] if cards else _least(manifest, ending, reason)
 
 

@@ -131,21 +131,27 @@ class Run(RunTables):
 
     def findings(self) -> tuple[Finding, ...]:
         """Return all that the rules find in this run, gravest first."""
-        from dask_blackbox.analyse import findings_in
-
-        return findings_in(self)
+        return self._found(None)
 
     def card(self) -> RunCard:
         """Return what a host shows of this run, made anew from its recording."""
-        from dask_blackbox.analyse import findings_in
         from dask_blackbox.attach import card_of
 
         history = self.history()
-        found = findings_in(self, history=history)
+        found = self._found(history)
         card = card_of(self, found, links=self.links(), history=history)
         if card.state == "lost":
             self._leave_sketch(card)
         return card
+
+    def _found(self, history: History | None) -> tuple[Finding, ...]:
+        from dask_blackbox.analyse import findings_in
+        from dask_blackbox.analyse.asking import asking_or_default
+
+        asked = asking_or_default()
+        return findings_in(
+            self, muted=asked.muted, thresholds=asked.thresholds, history=history
+        )
 
     def history(self) -> History:
         """Return what is known of the job's runs before this one, within 3 s."""

@@ -49,14 +49,16 @@ def finalise(
     history = None
     if reason is None and opening.store is not None:
         history = earlier_runs(opening.store, run.manifest)
-    card = _card(run, opening.links if reason is None else spooled, reason, history)
+    card = _card(
+        config, run, opening.links if reason is None else spooled, reason, history
+    )
     tell(Telling(what="card", card=msgspec.Raw(msgspec.json.encode(card))))
     if reason is None:
         try:
             _store(config, opening, run, ending, card)
         except BlackboxError as error:
             reason = f"the store failed at the end: {error}"
-            card = _card(run, spooled, reason, history)
+            card = _card(config, run, spooled, reason, history)
     if reason is not None:
         _keep(Path(config.spool), run, ending, card)
     else:
@@ -102,9 +104,19 @@ def _reason(opening: Opening, outcome: Outcome) -> str | None:
 
 
 def _card(
-    run: RunTables, links: dict[str, str], reason: str | None, history: History | None
+    config: Config,
+    run: RunTables,
+    links: dict[str, str],
+    reason: str | None,
+    history: History | None,
 ) -> RunCard:
-    findings = findings_in(run, history=history)
+    findings = findings_in(
+        run,
+        muted=config.muted,
+        thresholds=config.thresholds,
+        history=history,
+        broken=(config.rules_problem,) if config.rules_problem else (),
+    )
     return card_of(
         run,
         findings,

@@ -44,6 +44,9 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
         link_expires: Seconds for which links open.
         capsules: How many failed tasks to keep with their inputs; 0: none at all.
         capsule_limit: Bytes that each of them may have.
+        muted: Slugs of rules that are not asked.
+        thresholds: Numbers of rules that the user set otherwise, by `<slug>.<name>`.
+        rules_problem: What is wrong with the settings of the rules, or null.
     """
 
     manifest: Manifest
@@ -58,6 +61,9 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
     link_expires: float = 604_800.0
     capsules: int = 0
     capsule_limit: int = 64 * 2**20
+    muted: tuple[str, ...] = ()
+    thresholds: dict[str, float] = {}
+    rules_problem: str | None = None
 
 
 class Attach(msgspec.Struct, kw_only=True, frozen=True, tag="attach", tag_field="op"):

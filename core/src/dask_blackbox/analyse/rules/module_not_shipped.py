@@ -69,9 +69,8 @@ def _remedy(own: OwnModule) -> str:
             "name, and only the host can import it. Define them inside the task's function, "
             "or put them into a package that is installed on the workers."
         )
-    file = own.file or f"{own.name}.py"
     return (
-        f"Ship it before the work: `client.upload_file({file!r})`; or make it a package "
+        f"Ship it before the work: `client.upload_file({own.file!r})`; or make it a package "
         "that is installed on the workers, or define the function in the script itself. "
         "Trying again in the same way fails again."
     )
