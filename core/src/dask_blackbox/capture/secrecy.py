@@ -29,7 +29,7 @@ _PATTERNS = (
 )
 _ASSIGNED = re.compile(
     r"(?i)(?P<name>\b[\w.-]*(?:secret|password|passwd|token|api_?key|access_?key)[\w.-]*"
-    r"['\"]?\s*[=:]\s*)(?P<value>\"[^\"]*\"|'[^']*'|[^\s,;&)}\]]+)"
+    r"['\"]?\s*[=:]\s*)(?P<value>\[redacted\]|\"[^\"]*\"|'[^']*'|[^\s,;&)}\]]+)"
 )
 
 

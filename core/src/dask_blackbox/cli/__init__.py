@@ -22,6 +22,7 @@ VERBS = {
     "show": "Show the card of a run: why it failed, and what to do.",
     "logs": "Search the logs of a run, dead workers included.",
     "report": "Write the report of a run to a file, or open it.",
+    "replay": "Run a task that failed again, with its inputs.",
     "serve": "Browse the runs of a store.",
     "sync": "Upload what waits in this machine's spool.",
 }

@@ -1,0 +1,217 @@
+"""`dask blackbox replay`: run the task that failed again, with the inputs that it had."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dask_blackbox.cli.options import (
+    opened_run,
+    opened_store,
+    run_argument,
+    store_option,
+)
+from dask_blackbox.errors import ConfigurationError, RecordingError
+
+if TYPE_CHECKING:  # heavy: imported when it runs
+    from dask_blackbox.capture.capsule import Capsule
+    from dask_blackbox.opened import Run
+
+__all__ = ["replay"]
+
+_OTHER, _NONE, _DIED = 3, 4, 5
+_RERUN = Path(__file__).with_name("rerun.py")
+_DESCRIBING = 60.0
+_MOST_NAMES = 40
+_ADDRESS = re.compile(r"0x[0-9a-f]{4,}")
+
+
+@click.command()
+@run_argument
+@store_option
+@click.option("--key", metavar="KEY", help="Which task, where several were kept.")
+@click.option("--pdb", "debug", is_flag=True, help="Debug where the exception arises.")
+@click.option(
+    "--python",
+    metavar="PATH",
+    default=sys.executable,
+    help="Interpreter to run it with; needs Dask, not dask-blackbox.",
+)
+@click.option(
+    "--trust",
+    metavar="URL",
+    multiple=True,
+    help="A store that is trusted, besides the setting blackbox.replay.trusted.",
+)
+@click.option("--yes", is_flag=True, help="Don't ask.")
+def replay(
+    *,
+    name: str,
+    store_url: str | None,
+    key: str | None,
+    debug: bool,
+    python: str,
+    trust: tuple[str, ...],
+    yes: bool,
+) -> None:
+    """Run the task of RUN that failed again, with its inputs, in a fresh process.
+
+    This unpickles what lies in the store, and unpickling can run any code: only stores
+    that you name as trusted are replayed.  Tasks are kept where the run was recorded with
+    blackbox.capture.values.  Ends with 0 if the recorded exception comes again, 3 if
+    another one does, 4 if none does, 5 if the process dies.
+    """
+    from dask_blackbox.opened.capsules import find_capsule, is_trusted
+    from dask_blackbox.settings import setting
+
+    run = opened_run(opened_store(store_url), name)
+    capsule = find_capsule(run, key)
+    names = _show(capsule)
+    _compare(capsule, python, names)
+    url = run.store.url
+    if not is_trusted(url, (*trust, *setting("replay.trusted"))):
+        raise ConfigurationError(
+            f"{url} is not a store that you trust, and a pickle from it could run any "
+            f"code here; if nobody else can write there: --trust {url}, or put it in "
+            "the setting blackbox.replay.trusted"
+        )
+    click.echo(
+        f"\nTo run it, this is UNPICKLED with {python}: whoever can write to {url} can "
+        "have any code run here.",
+        err=True,
+    )
+    if not yes:
+        click.confirm("Go on?", abort=True, err=True)
+    raise SystemExit(_judged(run, capsule, _rerun(capsule, python, debug=debug)))
+
+
+def _show(capsule: Capsule) -> set[str]:
+    """Print what the capsule holds; return the names that it would import."""
+    from dask_blackbox.cli.pickled import names_in
+
+    facts = capsule.facts
+    click.echo(f"{facts['key']}  {facts['exception']}: {facts['message'][:200]}")
+    click.echo(f"  on {facts['worker']}\n  holds")
+    for part in facts["parts"]:
+        of = "" if part["kind"] == "task" else f"  {part['name']}"
+        click.echo(
+            f"    {part['kind']:<5}  {part['size']:>12,} bytes  {part['type']}{of}"
+        )
+    for out in facts.get("left_out", ()):
+        click.echo(
+            f"    left out: {out['name']} ({out.get('type', '?')}): {out['why']}"
+        )
+    if facts.get("redacted"):
+        click.echo(f"    redacted: {', '.join(facts['redacted'])}")
+    names = set().union(*(names_in(part) for part in capsule.parts))
+    shown = sorted(names)[:_MOST_NAMES]
+    more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
+    click.echo(f"  imports {', '.join(shown)}{more}")
+    return names
+
+
+def _compare(capsule: Capsule, python: str, names: set[str]) -> None:
+    """Say how the interpreter's environment differs from the worker's."""
+    from dask_blackbox.cli.pickled import differences
+
+    try:
+        done = subprocess.run(  # noqa: S603 - the user's own choice
+            [python, str(_RERUN), "describe"],
+            capture_output=True,
+            text=True,
+            timeout=_DESCRIBING,
+            check=True,
+        )
+        here = json.loads(done.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        raise ConfigurationError(
+            f"--python {python} does not run: {error}; give the path of an interpreter "
+            "whose environment has Dask"
+        ) from error
+    if "dask" not in here["packages"]:
+        raise ConfigurationError(f"the environment of {python} has no Dask")
+    there = capsule.facts.get("environment") or {}
+    modules = {name.partition(".")[0] for name in names}
+    found = differences(there, here, sorted(modules))
+    for each in found:
+        click.echo(f"  ! {each}")
+    if not found:
+        click.echo("  same Python and packages as on the worker")
+
+
+def _rerun(capsule: Capsule, python: str, *, debug: bool) -> dict[str, Any]:
+    """Run the task in a process of its own; return what came of it."""
+    with tempfile.TemporaryDirectory(prefix="dask-blackbox-replay-") as folder:
+        there = [
+            part["input"] for part in capsule.facts["parts"] if part["kind"] == "input"
+        ]
+        left_out = {
+            str(each["input"]): each["name"] for each in capsule.facts["left_out"]
+        }
+        for part, blob in zip(capsule.facts["parts"], capsule.parts, strict=True):
+            file = "task" if part["kind"] == "task" else f"input-{int(part['input'])}"
+            (Path(folder) / file).write_bytes(blob)
+        plan = json.dumps({"inputs": there, "left_out": left_out})
+        (Path(folder) / "plan.json").write_text(plan, "utf-8")
+        command = [python, str(_RERUN), "run", folder, *(["--pdb"] if debug else [])]
+        code = subprocess.call(command)  # noqa: S603 - as above
+        try:
+            told: dict[str, Any] = json.loads(
+                (Path(folder) / "outcome.json").read_text("utf-8")
+            )
+        except (OSError, ValueError):
+            return {"outcome": "died", "code": code}
+    return told
+
+
+def _judged(run: Run, capsule: Capsule, told: dict[str, Any]) -> int:
+    """Say whether it is the recorded exception; return the exit code."""
+    from dask_blackbox.record.redact import Redactor
+    from dask_blackbox.settings import setting_patterns
+
+    if told["outcome"] == "died":
+        click.echo(f"\nThe process died (exit code {told['code']}).", err=True)
+        return _DIED
+    if told["outcome"] == "unreadable":
+        raise RecordingError(
+            f"it cannot be unpickled here: {told['exception']}: {told['message']}; run "
+            "it where its modules can be imported, or with --python"
+        )
+    if told["outcome"] == "returned":
+        click.echo(
+            f"\nNo exception this time: the task returned a {told['type']}.", err=True
+        )
+        return _NONE
+    was = _recorded(run, capsule)
+    message = Redactor(setting_patterns("redact")).text(told["message"])
+    now = (told["exception"], message)
+    if _alike(was) == _alike(now):
+        click.echo(f"\nThe same exception as recorded: {was[0]}.", err=True)
+        return 0
+    click.echo(
+        f"\nNot the exception that was recorded: {was[0]}: {was[1][:300]}", err=True
+    )
+    return _OTHER
+
+
+def _recorded(run: Run, capsule: Capsule) -> tuple[str, str]:
+    import polars as pl
+
+    errors = run.errors.filter(pl.col("key") == capsule.facts["key"])
+    errors = errors.filter(pl.col("outcome") != "killed")
+    for row in errors.sort("at").tail(1).iter_rows(named=True):
+        return row["exception"], row["message"]
+    return capsule.facts["exception"], capsule.facts["message"]
+
+
+def _alike(error: tuple[str, str]) -> tuple[str, str]:
+    """Return class and text without what differs from one process to the next."""
+    kind, message = error
+    return kind.rpartition(".")[2], _ADDRESS.sub("0x…", message[:2_000])
