@@ -97,6 +97,7 @@ EVENT_KINDS: dict[str, str] = {
     "worker-failed-hard": "message: an error inside Dask's own worker code",
     "worker-ttl": "ttl",
     "workers-retired": "workers",
+    "actor-lost": "worker: it held the actor of that key, and is gone",
     "graph-updated": "client, graph (number), tasks, keys_total, prefixes {name: n}, duration, annotations, new {prefix: [tasks that are new, those of them without inputs]}, code {prefix: hash of its functions, told once}",
     "graph-failed": "client, status",
     "client-added": "",

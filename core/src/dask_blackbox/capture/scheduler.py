@@ -75,6 +75,7 @@ class SchedulerCapture(SchedulerPlugin):
         self._put = self._rows.put
         self._graphs = 0
         self._marks = CodeMarks()
+        self._actors: dict[Any, Any] = {}  # who holds them
         self._attempts = Attempts(self._attempted)
 
     # Beginning and end
@@ -210,12 +211,16 @@ class SchedulerCapture(SchedulerPlugin):
                 self._retried(key)
         elif finish == "erred" and "exception" in kwargs:
             self._erred(key, kwargs)
+        elif finish == "erred" and key in self._actors:
+            self._event("actor-lost", str(key), worker=self._actors.pop(key))
 
     def _finished(self, key: Any, facts: dict[str, Any]) -> None:
         ts = self._tasks[key]
         if not self.own.has(ts):
             return
         self._ended += 1
+        if ts.actor:
+            self._actors[key] = facts.get("worker")
         group = ts.group
         self._put(
             "task",
