@@ -66,8 +66,7 @@ def _workers() -> list[Row]:
         for how, slug, status in ways
     ]
     frozen = "worker-heartbeat-timeout"
-    rows.append(Row("worker", "SIGSTOP", "--no-nanny", "failed", frozen, frozen,
-                    certified=False))  # fmt: skip
+    rows.append(Row("worker", "SIGSTOP", "--no-nanny", "failed", frozen, frozen))
     return rows
 
 

@@ -67,6 +67,8 @@ def _of_its_nanny(death: Death) -> CauseOfDeath | None:
     if death.frozen_for is not None or closing.startswith("check-worker-ttl"):
         waited = f" for {duration(death.frozen_for)}" if death.frozen_for else ""
         because = f"it sent no heartbeat{waited}, and was given up"
+        if death.alive:
+            because += f"; its process was {death.alive} even then"
         return CauseOfDeath(
             slug="worker-heartbeat-timeout", confidence="high", because=because
         )
@@ -181,11 +183,17 @@ def _of_nobody(death: Death, run: RunTables) -> CauseOfDeath:
         (pl.col("address") == death.address) & pl.col("nanny").is_not_null()
     )
     nanny = life["nanny"].to_list()[-1] if len(life) else None
+    if death.with_nanny:
+        return CauseOfDeath(
+            slug="worker-host-lost",
+            confidence="high",
+            because="its nanny vanished together with it: nobody answers at its address",
+        )
     if death.closing:
         because = f"it closed itself ({short(death.closing, 80)})"
     elif not nanny:
         because = "it had no nanny to see how it ended"
-    elif _heard_after(run, nanny, death.at):
+    elif death.with_nanny is False or _heard_after(run, nanny, death.at):
         because = "its nanny lived on, but its exit code was not recorded"
     elif _recorded_until(run) < death.at + WINDOW:
         because = "the recording ended before its nanny could say how it ended"

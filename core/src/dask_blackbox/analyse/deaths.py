@@ -72,6 +72,8 @@ class Death:
         oom_kills: How often the kernel killed for memory around then, in that cgroup.
         restarted_for_memory: Memory at which its nanny terminated it, if that is why.
         frozen_for: Seconds without heartbeat after which it was given up, if that is why.
+        with_nanny: Whether its nanny was gone as well: true, false, or None if nobody looked.
+        alive: In what state its process was when it was certified, if it had not ended.
     """
 
     address: str
@@ -93,6 +95,8 @@ class Death:
     oom_kills: int = 0
     restarted_for_memory: int | None = None
     frozen_for: float | None = None
+    with_nanny: bool | None = None
+    alive: str = ""
 
     @property
     def signal(self) -> str | None:
@@ -156,6 +160,8 @@ class _Witnesses:
         self._certificates = _by_subject(run.details("worker-certificate"))
         self._restarts = _by_subject(run.details("worker-restarted-for-memory"))
         self._given_up = run.details("worker-ttl")
+        self._nannies_lost = _by_subject(run.details("nanny-lost"))
+        self._nannies_there = _by_subject(run.details("nanny-answers"))
         self._nannies = NannyLines(run)
         self._metrics = run.metrics.filter(pl.col("memory").is_not_null())
         self._lines = run.logs.filter(pl.col("role") == "worker")
@@ -202,7 +208,16 @@ class _Witnesses:
             oom_kills=int(certificate.get("oom_kills") or 0),
             restarted_for_memory=self._restarted_at(address, pid, at),
             frozen_for=self._frozen_for(address, at),
+            with_nanny=self._with_nanny(address, at),
+            alive=str(certificate.get("alive") or ""),
         )
+
+    def _with_nanny(self, address: str, at: float) -> bool | None:
+        if self._near(self._nannies_lost, address, at) is not None:
+            return True
+        if self._near(self._nannies_there, address, at) is not None:
+            return False
+        return None
 
     def _certified_at(self, life: dict[str, Any]) -> float:
         for fact in self._certificates.get(life["address"], ()):

@@ -10,10 +10,12 @@ import asyncio
 import re
 from typing import Any, Callable
 
+from distributed.comm import parse_host_port
+
 __all__ = ["NannyLook"]
 
 _PATIENCE = 1.0  # for a certificate: the exit code is known after the connection breaks
-_ANSWERING = 3.0
+_ANSWERING, _KNOCKING = 2.0, 1.5
 _MOST = 50  # looks at once: a cluster of a thousand may go down together
 _ENDED = re.compile(
     r"Worker process (?P<pid>\d+) (?:was killed by signal (?P<signal>\d+)"
@@ -65,6 +67,7 @@ class NannyLook:
             self._certified.discard(pid)
             return
         try:
+            await _knock(nanny)
             ask = self._scheduler.rpc(nanny).get_logs(n=200)
             log = await asyncio.wait_for(ask, _ANSWERING)
         except Exception as error:
@@ -84,3 +87,14 @@ class NannyLook:
                 )  # fmt: skip
                 return
         self._tell("nanny-answers", address, nanny=nanny, pid=pid)
+
+
+async def _knock(address: str) -> None:
+    """Fail at once where nothing listens: Dask would try again until it is too late."""
+    scheme, _, place = address.partition("://")
+    if scheme == "tcp":  # with TLS, the other side would warn of a broken handshake
+        host, port = parse_host_port(place)
+        _, writer = await asyncio.wait_for(
+            asyncio.open_connection(host, port), _KNOCKING
+        )
+        writer.close()

@@ -247,7 +247,7 @@ def _is_there(address: str) -> bool:
     from distributed.comm import parse_host_port
 
     scheme, _, place = address.partition("://")
-    if scheme not in ("tcp", "tls"):
+    if scheme != "tcp":  # with TLS, the other side would warn of a broken handshake
         return True
     try:
         socket.create_connection(parse_host_port(place), _KNOCKING).close()

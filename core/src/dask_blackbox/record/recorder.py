@@ -10,7 +10,6 @@ import contextlib
 import json
 import logging
 import os
-import shutil
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,15 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from dask_blackbox.capture.certificate import (
-    certificates_of_the_dead,
-    certify,
-    kept_certificate,
-    ring_folder,
-)
 from dask_blackbox.errors import BlackboxError, StoreError
 from dask_blackbox.manifest import DriverException, SourceAccount
 from dask_blackbox.record.capsules import Capsules
+from dask_blackbox.record.last_words import last_words
 from dask_blackbox.record.opening import Opening, open_recording
 from dask_blackbox.record.orders import (
     Attach,
@@ -54,7 +48,7 @@ logger = logging.getLogger("dask_blackbox.record")
 
 _TICK = 0.2
 _LEAVING = 5.0
-_LAST_WORDS = 3.0  # seconds to wait for certificates: exit codes land after exceptions
+_LAST_WORDS = 4.0  # seconds to wait for certificates: exit codes land after exceptions
 _QUIET = 2.0
 _NOBODY_LEFT = 30.0
 _UPLOADING, _UPLOADING_IF_DOWN = 30.0, 2.0
@@ -236,7 +230,7 @@ class Recorder:
             if kind == "worker-removed" and '"expected": false' in detail:
                 self._unexplained.add(subject)
                 self._uncertified.add(subject)
-            elif kind in _EXPLAINED:
+            elif kind in _EXPLAINED and '"by": "itself"' not in detail:
                 self._unexplained.discard(subject)
                 if kind == "worker-certificate":
                     self._uncertified.discard(subject)
@@ -321,24 +315,10 @@ class Recorder:
 
     def _certify_from_rings(self) -> None:
         """Certify those of this host whose nanny did not (or who had none)."""
-        folder = ring_folder(self._config.manifest.recording)
-        for ring in certificates_of_the_dead(folder):
-            facts = kept_certificate(ring)
-            facts = facts or certify(ring, None, at=time.time(), by="recorder")
-            lines = facts.pop("lines")
-            rows: dict[str, Any] = {
-                "log": [row[1:] for row in lines if row[0] == "log"]
-            }
-            if facts["worker"] in self._uncertified or not self._pullers:
-                event = [
-                    time.time(),
-                    "worker-certificate",
-                    facts["worker"],
-                    json.dumps(facts),
-                ]
-                rows["event"] = [event]
+        recording = self._config.manifest.recording
+        everybody = not self._pullers
+        for rows in last_words(recording, self._uncertified, everybody=everybody):
             self._take("recorder", None, time.time(), rows, {})
-        shutil.rmtree(folder, ignore_errors=True)
 
     async def _finalise(self, outcome: Outcome) -> None:
         self._spool.close_if_due(now=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from dask_blackbox.analyse.blame import ran_out_of_patience
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import short, size
@@ -32,17 +33,22 @@ def _ask(case: Case) -> Iterator[Finding]:
         case.raised(*_CLASSES) and not case.said("trying to connect")
     )
     lost = case.run.details("scheduler-lost")
-    closing = [fact for fact in case.run.details("scheduler-closing") if told]
+    closing = case.run.details("scheduler-closing")
+    # Who waits with a timeout is told nothing else than that it is over.
+    told = told or bool(_waited(case) and (lost or closing))
+    if not told:
+        closing = []
     if not told and not (lost and case.exception is None and case.state == "failed"):
         return
     reason = _reason(case, closing)
     how, advice = _how(reason)
+    by = _asked_by(closing)
     sure: Confidence = "high" if told and (lost or closing) else "medium"
     yield SCHEDULER_LOST.found(
         f"The scheduler went away: {how}",
         cause=(
             "The driver lost its connection to the scheduler, and with it all futures. "
-            f"{how[0].upper()}{how[1:]}.{_memory(case)} Lost workers and closed connections "
+            f"{how[0].upper()}{how[1:]}{by}.{_memory(case)} Lost workers and closed connections "
             "after that moment are consequences."
         ),
         remedy=_remedy(reason),
@@ -54,6 +60,10 @@ def _ask(case: Case) -> Iterator[Finding]:
             *_told_by("scheduler-lost", lost),
         ),
     )
+
+
+def _waited(case: Case) -> bool:
+    return case.exception is not None and ran_out_of_patience(case.exception)
 
 
 def _told_by(kind: str, facts: list[dict[str, Any]]) -> Iterator[Evidence]:
@@ -74,9 +84,14 @@ def _reason(case: Case, closing: list[dict[str, Any]]) -> str | None:
     )
     told = [str(fact["reason"]) for fact in closing if fact.get("reason")]
     told += said.tail(1).to_list()
-    if told:
-        return told[-1]
-    return "" if closing else None
+    if not told and not closing:
+        return None
+    return next((each for each in told if each != "unknown"), "")
+
+
+def _asked_by(closing: list[dict[str, Any]]) -> str:
+    told = [str(fact["by"]) for fact in closing if fact.get("by")]
+    return f", asked for from {told[-1].partition('://')[2]}" if told else ""
 
 
 def _how(reason: str | None) -> tuple[str, RetryAdvice]:
@@ -86,7 +101,9 @@ def _how(reason: str | None) -> tuple[str, RetryAdvice]:
         return f"it was told to stop by its host ({reason})", "transient"
     if "idle" in reason:
         return "it closed because it had been idle for too long", "environment"
-    if reason and reason != "unknown":
+    if reason == "terminate":
+        return "a client shut it down", "unknown"
+    if reason:
         return f"it closed ({short(reason, 60)})", "unknown"
     return "it closed in good order, and did not say why", "unknown"
 
@@ -100,7 +117,10 @@ def _remedy(reason: str | None) -> str:
             "scheduler run where nothing is preempted; then try again."
         )
     if reason is not None:
-        return "Find who closed it: `client.shutdown()`, `cluster.close()` in another process."
+        return (
+            "Find who closed it: `client.shutdown()` or `cluster.close()`, in the run itself "
+            "or in another one that shares this cluster."
+        )
     return (
         "See how its process or pod ended (out of memory: exit code 137, `OOMKilled`; a "
         "node that went away). If it was memory: smaller graphs, no large literals in "
