@@ -12,6 +12,7 @@ import msgspec
 __all__ = [
     "Change",
     "Confidence",
+    "Cost",
     "Evidence",
     "Finding",
     "RetryAdvice",
@@ -55,6 +56,21 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     worker: str | None = None
 
 
+class Cost(msgspec.Struct, frozen=True, kw_only=True):
+    """What a finding cost the run.
+
+    Attributes:
+        amount: How much.
+        unit: `core-seconds` (of threads that were there to be used), `seconds` (of the
+            run's own time) or `bytes`.
+        share: Of all that the run had of it, 0 to 1, where that is known.
+    """
+
+    amount: float
+    unit: Literal["core-seconds", "seconds", "bytes"] = "core-seconds"
+    share: float | None = None
+
+
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that a rule found in a recording.
 
@@ -68,6 +84,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         retry_advice: Whether trying again would help.
         subject: Whom it is about.
         evidence: What it stands on, strongest first.
+        cost: What it cost, where that can be said.
     """
 
     rule: str
@@ -79,6 +96,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     retry_advice: RetryAdvice = "unknown"
     subject: Subject = Subject()
     evidence: tuple[Evidence, ...] = ()
+    cost: Cost | None = None
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):

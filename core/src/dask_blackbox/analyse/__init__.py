@@ -60,7 +60,13 @@ def findings_in(
             continue
         with guard(f"the rule {rule.slug}", tell=partial(_broken, case)):
             case.found.extend(rule.ask(case))
-    return tuple(sorted(case.found, key=lambda each: _GRAVEST.index(each.severity)))
+    return tuple(sorted(case.found, key=_gravity))
+
+
+def _gravity(finding: Finding) -> tuple[int, float]:
+    """Return what findings are sorted by: their severity, then what they cost."""
+    share = 0.0 if finding.cost is None else finding.cost.share or 0.0
+    return _GRAVEST.index(finding.severity), -share
 
 
 def _broken(case: Case, doing: str, error: Exception) -> None:

@@ -12,6 +12,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.words import clean
 from dask_blackbox.finding import (
     Confidence,
+    Cost,
     Evidence,
     Finding,
     RetryAdvice,
@@ -83,6 +84,7 @@ class Rule:
         evidence: tuple[Evidence, ...] = (),
         severity: Severity | None = None,
         retry_advice: RetryAdvice | None = None,
+        cost: Cost | None = None,
     ) -> Finding:
         """Return a finding of this rule."""
         return Finding(
@@ -98,4 +100,5 @@ class Rule:
                 msgspec.structs.replace(each, text=clean(each.text))
                 for each in evidence
             ),
+            cost=cost,
         )
