@@ -1,4 +1,4 @@
-"""For tests, ours and other people's: an S3 server, a store's contract, runs made of facts.
+"""For tests, ours and other people's: an S3 server that also fails, a store's contract, runs.
 
 `embedded_s3` needs `dask-blackbox[demo]`, `StoreContract` pytest; nothing here needs them
 before it is used.
@@ -6,6 +6,7 @@ before it is used.
 
 from __future__ import annotations
 
+from dask_blackbox.testing import faults
 from dask_blackbox.testing.facts import (
     EPOCH,
     Fact,
@@ -20,6 +21,7 @@ from dask_blackbox.testing.facts import (
     an_event,
     rows_of,
 )
+from dask_blackbox.testing.faulty_s3 import FaultyS3, Trouble, faulty_s3
 from dask_blackbox.testing.s3_server import EmbeddedS3, embedded_s3
 from dask_blackbox.testing.shelf import recorded
 from dask_blackbox.testing.store_contract import StoreContract
@@ -28,7 +30,9 @@ __all__ = [
     "EPOCH",
     "EmbeddedS3",
     "Fact",
+    "FaultyS3",
     "StoreContract",
+    "Trouble",
     "a_certificate",
     "a_log",
     "a_metric",
@@ -39,6 +43,8 @@ __all__ = [
     "a_worker_removed",
     "an_event",
     "embedded_s3",
+    "faults",
+    "faulty_s3",
     "recorded",
     "rows_of",
 ]
