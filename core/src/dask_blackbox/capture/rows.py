@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections import deque
 from typing import Any
 
@@ -10,6 +12,8 @@ import msgpack
 __all__ = ["RowBuffer"]
 
 
+_FIRST_PULL, _NEXT_PULL = 5.0, 2.0  # seconds that a recorder may take to come by
+_LONGEST = 3.0  # seconds that the end of a scheduler waits
 _ONE = 320  # bytes of an execution's row, about
 
 
@@ -40,6 +44,23 @@ class RowBuffer:
     def drained(self) -> bool:
         """Whether all that was put has been acknowledged."""
         return not self._waiting and self._unacknowledged is None
+
+    async def drain(self, since: float) -> None:
+        """Wait until all is acknowledged, as long as somebody may still come for it.
+
+        Args:
+            since: When somebody could come for the first time: that takes longer.
+        """
+        begun = time.time()
+        while not self.drained:
+            now = time.time()
+            if self.pulled_at:
+                hopeless = now - self.pulled_at > _NEXT_PULL
+            else:
+                hopeless = now - since > _FIRST_PULL
+            if hopeless or now - begun > _LONGEST:
+                return
+            await asyncio.sleep(0.02)
 
     def put(self, kind: str, row: Any) -> None:
         """Keep a row, or count it if there is no room."""
