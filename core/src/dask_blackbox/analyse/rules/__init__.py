@@ -21,8 +21,12 @@ from dask_blackbox.analyse.rules.graph_not_deserializable import (
 from dask_blackbox.analyse.rules.graph_not_serializable import GRAPH_NOT_SERIALIZABLE
 from dask_blackbox.analyse.rules.kernel_oom import KERNEL_OOM
 from dask_blackbox.analyse.rules.key_collision import KEY_COLLISION
+from dask_blackbox.analyse.rules.memory_forecast import MEMORY_FORECAST
 from dask_blackbox.analyse.rules.memory_near_limit import MEMORY_NEAR_LIMIT
 from dask_blackbox.analyse.rules.module_not_shipped import MODULE_NOT_SHIPPED
+from dask_blackbox.analyse.rules.more_memory_than_usual import (
+    MORE_MEMORY_THAN_USUAL,
+)
 from dask_blackbox.analyse.rules.nested_client_deadlock import NESTED_CLIENT_DEADLOCK
 from dask_blackbox.analyse.rules.no_valid_worker import NO_VALID_WORKER
 from dask_blackbox.analyse.rules.p2p_failed import P2P_FAILED
@@ -33,6 +37,7 @@ from dask_blackbox.analyse.rules.result_too_large import RESULT_TOO_LARGE
 from dask_blackbox.analyse.rules.retries_hid_errors import RETRIES_HID_ERRORS
 from dask_blackbox.analyse.rules.rule_failed import RULE_FAILED
 from dask_blackbox.analyse.rules.scheduler_lost import SCHEDULER_LOST
+from dask_blackbox.analyse.rules.slower_than_usual import SLOWER_THAN_USUAL
 from dask_blackbox.analyse.rules.spilling import SPILLING
 from dask_blackbox.analyse.rules.stalled import STALLED
 from dask_blackbox.analyse.rules.task_exception import TASK_EXCEPTION
@@ -108,6 +113,10 @@ RULES: tuple[Rule, ...] = (
     KEY_COLLISION,
     MEMORY_NEAR_LIMIT,
     SPILLING,
+    # What is unusual for the job.
+    SLOWER_THAN_USUAL,
+    MORE_MEMORY_THAN_USUAL,
+    MEMORY_FORECAST,
     RECORDING_INCOMPLETE,
     RULE_FAILED,  # the last: of whom it tells has been asked
 )

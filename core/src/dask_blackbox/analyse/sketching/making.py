@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary
+
+import msgspec
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.numbers import numbers_of
@@ -12,9 +15,14 @@ from dask_blackbox.analyse.sketching.prefixes import inputs_of, prefixes_of
 from dask_blackbox.analyse.words import short
 from dask_blackbox.finding import Finding
 from dask_blackbox.guard import guard
+from dask_blackbox.run import RunTables
 from dask_blackbox.sketch import Sketch
 
 __all__ = ["sketch_of", "told_of"]
+
+
+_made: WeakKeyDictionary[RunTables, Sketch] = WeakKeyDictionary()
+"""Sketches by run: rules, card and store ask for the same one."""
 
 
 def sketch_of(case: Case, verdict: Finding | None = None) -> Sketch:
@@ -26,6 +34,23 @@ def sketch_of(case: Case, verdict: Finding | None = None) -> Sketch:
         case: The run.
         verdict: Why it failed, if it did and that is known by now.
     """
+    sketch = _made.get(case.run)
+    if sketch is None:
+        sketch = _made[case.run] = _without_verdict(case)
+    if verdict is None:
+        return sketch
+    fingerprint = None
+    with guard("the fingerprint of a sketch"):
+        fingerprint = fingerprint_of(case, verdict)
+    return msgspec.structs.replace(
+        sketch,
+        verdict=verdict.rule,
+        title=short(verdict.title, 200),
+        fingerprint=fingerprint,
+    )
+
+
+def _without_verdict(case: Case) -> Sketch:
     manifest = case.run.manifest
     parts: dict[str, Any] = {}
     with guard("the numbers of a sketch"):
@@ -37,10 +62,6 @@ def sketch_of(case: Case, verdict: Finding | None = None) -> Sketch:
         parts["graphs"] = len(case.run.details("graph-updated"))
     with guard("the environment of a sketch"):
         parts["facts"], parts["unknown"] = facts_of(case.run)
-    if verdict is not None:
-        parts |= {"verdict": verdict.rule, "title": short(verdict.title, 200)}
-        with guard("the fingerprint of a sketch"):
-            parts["fingerprint"] = fingerprint_of(case, verdict)
     return Sketch(
         blackbox=manifest.blackbox,
         recording=manifest.recording,

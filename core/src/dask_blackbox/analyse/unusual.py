@@ -1,0 +1,123 @@
+"""What of a run is unusual for its job: how long it took, how much memory it had."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from dask_blackbox.analyse.usual import Unusual, usual_of
+from dask_blackbox.sketch import REST, PrefixSketch, Sketch
+
+__all__ = ["UnusualPart", "more_memory", "slower"]
+
+_MEDIAN = 2  # of sketch.QUANTILES
+_HIGH = 4
+_LARGE = 0.1
+_MOST = 6
+_STRICTER = 1.25
+_LEAST_SECONDS = 3.0
+_LEAST_BYTES = 64 * 2**20
+_TASKS = 4
+
+
+class UnusualPart(NamedTuple):
+    """Something unusual, of the whole run (`prefix` is None) or of the tasks of a prefix."""
+
+    prefix: str | None
+    unusual: Unusual
+    tasks: int = 0
+
+
+def slower(earlier: Sequence[Sketch], sketch: Sketch) -> list[UnusualPart]:
+    """Return what took unusually long: the run first, then prefixes by their cost.
+
+    Args:
+        earlier: Runs that ended well, the newest first.
+        sketch: A run that ended well.
+    """
+    found = []
+    whole = _judged(earlier, sketch, lambda each: each.duration, _input)
+    if whole is not None and whole.value - whole.expected > _LEAST_SECONDS:
+        found.append(UnusualPart(None, whole))
+    for prefix in _costly(sketch):
+        part = _of_prefix(earlier, sketch, prefix, "seconds", _MEDIAN)
+        if part is None:
+            continue
+        if (part.value - part.expected) * prefix.tasks > _LEAST_SECONDS:
+            found.append(UnusualPart(prefix.name, part, prefix.tasks))
+    return found
+
+
+def more_memory(earlier: Sequence[Sketch], sketch: Sketch) -> list[UnusualPart]:
+    """Return where unusually much memory was used: by the run, then by prefixes.
+
+    Args:
+        earlier: Runs that ended well, the newest first.
+        sketch: The run, however it ended.
+    """
+    found = []
+    whole = _judged(earlier, sketch, lambda each: each.measure("peak_memory"), _input)
+    if whole is not None and whole.value - whole.expected > _LEAST_BYTES:
+        found.append(UnusualPart(None, whole))
+        for prefix in _costly(sketch):
+            part = _of_prefix(earlier, sketch, prefix, "memory", _HIGH)
+            if part is not None and part.value - part.expected > _LEAST_BYTES:
+                found.append(UnusualPart(prefix.name, part, prefix.tasks))
+    return found
+
+
+def _input(sketch: Sketch) -> float | None:
+    inputs = sketch.inputs
+    return inputs.nbytes or inputs.partitions
+
+
+def _per_partition(sketch: Sketch) -> float | None:
+    inputs = sketch.inputs
+    if not inputs.nbytes or not inputs.partitions:
+        return None
+    return inputs.nbytes / inputs.partitions
+
+
+_Measure = Callable[[Sketch], float | None]
+
+
+def _judged(
+    earlier: Sequence[Sketch],
+    sketch: Sketch,
+    measure: _Measure,
+    size: _Measure,
+    *,
+    strict: float = 1.0,
+) -> Unusual | None:
+    value = measure(sketch)
+    if value is None:
+        return None
+    by_bytes = bool(sketch.inputs.nbytes)
+    # Bytes are compared with bytes, partitions with partitions.
+    alike = [each for each in earlier if bool(each.inputs.nbytes) == by_bytes]
+    usual = usual_of([measure(each) for each in alike], [size(each) for each in alike])
+    return None if usual is None else usual.judge(value, size(sketch), strict=strict)
+
+
+def _costly(sketch: Sketch) -> Iterator[PrefixSketch]:
+    total = sum(each.compute for each in sketch.prefixes)
+    for each in sketch.prefixes[:_MOST]:
+        if each.name != REST and each.tasks >= _TASKS and each.compute > _LARGE * total:
+            yield each
+
+
+def _of_prefix(
+    earlier: Sequence[Sketch],
+    sketch: Sketch,
+    prefix: PrefixSketch,
+    quantity: str,
+    place: int,
+) -> Unusual | None:
+    def measure(each: Sketch) -> float | None:
+        for known in each.prefixes:
+            if known.name == prefix.name and known.tasks >= _TASKS:
+                quantiles = getattr(known, quantity)
+                return quantiles[place] if len(quantiles) > place else None
+        return None
+
+    return _judged(earlier, sketch, measure, _per_partition, strict=_STRICTER)
