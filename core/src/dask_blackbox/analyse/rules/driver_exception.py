@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dask_blackbox.analyse.advice import advice_on_class
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.frames import root_of_chain
 from dask_blackbox.analyse.rule import Page, Rule
@@ -64,7 +65,7 @@ def _of_exception(case: Case, exception: DriverException) -> Finding:
         remedy=_remedy(exception, name, waited=waited),
         confidence=sure,
         evidence=_evidence(case, exception),
-        retry_advice=_advice(name, waited=waited),
+        retry_advice=_advice(exception.exception, waited=waited),
     )
 
 
@@ -103,10 +104,10 @@ def _remedy(exception: DriverException, name: str, *, waited: bool) -> str:
     return f"{look}. Trying again as it is won't help."
 
 
-def _advice(name: str, *, waited: bool) -> RetryAdvice:
+def _advice(qualified: str, *, waited: bool) -> RetryAdvice:
     if waited:
         return "unknown"
-    return "data" if name in _DATA else "code"
+    return "data" if class_of(qualified) in _DATA else advice_on_class(qualified)
 
 
 def _evidence(case: Case, exception: DriverException) -> tuple[Evidence, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from dask_blackbox.analyse.advice import advice_on_class
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import came_from_a_task, user_frame
@@ -14,23 +15,10 @@ from dask_blackbox.finding import (
     Confidence,
     Evidence,
     Finding,
-    RetryAdvice,
     Subject,
 )
 
 __all__ = ["TASK_EXCEPTION"]
-
-_PASSING = (
-    "ConnectionError",
-    "ConnectionResetError",
-    "ConnectionRefusedError",
-    "ConnectTimeout",
-    "ReadTimeout",
-    "EndpointConnectionError",
-    "ServiceUnavailable",
-    "TimeoutError",
-)
-_DATA = ("FileNotFoundError", "KeyError", "UnicodeDecodeError", "ParserError")
 
 
 def _ask(case: Case) -> Iterator[Finding]:
@@ -75,7 +63,7 @@ def _unrecorded(case: Case) -> Iterator[Finding]:
         else "Look at its traceback.",
         confidence="medium",
         evidence=case.exception_evidence(),
-        retry_advice=_advice(name),
+        retry_advice=advice_on_class(exception.exception),
     )
 
 
@@ -107,7 +95,7 @@ def _finding(
             key=first.key, prefix=first.prefix or None, worker=first.worker
         ),
         evidence=_evidence(case, first),
-        retry_advice=_advice(name),
+        retry_advice=advice_on_class(first.exception),
     )
 
 
@@ -151,22 +139,22 @@ def _remedy(case: Case, failure: TaskFailure) -> str:
     else:
         look = f"Look at what '{short(failure.prefix or failure.key, 40)}' calls"
     name = class_of(failure.exception)
-    if name in _PASSING:
+    advice = advice_on_class(failure.exception)
+    if advice == "transient":
         return (
             f"{look}. A {name} often passes: `retries=3` on this task "
             f"(`client.submit(…, retries=3)`, `dask.annotate(retries=3)`) tries it again "
             "without the rest of the run."
         )
+    if advice == "unknown":
+        return (
+            f"{look}. Whether a {name} passes by itself depends on what was called; if it "
+            "may, `retries=` on this task tries it again without the rest of the run."
+        )
     return (
         f"{look}. The same input fails in the same way, so trying again as it is won't help: "
         "mend the code, or check the input of this key before it."
     )
-
-
-def _advice(name: str) -> RetryAdvice:
-    if name in _PASSING:
-        return "transient"
-    return "data" if name in _DATA else "code"
 
 
 def _evidence(case: Case, failure: TaskFailure) -> tuple[Evidence, ...]:
