@@ -12,7 +12,7 @@ from typing import Any, Iterable
 
 from distributed.utils import key_split_group
 
-__all__ = ["Ownership"]
+__all__ = ["Ownership", "root_span"]
 
 _MOST_GROUPS = 20_000
 _PID_BITS = 0x3FFF  # what a client's id keeps of its process id
@@ -24,9 +24,20 @@ class Ownership:
     Args:
         scheduler: The scheduler.
         clients: Ids of the clients that are ours; None: everything is.
+        resident: Each client is a run of its own, even of one process; and who records
+            himself is not disturbed.
+        span: Id of an outermost span: of our clients' tasks, only those in it are ours.
     """
 
-    def __init__(self, scheduler: Any, clients: Iterable[str] | None) -> None:
+    def __init__(
+        self,
+        scheduler: Any,
+        clients: Iterable[str] | None,
+        *,
+        resident: bool = False,
+        span: str | None = None,
+    ) -> None:
+        self.resident, self._span = resident, span
         self._scheduler = scheduler
         self._everything = clients is None
         self.clients: set[str] = set()
@@ -41,24 +52,33 @@ class Ownership:
         """Count another client as ours, and those that its process will make."""
         self.clients.add(client)
         process = _process_of(client)
-        if process is not None:
+        if process is not None and not self.resident:
             self._processes.add(process)
 
     def claim(self, client: str, tasks: Iterable[Any]) -> bool:
         """Note a graph; return whether it is ours."""
         if self._everything:
             return True
-        ours = self._owns(client)
+        ours = self.owns(client)
         by_group: dict[str, list[Any]] = {}
         for key in tasks:
             ts = self._scheduler.tasks.get(key)
             if ts is not None:
                 by_group.setdefault(ts.group.name, []).append(key)
+        some = False
         for group, keys in by_group.items():
-            self._note(group, keys, ours=ours)
+            of_span = ours and self._is_in_our_span(group)
+            self._note(group, keys, ours=of_span)
+            some = some or of_span
         if len(self._groups) > _MOST_GROUPS:
             self._forget()
-        return ours
+        return some if self._span else ours
+
+    def _is_in_our_span(self, group: str) -> bool:
+        if self._span is None:
+            return True
+        span = root_span(self._scheduler, self._scheduler.task_groups.get(group))
+        return span is not None and span.id == self._span
 
     def has(self, ts: Any) -> bool:
         """Return whether a task is ours.  Called for every execution."""
@@ -83,7 +103,7 @@ class Ownership:
         if self._everything:
             return []
         clients = self._scheduler.clients
-        return [cs for name, cs in clients.items() if self._owns(name)]
+        return [cs for name, cs in clients.items() if self.owns(name)]
 
     def has_named(self, key: str) -> bool:
         """Return whether a task is ours of which only the text of its key is known."""
@@ -101,7 +121,10 @@ class Ownership:
         if known is None and ours:
             self._keys.update(keys)
 
-    def _owns(self, client: str) -> bool:
+    def owns(self, client: str) -> bool:
+        """Return whether a client's graphs are ours."""
+        if self._everything:
+            return True
         if client in self.clients:
             return True
         process = _process_of(client)
@@ -110,8 +133,12 @@ class Ownership:
         return process in self._processes or self._made_by_our_task(process)
 
     def _belongs_to_another_recording(self, client: str) -> bool:
-        others = (getattr(p, "own", None) for p in self._scheduler.plugins.values())
-        return any(client in getattr(own, "clients", ()) for own in others)
+        others = [getattr(p, "own", None) for p in self._scheduler.plugins.values()]
+        return any(
+            client in getattr(own, "clients", ())
+            for own in others
+            if self.resident or not getattr(own, "resident", False)
+        )
 
     def _made_by_our_task(self, process: tuple[int, int]) -> bool:
         """Return whether a client lives in a worker that runs a task of ours."""
@@ -126,6 +153,15 @@ class Ownership:
         self._groups = {k: v for k, v in self._groups.items() if k in alive}
         tasks = self._scheduler.tasks
         self._keys = {key for key in self._keys if key in tasks}
+
+
+def root_span(scheduler: Any, group: Any) -> Any:
+    """Return the outermost span that a task group is in; None without spans."""
+    extension = (getattr(scheduler, "extensions", None) or {}).get("spans")
+    span = getattr(extension, "spans", {}).get(getattr(group, "span_id", None))
+    while span is not None and span.parent is not None:
+        span = span.parent
+    return span
 
 
 def _process_of(client: str) -> tuple[int, int] | None:

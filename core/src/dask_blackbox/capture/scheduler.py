@@ -20,17 +20,16 @@ from .descriptions import scheduler_facts, worker_facts
 from .executions import scheduler_exception, split, texts
 from .logs import LogTap
 from .marks import CodeMarks
+from .measures import Measures
 from .nannies import NannyLook
 from .ownership import Ownership
 from .rows import RowBuffer
-from .samples import scheduler_load, scheduler_sample, worker_sample
 from .spreading import register_everywhere, unregister_everywhere
 from .stalls import StallWatch
 
 __all__ = ["SchedulerCapture"]
 
-_FINE_METRICS_EVERY = 10.0
-
+_HANDLERS = ("pull", "withdraw", "leave", "join")
 _PATIENCE = 1.0  # seconds that a failed task waits for its worker's report
 _LAST_PULL = 2.0
 _ABANDONED = 600.0  # seconds without a pull
@@ -43,12 +42,15 @@ class SchedulerCapture(SchedulerPlugin):
         name: Of this plugin, of the workers' and nannies', and of their topic.
         recording: Id of the recording.
         client: Id of the client that is recorded; None: everything is.
-        worker: The workers' plugin, pickled.
-        nanny: The nannies' plugin, pickled.
+        worker: The workers' plugin, pickled; None: others have one there for us.
+        nanny: The nannies' plugin, pickled, or None.
         limit: How many rows to keep at most.
         metrics_interval: Seconds between two samples.
         stall_after: Seconds without progress that make a stall; 0 for never.
         stall_end: Seconds without progress that end the run; 0 for never.
+        topic: On which workers and nannies speak; None: one of our own.
+        span: Id of the outermost span that is recorded; None: all of the client's tasks.
+        resident: See `Ownership`.
     """
 
     def __init__(
@@ -57,20 +59,25 @@ class SchedulerCapture(SchedulerPlugin):
         name: str,
         recording: str,
         client: str | None,
-        worker: bytes,
-        nanny: bytes,
+        worker: bytes | None,
+        nanny: bytes | None,
         limit: int,
         metrics_interval: float,
         stall_after: float = 0.0,
         stall_end: float = 0.0,
+        topic: str | None = None,
+        span: str | None = None,
+        resident: bool = False,
     ) -> None:
         self.name = name
         self._recording, self._client = recording, client
+        self._whose: dict[str, Any] = {"span": span, "resident": resident}
         self._plugins = (worker, nanny)
         self._interval = metrics_interval
+        self._topics = {name, topic or name}
         self._stalls = {"after": stall_after, "end_after": stall_end}
         self._ended = 0  # executions, however they ended
-        self._fine_at = self._started = time.time()
+        self._started = time.time()
         self._rows = RowBuffer(limit)
         self._put = self._rows.put
         self._graphs = 0
@@ -81,15 +88,18 @@ class SchedulerCapture(SchedulerPlugin):
     # Beginning and end
 
     async def start(self, scheduler: Any) -> None:
+        self.begin(scheduler)
+        await self._listen_beyond_the_process()
+        await register_everywhere(scheduler, self.name, self._plugins, self._event)
+
+    def begin(self, scheduler: Any) -> None:
+        """Listen in the scheduler from now on."""
         self._scheduler = scheduler
         self._tasks = scheduler.tasks
-        scheduler.handlers[f"{self.name}-pull"] = self.pull
-        scheduler.handlers[f"{self.name}-withdraw"] = self.withdraw
-        scheduler.handlers[f"{self.name}-leave"] = self.leave
-        scheduler.handlers[f"{self.name}-join"] = self.join
-        self.own = Ownership(
-            scheduler, None if self._client is None else [self._client]
-        )
+        for handler in _HANDLERS:
+            scheduler.handlers[f"{self.name}-{handler}"] = getattr(self, handler)
+        clients = None if self._client is None else [self._client]
+        self.own = Ownership(scheduler, clients, **self._whose)
         self._tap = LogTap(
             self._recording,
             "scheduler",
@@ -97,27 +107,30 @@ class SchedulerCapture(SchedulerPlugin):
             lambda row: self._put("log", row),
         )
         self._tap.attach("distributed", "tornado.application")
-        self._describe()
+        self._event("recording-started", self._client or "")
+        address = str(scheduler.address)
+        self._event("scheduler-info", address, **scheduler_facts(scheduler))
         self._nannies = NannyLook(scheduler, self._event)
         watch_closing(scheduler)
         # From here on: Dask adds a plugin only when its start has ended, and ours waits.
         scheduler.plugins[self.name] = self
         for address in scheduler.workers:
             self.add_worker(scheduler, address)
-        await self._listen_beyond_the_process()
-        await register_everywhere(scheduler, self.name, self._plugins, self._event)
-        from tornado.ioloop import PeriodicCallback
-
-        self._sampling = PeriodicCallback(self._sample, self._interval * 1000)
-        self._sampling.start()
         self._stall_watch = StallWatch(
             scheduler,
-            name=self.name,
+            name=max(self._topics - {self.name}, default=self.name),
             own=self.own,
             tell=self._event,
             **self._stalls,
         )
-        self._sample()
+        self._measures = Measures(
+            scheduler,
+            put=self._put,
+            tell=self._event,
+            interval=self._interval,
+            each=self._look,
+        )
+        self._measures.start()
 
     async def _listen_beyond_the_process(self) -> None:
         """Give a scheduler without any socket (`processes=False`) one for the recorder."""
@@ -126,19 +139,12 @@ class SchedulerCapture(SchedulerPlugin):
 
     async def before_close(self) -> None:
         self._event("scheduler-closing", "", **closing_of(self._scheduler))
-        deadline = time.time() + _LAST_PULL
-        # The recorder, if it lives, comes by within moments for what is left.
-        while (
-            not self._rows.drained
-            and time.time() < deadline
-            and time.time() - self._rows.pulled_at < _LAST_PULL
-        ):
-            await asyncio.sleep(0.02)
+        await self._rows.drain(self._started)
 
     async def withdraw(self) -> str:
         """Take our plugins off workers and nannies; they ship what they still have."""
         self._stall_watch.stop()
-        await unregister_everywhere(self._scheduler, self.name)
+        await unregister_everywhere(self._scheduler, self.name, self._plugins)
         return "OK"
 
     async def _depart(self) -> None:
@@ -147,7 +153,7 @@ class SchedulerCapture(SchedulerPlugin):
 
     async def leave(self) -> str:
         """Take everything of this recording off the scheduler, after `withdraw`."""
-        self._sampling.stop()
+        self._measures.stop()
         self._nannies.stop()
         self._tap.detach()
         scheduler = self._scheduler
@@ -157,7 +163,7 @@ class SchedulerCapture(SchedulerPlugin):
         # as words of workers and nannies may still be on their way.
         topics = getattr(scheduler._broker, "_topics", {})
         asyncio.get_running_loop().call_later(_LAST_PULL, topics.pop, self.name, None)
-        for handler in ("pull", "withdraw", "leave", "join"):
+        for handler in _HANDLERS:
             scheduler.handlers.pop(f"{self.name}-{handler}", None)
         return "OK"
 
@@ -190,8 +196,8 @@ class SchedulerCapture(SchedulerPlugin):
         """
         now = time.time()
         if last:
-            self._sample()
-            self._fine_metrics(now)
+            self._measures.sample()
+            self._measures.totals(now)
         self._attempts.settle(before=now if last else now - _PATIENCE)
         return self._rows.pull(acknowledged, limit, now)
 
@@ -276,6 +282,8 @@ class SchedulerCapture(SchedulerPlugin):
         if not self.own.claim(client, tasks):
             return
         self._graphs += 1
+        ours = map(self._tasks.get, tasks)
+        self._measures.spans.seen(ts for ts in ours if ts is not None)
         prefixes: dict[str, int] = {}
         new: dict[str, list[int]] = {}  # tasks, and those without inputs
         firsts: dict[str, Any] = {}
@@ -316,7 +324,7 @@ class SchedulerCapture(SchedulerPlugin):
         self._event("cluster-restarted", "")
 
     def log_event(self, topic: str, msg: Any) -> None:
-        if topic == self.name:
+        if topic in self._topics:
             self._from_afar(msg)
             # The broker would keep the last thousand of these in memory.
             self._scheduler._broker.truncate(topic)
@@ -332,7 +340,8 @@ class SchedulerCapture(SchedulerPlugin):
         for kind, rows in msg.get("rows", {}).items():
             for row in rows:
                 if kind == "attempt":
-                    self._attempts.reported(row)
+                    if self.own.has_named(row[1]):  # workers don't know whose it is
+                        self._attempts.reported(row)
                 # Workers keep every task that fails: only ours are for our recorder.
                 elif row[1] != "capsule-coming" or self.own.has_named(row[2]):
                     self._put(kind, row)
@@ -353,47 +362,12 @@ class SchedulerCapture(SchedulerPlugin):
     def _event(self, kind: str, subject: str, /, **detail: Any) -> None:
         self._put("event", (time.time(), kind, subject, _json(detail)))
 
-    # Metrics and environment
-
-    def _describe(self) -> None:
-        self._event("recording-started", self._client or "")
-        address = str(self._scheduler.address)
-        self._event("scheduler-info", address, **scheduler_facts(self._scheduler))
-        self._fine_metrics(time.time())  # what was there before us
-
-    def _sample(self) -> None:
-        try:
-            now = time.time()
-            workers = self._scheduler.workers
-            for address, ws in workers.items():
-                self._put("metric", worker_sample(now, address, ws))
-            self._put("metric", scheduler_sample(now, self._scheduler))
-            self._stall_watch.look(self._ended)
-            if now - max(self._rows.pulled_at, self._started) > _ABANDONED:
-                # Driver and recorder are both gone: nobody else will take us off.
-                self._sampling.stop()
-                self._departure = asyncio.ensure_future(self._depart())
-            if now - self._fine_at >= _FINE_METRICS_EVERY:
-                self._fine_metrics(now)
-            # Large clusters: as many rows per second as heartbeats, not more.
-            wanted = self._interval * 1000 * max(1.0, len(workers) / 100)
-            if abs(self._sampling.callback_time - wanted) > wanted / 10:
-                self._sampling.callback_time = wanted
-        except Exception as error:
-            self._sampling.stop()
-            self._event("capture-failed", "", doing="metrics", error=repr(error))
-
-    def _fine_metrics(self, now: float) -> None:
-        """Tell where the workers' time and bytes have gone so far, dead ones included."""
-        self._fine_at = now
-        totals = getattr(self._scheduler, "cumulative_worker_metrics", None)
-        if totals:
-            rows = [
-                [*map(str, key if isinstance(key, tuple) else (key,)), value]
-                for key, value in list(totals.items())
-            ]
-            self._event("fine-metrics", "", totals=rows)
-        self._event("scheduler-load", "", **scheduler_load(self._scheduler))
+    def _look(self, now: float) -> None:
+        self._stall_watch.look(self._ended)
+        if now - max(self._rows.pulled_at, self._started) > _ABANDONED:
+            # Driver and recorder are both gone: nobody else will take us off.
+            self._measures.stop()
+            self._departure = asyncio.ensure_future(self._depart())
 
 
 def _json(detail: Any) -> str:

@@ -36,6 +36,8 @@ _MODULES = (
     "rows",
     "attempts",
     "samples",
+    "spans",
+    "measures",
     "ownership",
     "nannies",
     "spreading",

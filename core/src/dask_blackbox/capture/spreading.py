@@ -13,16 +13,18 @@ __all__ = ["register_everywhere", "unregister_everywhere"]
 _REGISTERING, _UNREGISTERING = 5.0, 2.0
 _LONGEST = 2_000
 
+Plugins = tuple[bytes | None, bytes | None]
+
 
 async def register_everywhere(
-    scheduler: Any, name: str, plugins: tuple[bytes, bytes], tell: Callable[..., None]
+    scheduler: Any, name: str, plugins: Plugins, tell: Callable[..., None]
 ) -> None:
     """Register the plugins of workers and nannies, on all that there are and will be.
 
     Args:
         scheduler: The scheduler.
         name: Of both plugins.
-        plugins: The workers' and the nannies', pickled.
+        plugins: The workers' and the nannies', pickled; None: others have theirs there.
         tell: Takes kind, subject and particulars of what went wrong.
     """
     calls = (scheduler.register_worker_plugin, scheduler.register_nanny_plugin)
@@ -31,7 +33,10 @@ async def register_everywhere(
             call(comm=None, plugin=plugin, name=name, idempotent=False)
         )
         for call, plugin in zip(calls, plugins)
+        if plugin is not None
     ]
+    if not work:
+        return
     done, late = await asyncio.wait(work, timeout=_REGISTERING)
     for each in done:
         if each.exception() is not None:
@@ -46,10 +51,12 @@ async def register_everywhere(
         each.add_done_callback(lambda task: task.cancelled() or task.exception())
 
 
-async def unregister_everywhere(scheduler: Any, name: str) -> None:
+async def unregister_everywhere(scheduler: Any, name: str, plugins: Plugins) -> None:
     """Take the plugins off again, as far as workers and nannies answer."""
     calls = (scheduler.unregister_worker_plugin, scheduler.unregister_nanny_plugin)
-    for call in calls:
+    for call, plugin in zip(calls, plugins):
+        if plugin is None:
+            continue
         try:
             await asyncio.wait_for(call(comm=None, name=name), _UNREGISTERING)
         except Exception:  # the cluster is going down, or a worker does not answer

@@ -1,0 +1,84 @@
+"""What the scheduler knows by the second: samples of workers and scheduler, totals, spans."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Callable
+
+from .samples import scheduler_load, scheduler_sample, worker_sample
+from .spans import Spans
+
+__all__ = ["Measures"]
+
+_TOTALS_EVERY = 10.0
+
+
+class Measures:
+    """Samples now and then, and looks at totals and spans more rarely.
+
+    Args:
+        scheduler: The scheduler.
+        put: Takes a row, by kind.
+        tell: Takes kind, subject and particulars of an event.
+        interval: Seconds between two samples.
+        each: Called after each sample, with the moment.
+    """
+
+    def __init__(
+        self,
+        scheduler: Any,
+        *,
+        put: Callable[[str, Any], None],
+        tell: Callable[..., None],
+        interval: float,
+        each: Callable[[float], None],
+    ) -> None:
+        from tornado.ioloop import PeriodicCallback
+
+        self._scheduler, self._put, self._tell = scheduler, put, tell
+        self._interval, self._each = interval, each
+        self.spans = Spans(scheduler, tell)
+        self._totals_at = 0.0
+        self._clock = PeriodicCallback(self.sample, interval * 1000)
+
+    def start(self) -> None:
+        """Begin with what was there before us."""
+        self.totals(time.time())
+        self._clock.start()
+        self.sample()
+
+    def stop(self) -> None:
+        """Sample no more."""
+        self._clock.stop()
+
+    def sample(self) -> None:
+        """Put a row for each worker and for the scheduler."""
+        try:
+            now = time.time()
+            workers = self._scheduler.workers
+            for address, ws in workers.items():
+                self._put("metric", worker_sample(now, address, ws))
+            self._put("metric", scheduler_sample(now, self._scheduler))
+            self._each(now)
+            if now - self._totals_at >= _TOTALS_EVERY:
+                self.totals(now)
+            # Large clusters: as many rows per second as heartbeats, not more.
+            wanted = self._interval * 1000 * max(1.0, len(workers) / 100)
+            if abs(self._clock.callback_time - wanted) > wanted / 10:
+                self._clock.callback_time = wanted
+        except Exception as error:
+            self._clock.stop()
+            self._tell("capture-failed", "", doing="metrics", error=repr(error))
+
+    def totals(self, now: float) -> None:
+        """Tell where the workers' time and bytes have gone so far, dead ones included."""
+        self._totals_at = now
+        totals = getattr(self._scheduler, "cumulative_worker_metrics", None)
+        if totals:
+            rows = [
+                [*map(str, key if isinstance(key, tuple) else (key,)), value]
+                for key, value in list(totals.items())
+            ]
+            self._tell("fine-metrics", "", totals=rows)
+        self._tell("scheduler-load", "", **scheduler_load(self._scheduler))
+        self.spans.look()
