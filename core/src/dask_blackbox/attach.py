@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
-from dask_blackbox.finding import Change, Finding
+from dask_blackbox.finding import Change, Finding, RetryAdvice
 from dask_blackbox.guard import guard
 from dask_blackbox.past import Past
 
@@ -15,7 +15,14 @@ if TYPE_CHECKING:  # hosts read cards in files that are parsed all day: no polar
     from dask_blackbox.analyse.history import History
     from dask_blackbox.run import RunTables
 
-__all__ = ["CARD_SCHEMA", "RunCard", "RunState", "card_of"]
+__all__ = [
+    "CARD_SCHEMA",
+    "HOPELESS",
+    "RunCard",
+    "RunState",
+    "card_of",
+    "why_not_again",
+]
 
 CARD_SCHEMA = "dask-blackbox/card/1"
 
@@ -71,6 +78,30 @@ class RunCard(msgspec.Struct, frozen=True, kw_only=True):
             msgspec.ValidationError: if the JSON does not follow the contract.
         """
         return msgspec.json.decode(text, type=cls)
+
+
+HOPELESS: Final[tuple[RetryAdvice, ...]] = ("code", "data", "environment")
+"""Advice that says: not before something is mended."""
+
+
+def why_not_again(
+    card: RunCard | None, hopeless: Collection[str] = HOPELESS
+) -> str | None:
+    """Return why a run would fail again if it were tried again; None if nobody is sure.
+
+    Only a run that has ended counts, and a verdict of high confidence; hosts that follow
+    it leave everything else as it is.
+
+    Args:
+        card: The run's card, if there is one.
+        hopeless: The advice that is to be followed.
+    """
+    if card is None or card.state in {"running", "succeeded"} or card.verdict is None:
+        return None
+    verdict = card.verdict
+    if verdict.confidence != "high" or verdict.retry_advice not in hopeless:
+        return None
+    return f"{verdict.retry_advice}: {card.headline}"
 
 
 def card_of(
