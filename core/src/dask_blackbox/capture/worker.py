@@ -128,6 +128,8 @@ class WorkerCapture(WorkerPlugin):
     def teardown(self, worker: Any) -> None:
         worker.handlers.pop(f"{self.name}-tell", None)
         self._shipping.stop()
+        if self._toll is not None:
+            self._tell_toll(self._toll)
         somebody_looks = worker.nanny is not None or self._watcher is not None
         if somebody_looks and worker.status.name in _GOING:
             # Its threads may talk on for seconds: that goes to the ring, until the end.
