@@ -265,6 +265,7 @@ def test_a_server_that_keeps_something_else_is_found_out() -> None:
     def answer(request: BaseHTTPRequestHandler) -> None:
         request.send_response(200)
         body = b"10;chunk-signature=0" if request.command == "GET" else b""
+        request.send_header("ETag", '"1"')
         request.send_header("Content-Length", str(len(body)))
         request.end_headers()
         request.wfile.write(body)
@@ -282,6 +283,7 @@ def test_a_blob_that_is_cut_short_is_fetched_again() -> None:
     def answer(request: BaseHTTPRequestHandler) -> None:
         asked.append(request.path)
         request.send_response(200)
+        request.send_header("ETag", '"1"')
         request.send_header("Content-Length", "10")
         request.end_headers()
         request.wfile.write(b"0123456789"[: 10 if len(asked) > 1 else 4])
@@ -303,6 +305,7 @@ def test_throttling_is_waited_for_as_often_as_configured() -> None:
             saying(503, "SlowDown")(request)
             return
         request.send_response(200)
+        request.send_header("ETag", '"1"')
         request.send_header("Content-Length", "0")
         request.end_headers()
 

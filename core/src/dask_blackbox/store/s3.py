@@ -9,9 +9,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from dask_blackbox.errors import BlackboxError, StoreError, StoreUnreachableError
+from dask_blackbox.errors import BlackboxError, StoreDeniedError, StoreError
 from dask_blackbox.store.names import (
     checked_name,
     checked_prefix,
@@ -19,8 +19,9 @@ from dask_blackbox.store.names import (
     is_name,
 )
 from dask_blackbox.store.options import StoreOptions
+from dask_blackbox.store.patience import longest, within
 from dask_blackbox.store.place import Bucket
-from dask_blackbox.store.s3_answers import Request, not_s3
+from dask_blackbox.store.s3_answers import Request, incomplete, not_s3
 from dask_blackbox.store.s3_errors import translated
 
 if TYPE_CHECKING:  # boto3 costs 0.3 s, and the stubs are there for mypy only
@@ -28,6 +29,7 @@ if TYPE_CHECKING:  # boto3 costs 0.3 s, and the stubs are there for mypy only
 
 __all__ = ["S3Store"]
 
+_T = TypeVar("_T")
 _PAGE = 1000
 _WEEK = 7 * 24 * 3600  # no presigned link lives longer
 _CHECK_SECONDS = 10.0
@@ -62,8 +64,11 @@ class S3Store:
 
     def delete(self, name: str) -> None:
         key = self._place.prefix + checked_name(name)
-        with self._told("delete", name):
-            self._client.delete_object(Bucket=self._place.name, Key=key)
+        client = self._client
+        self._ask(
+            lambda: client.delete_object(Bucket=self._place.name, Key=key),
+            self._request("delete", name),
+        )
 
     def link(self, name: str, *, expires: float) -> str | None:
         key = self._place.prefix + checked_name(name)
@@ -75,7 +80,7 @@ class S3Store:
             )
 
     def check(self) -> None:
-        _within(_CHECK_SECONDS, self._check, self._request("write"))
+        within(_CHECK_SECONDS, self._check, self._request("write").could_not)
 
     def _check(self) -> None:
         # Whoever waits for this waits for the beginning of a run.
@@ -110,29 +115,39 @@ class S3Store:
             more["ServerSideEncryption"] = self._options.sse
         if self._options.sse_kms_key_id:
             more["SSEKMSKeyId"] = self._options.sse_kms_key_id
-        with self._told("write", name):
-            client.put_object(
+        request = self._request("write", name)
+        answer: Any = self._ask(
+            lambda: client.put_object(
                 Bucket=self._place.name,
                 Key=self._place.prefix + name,
                 Body=blob,
                 ContentType=_with_charset(content_type or content_type_of(name)),
                 **more,
-            )
+            ),
+            request,
+            size=len(blob),
+        )
+        if "ETag" not in answer:  # every S3 server sends one
+            raise incomplete(answer, request)
 
     def _get(self, client: S3Client, name: str) -> bytes:
-        from botocore.exceptions import HTTPClientError
-
-        with self._told("read", name):
-            for left in range(self._options.attempts - 1, -1, -1):
-                answer = client.get_object(
+        request = self._request("read", name)
+        for left in range(self._options.attempts - 1, -1, -1):
+            answer: Any = self._ask(
+                lambda: client.get_object(
                     Bucket=self._place.name, Key=self._place.prefix + name
-                )
-                try:
-                    return answer["Body"].read()
-                except HTTPClientError:
-                    # botocore tries again only until the body has begun.
-                    if not left:
-                        raise
+                ),
+                request,
+            )
+            if "ETag" not in answer or "ContentLength" not in answer:
+                raise incomplete(answer, request)
+            try:
+                # boto3 tries again only until the body has begun.
+                read: Callable[[], bytes] = answer["Body"].read
+                return self._ask(read, request, size=answer["ContentLength"])
+            except StoreError as error:
+                if not (left and error.transient):
+                    raise
         raise AssertionError  # pragma: no cover - attempts is at least 1
 
     def _names(self, prefix: str, after: str, limit: int | None) -> Iterator[str]:
@@ -142,30 +157,41 @@ class S3Store:
             more["StartAfter"] = start + after
         if limit is not None:
             more["PaginationConfig"] = {"PageSize": max(1, min(limit, _PAGE))}
-        with self._told("list"):
-            for page in self._pages(prefix, **more):
-                for blob in page.get("Contents", ()):
-                    name = blob["Key"][len(start) :]
-                    # Other people's objects may lie here too.
-                    if name > after and is_name(name):
-                        yield name
+        for page in self._pages(prefix, **more):
+            for blob in page.get("Contents", ()):
+                name = blob["Key"][len(start) :]
+                # Other people's objects may lie here too.
+                if name > after and is_name(name):
+                    yield name
 
     def _folders(self, prefix: str) -> Iterator[str]:
         start = len(self._place.prefix)
-        with self._told("list"):
-            for page in self._pages(prefix, Delimiter="/"):
-                for folder in page.get("CommonPrefixes", ()):
-                    name = folder["Prefix"][start:].rstrip("/")
-                    if is_name(name):
-                        yield name.rpartition("/")[2]
+        for page in self._pages(prefix, Delimiter="/"):
+            for folder in page.get("CommonPrefixes", ()):
+                name = folder["Prefix"][start:].rstrip("/")
+                if is_name(name):
+                    yield name.rpartition("/")[2]
 
     def _pages(self, prefix: str, **more: Any) -> Iterator[Any]:
-        pages = self._client.get_paginator("list_objects_v2")
-        return iter(
-            pages.paginate(
+        request = self._request("list")
+        pages = iter(
+            self._client.get_paginator("list_objects_v2").paginate(
                 Bucket=self._place.name, Prefix=self._place.prefix + prefix, **more
             )
         )
+        while True:
+            page: Any = self._ask(lambda: next(pages, None), request)
+            if page is None:
+                return
+            if (
+                "IsTruncated" not in page
+            ):  # half an answer must not pass for an empty one
+                raise incomplete(page, request)
+            yield page
+
+    def _ask(self, work: Callable[[], _T], request: Request, *, size: int = 0) -> _T:
+        with self._told(request.doing, request.name):
+            return within(longest(self._options, size), work, request.could_not)
 
     @cached_property
     def _client(self) -> S3Client:
@@ -190,37 +216,15 @@ class S3Store:
         except BlackboxError:
             raise
         except Exception as error:  # noqa: BLE001 - translated, never swallowed
+            told = translated(error, self._request(doing, name))
+            if isinstance(told, StoreDeniedError):
+                # Whoever logs in again should find the new credentials used.
+                self.__dict__.pop("_client", None)
             # Not `from error`: its text may hold credentials, and tracebacks are logged.
-            raise translated(error, self._request(doing, name)) from None
+            raise told from None
 
 
 def _with_charset(content_type: str) -> str:
     if content_type.startswith("text/") and "charset" not in content_type:
         return f"{content_type}; charset=utf-8"
     return content_type
-
-
-def _within(seconds: float, work: Callable[[], None], request: Request) -> None:
-    """Do `work`, but wait for it no longer than `seconds`.
-
-    Timeouts of a connection bound neither the look-up of a name, nor the search for
-    credentials, nor a server that answers byte by byte.
-    """
-    failures: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            work()
-        except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
-            failures.append(error)
-
-    thread = threading.Thread(target=run, name="blackbox-store-check", daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if thread.is_alive():
-        raise StoreUnreachableError(
-            f"{request.could_not}: no answer within {seconds:g} s; check network, "
-            "firewall and name service"
-        )
-    if failures:
-        raise failures[0]

@@ -22,7 +22,7 @@ from dask_blackbox.errors import (
 from dask_blackbox.store.options import StoreOptions
 from dask_blackbox.store.place import Bucket
 
-__all__ = ["Request", "answered", "not_s3", "plain"]
+__all__ = ["Request", "answered", "incomplete", "not_s3", "plain"]
 
 _PERMISSIONS = {
     "write": "s3:PutObject",
@@ -95,6 +95,16 @@ def not_s3(request: Request) -> StoreError:
     return StoreError(
         f"{request.could_not}: what answers there does not speak S3; correct "
         "blackbox.store.endpoint"
+    )
+
+
+def incomplete(answer: Any, request: Request) -> StoreError:
+    """Return what to say of an answer that says it went well, and lacks what S3 sends."""
+    headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+    if "html" in headers.get("content-type", ""):
+        return not_s3(request)
+    return StoreUnreachableError(
+        f"{request.could_not}: the answer was cut off; trying again later may help"
     )
 
 
