@@ -14,16 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     # For type checkers only: DAG files import this package, and must stay cheap to parse.
+    from dask_blackbox.analyse.case import Case
+    from dask_blackbox.analyse.rule import Page, Rule
     from dask_blackbox.attach import RunCard
     from dask_blackbox.finding import Change, Evidence, Finding, Subject
     from dask_blackbox.flight import Recording, recording
     from dask_blackbox.opened import Run
 
 __all__ = [
+    "Case",
     "Change",
     "Evidence",
     "Finding",
+    "Page",
     "Recording",
+    "Rule",
     "Run",
     "RunCard",
     "Subject",
@@ -31,10 +36,13 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Case": "analyse.case",
     "Change": "finding",
     "Evidence": "finding",
     "Finding": "finding",
+    "Page": "analyse.rule",
     "Recording": "flight",
+    "Rule": "analyse.rule",
     "Run": "opened",
     "RunCard": "attach",
     "Subject": "finding",

@@ -18,7 +18,7 @@ from dask_blackbox.analyse.state import FAILED, state_of
 from dask_blackbox.analyse.user_rules import (
     ask_in_isolation,
     asked_in_order,
-    user_rules,
+    installed_rules,
 )
 from dask_blackbox.finding import Finding
 from dask_blackbox.guard import guard
@@ -49,7 +49,7 @@ def findings_in(
         broken: What is already known to be wrong with rules: it stands on the card.
     """
     case = Case(run, thresholds=thresholds, history=history)
-    users = user_rules()
+    users = installed_rules()
     case.broken.extend((*broken, *users.problems))
     for rule in asked_in_order():
         theirs = rule.slug in users.origins

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dask_blackbox.analyse.rule import Rule
-from dask_blackbox.analyse.user_rules import asked_in_order, user_rules
+from dask_blackbox.analyse.user_rules import asked_in_order, installed_rules
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.guard import guard
 from dask_blackbox.settings import setting
@@ -75,7 +75,7 @@ def _muted(slug: str, rules: dict[str, Rule]) -> str:
             f"blackbox.rules.mute: there is no rule '{slug}'{_like(slug, rules)}; "
             "`dask blackbox rules` lists them"
         )
-    if rule.severity == "failure" and slug not in user_rules().origins:
+    if rule.severity == "failure" and slug not in installed_rules().origins:
         raise ConfigurationError(
             f"blackbox.rules.mute: '{slug}' is a verdict; verdicts cannot be muted, "
             "as a failed run has exactly one"

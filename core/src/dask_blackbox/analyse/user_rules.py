@@ -26,9 +26,9 @@ __all__ = [
     "UserRules",
     "ask_in_isolation",
     "asked_in_order",
+    "installed_rules",
     "loaded",
     "rule_called",
-    "user_rules",
 ]
 
 GROUP = "dask_blackbox.rules"
@@ -57,7 +57,7 @@ class UserRules:
 
 
 @cache
-def user_rules() -> UserRules:
+def installed_rules() -> UserRules:
     """Return the user's rules; once for a process, with a log line for each problem."""
     points = sorted(entry_points(group=GROUP), key=lambda point: point.name)
     found = loaded(points)
@@ -116,7 +116,7 @@ def asked_in_order() -> tuple[Rule, ...]:
     The user's verdicts know more than ours, and come first; those that say `turn="last"`
     come where all of ours are at a loss, before `unknown`.  Other findings come at the end.
     """
-    own = user_rules().rules
+    own = installed_rules().rules
     if not own:
         return RULES
     ours = list(RULES)

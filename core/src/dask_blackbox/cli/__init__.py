@@ -20,9 +20,11 @@ VERBS = {
     "record": "Record a cluster that is already running.",
     "ls": "List the newest runs.",
     "show": "Show the card of a run: why it failed, and what to do.",
+    "why": "Say why a run failed: the evidence, each with how to see it.",
     "logs": "Search the logs of a run, dead workers included.",
     "report": "Write the report of a run to a file, or open it.",
     "replay": "Run a task that failed again, with its inputs.",
+    "rules": "List the rules that are asked, or show one.",
     "serve": "Browse the runs of a store.",
     "sync": "Upload what waits in this machine's spool.",
 }

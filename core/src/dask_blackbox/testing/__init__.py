@@ -22,6 +22,12 @@ from dask_blackbox.testing.facts import (
     rows_of,
 )
 from dask_blackbox.testing.faulty_s3 import FaultyS3, Trouble, faulty_s3
+from dask_blackbox.testing.rules import (
+    findings_of,
+    fires,
+    stays_silent,
+    verdict_with,
+)
 from dask_blackbox.testing.s3_server import EmbeddedS3, embedded_s3
 from dask_blackbox.testing.shelf import recorded
 from dask_blackbox.testing.store_contract import StoreContract
@@ -45,6 +51,10 @@ __all__ = [
     "embedded_s3",
     "faults",
     "faulty_s3",
+    "findings_of",
+    "fires",
     "recorded",
     "rows_of",
+    "stays_silent",
+    "verdict_with",
 ]

@@ -22,12 +22,13 @@ __all__ = ["TASK_EXCEPTION"]
 
 
 def _ask(case: Case) -> Iterator[Finding]:
-    blamed = None if case.explained else case.blame.failure
-    if blamed is not None and not blamed.killed:
+    blamed = case.blame.failure
+    if blamed is not None and blamed.killed:
+        blamed = None
+    if blamed is not None and not case.explained:
         sure: Confidence = "high" if case.blame.proven else "medium"
         yield _finding(case, [blamed], "failure", sure)
-    else:
-        blamed = None
+    elif blamed is None:
         yield from _unrecorded(case)
     spoken_for = {finding.subject.key for finding in case.found}
     alike_blamed = blamed and (blamed.prefix, blamed.exception)

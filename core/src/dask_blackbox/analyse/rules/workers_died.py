@@ -15,6 +15,7 @@ from dask_blackbox.finding import Finding, RetryAdvice, Subject
 
 __all__ = ["WORKERS_DIED"]
 
+_TAKEN_ALONG = ("actor-lost", "data-lost")
 _ADVICE: dict[str, RetryAdvice] = {
     "worker-memory-limit": "memory",
     "kernel-oom": "memory",
@@ -24,9 +25,7 @@ _ADVICE: dict[str, RetryAdvice] = {
 
 
 def _ask(case: Case) -> Iterator[Finding]:
-    told = any(finding.rule == case.blame.cause for finding in case.found)
-    explained = case.blame.deaths if told and case.blame.cause != "unknown" else ()
-    deaths = tuple(death for death in case.deaths if death not in explained)
+    deaths = tuple(death for death in case.deaths if not _is_told(case, death))
     if not deaths:
         return
     by_cause: dict[str, list[Death]] = {}
@@ -63,6 +62,19 @@ def _ask(case: Case) -> Iterator[Finding]:
         evidence=evidence_of(case, deaths),
         retry_advice=_ADVICE.get(main, "unknown"),
     )
+
+
+def _is_told(case: Case, death: Death) -> bool:
+    """Say whether the verdict tells of a death already."""
+    for finding in case.found:
+        if finding.severity != "failure" or finding.rule == "unknown":
+            continue
+        if finding.rule in _TAKEN_ALONG and death.address == finding.subject.worker:
+            return True
+        ours = finding.rule in (case.blame.cause, "module-not-shipped")
+        if ours and death in case.blame.deaths:
+            return True
+    return False
 
 
 def _cost(case: Case) -> str:

@@ -1,0 +1,108 @@
+"""`dask blackbox rules`: the questions that are asked of every run."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+
+from dask_blackbox.errors import ConfigurationError
+
+if TYPE_CHECKING:  # heavy: imported when it runs
+    from dask_blackbox.analyse.rule import Rule
+
+__all__ = ["rules"]
+
+
+@click.command()
+@click.argument("slug", metavar="[SLUG]", required=False)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def rules(*, slug: str | None, as_json: bool) -> None:
+    """List the rules in the order in which they are asked, or show the page of one."""
+    from dask_blackbox.analyse.asking import asking
+    from dask_blackbox.analyse.user_rules import (
+        asked_in_order,
+        installed_rules,
+        rule_called,
+    )
+
+    asked, users = asking(), installed_rules()
+    if slug is not None:
+        rule = rule_called(slug)
+        if rule is None:
+            raise ConfigurationError(_unknown(slug, [r.slug for r in asked_in_order()]))
+        _show(rule, as_json=as_json)
+        return
+    told = [
+        _told(rule, users.origins, muted=rule.slug in asked.muted)
+        for rule in asked_in_order()
+    ]
+    if as_json:
+        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+        return
+    console = Console()
+    console.print(_listed(told), highlight=False)
+    for problem in users.problems:
+        click.echo(f"left out: {problem}", err=True)
+
+
+def _unknown(slug: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(slug, known, n=1)
+    like = f"did you mean '{close[0]}'? " if close else ""
+    return f"there is no rule '{slug}'; {like}`dask blackbox rules` lists them"
+
+
+def _told(rule: Rule, origins: dict[str, str], *, muted: bool) -> dict[str, Any]:
+    return {
+        "slug": rule.slug,
+        "severity": rule.severity,
+        "question": rule.question,
+        "retry_advice": rule.retry_advice,
+        "thresholds": dict(rule.thresholds),
+        "package": origins.get(rule.slug, "dask-blackbox"),
+        "muted": muted,
+    }
+
+
+def _listed(told: list[dict[str, Any]]) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True, style="dim")
+    table.add_column(overflow="fold")
+    for each in told:
+        kind = "verdict" if each["severity"] == "failure" else each["severity"]
+        more = "" if each["package"] == "dask-blackbox" else f" [{each['package']}]"
+        more += " [muted]" if each["muted"] else ""
+        table.add_row(
+            Text(each["slug"], style="bold"), kind, Text(each["question"] + more)
+        )
+    return table
+
+
+def _show(rule: Rule, *, as_json: bool) -> None:
+    from rich.markdown import Markdown
+
+    from dask_blackbox.analyse.pages import page_of
+
+    if as_json:
+        from dataclasses import asdict
+
+        from dask_blackbox.analyse.user_rules import installed_rules
+
+        told = _told(rule, installed_rules().origins, muted=False)
+        click.echo(
+            json.dumps(told | {"page": asdict(rule.page)}, indent=2, ensure_ascii=False)
+        )
+        return
+    page = page_of(rule).partition("-->\n")[2].strip()
+    console = Console()
+    if console.is_terminal:
+        console.print(Markdown(page))
+    else:
+        click.echo(page)

@@ -1,0 +1,167 @@
+"""The verdict with its evidence, line by line, each with how to see it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from io import StringIO
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from dask_blackbox.analyse.considered import Considered
+from dask_blackbox.attach import RunCard
+from dask_blackbox.finding import Evidence, Finding
+from dask_blackbox.report.words import CONFIDENCE, RETRY, clock, plain
+
+__all__ = ["how_to_see", "why_as_dict", "why_text"]
+
+_NARROWEST = 60
+_AROUND = 2.0
+_TABLES = ("tasks", "errors", "workers", "metrics", "events")
+
+
+def how_to_see(evidence: Evidence, run: str) -> str:
+    """Return a command that shows where a piece of evidence comes from.
+
+    Args:
+        evidence: The fact.
+        run: What names the run to other commands.
+    """
+    if evidence.see:
+        return _of(evidence.see, run)
+    if evidence.source in _TABLES:
+        return _python(run, f"run.{evidence.source}")
+    if evidence.source == "driver":
+        return _python(run, "run.ending and run.ending.exception.traceback")
+    words = ["dask", "blackbox", "logs", run]
+    if evidence.at is not None:
+        words += ["--since", _iso(evidence.at - _AROUND)]
+        words += ["--until", _iso(evidence.at + _AROUND)]
+    return " ".join(map(shlex.quote, words))
+
+
+def _of(command: str, run: str) -> str:
+    """Return a command of the card's with an address of the run that works from here."""
+    words = shlex.split(command)
+    if words[:2] == ["dask", "blackbox"] and len(words) > 3:  # noqa: PLR2004
+        words[3] = run
+    return " ".join(map(shlex.quote, words))
+
+
+def _python(run: str, what: str) -> str:
+    code = f"from dask_blackbox import Run; run = Run.open({json.dumps(run)}); print({what})"
+    return f"python -c {shlex.quote(code)}"
+
+
+def _iso(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")
+
+
+def why_as_dict(
+    card: RunCard, others: Sequence[Considered], *, run: str
+) -> dict[str, Any]:
+    """Return the same as data: verdict, evidence with `see`, and what was considered."""
+    findings = [card.verdict] if card.verdict is not None else list(card.findings)
+    return {
+        "job": card.job,
+        "run_id": card.run_id,
+        "attempt": card.attempt,
+        "state": card.state,
+        "headline": card.headline,
+        "verdict": msgspec.to_builtins(card.verdict),
+        "evidence": [
+            {
+                **msgspec.to_builtins(fact),
+                "rule": found.rule,
+                "see": how_to_see(fact, run),
+            }
+            for found in findings
+            for fact in found.evidence
+        ],
+        "considered": [msgspec.to_builtins(each) for each in others],
+    }
+
+
+def why_text(
+    card: RunCard,
+    others: Sequence[Considered],
+    *,
+    run: str,
+    width: int = 100,
+    colour: bool = False,
+) -> str:
+    """Return why a run failed, with each fact that says so.
+
+    Args:
+        card: Of the run.
+        others: What else was considered.
+        run: What names the run to other commands.
+        width: Columns; commands are longer than that where they have to be.
+        colour: With terminal colours.
+    """
+    paper = StringIO()
+    console = Console(
+        file=paper,
+        width=max(width, _NARROWEST),
+        force_terminal=colour,
+        color_system="standard" if colour else None,
+        highlight=False,
+        emoji=False,
+        markup=False,
+    )
+    console.print(
+        Text(f"{plain(card.job)} · {plain(card.run_id)} · attempt {card.attempt}: ")
+        + Text(card.state, style="bold"),
+    )
+    if card.verdict is not None:
+        _finding(console, card.verdict, run)
+    elif card.findings:
+        console.print("It did not fail. What is good to know all the same:")
+        for found in card.findings:
+            _finding(console, found, run)
+    else:
+        console.print("It did not fail, and no rule found anything.")
+    if others:
+        console.print()
+        console.print(Text("Considered, and not the cause", style="bold"))
+        for each in others:
+            _indented(console, Text(f"· {plain(each.what)}: {plain(each.why_not)}."))
+    return "\n".join(line.rstrip() for line in paper.getvalue().splitlines())
+
+
+def _finding(console: Console, found: Finding, run: str) -> None:
+    console.print()
+    console.print(
+        Text(plain(found.title), style="bold") + Text(f"  ({found.rule})", "dim")
+    )
+    _indented(console, Text(plain(found.cause)))
+    for label, said in (
+        ("do", plain(found.remedy)),
+        ("retry", f"{RETRY[found.retry_advice]} ({found.retry_advice})"),
+        ("sure", CONFIDENCE[found.confidence]),
+    ):
+        if said:
+            _indented(
+                console, Text(f"{label}: ", style="dim") + Text(said, style="not dim")
+            )
+    for number, fact in enumerate(found.evidence, 1):
+        console.print()
+        at = f"{clock(fact.at)}  " if fact.at is not None else ""
+        head = Text(f"{number}. ", style="bold") + Text(
+            f"{fact.source}  {at}", style="cyan"
+        )
+        console.print(head)
+        _indented(console, Text(plain(fact.text).strip("\n")))
+        # One line however long: a broken command is no command.
+        line = Text(f"   $ {how_to_see(fact, run)}", style="green")
+        console.print(line, soft_wrap=True)
+
+
+def _indented(console: Console, said: Text) -> None:
+    console.print(Padding(said, (0, 0, 0, 3)))

@@ -1,0 +1,141 @@
+"""`dask blackbox why` and `rules`, as they are typed."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+
+import dask
+import pytest
+from click.testing import CliRunner, Result
+from dask_blackbox.analyse import RULES
+from dask_blackbox.cli import blackbox
+from dask_blackbox.testing import (
+    EPOCH,
+    a_certificate,
+    a_log,
+    a_metric,
+    a_task_error,
+    a_worker_added,
+    a_worker_removed,
+    an_event,
+    recorded,
+)
+from shelving import Shelf
+
+KEY = "('hog-1', 0)"
+STORY = (
+    an_event("recording-started", at=0),
+    a_worker_added(),
+    an_event(
+        "worker-restarted-for-memory",
+        "tcp://10.0.0.1:40001",
+        at=9.8,
+        pid=100,
+        rss=4 * 2**30,
+    ),
+    a_worker_removed(processing=(KEY,)),
+    a_certificate(exit_code=-15, executing=[{"key": KEY, "start": EPOCH + 5}]),
+    a_task_error(
+        KEY,
+        at=10.1,
+        outcome="killed",
+        exception="distributed.scheduler.KilledWorker",
+        message="Attempted to run",
+    ),
+    a_task_error("('divide-1', 3)", at=6, exception="builtins.ZeroDivisionError"),
+    a_log("CommClosedError: in <TCP (closed)>", at=11, level=40),
+    a_log("CommClosedError: in <TCP (closed)>", at=12, level=40, seq=2),
+)
+
+
+def typed(*words: str) -> Result:
+    """Return what came of typing `dask blackbox` and these words."""
+    return CliRunner().invoke(blackbox, words, catch_exceptions=False)
+
+
+def told(shelf: Shelf, *words: str) -> Any:
+    """Return what `why --json` says of the story."""
+    recorded(shelf.store, *STORY, job="etl", state="failed")
+    return json.loads(
+        typed("why", "etl", "--store", shelf.url, "--json", *words).output
+    )
+
+
+def test_why_tells_the_verdict_and_each_fact_with_a_command_that_shows_it(
+    shelf: Shelf,
+) -> None:
+    why = told(shelf)
+
+    assert why["verdict"]["rule"] == "worker-memory-limit"
+    assert len(why["evidence"]) >= 1
+    for fact in why["evidence"]:
+        program, *words = shlex.split(fact["see"])
+        assert fact["text"]
+        if program == "dask":
+            assert typed(*words[1:]).exit_code == 0, fact["see"]
+        else:
+            assert (program, words[0]) == ("python", "-c")
+            exec(words[1], {})
+
+
+def test_why_tells_what_else_was_considered_and_why_it_is_not_the_cause(
+    shelf: Shelf,
+) -> None:
+    others = {each["what"]: each["why_not"] for each in told(shelf)["considered"]}
+
+    assert "1 other task failed, of 'divide'" in others
+    assert "2 lines in the logs: 2 of CommClosedError" in others
+    assert all(others.values())
+
+
+def test_why_reads_as_text(shelf: Shelf) -> None:
+    recorded(shelf.store, *STORY, job="etl", state="failed")
+
+    said = typed("why", "etl", "--store", shelf.url).output
+
+    assert "(worker-memory-limit)" in said
+    assert "   $ dask blackbox logs " in said
+    assert "Considered, and not the cause" in said
+
+
+def test_of_a_run_that_succeeded_it_tells_the_findings(shelf: Shelf) -> None:
+    near = a_metric(at=5, memory=int(3.8 * 2**30))
+    recorded(shelf.store, STORY[0], a_worker_added(), near, job="good")
+
+    said = typed("why", "good", "--store", shelf.url).output
+
+    assert "It did not fail" in said
+    assert "(memory-near-limit)" in said
+
+
+def test_rules_are_listed_in_the_order_in_which_they_are_asked() -> None:
+    listed = json.loads(typed("rules", "--json").output)
+
+    assert [each["slug"] for each in listed] == [rule.slug for rule in RULES]
+    assert listed[0]["question"].endswith("?")
+
+
+def test_the_page_of_a_rule_is_shown() -> None:
+    said = typed("rules", "spilling").output
+
+    assert "# spilling" in said
+    assert "`spilling.share_of_time`" in said
+    assert json.loads(typed("rules", "spilling", "--json").output)["page"]["detects"]
+
+
+@pytest.mark.parametrize("verb", [["rules"], ["why", "etl"]])
+def test_a_mistake_in_the_settings_is_told_at_once(verb: list[str]) -> None:
+    with dask.config.set({"blackbox.rules.mute": ["spillling"]}):
+        result = typed(*verb)
+
+    assert result.exit_code == 2
+    assert "did you mean 'spilling'?" in result.output
+
+
+def test_a_rule_that_there_is_not_is_an_error_with_the_nearest() -> None:
+    result = typed("rules", "worker-memory")
+
+    assert result.exit_code == 2
+    assert "did you mean 'worker-memory-limit'?" in result.output
