@@ -17,7 +17,13 @@ from dask_blackbox.settings import (
 if TYPE_CHECKING:
     from dask_blackbox.capture.ship import ShippedScheduler
 
-__all__ = ["install", "install_at", "install_now"]
+__all__ = [
+    "install",
+    "install_at",
+    "install_now",
+    "scheduler_config",
+    "worker_and_nanny",
+]
 
 _CONNECTING, _INSTALLING = 10.0, 15.0
 _SECURITY = (
@@ -110,32 +116,55 @@ async def install_at(address: str, security: Any, recording: str) -> Attach:
 
 
 def _plugin(recording: str, client: str | None) -> ShippedScheduler:
-    from dask_blackbox.capture.ship import ShippedScheduler, shipped
+    from dask_blackbox.capture.ship import ShippedScheduler
 
     # One per recording and scheduler: a second client of the same recording finds it.
     tap = f"dask-blackbox-{recording}"
+    worker, nanny = worker_and_nanny(tap, recording)
+    config = scheduler_config(tap, recording, client)
+    return ShippedScheduler(tap, {**config, "worker": worker, "nanny": nanny})
+
+
+def worker_and_nanny(name: str, recording: str) -> tuple[bytes, bytes]:
+    """Return the plugins of workers and nannies, pickled, as the settings want them.
+
+    Args:
+        name: Of both, and of the topic on which they speak.
+        recording: Id of the recording.
+    """
+    from dask_blackbox.capture.ship import shipped
+
     worker = {
-        "name": tap,
+        "name": name,
         "recording": recording,
         "ring_bytes": setting_bytes("capture.ring"),
         "stdout": bool(setting("capture.stdout")),
         "capsules": _capsules(),
     }
-    nanny = {"name": tap, "recording": recording}
-    return ShippedScheduler(
-        tap,
-        {
-            "name": tap,
-            "recording": recording,
-            "client": client,
-            "worker": shipped("worker", "WorkerCapture", worker),
-            "nanny": shipped("nanny", "NannyCapture", nanny),
-            "limit": int(setting("capture.buffer")),
-            "metrics_interval": setting_seconds("capture.metrics-interval"),
-            "stall_after": setting_seconds("stall.after"),
-            "stall_end": setting_seconds("stall.end-run"),
-        },
+    nanny = {"name": name, "recording": recording}
+    return (
+        shipped("worker", "WorkerCapture", worker),
+        shipped("nanny", "NannyCapture", nanny),
     )
+
+
+def scheduler_config(name: str, recording: str, client: str | None) -> dict[str, Any]:
+    """Return the arguments of `SchedulerCapture`, as the settings want them.
+
+    Args:
+        name: Of the plugin.
+        recording: Id of the recording.
+        client: Id of the client that is recorded; None: everything is.
+    """
+    return {
+        "name": name,
+        "recording": recording,
+        "client": client,
+        "limit": int(setting("capture.buffer")),
+        "metrics_interval": setting_seconds("capture.metrics-interval"),
+        "stall_after": setting_seconds("stall.after"),
+        "stall_end": setting_seconds("stall.end-run"),
+    }
 
 
 def install_now(client: Any, recording: str, *, everything: bool = False) -> Attach:

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import logging
 import os
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -26,27 +24,19 @@ from dask_blackbox.errors import (
     ConfigurationError,
     RecorderError,
 )
-from dask_blackbox.flight.asked import rules_asked
+from dask_blackbox.flight.configuring import config_of
 from dask_blackbox.flight.ending import end_of, said_again
 from dask_blackbox.flight.keeper import Keeper
 from dask_blackbox.flight.own_code import OwnCode
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import Ending, Manifest
 from dask_blackbox.record.orders import Config, End
-from dask_blackbox.record.spool import default_spool
-from dask_blackbox.settings import (
-    setting,
-    setting_bytes,
-    setting_patterns,
-    setting_seconds,
-)
+from dask_blackbox.settings import setting_seconds
 from dask_blackbox.store import store_settings as gathered_store_settings
 
 __all__ = ["Recording"]
 
 logger = logging.getLogger("dask_blackbox")
-
-_LONGEST_FOLDER = 80
 
 
 class Recording:
@@ -275,32 +265,12 @@ class Recording:
             self._cannot(error)
 
     def _configured(self) -> Config:
-        recording = self._manifest.recording
         settings = gathered_store_settings(self._store, settings=self._store_settings)
-        spool = Path(setting("spool") or default_spool()) / recording
         self._start_timeout = setting_seconds("start-timeout")
         self._finish_timeout = setting_seconds("finish-timeout")
-        # Short, because the path of a socket may have 107 characters at most.
-        folder = tempfile.gettempdir()
-        folder = folder if len(os.fsencode(folder)) <= _LONGEST_FOLDER else "/tmp"  # noqa: S108
-        self.control = str(Path(folder) / f"dbb-{recording[:16]}.sock")
-        return Config(
-            manifest=self._manifest,
-            store=None,
-            store_settings=settings,
-            spool=str(spool),
-            socket=self.control,
-            owner=os.getpid(),
-            interval=setting_seconds("capture.interval"),
-            profile_interval=setting_seconds("capture.profile-interval"),
-            redact=setting_patterns("redact"),
-            link_expires=setting_seconds("store.link-expires"),
-            **rules_asked(required=self._required),
-            capsules=int(
-                setting("capture.values-count") if setting("capture.values") else 0
-            ),
-            capsule_limit=setting_bytes("capture.values-limit"),
-        )
+        config = config_of(self._manifest, settings, required=self._required)
+        self.control = config.socket
+        return config
 
     def _listen_to_the_driver(self, keeper: Keeper) -> None:
         from dask_blackbox.capture.driver import DriverTap, describe_driver
