@@ -18,7 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from dask_blackbox.attach import RunCard
-from dask_blackbox.report import words
+from dask_blackbox.report import past_words, words
 from dask_blackbox.report.axis import Axis, axis_of
 from dask_blackbox.report.completeness import certificate_of
 from dask_blackbox.report.curves import curves_of
@@ -146,7 +146,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.globals.update(words=words, sparkline=sparkline, levels=_LEVELS)
+    environment.globals.update(
+        past=past_words, words=words, sparkline=sparkline, levels=_LEVELS
+    )
     environment.filters.update(
         clock=words.clock,
         count=words.count,

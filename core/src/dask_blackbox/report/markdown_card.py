@@ -11,10 +11,19 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from dask_blackbox.attach import RunCard
 from dask_blackbox.finding import Change, Evidence, Finding
+from dask_blackbox.past import Past
+from dask_blackbox.report.past_words import (
+    against_words,
+    blame_words,
+    habit_words,
+    looked_words,
+    seen_words,
+)
 from dask_blackbox.report.words import (
     CONFIDENCE,
     RETRY,
     STATE_SIGN,
+    change_words,
     clock,
     in_order,
     numbers,
@@ -29,6 +38,7 @@ __all__ = ["markdown"]
 
 _MOST_EVIDENCE = 12
 _MOST_ROWS = 20
+_MOST_CHANGES = 5
 _SEVERITY = {"failure": "failure", "warning": "warning", "notice": "notice"}
 
 # What means something in the middle of a line, and what only at its beginning.
@@ -56,8 +66,8 @@ def _parts(card: RunCard) -> Iterator[str]:
     if not recorded:
         yield _quoted(missing)
     if card.verdict is not None:
-        yield from _verdict(card.verdict)
-    yield from _changes(card.changes)
+        yield from _verdict(card.verdict, seen_words(card))
+    yield from _changes(card)
     yield from _numbers(card)
     yield from _findings(card.findings)
     if recorded and missing:
@@ -66,7 +76,7 @@ def _parts(card: RunCard) -> Iterator[str]:
     yield _links(card)
 
 
-def _verdict(verdict: Finding) -> Iterator[str]:
+def _verdict(verdict: Finding, seen: str) -> Iterator[str]:
     yield f"### Why: {_escaped(verdict.title)}"
     yield _paragraphs(verdict.cause)
     if verdict.remedy:
@@ -75,6 +85,7 @@ def _verdict(verdict: Finding) -> Iterator[str]:
         ("Try again?", f"{RETRY[verdict.retry_advice]} ({verdict.retry_advice})"),
         ("How sure", CONFIDENCE[verdict.confidence]),
         ("About", subject_words(verdict.subject)),
+        ("Seen", seen),
     ]
     said = [f"- **{label}** {_escaped(words)}" for label, words in rows if words]
     said.append(f"- **Rule** {_code(verdict.rule)}")
@@ -95,22 +106,50 @@ def _evidence(evidence: Sequence[Evidence]) -> str:
     return "**Evidence** (times in UTC)\n\n" + _block("\n".join(lines))
 
 
-def _changes(changes: Sequence[Change]) -> Iterator[str]:
-    if not changes:
+def _changes(card: RunCard) -> Iterator[str]:
+    past = card.past
+    said = "" if past is None else blame_words(past)
+    if not card.changes and not said:
         return
     yield "### What changed since the last good run"
-    rows = [
-        (
-            f"{_escaped(change.kind)} {_code(change.what, in_table=True)}",
-            _side(change.before, "not there"),
-            _side(change.after, "gone"),
-            _escaped(rarity_words(change.rarity)),
-        )
-        for change in changes[:_MOST_ROWS]
-    ]
-    yield _table(("What", "Before", "Now", "How unusual"), rows)
-    if len(changes) > _MOST_ROWS:
-        yield f"+{len(changes) - _MOST_ROWS} more"
+    if said:
+        yield f"**{_escaped(said)}**"
+    if card.changes:
+        head = ("What", "Before", "Now", "How unusual")
+        yield _table(head, [_changed(each) for each in card.changes[:_MOST_CHANGES]])
+    rest = card.changes[_MOST_CHANGES:_MOST_ROWS]
+    if rest:
+        lines = "\n".join(f"- {_escaped(change_words(each))}" for each in rest)
+        number = len(card.changes) - _MOST_CHANGES
+        unsaid = len(card.changes) - _MOST_ROWS
+        lines += f"\n- and {unsaid} more" if unsaid > 0 else ""
+        yield f"<details><summary>{number} more</summary>\n\n{lines}\n\n</details>"
+    if past is not None:
+        yield _past(past)
+
+
+def _changed(change: Change) -> tuple[str, str, str, str]:
+    unusual = [each for each in (rarity_words(change.rarity), change.why) if each]
+    return (
+        f"{_escaped(change.kind)} {_code(change.what, in_table=True)}",
+        _side(change.before, "not there"),
+        _side(change.after, "gone"),
+        _escaped("; ".join(unusual)),
+    )
+
+
+def _past(past: Past) -> str:
+    told = []
+    if past.last_good is not None:
+        told.append(f"compared with {against_words(past.last_good)}")
+    told += [looked_words(past), habit_words(past)]
+    said = _escaped(". ".join(_capital(each) for each in told if each))
+    command = f"  \n{_code(past.compare)}" if past.compare else ""
+    return f"{said}.{command}" if said else ""
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def _side(value: str | None, absent: str) -> str:

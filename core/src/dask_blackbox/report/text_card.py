@@ -14,7 +14,14 @@ from rich.table import Table
 from rich.text import Text
 
 from dask_blackbox.attach import RunCard
-from dask_blackbox.finding import Evidence, Finding
+from dask_blackbox.finding import Change, Evidence, Finding
+from dask_blackbox.report.past_words import (
+    against_words,
+    blame_words,
+    habit_words,
+    looked_words,
+    seen_words,
+)
 from dask_blackbox.report.words import (
     CONFIDENCE,
     RETRY,
@@ -33,7 +40,7 @@ from dask_blackbox.report.words import (
 __all__ = ["text"]
 
 _MOST_EVIDENCE = 6
-_MOST_CHANGES = 6
+_MOST_CHANGES = 5
 _MOST_FINDINGS = 8
 _MOST_LINES_OF_ONE_FACT = 6
 _NARROWEST = 40
@@ -96,11 +103,7 @@ def _head(console: Console, card: RunCard) -> None:
 def _rows(card: RunCard, width: int) -> Iterator[tuple[str, Text]]:
     if card.verdict is not None:
         yield from _verdict(card.verdict)
-    changes = [
-        Text(_with(change_words(change), rarity_words(change.rarity)))
-        for change in card.changes
-    ]
-    yield from _listed("changed", _first(changes, _MOST_CHANGES))
+    yield from _past(card)
     findings = [
         Text(f"{_SEVERITY_SIGN[found.severity]} {plain(found.title)} ({found.rule})")
         for found in card.findings
@@ -128,6 +131,35 @@ def _verdict(verdict: Finding) -> Iterator[tuple[str, Text]]:
         yield "about", Text(about)
     evidence = [_fact(fact) for fact in verdict.evidence]
     yield from _listed("evidence", _first(evidence, _MOST_EVIDENCE))
+
+
+def _past(card: RunCard) -> Iterator[tuple[str, Text]]:
+    """Yield what changed since the last good run, and what the earlier runs say."""
+    seen = seen_words(card)
+    if seen:
+        yield "seen", Text(seen)
+    past = card.past
+    changes = [_change(change) for change in card.changes]
+    changes = _first(changes, _MOST_CHANGES)
+    if past is not None and blame_words(past):
+        changes.insert(0, Text(blame_words(past), style="bold"))
+    yield from _listed("changed", changes)
+    if past is None:
+        return
+    told = []
+    if past.last_good is not None:
+        told.append(f"compared with {against_words(past.last_good)}")
+    if card.verdict is not None or card.changes:
+        told += [looked_words(past), habit_words(past), past.compare or ""]
+    yield from _listed("", [Text(each, style="dim") for each in told if each])
+
+
+def _change(change: Change) -> Text:
+    said = Text(change_words(change))
+    more = [each for each in (rarity_words(change.rarity), change.why) if each]
+    if more:
+        said.append(f"  ({'; '.join(more)})", style="dim")
+    return said
 
 
 def _fact(fact: Evidence) -> Text:
@@ -164,10 +196,6 @@ def _flowed(items: list[str], width: int) -> str:
 def _listed(label: str, items: list[Text]) -> Iterator[tuple[str, Text]]:
     for place, item in enumerate(items):
         yield label if place == 0 else "", item
-
-
-def _with(said: str, more: str) -> str:
-    return f"{said} ({more})" if more else said
 
 
 def _links(console: Console, card: RunCard) -> None:

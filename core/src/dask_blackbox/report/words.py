@@ -58,6 +58,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _STEP = 1024.0
 _TEN = 10.0
 _HUNDRED = 100.0
+_ONE_PERCENT = 0.01
 
 _ANSI = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])"
@@ -140,7 +141,10 @@ def rarity_words(rarity: float | None) -> str:
     """Say how unusual a change is, given the share of earlier runs without it."""
     if rarity is None:
         return ""
-    return f"not seen in {rarity:.0%} of the earlier runs"
+    if rarity >= 1:
+        return "never before"
+    share = 1 - rarity
+    return f"as in {share:.0%} of the runs" if share >= _ONE_PERCENT else "nearly never"
 
 
 def in_order(names: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -106,11 +106,13 @@ def _confidence(
 ) -> Confidence:
     named = any(each.weight >= 1 for each in telling)
     fits = any(each.weight > 0 for each in telling)
-    if others or blind or steps < _SEVERAL_RUNS:
-        return "medium" if named and steps >= _SEVERAL_RUNS else "low"
-    if fits and (named or steps >= _MANY_RUNS):
-        return "high"
-    return "medium" if fits else "low"
+    if others or blind:
+        return "medium" if named else "low"
+    if named:
+        return "high" if steps >= _SEVERAL_RUNS else "medium"
+    if steps < _SEVERAL_RUNS:
+        return "low"
+    return "high" if fits and steps >= _MANY_RUNS else "medium"
 
 
 def _names(kinds: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from dask_blackbox.finding import Change
 from dask_blackbox.past import EarlierRun, Past
 from dask_blackbox.sketch import Sketch
 
-__all__ = ["Told", "told_by"]
+__all__ = ["Told", "as_change", "told_by"]
 
 _MOST = 100
 _MOST_HABITS = 10
@@ -60,7 +60,8 @@ def told_by(
     )
     if good is None or not wanted:
         return Told((), _replace(past, says="" if good else _without_good(past)))
-    rarities = Rarities(history.sketches)
+    # What came with a failure and is still there is no habit: only what was before it counts.
+    rarities = Rarities([e for e in history.sketches if e.started <= good.started])
     changes, habits = ranked(differences(good, sketch), rarities, accused)
     blind = sorted({*good.unknown, *sketch.unknown})
     blind = [kind for kind in blind if not kind.endswith("/others")]
@@ -83,7 +84,7 @@ def told_by(
         ),
         compare=compare,
     )
-    return Told(tuple(_change(each) for each in changes[:_MOST]), past)
+    return Told(tuple(as_change(each) for each in changes[:_MOST]), past)
 
 
 def _replace(past: Past, **fields: Any) -> Past:
@@ -100,7 +101,8 @@ def _without_good(past: Past) -> str:
     )
 
 
-def _change(each: Ranked) -> Change:
+def as_change(each: Ranked) -> Change:
+    """Return a change as cards have it."""
     change = each.change
     return Change(
         kind=change.kind,

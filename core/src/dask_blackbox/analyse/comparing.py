@@ -1,0 +1,135 @@
+"""Two sketches → a comparison: changes, numbers and prefixes side by side."""
+
+from __future__ import annotations
+
+from dask_blackbox.analyse.changes.differences import differences
+from dask_blackbox.analyse.changes.prefixes import renamed
+from dask_blackbox.analyse.changes.ranking import ranked
+from dask_blackbox.analyse.changes.rarity import Rarities
+from dask_blackbox.analyse.changes.relevance import Accused
+from dask_blackbox.analyse.changes.sides import sides
+from dask_blackbox.analyse.changes.telling import as_change
+from dask_blackbox.analyse.history import History
+from dask_blackbox.comparison import ComparedRun, Comparison, Measured, PrefixPair
+from dask_blackbox.past import Past
+from dask_blackbox.sketch import PrefixSketch, Sketch
+
+__all__ = ["comparison_of"]
+
+_MEDIAN, _HIGH = 2, 4  # of sketch.QUANTILES
+_NOTHING = PrefixSketch(name="")
+
+
+def comparison_of(
+    before: Sketch,
+    after: Sketch,
+    *,
+    accused: Accused | None = None,
+    history: History | None = None,
+) -> Comparison:
+    """Return everything in which two runs differ.
+
+    Args:
+        before: The first.
+        after: The second.
+        accused: Why the second failed.
+        history: The runs before the second; what changes in most of them comes last.
+    """
+    accused = accused or Accused()
+    earlier = [] if history is None else history.sketches
+    rarities = Rarities([e for e in earlier if e.started <= before.started])
+    changes, habits = ranked(differences(before, after), rarities, accused)
+    unknown = sorted({*before.unknown, *after.unknown})
+    blind = [kind for kind in unknown if not kind.endswith("/others")]
+    blame, says, sure = sides(
+        changes, accused.verdict, steps=rarities.steps, blind=blind
+    )
+    return Comparison(
+        before=_run(before),
+        after=_run(after),
+        changes=tuple(as_change(each) for each in [*changes, *habits]),
+        past=Past(
+            runs=0 if history is None else len(history.names),
+            looked_at=len(earlier),
+            more=history is not None and history.more,
+            unreadable=0 if history is None else history.unreadable,
+            good=sum(e.good for e in earlier),
+            blame=blame,
+            says=says,
+            confidence=sure,
+        ),
+        unknown=tuple(unknown),
+        numbers=tuple(_numbers(before, after)),
+        prefixes=tuple(_prefixes(before, after)),
+    )
+
+
+def _run(sketch: Sketch) -> ComparedRun:
+    return ComparedRun(
+        job=sketch.job,
+        run_id=sketch.run_id,
+        attempt=sketch.attempt,
+        state=sketch.state,
+        started=sketch.started,
+        duration=sketch.duration,
+        verdict=sketch.verdict,
+        title=sketch.title,
+        fingerprint=None if sketch.fingerprint is None else sketch.fingerprint.id,
+    )
+
+
+def _numbers(before: Sketch, after: Sketch) -> list[Measured]:
+    names = [*before.numbers, *(n for n in after.numbers if n not in before.numbers)]
+    found = [
+        Measured(name=name, before=before.measure(name), after=after.measure(name))
+        for name in names
+    ]
+    inputs = (
+        ("input_bytes", before.inputs.nbytes, after.inputs.nbytes),
+        ("input_partitions", before.inputs.partitions, after.inputs.partitions),
+    )
+    return found + [
+        Measured(name=name, before=old, after=new)
+        for name, old, new in inputs
+        if old is not None or new is not None
+    ]
+
+
+def _prefixes(before: Sketch, after: Sketch) -> list[PrefixPair]:
+    """Return both runs' prefixes, those whose cost changed most first."""
+    old = {each.name: each for each in before.prefixes}
+    new = {each.name: each for each in after.prefixes}
+    names = renamed(before, after)
+    pairs = [
+        (
+            f"{was} → {names[was]}" if was in names else was,
+            old[was],
+            names.get(was, was),
+        )
+        for was in old
+    ]
+    found = [_pair(said, each, new.get(now, _NOTHING)) for said, each, now in pairs]
+    come = [name for name in new if name not in old and name not in names.values()]
+    found += [_pair(name, _NOTHING, new[name]) for name in come]
+    return sorted(found, key=lambda pair: (-abs(pair.cost), pair.name))
+
+
+def _pair(name: str, old: PrefixSketch, new: PrefixSketch) -> PrefixPair:
+    told = {
+        "tasks": (old.tasks, new.tasks),
+        "compute": (old.compute, new.compute),
+        "seconds": (_at(old.seconds, _MEDIAN), _at(new.seconds, _MEDIAN)),
+        "nbytes": (_at(old.nbytes, _MEDIAN), _at(new.nbytes, _MEDIAN)),
+        "memory": (_at(old.memory, _HIGH), _at(new.memory, _HIGH)),
+    }
+    measured = {
+        each: Measured(name=each, before=was, after=now)
+        for each, (was, now) in told.items()
+    }
+    return PrefixPair(
+        name=name, measured=measured, cost=round(new.compute - old.compute, 6)
+    )
+
+
+def _at(quantiles: tuple[float, ...], place: int) -> float | None:
+    return quantiles[place] if len(quantiles) > place else None

@@ -1,0 +1,110 @@
+"""What a card says of the job's earlier runs, in sentences, the same in every rendering."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from dask_blackbox.attach import RunCard
+from dask_blackbox.past import EarlierRun, Past, Seen
+from dask_blackbox.report.words import duration, moment, plain, plural
+
+__all__ = [
+    "SIDES",
+    "against_words",
+    "blame_words",
+    "day",
+    "habit_words",
+    "looked_words",
+    "seen_words",
+]
+
+SIDES = {
+    "data": "data",
+    "code": "code",
+    "infrastructure": "infrastructure",
+    "several": "several sides",
+    "nothing": "nothing",
+    "unknown": "",
+}
+"""Which side changed, as a word to put on a tag."""
+
+_SURE = {"high": "", "medium": " (likely)", "low": " (a guess: the evidence is thin)"}
+_ENDINGS = {1: "st", 2: "nd", 3: "rd"}
+
+
+def blame_words(past: Past) -> str:
+    """Return which side changed, and how sure that is; empty if nothing was compared."""
+    if not past.says:
+        return ""
+    told = plain(past.says)
+    if past.blame in ("unknown", "nothing") or past.last_good is None:
+        return told
+    return f"{told.removesuffix('.')}{_SURE[past.confidence]}."
+
+
+def against_words(run: EarlierRun) -> str:
+    """Return what the changes are against: `run-7 of 2026-11-20 02:00:00 UTC, 18 m 02 s`."""
+    took = "" if run.duration is None else f", took {duration(run.duration)}"
+    attempt = f" (attempt {run.attempt})" if run.attempt > 1 else ""
+    return f"{plain(run.run_id)}{attempt} of {moment(run.started)}{took}"
+
+
+def looked_words(past: Past) -> str:
+    """Return how much of the past was looked at."""
+    if not past.runs:
+        return ""
+    runs = plural(past.runs, "earlier run")
+    if past.more:
+        said = f"{past.looked_at} of more than {runs} looked at"
+    elif past.looked_at == past.runs:
+        said = (
+            f"all {runs} looked at"
+            if past.runs > 1
+            else f"the only {runs[2:]} looked at"
+        )
+    else:
+        said = f"{past.looked_at} of {runs} looked at"
+    if past.good < past.runs:
+        said += (
+            f"; {past.good} of them ended well" if past.good else "; none ended well"
+        )
+    if past.unreadable:
+        said += f"; {past.unreadable} could not be read"
+    return said
+
+
+def seen_words(card: RunCard) -> str:
+    """Return how often the job has failed like this; empty where nobody has looked."""
+    past = card.past
+    if past is None or past.seen is None:
+        return ""
+    if past.seen.times == 1:
+        return "the first failure of its kind in this job" if past.runs else ""
+    return _times(past.seen)
+
+
+def _times(seen: Seen) -> str:
+    said = f"{seen.times} times, first on {day(seen.first)}"
+    if seen.last is not None and seen.times > 2:  # noqa: PLR2004
+        said += f", last on {day(seen.last)}"
+    if seen.in_a_row > 1:
+        said += f"; the {_ordinal(seen.in_a_row)} time in a row"
+    return said
+
+
+def habit_words(past: Past) -> str:
+    """Return what is left out of the changes; empty if nothing is."""
+    if not past.habits:
+        return ""
+    listed = ", ".join(plain(each) for each in past.habits)
+    return f"left out, as it changes in most runs: {listed}"
+
+
+def day(at: float) -> str:
+    """Return the day (UTC) of a moment in epoch seconds."""
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}"
+
+
+def _ordinal(number: int) -> str:
+    teens = 10 < number % 100 < 20  # noqa: PLR2004
+    return f"{number}{'th' if teens else _ENDINGS.get(number % 10, 'th')}"
