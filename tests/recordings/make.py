@@ -1,23 +1,31 @@
 """Tell stories on real clusters, record them, and compare what is said with the truth.
 
-    python tests/recordings/make.py [NAME …] [--store FOLDER]
+    python tests/recordings/make.py [NAME …] [--room ROOM] [--store FOLDER] [--again]
 
-Prints one line for each story, and exits with 1 if a verdict was wrong.
+Stories of `stories.py`, which the rules were written beside, and failures (`failures_*.py`),
+which were written by somebody who did not know the rules.  Prints a line for each, and
+exits with 1 if a verdict was wrong.  Without names it goes on where it was: what is
+recorded in the folder is not told again, only diagnosed again (`diagnose.py`).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import dask
 from distributed import Client, LocalCluster
+from judging import judge
 from stories import STORIES, Story
+from telling import load_failures, names_of, tell_here, tell_outside
 
 QUIET = {"workers-died", "memory-near-limit", "spilling", "recording-incomplete"}
 _LONGEST = 120
@@ -42,7 +50,7 @@ def tell(name: str, store: str) -> dict[str, Any]:
         Client(local) as client,
     ):
         try:
-            with recording(client, store=store, job=name, run_id=name) as flight:
+            with recording(client, store=store, job=name, run_id="told") as flight:
                 story.tell(client)
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - stories fail
             print(f"{type(error).__name__}: {str(error)[:200]}", file=sys.stderr)
@@ -69,11 +77,11 @@ def judged(story: Story, card: dict[str, Any]) -> str:
     return ""
 
 
-def told_apart(name: str, store: str) -> dict[str, Any]:
+def told_apart(name: str, store: Path) -> dict[str, Any]:
     """Tell one story in a process of its own, and return its card."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         command = [sys.executable, __file__, "--tell", name]
-        command += ["--store", store, "--card", file.name]
+        command += ["--store", str(store), "--card", file.name]
         try:
             done = subprocess.run(
                 command, capture_output=True, text=True, timeout=120, check=False
@@ -87,26 +95,71 @@ def told_apart(name: str, store: str) -> dict[str, Any]:
         return card
 
 
+def of_story(name: str, store: Path) -> tuple[bool, str]:
+    """Tell a story of the rules' own; return whether it is right, and lines to print."""
+    card = told_apart(name, store)
+    problem = card.get("error") or judged(STORIES[name], card)
+    said = f"{'WRONG' if problem else 'right':6}{name:44}{problem}"
+    if "headline" in card:
+        sure = (card["verdict"] or {}).get("confidence", "")
+        said += f"\n      {sure:7}{card['headline'][:_LONGEST]}"
+    return not problem, said
+
+
+def of_failure(name: str, store: Path) -> tuple[bool, str]:
+    """Tell a failure; return whether its verdict is right, and lines to print."""
+    story = load_failures()[name]
+    told = tell_outside(story, store, __file__)
+    result = judge(story, store)
+    said = f"{result.kind:6}{name:44}{told['seconds']:5.0f} s  {result.problem}"
+    if result.title:
+        said += f"\n      {result.confidence:7}{result.title[:_LONGEST]}"
+    return result.kind not in {"wrong", "names"}, said
+
+
+def make(names: Sequence[str], store: Path, *, again: bool, parallel: int) -> int:
+    """Tell stories, and print a line or two for each; return how many were wrong."""
+
+    def one(name: str) -> tuple[bool, str]:
+        place = store / name
+        if not again and (place / "told.json").exists():
+            return True, ""
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        return of_story(name, place) if name in STORIES else of_failure(name, place)
+
+    wrong = 0
+    with ThreadPoolExecutor(parallel) as pool:
+        for right, said in pool.map(one, names):
+            wrong += not right
+            if said:
+                print(said, flush=True)
+    return wrong
+
+
 def main() -> int:
     """Tell the stories that are asked for, or all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
+    parser.add_argument("--room", help="only failures of this room")
     parser.add_argument("--store", default=tempfile.gettempdir() + "/stories")
+    parser.add_argument("--again", action="store_true", help="tell all of them anew")
+    parser.add_argument("--parallel", type=int, default=2)
     parser.add_argument("--tell", help=argparse.SUPPRESS)
     parser.add_argument("--card", help=argparse.SUPPRESS)
+    parser.add_argument("--outside", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    if asked.tell:
+    if asked.tell in STORIES:
         Path(asked.card).write_text(json.dumps(tell(asked.tell, asked.store)))
         return 0
-    wrong = 0
-    for name in asked.names or STORIES:
-        card = told_apart(name, asked.store)
-        problem = card.get("error") or judged(STORIES[name], card)
-        wrong += bool(problem)
-        print(f"{'WRONG' if problem else 'right':6}{name:32}{problem}", flush=True)
-        if "headline" in card:
-            sure = (card["verdict"] or {}).get("confidence", "")
-            print(f"      {sure:7}{card['headline'][:_LONGEST]}", flush=True)
+    if asked.tell:
+        return tell_here(asked.tell, asked.store, outside=asked.outside)
+    names = [] if asked.room else [n for n in STORIES if n in (asked.names or STORIES)]
+    names += names_of(asked.names, asked.room)
+    if unknown := set(asked.names) - set(names):
+        parser.error(f"there is no story called {', '.join(sorted(unknown))}")
+    again = asked.again or bool(asked.names)
+    wrong = make(names, Path(asked.store), again=again, parallel=asked.parallel)
     return 1 if wrong else 0
 
 

@@ -1,0 +1,201 @@
+"""Diagnose all recordings that `make.py` made, and publish how often the verdict is right.
+
+    python tests/recordings/diagnose.py [--store FOLDER] [--out docs/diagnosis.md]
+
+Asks the rules of now: nothing is told again.  Prints what is missing and what is wrong;
+exits with 1 if a verdict is wrong with high confidence.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from judging import Result, judge
+from telling import load_failures
+
+_BEGIN, _END = "<!-- verdicts -->", "<!-- /verdicts -->"
+_GOAL = 95.0
+
+
+def diagnose(store: Path) -> list[Result]:
+    """Return what is said of each story of the corpus."""
+    found = []
+    for name, story in load_failures().items():
+        try:
+            found.append(judge(story, store / name))
+        except Exception as error:  # noqa: BLE001 - a recording that cannot be read
+            problem = f"{type(error).__name__}: {error}"
+            found.append(Result(story, "wrong", problem, "(none)"))
+    return found
+
+
+def _share(results: Sequence[Result]) -> str:
+    made = [each for each in results if each.kind != "absent"]
+    right = sum(each.kind in {"right", "names"} for each in made)
+    return f"{right} of {len(made)} ({100 * right / max(len(made), 1):.1f} %)"
+
+
+def _rows(results: Sequence[Result]) -> Iterable[str]:
+    yield "| cause | made | right | wrong | unknown | what was said instead |"
+    yield "|---|---|---|---|---|---|"
+    slugs = dict.fromkeys(each.story.causes[0] for each in results)
+    for slug in sorted(slugs):
+        mine = [e for e in results if e.story.causes[0] == slug and e.kind != "absent"]
+        kinds = Counter("right" if e.kind == "names" else e.kind for e in mine)
+        others = Counter(e.slug for e in mine if e.kind in {"wrong", "unknown"})
+        said = ", ".join(f"`{each}` {count}" for each, count in others.items())
+        yield (
+            f"| `{slug}` | {len(mine)} | {kinds['right']} | {kinds['wrong'] or ''} "
+            f"| {kinds['unknown'] or ''} | {said} |"
+        )
+
+
+def _listed(
+    title: str, results: Iterable[Result], line: Callable[[Result], str]
+) -> str:
+    lines = [f"* `{each.story.name}`: {line(each)}" for each in results]
+    return f"**{title}**: " + ("\n\n" + "\n".join(lines) if lines else "none.")
+
+
+def _part(title: str, intro: str, results: Sequence[Result]) -> str:
+    """Return a section: score, table, and what is wrong one by one."""
+    wrong = [e for e in results if e.kind in {"wrong", "unknown"}]
+    sure = [e for e in wrong if e.confidence == "high"]
+    said = {"right": 0, "names": 0, "wrong": 0, "unknown": 0, "absent": 0}
+    said.update(Counter(e.kind for e in results))
+    score = (
+        f"**Right: {_share(results)}**; wrong {said['wrong']}, of them with high "
+        f"confidence {len(sure)}; unknown {said['unknown']}; not made {said['absent']}."
+    )
+    return "\n\n".join(
+        [
+            f"## {title}",
+            intro,
+            score,
+            "\n".join(_rows(results)),
+            _listed(
+                "Wrong with high confidence",
+                sure,
+                lambda e: f"{e.problem}: “{e.title}”",
+            ),
+            _listed(
+                "Wrong or unknown otherwise",
+                [e for e in wrong if e not in sure],
+                lambda e: f"{e.problem} ({e.confidence or 'no verdict'})",
+            ),
+            _listed(
+                "Right, but a name is missing that was asked for",
+                [e for e in results if e.kind == "names"],
+                lambda e: e.problem,
+            ),
+            _listed(
+                "Not made on that machine",
+                [e for e in results if e.kind == "absent"],
+                lambda e: e.problem,
+            ),
+        ]
+    )
+
+
+def _where() -> str:
+    """Say when, with what and on what the recordings were made."""
+    from importlib.metadata import version
+
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parent,
+    ).stdout.strip()
+    python = ".".join(map(str, sys.version_info[:3]))
+    packages = ", ".join(
+        f"{name} {version(name)}" for name in ("dask", "distributed", "pandas", "numpy")
+    )
+    return (
+        f"Diagnosed on {time.strftime('%Y-%m-%d')} by the rules of {commit}; Python "
+        f"{python}, {packages}, Linux, two cores."
+    )
+
+
+def _ambiguous(results: Sequence[Result]) -> str:
+    lines = [
+        f"* `{e.story.name}`: "
+        + " or ".join(f"`{c}`" for c in e.story.causes)
+        + f"; {e.story.why}"
+        for e in results
+        if len(e.story.causes) > 1
+    ]
+    return "## Stories with more than one right answer\n\n" + "\n".join(lines)
+
+
+def verdicts_page(results: Sequence[Result]) -> str:
+    """Return what `docs/diagnosis.md` says of verdicts."""
+    corpus = [e for e in results if not e.story.held_out]
+    held = [e for e in results if e.story.held_out]
+    kinds = Counter(e.story.how for e in corpus)
+    noisy = sum(bool(e.story.noise) for e in corpus)
+    parts = [
+        _where(),
+        _part(
+            "Verdicts on failed runs",
+            f"{len(corpus)} failures on real clusters, each in processes of its own; "
+            f"{kinds['command']} recorded by `dask blackbox run`, the others by "
+            f"`with recording(client)`; {noisy} with noise from other failures.\n"
+            "The causes were set down with the stories, before anything was said of them.",
+            corpus,
+        ),
+    ]
+    if held:
+        parts.append(
+            _part(
+                "Held out",
+                "Told after all tuning, and counted as they came out the first time.",
+                held,
+            )
+        )
+    parts.append(_ambiguous(results))
+    return "\n\n".join(parts)
+
+
+def _write(path: Path, text: str) -> None:
+    """Put the verdicts into the page, and leave what others wrote there."""
+    old = path.read_text() if path.exists() else f"# Diagnosis\n\n{_BEGIN}\n{_END}\n"
+    if _BEGIN not in old:
+        old = f"{old.rstrip()}\n\n{_BEGIN}\n{_END}\n"
+    before, _, rest = old.partition(_BEGIN)
+    after = rest.partition(_END)[2]
+    path.write_text(f"{before}{_BEGIN}\n\n{text}\n\n{_END}{after}")
+
+
+def main() -> int:
+    """Diagnose, print, and write the page if it is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--store", default=tempfile.gettempdir() + "/stories")
+    parser.add_argument("--out", type=Path, help="the page to put the tables in")
+    parser.add_argument("--json", type=Path, help="all results, for other programs")
+    asked = parser.parse_args()
+    results = diagnose(Path(asked.store))
+    for each in results:
+        if each.kind != "right":
+            print(f"{each.kind:8}{each.confidence:7}{each.story.name:48}{each.problem}")
+    print(_share(results))
+    if asked.out:
+        _write(asked.out, verdicts_page(results))
+    if asked.json:
+        said = [{**e._asdict(), "story": e.story.name} for e in results]
+        asked.json.write_text(json.dumps(said, indent=1))
+    sure = [e for e in results if e.kind == "wrong" and e.confidence == "high"]
+    return 1 if sure else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

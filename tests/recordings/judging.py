@@ -1,0 +1,64 @@
+"""Compare what is said of a recording with what was done."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from staging import Failure
+
+__all__ = ["Result", "judge"]
+
+Kind = Literal["right", "wrong", "unknown", "names", "absent"]
+"""`names`: the cause is right, but what it must name is missing; `absent`: there is no
+recording."""
+
+
+class Result(NamedTuple):
+    """What is said of a story, and whether it is true."""
+
+    story: Failure
+    kind: Kind
+    problem: str = ""
+    slug: str = ""
+    confidence: str = ""
+    title: str = ""
+    state: str = ""
+
+
+def judge(story: Failure, place: Path) -> Result:
+    """Diagnose a recording anew, with the rules of now, and judge what they say.
+
+    Args:
+        story: What was told.
+        place: The store that it was recorded in.
+    """
+    told: dict[str, Any] = {}
+    if (place / "told.json").exists():
+        told = json.loads((place / "told.json").read_text())
+    if not told or "not_here" in told:
+        return Result(story, "absent", told.get("not_here", "not made yet"))
+    runs = sorted((place / "runs").glob("job=*/run=*/attempt=*"))
+    if not runs:
+        return Result(story, "wrong", "there is no recording", slug="(none)")
+    from dask_blackbox.opened import Run
+
+    card = Run.open(runs[0]).card()
+    verdict = card.verdict
+    if verdict is None:
+        state = f"no verdict; the run {card.state}"
+        return Result(story, "wrong", state, "(none)", "", card.headline, card.state)
+    said = (verdict.rule, verdict.confidence, verdict.title, card.state)
+    if verdict.rule not in story.causes:
+        kind: Kind = "unknown" if verdict.rule == "unknown" else "wrong"
+        expected = " or ".join(story.causes)
+        return Result(story, kind, f"{verdict.rule}, not {expected}", *said)
+    text = "\n".join(
+        [verdict.title, verdict.cause, *(each.text for each in verdict.evidence)]
+    )
+    missing = [n for n in story.names if not re.search(n, text, re.IGNORECASE)]
+    if missing:
+        return Result(story, "names", f"does not name {missing}", *said)
+    return Result(story, "right", "", *said)

@@ -1,0 +1,145 @@
+"""Tell one failure in processes of its own, bounded, and leave nothing running."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import psutil
+from staging import FAILURES, Failure, NotHere, Stage
+
+__all__ = ["ROOMS", "load_failures", "tell_here", "tell_outside"]
+
+ROOMS = (
+    "tasks", "deaths", "hosts", "driver", "hangs", "shuffle", "environment",
+    "scheduler", "starting", "noise", "heldout",
+)  # fmt: skip
+_NOT_HERE = 77
+_HERE = str(Path(__file__).parent)  # `dask worker` imports the stories
+_MARK = "DASK_STORY_MARK"
+_FINALISED = 45.0
+
+
+def load_failures() -> dict[str, Failure]:
+    """Import all rooms that there are, and return their stories."""
+    for room in ROOMS:
+        if Path(__file__).with_name(f"failures_{room}.py").exists():
+            module = importlib.import_module(f"failures_{room}")
+            # As in a user's script: functions inside of stories travel by value.
+            cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+    return FAILURES
+
+
+def tell_here(name: str, store: str, *, outside: bool) -> int:
+    """Tell a story in this process; return what it exits with, or raise."""
+    story = load_failures()[name]
+    with tempfile.TemporaryDirectory(
+        prefix="story-", ignore_cleanup_errors=True
+    ) as folder:
+        try:
+            story.tell(Stage(name, store, Path(folder), outside))
+        except NotHere as reason:
+            print(f"NOT HERE: {reason}")
+            return _NOT_HERE
+    return 0
+
+
+def tell_outside(story: Failure, store: Path, script: str) -> dict[str, Any]:
+    """Tell a story in a process of its own; return what became of it, apart of verdicts.
+
+    Args:
+        story: Which.
+        store: A folder of its own, empty.
+        script: That tells stories: `script --tell NAME --store STORE`.
+    """
+    mark = uuid.uuid4().hex
+    command = [sys.executable, script, "--tell", story.name, "--store", str(store)]
+    if story.how == "command":
+        run = ["-m", "dask", "blackbox", "run", "--store", str(store)]
+        run += ["--job", story.name, "--run-id", "told", "--"]
+        command = [sys.executable, *run, *command, "--outside"]
+    begun = time.time()
+    with (store / "out.txt").open("wb") as out:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **_environment(story), _MARK: mark},
+            start_new_session=True,
+        )
+        late = _wait(process, story.bound)
+    folder = store / "runs" / f"job={story.name}"
+    deadline = time.monotonic() + _FINALISED
+    while folder.exists() and not list(folder.rglob("complete.json")):
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.2)
+    _end(mark)
+    said = (store / "out.txt").read_text(errors="replace")
+    told: dict[str, Any] = {
+        "name": story.name,
+        "at": begun,
+        "seconds": round(time.time() - begun, 1),
+        "exit": process.returncode,
+        "late": late,
+        "recorded": folder.exists(),
+    }
+    if process.returncode == _NOT_HERE:
+        told["not_here"] = said.partition("NOT HERE: ")[2].strip()
+    (store / "told.json").write_text(json.dumps(told))
+    return told
+
+
+def _environment(story: Failure) -> dict[str, str]:
+    """Return the settings of a story as variables, which all of its processes inherit."""
+    paths = [_HERE, os.environ.get("PYTHONPATH", "")]
+    found = {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    for key, value in story.settings.items():
+        name = key.upper().replace(".", "__").replace("-", "_")
+        found[f"DASK_{name}"] = str(value)
+    return found
+
+
+def _wait(process: subprocess.Popen[bytes], bound: float) -> bool:
+    """Wait for a process, and end it as schedulers of jobs do; return whether it was late."""
+    for seconds, number in ((bound, signal.SIGTERM), (10, signal.SIGKILL)):
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            with suppress(ProcessLookupError):
+                process.send_signal(number)
+        else:
+            return number is signal.SIGKILL
+    process.wait()
+    return True
+
+
+def _end(mark: str) -> None:
+    """Kill what a story has left behind: all that carries its mark."""
+    for each in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            if each.environ().get(_MARK) == mark:
+                each.kill()
+
+
+def names_of(asked: Sequence[str], room: str | None) -> list[str]:
+    """Return the names of the failures that are asked for."""
+    found = load_failures()
+    return [
+        name
+        for name, story in found.items()
+        if (not asked or name in asked) and room in (None, story.room)
+    ]
