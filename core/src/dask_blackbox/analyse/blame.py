@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from dask_blackbox.analyse.death_causes import CauseOfDeath
 from dask_blackbox.analyse.deaths import WINDOW, Death
 from dask_blackbox.analyse.failures import TaskFailure, blamed_key
+from dask_blackbox.analyse.frames import raised_by_a_library
 from dask_blackbox.analyse.hang import ENDED_BY_US
 from dask_blackbox.analyse.state import State
 from dask_blackbox.analyse.words import class_of, prefix_of
@@ -161,7 +162,11 @@ def only_waited(exception: DriverException) -> bool:
 
 def ran_out_of_patience(exception: DriverException) -> bool:
     """Say whether the driver had waited for as long as it was to wait."""
-    return ENDED_BY_US in exception.message or _is_any_of(exception, _WAITED)
+    if ENDED_BY_US in exception.message:
+        return True
+    return _is_any_of(exception, _WAITED) and not raised_by_a_library(
+        exception.traceback
+    )
 
 
 def _is_any_of(exception: DriverException, endings: tuple[str, ...]) -> bool:

@@ -12,6 +12,7 @@ __all__ = [
     "frame_of_stack",
     "frames_of_call_stack",
     "is_the_users",
+    "raised_by_a_library",
     "read_by_the_driver",
     "root_of_chain",
     "user_frame",
@@ -31,6 +32,7 @@ _THREAD = re.compile(r"^(?:Current thread|Thread) ", re.MULTILINE)
 _CLIENT = ("distributed/client.py", "distributed/utils.py")
 _ASKER = (*_CLIENT, "distributed/utils_comm.py", "distributed/core.py")
 _READER = "distributed/protocol/core.py"
+_OF_DASK = ("/distributed/", "/dask/", "/airflow/", "/prefect", "/dask_blackbox/")
 _RUNS_TASKS = "_run_task"
 _NOT_THE_USERS = (
     "/site-packages/",
@@ -118,6 +120,18 @@ def read_by_the_driver(traceback: str) -> bool:
             return False
         return not any(map(is_the_users, frames[asks[-1] + 1 : reads[0]]))
     return False
+
+
+def raised_by_a_library(traceback: str) -> bool:
+    """Say whether a library that has nothing to do with Dask raised this by itself.
+
+    A host's timeout may end a wait for Dask from anywhere; a service that does not answer
+    is nobody's but its client's.
+    """
+    frames = [frame for section in _sections(traceback) for frame in _frames(section)]
+    if not frames or is_the_users(frames[-1]):
+        return False
+    return not any(part in frame.file for frame in frames for part in _OF_DASK)
 
 
 def frame_of_stack(stack: str) -> Frame | None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+import polars as pl
+
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.deaths import Death
 from dask_blackbox.analyse.frames import frame_of_stack
 from dask_blackbox.analyse.rule import Rule
-from dask_blackbox.analyse.words import counted, quoted, short, size
+from dask_blackbox.analyse.words import class_of, counted, quoted, short, size
 from dask_blackbox.finding import Evidence, Finding, RetryAdvice, Subject
 
 __all__ = [
@@ -108,7 +110,7 @@ def name_of(case: Case, death: Death) -> str:
 def _told(case: Case, deaths: tuple[Death, ...]) -> str:
     """Return the story of some deaths in sentences."""
     last = deaths[-1]
-    sentences = [_the_guilty(case, deaths)]
+    sentences = [_raised_before(case, deaths), _the_guilty(case, deaths)]
     which = "The last of them: " if len(deaths) > 1 else ""
     sentences.append(f"{which}{name_of(case, last)}: {case.cause_of(last).because}.")
     others = [
@@ -127,6 +129,27 @@ def _told(case: Case, deaths: tuple[Death, ...]) -> str:
             + "."
         )
     return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _raised_before(case: Case, deaths: tuple[Death, ...]) -> str:
+    """Return a sentence on errors of the guilty task before its worker died, or nothing."""
+    key = case.blame.guilty
+    if key is None:
+        return ""
+    errors = case.run.errors.filter(
+        (pl.col("outcome") == "retried")
+        & (pl.col("key") == key)
+        & (pl.col("at").dt.epoch("us") / 1e6 <= deaths[-1].at)
+    ).sort("at")
+    if not len(errors):
+        return ""
+    last = errors.row(-1, named=True)
+    name, often = class_of(last["exception"] or ""), len(errors)
+    times = "once" if often == 1 else f"{often} times"
+    return (
+        f"First '{short(key, 80)}' had raised {name} {times} "
+        f"({short(last['message'] or '', 160)}) and was tried again; then its worker died."
+    )
 
 
 def _the_guilty(case: Case, deaths: tuple[Death, ...]) -> str:

@@ -17,6 +17,8 @@ from dask_blackbox.finding import Confidence, Evidence, Finding, Subject
 __all__ = ["CLUSTER_LOST_WORKER"]
 
 _CLOSED = "nanny-close"
+_NANNY_CLOSED = r"Closing Nanny at '([^']+)'\. Reason: nanny-close$"
+_AT_ONCE = 1.0
 _RETIRED = ("retire-workers-", "worker-close-gracefully-")
 
 
@@ -31,7 +33,7 @@ def _ask(case: Case) -> Iterator[Finding]:
     died = [
         death
         for death in case.deaths
-        if death.at < last["left"] and death.name == last["name"]
+        if death.at <= last["left"] + _AT_ONCE and death.name == last["name"]
     ]
     before = (
         f"Its process had died before ({case.cause_of(died[-1]).slug}); "
@@ -74,14 +76,33 @@ def _ask(case: Case) -> Iterator[Finding]:
 
 
 def _closed_before(case: Case, hang: Hang) -> list[dict[str, Any]]:
+    """Return the workers that the cluster closed before it stood still, by time.
+
+    A worker's own word, or that of its nanny, which was closed while it made a new one.
+    """
     lives = case.run.workers.with_columns(pl.col("left").dt.epoch("us") / 1e6)
+    nannies = _nannies_closed(case, hang)
+    known = lives.drop_nulls("left").sort("left").to_dicts()
+    newest = {life["nanny"]: life for life in known}
     return [
         life
-        for life in lives.drop_nulls("left").sort("left").iter_rows(named=True)
-        if (life["closing"] or "").startswith(_CLOSED)
-        and not (life["stimulus_id"] or "").startswith(_RETIRED)
+        for life in known
+        if not (life["stimulus_id"] or "").startswith(_RETIRED)
         and life["left"] < hang.at
+        and (
+            (life["closing"] or "").startswith(_CLOSED)
+            or (life["nanny"] in nannies and life is newest[life["nanny"]])
+        )
     ]
+
+
+def _nannies_closed(case: Case, hang: Hang) -> set[str]:
+    """Return the nannies that said, before it stood still, that they were closed."""
+    lines = case.run.logs.filter(
+        pl.col("message").str.contains(_NANNY_CLOSED)
+        & (pl.col("at").dt.epoch("us") / 1e6 < hang.at)
+    )
+    return set(lines["message"].str.extract(_NANNY_CLOSED).drop_nulls().to_list())
 
 
 CLUSTER_LOST_WORKER = Rule(

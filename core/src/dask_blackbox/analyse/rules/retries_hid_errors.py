@@ -16,6 +16,7 @@ __all__ = ["RETRIES_HID_ERRORS"]
 
 def _ask(case: Case) -> Iterator[Finding]:
     failed = [failure.key for failure in case.failures]
+    known = {(failure.prefix, failure.exception) for failure in case.failures}
     hidden = case.run.errors.filter(
         (pl.col("outcome") == "retried")
         & ~pl.col("key").is_in(failed)
@@ -23,6 +24,8 @@ def _ask(case: Case) -> Iterator[Finding]:
         & ((pl.col("message") != "") | (pl.col("traceback") != ""))
     )
     for (prefix,), rows in hidden.group_by("prefix", maintain_order=True):
+        if {(prefix, name) for name in rows["exception"]} <= known:
+            continue  # nothing was hidden: others of its kind failed with the same
         keys = rows["key"].n_unique()
         classes = rows.group_by("exception").len().sort("len", descending=True)
         names = [f"{class_of(name)} ({n})" for name, n in classes.iter_rows()]

@@ -111,6 +111,7 @@ def _cause(case: Case, failures: list[TaskFailure]) -> str:
     if first.root is not None:
         root, message = first.root
         sentences.append(f"It began with {class_of(root)}: {short(message, 200)}")
+    sentences.extend(_died_before(case, first))
     if first.attempts > 1:
         sentences.append(f"It was tried {first.attempts} times")
     if first.dependents:
@@ -132,6 +133,21 @@ def _cause(case: Case, failures: list[TaskFailure]) -> str:
         own = "exception does not say" if case.exception else "exit code does not prove"
         sentences.append(f"The driver's own {own} that it came from there")
     return ". ".join(sentences) + "."
+
+
+def _died_before(case: Case, failure: TaskFailure) -> Iterator[str]:
+    """Yield that workers had died of, or at, the same task before it raised."""
+    dead = [
+        death
+        for death in case.deaths
+        if failure.key in death.executing and death.at <= failure.at
+    ]
+    if dead:
+        causes = Counter(case.cause_of(death).slug for death in dead)
+        yield (
+            f"Before, {counted(len(dead), 'worker')} had died while it was executing "
+            f"({', '.join(causes)}), and it was tried again"
+        )
 
 
 def _remedy(case: Case, failure: TaskFailure) -> str:

@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.hang_evidence import evidence_of_hang, how_it_ended
 from dask_blackbox.analyse.obituary import deaths_blamed_on, verdict_on_deaths
 from dask_blackbox.analyse.rule import Page, Rule
-from dask_blackbox.finding import Finding
+from dask_blackbox.analyse.words import counted, quoted
+from dask_blackbox.finding import Evidence, Finding, Subject
 
 __all__ = ["WORKER_LIFETIME"]
+
+
+_REMEDY = (
+    "Give workers a `--lifetime` that is longer than the longest task, with "
+    "`--lifetime-stagger` so that they don't all leave at once, and "
+    "`--lifetime-restart` so that others can take over their data."
+)
 
 
 def _ask(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_LIFETIME.slug)
     if not deaths:
+        yield from _in_silence(case)
         return
     yield from verdict_on_deaths(
         case,
@@ -24,12 +34,60 @@ def _ask(case: Case) -> Iterator[Finding]:
         how="at the end of its lifetime"
         if len(deaths) == 1
         else "at the end of their lifetime",
-        remedy=(
-            "Give workers a `--lifetime` that is longer than the longest task, with "
-            "`--lifetime-stagger` so that they don't all leave at once, and "
-            "`--lifetime-restart` so that others can take over their data."
+        remedy=_REMEDY,
+    )
+
+
+def _in_silence(case: Case) -> Iterator[Finding]:
+    """Yield that all workers had left at the end of their lifetime, in good order."""
+    hang = case.hang
+    in_vain = case.raised("NoWorkerError", "NoValidWorkerError")
+    nobody = hang is not None and not hang.workers and bool(hang.wanted)
+    left = case.run.workers["left"]
+    if not (nobody or in_vain) or not len(left) or left.has_nulls() or case.deaths:
+        return
+    said = [
+        fact
+        for fact in case.run.details("worker-closing")
+        if str(fact.get("reason")).startswith("worker-lifetime")
+    ]
+    if not said:
+        return
+    last = said[-1]
+    had = [
+        str(key)
+        for fact in case.run.details("worker-removed")
+        if fact["subject"] == last["subject"]
+        for key in fact.get("processing") or ()
+    ]
+    stood = f" {how_it_ended(case, hang)}" if hang is not None else ""
+    yield WORKER_LIFETIME.found(
+        f"Every worker left at the end of its lifetime, and {_work(case)} was still wanted",
+        cause=(
+            f"{counted(len(said), 'worker')} came to the end of `--lifetime` and left; no "
+            f"other took the place. The last one, {case.name_of(last['subject'])}, had "
+            f"{quoted(had) if had else 'nothing'} in hand.{stood}"
+        ),
+        remedy=_REMEDY,
+        confidence=case.sure_of_the_hang if nobody else "high",
+        subject=Subject(key=had[0] if had else None, worker=last["subject"]),
+        evidence=(
+            *(
+                Evidence(
+                    text=f"{case.name_of(fact['subject'])}: {fact['reason']}.",
+                    source="events",
+                    at=fact["at"].timestamp(),
+                    see=case.see("logs", "--worker", fact["subject"]),
+                )
+                for fact in said[-3:]
+            ),
+            *(evidence_of_hang(case, hang) if hang else case.exception_evidence()),
         ),
     )
+
+
+def _work(case: Case) -> str:
+    return counted(case.hang.wanted, "task") if case.hang is not None else "work"
 
 
 WORKER_LIFETIME = Rule(
@@ -46,7 +104,8 @@ WORKER_LIFETIME = Rule(
         ),
         evidence=(
             "The closing reason `worker-lifetime-reached` and a removal that the scheduler "
-            "did not expect. Silent where the worker could hand everything on."
+            "did not expect; or, where all workers are gone, such reasons and work that was "
+            "still wanted. Silent where the worker could hand everything on."
         ),
         remedy="Longer lifetimes, staggered, with restart.",
         before="dask worker … --lifetime 5m",
