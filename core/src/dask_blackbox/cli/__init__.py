@@ -21,6 +21,8 @@ VERBS = {
     "ls": "List the newest runs.",
     "show": "Show the card of a run: why it failed, and what to do.",
     "why": "Say why a run failed: the evidence, each with how to see it.",
+    "compare": "Show in what two runs differ.",
+    "history": "List the runs of a job with what they took, and its failures.",
     "logs": "Search the logs of a run, dead workers included.",
     "report": "Write the report of a run to a file, or open it.",
     "replay": "Run a task that failed again, with its inputs.",

@@ -6,11 +6,10 @@ import os
 import re
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from dask_blackbox.analyse.history import History
 from dask_blackbox.attach import RunCard, RunState
 from dask_blackbox.errors import (
     BlobNotFoundError,
@@ -29,6 +28,9 @@ from dask_blackbox.opened.reading import (
 )
 from dask_blackbox.run import RunTables
 from dask_blackbox.store import Store, open_store
+
+if TYPE_CHECKING:  # listing runs asks no rules
+    from dask_blackbox.analyse.history import History
 
 __all__ = ["Run"]
 

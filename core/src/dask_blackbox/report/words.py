@@ -20,6 +20,7 @@ __all__ = [
     "duration",
     "ended",
     "in_order",
+    "measure",
     "moment",
     "numbers",
     "plain",
@@ -171,7 +172,7 @@ def numbers(measures: Mapping[str, float]) -> list[tuple[str, str]]:
             share = f"({value / limit:.0%})"
             labelled.append((label, f"{size(value)} of {size(limit)} {share}"))
         else:
-            labelled.append((label, _measure(name, value)))
+            labelled.append((label, measure(name, value)))
     return labelled
 
 
@@ -181,7 +182,8 @@ def telling(measures: Mapping[str, float]) -> dict[str, float]:
     return {name: n for name, n in measures.items() if n or name in kept}
 
 
-def _measure(name: str, value: float) -> str:
+def measure(name: str, value: float) -> str:
+    """Return a measure in the unit that its name tells: seconds, bytes, a share, a count."""
     if name.endswith(("_share", "_fraction")):
         return f"{value:.0%}"
     if _SECONDS.search(name):

@@ -13,7 +13,7 @@ from dask_blackbox.finding import Finding
 from dask_blackbox.layout import safe
 from dask_blackbox.sketch import Sketch
 
-__all__ = ["told_of_run"]
+__all__ = ["accused_of", "told_of_run"]
 
 _UNUSUAL = ("slower-than-usual", "more-memory-than-usual", "memory-forecast")
 
@@ -36,13 +36,14 @@ def told_of_run(
     return told_by(
         case.history,
         sketch,
-        _accused(case, verdict),
+        accused_of(case, verdict),
         compare=None if good is None else _command(good, sketch),
         wanted=unusual,
     )
 
 
-def _accused(case: Case, verdict: Finding | None) -> Accused:
+def accused_of(case: Case, verdict: Finding | None) -> Accused:
+    """Return a verdict with the traceback behind it."""
     if verdict is None:
         return Accused()
     traceback = ""

@@ -1,0 +1,151 @@
+"""Two runs side by side, as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from dask_blackbox.comparison import ComparedRun, Comparison, Measured, PrefixPair
+from dask_blackbox.report.paper import printed
+from dask_blackbox.report.past_words import blame_words
+from dask_blackbox.report.words import (
+    STATE_SIGN,
+    change_words,
+    count,
+    duration,
+    measure,
+    moment,
+    plain,
+    rarity_words,
+)
+
+__all__ = ["comparison_text"]
+
+_MOST_CHANGES = 30
+_MOST_PREFIXES = 20
+_NOTABLE = 1.25
+_LITTLE = 0.005
+_UNKNOWN = "\N{EN DASH}"
+
+
+def comparison_text(told: Comparison, *, width: int = 100, colour: bool = False) -> str:
+    """Return a comparison as text.
+
+    Args:
+        told: What to show.
+        width: Columns.
+        colour: With terminal colours.
+    """
+    parts: list[Text | Table] = [
+        _head("before", told.before),
+        _head("after ", told.after),
+        Text(),
+        *_changes(told),
+        Text(),
+        _numbers(told.numbers),
+        Text(),
+    ]
+    if told.prefixes:
+        parts.append(_prefixes(told.prefixes[:_MOST_PREFIXES]))
+    if len(told.prefixes) > _MOST_PREFIXES:
+        more = len(told.prefixes) - _MOST_PREFIXES
+        parts.append(Text(f"+{more} prefixes that changed less (--json has them)"))
+    return printed(parts, width=width, colour=colour)
+
+
+def _head(label: str, run: ComparedRun) -> Text:
+    said = Text(f"{label}  ", style="dim")
+    style = "green" if run.state == "succeeded" else "red"
+    said.append(
+        f"{STATE_SIGN.get(run.state, '?')} {run.state}", style=f"not dim {style}"
+    )
+    took = "" if run.duration is None else f" · took {duration(run.duration)}"
+    said.append(
+        f"  {plain(run.job)}/{plain(run.run_id)}/{run.attempt} · {moment(run.started)}{took}",
+        style="not dim",
+    )
+    if run.title:
+        said.append(f"\n        {plain(run.title)} ({run.verdict})", style="dim")
+    return said
+
+
+def _changes(told: Comparison) -> Iterable[Text]:
+    if not told.changes:
+        yield Text("Nothing that is recorded differs.")
+    elif told.past is not None:
+        yield Text(blame_words(told.past), style="bold")
+    for change in told.changes[:_MOST_CHANGES]:
+        said = Text(f"  {change_words(change)}")
+        more = [each for each in (rarity_words(change.rarity), change.why) if each]
+        if more:
+            said.append(f"  ({'; '.join(more)})", style="dim")
+        yield said
+    if len(told.changes) > _MOST_CHANGES:
+        yield Text(f"  +{len(told.changes) - _MOST_CHANGES} more (--json has them)")
+    if told.unknown:
+        kinds = ", ".join(told.unknown)
+        yield Text(f"  could not be compared in full: {kinds}", style="dim")
+
+
+def _numbers(numbers: Sequence[Measured]) -> Table:
+    table = _table("", "before", "after", "")
+    for each in numbers:
+        if each.before or each.after:
+            table.add_row(
+                each.name.replace("_", " "),
+                _said(each.name, each.before),
+                _said(each.name, each.after),
+                _times(each),
+            )
+    return table
+
+
+def _prefixes(prefixes: Sequence[PrefixPair]) -> Table:
+    table = _table("prefix", "tasks", "median", "", "result", "", "memory", "", "all")
+    for pair in prefixes:
+        by_name = pair.measured
+        cells: list[str | Text] = [plain(pair.name)]
+        cells.append(_both(by_name["tasks"], count))
+        for name in ("seconds", "nbytes", "memory"):
+            shown = duration if name == "seconds" else _size
+            cells += [_both(by_name[name], shown), _times(by_name[name])]
+        sign = "+" if pair.cost >= 0 else ""
+        little = abs(pair.cost) < _LITTLE
+        cells.append("" if little else f"{sign}{duration(pair.cost)}")
+        table.add_row(*cells)
+    return table
+
+
+def _table(*heads: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for number, head in enumerate(heads):
+        if number == 0:
+            table.add_column(head, overflow="fold", min_width=10)
+        else:
+            table.add_column(head, justify="right", no_wrap=True)
+    return table
+
+
+def _both(pair: Measured, shown: Callable[[float], str]) -> str:
+    before, after = (
+        _UNKNOWN if value is None else shown(value)
+        for value in (pair.before, pair.after)
+    )
+    return before if before == after else f"{before} → {after}"
+
+
+def _size(value: float) -> str:
+    return measure("bytes", value)
+
+
+def _said(name: str, value: float | None) -> str:
+    return _UNKNOWN if value is None else measure(name, value)
+
+
+def _times(pair: Measured) -> Text:
+    times = pair.times
+    if times is None or 1 / _NOTABLE < times < _NOTABLE:
+        return Text("")
+    return Text(f"{times:.1f}×" if times >= 1 else f"{times:.2f}×", style="bold yellow")  # noqa: RUF001

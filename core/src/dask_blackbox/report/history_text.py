@@ -1,0 +1,143 @@
+"""A job's history as text for a terminal: a line for each run, failures, trends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from dask_blackbox.job_history import FailureGroup, JobHistory, PastRun, Trend
+from dask_blackbox.report.paper import printed
+from dask_blackbox.report.past_words import day
+from dask_blackbox.report.words import (
+    STATE_SIGN,
+    duration,
+    measure,
+    moment,
+    plain,
+    plural,
+    size,
+)
+
+__all__ = ["history_text"]
+
+_BARS = "▁▂▃▄▅▆▇█"
+_COLOURS = {"succeeded": "green", "running": "cyan", "lost": "magenta"}
+_NOTABLE = 0.1
+
+
+def history_text(told: JobHistory, *, width: int = 120, colour: bool = False) -> str:
+    """Return a job's history as text.
+
+    Args:
+        told: What to show.
+        width: Columns.
+        colour: With terminal colours.
+    """
+    parts: list[Text | Table] = [_head(told), Text(), _runs(told.runs)]
+    unsaid = told.total - len(told.runs)
+    if unsaid > 0:
+        more = "more than " if told.more else ""
+        parts.append(
+            Text(
+                f"{more}{plural(unsaid, 'older run')}: --limit shows more", style="dim"
+            )
+        )
+    if told.groups:
+        parts += [Text(), Text("failures by kind", style="dim"), _groups(told.groups)]
+    if told.trends:
+        parts += [Text(), Text("good runs", style="dim"), _trends(told.trends)]
+    return printed(parts, width=width, colour=colour)
+
+
+def _head(told: JobHistory) -> Text:
+    states = ", ".join(f"{number:,} {state}" for state, number in told.states.items())
+    said = Text(plain(told.job), style="bold")
+    more = "more than " if told.more else ""
+    said.append(f"  {more}{plural(told.total, 'run')}: {states}", style="not bold")
+    return said
+
+
+def _runs(runs: Sequence[PastRun]) -> Table:
+    table = _table("STATE", "STARTED", "TOOK", "INPUT", "PEAK", "", "VERDICT", "RUN")
+    for column in (2, 3, 4):
+        table.columns[column].justify = "right"
+    table.columns[7].overflow = "fold"
+    for run in runs:
+        state = f"{STATE_SIGN.get(run.state, '?')} {run.state}"
+        table.add_row(
+            Text(state, style=_COLOURS.get(run.state, "red")),
+            moment(run.started).removesuffix(" UTC"),
+            "" if run.duration is None else duration(run.duration),
+            _input(run),
+            "" if run.peak_memory is None else size(run.peak_memory),
+            Text(run.group or "", style="bold"),
+            plain(run.verdict or ""),
+            plain(run.run.partition("/")[2]),
+        )
+    return table
+
+
+def _input(run: PastRun) -> str:
+    if run.input_bytes is not None:
+        return size(run.input_bytes)
+    return "" if run.partitions is None else plural(run.partitions, "part")
+
+
+def _groups(groups: Sequence[FailureGroup]) -> Table:
+    table = _table("", "TIMES", "FIRST", "LAST", "SINCE THEN", "WHAT")
+    table.columns[1].justify = "right"
+    table.columns[5].overflow = "fold"
+    for group in groups:
+        table.add_row(
+            Text(group.letter, style="bold"),
+            f"{group.times:,}",
+            day(group.first),
+            day(group.last),
+            _since(group),
+            plain(group.title or group.verdict or group.fingerprint),
+        )
+    return table
+
+
+def _since(group: FailureGroup) -> str:
+    if group.stopped is None:
+        return "still there" if group.since == 0 else plural(group.since, "run")
+    runs = f"stopped, {plural(group.since, 'run')} ago"
+    return f"{runs}, with {plain(group.stopped)}" if group.stopped else runs
+
+
+def _trends(trends: Sequence[Trend]) -> Table:
+    table = _table("", "", "", "")
+    for trend in trends:
+        table.add_row(
+            trend.name.replace("_", " "),
+            _curve(trend.values),
+            measure(trend.name, trend.now),
+            _growth(trend),
+        )
+    return table
+
+
+def _growth(trend: Trend) -> str:
+    if not trend.before:
+        return ""
+    by = trend.now / trend.before - 1
+    if abs(by) < _NOTABLE:
+        return "as before"
+    return f"{by:+.0%} against the runs before"
+
+
+def _curve(values: Sequence[float]) -> str:
+    """Return values as bars, from nothing to the largest."""
+    largest = max(values, default=0) or 1
+    return "".join(_BARS[round((len(_BARS) - 1) * each / largest)] for each in values)
+
+
+def _table(*heads: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table.show_header = any(heads)
+    for head in heads:
+        table.add_column(head, no_wrap=True)
+    return table
