@@ -17,7 +17,8 @@ import traceback
 from pathlib import Path
 
 from flying import Home
-from killing import Row, Seen, kill_and_look
+from killing import kill_and_look
+from looking import Row, Seen
 
 __all__ = ["ROWS"]
 
@@ -78,7 +79,7 @@ def _nannies() -> list[Row]:
         rows += [
             Row("nanny", "SIGKILL", cluster, "failed", lost, lost),
             Row("nanny and worker", "SIGKILL", cluster, "failed", lost, lost),
-            Row("nanny", "SIGTERM", cluster, "failed", told, told),
+            Row("nanny", "SIGTERM", cluster, "failed", told, told, "any"),
         ]
     return rows
 
@@ -92,6 +93,7 @@ def _schedulers() -> list[Row]:
         Row("scheduler", "SIGKILL", "SubprocessCluster", "failed", lost,
             words="vanished"),
         Row("scheduler", "SIGTERM", "commands", "failed", lost, words="signal-15"),
+        Row("scheduler", "SIGTERM", "--no-nanny", "failed", lost, words="signal-15"),
         Row("scheduler", "SIGINT", "commands", "failed", lost, words="signal-2"),
         Row("scheduler", "idle timeout", "commands", "failed", lost, words="idle"),
         Row("scheduler", "client.shutdown", "commands", "failed", lost,
@@ -107,13 +109,14 @@ def _drivers() -> list[Row]:
     for cluster in ("LocalCluster", "commands", "threads", "SubprocessCluster"):
         gone = "driver-killed"
         rows += [
-            Row("driver", "SIGKILL", cluster, "aborted", gone),
-            Row("driver's group", "SIGKILL", cluster, "aborted", gone),
-            Row("driver", "SIGTERM", cluster, "aborted", gone),
-            Row("driver", "SIGSEGV", cluster, "aborted", gone),
+            Row("driver", "SIGKILL", cluster, "aborted", gone, words="SIGKILL"),
+            Row("driver's group", "SIGKILL", cluster, "aborted", gone,
+                words="SIGKILL"),
+            Row("driver", "SIGTERM", cluster, "aborted", gone, words="SIGTERM"),
+            Row("driver", "SIGSEGV", cluster, "aborted", gone, words="SIGSEGV"),
             Row("driver", "an exception", cluster, "failed", "driver-exception"),
             Row("driver", "sys.exit(3)", cluster, "failed", "driver-exception"),
-        ]
+        ]  # fmt: skip
     return rows + [
         Row("task", how, "threads", "aborted", "driver-killed")
         for how in ("SIGKILL", "SIGSEGV", "os._exit(3)")

@@ -124,7 +124,7 @@ EVENT_KINDS: dict[str, str] = {
     "driver-warning": "category, message, filename, lineno",
     "driver-exception": "exception, message, traceback, frames, chain",
     "driver-ended": "state, exit_code, signal",
-    "driver-lost": "pid, how it was noticed",
+    "driver-lost": "pid, how it was noticed, exit_code: negative for a signal",
     "scheduler-lost": "address, error",
     "capsule-coming": "number (on that worker), prefix, worker: it keeps this failed task with its inputs",
     "capsule-kept": "number (of the file), prefix, worker, function, inputs [n], left_out, redacted, size, sha256, instead_of [number]",

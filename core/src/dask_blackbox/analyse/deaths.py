@@ -184,7 +184,9 @@ class _Witnesses:
         # A cluster that closes moments after a death has not caused it: the certificate
         # knows whether the nanny had asked.
         after = certificate.get("asked_to_close") is False
-        if not (after and said.startswith(_CLOSED_IN_ORDER)):
+        if said.startswith("signal-"):
+            closing = said
+        elif not (after and said.startswith(_CLOSED_IN_ORDER)):
             closing = closing or said or None
         code = life["exit_code"]
         memory = certificate.get("memory") or self._samples_of(address, life, at)

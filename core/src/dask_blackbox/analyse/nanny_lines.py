@@ -17,7 +17,11 @@ _KILLED = re.compile(
 )
 _EXITED = re.compile(r"Worker process (\d+) exited with status (\d+)")
 _CLOSING = re.compile(r"Closing Nanny(?: gracefully)? at '?(\S+?)'?\. Reason: (\S+)")
-_TELLING = "memory budget|Worker process|Closing Nanny|Nanny at|Start Nanny|Restarting"
+_SIGNALLED = re.compile(r"Received signal \w+ \((\d+)\)")
+_TELLING = (
+    "memory budget|Worker process|Closing Nanny|Nanny at|Start Nanny|Restarting|"
+    "Received signal"
+)
 _UNKNOWN_SIGNAL = 255
 
 
@@ -28,15 +32,16 @@ class NannyLines:
         self._budgets: dict[tuple[str, int], float] = {}
         self._exits: dict[int, int] = {}
         self._closings: list[tuple[float, str, str]] = []
+        self._signals: list[tuple[float, str, str]] = []
         self._said: list[tuple[float, str]] = []
         lines = run.logs.filter(
             (pl.col("role") == "nanny") & pl.col("message").str.contains(_TELLING)
         ).select(pl.col("at").dt.epoch("us") / 1e6, "source", "message")
         for at, source, message in lines.sort("at").iter_rows():
             self._said.append((at, f"{source} {message}"))
-            self._read(at, message)
+            self._read(at, source, message)
 
-    def _read(self, at: float, message: str) -> None:
+    def _read(self, at: float, source: str, message: str) -> None:
         if found := _BUDGET.search(message):
             self._budgets.setdefault((found[1], int(found[2])), at)
         elif found := _KILLED.search(message):
@@ -46,6 +51,8 @@ class NannyLines:
             self._exits[int(found[1])] = int(found[2])
         elif found := _CLOSING.search(message):
             self._closings.append((at, found[1], short(found[2], 80)))
+        elif found := _SIGNALLED.search(message):
+            self._signals.append((at, source, f"signal-{found[1]}"))
 
     def over_budget(self, worker: str, pid: int | None) -> float | None:
         """Return when a nanny said that this process exceeded its memory budget."""
@@ -64,10 +71,13 @@ class NannyLines:
         return None if pid is None else self._exits.get(pid)
 
     def closing_of(self, nanny: str | None, at: float, window: float) -> str | None:
-        """Return the reason that a nanny gave for closing around a moment."""
+        """Return the reason that a nanny gave for closing around a moment.
+
+        Some close after a signal without naming it (`dask spec`): the signal is the reason.
+        """
         reasons = [
             reason
-            for when, address, reason in self._closings
+            for when, address, reason in (*self._signals, *self._closings)
             if address == nanny and abs(when - at) <= window
         ]
         return next(iter(reasons), None)

@@ -8,6 +8,7 @@ the worker's death is recorded without certificate, and that is said.
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from typing import Any
 
@@ -27,6 +28,8 @@ from .logs import LogTap
 __all__ = ["NannyCapture"]
 
 _GOING = ("closing", "closed", "failed", "stopping", "stopped")
+_SIGNALS = "distributed._signals"
+_SIGNALLED = re.compile(r"Received signal \w+ \((\d+)\)")
 _SAYING, _PARTING = 5.0, 1.0  # seconds
 
 
@@ -158,6 +161,9 @@ class NannyCapture(NannyPlugin):
             forget_ring(ring)
 
     def _take_line(self, row: list[Any]) -> None:
+        signalled = _SIGNALLED.search(row[7]) if row[5] == _SIGNALS else None
+        if signalled:  # `dask spec` closes then without saying why
+            self._reasons.insert(0, f"signal-{signalled[1]}")
         self._send({"rows": {"log": [row]}, "dropped": 0})
 
     def _send(self, message: dict[str, Any]) -> None:

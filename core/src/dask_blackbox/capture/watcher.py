@@ -25,7 +25,7 @@ from .certificate import (
     oom_kills,
 )
 
-__all__ = ["Watcher", "watch"]
+__all__ = ["Watcher", "exit_code_of", "watch"]
 
 _START = """
 import pickle, sys
@@ -171,7 +171,7 @@ class _Life:
             if not ready:
                 return ""
             if self._handle in ready:
-                self.exit_code = _exit_code(self._pid, self._handle)
+                self.exit_code = exit_code_of(self._pid, self._handle)
                 return "dead"
             told = os.read(sys.stdin.fileno(), 256)
             self._said += told
@@ -181,7 +181,7 @@ class _Life:
                     return "dead"
 
 
-def _exit_code(pid: int, handle: int | None) -> int | None:
+def exit_code_of(pid: int, handle: int | None) -> int | None:
     """Return how a process ended: negative for a signal; None if nobody can know.
 
     Newer kernels tell whoever holds a handle; older ones only while its parent has not

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import select
 import sys
 from collections.abc import AsyncIterator
 
 from dask_blackbox.capture.certificate import process_started
+from dask_blackbox.capture.watcher import exit_code_of
 from dask_blackbox.record.orders import Telling, encode
 
 __all__ = ["Owner"]
 
 _LINE = 64 * 2**20
 _LOOKING = 0.5
+_ENDING = 1.0  # seconds from the end of its pipes to the end of the process
 
 
 class Owner:
@@ -29,6 +33,9 @@ class Owner:
     def __init__(self, pid: int) -> None:
         self._pid, self._born = pid, process_started(pid)
         self.how_it_went = ""
+        self._handle: int | None = None
+        with contextlib.suppress(AttributeError, OSError):  # not on every system
+            self._handle = os.pidfd_open(pid)
 
     async def lines(self) -> AsyncIterator[bytes]:
         """Yield what the owner says, until it is gone."""
@@ -50,6 +57,19 @@ class Owner:
                 self.how_it_went = "its pipe was closed"
                 return
             yield line
+
+    async def exit_code(self) -> int | None:
+        """Return how its process ended, negative for a signal; None if nobody can know."""
+        handle = self._handle
+        if handle is None:
+            return None
+
+        def ended() -> bool:
+            return bool(select.select([handle], [], [], _ENDING)[0])
+
+        return (
+            exit_code_of(self._pid, handle) if await asyncio.to_thread(ended) else None
+        )
 
     def _lives(self) -> bool:
         # None on systems without /proc: there the end of file has to do.

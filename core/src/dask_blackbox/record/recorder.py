@@ -13,14 +13,15 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from dask_blackbox.errors import BlackboxError, StoreError
 from dask_blackbox.manifest import DriverException, SourceAccount
 from dask_blackbox.record.capsules import Capsules
+from dask_blackbox.record.claiming import Claim
 from dask_blackbox.record.last_words import last_words
 from dask_blackbox.record.opening import Opening, open_recording
 from dask_blackbox.record.orders import (
@@ -35,6 +36,7 @@ from dask_blackbox.record.orders import (
 from dask_blackbox.record.outcome import Outcome
 from dask_blackbox.record.owner import Owner
 from dask_blackbox.record.redact import Redactor
+from dask_blackbox.record.room import room_for
 from dask_blackbox.record.spool import Spool
 from dask_blackbox.record.spooled import note_beginning
 from dask_blackbox.record.uploading import Uploader
@@ -75,7 +77,14 @@ class Recorder:
         manifest = self._redactor.manifest(config.manifest)
         self._config = msgspec.structs.replace(config, manifest=manifest)
         self._owner = owner
-        self._spool = Spool(Path(config.spool), manifest.recording, f"{os.getpid():x}")
+        folder = Path(config.spool)
+        self._spool = Spool(
+            folder,
+            manifest.recording,
+            f"{os.getpid():x}",
+            room=room_for(folder, config.spool_limit),
+        )
+        self._claim: Claim | None = None
         self._opening: Opening | None = None
         self._uploader: Uploader | None = None
         self._capsules = Capsules(
@@ -83,7 +92,7 @@ class Recorder:
             most=config.capsules,
             limit=config.capsule_limit,
             take=self._take,
-            opening=lambda: self._opening,
+            opening=lambda: self._uploader and self._uploader.opening,
         )
         self._pullers: dict[str, Puller] = {}
         self._pulling: dict[str, asyncio.Task[None]] = {}
@@ -101,7 +110,11 @@ class Recorder:
         """Record until the run has ended, or nobody is left who could say so."""
         manifest = self._config.manifest
         guests = await asyncio.start_unix_server(self._serve_guest, self._config.socket)
-        note_beginning(Path(self._config.spool), manifest, self._config.store_settings)
+        folder = Path(self._config.spool)
+        self._claim = Claim(
+            folder
+        )  # first: one with a run.json and no claim is waiting
+        note_beginning(folder, manifest, self._config.store_settings)
         try:
             async with guests:
                 listening = asyncio.create_task(self._listen_to_owner())
@@ -130,9 +143,9 @@ class Recorder:
         config = self._config
         opening = await asyncio.to_thread(open_recording, config)
         self._opening, error = opening, opening.error
-        if opening.store is not None and (error is None or _transient(error)):
-            folder = opening.address.folder
-            self._uploader = Uploader(opening.store, folder, self._spool)
+        if opening.store is not None:
+            reopen = partial(open_recording, config)
+            self._uploader = Uploader(opening, reopen, self._spool)
             self._uploader.start()
         if error is None:
             self._bringing = asyncio.create_task(self._bring_others_home())
@@ -258,7 +271,9 @@ class Recorder:
 
     async def _survive_the_owner(self) -> None:
         """The owner is gone without a word: record what still happens, then end."""
-        detail = json.dumps({"pid": self._config.owner, "how": self._owner.how_it_went})
+        code = await self._owner.exit_code()
+        facts = {"pid": self._config.owner, "how": self._owner.how_it_went}
+        detail = json.dumps(facts | {"exit_code": code})
         row = [time.time(), "driver-lost", "driver", detail]
         self._take("recorder", None, time.time(), {"event": [row]}, {})
         deadline = time.monotonic() + _NOBODY_LEFT
@@ -267,7 +282,7 @@ class Recorder:
             if quiet or all(p.gone is not None for p in self._pullers.values()):
                 break
             await asyncio.sleep(_TICK)
-        self._end = self._end or End(state="aborted")
+        self._end = self._end or End(state="aborted", exit_code=code)
         self._ended.set()
 
     async def _drain(self, address: str, *, final: bool) -> None:
@@ -324,18 +339,26 @@ class Recorder:
         self._spool.close_if_due(now=True)
         opening = self._opening
         assert opening is not None  # noqa: S101 - opened before it can end
-        if self._uploader is not None:
+        uploader, spool = self._uploader, self._spool
+        if uploader is not None:
             # A store that has been down all along is not worth the driver's time.
-            down = opening.error is not None or self._uploader.failing_for > _DOWN
-            patience = _UPLOADING_IF_DOWN if down else _UPLOADING
-            await asyncio.to_thread(self._uploader.finish, patience)
+            patience = _UPLOADING_IF_DOWN if uploader.down else _UPLOADING
+            await asyncio.to_thread(uploader.finish, patience)
+            opening = uploader.opening
             outcome = replace(
                 outcome,
-                uploaded=self._uploader.uploaded,
-                behind=self._uploader.behind,
-                store_error=self._uploader.error,
+                uploaded=dict(uploader.uploaded),
+                behind=uploader.behind,
+                store_error=uploader.error,
             )
-        outcome = replace(outcome, segments=self._spool.closed_segments())
+        if spool.waiting():
+            await asyncio.to_thread(spool.settle)
+        account = spool.account
+        outcome = replace(
+            outcome,
+            segments={name: partial(spool.read, name) for name in spool.here()},
+            sources=outcome.sources | ({} if account is None else {"spool": account}),
+        )
         await asyncio.to_thread(
             _finaliser(), self._config, opening, outcome, self._owner.tell
         )
@@ -355,10 +378,6 @@ def _finaliser() -> Callable[..., None]:
     with contextlib.suppress(Exception):  # loads Bokeh and the templates
         _ = report.html, report.performance_html
     return finalise
-
-
-def _transient(error: BlackboxError) -> bool:
-    return isinstance(error, StoreError) and error.transient
 
 
 def _counted(account: SourceAccount, rows: Rows) -> SourceAccount:

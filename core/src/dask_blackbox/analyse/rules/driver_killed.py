@@ -23,7 +23,9 @@ def _ask(case: Case) -> Iterator[Finding]:
         return
     ended = next(iter(case.run.details("driver-ended")[-1:]), {})
     lost = next(iter(case.run.details("driver-lost")[-1:]), {})
-    by = _signal(ended, None if case.run.ending is None else case.run.ending.exit_code)
+    code = None if case.run.ending is None else case.run.ending.exit_code
+    by = _signal(ended, code)
+    itself = "" if by or code is None else f" with exit code {code}"
     both = case.state == "lost"
     after = duration(max(last_sign_of_life(case.run) - case.run.manifest.started, 0))
     title = (
@@ -31,6 +33,8 @@ def _ask(case: Case) -> Iterator[Finding]:
         if both
         else f"The driver was ended by {by}"
         if by
+        else f"The driver's process ended itself{itself}"
+        if itself
         else "The driver vanished"
     )
     sure: Confidence = "high" if by or (lost and not both) else "medium"
@@ -41,7 +45,7 @@ def _ask(case: Case) -> Iterator[Finding]:
                 "Neither the driver nor its recorder had time for a word: the machine, pod or "
                 "container that both ran in was stopped"
                 if both
-                else f"The driver's process ended{f' by {by}' if by else ''} without "
+                else f"The driver's process ended{f' by {by}' if by else itself} without "
                 "raising an exception and without saying goodbye"
             )
             + f", {after} after the start. {_then(case)}"
