@@ -1,0 +1,315 @@
+"""Verdicts on what could not travel: results, connections with TLS, shuffles.
+
+The texts are those that Dask wrote when such runs were recorded on real clusters.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from building import (
+    Piece,
+    a_failed_task,
+    a_graph,
+    a_log_line,
+    a_run,
+    a_task,
+    a_worker,
+    an_event,
+    an_exception,
+    failed_with,
+)
+from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.finding import Finding
+from dask_blackbox.run import RunTables
+
+SITE = "/venv/lib/python3.12/site-packages"
+READING = f"""Traceback (most recent call last):
+  File "/jobs/nightly.py", line 12, in main
+    client.submit(lock).result()
+  File "{SITE}/distributed/client.py", line 431, in result
+    return self.client.sync(self._result)
+  File "{SITE}/distributed/core.py", line 982, in send_recv
+    response = await comm.read(deserializers=deserializers)
+  File "{SITE}/distributed/protocol/core.py", line 175, in loads
+    return msgpack.loads(
+  File "msgpack/_unpacker.pyx", line 194, in msgpack._cmsgpack.unpackb
+"""
+REFUSED = (
+    "Could not serialize object of type lock\nTraceback (most recent call last):\n"
+    f'  File "{SITE}/distributed/protocol/pickle.py", line 63, in dumps\n'
+    "    result = pickle.dumps(x)\nTypeError: cannot pickle '_thread.lock' object\n"
+)
+
+
+def verdict(*pieces: Any, recorded: bool = True) -> Finding:
+    """Return the verdict on a run of these pieces."""
+    run = a_run(*pieces, recorded=recorded)
+    found = verdict_of(findings_in(run), run)
+    assert found is not None
+    return found
+
+
+def a_result_that_stayed(message: str = REFUSED, name: str = "TypeError") -> Piece:
+    """Return the end of a driver that could not read what a worker sent."""
+    said = f"{READING}{name}: {message}"
+    return failed_with(an_exception(name, message, traceback=said))
+
+
+# Results
+
+
+def test_a_result_that_cannot_be_pickled_is_named_with_its_task() -> None:
+    lock = list(a_task("open-1"))
+    lock[1] = (*lock[1][:-2], "_thread.lock", "finished")
+    found = verdict(
+        a_worker(), a_graph(), a_task("inc-1"), tuple(lock), a_result_that_stayed()
+    )
+
+    assert (found.rule, found.confidence) == ("result-not-serializable", "high")
+    assert found.subject.key == "open-1"
+    assert "cannot pickle '_thread.lock' object" in found.cause
+    assert found.evidence[0].source == "tasks"
+
+
+def test_a_result_that_the_driver_cannot_read_is_told_apart_from_a_tasks_error() -> (
+    None
+):
+    missing = "No module named 'models'"
+    found = verdict(
+        a_worker(), a_graph(), a_result_that_stayed(missing, "ModuleNotFoundError")
+    )
+
+    assert found.rule == "result-not-serializable"
+    assert found.retry_advice == "environment"
+    assert "the driver's environment" in found.remedy
+
+
+def test_the_same_words_from_a_task_are_the_tasks() -> None:
+    key = "save-1"
+    error = an_exception(
+        "TypeError", REFUSED, traceback=f"{READING}TypeError: {REFUSED}"
+    )
+    found = verdict(
+        a_worker(),
+        a_failed_task(key, "TypeError", REFUSED),
+        failed_with(error),
+    )
+
+    assert (found.rule, found.subject.key) == ("task-exception", key)
+
+
+# TLS
+
+
+CONNECTING = f"""Traceback (most recent call last):
+  File "/jobs/nightly.py", line 12, in main
+    client = Client(address, security=security)
+  File "{SITE}/distributed/client.py", line 1500, in _ensure_connected
+    comm = await connect(address)
+  File "{SITE}/distributed/comm/tcp.py", line 562, in connect
+"""
+
+
+def could_not_connect(
+    name: str, message: str, cause: str = "", root: str = ""
+) -> Piece:
+    """Return the end of a driver that never reached a scheduler."""
+    text = f"{cause}\nThe above exception was the direct cause of the following exception:\n"
+    trace = f"{text if cause else ''}{CONNECTING}{name}: {message}"
+    return failed_with(
+        an_exception(name, message, traceback=trace, chain=[root] if root else [])
+    )
+
+
+@pytest.mark.parametrize(
+    ("end", "said", "sure"),
+    [
+        (
+            could_not_connect(
+                "distributed.comm.core.FatalCommClosedError",
+                "TLS certificate does not match. Check your security settings.",
+                "ssl.SSLCertVerificationError: [SSL: CERTIFICATE_VERIFY_FAILED] certificate "
+                "verify failed: certificate has expired (_ssl.c:1006)",
+                "ssl.SSLCertVerificationError",
+            ),
+            "certificate is not trusted: certificate has expired",
+            "high",
+        ),
+        (
+            could_not_connect(
+                "distributed.comm.core.FatalCommClosedError", "",
+                "ssl.SSLError: [SSL: WRONG_VERSION_NUMBER] wrong version number",
+                "ssl.SSLError",
+            ),
+            "The driver speaks TLS, and the scheduler does not",
+            "high",
+        ),
+        (
+            could_not_connect(
+                "distributed.comm.core.CommClosedError",
+                "in <TLS (closed)>: SSLEOFError: EOF occurred in violation of protocol",
+                root="ssl.SSLEOFError",
+            ),
+            "did not accept the driver's certificate",
+            "high",
+        ),
+        (
+            could_not_connect(
+                "distributed.comm.core.CommClosedError",
+                "in <TCP (closed)>: ConnectionResetError: [Errno 104] Connection reset",
+                root="ConnectionResetError",
+            ),
+            "cut it at once",
+            "medium",
+        ),
+        (
+            could_not_connect(
+                "TypeError",
+                "TLS expects a `ssl_context` argument of type ssl.SSLContext "
+                "(perhaps check your TLS configuration?)  Instead got None",
+            ),
+            "has no certificates",
+            "high",
+        ),
+    ],
+    ids=["expired", "plain scheduler", "not accepted", "plain driver", "no security"],
+)  # fmt: skip
+def test_what_the_two_ends_do_not_agree_on_is_said(
+    end: Piece, said: str, sure: str
+) -> None:
+    found = verdict(end, recorded=False)
+
+    assert (found.rule, found.confidence) == ("tls-misconfigured", sure)
+    assert said in found.title
+    assert found.retry_advice == "environment"
+
+
+def test_tls_of_somebody_else_is_the_drivers_own_trouble() -> None:
+    error = an_exception(
+        "ssl.SSLCertVerificationError",
+        "certificate verify failed: self-signed certificate",
+        traceback=f'Traceback:\n  File "{SITE}/urllib3/connection.py", line 1, in connect\n'
+        "ssl.SSLCertVerificationError: certificate verify failed: self-signed certificate",
+    )
+
+    assert verdict(a_worker(), a_graph(), failed_with(error)).rule == "driver-exception"
+
+
+def test_workers_that_fail_the_handshake_are_why_none_arrived() -> None:
+    waited = an_exception(
+        "distributed.exceptions.WorkerStartTimeoutError",
+        "Only 0/2 workers arrived after 12",
+    )
+    handshake = a_log_line(
+        "Listener on 'tls://10.0.0.1:8786': TLS handshake failed with remote "
+        "'tls://10.0.0.2:41234': [SSL: TLSV1_ALERT_UNKNOWN_CA]",
+        role="scheduler",
+        source="scheduler",
+        level=30,
+    )
+
+    assert verdict(handshake, failed_with(waited)).rule == "tls-misconfigured"
+    assert verdict(failed_with(waited)).rule == "workers-never-arrived"
+    came = verdict(a_worker(), handshake, failed_with(waited))
+    assert came.rule == "workers-never-arrived"
+
+
+# Shuffles
+
+
+OUT_OF_DISK = (
+    "P2P ran out of available disk space while temporarily storing transferred data. "
+    "Please make sure that P2P has enough disk space available"
+)
+SHUFFLE = "6a6fda77fa701417ef15ba3f52d6202d"
+
+
+def a_shuffle(*, pieces: int = 50, done: int = 20) -> list[Piece]:
+    """Return a shuffle that had taken in some of its pieces when it failed."""
+    key = f"('shuffle-transfer-{SHUFFLE}', 1)"
+    graph = an_event(
+        "graph-updated",
+        "Client-1",
+        at=2,
+        graph=1,
+        tasks=150,
+        prefixes={"shuffle-transfer": pieces},
+    )
+    begun = a_log_line(
+        f"Shuffle {SHUFFLE} initialized by task {key} executed on worker tcp://w1",
+        role="scheduler", source="scheduler", level=30,
+    )  # fmt: skip
+    failed = an_event("p2p", at=8, message={"action": "p2p-failed", "shuffle": SHUFFLE})
+    taken = []
+    for number in range(done):
+        row = list(a_task(f"shuffle-transfer-{number}")[1])
+        row[1] = row[2] = "shuffle-transfer"
+        taken.append(("task", tuple(row)))
+    return [a_worker(), graph, begun, *taken, failed]
+
+
+def failed_shuffle(name: str, message: str, traceback: str = "") -> list[Piece]:
+    """Return the task and the driver that such an error ended."""
+    row = a_failed_task("merge-1", name, message, traceback=traceback)
+    return [row, failed_with(an_exception(name, message, traceback=traceback))]
+
+
+def test_a_full_disk_in_a_shuffle_is_named_with_how_much_more_it_takes() -> None:
+    name = "distributed.shuffle._exceptions.P2POutOfDiskError"
+    said = a_log_line(OUT_OF_DISK, source="tcp://w1")
+    found = verdict(*a_shuffle(), said, *failed_shuffle(name, OUT_OF_DISK))
+
+    assert (found.rule, found.confidence) == ("p2p-out-of-disk", "high")
+    assert found.subject.worker == "tcp://w1"
+    assert "20 of 50 pieces had been taken in" in found.cause
+    assert "at least 2.5 times the space" in found.remedy
+    assert "so at least 3" in found.remedy
+
+
+def test_a_failed_phase_is_told_with_its_first_error_and_the_restarts() -> None:
+    root = "KeyError: 'name'\n\nThe above exception was the direct cause of the following exception:\n\n"
+    message = f"P2P {SHUFFLE} failed during transfer phase"
+    again = [
+        a_log_line(
+            f"Shuffle {SHUFFLE} restarted due to stimulus 'handle-worker-cleanup-1'",
+            role="scheduler", source="scheduler", level=30, seq=n,
+        )
+        for n in (2, 3)
+    ]  # fmt: skip
+    trace = f"Traceback:\n{root}Traceback:\nRuntimeError: {message}"
+    found = verdict(
+        *a_shuffle(), *again, *failed_shuffle("RuntimeError", message, trace)
+    )
+
+    assert (found.rule, found.confidence) == ("p2p-failed", "high")
+    assert found.title == "A shuffle failed in its transfer phase: KeyError: 'name'"
+    assert "restarted 2 times" in found.cause
+    assert found.retry_advice == "code"
+
+
+def test_a_worker_that_left_in_the_middle_of_a_shuffle_makes_it_worth_a_retry() -> None:
+    name = "distributed.shuffle._exceptions.P2PConsistencyError"
+    trace = (
+        "CommClosedError: in <TCP>\n\nThe above exception was the direct cause of the "
+        f"following exception:\n\nTraceback:\n{name}: Worker tcp://w2 left"
+    )
+    found = verdict(*a_shuffle(), *failed_shuffle(name, "Worker tcp://w2 left", trace))
+
+    assert (found.rule, found.retry_advice) == ("p2p-failed", "transient")
+
+
+def test_a_users_error_in_a_run_with_shuffles_is_the_users() -> None:
+    found = verdict(*a_shuffle(), *failed_shuffle("ValueError", "bad row"))
+
+    assert found.rule == "task-exception"
+
+
+def healthy() -> RunTables:
+    """Return a run whose shuffle went well."""
+    return a_run(*a_shuffle(done=50)[:-1])
+
+
+def test_a_healthy_shuffle_is_nobodys_business() -> None:
+    assert findings_in(healthy()) == ()
