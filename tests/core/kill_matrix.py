@@ -9,11 +9,13 @@ prints expected and seen.  `test_kill_matrix.py` flies a telling part of it.
 from __future__ import annotations
 
 import argparse
+import random
 import shutil
 import sys
 import tempfile
 import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from flying import Home
@@ -164,43 +166,53 @@ ROWS: tuple[Row, ...] = (
 )
 
 
+def _fly(row: Row, *, keep: bool) -> bool:
+    """Fly a row and print what was seen; return whether all is as it must be."""
+    begun = time.monotonic()
+    home = Home(Path(tempfile.mkdtemp(prefix="k")))
+    try:
+        seen = kill_and_look(row, home)
+    except Exception as error:  # noqa: BLE001 - the others are to be flown too
+        seen = Seen([f"{type(error).__name__}: {error}"])
+        if not isinstance(error, AssertionError):
+            seen.wrong.append(traceback.format_exc())
+    home.clear()
+    word, took = "WRONG" if seen.wrong else "right", time.monotonic() - begun
+    lines = [f"{word}  {row}  ({took:.0f} s)", f"       {seen.facts}"]
+    lines += [f"       !! {each}" for each in seen.wrong]
+    if seen.wrong and keep:
+        lines.append(f"       kept in {home.folder}")
+    else:
+        shutil.rmtree(home.folder, ignore_errors=True)
+    print("\n".join(lines), flush=True)
+    return not seen.wrong
+
+
 def main() -> int:
     """Fly the rows that are asked for; return how many are not as they must be."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--all", action="store_true", help="fly every row")
     parser.add_argument("--only", nargs="*", default=[], help="rows with these words")
+    parser.add_argument("--but", nargs="*", default=[], help="not those with these")
     parser.add_argument("--times", type=int, default=1, help="fly each so often")
+    parser.add_argument("--at-once", type=int, default=1, help="so many at a time")
     parser.add_argument("--keep", action="store_true", help="keep what went wrong")
     options = parser.parse_args()
     if not options.all and not options.only:
         for row in ROWS:
             print(row)
         return 0
-    chosen = [r for r in ROWS if all(word in str(r) for word in options.only)]
-    failed = 0
-    for row in chosen * options.times:
-        folder = Path(tempfile.mkdtemp(prefix="k"))
-        begun = time.monotonic()
-        home = Home(folder)
-        try:
-            seen = kill_and_look(row, home)
-        except Exception as error:  # noqa: BLE001 - the others are to be flown too
-            seen = Seen([f"{type(error).__name__}: {error}"])
-            if not isinstance(error, AssertionError):
-                traceback.print_exc()
-        home.clear()
-        failed += bool(seen.wrong)
-        print(f"{'WRONG' if seen.wrong else 'right'}  {row}  "
-              f"({time.monotonic() - begun:.0f} s)")  # fmt: skip
-        print(f"       {seen.facts}")
-        for each in seen.wrong:
-            print(f"       !! {each}", flush=True)
-        if seen.wrong and options.keep:
-            print(f"       kept in {folder}", flush=True)
-        else:
-            shutil.rmtree(folder, ignore_errors=True)
-    print(f"{len(chosen) * options.times - failed} as they must be, {failed} not")
-    return failed
+    chosen = [
+        row
+        for row in ROWS
+        if all(word in str(row) for word in options.only)
+        and not any(word in str(row) for word in options.but)
+    ] * options.times
+    random.shuffle(chosen)
+    with ThreadPoolExecutor(options.at_once) as pool:
+        right = sum(pool.map(lambda row: _fly(row, keep=options.keep), chosen))
+    print(f"{right} as they must be, {len(chosen) - right} not")
+    return len(chosen) - right
 
 
 if __name__ == "__main__":
