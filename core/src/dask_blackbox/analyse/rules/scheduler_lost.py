@@ -35,7 +35,7 @@ def _ask(case: Case) -> Iterator[Finding]:
     lost = case.run.details("scheduler-lost")
     closing = case.run.details("scheduler-closing")
     # Who waits with a timeout is told nothing else than that it is over.
-    told = told or bool(_waited(case) and (lost or closing))
+    told = told or bool(_waited(case) and (lost or _closed_by_itself(closing)))
     if not told:
         closing = []
     if not told and not (lost and case.exception is None and case.state == "failed"):
@@ -64,6 +64,11 @@ def _ask(case: Case) -> Iterator[Finding]:
 
 def _waited(case: Case) -> bool:
     return case.exception is not None and ran_out_of_patience(case.exception)
+
+
+def _closed_by_itself(closing: list[dict[str, Any]]) -> bool:
+    """Say whether nobody asked it to: a driver that gives up closes its own cluster."""
+    return any(fact.get("reason") != "terminate" for fact in closing)
 
 
 def _told_by(kind: str, facts: list[dict[str, Any]]) -> Iterator[Evidence]:
