@@ -85,7 +85,7 @@ def seen_words(card: RunCard) -> str:
 
 def _times(seen: Seen) -> str:
     said = f"{seen.times} times, first on {day(seen.first)}"
-    if seen.last is not None and seen.times > 2:  # noqa: PLR2004
+    if seen.last is not None and day(seen.last) != day(seen.first):
         said += f", last on {day(seen.last)}"
     if seen.in_a_row > 1:
         said += f"; the {_ordinal(seen.in_a_row)} time in a row"

@@ -67,7 +67,8 @@ def sides(
             said += ", which fits a failure of the moment"
         sure: Confidence = "medium" if steps >= _SEVERAL_RUNS and not blind else "low"
         return "nothing", f"{said}{unseen}.", sure
-    telling = [each for each in rare if each.weight > 0] or rare
+    most = max(each.weight for each in rare)
+    telling = [each for each in rare if each.weight == most]
     found = {side_of(each.change.kind) for each in telling}
     if len(found) > 1:
         kinds = [each.change.kind for each in telling]

@@ -1,0 +1,336 @@
+"""What changed since the last good run: rare before usual, what fits the verdict first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dask_blackbox.analyse.changes import differences, seen_before, told_by
+from dask_blackbox.analyse.changes.relevance import Accused
+from dask_blackbox.analyse.history import History
+from dask_blackbox.finding import Finding, RetryAdvice, Subject
+from dask_blackbox.sketch import Inputs, Sketch
+from sketching import GIB, a_night, a_prefix, failed, history_of
+
+
+def a_verdict(advice: RetryAdvice = "code", **fields: Any) -> Finding:
+    told: dict[str, Any] = {
+        "rule": "task-exception",
+        "title": "ValueError in 'join'",
+        "cause": "It raised.",
+        "severity": "failure",
+        "confidence": "high",
+        "remedy": "Mend it.",
+        "retry_advice": advice,
+    }
+    return Finding(**told | fields)
+
+
+def whats(before: Sketch, after: Sketch) -> list[tuple[str, str]]:
+    return [(each.kind, each.what) for each in differences(before, after)]
+
+
+@pytest.mark.parametrize(
+    ("facts", "found"),
+    [
+        ({"package/workers": {"pandas": "3.0.0"}}, ("package", "pandas (workers)")),
+        ({"python": {"workers": "3.12.1"}}, ("python", "Python of the workers")),
+        (
+            {"dask-config": {"distributed.worker.memory.target": "0.9"}},
+            ("dask-config", "distributed.worker.memory.target"),
+        ),
+        ({"parameters": {"limit": "500"}}, ("parameters", "limit")),
+        ({"parameters": {"tier": "gold"}}, ("parameters", "tier")),
+        ({"code": {"callable main": "bbbb"}}, ("code", "callable main")),
+        ({"code": {"git commit": "decade"}}, ("code", "git commit")),
+        (
+            {"cluster-shape": {"memory limit": "4 GiB"}},
+            ("cluster-shape", "memory limit"),
+        ),
+        ({"host": {"orchestrator": "airflow 3.2.0"}}, ("host", "orchestrator")),
+    ],
+)
+def test_each_kind_of_fact_is_compared(
+    facts: dict[str, dict[str, str]], found: tuple[str, str]
+) -> None:
+    assert whats(a_night(1), a_night(2, facts=facts)) == [found]
+
+
+def test_a_package_that_changes_everywhere_is_said_once() -> None:
+    roles = ("driver", "scheduler", "workers")
+    facts = {f"package/{role}": {"pandas": "3.0.0"} for role in roles}
+
+    assert whats(a_night(1), a_night(2, facts=facts)) == [("package", "pandas")]
+
+
+def test_a_new_python_everywhere_is_said_once() -> None:
+    pythons = dict.fromkeys(("driver", "scheduler", "workers"), "3.12.1")
+
+    assert whats(a_night(1), a_night(2, facts={"python": pythons})) == [
+        ("python", "Python")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("2026-11-20", "2026-11-21"),
+        ("20261120", "20261121"),
+        ("2026-11-20T02:00:00+00:00", "2026-11-21T02:00:00+00:00"),
+        ("s3://shop/2026/11/20/", "s3://shop/2026/11/21/"),
+        ("/tmp/abc1/x", "/tmp/zzz9/x"),
+        (
+            "5f1b5a1e-0001-4b6e-8d5b-aaaaaaaaaaaa",
+            "6f1b5a1e-0002-4b6e-8d5b-bbbbbbbbbbbb",
+        ),
+        ("tcp://10.0.0.1:4001", "tcp://10.0.0.2:5001"),
+        ("1795230000.123", "1795316400.456"),
+    ],
+)
+def test_what_differs_each_night_is_no_change(one: str, other: str) -> None:
+    before = a_night(1, facts={"parameters": {"given": one}})
+    after = a_night(2, facts={"parameters": {"given": other}})
+
+    assert whats(before, after) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("100", "101"), ("https://api.prod/x", "https://api.staging/x"), ("gold", "tin")],
+)
+def test_what_somebody_chose_is_a_change(one: str, other: str) -> None:
+    before = a_night(1, facts={"parameters": {"given": one}})
+    after = a_night(2, facts={"parameters": {"given": other}})
+
+    assert whats(before, after) == [("parameters", "given")]
+
+
+def test_versions_that_look_like_dates_are_compared_to_the_letter() -> None:
+    before = a_night(1, facts={"package/driver": {"feed": "2026.11.20"}})
+    after = a_night(2, facts={"package/driver": {"feed": "2026.11.21"}})
+
+    assert whats(before, after) == [("package", "feed")]
+
+
+def test_a_renamed_prefix_that_runs_the_same_code_is_no_change() -> None:
+    old, new = a_prefix("join", code="abc"), a_prefix("join-customers", code="abc")
+
+    assert whats(a_night(1, prefixes=(old,)), a_night(2, prefixes=(new,))) == []
+
+
+def test_a_prefix_with_other_code_is_a_change_of_code() -> None:
+    old, new = a_prefix("join", code="abc"), a_prefix("join", code="def")
+
+    assert whats(a_night(1, prefixes=(old,)), a_night(2, prefixes=(new,))) == [
+        ("code", "prefix join")
+    ]
+
+
+def test_more_partitions_are_a_change_of_the_input_and_not_of_the_graph() -> None:
+    inputs = Inputs(partitions=400, nbytes=40 * GIB)
+    large = tuple(
+        a_prefix(name, planned=400, roots=400 * (name == "load"))
+        for name in ("load", "join")
+    )
+
+    assert whats(a_night(1), a_night(2, inputs=inputs, prefixes=large)) == [
+        ("input-size", "bytes"),
+        ("input-size", "partitions"),
+    ]
+
+
+def test_a_part_of_the_graph_that_is_new_is_a_change_of_the_graph() -> None:
+    parts = (*a_night(1).prefixes, a_prefix("shuffle"))
+
+    assert ("graph-shape", "prefix shuffle") in whats(
+        a_night(1), a_night(2, prefixes=parts)
+    )
+
+
+def test_what_a_lost_run_does_not_tell_of_has_not_changed() -> None:
+    lost = Sketch(
+        job="nightly",
+        run_id="run-2",
+        state="lost",
+        started=a_night(2).started,
+        unknown=(
+            "package/driver",
+            "package/scheduler",
+            "package/workers",
+            "dask-config",
+            "dask-config/scheduler",
+            "parameters",
+            "code",
+            "cluster-shape",
+        ),
+    )
+
+    # The host is in its manifest, which is always there.
+    assert {kind for kind, _ in whats(a_night(1), lost)} <= {"host"}
+
+
+def test_a_change_of_every_night_is_left_out_and_named() -> None:
+    nights = [a_night(n, facts={"parameters": {"batch": f"b{n}x"}}) for n in range(8)]
+    last = failed(
+        a_night(8, facts={"parameters": {"batch": "b8x"}, "code": {"git commit": "d"}})
+    )
+
+    told = told_by(history_of(nights), last, Accused(a_verdict()))
+
+    assert [each.what for each in told.changes] == ["git commit"]
+    assert told.changes[0].rarity == 1.0
+    assert told.past.habits == ("parameters batch",)
+
+
+def test_what_changes_now_and_then_comes_after_what_never_did() -> None:
+    nights = [
+        a_night(n, facts={"host": {"machine": "a" if n % 5 else "b"}})
+        for n in range(21)
+    ]
+    facts = {"host": {"machine": "a"}, "cluster-shape": {"image": "new"}}
+    told = told_by(history_of(nights), failed(a_night(21, facts=facts)), Accused())
+
+    assert [each.what for each in told.changes] == ["image", "machine"]
+    assert told.changes[1].rarity == pytest.approx(0.6, abs=0.1)
+
+
+def test_a_package_that_the_traceback_names_comes_first() -> None:
+    facts = {
+        "package/driver": {"pandas": "3.0.0", "attrs": "9"},
+        "package/workers": {"pandas": "3.0.0"},
+        "package/scheduler": {"pandas": "3.0.0"},
+        "code": {"git commit": "d"},
+    }
+    accused = Accused(
+        a_verdict(),
+        'File "/env/lib/python3.11/site-packages/pandas/core/frame.py", line 1',
+    )
+    told = told_by(
+        history_of(a_night(n) for n in range(8)),
+        failed(a_night(8, facts=facts)),
+        accused,
+    )
+
+    assert (told.changes[0].what, told.changes[0].why) == (
+        "pandas",
+        "the failure names it",
+    )
+    assert (told.past.blame, told.past.confidence) == ("infrastructure", "medium")
+
+
+def test_the_code_of_the_prefix_that_failed_comes_first() -> None:
+    parts = (a_prefix("load", roots=100), a_prefix("join", code="new"))
+    accused = Accused(a_verdict(subject=Subject(prefix="join")), "", "join")
+    told = told_by(
+        history_of(a_night(n) for n in range(8)),
+        failed(
+            a_night(8, prefixes=parts, facts={"host": {"orchestrator": "airflow 4"}})
+        ),
+        accused,
+    )
+
+    assert told.changes[0].what == "prefix join"
+    assert told.past.blame == "code"
+
+
+def test_a_memory_verdict_with_more_input_is_blamed_on_the_data() -> None:
+    inputs = Inputs(partitions=100, nbytes=41 * GIB)
+    told = told_by(
+        history_of(a_night(n) for n in range(30)),
+        failed(a_night(30, inputs=inputs)),
+        Accused(a_verdict("memory", rule="worker-memory-limit")),
+    )
+
+    assert told.past.blame == "data"
+    assert told.past.says == (
+        "Data: nothing of ours has changed but the input: "
+        "4.1\N{MULTIPLICATION SIGN} the bytes."
+    )
+    assert told.past.confidence == "high"
+
+
+def test_changes_on_several_sides_are_not_blamed_on_one() -> None:
+    facts = {"code": {"git commit": "d"}, "host": {"orchestrator": "airflow 4"}}
+    told = told_by(
+        history_of(a_night(n) for n in range(8)),
+        failed(a_night(8, facts=facts)),
+        Accused(),
+    )
+
+    assert (told.past.blame, told.past.confidence) == ("several", "low")
+
+
+def test_where_nothing_changed_it_says_so() -> None:
+    told = told_by(
+        history_of(a_night(n) for n in range(8)),
+        failed(a_night(8)),
+        Accused(a_verdict()),
+    )
+
+    assert told.changes == ()
+    assert told.past.blame == "nothing"
+
+
+def test_the_first_run_of_a_job_has_nothing_to_be_compared_with() -> None:
+    told = told_by(History(), failed(a_night(1)), Accused(a_verdict()))
+
+    assert told.changes == ()
+    assert told.past.says == "This is the first recorded run of this job."
+
+
+def test_a_job_that_always_fails_is_compared_with_none() -> None:
+    nights = [failed(a_night(n)) for n in range(5)]
+    last = failed(a_night(5, facts={"code": {"git commit": "d"}}))
+    told = told_by(history_of(nights), last, Accused(a_verdict()))
+
+    assert told.changes == ()
+    assert told.past.last_good is None
+    assert "No earlier run of this job has ended well" in told.past.says
+    assert told.past.seen is not None
+    assert (told.past.seen.times, told.past.seen.in_a_row) == (6, 6)
+
+
+def test_what_came_with_a_failure_stays_rare_while_it_fails() -> None:
+    facts = {"package/driver": {"pandas": "3.0.0"}}
+    nights = [a_night(n) for n in range(6)]
+    nights += [failed(a_night(n, facts=facts)) for n in range(6, 12)]
+    told = told_by(
+        history_of(nights), failed(a_night(12, facts=facts)), Accused(a_verdict())
+    )
+
+    assert [(each.what, each.rarity) for each in told.changes] == [
+        ("pandas (driver)", 1.0)
+    ]
+
+
+def test_a_regular_run_is_not_compared_with_a_backfill() -> None:
+    backfill = a_night(7, run_id="backfill__2024-01-01", inputs=Inputs(nbytes=GIB))
+    history = history_of([*(a_night(n) for n in range(7)), backfill])
+
+    assert history.last_good_for("scheduled__x").run_id == "run-6"  # type: ignore[union-attr]
+    assert history.last_good_for("backfill__y").run_id == backfill.run_id  # type: ignore[union-attr]
+
+
+def test_failures_of_the_same_kind_are_counted_by_runs() -> None:
+    nights = [
+        failed(a_night(0)),
+        a_night(1),
+        failed(a_night(2)),
+        failed(a_night(3), "e"),
+    ]
+    seen = seen_before(failed(a_night(4)), history_of(nights).names)
+
+    assert seen is not None
+    assert (seen.times, seen.in_a_row) == (3, 1)
+    assert (seen.first, seen.last) == (a_night(0).started, a_night(2).started)
+
+
+def test_of_a_run_that_went_as_ever_changes_are_not_told() -> None:
+    told = told_by(
+        history_of([a_night(1)]),
+        a_night(2, facts={"code": {"git commit": "d"}}),
+        Accused(),
+        wanted=False,
+    )
+
+    assert told.changes == ()
