@@ -23,13 +23,12 @@ TROUBLES = {
     "black hole": "no answer within",
     "no folder": "No such file or directory",
     "no such kind": "cannot be a store",
-    "no spool": "recorder process could not be started",
     "wrong setting": "capture.interval is 'often'",
     "wrong timeout": "start-timeout is 'soon'",
     "wrong pattern": "not a regular expression",
 }
 NEVER_SPOOLED = (
-    "no such kind", "no spool", "wrong setting", "wrong timeout", "wrong pattern",
+    "no such kind", "wrong setting", "wrong timeout", "wrong pattern",
 )  # fmt: skip
 
 
@@ -72,7 +71,6 @@ def flights(
         "black hole": (s3.url, known | {endpoint: hole} | quick),
         "no folder": ("/proc/nowhere", {}),
         "no such kind": ("gopher://somewhere/else", {}),
-        "no spool": ("", {"DASK_BLACKBOX__SPOOL": "/proc/nowhere"}),
         "wrong setting": ("", {"DASK_BLACKBOX__CAPTURE__INTERVAL": "often"}),
         "wrong timeout": ("", {"DASK_BLACKBOX__START_TIMEOUT": "soon"}),
         "wrong pattern": ("", {"DASK_BLACKBOX__REDACT": "['(']"}),
@@ -197,6 +195,21 @@ def test_a_bucket_holds_the_whole_recording(
     assert flight.card.links["report"].startswith(s3.endpoint)
     home.quiet()
     assert home.left_over() == []
+
+
+def test_a_spool_that_cannot_be_written_costs_nothing_while_the_store_works(
+    homes: Callable[[], Home],
+) -> None:
+    flight = fly(
+        homes(), "endings.py", "", "fine", DASK_BLACKBOX__SPOOL="/proc/nowhere"
+    )
+
+    assert flight.told["running"] == "being recorded"
+    assert flight.card.completeness == {"recorded": True, "complete": True}
+    assert len(flight.run.events) > 0
+    lines = [line for line in flight.errors.splitlines() if line.strip()]
+    assert len(lines) == 1
+    assert lines[0].startswith("the spool cannot be used: ")
 
 
 def test_a_temporary_folder_with_a_long_name_is_no_trouble(

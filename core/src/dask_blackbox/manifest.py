@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 import msgspec
 
-__all__ = ["FORMAT", "DriverException", "Ending", "Manifest", "SourceAccount"]
+__all__ = [
+    "FORMAT",
+    "SPOOL",
+    "DriverException",
+    "Ending",
+    "Manifest",
+    "SourceAccount",
+    "seal_is_whole",
+    "sealed",
+]
 
 FORMAT = 1
 """Version of everything a recording consists of (docs/format.md)."""
+
+SPOOL = "spool"
+"""The source under which a recorder accounts for what its own disk did not hold."""
+
+_SEAL = b',\n  "crc": "00000000"\n}'
+_DIGITS = slice(len(_SEAL) - 11, len(_SEAL) - 3)
+_ALIKE = 10  # of the 14 other bytes: enough to know a seal that is damaged itself
 
 
 class Manifest(msgspec.Struct, kw_only=True, frozen=True):
@@ -92,10 +109,12 @@ class Ending(msgspec.Struct, kw_only=True, frozen=True):
         ended: Epoch seconds.
         exit_code: Of the command, where there was one.
         exception: What ended the driver's work, where something did.
-        sources: Completeness by source (`scheduler <address>`, `driver <pid>`).
+        sources: Completeness by source (`scheduler <address>`, `driver <pid>`,
+            `spool` where rows had to be dropped).
         rows: Rows in each table.
         segments: Names of the segments and their checksums (CRC-32, hexadecimal).
         lost_segments: Segments that could not be read back, with why.
+        blobs: Names of all other blobs and their checksums, likewise.
         store_behind: Seconds by which the store was behind at the worst.
     """
 
@@ -108,4 +127,26 @@ class Ending(msgspec.Struct, kw_only=True, frozen=True):
     rows: dict[str, int] = {}
     segments: dict[str, str] = {}
     lost_segments: dict[str, str] = {}
+    blobs: dict[str, str] = {}
     store_behind: float = 0.0
+
+
+def sealed(document: Manifest | Ending) -> bytes:
+    """Return a document as JSON that ends with its own checksum.
+
+    That is `crc`, the CRC-32 of all bytes with eight zeros in its place.
+    """
+    text = msgspec.json.format(msgspec.json.encode(document), indent=2)
+    whole = text.removesuffix(b"\n}") + _SEAL
+    return whole[:-11] + b"%08x" % zlib.crc32(whole) + whole[-3:]
+
+
+def seal_is_whole(text: bytes) -> bool:
+    """Tell whether a document is as it was written; one without a seal is believed."""
+    end = text[-len(_SEAL) :]
+    crc = end[_DIGITS]
+    alike = sum(a == b for a, b in zip(end, _SEAL, strict=False)) - crc.count(b"0")
+    if alike < _ALIKE:
+        return True
+    whole = text[: -len(_SEAL)] + _SEAL
+    return end == _SEAL[:-11] + b"%08x" % zlib.crc32(whole) + _SEAL[-3:]

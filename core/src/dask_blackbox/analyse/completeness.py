@@ -9,7 +9,7 @@ import polars as pl
 
 from dask_blackbox.analyse.capsules import lost_capsules
 from dask_blackbox.analyse.words import counted, duration, short
-from dask_blackbox.manifest import Ending
+from dask_blackbox.manifest import SPOOL, Ending
 from dask_blackbox.run import RunTables
 
 __all__ = ["completeness_of", "missing_from"]
@@ -27,6 +27,7 @@ def missing_from(run: RunTables) -> dict[str, list[str]]:
         *(
             ("store", f"{name} is damaged: {short(why, 120)}")
             for name, why in run.damaged.items()
+            if run.ending is None or name not in run.ending.lost_segments
         ),
         *_given_up(run),
         *_gaps_in_logs(run),
@@ -42,7 +43,8 @@ def _said_at_the_end(ending: Ending | None) -> Iterator[tuple[str, str]]:
         return
     for source, account in ending.sources.items():
         if account.error:
-            yield source, f"could not be recorded: {short(account.error, 200)}"
+            could_not = "keep everything" if source == SPOOL else "be recorded"
+            yield source, f"could not {could_not}: {short(account.error, 200)}"
         lost = sum(last - first + 1 for first, last in account.gaps)
         if lost:
             yield source, f"{counted(lost, 'batch', 'batches')} never came"

@@ -39,9 +39,13 @@ def _first_line() -> bytes:
 
 
 def _log_to(spool: Path) -> None:
-    spool.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        spool.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handler: logging.Handler = logging.FileHandler(spool / "recorder.log")
+    except OSError:  # where nothing can be spooled, nothing can be logged
+        handler = logging.NullHandler()
     logging.basicConfig(
-        filename=spool / "recorder.log",
+        handlers=[handler],
         level=logging.INFO,
         format="%(asctime)s %(name)s %(levelname)s %(message)s",
     )

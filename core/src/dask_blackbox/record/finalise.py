@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,20 @@ import msgspec
 
 from dask_blackbox import report
 from dask_blackbox.analyse import History, findings_in
+from dask_blackbox.analyse.words import counted
 from dask_blackbox.attach import RunCard, card_of
 from dask_blackbox.errors import BlackboxError
 from dask_blackbox.guard import guard
 from dask_blackbox.layout import index_names
-from dask_blackbox.manifest import Ending, Manifest
+from dask_blackbox.manifest import Ending, Manifest, sealed
 from dask_blackbox.opened.earlier import earlier_runs
 from dask_blackbox.opened.sketching import leave_sketch
-from dask_blackbox.record.opening import Opening, write_beginning
+from dask_blackbox.record.opening import Opening, manifest_json
 from dask_blackbox.record.orders import Config, Telling
 from dask_blackbox.record.outcome import Outcome
-from dask_blackbox.record.spooled import forget
+from dask_blackbox.record.spool import checksum
+from dask_blackbox.record.spooled import forget, note_beginning
+from dask_blackbox.record.uploading import PatientPut
 from dask_blackbox.run import RunTables
 from dask_blackbox.segments import read_segment
 from dask_blackbox.tables import frames_of_batches, write_tables
@@ -30,6 +34,8 @@ from dask_blackbox.tables import frames_of_batches, write_tables
 __all__ = ["finalise"]
 
 logger = logging.getLogger("dask_blackbox.record")
+
+_PATIENCE = 20.0
 
 
 def finalise(
@@ -43,8 +49,9 @@ def finalise(
         outcome: How it ended, and what became of the segments.
         tell: Says something to the owner.
     """
-    run, ending = _read_back(opening.manifest, outcome)
-    reason = _reason(opening, outcome)
+    reason = _reason(config, opening, outcome)
+    stored = dict(_only_in_store(opening, outcome)) if reason is None else {}
+    run, ending = _read_back(opening.manifest, outcome, stored)
     spooled = {"spool": config.spool}
     history = None
     if reason is None and opening.store is not None:
@@ -52,28 +59,65 @@ def finalise(
     card = _card(
         config, run, opening.links if reason is None else spooled, reason, history
     )
-    tell(Telling(what="card", card=msgspec.Raw(msgspec.json.encode(card))))
+    tell(Telling(what="card", card=msgspec.Raw(msgspec.json.encode(_so_far(card)))))
     if reason is None:
         try:
             _store(config, opening, run, ending, card)
         except BlackboxError as error:
-            reason = f"the store failed at the end: {error}"
+            reason = f"the store failed at the end: {error}; {_waiting(config)}"
             card = _card(config, run, spooled, reason, history)
     if reason is not None:
-        _keep(Path(config.spool), run, ending, card)
+        _keep(config, run, ending, card)
     else:
         forget(Path(config.spool))
     tell(Telling(what="final", card=msgspec.Raw(msgspec.json.encode(card))))
 
 
-def _read_back(manifest: Manifest, outcome: Outcome) -> tuple[RunTables, Ending]:
+def _so_far(card: RunCard) -> RunCard:
+    """Return what is told before the store has everything: all the owner may ever get."""
+    told = card.completeness
+    if not told["recorded"]:
+        return card
+    missing: dict[str, list[str]] = dict(told.get("missing", {}))
+    missing["store"] = [
+        *missing.get("store", []),
+        "had not taken all of it when this card was made; the recorder goes on",
+    ]
+    unsure = {**told, "complete": False, "missing": missing}
+    return msgspec.structs.replace(card, completeness=unsure)
+
+
+def _only_in_store(
+    opening: Opening, outcome: Outcome
+) -> Iterator[tuple[str, Callable[[], bytes]]]:
+    """Yield segments that are not here (any more), by name: the store has them."""
+    store, folder = opening.store, f"{opening.address.folder}segments/"
+    assert store is not None  # noqa: S101 - else there is a reason
+    names = set(outcome.uploaded)
+    with guard("the segments that only the store has"):
+        names |= {name.removeprefix(folder) for name in store.names(folder)}
+    for name in sorted(names - set(outcome.segments)):
+        yield name, partial(store.get, f"{folder}{name}")
+
+
+def _read_back(
+    manifest: Manifest, outcome: Outcome, stored: Mapping[str, Callable[[], bytes]]
+) -> tuple[RunTables, Ending]:
     batches: list[Any] = []
     damaged: dict[str, str] = {}
-    for path in outcome.segments:
-        segment = read_segment(path.read_bytes())
+    uploaded = dict(outcome.uploaded)
+    for name, read in sorted({**stored, **outcome.segments}.items()):
+        try:
+            blob = read()
+            segment = read_segment(blob)
+        except (BlackboxError, OSError) as error:
+            damaged[name] = str(error)
+            continue
+        if name in stored:
+            uploaded.setdefault(name, checksum(blob))
         batches.extend(segment.frames)
         if segment.damage is not None:
-            damaged[path.name] = segment.damage
+            damaged[name] = segment.damage
     frames = frames_of_batches(batches)
     end = outcome.end
     ending = Ending(
@@ -83,24 +127,27 @@ def _read_back(manifest: Manifest, outcome: Outcome) -> tuple[RunTables, Ending]
         exception=end.exception,
         sources=outcome.sources,
         rows={name: frame.height for name, frame in sorted(frames.items())},
-        segments=outcome.uploaded,
+        segments=dict(sorted(uploaded.items())),
         lost_segments=damaged,
         store_behind=outcome.behind,
     )
     return RunTables(manifest, ending, frames, damaged=damaged), ending
 
 
-def _reason(opening: Opening, outcome: Outcome) -> str | None:
+def _reason(config: Config, opening: Opening, outcome: Outcome) -> str | None:
     """Return why the recording is not in the store, or None if it is."""
     if opening.store is None:
         return str(opening.error)
-    waiting = [p for p in outcome.segments if p.name not in outcome.uploaded]
-    if waiting:
-        why = outcome.store_error or opening.error or "the store does not answer"
-        return f"{why}; {len(waiting)} segment(s) wait in {waiting[0].parent}"
-    if opening.error is not None and not getattr(opening.error, "transient", False):
-        return str(opening.error)
-    return None
+    waiting = [name for name in outcome.segments if name not in outcome.uploaded]
+    if opening.error is None and not waiting:
+        return None
+    why = outcome.store_error or opening.error or "the store does not answer"
+    told = counted(len(waiting), "segment of it waits", "segments of it wait")
+    return f"{why}; {_waiting(config, told)}"
+
+
+def _waiting(config: Config, what: str = "it waits") -> str:
+    return f"{what} in {config.spool}, from where `dask blackbox sync` uploads it"
 
 
 def _card(
@@ -132,20 +179,26 @@ def _store(
 ) -> None:
     store, folder = opening.store, opening.address.folder
     assert store is not None  # noqa: S101 - there is no reason without one
-    if opening.error is not None:  # it works by now
-        write_beginning(opening)
+    put = PatientPut(store, _PATIENCE)
     for path in sorted(Path(config.spool).glob("capsules/*.capsule")):  # that came late
-        store.put(f"{folder}capsules/{path.name}", path.read_bytes())
-    for name, (blob, kind) in _pages(run, card).items():
-        store.put(f"{folder}{name}", blob, content_type=kind)
-    for name, blob in write_tables(run).items():
-        store.put(f"{folder}tables/{name}.parquet", blob)
-    told = msgspec.json.format(msgspec.json.encode(ending), indent=2)
-    store.put(f"{folder}complete.json", told, content_type="application/json")
+        put(f"{folder}capsules/{path.name}", path.read_bytes())
+    blobs: dict[str, str] = {"run.json": checksum(manifest_json(opening.manifest))}
+    for name, (blob, kind) in _blobs(run, card).items():
+        put(f"{folder}{name}", blob, kind)
+        blobs[name] = checksum(blob)
+    told = sealed(msgspec.structs.replace(ending, blobs=blobs))
+    put(f"{folder}complete.json", told, "application/json")
     for name in index_names(opening.address, run.manifest.started, card.state):
-        store.put(name, b"")
+        put(name, b"")
     with guard("the sketch for later runs"):
         leave_sketch(store, run, card)
+
+
+def _blobs(run: RunTables, card: RunCard) -> dict[str, tuple[bytes, str | None]]:
+    tables = write_tables(run).items()
+    return {**_pages(run, card)} | {
+        f"tables/{name}.parquet": (blob, None) for name, blob in tables
+    }
 
 
 def _pages(run: RunTables, card: RunCard) -> dict[str, tuple[bytes, str]]:
@@ -165,10 +218,14 @@ def _pages(run: RunTables, card: RunCard) -> dict[str, tuple[bytes, str]]:
     return pages
 
 
-def _keep(folder: Path, run: RunTables, ending: Ending, card: RunCard) -> None:
+def _keep(config: Config, run: RunTables, ending: Ending, card: RunCard) -> None:
     """Leave in the spool what the store would have, so that it can follow later."""
+    folder = Path(config.spool)
+    if not (
+        folder / "run.json"
+    ).is_file():  # somebody has deleted it, or the disk was full
+        note_beginning(folder, config.manifest, config.store_settings)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         (folder / "complete.json").write_bytes(msgspec.json.encode(ending))
         for name, (blob, _) in _pages(run, card).items():
             (folder / name).write_bytes(blob)

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -208,9 +208,7 @@ def start_recorder(config: Config, on_lost: Callable[[], None] = lambda: None) -
         RecorderError: if no process can be started.
     """
     try:
-        spool = Path(config.spool)
-        spool.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with (spool / "recorder.err").open("ab") as complaints:
+        with _complaints(Path(config.spool)) as complaints:
             process = subprocess.Popen(
                 # -P: a module of the user's folder must not stand in for one of ours.
                 [sys.executable, "-P", "-m", "dask_blackbox.record"],
@@ -232,6 +230,21 @@ def start_recorder(config: Config, on_lost: Callable[[], None] = lambda: None) -
     except OSError as error:
         raise RecorderError(f"the recorder ended at once: {error}") from error
     return Link(process.stdin, process.stdout, process, on_lost=on_lost)
+
+
+@contextlib.contextmanager
+def _complaints(spool: Path) -> Iterator[IO[bytes]]:
+    """Give a file for what a recorder says that cannot log."""
+    path = spool / "recorder.err"
+    try:
+        spool.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.touch()
+    except OSError as error:
+        # It can record all the same, as long as the store takes everything.
+        logger.warning("the spool cannot be used: %s", error)
+        path = Path(os.devnull)
+    with path.open("ab") as file:
+        yield file
 
 
 def _environment() -> dict[str, str]:

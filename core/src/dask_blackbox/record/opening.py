@@ -9,13 +9,13 @@ import msgspec
 from dask_blackbox.attach import RunCard
 from dask_blackbox.errors import BlackboxError, BlobNotFoundError
 from dask_blackbox.layout import RunAddress, index_names
-from dask_blackbox.manifest import Manifest
+from dask_blackbox.manifest import Manifest, sealed
 from dask_blackbox.record.orders import Config
 from dask_blackbox.report import placeholder_html
 from dask_blackbox.store import open_store
 from dask_blackbox.store.base import Store
 
-__all__ = ["Opening", "open_recording", "write_beginning"]
+__all__ = ["Opening", "manifest_json", "open_recording", "write_beginning"]
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,11 @@ def links_of(store: Store, address: RunAddress, expires: float) -> dict[str, str
     return links
 
 
+def manifest_json(manifest: Manifest) -> bytes:
+    """Return `run.json`."""
+    return sealed(manifest)
+
+
 def write_beginning(opening: Opening) -> None:
     """Write what says that this run has begun.
 
@@ -129,7 +134,7 @@ def write_beginning(opening: Opening) -> None:
         links=opening.links,
     )
     folder = opening.address.folder
-    told = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
+    told = manifest_json(manifest)
     store.put(f"{folder}run.json", told, content_type="application/json")
     page = placeholder_html(card).encode()
     for name in ("report.html", "performance_report.html"):

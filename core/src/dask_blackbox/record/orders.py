@@ -14,17 +14,26 @@ import msgspec
 from dask_blackbox.manifest import DriverException, Manifest
 
 __all__ = [
+    "LEFT",
     "Attach",
     "Config",
     "Drain",
     "End",
     "Order",
+    "Parcel",
     "Rows",
     "Telling",
+    "TellingOf",
     "decode_order",
+    "decode_parcel",
     "decode_telling",
+    "decode_telling_of",
     "encode",
 ]
+
+
+LEFT = "left"
+"""State of an end that only the recording can judge: its client has left the scheduler."""
 
 
 class Config(msgspec.Struct, kw_only=True, frozen=True):
@@ -36,6 +45,7 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
         store_settings: What `open_store` needs; may hold credentials, so it is never
             written to the spool.
         spool: Folder of this recording on the local disk.
+        spool_limit: Bytes that all that waits beside it may take.
         socket: Path of the Unix socket for guests.
         owner: Process id of the owner.
         interval: Seconds between two pulls.
@@ -53,6 +63,7 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
     store: str | None
     store_settings: dict[str, Any] = {}
     spool: str
+    spool_limit: int = 2 * 2**30
     socket: str
     owner: int
     interval: float = 0.5
@@ -128,9 +139,32 @@ class Telling(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     card: msgspec.Raw = msgspec.Raw(b"null")
 
 
+class Parcel(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """A line to a process that makes many recordings.
+
+    Attributes:
+        run: Id of the recording that it is for.
+        config: Opens the recording.
+        order: For the recording, as its own line.
+    """
+
+    run: str
+    config: Config | None = None
+    order: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class TellingOf(msgspec.Struct, kw_only=True, frozen=True):
+    """What one of many recordings says."""
+
+    run: str
+    telling: Telling
+
+
 _encoder = msgspec.json.Encoder(enc_hook=str)
 _orders = msgspec.json.Decoder(Order)
 _tellings = msgspec.json.Decoder(Telling)
+_parcels = msgspec.json.Decoder(Parcel)
+_tellings_of = msgspec.json.Decoder(TellingOf)
 
 
 def encode(message: msgspec.Struct) -> bytes:
@@ -155,3 +189,21 @@ def decode_telling(line: bytes) -> Telling:
         msgspec.MsgspecError: if it is none.
     """
     return _tellings.decode(line)
+
+
+def decode_parcel(line: bytes) -> Parcel:
+    """Read a line to a process that makes many recordings.
+
+    Raises:
+        msgspec.MsgspecError: if it is none.
+    """
+    return _parcels.decode(line)
+
+
+def decode_telling_of(line: bytes) -> TellingOf:
+    """Read a line of a process that makes many recordings.
+
+    Raises:
+        msgspec.MsgspecError: if it is none.
+    """
+    return _tellings_of.decode(line)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from dask_blackbox.errors import StoreError
+from dask_blackbox.errors import BlackboxError
 from dask_blackbox.manifest import SourceAccount
 from dask_blackbox.record.orders import End
 
@@ -20,7 +20,8 @@ class Outcome:
         end: What the driver said, or what its silence means.
         ended: Epoch seconds.
         sources: What came from whom, and what did not.
-        segments: All segments, on the local disk.
+        segments: The segments that are here, by name; called, they are read (`OSError`
+            where that fails).
         uploaded: Names of those that the store has, with their checksums.
         behind: Seconds by which the store was behind at the worst.
         store_error: What the store last said, if it was no.
@@ -29,7 +30,7 @@ class Outcome:
     end: End
     ended: float
     sources: dict[str, SourceAccount]
-    segments: list[Path] = field(default_factory=list)
+    segments: Mapping[str, Callable[[], bytes]] = field(default_factory=dict)
     uploaded: dict[str, str] = field(default_factory=dict)
     behind: float = 0.0
-    store_error: StoreError | None = None
+    store_error: BlackboxError | None = None

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from dask_blackbox.manifest import DriverException, SourceAccount
+from dask_blackbox.manifest import SPOOL, DriverException, SourceAccount
 from dask_blackbox.record.capsules import Capsules
 from dask_blackbox.record.claiming import Claim
 from dask_blackbox.record.last_words import last_words
@@ -84,7 +84,6 @@ class Recorder:
             f"{os.getpid():x}",
             room=room_for(folder, config.spool_limit),
         )
-        self._claim: Claim | None = None
         self._opening: Opening | None = None
         self._uploader: Uploader | None = None
         self._capsules = Capsules(
@@ -92,7 +91,7 @@ class Recorder:
             most=config.capsules,
             limit=config.capsule_limit,
             take=self._take,
-            opening=lambda: self._uploader and self._uploader.opening,
+            opening=lambda: self._uploader.opening if self._uploader else None,
         )
         self._pullers: dict[str, Puller] = {}
         self._pulling: dict[str, asyncio.Task[None]] = {}
@@ -136,6 +135,7 @@ class Recorder:
         finally:
             with contextlib.suppress(OSError):
                 os.unlink(self._config.socket)  # noqa: PTH108 - asyncio has no better
+            self._claim.release()
 
     # Beginning
 
@@ -357,7 +357,7 @@ class Recorder:
         outcome = replace(
             outcome,
             segments={name: partial(spool.read, name) for name in spool.here()},
-            sources=outcome.sources | ({} if account is None else {"spool": account}),
+            sources=outcome.sources | ({} if account is None else {SPOOL: account}),
         )
         await asyncio.to_thread(
             _finaliser(), self._config, opening, outcome, self._owner.tell

@@ -6,7 +6,7 @@ recorder was killed can be uploaded; credentials are not among it.
 
 from __future__ import annotations
 
-import os
+import logging
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,10 +15,12 @@ from typing import Any
 
 import msgspec
 
-from dask_blackbox.capture.certificate import process_started
 from dask_blackbox.manifest import Ending, Manifest
+from dask_blackbox.record.claiming import claimed
 
-__all__ = ["Spooled", "claim", "forget", "note_beginning", "spooled_in"]
+__all__ = ["Spooled", "Waiting", "forget", "note_beginning", "spooled_in"]
+
+logger = logging.getLogger("dask_blackbox.record")
 
 _CREDENTIALS = ("key", "secret")
 
@@ -42,20 +44,35 @@ class Spooled:
     segments: list[Path]
 
 
+@dataclass(frozen=True)
+class Waiting:
+    """What lies in a spool.
+
+    Attributes:
+        ready: Recordings that nobody works on any more, oldest first.
+        busy: Folders that somebody works on: their runs go on, or they are uploaded.
+        broken: Folders that are no recordings, with why.
+        problem: Why the spool cannot be read; None if it can, or is not there.
+    """
+
+    ready: tuple[Spooled, ...] = ()
+    busy: tuple[Path, ...] = ()
+    broken: tuple[tuple[Path, str], ...] = ()
+    problem: str | None = None
+
+
 def note_beginning(
     folder: Path, manifest: Manifest, settings: Mapping[str, Any]
 ) -> None:
     """Write what identifies a recording and its store into its spool folder."""
-    claim(folder)  # first: a folder with a run.json and without a claim is an orphan
     plain = {k: v for k, v in settings.items() if k not in _CREDENTIALS}
-    (folder / "run.json").write_bytes(msgspec.json.encode(manifest))
-    (folder / "store.json").write_bytes(msgspec.json.encode(plain))
-
-
-def claim(folder: Path) -> None:
-    """Say that this process works on the folder."""
-    told = f"{os.getpid()} {process_started(os.getpid())}"
-    (folder / "recorder.pid").write_text(told, encoding="ascii")
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # `run.json` last: with it, the folder is a recording.
+        (folder / "store.json").write_bytes(msgspec.json.encode(plain))
+        (folder / "run.json").write_bytes(msgspec.json.encode(manifest))
+    except OSError as error:
+        logger.warning("the spool cannot be written: %s", error)
 
 
 def forget(folder: Path) -> None:
@@ -63,35 +80,44 @@ def forget(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def spooled_in(root: Path) -> list[Spooled]:
-    """Return the recordings under `root` that nobody works on any more, oldest first."""
+def spooled_in(root: Path) -> Waiting:
+    """Return what lies under `root`."""
     try:
-        folders = sorted(p for p in root.iterdir() if (p / "run.json").is_file())
-    except OSError:
-        return []
-    found = (_read(folder) for folder in folders if not _claimed(folder))
-    return [each for each in found if each is not None]
+        folders = sorted(p for p in root.iterdir() if p.is_dir())
+    except FileNotFoundError:
+        return Waiting()
+    except OSError as error:
+        return Waiting(problem=f"{root} cannot be read: {error.strerror}")
+    ready: list[Spooled] = []
+    busy: list[Path] = []
+    broken: list[tuple[Path, str]] = []
+    for folder in folders:
+        if claimed(folder):
+            busy.append(folder)
+            continue
+        try:
+            ready.append(_read(folder))
+        except FileNotFoundError as error:
+            # One that somebody has just brought home is nothing to talk of.
+            if folder.is_dir() and any(folder.rglob("*.seg")):
+                broken.append((folder, f"{Path(str(error.filename)).name} is missing"))
+        except OSError as error:
+            broken.append((folder, error.strerror or str(error)))
+        except (msgspec.MsgspecError, UnicodeDecodeError, TypeError) as error:
+            broken.append((folder, f"not written by this dask-blackbox: {error}"))
+    return Waiting(tuple(ready), tuple(busy), tuple(broken))
 
 
-def _claimed(folder: Path) -> bool:
+def _read(folder: Path) -> Spooled:
+    manifest = msgspec.json.decode((folder / "run.json").read_bytes(), type=Manifest)
+    settings = msgspec.json.decode(
+        (folder / "store.json").read_bytes(), type=dict[str, Any]
+    )
+    ending = None
     try:
-        pid, _, started = (folder / "recorder.pid").read_text("ascii").partition(" ")
-        return int(pid) != os.getpid() and process_started(int(pid)) == started
-    except (OSError, ValueError):
-        return False
-
-
-def _read(folder: Path) -> Spooled | None:
-    try:
-        manifest = msgspec.json.decode(
-            (folder / "run.json").read_bytes(), type=Manifest
-        )
-        settings = msgspec.json.decode((folder / "store.json").read_bytes())
-        told = folder / "complete.json"
-        ending = None
-        if told.is_file():
-            ending = msgspec.json.decode(told.read_bytes(), type=Ending)
-    except (OSError, msgspec.MsgspecError):
-        return None
+        told = (folder / "complete.json").read_bytes()
+        ending = msgspec.json.decode(told, type=Ending)
+    except (FileNotFoundError, msgspec.MsgspecError):
+        pass  # then nobody has said how it ended, and its segments are all there is
     segments = sorted((folder / "segments").glob("*.seg"))
-    return Spooled(folder, manifest, ending, dict(settings), segments)
+    return Spooled(folder, manifest, ending, settings, segments)

@@ -1,114 +1,191 @@
-"""Segments to the store, in the background, patiently."""
+"""Segments to the store, in the background, patiently.
+
+Whatever is wrong with the store, it is tried again with growing pauses, until the
+recording ends: credentials are renewed, buckets made, clocks set, while a run flies.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
+import random
 import threading
 import time
-from pathlib import Path
+from collections.abc import Callable
 
-from dask_blackbox.errors import StoreError
+from dask_blackbox.errors import BlackboxError, StoreError, StoreUnreachableError
+from dask_blackbox.record.opening import Opening
 from dask_blackbox.record.spool import Spool, checksum
 from dask_blackbox.store.base import Store
 
-__all__ = ["Uploader"]
+__all__ = ["PatientPut", "Uploader"]
 
 logger = logging.getLogger("dask_blackbox.record")
 
 _HEARTBEAT = 5.0
 _LONGEST_PAUSE = 15.0
+_SLOW = 10.0
 
 
 class Uploader(threading.Thread):
     """Uploads what the spool has closed, and a heartbeat.
 
     Args:
-        store: Where to.
-        folder: The recording's folder in the store, ending in `/`.
+        opening: The store as it was found; opened again if that failed.
+        reopen: Opens it again.
         spool: Where from.
     """
 
-    def __init__(self, store: Store, folder: str, spool: Spool) -> None:
+    def __init__(
+        self, opening: Opening, reopen: Callable[[], Opening], spool: Spool
+    ) -> None:
         super().__init__(name="dask-blackbox-upload", daemon=True)
-        self._store, self._folder, self._spool = store, folder, spool
+        self.opening, self._reopen, self._spool = opening, reopen, spool
         self._woken = threading.Event()
         self._stopped = threading.Event()
+        self._given_up = False
         self._beaten = 0.0
         self._pause = 0.0
         self.uploaded: dict[str, str] = {}
-        self.error: StoreError | None = None
+        self.error: BlackboxError | None = opening.error
         self.behind = 0.0
-        self._failing_since: float | None = None
+        self._failing_since = None if opening.error is None else time.monotonic()
+        self._asking_since: float | None = None
 
     def run(self) -> None:
-        """Upload until stopped."""
+        """Upload until stopped; then what is left, as long as that may help."""
         while not self._stopped.is_set():
             self._woken.wait(self._pause or 0.25)
             self._woken.clear()
             if not self._stopped.is_set():
                 self.pass_once()
+        while not self.pass_once() and not self._given_up:
+            if self.error is not None and not _transient(self.error):
+                return
+            time.sleep(self._pause)
 
     def pass_once(self) -> bool:
         """Upload all that waits; return whether nothing is left behind."""
         try:
-            for path in self._spool.closed_segments():
-                if path.name not in self.uploaded:
-                    self._upload(path)
+            if self.opening.error is not None:
+                self._open_again()
+            for name in self._spool.waiting():
+                if self._given_up:
+                    return False
+                self._upload(name)
             self._beat()
-        except StoreError as error:
+        except BlackboxError as error:
             self._failed(error)
             return False
-        except OSError as error:
-            logger.warning("cannot read the spool: %s", error)
+        except Exception as error:  # noqa: BLE001 - this thread is all there is
+            self._failed(StoreError(f"uploading failed: {error!r}"))
             return False
+        finally:
+            self._asking_since = None
+        if self.error is not None:
+            logger.info("the store works again")
         self.error, self._pause, self._failing_since = None, 0.0, None
         return True
 
-    def _upload(self, path: Path) -> None:
-        blob = path.read_bytes()
-        self._store.put(f"{self._folder}segments/{path.name}", blob)
-        self.uploaded[path.name] = checksum(blob)
+    def _open_again(self) -> None:
+        # From the beginning: only now can be seen which attempt is still free there.
+        self._asking_since = time.monotonic()
+        opening = self._reopen()
+        if opening.error is not None:
+            raise opening.error
+        self.opening = opening
+
+    def _put(self, name: str, blob: bytes, content_type: str) -> None:
+        assert self.opening.store is not None  # noqa: S101 - there is no error
+        self._asking_since = time.monotonic()
+        folder = self.opening.address.folder
+        self.opening.store.put(f"{folder}{name}", blob, content_type=content_type)
+
+    def _upload(self, name: str) -> None:
+        try:
+            blob = self._spool.read(name)
+        except FileNotFoundError:
+            self._spool.lost(name)
+            return
+        self._put(f"segments/{name}", blob, "application/octet-stream")
+        self.behind = max(self.behind, self._spool.age(name))
+        self.uploaded[name] = checksum(blob)
+        self._spool.uploaded(name)
 
     def _beat(self) -> None:
         now = time.time()
         if now - self._beaten >= _HEARTBEAT:
             beat = json.dumps({"at": now, "segments": len(self.uploaded)}).encode()
-            self._store.put(
-                f"{self._folder}heartbeat.json", beat, content_type="application/json"
-            )
+            self._put("heartbeat.json", beat, "application/json")
             self._beaten = now
 
     @property
-    def failing_for(self) -> float:
-        """Seconds since the store began to fail; 0 if it works."""
-        since = self._failing_since
-        return 0.0 if since is None else time.monotonic() - since
+    def down(self) -> bool:
+        """Whether the store has failed for some seconds, or not answered for many."""
+        now = time.monotonic()
+        failing, asking = self._failing_since, self._asking_since
+        return (failing is not None and now - failing > 2.0) or (  # noqa: PLR2004
+            asking is not None and now - asking > _SLOW
+        )
 
-    def _failed(self, error: StoreError) -> None:
+    def _failed(self, error: BlackboxError) -> None:
         now = time.monotonic()
         self._failing_since = self._failing_since or now
-        self.behind = max(self.behind, now - self._failing_since)
-        if self.error is None:
+        ages = [self._spool.age(name) for name in self._spool.waiting()[:1]]
+        self.behind = max(self.behind, *ages, 0.0)
+        if str(error) != str(self.error):
             logger.warning("the store fails, segments stay in the spool: %s", error)
         self.error = error
-        self._pause = min(_LONGEST_PAUSE, max(0.5, self._pause * 2))
+        # Not all recorders of a cluster at the same moment.
+        spread = random.uniform(0.8, 1.2)  # noqa: S311 - no secret
+        self._pause = min(_LONGEST_PAUSE, max(0.5, self._pause * 2)) * spread
 
-    def finish(self, patience: float) -> list[str]:
-        """Stop; upload what is left for `patience` seconds; return what stays behind."""
+    def finish(self, patience: float) -> None:
+        """Stop; upload what is left, for `patience` seconds."""
         self._stopped.set()
         self._woken.set()
         self.join(timeout=patience)
-        deadline = time.monotonic() + patience
-        while not self.is_alive() and not self.pass_once():
-            if time.monotonic() + self._pause > deadline or not _may_recover(
-                self.error
-            ):
-                break
-            time.sleep(self._pause)
-        left = [p.name for p in self._spool.closed_segments()]
-        return [name for name in left if name not in self.uploaded]
+        self._given_up = True
+        if self.is_alive() and self.error is None:
+            self.error = StoreUnreachableError(
+                f"the store has not taken all of it within {patience:g} s"
+            )
 
 
-def _may_recover(error: StoreError | None) -> bool:
-    return error is None or error.transient
+class PatientPut:
+    """Puts blobs, each again while that may help.
+
+    Args:
+        store: Where to.
+        patience: Seconds from the first failure on, for all of them together.
+    """
+
+    def __init__(self, store: Store, patience: float) -> None:
+        self._store, self._patience = store, patience
+        self._until: float | None = None
+
+    def __call__(self, name: str, blob: bytes, content_type: str | None = None) -> None:
+        """Put a blob.
+
+        Raises:
+            StoreError: if the store does not take it.
+        """
+        more = {} if content_type is None else {"content_type": content_type}
+        pause = 0.5
+        while True:
+            try:
+                self._store.put(name, blob, **more)
+            except StoreError as error:
+                now = time.monotonic()
+                self._until = self._until or now + self._patience
+                if not error.transient or now + pause > self._until:
+                    raise
+                logger.info("tried again in %.1f s: %s", pause, error)
+                time.sleep(pause)
+                pause *= 2
+                continue
+            return
+
+
+def _transient(error: BlackboxError) -> bool:
+    return isinstance(error, StoreError) and error.transient

@@ -1,0 +1,44 @@
+"""How much of the local disk a recording may take while its store does not."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from pathlib import Path
+
+__all__ = ["room_for"]
+
+_SHARE = 10
+_LEAST = 8
+
+
+def room_for(folder: Path, limit: int) -> int:
+    """Return how many bytes the segments of a recording may take in its spool folder.
+
+    All recordings that wait beside it count together against `limit`; but since the
+    newest is wanted most, it always has an eighth.  No recording takes more than a tenth
+    of what is free when it begins: a full disk would hurt the user more than a gap.
+
+    Args:
+        folder: The recording's own.
+        limit: The setting `blackbox.spool-limit`, bytes.
+    """
+    others = 0
+    with contextlib.suppress(OSError):
+        for each in folder.parent.iterdir():
+            if each != folder:
+                others += _size_of(each)
+    room = max(limit - others, limit // _LEAST)
+    for place in (folder, *folder.parents):
+        with contextlib.suppress(OSError):
+            return min(room, shutil.disk_usage(place).free // _SHARE)
+    return room
+
+
+def _size_of(folder: Path) -> int:
+    size = 0
+    with contextlib.suppress(OSError):
+        for each in folder.rglob("*"):
+            with contextlib.suppress(OSError):
+                size += each.lstat().st_size
+    return size
