@@ -18,8 +18,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from judging import Result, judge
-from telling import load_failures
+from judging import NOT_YET, Result, judge
+from storytelling import load_failures
 
 _BEGIN, _END = "<!-- verdicts -->", "<!-- /verdicts -->"
 _GOAL = 95.0
@@ -184,10 +184,13 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="all results, for other programs")
     asked = parser.parse_args()
     results = diagnose(Path(asked.store))
+    waiting = [e for e in results if e.problem == NOT_YET]
     for each in results:
-        if each.kind != "right":
+        if each.kind != "right" and each not in waiting:
             print(f"{each.kind:8}{each.confidence:7}{each.story.name:48}{each.problem}")
-    print(_share(results))
+    print(
+        f"{_share(results)} right; {len(waiting)} are not made yet: make.py makes them"
+    )
     if asked.out:
         _write(asked.out, verdicts_page(results))
     if asked.json:

@@ -122,7 +122,7 @@ def the_driver_crashes(stage: Stage) -> None:
 # graph-not-serializable
 
 
-@failure("graph-not-serializable", names="socket|connection|SSL|cannot pickle")
+@failure("graph-not-serializable", names="fetch|socket")
 def a_session_in_a_closure(stage: Stage) -> None:
     import socket
 
@@ -135,7 +135,9 @@ def a_session_in_a_closure(stage: Stage) -> None:
         client.gather(client.map(fetch, range(10)))
 
 
-@failure("graph-not-serializable", names="cannot pickle", noise="handled exceptions")
+@failure(
+    "graph-not-serializable", names="pickle|SimpleQueue", noise="handled exceptions"
+)
 def a_method_of_a_class_with_a_pool(stage: Stage) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
@@ -152,7 +154,7 @@ def a_method_of_a_class_with_a_pool(stage: Stage) -> None:
         dask.compute(*[dask.delayed(pipeline.clean)(n) for n in range(5)])
 
 
-@failure("graph-not-serializable", names="cannot pickle|generator")
+@failure("graph-not-serializable", names="generator")
 def a_generator_as_an_argument_of_map_blocks(stage: Stage) -> None:
     import dask.array as da
 
@@ -166,7 +168,7 @@ def a_generator_as_an_argument_of_map_blocks(stage: Stage) -> None:
         x.map_blocks(weigh, weights, dtype=float, meta=x._meta).sum().compute()
 
 
-@failure("graph-not-serializable", names="sqlite3|cannot pickle", how="command")
+@failure("graph-not-serializable", names="enrich|sqlite3", how="command")
 def a_database_cursor_in_a_dataframe(stage: Stage) -> None:
     import sqlite3
 
@@ -244,7 +246,7 @@ def _kill_holders(client: Client, future: Any) -> None:
 @failure("data-lost", names="scattered|lookup|dict")
 def a_scattered_table_is_lost(stage: Stage) -> None:
     with stage.local(3) as client:
-        table = client.scatter({n: str(n) for n in range(10_000)}, hash=False)
+        (table,) = client.scatter([{n: str(n) for n in range(10_000)}], hash=False)
         client.submit(len, table).result()
         _kill_holders(client, table)
         until(lambda: table.status != "finished")
@@ -272,7 +274,7 @@ def scattered_data_is_lost_while_it_is_used(stage: Stage) -> None:
         return len(model) + number
 
     with stage.local(2, threads_per_worker=2) as client:
-        model = client.scatter(list(range(100_000)), hash=False)
+        (model,) = client.scatter([list(range(100_000))], hash=False)
         futures = client.map(score, range(60), model=model)
         threading.Timer(2, _kill_holders, (client, model)).start()
         client.gather(futures)

@@ -9,7 +9,9 @@ from typing import Any, Literal, NamedTuple
 
 from staging import Failure
 
-__all__ = ["Result", "judge"]
+__all__ = ["NOT_YET", "Result", "judge"]
+
+NOT_YET = "not made yet"
 
 Kind = Literal["right", "wrong", "unknown", "names", "absent"]
 """`names`: the cause is right, but what it must name is missing; `absent`: there is no
@@ -39,7 +41,7 @@ def judge(story: Failure, place: Path) -> Result:
     if (place / "told.json").exists():
         told = json.loads((place / "told.json").read_text())
     if not told or "not_here" in told:
-        return Result(story, "absent", told.get("not_here", "not made yet"))
+        return Result(story, "absent", told.get("not_here", NOT_YET))
     runs = sorted((place / "runs").glob("job=*/run=*/attempt=*"))
     if not runs:
         return Result(story, "wrong", "there is no recording", slug="(none)")

@@ -25,7 +25,7 @@ import dask
 from distributed import Client, LocalCluster
 from judging import judge
 from stories import STORIES, Story
-from telling import load_failures, names_of, tell_here, tell_outside
+from storytelling import load_failures, names_of, tell_here, tell_outside
 
 QUIET = {"workers-died", "memory-near-limit", "spilling", "recording-incomplete"}
 _LONGEST = 120

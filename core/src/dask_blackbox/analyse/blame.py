@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from dask_blackbox.analyse.death_causes import CauseOfDeath
 from dask_blackbox.analyse.deaths import WINDOW, Death
 from dask_blackbox.analyse.failures import TaskFailure, blamed_key
-from dask_blackbox.analyse.frames import raised_by_a_library
+from dask_blackbox.analyse.frames import raised_apart_from_dask, raised_by_a_library
 from dask_blackbox.analyse.hang import ENDED_BY_US
 from dask_blackbox.analyse.state import State
 from dask_blackbox.analyse.words import class_of, prefix_of
@@ -76,7 +76,7 @@ def blame_of(
     failure, proven = _failure_behind(exception, failures, state)
     killed = (failure is not None and failure.killed) or _names_killed_worker(exception)
     if not killed:
-        in_vain = deserted if exception is None else only_waited(exception)
+        in_vain = deserted if exception is None else _waited_in_vain(exception)
         hung = in_vain and (exception is not None or state in ("aborted", "lost"))
         if failure is not None or not dead or not hung:
             return Blame(failure=failure, proven=proven)
@@ -158,6 +158,11 @@ def _blamed_by(exception: DriverException | None) -> str | None:
 def only_waited(exception: DriverException) -> bool:
     """Say whether the driver only noticed that nothing came any more, or was stopped."""
     return ran_out_of_patience(exception) or _is_any_of(exception, _STOPPED)
+
+
+def _waited_in_vain(exception: DriverException) -> bool:
+    """Say whether the driver waited for work of Dask's; others answer late as well."""
+    return only_waited(exception) and not raised_apart_from_dask(exception.traceback)
 
 
 def ran_out_of_patience(exception: DriverException) -> bool:

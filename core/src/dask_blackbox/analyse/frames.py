@@ -12,6 +12,7 @@ __all__ = [
     "frame_of_stack",
     "frames_of_call_stack",
     "is_the_users",
+    "raised_apart_from_dask",
     "raised_by_a_library",
     "read_by_the_driver",
     "root_of_chain",
@@ -131,7 +132,15 @@ def raised_by_a_library(traceback: str) -> bool:
     frames = [frame for section in _sections(traceback) for frame in _frames(section)]
     if not frames or is_the_users(frames[-1]):
         return False
-    return not any(part in frame.file for frame in frames for part in _OF_DASK)
+    return raised_apart_from_dask(traceback)
+
+
+def raised_apart_from_dask(traceback: str) -> bool:
+    """Say whether no frame of Dask or of a host had a part in this."""
+    frames = [frame for section in _sections(traceback) for frame in _frames(section)]
+    return bool(frames) and not any(
+        part in frame.file for frame in frames for part in _OF_DASK
+    )
 
 
 def frame_of_stack(stack: str) -> Frame | None:

@@ -9,6 +9,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import class_of, short
 from dask_blackbox.finding import Finding
+from dask_blackbox.manifest import DriverException
 
 __all__ = ["GRAPH_NOT_SERIALIZABLE"]
 
@@ -28,11 +29,17 @@ _GRAPH = re.compile(
     r"Could not serialize object of type \(?'?(?:LLGExpr|HighLevelGraph|_?HLG\w*|\w*Expr)\b"
 )
 _GATHERING = ("in _gather", "in gather")
+_HASHED = re.compile(
+    r"Object (?P<what>.{1,300}?) cannot be deterministically hashed", re.DOTALL
+)
 
 
 def _ask(case: Case) -> Iterator[Finding]:
     exception = case.exception
     if not case.failed or exception is None or case.blame.failure is not None:
+        return
+    if case.raised("TokenizationError"):
+        yield _not_hashed(case, exception)
         return
     refused = case.said(r"Could not serialize object") or case.raised("PicklingError")
     cannot = _the_thing_itself(f"{exception.message}\n{exception.traceback}")
@@ -68,6 +75,27 @@ def _ask(case: Case) -> Iterator[Finding]:
             "it is a method."
         ),
         confidence="high" if graph or sending else "medium",
+        evidence=case.exception_evidence(),
+    )
+
+
+def _not_hashed(case: Case, exception: DriverException) -> Finding:
+    """Return what to say where Dask names tasks by what they hold, and could not."""
+    found = _HASHED.search(exception.message)
+    what = short(found["what"], 100) if found else "something in it"
+    return GRAPH_NOT_SERIALIZABLE.found(
+        f"The graph could not be pickled: {what} cannot be hashed",
+        cause=(
+            "TokenizationError before anything reached the scheduler: Dask names tasks by the "
+            f"pickle of what they hold, and {what} has none that is always the same. Most "
+            "often it holds or closes over something that cannot be pickled."
+        ),
+        remedy=(
+            "Look at what the function closes over and at the objects that it is given: open "
+            "connections, locks, files and clients inside the task. Where it can be pickled, "
+            "give the class a `__dask_tokenize__`, or name the tasks with `key=`."
+        ),
+        confidence="medium",
         evidence=case.exception_evidence(),
     )
 
