@@ -7,7 +7,7 @@ numbers, completeness, headline, state   what else the card says
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 
 from dask_blackbox.analyse.case import Case
@@ -56,10 +56,10 @@ def findings_in(
         if rule.slug in muted and (theirs or rule.severity != "failure"):
             continue
         if theirs:
-            ask_in_isolation(rule, case, of=users.origins[rule.slug])
+            _add(case, ask_in_isolation(rule, case, of=users.origins[rule.slug]))
             continue
         with guard(f"the rule {rule.slug}", tell=partial(_broken, case)):
-            case.found.extend(rule.ask(case))
+            _add(case, rule.ask(case))
     return tuple(sorted(case.found, key=_gravity))
 
 
@@ -67,6 +67,13 @@ def _gravity(finding: Finding) -> tuple[int, float]:
     """Return what findings are sorted by: their severity, then what they cost."""
     share = 0.0 if finding.cost is None else finding.cost.share or 0.0
     return _GRAVEST.index(finding.severity), -share
+
+
+def _add(case: Case, found: Iterable[Finding]) -> None:
+    """Add findings; of several that would explain a failure, the first one does."""
+    for finding in found:
+        if finding.severity != "failure" or not case.explained:
+            case.found.append(finding)
 
 
 def _broken(case: Case, doing: str, error: Exception) -> None:

@@ -128,8 +128,8 @@ def asked_in_order() -> tuple[Rule, ...]:
     return (*first, *ours[:at], *last, *ours[at:-1], *others, ours[-1])
 
 
-def ask_in_isolation(rule: Rule, case: Case, *, of: str) -> None:
-    """Ask a user's rule; one that fails is a log line and a fact on the card.
+def ask_in_isolation(rule: Rule, case: Case, *, of: str) -> list[Finding]:
+    """Return what a user's rule finds; one that fails is a line and a fact on the card.
 
     Args:
         rule: Whom to ask.
@@ -137,14 +137,13 @@ def ask_in_isolation(rule: Rule, case: Case, *, of: str) -> None:
         of: The package that it comes from.
     """
     try:
-        found = [_checked(rule, each) for each in islice(rule.ask(case), _MOST)]
+        return [_checked(rule, each) for each in islice(rule.ask(case), _MOST)]
     except Exception as error:  # noqa: BLE001 - somebody else's code
         said = f"'{rule.slug}' of {of}: {type(error).__name__}: {error}"
         # A line, not a traceback: the card says the same, and the run is nobody's but theirs.
         logger.error("dask-blackbox goes on without the rule %s", said)  # noqa: TRY400
         case.broken.append(said)
-        return
-    case.found.extend(found)
+        return []
 
 
 def _checked(rule: Rule, each: object) -> Finding:

@@ -1,0 +1,142 @@
+"""Did the run succeed on nothing?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.rule import Page, Rule
+from dask_blackbox.analyse.sketching.prefixes import inputs_of, prefixes_of
+from dask_blackbox.analyse.words import counted, short, size
+from dask_blackbox.finding import Evidence, Finding, Subject
+from dask_blackbox.sketch import Sketch
+
+__all__ = ["SILENT_EMPTY_INPUT"]
+
+_READS = r"(?i)^(?:read|from)[-_]|readparquet|readcsv|fused-?io"
+_FRAME = "DataFrame"
+_LITTLE = 10_000  # bytes of a few empty tables
+
+
+def _ask(case: Case) -> Iterator[Finding]:
+    if case.state != "succeeded":
+        return
+    nothing = _read_without_a_column(case)
+    if nothing is not None:
+        yield _of_nothing(case, nothing)
+        return
+    yield from _less_than_ever(case)
+
+
+def _read_without_a_column(case: Case) -> dict[str, Any] | None:
+    """Return the only piece that was read, if it has not even a column."""
+    reads = case.run.tasks.filter(
+        pl.col("prefix").str.contains(_READS) & (pl.col("outcome") == "finished")
+    )
+    if reads["key"].n_unique() != 1:
+        return None
+    row = reads.row(0, named=True)
+    frame = (row["typename"] or "").rpartition(".")[2] == _FRAME
+    empty = (row["nbytes"] or 0) <= SILENT_EMPTY_INPUT.threshold(case, "empty_frame")
+    return row if frame and empty and row["nbytes"] else None
+
+
+def _of_nothing(case: Case, row: dict[str, Any]) -> Finding:
+    key, prefix = row["key"], row["prefix"]
+    return SILENT_EMPTY_INPUT.found(
+        f"'{short(prefix, 40)}' read nothing, and the run succeeded",
+        cause=(
+            f"All that was read is one table without rows or columns "
+            f"('{short(key, 60)}', {row['nbytes']:,} bytes): a pattern of paths that "
+            "matches no file gives such a table, and no error. What was computed from it is "
+            "empty."
+        ),
+        remedy=(
+            "Check the path (its date, its bucket, its spelling) and whether the files had "
+            "arrived. Let the run fail next time: "
+            "`if not ddf.columns.size: raise FileNotFoundError(path)`, or list the files "
+            "first."
+        ),
+        confidence="medium",
+        subject=Subject(key=key, prefix=prefix, worker=row["worker"]),
+        evidence=(
+            Evidence(
+                text=f"{key} returned a {row['typename']} of {row['nbytes']:,} bytes.",
+                source="tasks",
+                at=row["stop"].timestamp(),
+            ),
+        ),
+    )
+
+
+def _less_than_ever(case: Case) -> Iterator[Finding]:
+    """Yield that next to nothing was read, by a job that always reads much."""
+    usual = _least_read(case.history.good)
+    if usual is None:
+        return
+    now = inputs_of(prefixes_of(case.run))
+    share = SILENT_EMPTY_INPUT.threshold(case, "share_of_usual")
+    if now.nbytes is None or now.nbytes > min(
+        share * usual, _LITTLE * (now.partitions or 1)
+    ):
+        return
+    yield SILENT_EMPTY_INPUT.found(
+        f"Next to nothing was read: {size(now.nbytes)}; it never was less than {size(usual)}",
+        cause=(
+            f"The tasks that read gave {size(now.nbytes)} in "
+            f"{counted(now.partitions or 0, 'piece')}. The good runs of this job before "
+            f"read at least {size(usual)}. The run succeeded on what little there was."
+        ),
+        remedy=(
+            "Check whether the input had arrived when the run began, and whether its path "
+            "and filters are those of this run's day; then run it again."
+        ),
+        confidence="medium",
+        evidence=(
+            Evidence(
+                text=f"{size(now.nbytes)} now; {counted(len(case.history.good), 'good run')} "
+                f"before, at least {size(usual)} each.",
+                source="tasks",
+            ),
+        ),
+    )
+
+
+def _least_read(good: tuple[Sketch, ...]) -> int | None:
+    """Return the least that a good run read; None if that is little, or not known."""
+    read = [each.inputs.nbytes for each in good if each.inputs.nbytes]
+    enough = SILENT_EMPTY_INPUT.thresholds["good_runs"]
+    if len(read) < enough:
+        return None
+    least = min(read)
+    return least if least >= 2**20 else None
+
+
+SILENT_EMPTY_INPUT = Rule(
+    slug="silent-empty-input",
+    title="The run succeeded on empty input",
+    question="Was nothing read, and nothing said about it?",
+    severity="warning",
+    retry_advice="data",
+    ask=_ask,
+    thresholds={"empty_frame": 1250, "share_of_usual": 0.01, "good_runs": 3},
+    page=Page(
+        detects=(
+            "`dd.read_parquet` of a pattern that matches no file returns an empty table "
+            "instead of an error; a file that holds only its header is read like any other. "
+            "The run is green, and its result is empty."
+        ),
+        evidence=(
+            "One table without a column as all that was read; or, with three good runs of "
+            "the job before, less than a hundredth of the least that any of them read. Bytes "
+            "are of the results in memory. Silent on jobs whose input has always been small, "
+            "and on files without rows but with columns in a job without history."
+        ),
+        remedy="Check the path and the time of arrival; fail where there is nothing to read.",
+        before='ddf = dd.read_parquet(f"s3://lake/{day}/*.parquet")',
+        after='paths = fs.glob(f"s3://lake/{day}/*.parquet")\nif not paths:\n    raise FileNotFoundError(day)\nddf = dd.read_parquet(paths)',
+    ),
+)
