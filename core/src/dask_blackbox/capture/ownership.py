@@ -26,7 +26,8 @@ class Ownership:
         clients: Ids of the clients that are ours; None: everything is.
         resident: Each client is a run of its own, even of one process; and who records
             himself is not disturbed.
-        span: Id of an outermost span: of our clients' tasks, only those in it are ours.
+        span: Id of an outermost span: of our clients' tasks, only those in it are ours;
+            `default`: those that are in none.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class Ownership:
     ) -> None:
         self.resident, self._span = resident, span
         self._scheduler = scheduler
-        self._everything = clients is None
+        self.everything = clients is None
         self.clients: set[str] = set()
         """Those that are ours because somebody said so."""
         self._processes: set[tuple[int, int]] = set()
@@ -57,7 +58,7 @@ class Ownership:
 
     def claim(self, client: str, tasks: Iterable[Any]) -> bool:
         """Note a graph; return whether it is ours."""
-        if self._everything:
+        if self.everything:
             return True
         ours = self.owns(client)
         by_group: dict[str, list[Any]] = {}
@@ -78,11 +79,13 @@ class Ownership:
         if self._span is None:
             return True
         span = root_span(self._scheduler, self._scheduler.task_groups.get(group))
-        return span is not None and span.id == self._span
+        if span is None or self._span == span.id:
+            return span is not None
+        return self._span == "default" and span.name == ("default",)
 
     def has(self, ts: Any) -> bool:
         """Return whether a task is ours.  Called for every execution."""
-        if self._everything:
+        if self.everything:
             return True
         ours = self._groups.get(ts.group.name, False)
         return ts.key in self._keys if ours is None else ours
@@ -90,7 +93,7 @@ class Ownership:
     def groups(self) -> list[Any]:
         """Return the scheduler's task groups that hold tasks of ours."""
         alive = self._scheduler.task_groups
-        if self._everything:
+        if self.everything:
             return list(alive.values())
         return [
             alive[name]
@@ -100,14 +103,14 @@ class Ownership:
 
     def wanting(self) -> list[Any]:
         """Return the clients whose tasks are ours: none of them to an onlooker."""
-        if self._everything:
+        if self.everything:
             return []
         clients = self._scheduler.clients
         return [cs for name, cs in clients.items() if self.owns(name)]
 
     def has_named(self, key: str) -> bool:
         """Return whether a task is ours of which only the text of its key is known."""
-        ours = self._everything or self._groups.get(key_split_group(key), False)
+        ours = self.everything or self._groups.get(key_split_group(key), False)
         return key in map(str, self._keys) if ours is None else ours
 
     def _note(self, group: str, keys: list[Any], *, ours: bool) -> None:
@@ -123,7 +126,7 @@ class Ownership:
 
     def owns(self, client: str) -> bool:
         """Return whether a client's graphs are ours."""
-        if self._everything:
+        if self.everything:
             return True
         if client in self.clients:
             return True

@@ -359,6 +359,10 @@ class SchedulerCapture(SchedulerPlugin):
         if "failed" in msg:
             self._event("capture-failed", "", doing="nanny", error=msg["failed"])
 
+    def tell(self, kind: str, subject: str, /, **detail: Any) -> None:
+        """Have an event recorded."""
+        self._event(kind, subject, **detail)
+
     def _event(self, kind: str, subject: str, /, **detail: Any) -> None:
         self._put("event", (time.time(), kind, subject, _json(detail)))
 

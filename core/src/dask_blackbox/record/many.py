@@ -1,0 +1,180 @@
+"""A process that makes many recordings: `python -m dask_blackbox.record.many`.
+
+Started by the scheduler's preload: one recorder for each of fifty clients would be fifty
+processes.  Each line of standard input says which recording it is for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from dask_blackbox.record.orders import (
+    LEFT,
+    Config,
+    Telling,
+    TellingOf,
+    decode_parcel,
+    encode,
+)
+from dask_blackbox.record.owner import Owner
+from dask_blackbox.record.recorder import Recorder
+
+__all__ = ["Many"]
+
+logger = logging.getLogger("dask_blackbox.record")
+
+_FINALISING_AT_ONCE = 2
+_FAILED, _FINISHED = ("erred", "killed"), "finished"
+
+
+class Many:
+    """All recordings of one scheduler's preload.
+
+    Args:
+        owner: The pipes to the process that started us.
+    """
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+        self._channels: dict[str, _Channel] = {}
+        self._recording: set[asyncio.Task[None]] = set()
+        self._turn = asyncio.Semaphore(_FINALISING_AT_ONCE)
+
+    async def run(self) -> None:
+        """Record until the owner is gone and all has been finalised."""
+        async for line in self._owner.lines():
+            try:
+                parcel = decode_parcel(line)
+            except msgspec.MsgspecError as error:
+                logger.warning("not an order: %s", error)
+                continue
+            if parcel.config is not None and parcel.run not in self._channels:
+                self._open(parcel.run, parcel.config)
+            elif parcel.config is None and parcel.run in self._channels:
+                self._channels[parcel.run].said(bytes(parcel.order))
+        for channel in self._channels.values():
+            channel.gone(self._owner.how_it_went)
+        while self._recording:
+            await asyncio.wait(self._recording)
+
+    def _open(self, run: str, config: Config) -> None:
+        channel = _Channel(run, self._owner)
+        self._channels[run] = channel
+        recording = asyncio.create_task(self._record(run, config, channel))
+        self._recording.add(recording)
+        recording.add_done_callback(self._recording.discard)
+
+    async def _record(self, run: str, config: Config, channel: _Channel) -> None:
+        recorder: _OneOfMany | None = None
+        try:
+            recorder = _OneOfMany(config, channel, self._turn)
+            await recorder.run()
+        except Exception as error:
+            logger.exception("recording %s", run)
+            channel.tell(Telling(what="final", error=repr(error)))
+        finally:
+            del self._channels[run]
+            if recorder is not None:
+                recorder.release()
+
+
+class _Channel(Owner):
+    """What the owner says to one recording, and that says to it."""
+
+    def __init__(self, run: str, owner: Owner) -> None:
+        # Not the inherited one: it would watch the same process once for each.
+        self._run, self._owner, self.how_it_went = run, owner, ""
+        self._waiting: asyncio.Queue[bytes | None] = asyncio.Queue()
+
+    def said(self, line: bytes) -> None:
+        self._waiting.put_nowait(line)
+
+    def gone(self, how: str) -> None:
+        self.how_it_went = how
+        self._waiting.put_nowait(None)
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        while (line := await self._waiting.get()) is not None:
+            yield line
+
+    async def exit_code(self) -> int | None:
+        return await self._owner.exit_code()
+
+    def tell(self, telling: Telling) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.buffer.write(encode(TellingOf(run=self._run, telling=telling)))
+            sys.stdout.buffer.flush()
+
+
+class _OneOfMany(Recorder):
+    """One recording among others; says itself how it ended where nobody else can."""
+
+    def __init__(self, config: Config, owner: Owner, turn: asyncio.Semaphore) -> None:
+        super().__init__(config, owner)
+        self._turn = turn
+        self._last_failure = self._last_success = 0.0
+
+    def release(self) -> None:
+        """Leave what is still in the spool to others, though this process lives on."""
+        if self._claim is not None:
+            self._claim.release()
+
+    def _take(
+        self,
+        source: str,
+        seq: int | None,
+        at: float,
+        rows: dict[str, Any],
+        dropped: dict[str, int],
+    ) -> None:
+        for row in rows.get("error", ()):
+            if row[4] in _FAILED:
+                self._last_failure = max(self._last_failure, row[0] or 0.0)
+        for row in rows.get("event", ()):
+            if row[1] == "graph-failed":
+                self._last_failure = max(self._last_failure, row[0])
+        for row in rows.get("task", ()):
+            if row[-1] == _FINISHED:
+                self._last_success = max(self._last_success, row[6] or 0.0)
+        super()._take(source, seq, at, rows, dropped)
+
+    async def _finalise(self, outcome: Any) -> None:
+        if outcome.end.state == LEFT:
+            failed = self._last_failure > self._last_success
+            end = msgspec.structs.replace(
+                outcome.end, state="failed" if failed else "succeeded"
+            )
+            outcome = replace(outcome, end=end)
+        async with self._turn:
+            await super()._finalise(outcome)
+
+
+def main() -> None:
+    """Record until standard input ends."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    log = Path(sys.argv[1])
+    log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    logging.basicConfig(
+        filename=log,
+        level=logging.WARNING,
+        format="%(asctime)s %(name)s %(levelname)s %(message)s",
+    )
+    asyncio.run(Many(Owner(os.getppid())).run())
+    if not log.stat().st_size:
+        log.unlink()
+
+
+if __name__ == "__main__":
+    main()
