@@ -33,10 +33,14 @@ logger = logging.getLogger("dask_blackbox.record")
 
 _AT_ONCE = 3
 _CONNECTING, _ANSWERING = 3.0, 75.0  # a worker answers in a minute, made or not
+_PARTING = 3.0  # seconds that a worker that leaves may still take for it
 _DESCRIPTION = 4 * 2**20
 
 Take = Callable[[str, int | None, float, dict[str, Any], dict[str, int]], None]
 Ask = Callable[..., Awaitable[Any]]
+
+
+_DIED = "its worker was gone before it could hand it over"
 
 
 class _LostError(Exception):
@@ -82,9 +86,12 @@ class Capsules:
 
     def look_at(self, puller: Puller | None, rows: dict[str, Any]) -> None:
         """Fetch what these rows announce."""
-        for _, kind, key, detail in rows.get("event", ()):
+        for _, kind, subject, detail in rows.get("event", ()):
             if kind == "capsule-coming" and puller is not None and self._most:
-                self._coming(puller, key, json.loads(detail))
+                self._coming(puller, subject, json.loads(detail))
+            elif kind == "worker-removed" and self._work:
+                loop = asyncio.get_running_loop()
+                loop.call_later(_PARTING, self._give_up, self._of(subject), _DIED)
 
     def _coming(self, puller: Puller, key: str, told: dict[str, Any]) -> None:
         worker, number, prefix = told["worker"], told["number"], told["prefix"]
@@ -108,11 +115,17 @@ class Capsules:
         """Wait for those that are on their way; those that are late are lost."""
         if self._work:
             await asyncio.wait(list(self._work), timeout=patience)
-        for task, (entry, worker) in list(self._work.items()):
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-            self._lost(entry, worker, "it was not handed over in time")
+        self._give_up(list(self._work), "it was not handed over in time")
+
+    def _of(self, worker: str) -> list[asyncio.Task[None]]:
+        return [task for task, (_, each) in self._work.items() if each == worker]
+
+    def _give_up(self, tasks: list[asyncio.Task[None]], why: str) -> None:
+        for task in tasks:
+            entry, worker = self._work.pop(task, (None, ""))
+            if entry is not None and not task.done():
+                task.cancel()
+                self._lost(entry, worker, why)
 
     # One capsule
 

@@ -1,0 +1,409 @@
+"""A task that raised is kept with its inputs, and can be run again; or it is said why not."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import bareness
+import pytest
+from click.testing import CliRunner, Result
+from dask_blackbox import Run
+from dask_blackbox.analyse.capsules import capsules_of
+from dask_blackbox.capture.capsule import read_capsule
+from dask_blackbox.capture.keeping import place_for
+from dask_blackbox.cli import blackbox
+from dask_blackbox.cli.pickled import differences, names_in
+from dask_blackbox.opened.capsules import is_trusted
+from flying import Flight, Home, begin, ended, every_byte, until
+
+MARK = b"mark-of-the-values-4711"
+REPLAYED = {
+    "check": ("many", "LookupError: 10 rows are more than 5"),
+    "check_future": ("many", "LookupError: 7 rows are more than 5"),
+    "halve": ("many", "ArithmeticError: 7 cannot be halved"),
+    "check_in_turn": ("many", "LookupError: 9 rows are more than 5"),
+    "use": ("many", "RuntimeError: not with number 3"),
+    "welcome": ("limited", "ValueError: nobody is welcome, 17 times"),
+}
+"""By prefix: in which recording its capsule is, and the last line of its traceback."""
+
+
+@pytest.fixture(scope="module")
+def flight(homes: Callable[[], Home]) -> Flight:
+    home = homes()
+    process = begin(home, "kept.py", str(home.folder / "store"))
+    flight = ended(home, process, patience=280.0)  # ten recordings, one after the other
+    assert flight.code == 0, flight.errors[-5000:]
+    return flight
+
+
+def run_of(flight: Flight, name: str) -> Run:
+    return Run.open(flight.told[name])
+
+
+def kept_in(run: Run, prefix: str) -> dict[str, Any]:
+    """Return what the recording says of the capsule of a prefix."""
+    [found] = [each for each in capsules_of(run) if _is(each["prefix"], prefix)]
+    return found
+
+
+def _is(prefix: str, wanted: str) -> bool:
+    # Dask appends words of its own to the names of functions of data frames.
+    return prefix == wanted or prefix.startswith(f"{wanted}-")
+
+
+def blob_of(run: Run, prefix: str) -> Path:
+    return Path(run.url or "") / f"capsules/{kept_in(run, prefix)['number']}.capsule"
+
+
+def replayed(run: Run, *options: str, trusted: bool = True) -> Result:
+    """Return what came of `dask blackbox replay`, whose question is not asked."""
+    trust = ["--trust", run.store.url] if trusted else []
+    words = ["replay", str(run.url), *trust, "--yes", *options]
+    return CliRunner().invoke(blackbox, words, catch_exceptions=False)
+
+
+@pytest.mark.parametrize("prefix", REPLAYED)
+def test_a_task_that_raised_raises_the_same_again(
+    flight: Flight, prefix: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    name, last_line = REPLAYED[prefix]
+    run = run_of(flight, name)
+
+    result = replayed(run, "--key", kept_in(run, prefix)["subject"])
+
+    assert result.exit_code == 0, result.output
+    assert "The same exception as recorded" in result.output
+    assert last_line in capfd.readouterr().err.splitlines()[-1]
+
+
+def test_the_card_names_the_capsule_of_the_task_that_it_is_about(
+    flight: Flight,
+) -> None:
+    run = run_of(flight, "many")
+    card = json.loads(run.store.get(f"{run.folder}card.json"))
+    key = card["verdict"]["subject"]["key"]
+
+    assert Path(card["links"]["capsule"]).exists()
+    assert key.startswith("check-")
+    fact = card["verdict"]["evidence"][1]
+    assert fact["text"].startswith(f"{key} is kept with 1 input")
+    assert fact["see"] == f"dask blackbox replay many/run/1 --key {key!r}"
+    # Without --key, it is this one.
+    assert f"{key}  LookupError" in replayed(run).output
+
+
+def test_of_a_retried_task_the_last_attempt_is_kept(flight: Flight) -> None:
+    run = run_of(flight, "many")
+    coming = [
+        each
+        for each in run.details("capsule-coming")
+        if each["prefix"] == "check_in_turn"
+    ]
+    kept = kept_in(run, "check_in_turn")
+
+    assert len(coming) == 3
+    assert kept["worker"] == coming[-1]["worker"]
+    assert len(list(Path(run.url or "").glob("capsules/*"))) == len(capsules_of(run))
+
+
+def test_an_input_that_cannot_be_pickled_is_named(flight: Flight) -> None:
+    [sentence] = run_of(flight, "many").completeness["missing"]["capsules"]
+
+    assert "input lock-" in sentence
+    assert "_thread.lock" in sentence
+    assert "cannot be pickled: TypeError" in sentence
+
+
+def test_an_input_that_is_too_large_is_named_with_its_size(flight: Flight) -> None:
+    run = run_of(flight, "limited")
+    # What the user keeps out is not missing, so this is the only sentence.
+    [sentence] = run.completeness["missing"]["capsules"]
+
+    assert "builtins.bytes, 4 MiB" in sentence
+    assert "values-limit" in sentence
+    assert blob_of(run, "use").stat().st_size < 100_000
+    assert (
+        "left out: block-"
+        in replayed(run, "--key", kept_in(run, "use")["subject"]).output
+    )
+
+
+def test_what_a_policy_names_is_not_in_the_capsule(flight: Flight) -> None:
+    run = run_of(flight, "limited")
+    blob = blob_of(run, "welcome").read_bytes()
+    stored = every_byte(Path(run.url or ""))
+    capsule = read_capsule(blob)
+
+    for secret in (
+        b"Ada Lovelace", b"hunter-two", b"AKIAZQ3DUMMYKEY4TEST", b"key-of-the-service",
+        b"badge 4711081512",
+    ):  # fmt: skip
+        assert secret not in stored
+    assert MARK in blob
+    assert {"password", "api_key", "a secret in a text"} <= set(
+        capsule.facts["redacted"]
+    )
+    [left_out] = capsule.facts["left_out"]
+    assert left_out["type"].endswith("Regular")
+    assert left_out["why"] == "redacted: by its type"
+
+
+def test_what_others_run_on_the_same_cluster_is_not_kept(flight: Flight) -> None:
+    run = run_of(flight, "others")
+
+    assert [each["prefix"] for each in run.details("capsule-coming")] == ["check"]
+    assert [each["prefix"] for each in capsules_of(run)] == ["check"]
+
+
+def test_a_worker_that_dies_with_its_capsule_is_said(flight: Flight) -> None:
+    run = run_of(flight, "killed")
+    [sentence] = run.completeness["missing"]["capsules"]
+
+    assert "could not be kept with its inputs" in sentence
+    assert "its worker was gone before it could hand it over" in sentence
+    assert capsules_of(run) == []
+    result = replayed(run)
+    assert result.exit_code == 1
+    assert "its worker was gone before it could hand it over" in result.output
+
+
+def test_no_value_is_stored_that_nobody_asked_for(flight: Flight) -> None:
+    store = flight.home.folder / "store"
+
+    assert MARK in every_byte(store / "on")
+    assert run_of(flight, "off").errors.height
+    assert MARK not in every_byte(store / "off")
+    result = replayed(run_of(flight, "off"))
+    assert result.exit_code == 1
+    assert "set blackbox.capture.values to true" in result.output
+
+
+def test_nothing_is_left_over(flight: Flight) -> None:
+    flight.home.quiet()
+
+    assert flight.home.left_over() == []
+    assert list(flight.home.temporary.rglob("*capsule*")) == []
+
+
+# Refusals
+
+
+def test_a_store_that_is_not_trusted_is_not_unpickled(flight: Flight) -> None:
+    result = replayed(run_of(flight, "many"), trusted=False)
+
+    assert result.exit_code == 2
+    assert "not a store that you trust" in result.output
+    assert "UNPICKLED" not in result.output
+
+
+def test_without_a_yes_nothing_is_unpickled(flight: Flight) -> None:
+    run = run_of(flight, "many")
+    words = ["replay", str(run.url), "--trust", run.store.url]
+
+    result = CliRunner().invoke(blackbox, words, input="\n", catch_exceptions=False)
+
+    assert result.exit_code == 1
+    assert "UNPICKLED" in result.output
+    assert "exception" not in result.output.splitlines()[-1]
+
+
+@pytest.mark.parametrize("place", [9, -100, -33, -1])
+def test_a_capsule_that_was_changed_is_not_unpickled(
+    flight: Flight, place: int
+) -> None:
+    run = run_of(flight, "many")
+    path = blob_of(run, "check")
+    whole = path.read_bytes()
+    changed = bytearray(whole)
+    changed[place] ^= 1
+    path.write_bytes(changed)
+    try:
+        result = replayed(run)
+    finally:
+        path.write_bytes(whole)
+
+    assert result.exit_code == 1
+    assert "SHA-256" in result.output
+    with pytest.raises(ValueError, match="SHA-256"):
+        read_capsule(bytes(changed))
+
+
+def test_any_cut_of_a_capsule_is_found(flight: Flight) -> None:
+    whole = blob_of(run_of(flight, "many"), "check").read_bytes()
+
+    for end in range(0, len(whole), 97):
+        with pytest.raises(ValueError, match=r"cut off|SHA-256"):
+            read_capsule(whole[:end])
+
+
+@pytest.mark.parametrize(
+    ("store", "trusted", "yes"),
+    [
+        ("s3://flights/etl", ["s3://flights/etl"], True),
+        ("s3://flights/etl", ["s3://flights/etl/"], True),
+        ("s3://flights/etl", ["s3://flights"], True),
+        ("s3://flights/etl/deep", ["s3://flights/etl"], True),
+        ("s3://flights/etl-2", ["s3://flights/etl"], False),
+        ("s3://flights-2/etl", ["s3://flights"], False),
+        ("s3://flights", ["s3://flights/etl"], False),
+        ("s3://flights/etl", [], False),
+        ("/data/flights", ["/data/flights"], True),
+        ("/data/flights/../flights", ["file:///data/flights"], True),
+        ("/data/other/../../etc", ["/data/other"], False),
+        ("/data/flights-2", ["/data/flights"], False),
+        ("/data/flights", ["s3://data/flights"], False),
+    ],
+)
+def test_trust_is_for_a_store_and_what_lies_in_it(
+    store: str, trusted: list[str], *, yes: bool
+) -> None:
+    assert is_trusted(store, trusted) is yes
+
+
+def test_a_link_out_of_a_trusted_folder_is_not_trusted(tmp_path: Path) -> None:
+    (tmp_path / "trusted").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "trusted" / "link").symlink_to(tmp_path / "other")
+
+    trusted = [str(tmp_path / "trusted")]
+
+    assert not is_trusted(str(tmp_path / "trusted" / "link"), trusted)
+    assert is_trusted(str(tmp_path / "trusted" / "plain"), trusted)
+
+
+# Another environment, another end
+
+
+def test_an_environment_with_dask_alone_replays(
+    flight: Flight,
+    tmp_path_factory: pytest.TempPathFactory,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    python = bareness.python_with("dask", tmp_path_factory.mktemp("venv"))
+
+    assert not bareness.can_import(python, "dask_blackbox")
+    assert not bareness.can_import(python, "distributed")
+    result = replayed(run_of(flight, "many"), "--python", str(python))
+
+    assert result.exit_code == 0, result.output
+    assert "! distributed" in result.output
+    assert REPLAYED["check"][1] in capfd.readouterr().err
+
+
+def test_an_interpreter_without_dask_is_refused(flight: Flight, tmp_path: Path) -> None:
+    python = bareness.python_with("tomli", tmp_path / "venv")
+
+    result = replayed(run_of(flight, "many"), "--python", str(python))
+
+    assert result.exit_code == 2
+    assert "has no Dask" in result.output
+
+
+def test_a_task_that_ends_otherwise_is_said(
+    flight: Flight, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The module that the dataframe's task comes by name from is found here first.
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pandas.py").write_text("raise ImportError('another pandas')\n")
+
+    run = run_of(flight, "many")
+    result = replayed(run, "--key", kept_in(run, "halve")["subject"])
+
+    assert result.exit_code == 1
+    assert "cannot be unpickled here: ImportError: another pandas" in result.output
+
+
+def test_the_debugger_opens_where_the_exception_arose(flight: Flight) -> None:
+    run = run_of(flight, "many")
+    ours, theirs = pty.openpty()
+    words = ["replay", str(run.url), "--trust", run.store.url, "--pdb"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "dask", "blackbox", *words],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=os.environ | {"TERM": "dumb"},
+    ) as process:
+        os.close(theirs)
+        said = _conversation(
+            ours, {"Go on?": "y", "(Pdb) ": "p most * 1000", "5000": "q"}
+        )
+    os.close(ours)
+
+    assert process.returncode == 0, said
+    assert "LookupError: 10 rows are more than 5" in said
+    assert "The same exception as recorded" in said
+
+
+def _conversation(terminal: int, answers: dict[str, str]) -> str:
+    """Answer each prompt once, in their order; return all that was said."""
+    said, heard = "", 0
+    waiting = list(answers.items())
+
+    def ended() -> bool:
+        nonlocal said, heard
+        try:
+            said += os.read(terminal, 4096).decode()
+        except OSError:  # the other end is closed
+            return True
+        if waiting and waiting[0][0] in said[heard:]:
+            os.write(terminal, f"{waiting.pop(0)[1]}\n".encode())
+            heard = len(said)
+        return False
+
+    until(ended, f"the end of a conversation: {said}")
+    return said
+
+
+# Single parts
+
+
+@pytest.mark.parametrize(
+    ("kept", "new", "place"),
+    [
+        ([], ("a", "a-1"), 0),
+        ([("a", "a-1")], ("a", "a-1"), 0),
+        ([("a", "a-1")], ("a", "a-2"), 1),
+        ([("a", "a-1"), ("a", "a-2"), ("b", "b-1")], ("a", "a-3"), None),
+        ([("a", "a-1"), ("a", "a-2"), ("b", "b-1")], ("c", "c-1"), 1),
+        ([("a", "a-1"), ("b", "b-1"), ("c", "c-1")], ("d", "d-1"), None),
+    ],
+)
+def test_distinct_prefixes_are_kept_first(
+    kept: list[tuple[str, str]], new: tuple[str, str], place: int | None
+) -> None:
+    assert place_for(kept, *new, most=3) == place
+
+
+def test_what_a_pickle_would_import_is_read_and_not_imported(tmp_path: Path) -> None:
+    import pickle
+
+    class Evil:
+        def __reduce__(self) -> Any:
+            return (os.system, (f"touch {tmp_path / 'gone'}",))
+
+    assert f"{os.system.__module__}.system" in names_in(pickle.dumps([Evil(), Evil()]))
+    assert names_in(pickle.dumps(Path("x"), protocol=2)) & {
+        "pathlib.PosixPath", "pathlib._local.PosixPath",
+    }  # fmt: skip
+    assert not (tmp_path / "gone").exists()
+
+
+def test_other_versions_are_told_gravest_first() -> None:
+    there = {"python": "3.12.1", "packages": {"dask": "1", "mine": "1", "a": "1"}}
+    here = {"python": "3.11.7", "packages": {"dask": "2", "a": "2"}}
+
+    first, second, third, fourth = differences(there, here, ["mine"])
+
+    assert first.startswith("Python 3.12.1 there, 3.11.7 here (functions")
+    assert second == "dask 1 there, 2 here"
+    assert third == "mine 1 there, missing here"
+    assert fourth == "other versions of a 1 → 2"
