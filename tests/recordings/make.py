@@ -1,6 +1,7 @@
 """Tell stories on real clusters, record them, and compare what is said with the truth.
 
-    python tests/recordings/make.py [NAME …] [--room ROOM] [--store FOLDER] [--again]
+    python tests/recordings/make.py [NAME …] [--failures | --room ROOM | --held-out]
+                                    [--store FOLDER] [--again] [--parallel N]
 
 Stories of `stories.py`, which the rules were written beside, and failures (`failures_*.py`),
 which were written by somebody who did not know the rules.  Prints a line for each, and
@@ -142,6 +143,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--room", help="only failures of this room")
+    parser.add_argument("--failures", action="store_true", help="only failures")
+    parser.add_argument("--held-out", action="store_true", help="only those held out")
     parser.add_argument("--store", default=tempfile.gettempdir() + "/stories")
     parser.add_argument("--again", action="store_true", help="tell all of them anew")
     parser.add_argument("--parallel", type=int, default=2)
@@ -154,8 +157,9 @@ def main() -> int:
         return 0
     if asked.tell:
         return tell_here(asked.tell, asked.store, outside=asked.outside)
-    names = [] if asked.room else [n for n in STORIES if n in (asked.names or STORIES)]
-    names += names_of(asked.names, asked.room)
+    own = [] if asked.room or asked.failures or asked.held_out else list(STORIES)
+    names = [name for name in own if name in (asked.names or own)]
+    names += names_of(asked.names, asked.room, held_out=asked.held_out)
     if unknown := set(asked.names) - set(names):
         parser.error(f"there is no story called {', '.join(sorted(unknown))}")
     again = asked.again or bool(asked.names)

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 import uuid
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -20,7 +21,7 @@ import cloudpickle
 import psutil
 from staging import FAILURES, Failure, NotHere, Stage
 
-__all__ = ["ROOMS", "load_failures", "tell_here", "tell_outside"]
+__all__ = ["ROOMS", "load_failures", "names_of", "tell_here", "tell_outside"]
 
 ROOMS = (
     "tasks", "deaths", "hosts", "driver", "hangs", "shuffle", "environment",
@@ -135,11 +136,13 @@ def _end(mark: str) -> None:
                 each.kill()
 
 
-def names_of(asked: Sequence[str], room: str | None) -> list[str]:
-    """Return the names of the failures that are asked for."""
-    found = load_failures()
-    return [
-        name
-        for name, story in found.items()
-        if (not asked or name in asked) and room in (None, story.room)
-    ]
+def names_of(asked: Sequence[str], room: str | None, *, held_out: bool) -> list[str]:
+    """Return the names of the failures that are asked for: one of each cause first."""
+    seen: Counter[str] = Counter()
+    found = []
+    for name, story in load_failures().items():
+        wanted = name in asked or (not asked and story.held_out == held_out)
+        if wanted and room in (None, story.room):
+            found.append((seen[story.causes[0]], name))
+            seen[story.causes[0]] += 1
+    return [name for _, name in sorted(found, key=lambda each: each[0])]
