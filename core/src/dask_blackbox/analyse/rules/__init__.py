@@ -38,6 +38,7 @@ from dask_blackbox.analyse.rules.retries_hid_errors import RETRIES_HID_ERRORS
 from dask_blackbox.analyse.rules.rule_failed import RULE_FAILED
 from dask_blackbox.analyse.rules.scheduler_lost import SCHEDULER_LOST
 from dask_blackbox.analyse.rules.slower_than_usual import SLOWER_THAN_USUAL
+from dask_blackbox.analyse.rules.silent_empty_input import SILENT_EMPTY_INPUT
 from dask_blackbox.analyse.rules.spilling import SPILLING
 from dask_blackbox.analyse.rules.stalled import STALLED
 from dask_blackbox.analyse.rules.task_exception import TASK_EXCEPTION
@@ -111,6 +112,7 @@ RULES: tuple[Rule, ...] = (
     WORKERS_DIED,
     RETRIES_HID_ERRORS,
     KEY_COLLISION,
+    SILENT_EMPTY_INPUT,
     MEMORY_NEAR_LIMIT,
     SPILLING,
     # What is unusual for the job.
