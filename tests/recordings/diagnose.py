@@ -166,7 +166,7 @@ def verdicts_page(results: Sequence[Result]) -> str:
     return "\n\n".join(parts)
 
 
-def _write(path: Path, text: str) -> None:
+def put_into(path: Path, text: str) -> None:
     """Put the verdicts into the page, and leave what others wrote there."""
     old = path.read_text() if path.exists() else f"# Diagnosis\n\n{_BEGIN}\n{_END}\n"
     if _BEGIN not in old:
@@ -192,7 +192,7 @@ def main() -> int:
         f"{_share(results)} right; {len(waiting)} are not made yet: make.py makes them"
     )
     if asked.out:
-        _write(asked.out, verdicts_page(results))
+        put_into(asked.out, verdicts_page(results))
     if asked.json:
         said = [{**e._asdict(), "story": e.story.name} for e in results]
         asked.json.write_text(json.dumps(said, indent=1))
