@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import dask
-from distributed import Client, get_client, get_worker, wait
+from distributed import Client, get_client, wait
 
 __all__ = ["STORIES", "Story"]
 
@@ -291,10 +291,6 @@ def slow_but_healthy(client: Client) -> None:
 # Healthy runs
 
 
-def healthy_futures(client: Client) -> None:
-    client.gather(client.map(inc, range(200)))
-
-
 def healthy_array(client: Client) -> None:
     import dask.array as da
 
@@ -326,11 +322,10 @@ def healthy_with_retries(client: Client) -> None:
     client.gather([client.submit(flaky, folder, n, retries=2) for n in range(5)])
 
 
-def names_its_worker(client: Client) -> None:
-    client.submit(lambda: get_worker().address).result()
-
-
 SMALL = {"memory_limit": "400MiB"}
+THREADS = {"memory_limit": "600MiB", "threads_per_worker": 2, "n_workers": 1}
+_HANGS: dict[str, Any] = {"hang_ends": "1 hour"}
+ONE = {"n_workers": 1}
 
 STORIES: dict[str, Story] = {
     "exception_in_futures": Story(exception_in_futures, "task-exception", key="divide"),
@@ -355,10 +350,7 @@ STORIES: dict[str, Story] = {
         memory_limit_in_dataframe, "worker-memory-limit", key="explode", cluster=SMALL
     ),
     "memory_limit_with_threads": Story(
-        memory_limit_in_futures,
-        "worker-memory-limit",
-        key="hog",
-        cluster={"memory_limit": "600MiB", "threads_per_worker": 2, "n_workers": 1},
+        memory_limit_in_futures, "worker-memory-limit", key="hog", cluster=THREADS
     ),
     "segfault": Story(died_of("sigsegv"), "worker-segfault", key="die"),
     "segfault_in_delayed": Story(
@@ -389,28 +381,19 @@ STORIES: dict[str, Story] = {
     "cancelled_by_someone": Story(cancelled_by_someone, "cancelled"),
     "no_such_resource": Story(no_such_resource, "no-valid-worker", patience="3s"),
     "nested_client": Story(
-        nested_client,
-        "nested-client-deadlock",
-        key="outer-1",
-        cluster={"n_workers": 1},
-        hang_ends="1 hour",
+        nested_client, "nested-client-deadlock", key="outer-1", cluster=ONE, **_HANGS
     ),
     "nobody_has_the_resource": Story(
         nobody_has_the_resource, "no-valid-worker", key="needs-gpu", hang_ends="4s"
     ),
     "lock_as_dependency": Story(
-        lock_as_dependency,
-        "dependency-not-serializable",
-        key="lock-1",
-        hang_ends="1 hour",
+        lock_as_dependency, "dependency-not-serializable", key="lock-1", **_HANGS
     ),
     "slow_but_healthy": Story(slow_but_healthy, None, hang_ends="1 hour"),
     "scattered_and_lost": Story(scattered_and_lost, "data-lost"),
-    "healthy_futures": Story(healthy_futures, None),
     "healthy_array": Story(healthy_array, None),
     "healthy_dataframe": Story(healthy_dataframe, None),
     "healthy_restart": Story(healthy_restart, None),
     "healthy_scaling": Story(healthy_scaling, None),
     "healthy_with_retries": Story(healthy_with_retries, None, ("retries-hid-errors",)),
-    "names_its_worker": Story(names_its_worker, None),
 }
