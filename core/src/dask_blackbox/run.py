@@ -13,7 +13,7 @@ import polars as pl
 
 from dask_blackbox.events import Rows
 from dask_blackbox.manifest import Ending, Manifest
-from dask_blackbox.tables import frames_of, workers_of
+from dask_blackbox.tables import frames_of, spans_of, workers_of
 
 __all__ = ["RunTables"]
 
@@ -84,6 +84,11 @@ class RunTables:
     def workers(self) -> pl.DataFrame:
         """One row per worker process: when it came, when and how it left."""
         return workers_of(self.events)
+
+    @cached_property
+    def spans(self) -> pl.DataFrame:
+        """One row per span of the user's; none without any."""
+        return spans_of(self.events, self.tasks)
 
     def details(self, kind: str) -> list[dict[str, Any]]:
         """Return the particulars of all events of a kind, with `at` and `subject`."""

@@ -77,6 +77,7 @@ def html(run: RunTables, card: RunCard, *, logs_limit: int = 2000) -> str:
         dead=dead,
         logs=loglines_of(run, lives, limit=logs_limit),
         prefixes=prefix_rows(executions),
+        spans=run.spans.rows(named=True),
         failures=failure_groups(run),
         graphs=run.details("graph-updated"),
         environment=environment_of(run),

@@ -1,0 +1,107 @@
+"""The spans of a run, put together from the events that tell of them and from the tasks."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import polars as pl
+
+from dask_blackbox.tables.schemas import MOMENT
+
+__all__ = ["SPAN_COLUMNS", "spans_of"]
+
+_UNNAMED = "default"  # Dask's own name for what is in no span
+_SECONDS = ("compute", "transfer", "disk")
+
+SPAN_COLUMNS: dict[str, Any] = {
+    "span": pl.String,  # its id
+    "name": pl.String,  # from the outermost on: etl/load
+    "parent": pl.String,  # id; null: none
+    "enqueued": MOMENT,
+    "start": MOMENT,
+    "stop": MOMENT,
+    "tasks": pl.Int64,
+    "failed": pl.Int64,
+    "compute": pl.Float64,
+    "transfer": pl.Float64,
+    "disk": pl.Float64,
+    "nbytes": pl.Int64,
+}
+
+
+def spans_of(events: pl.DataFrame, tasks: pl.DataFrame) -> pl.DataFrame:
+    """Return one row per span, as it was told of last, without the spans within it.
+
+    Tasks are those that are recorded: the scheduler's own counts also hold others'.
+    Without any span of the user's, there is no row.
+    """
+    told: dict[str, dict[str, Any]] = {}
+    chosen = events.filter(pl.col("kind") == "span")
+    for subject, detail in chosen.select("subject", "detail").iter_rows():
+        told[subject] = json.loads(detail)
+    if all(facts.get("name") == [_UNNAMED] for facts in told.values()):
+        told = {}
+    spans = pl.DataFrame(
+        [
+            {
+                "span": span,
+                "name": "/".join(facts.get("name") or ()),
+                "parent": facts.get("parent"),
+                **{at: facts.get(at) for at in ("enqueued", "start", "stop")},
+            }
+            for span, facts in told.items()
+        ],
+        schema={
+            name: pl.Float64 if kind == MOMENT else kind
+            for name, kind in list(SPAN_COLUMNS.items())[:6]
+        },
+    ).with_columns(_moment(name) for name in ("enqueued", "start", "stop"))
+    totals = _totals(told, tasks)
+    counts = pl.col("tasks", "failed", "nbytes").fill_null(0)
+    seconds = pl.col(_SECONDS).fill_null(0.0)
+    table = spans.join(totals, on="span", how="left").with_columns(counts, seconds)
+    return table.select(
+        pl.col(name).cast(kind) for name, kind in SPAN_COLUMNS.items()
+    ).sort("enqueued", maintain_order=True)
+
+
+def _moment(name: str) -> pl.Expr:
+    return (pl.col(name) * 1e6).round().cast(pl.Int64).cast(MOMENT)
+
+
+def _totals(told: dict[str, dict[str, Any]], tasks: pl.DataFrame) -> pl.DataFrame:
+    """Return what the executions of each span add up to."""
+    homes = pl.DataFrame(
+        [
+            {"group": group, "since": facts.get("enqueued"), "span": span}
+            for span, facts in told.items()
+            for group in facts.get("groups") or ()
+        ],
+        schema={"group": pl.String, "since": pl.Float64, "span": pl.String},
+    ).with_columns(_moment("since"))
+    # A group's name may come again in a later span; clocks of workers may be a bit slow.
+    first = homes.group_by("group").agg(pl.col("span").sort_by("since").first())
+    placed = (
+        tasks.filter(pl.col("start").is_not_null())
+        .sort("start")
+        .join_asof(
+            homes.sort("since"),
+            left_on="start",
+            right_on="since",
+            by="group",
+            check_sortedness=False,
+        )
+        .join(first, on="group", how="left", suffix="_first")
+        .with_columns(pl.coalesce("span", "span_first").alias("span"))
+    )
+    return (
+        placed.filter(pl.col("span").is_not_null())
+        .group_by("span")
+        .agg(
+            pl.len().alias("tasks"),
+            (pl.col("outcome") != "finished").sum().alias("failed"),
+            pl.col(_SECONDS).sum(),
+            pl.col("nbytes").sum(),
+        )
+    )
