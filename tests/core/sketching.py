@@ -21,7 +21,7 @@ GIB = 2**30
 
 def a_prefix(name: str = "join", **fields: Any) -> PrefixSketch:
     """Return a prefix of a hundred tasks of a second each."""
-    told = {
+    told: dict[str, Any] = {
         "tasks": 100,
         "planned": 100,
         "seconds": (0.5, 0.8, 1.0, 1.2, 1.6, 2.2),

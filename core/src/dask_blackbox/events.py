@@ -104,6 +104,7 @@ EVENT_KINDS: dict[str, str] = {
     "client-removed": "",
     "cluster-restarted": "",
     "scheduler-info": "address, dask, distributed, python, packages, config, host, pid, started",
+    "packages": "role (scheduler, worker), packages {name: version}: all that is installed, once for each list that differs",
     "scheduler-closing": "reason, by: who asked for it",
     "recording-started": "",
     "capture-dropped": "dropped rows by kind, so far",

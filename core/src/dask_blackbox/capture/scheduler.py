@@ -18,6 +18,7 @@ from .closings import closing_of, unwatch_closing, watch_closing
 from .dask_events import told_by_dask
 from .descriptions import scheduler_facts, worker_facts
 from .executions import scheduler_exception, split, texts
+from .inventory import Inventory
 from .logs import LogTap
 from .marks import CodeMarks
 from .measures import Measures
@@ -111,6 +112,7 @@ class SchedulerCapture(SchedulerPlugin):
         address = str(scheduler.address)
         self._event("scheduler-info", address, **scheduler_facts(scheduler))
         self._nannies = NannyLook(scheduler, self._event)
+        self._inventory = Inventory(scheduler, self.name, self._event)
         watch_closing(scheduler)
         # From here on: Dask adds a plugin only when its start has ended, and ours waits.
         scheduler.plugins[self.name] = self
@@ -155,6 +157,7 @@ class SchedulerCapture(SchedulerPlugin):
         """Take everything of this recording off the scheduler, after `withdraw`."""
         self._measures.stop()
         self._nannies.stop()
+        self._inventory.stop()
         self._tap.detach()
         scheduler = self._scheduler
         unwatch_closing(scheduler)
@@ -182,6 +185,7 @@ class SchedulerCapture(SchedulerPlugin):
 
     async def close(self) -> None:
         self._nannies.stop()
+        self._inventory.stop()
         self._tap.detach()
 
     async def pull(
@@ -313,6 +317,7 @@ class SchedulerCapture(SchedulerPlugin):
             return
         self._event("worker-added", worker, **worker_facts(ws))
         self._nannies.worker_added(worker, ws.nanny, ws.pid)
+        self._inventory.worker_added(worker, str(ws.host))
 
     def add_client(self, scheduler: Any, client: str) -> None:
         self._event("client-added", client)

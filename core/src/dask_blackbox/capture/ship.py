@@ -26,6 +26,7 @@ _MODULES = (
     "certificate",
     "executions",
     "packages",
+    "inventory",
     "capsule",
     "picking",
     "keeping",

@@ -6,6 +6,7 @@ batches, through Dask's own event log.
 
 from __future__ import annotations
 
+import asyncio
 import faulthandler
 import json
 import os
@@ -25,6 +26,7 @@ from .certificate import forget_ring, leave_rings, process_started, ring_folder
 from .executions import split
 from .keeping import CapsuleKeeper
 from .logs import LogTap, plain, words_of
+from .packages import environment
 from .ring import Ring
 from .toll import Toll
 from .watcher import Watcher
@@ -95,6 +97,7 @@ class WorkerCapture(WorkerPlugin):
         self._shipping = PeriodicCallback(self._ship, _SHIP_MS)
         self._shipping.start()
         worker.handlers[f"{self.name}-tell"] = self.tell
+        worker.handlers[f"{self.name}-packages"] = self.packages
         self._capsules: CapsuleKeeper | None = None
         if self._capsules_wanted is not None:
             self._capsules = CapsuleKeeper(worker, **self._capsules_wanted)
@@ -125,8 +128,13 @@ class WorkerCapture(WorkerPlugin):
             told[str(key)] = {"state": ts.state, "waits_for": waits}
         return told
 
+    async def packages(self) -> dict[str, Any]:
+        """Return what is installed here (an RPC handler)."""
+        return await asyncio.get_running_loop().run_in_executor(None, environment)
+
     def teardown(self, worker: Any) -> None:
         worker.handlers.pop(f"{self.name}-tell", None)
+        worker.handlers.pop(f"{self.name}-packages", None)
         self._shipping.stop()
         if self._toll is not None:
             self._tell_toll(self._toll)

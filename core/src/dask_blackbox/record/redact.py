@@ -33,6 +33,8 @@ _ARGUMENTS = re.compile(
     r"(?s)(Compute Failed\n.*?\n(?:Task|args): +[^\n(]*)\(.*?(?=\nException: |$)"
 )
 
+_INVENTORIES = ("packages", "modules", "prefixes", "new", "code")
+
 
 class Redactor:
     """Blanks out what looks like a secret.
@@ -57,6 +59,9 @@ class Redactor:
     def value(self, value: Any, name: str = "", *, settings: bool = False) -> Any:
         """Return a JSON value without secrets; `name` is the key that it stands under."""
         settings = settings or name in _SETTINGS
+        if isinstance(value, dict) and name in _INVENTORIES and not settings:
+            # Keys are names of packages, modules and prefixes: `tokenizers` is no secret.
+            return {self.text(str(k)): self.value(v) for k, v in value.items()}
         if isinstance(value, dict):
             return {
                 str(k): self.value(v, str(k), settings=settings)

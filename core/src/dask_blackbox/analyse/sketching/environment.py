@@ -69,9 +69,10 @@ def _unknown(
         yield from ("package/workers", "cluster-shape")
     roles = {each.get("role") for each in everything}
     # Of these, only the packages that Dask itself asks for are known.
-    yield from (
-        f"package/{r}/others" for r in ("scheduler", "workers") if r not in roles
-    )
+    if "scheduler" not in roles:
+        yield "package/scheduler/others"
+    if "worker" not in roles:
+        yield "package/workers/others"
 
 
 def _packages(
@@ -90,7 +91,7 @@ def _packages(
         "package/scheduler": _joint(
             [_versions(scheduler.get("packages")), *more.get("scheduler", [])]
         ),
-        "package/workers": _joint([*few, *more.get("workers", [])]),
+        "package/workers": _joint([*few, *more.get("worker", [])]),
     }
 
 

@@ -74,9 +74,9 @@ def _plans(run: RunTables) -> dict[str, dict[str, Any]]:
     for graph in run.details("graph-updated"):
         for name, told in _mapping(graph.get("new")).items():
             plan = plans.setdefault(normal_prefix(str(name)), {})
-            if isinstance(told, list) and len(told) > 1:
-                plan["planned"] = plan.get("planned", 0) + int(told[0])
-                plan["roots"] = plan.get("roots", 0) + int(told[1])
+            if isinstance(told, list) and [type(each) for each in told] == [int, int]:
+                plan["planned"] = plan.get("planned", 0) + told[0]
+                plan["roots"] = plan.get("roots", 0) + told[1]
         for name, code in _mapping(graph.get("code")).items():
             plan = plans.setdefault(normal_prefix(str(name)), {})
             codes = {*plan.get("code", "").split("+"), str(code)} - {""}

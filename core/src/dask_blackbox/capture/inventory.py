@@ -1,0 +1,85 @@
+"""Every installed package of scheduler and workers, not only those that Dask asks for.
+
+A worker of each host is asked, of a few hosts at most: workers of one cluster come from
+one image, and where they do not, the packages that Dask compares tell.  Lists that are
+alike are told once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Callable
+
+from .packages import environment
+
+__all__ = ["Inventory"]
+
+_HOSTS = 4
+_TRIES = 6
+_BETWEEN = 0.5
+_ANSWERING = 20.0
+
+
+class Inventory:
+    """Asks for packages, once for each host.
+
+    Args:
+        scheduler: The scheduler.
+        name: Of our plugins; workers answer to `<name>-packages`.
+        tell: Takes kind, subject and particulars of an event.
+    """
+
+    def __init__(self, scheduler: Any, name: str, tell: Callable[..., None]) -> None:
+        self._scheduler, self._name, self._tell = scheduler, name, tell
+        self._hosts: set[str] = set()
+        self._told: list[tuple[str, Any]] = []
+        self._asking: set[asyncio.Future[None]] = set()
+        self._begin(self._own())
+
+    def worker_added(self, address: str, host: str) -> None:
+        """Ask a worker, if it is the first of its host."""
+        if host not in self._hosts and len(self._hosts) < _HOSTS:
+            self._hosts.add(host)
+            self._begin(self._ask(address, host))
+
+    def stop(self) -> None:
+        """Ask no more."""
+        for asking in tuple(self._asking):
+            asking.cancel()
+
+    def _begin(self, work: Any) -> None:
+        asking = asyncio.ensure_future(work)
+        self._asking.add(asking)
+        asking.add_done_callback(self._asking.discard)
+
+    async def _own(self) -> None:
+        try:
+            found = await asyncio.get_running_loop().run_in_executor(None, environment)
+        except Exception:
+            return
+        self._say("scheduler", str(self._scheduler.address), found)
+
+    async def _ask(self, address: str, host: str) -> None:
+        for _ in range(_TRIES):
+            # Our plugin may still be on its way to the worker.
+            await asyncio.sleep(_BETWEEN)
+            if address not in self._scheduler.workers:
+                break
+            found = await self._answer(address)
+            if found is not None:
+                self._say("worker", address, found)
+                return
+        self._hosts.discard(host)  # another worker of it may answer
+
+    async def _answer(self, address: str) -> dict[str, Any] | None:
+        try:
+            ask = getattr(self._scheduler.rpc(address), f"{self._name}-packages")
+            return dict(await asyncio.wait_for(ask(), _ANSWERING))
+        except Exception:
+            return None
+
+    def _say(self, role: str, address: str, found: dict[str, Any]) -> None:
+        packages = found.get("packages")
+        if (role, packages) not in self._told:
+            self._told.append((role, packages))
+            self._tell("packages", address, role=role, packages=packages)
