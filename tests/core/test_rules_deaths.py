@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from building import (
+    LIMIT,
     MIB,
     Piece,
     a_death,
@@ -13,6 +14,7 @@ from building import (
     a_log_line,
     a_run,
     a_sample,
+    a_task,
     a_worker,
     aborted,
     an_event,
@@ -231,6 +233,35 @@ def test_workers_that_cannot_read_their_tasks_lack_a_module() -> None:
     assert "No module named 's3fs'" in found.cause
     assert "Install 's3fs' in the workers' image" in found.remedy
     assert found.retry_advice == "environment"
+
+
+def test_the_largest_piece_decides_how_much_memory_is_needed() -> None:
+    sizes = [10, 10, 10, 12, 80]
+    loads = [a_task(f"load-{n}", nbytes=mib * MIB) for n, mib in enumerate(sizes)]
+    usual = [
+        a_task("merge-1", start=5, compute=2),
+        a_sample(at=4, memory=60 * MIB),
+        a_sample(at=6, memory=160 * MIB),
+    ]
+    graph = an_event("graph-updated", "c", graph=1, tasks=15, prefixes={"merge": 5})
+    dead = a_death(exit_code=-15, executing=["merge-9"], memory=[(9.9, 390 * MIB)])
+    limit = an_event(
+        "worker-restarted-for-memory", "tcp://w1", at=9.9, pid=100, rss=LIMIT
+    )
+    found = verdict(
+        a_run(
+            a_worker(), graph, *loads, *usual, limit, *dead,
+            *raised_in("merge-9", killed_worker("merge-9")),
+        )
+    )  # fmt: skip
+
+    assert found.rule == "worker-memory-limit"
+    assert (
+        "'load-4' gave 80 MiB, 8.0 times the median of 'load' (10 MiB)" in found.remedy
+    )
+    # An idle worker takes 60 MiB, the usual piece 100 MiB, this one eight times as much.
+    assert "at least 896 MiB (what the usual piece took, 8.0 times)" in found.remedy
+    assert "at least 10 partitions or chunks, not 5" in found.remedy
 
 
 def test_a_hang_after_all_workers_left_for_a_module_is_explained_too() -> None:

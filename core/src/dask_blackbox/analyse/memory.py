@@ -9,7 +9,8 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.deaths import Death
-from dask_blackbox.analyse.words import counted, size
+from dask_blackbox.analyse.skew import Skew, pieces_of, skew_before, usual_growth
+from dask_blackbox.analyse.words import counted, short, size
 from dask_blackbox.run import RunTables
 
 __all__ = ["MemoryNeed", "memory_need", "peaks_of"]
@@ -29,6 +30,9 @@ class MemoryNeed:
         seen: The most memory that one was seen with, in bytes.
         idle: What a worker needs before it does anything, in bytes.
         wanted: A limit to try next, in bytes.
+        skew: How uneven the pieces were, if they were.
+        pieces: How many tasks of the guilty prefix there were; 0 if unknown.
+        by_skew: Whether `wanted` is reckoned from the largest piece.
     """
 
     limit: int | None
@@ -37,27 +41,51 @@ class MemoryNeed:
     seen: int | None
     idle: int | None
     wanted: int
+    skew: Skew | None = None
+    pieces: int = 0
+    by_skew: bool = False
 
     def advice(self) -> str:
         """Return what to do, in sentences."""
         limit = self.limit or self.seen or 0
         more = f"give each worker at least {size(self.wanted)}"
-        ways = [
-            f"{more} (twice what they had: they were still growing when they were stopped)"
-        ]
+        why = (
+            f"what the usual piece took, {self.skew.times:.1f} times"
+            if self.by_skew and self.skew
+            else "twice what they had: they were still growing when they were stopped"
+        )
+        ways = [f"{more} ({why})"]
         if self.threads > 1 and self.at_once > 1:
             share = max(limit - (self.idle or 0), 0) / self.threads
             ways.append(
                 f"or run fewer tasks at once: with threads_per_worker=1 a task may use "
                 f"{size(limit - (self.idle or 0))} rather than {size(share)}"
             )
-        ways.append("or make the pieces smaller (more partitions, smaller chunks)")
+        ways.append(f"or make the pieces {self._smaller()}")
         text = ", ".join(ways)
         verb = "had" if self.at_once == 1 else "shared"
         had = f"{counted(self.at_once, 'task')} {verb} {size(limit)}"
         if self.idle:
             had += f", of which an idle worker takes {size(self.idle)}"
-        return f"{text[0].upper()}{text[1:]}. {had[0].upper()}{had[1:]}."
+        return (
+            f"{text[0].upper()}{text[1:]}. {had[0].upper()}{had[1:]}.{self._uneven()}"
+        )
+
+    def _smaller(self) -> str:
+        if self.pieces < 2 or not self.limit:  # noqa: PLR2004
+            return "smaller (more partitions, smaller chunks)"
+        times = max(2, round(self.wanted / self.limit))
+        return f"smaller: at least {times * self.pieces:,} partitions or chunks, not {self.pieces:,}"
+
+    def _uneven(self) -> str:
+        if self.skew is None:
+            return ""
+        return (
+            f" The pieces are uneven: '{short(self.skew.key, 60)}' gave "
+            f"{size(self.skew.largest)}, {self.skew.times:.1f} times the median of "
+            f"'{short(self.skew.prefix, 40)}' ({size(self.skew.median)}); the largest decides, "
+            "so split that one."
+        )
 
 
 def memory_need(case: Case, deaths: tuple[Death, ...]) -> MemoryNeed:
@@ -68,13 +96,21 @@ def memory_need(case: Case, deaths: tuple[Death, ...]) -> MemoryNeed:
     threads = max((death.nthreads or 1 for death in deaths), default=1)
     at_once = max((min(len(d.executing), threads) for d in deaths), default=0)
     basis = max(limit or 0, max(seen, default=0))
+    idle = _idle(case.run, deaths)
+    skew = skew_before(case.run, deaths[-1].at, limit)
+    prefix = case.prefix_of(case.blame.guilty) if case.blame.guilty else ""
+    usual = usual_growth(case.run, prefix, idle or 0) if skew and prefix else None
+    reckoned = (idle or 0) + skew.times * usual if skew and usual else 0.0
     return MemoryNeed(
         limit=limit,
         threads=threads,
         at_once=at_once or threads,
         seen=max(seen, default=None),
-        idle=_idle(case.run, deaths),
-        wanted=math.ceil(_GENEROUS * basis / _STEP) * _STEP,
+        idle=idle,
+        wanted=math.ceil(max(_GENEROUS * basis, reckoned) / _STEP) * _STEP,
+        skew=skew,
+        pieces=pieces_of(case.run, prefix),
+        by_skew=reckoned > _GENEROUS * basis,
     )
 
 

@@ -57,11 +57,11 @@ def own_module(case: Case, name: str) -> OwnModule | None:
     return OwnModule(name=name, loaded_by_a_host=by_a_host)
 
 
-def driver_has_package(case: Case, module: str) -> bool:
-    """Say whether a distribution of a module's name is installed where the driver runs."""
-    wanted = module.lower().replace("_", "-")
+def driver_has_package(case: Case, module: str) -> str | None:
+    """Return the driver's version of the distribution of a module's name, or None."""
+    wanted = module.partition(".")[0].lower().replace("_", "-")
     for fact in case.run.details("driver-attached"):
-        packages = fact.get("packages") or {}
-        if any(str(p).lower().replace("_", "-") == wanted for p in packages):
-            return True
-    return False
+        for name, version in (fact.get("packages") or {}).items():
+            if str(name).lower().replace("_", "-") == wanted:
+                return str(version)
+    return None

@@ -34,7 +34,7 @@ def _ask(case: Case) -> Iterator[Finding]:
             how=f"for want of the module '{module[1]}'"
             if module
             else "because they could not read what they were sent",
-            remedy=_remedy(module[1] if module else None),
+            remedy=_remedy(case, module[1] if module else None),
         )
         return
     yield from _ask_a_task(case)
@@ -57,7 +57,7 @@ def _ask_a_task(case: Case) -> Iterator[Finding]:
             f"{case.name_of(failure.worker) if failure.worker else 'a worker'} with "
             f"{short(str(failure))}. The driver has that module."
         ),
-        remedy=_remedy(name),
+        remedy=_remedy(case, name),
         confidence="high" if case.blame.proven else "medium",
         subject=Subject(key=failure.key, prefix=failure.prefix, worker=failure.worker),
         evidence=(
@@ -71,15 +71,17 @@ def _ask_a_task(case: Case) -> Iterator[Finding]:
     )
 
 
-def _remedy(module: str | None) -> str:
-    what = f"'{module}'" if module else "the same packages, in the same versions,"
-    pin = (
+def _remedy(case: Case, module: str | None) -> str:
+    version = driver_has_package(case, module) if module else None
+    pin = f"=={version}" if version else ""
+    what = f"'{module}{pin}'" if module else "the same packages, in the same versions,"
+    install = (
         f"Install {what} in the workers' image or environment"
         if module
         else f"Install {what} for driver, scheduler and workers"
     )
     return (
-        f"{pin}. If it is a file of your own, ship it: `client.upload_file(…)` or a package. "
+        f"{install}{', as the driver has it' if pin else ''}. If it is a file of your own, ship it: `client.upload_file(…)` or a package. "
         "Trying again in the same environment fails again."
     )
 

@@ -6,6 +6,11 @@ from collections.abc import Iterator
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.frames import root_of_chain
+from dask_blackbox.analyse.modules import (
+    driver_has_package,
+    missing_module,
+    own_module,
+)
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import class_of, short
 from dask_blackbox.finding import Evidence, Finding
@@ -29,10 +34,7 @@ def _ask(case: Case) -> Iterator[Finding]:
             + "Its environment lacks something that the driver has, or has it in another "
             "version."
         ),
-        remedy=(
-            "Install the same packages, your own modules included, where the scheduler "
-            "runs; most simply, use one image for driver, scheduler and workers."
-        ),
+        remedy=_remedy(case, root[1] if root else ""),
         confidence="high",
         evidence=(
             *case.exception_evidence(),
@@ -45,6 +47,31 @@ def _ask(case: Case) -> Iterator[Finding]:
                 for fact in failed[-1:]
             ),
         ),
+    )
+
+
+def _remedy(case: Case, said: str) -> str:
+    image = "most simply, use one image for driver, scheduler and workers."
+    module = missing_module(said)
+    if module is None:
+        return (
+            "Install the same packages, your own modules included, where the scheduler "
+            f"runs; {image}"
+        )
+    version = driver_has_package(case, module)
+    if version:
+        name = module.partition(".")[0]
+        return f"Install '{name}=={version}', as the driver has it, where the scheduler runs; {image}"
+    own = own_module(case, module)
+    if own is not None and own.loaded_by_a_host:
+        return (
+            "Define the function inside the task's own function: what stands at the top of "
+            "a DAG or flow file is pickled by that file's name, which only the host knows."
+        )
+    return (
+        f"Install '{module}' where the scheduler runs, or, if it is a file of your own, "
+        "ship it there before the work (`client.register_plugin(UploadDirectory(…))`, a "
+        f"package); {image}"
     )
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from dask.utils import parse_bytes
+
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.rule import Page, Rule
-from dask_blackbox.analyse.words import short
+from dask_blackbox.analyse.words import short, size
 from dask_blackbox.finding import Evidence, Finding, Subject
 
 __all__ = ["RESULT_TOO_LARGE"]
@@ -37,7 +39,8 @@ def _ask(case: Case) -> Iterator[Finding]:
         remedy=(
             "Write the result from the workers (`to_parquet`, `to_zarr`) or reduce it before "
             f"compute(). If it must come to one place, that worker (and the driver) needs "
-            f"well over {inputs}."
+            f"well over {inputs}: give it {size(2 * parse_bytes(inputs.replace(' ', '')))}, "
+            "for the pieces and for the whole."
         ),
         confidence="high",
         subject=Subject(key=key, prefix=case.prefix_of(key), worker=refused["worker"]),

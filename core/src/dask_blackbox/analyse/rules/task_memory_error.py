@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
+from typing import Any
+
+from dask.utils import parse_bytes
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.rule import Page, Rule
@@ -43,6 +47,7 @@ def _ask(case: Case) -> Iterator[Finding]:
             "chunks)"
             + (f": it asked for {wanted} in one piece" if wanted else "")
             + (f", and a worker has {size(limit)}" if limit else "")
+            + _split(wanted, limit, life["nthreads"].max())
             + ". Check the shape or the join that grew so large."
         ),
         confidence="high" if case.blame.proven else "medium",
@@ -55,6 +60,20 @@ def _ask(case: Case) -> Iterator[Finding]:
             ),
             *case.exception_evidence(),
         ),
+    )
+
+
+def _split(wanted: str | None, limit: int | None, threads: Any) -> str:
+    """Return in how many pieces it fits: a thread's share, of which a quarter is free."""
+    if wanted is None or limit is None:
+        return ""
+    share = limit / max(int(threads or 1), 1) * 0.75
+    pieces = math.ceil(parse_bytes(wanted.replace(" ", "")) / share)
+    if pieces < 2:  # noqa: PLR2004
+        return ""
+    return (
+        f"; a thread's share of that holds {size(share)}, so it takes at least "
+        f"{pieces:,} pieces"
     )
 
 
