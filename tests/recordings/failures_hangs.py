@@ -8,7 +8,8 @@ from typing import Any
 
 import dask
 from distributed import Client, Event, Lock, Queue, get_client, wait
-from staging import NotHere, Stage, delayed, failure
+from staging import Stage, delayed, failure
+from starting import processes
 
 END = {"blackbox.stall.after": "3s", "blackbox.stall.end-run": "10s"}
 
@@ -215,11 +216,10 @@ def a_server_that_accepts_and_says_nothing(stage: Stage) -> None:
 
 @failure("unknown", names=())
 def a_host_says_failed_and_nothing_else(stage: Stage) -> None:
-    if stage.outside:
-        raise NotHere("only with a recording of its own")
-    with stage.started(1) as (client, _):
-        from dask_blackbox.flight import recording
+    from dask_blackbox.flight import recording
 
+    with processes(1) as cluster, Client(cluster.address) as client:
+        client.wait_for_workers(1, timeout=40)
         flight = recording(client, store=stage.store, job=stage.name, run_id="told")
         flight.start()
         client.gather(client.map(abs, range(10)))
