@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,12 +16,16 @@ from typing import Any
 import bareness
 import pytest
 from click.testing import CliRunner, Result
+from dask._task_spec import Dict, Task, TaskRef
+from dask.utils import apply
 from dask_blackbox import Run
 from dask_blackbox.analyse.capsules import capsules_of
 from dask_blackbox.capture.capsule import read_capsule
 from dask_blackbox.capture.keeping import place_for
+from dask_blackbox.capture.picking import Policy, TooLongError, dump, dump_task
 from dask_blackbox.cli import blackbox
 from dask_blackbox.cli.pickled import differences, names_in
+from dask_blackbox.cli.rerun import Unpickler
 from dask_blackbox.opened.capsules import is_trusted
 from flying import Flight, Home, begin, ended, every_byte, until
 
@@ -381,6 +387,81 @@ def test_distinct_prefixes_are_kept_first(
     kept: list[tuple[str, str]], new: tuple[str, str], place: int | None
 ) -> None:
     assert place_for(kept, *new, most=3) == place
+
+
+def _picked(task: Any, inputs: list[Any], *names: str) -> tuple[Any, Policy]:
+    """Return a task as it comes out of a capsule, and what was noted of it."""
+    policy, sink = Policy(names, ()), io.BytesIO()
+    dump_task(task, inputs, sink, policy, time.monotonic() + 60)
+    sink.seek(0)
+    return Unpickler(sink).load()["task"], policy
+
+
+def _log_in(user: str, password: str, more: Any = None, **options: Any) -> str:
+    return repr((user, password, more, options))
+
+
+def test_secrets_are_found_wherever_a_graph_has_them() -> None:
+    nested = Dict({"api_key": "s-1", "user": "ada", "deep": {"token": ["s-2"]}})
+    task = Task("k", _log_in, "ada", "s-3", nested, auth_token="s-4", n=1)
+    assert "s-3" in repr(task)  # Dask keeps this text in the task
+
+    picked, policy = _picked(task, [])
+
+    said = picked({})
+    assert [s for s in ("s-1", "s-2", "s-3", "s-4") if s in said + repr(picked)] == []
+    assert "'user': 'ada'" in said
+    assert "'n': 1" in said
+    assert set(policy.applied) == {"password", "auth_token", "api_key", "token"}
+
+
+def test_secrets_are_found_in_graphs_of_older_versions() -> None:
+    pairs = (dict, [["api_key", "s-1"], ["user", "ada"]])
+    called = (apply, _log_in, ["ada", "s-2"], pairs)
+    task = (map, ((_log_in, "ada", "s-3"), called), {"auth_token": "s-4"})
+
+    picked, policy = _picked(task, [])
+
+    assert [s for s in ("s-1", "s-2", "s-3", "s-4") if s in repr(picked)] == []
+    assert "ada" in repr(picked)
+    assert set(policy.applied) == {"api_key", "password", "auth_token"}
+
+
+def test_numbers_under_the_name_of_a_secret_are_data() -> None:
+    picked, policy = _picked(Task("k", _log_in, "ada", None, token_count=17), [])
+
+    assert "17" in picked({})
+    assert not policy.applied
+
+
+def test_what_the_user_names_is_left_out_whatever_it_is() -> None:
+    task = Task("k", _log_in, Path("/home/ada"), "x", {"salary": 17, "deep": [1.5]})
+
+    picked, policy = _picked(task, [], "salary", r"pathlib\..*Path", "more_of_it")
+
+    assert "17" not in picked({})
+    assert "/home/ada" not in picked({})
+    assert "1.5" in picked({})
+    assert [each.rpartition(".")[2] for each in sorted(policy.applied)] == [
+        "password", "PosixPath", "salary",
+    ]  # fmt: skip
+
+
+def test_an_input_for_a_secret_is_told_apart() -> None:
+    policy = Policy(["user"], ())
+    task = Task("k", _log_in, TaskRef("who"), TaskRef("pw"), TaskRef("rest"))
+
+    unwanted = dump_task(
+        task, ["who", "pw", "rest"], io.BytesIO(), policy, time.monotonic() + 60
+    )
+
+    # The user has named the first; the second counts if it can hold a secret.
+    assert unwanted == {"who": True, "pw": False}
+
+
+def test_pickling_ends_in_time() -> None:
+    with pytest.raises(TooLongError):
+        dump(list(range(10_000)), io.BytesIO(), Policy((), ()), time.monotonic() - 1)
 
 
 def test_what_a_pickle_would_import_is_read_and_not_imported(tmp_path: Path) -> None:

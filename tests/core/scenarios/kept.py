@@ -147,9 +147,10 @@ def killed(client: Client) -> None:
 
 def others(client: Client) -> None:
     """Raise what is ours; somebody else's raises first."""
+    address = client.scheduler_info()["address"]
     code = (
         "from distributed import Client; import operator\n"
-        f"with Client({client.scheduler.address!r}) as c:\n"
+        f"with Client({address!r}) as c:\n"
         "    print(repr(c.submit(operator.truediv, 1, 0, key='theirs-1').exception()))"
     )
     done = subprocess.run(

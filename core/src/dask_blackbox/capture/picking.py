@@ -21,6 +21,7 @@ __all__ = ["LeftOut", "Policy", "TooLongError", "dump", "dump_task", "tells"]
 
 _SHORTEST = 6  # characters: no shorter text is a secret that we would know
 _REMEMBERED, _MOST_NOTES = 10_000, 100
+_PAIR = 2  # a name and its value
 _COLLECTIONS = (str, bytes, bytearray, list, tuple, set, frozenset, dict)
 _PLAIN = frozenset(
     (int, float, complex, bool, bytes, bytearray, list, tuple, set, frozenset, type(None), type)
@@ -112,8 +113,13 @@ class _Picker(_Pickler):  # type: ignore[misc]
         super().__init__(sink, protocol=5)
         self._policy, self._deadline, self._count = policy, deadline, 0
         self._inputs = set(inputs)
+        self._legacy = False
         self._ours: dict[int, Any] = {}  # what we put in place of others' objects
         self.unwanted: dict[Any, bool] = {}
+
+    def legacy(self) -> None:
+        """Expect tasks as Dask had them before 2024.9: tuples that begin with a function."""
+        self._legacy = True
 
     def persistent_id(self, obj: Any) -> Any:
         """Say what stands in an object's place; None: itself.  Called for every object."""
@@ -125,20 +131,26 @@ class _Picker(_Pickler):  # type: ignore[misc]
             return self._without_secrets(obj)
         if kind is dict:
             return self._without_hidden(obj)
+        if kind is tuple or kind is list:
+            return self._without_hidden_parts(obj)
         if kind in _PLAIN:
             return None
         if kind is LeftOut:
             return f"left-out:{obj.label}"
-        label = self._policy.label_of(kind)
-        if label is not None:
-            self._policy.note(label)
-        return None if label is None else f"left-out:{label}"
+        return self._without_its_type(kind)
 
     def reducer_override(self, obj: Any) -> Any:
         """Pickle a task without the text of its arguments that Dask keeps in it."""
         if hasattr(obj, "func") and hasattr(obj, "args") and _is_node(obj):
             return self._plain_task(obj).__reduce_ex__(5)
         return super().reducer_override(obj)
+
+    def _without_its_type(self, kind: type) -> str | None:
+        label = self._policy.label_of(kind)
+        if label is None:
+            return None
+        self._policy.note(label)
+        return f"left-out:{label}"
 
     def _without_secrets(self, text: str) -> str | None:
         clean = self._policy.text(text)
@@ -160,6 +172,31 @@ class _Picker(_Pickler):  # type: ignore[misc]
         clean = {**obj, **{name: self._left_out(name, obj[name]) for name in hidden}}
         self._ours[id(clean)] = clean
         return ("is", clean)
+
+    def _without_hidden_parts(self, obj: Any) -> Any:
+        """Look at a name with its value, and at a task as Dask had them before 2024.9."""
+        if id(obj) in self._ours or len(obj) < _PAIR:
+            return None
+        clean = obj
+        if type(obj[0]) is str and len(obj) == _PAIR:
+            if self._policy.hides(obj[0], obj[1]):
+                clean = type(obj)((obj[0], self._left_out(*obj)))
+        elif self._legacy and type(obj) is tuple and callable(obj[0]):
+            clean = self._plain_call(*obj)
+        if all(a is b for a, b in zip(clean, obj)):
+            return None
+        self._ours[id(clean)] = clean
+        return ("is", clean)
+
+    def _plain_call(self, function: Any, *args: Any) -> tuple[Any, ...]:
+        applied = getattr(function, "__name__", "") == "apply" and len(args) > 1
+        if not applied or not isinstance(args[1], (list, tuple)):
+            return (function, *self.without_hidden_arguments(function, args))
+        called, given, *rest = args
+        kept = self.without_hidden_arguments(called, given)
+        if any(a is not b for a, b in zip(kept, given)):
+            given = type(given)(kept)
+        return (function, called, given, *rest)
 
     def _left_out(self, name: str, value: Any) -> Any:
         key = _key_of(value)
@@ -184,9 +221,20 @@ class _Picker(_Pickler):  # type: ignore[misc]
         for name in ("_repr", "_token"):
             if hasattr(clean, name):
                 setattr(clean, name, None)
-        clean.args = self.without_hidden_arguments(task.func, task.args)
+        if type(task).__name__ == "Dict":  # names and values in turn
+            clean.args = self._plain_pairs(task.args)
+        else:
+            clean.args = self.without_hidden_arguments(task.func, task.args)
         self._ours[id(clean)] = clean  # alive until pickle is through with it
         return clean
+
+    def _plain_pairs(self, args: Any) -> tuple[Any, ...]:
+        clean = list(args)
+        for i in range(0, len(clean) - 1, _PAIR):
+            name, value = clean[i : i + _PAIR]
+            if type(name) is str and self._policy.hides(name, value):
+                clean[i + 1] = self._left_out(name, value)
+        return tuple(clean)
 
     def without_hidden_arguments(self, function: Any, args: Any) -> Any:
         """Return positional arguments without those of parameters that are hidden."""
@@ -237,6 +285,7 @@ def dump_task(
     """
     picker = _Picker(sink, policy, deadline, inputs)
     if isinstance(task, tuple):  # before Dask 2024.9
+        picker.legacy()
         function, args, kwargs = task
         task = (function, picker.without_hidden_arguments(function, args), kwargs)
     picker.dump({"task": task, "inputs": inputs})

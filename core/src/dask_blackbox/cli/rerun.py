@@ -31,7 +31,9 @@ class LeftOut:
         return f"<left out: {self.label}>"
 
 
-class _Unpickler(pickle.Unpickler):
+class Unpickler(pickle.Unpickler):
+    """Puts in place of what was taken out what stands for it."""
+
     def persistent_load(self, pid: Any) -> Any:
         if isinstance(pid, tuple):
             return pid[1]
@@ -41,7 +43,7 @@ class _Unpickler(pickle.Unpickler):
 
 def _load(path: Path) -> Any:
     with path.open("rb") as file:
-        return _Unpickler(file).load()
+        return Unpickler(file).load()
 
 
 def _call(task: Any, values: dict[Any, Any]) -> Any:
