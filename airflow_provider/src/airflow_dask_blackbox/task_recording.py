@@ -90,6 +90,11 @@ class TaskRecording:
         show_beginning(rec.card, self._log)
         self._publish(rec.card)
 
+    @property
+    def card(self) -> RunCard | None:
+        """The card of this try, if it is recorded."""
+        return self._rec.card if self._rec is not None else None
+
     def attach(self, client: Client) -> None:
         """Record what this client's cluster does from here on."""
         if self._rec is None:

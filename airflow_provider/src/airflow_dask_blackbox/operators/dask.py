@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.providers.standard.operators.python import PythonOperator
+from airflow.sdk.exceptions import AirflowFailException
 from dask_blackbox.guard import guard
 
 from airflow_dask_blackbox.clusters import (
@@ -17,6 +18,7 @@ from airflow_dask_blackbox.clusters import (
 )
 from airflow_dask_blackbox.identity import parameters_of
 from airflow_dask_blackbox.links import LINKS
+from airflow_dask_blackbox.retries import check_advice, why_no_retry, why_not_at_all
 from airflow_dask_blackbox.shipping import (
     hidden_main,
     shipped_by_value,
@@ -25,7 +27,8 @@ from airflow_dask_blackbox.shipping import (
 from airflow_dask_blackbox.task_recording import TaskRecording
 
 if TYPE_CHECKING:
-    # The real one takes a second to import, and DAG files are parsed all day.
+    # The real ones take a second to import, and DAG files are parsed all day.
+    from dask_blackbox import RunCard
     from distributed import Client
 
 __all__ = ["DaskObservedOperator"]
@@ -57,6 +60,10 @@ class DaskObservedOperator(PythonOperator):
         parameters: What this run was asked to do, for comparison with others.  Nothing:
             the DAG run's params and the plain values among `op_kwargs`.
         required: Fail, before the cluster costs anything, if the run cannot be recorded.
+        fail_without_retry: Advice of the verdict on which the task fails at once, whatever
+            its `retries`: any of `code`, `data`, `environment`, `memory`, `transient`.
+            Only a verdict of high confidence counts.  On Airflow 3.3, see also
+            `DaskRetryPolicy`.
     """
 
     template_fields: Sequence[str] = (
@@ -94,10 +101,12 @@ class DaskObservedOperator(PythonOperator):
         job: str | None = None,
         parameters: Mapping[str, Any] | None = None,
         required: bool = False,
+        fail_without_retry: Collection[str] = (),
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         check_cluster(cluster)
+        self.fail_without_retry = check_advice(fail_without_retry)
         # Airflow calls whatever is callable in a templated field, to render it.
         self.make_cluster = cluster if callable(cluster) else None
         self.cluster = None if callable(cluster) else cluster
@@ -118,7 +127,32 @@ class DaskObservedOperator(PythonOperator):
         """What the buttons open, by XCom key; None if this object ran no task."""
         return self._recorded.links if self._recorded is not None else None
 
+    @property
+    def dask_card(self) -> RunCard | None:
+        """The card of the run, if this object has run and recorded a task."""
+        return self._recorded.card if self._recorded is not None else None
+
     def execute(self, context: Any) -> Any:
+        why = why_not_at_all(
+            context,
+            self.fail_without_retry,
+            self.log,
+            store=self.store,
+            store_conn_id=self.store_conn_id,
+            store_settings=self.store_settings,
+            job=self.job,
+        )
+        if why is not None:
+            raise AirflowFailException(f"not tried again, {why}")
+        try:
+            return self._execute(context)
+        except Exception as error:
+            why = why_no_retry(self.dask_card, self.fail_without_retry)
+            if why is not None:
+                raise AirflowFailException(f"not tried again, {why}") from error
+            raise
+
+    def _execute(self, context: Any) -> Any:
         module = unimportable_module_of(self.python_callable)
         self._recorded = self._recording(context)
         with (

@@ -1,0 +1,100 @@
+"""Whether a failed try is worth another one, as far as its verdict is sure of that."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dask_blackbox.guard import guard
+
+from airflow_dask_blackbox.identity import identity_of
+from airflow_dask_blackbox.stores import configured_store, store_settings_of
+from airflow_dask_blackbox.task_log import Log
+
+if TYPE_CHECKING:
+    # The real one needs msgspec only, but it is needed in tasks only, too.
+    from dask_blackbox import RunCard
+
+__all__ = ["card_of_failed_try", "check_advice", "why_no_retry", "why_not_at_all"]
+
+
+def check_advice(advice: Collection[str]) -> tuple[str, ...]:
+    """Return advice that a DAG file gives, checked while it is parsed.
+
+    Raises:
+        ValueError: if a word is none.
+    """
+    known = ("transient", "memory", "code", "data", "environment")
+    words = (advice,) if isinstance(advice, str) else tuple(sorted(advice))
+    wrong = [word for word in words if word not in known]
+    if wrong:
+        raise ValueError(
+            f"{wrong[0]!r} is no retry advice to act upon; choose from {', '.join(known)}"
+        )
+    return words
+
+
+def why_no_retry(card: RunCard | None, hopeless: Collection[str]) -> str | None:
+    """Return why another try would fail again; None where nobody is sure of that."""
+    if not hopeless or card is None:
+        return None
+    from dask_blackbox.attach import why_not_again
+
+    return why_not_again(card, hopeless)
+
+
+def card_of_failed_try(
+    context: Mapping[str, Any],
+    *,
+    store: str | None = None,
+    store_conn_id: str | None = None,
+    store_settings: Mapping[str, Any] | None = None,
+    job: str | None = None,
+    attempt: int | None = None,
+) -> RunCard | None:
+    """Return the card of a try of this task instance: from the store, if it is there.
+
+    Args:
+        context: Of the task that runs.
+        store: As of `DaskObservedOperator`, like those below.
+        store_conn_id: The store's connection.
+        store_settings: Single settings of the store.
+        job: What is run again and again.
+        attempt: Which try; None: this one.
+    """
+    from dask_blackbox.attach import RunCard
+    from dask_blackbox.errors import BlobNotFoundError
+    from dask_blackbox.layout import RunAddress
+    from dask_blackbox.store import open_store
+
+    who = identity_of(context, job)
+    address = RunAddress.of(who.job, who.run_id, attempt or who.attempt)
+    place = open_store(
+        configured_store(store),
+        settings=store_settings_of(store_conn_id, store_settings),
+    )
+    try:
+        return RunCard.from_json(place.get(f"{address.folder}card.json"))
+    except BlobNotFoundError:  # not recorded, or its recorder is not through with it
+        return None
+
+
+def why_not_at_all(
+    context: Mapping[str, Any], hopeless: Collection[str], log: Log, **store: Any
+) -> str | None:
+    """Return why this try, an automatic one, would fail as the one before it did.
+
+    That one's process was killed before it could say so itself.  Whoever clears a task
+    begins anew and is not asked.
+    """
+    ti = context["ti"]
+    first = int(ti.max_tries or 0) - int(ti.task.retries or 0) + 1
+    if not hopeless or ti.try_number <= first:
+        return None
+    why: str | None = None
+    with guard("the verdict on the try before"):
+        card = card_of_failed_try(context, attempt=ti.try_number - 1, **store)
+        why = why_no_retry(card, hopeless)
+    if why is not None:
+        log.info("Try %s failed for good: %s", ti.try_number - 1, why)
+    return why

@@ -1,0 +1,108 @@
+"""`DaskRetryPolicy`: Airflow 3.3 asks it, before it tries a failed task again.
+
+On older versions, use the operator's argument `fail_without_retry`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import timedelta
+from typing import Any
+
+from airflow.sdk import RetryDecision, RetryPolicy
+from dask_blackbox.guard import guard
+
+from airflow_dask_blackbox.retries import (
+    card_of_failed_try,
+    check_advice,
+    why_no_retry,
+)
+
+__all__ = ["DaskRetryPolicy"]
+
+
+class DaskRetryPolicy(RetryPolicy):
+    """Fail a task at once where the recorder is sure that another try fails, too.
+
+    `unknown` advice, a verdict that is not sure, a run without a card and whatever goes
+    wrong here leave the decision to the task's `retries`.
+
+    Args:
+        fail: Advice on which the task fails at once.
+        transient_delay: Wait so long where the failure passes by itself; None: the task's
+            `retry_delay`.
+        store: Of tasks of other operators, whose code records by itself: where to.
+        store_conn_id: Its connection.
+        job: The recording's job, if it is not `<dag_id>.<task_id>`.
+    """
+
+    def __init__(
+        self,
+        *,
+        fail: Collection[str] = ("code", "data", "environment"),
+        transient_delay: timedelta | None = None,
+        store: str | None = None,
+        store_conn_id: str | None = None,
+        job: str | None = None,
+    ) -> None:
+        self.fail = check_advice(fail)
+        self.transient_delay = transient_delay
+        self.store, self.store_conn_id, self.job = store, store_conn_id, job
+
+    def evaluate(
+        self,
+        exception: BaseException,
+        try_number: int,
+        max_tries: int,
+        context: Any = None,
+    ) -> RetryDecision:
+        decision = RetryDecision.default()
+        with guard("the verdict on whether to try again"):
+            if context is not None:
+                decision = self._decided(context)
+        return decision
+
+    def _decided(self, context: Mapping[str, Any]) -> RetryDecision:
+        task = context["ti"].task
+        if hasattr(task, "dask_card"):
+            card = task.dask_card
+        else:
+            card = card_of_failed_try(
+                context,
+                store=self.store,
+                store_conn_id=self.store_conn_id,
+                job=self.job,
+            )
+        why = why_no_retry(card, self.fail)
+        if why is not None:
+            return RetryDecision.fail(_cut(f"not tried again, {why}"))
+        passing = why_no_retry(card, ("transient",))
+        if passing is not None:
+            return RetryDecision.retry(self.transient_delay, _cut(passing))
+        return RetryDecision.default()
+
+    def serialize(self) -> dict[str, Any]:
+        delay = self.transient_delay
+        return {
+            "__type": "DaskRetryPolicy",
+            "fail": list(self.fail),
+            "transient_delay": None if delay is None else delay.total_seconds(),
+            "store": self.store,
+            "store_conn_id": self.store_conn_id,
+            "job": self.job,
+        }
+
+    @classmethod
+    def deserialize(cls, data: dict[str, Any]) -> DaskRetryPolicy:
+        delay = data.get("transient_delay")
+        return cls(
+            fail=data["fail"],
+            transient_delay=None if delay is None else timedelta(seconds=delay),
+            store=data.get("store"),
+            store_conn_id=data.get("store_conn_id"),
+            job=data.get("job"),
+        )
+
+
+def _cut(reason: str) -> str:
+    return reason[:500]  # as much as Airflow keeps
