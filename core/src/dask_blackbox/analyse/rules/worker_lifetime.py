@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.hang_evidence import evidence_of_hang, how_it_ended
 from dask_blackbox.analyse.obituary import deaths_blamed_on, verdict_on_deaths
@@ -42,9 +43,12 @@ def _in_silence(case: Case) -> Iterator[Finding]:
     """Yield that all workers had left at the end of their lifetime, in good order."""
     hang = case.hang
     in_vain = case.raised("NoWorkerError", "NoValidWorkerError")
-    nobody = hang is not None and not hang.workers and bool(hang.wanted)
+    waited = case.exception is not None and only_waited(case.exception)
+    nobody = waited or (hang is not None and not hang.workers and bool(hang.wanted))
     left = case.run.workers["left"]
-    if not (nobody or in_vain) or not len(left) or left.has_nulls() or case.deaths:
+    if not case.failed or case.explained or not (nobody or in_vain):
+        return
+    if not len(left) or left.has_nulls() or case.deaths:
         return
     said = [
         fact
