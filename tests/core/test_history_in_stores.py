@@ -1,0 +1,243 @@
+"""A job's history read from a store: bounded, and of use whatever lies there."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+from dask_blackbox import Run
+from dask_blackbox.analyse.sketching import told_of
+from dask_blackbox.cli import blackbox
+from dask_blackbox.errors import RunNotFoundError, StoreUnreachableError
+from dask_blackbox.layout import RunAddress, sketch_name
+from dask_blackbox.manifest import Manifest
+from dask_blackbox.opened.comparing import compare_runs
+from dask_blackbox.opened.earlier import earlier_runs, sketched_runs
+from dask_blackbox.opened.job_histories import job_history
+from dask_blackbox.opened.sketching import put_sketch
+from dask_blackbox.sketch import Sketch, packed
+from dask_blackbox.store import MemoryStore, open_store
+from dask_blackbox.testing import EmbeddedS3, a_task, recorded
+from sketching import a_night, failed
+
+
+def manifest_of(sketch: Sketch) -> Manifest:
+    return Manifest(
+        recording="x",
+        job=sketch.job,
+        run_id=sketch.run_id,
+        attempt=sketch.attempt,
+        started=sketch.started,
+    )
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore()
+
+
+def test_only_runs_that_began_before_are_earlier(store: MemoryStore) -> None:
+    for number in (1, 2, 3, 4):
+        put_sketch(store, a_night(number))
+
+    history = earlier_runs(store, manifest_of(a_night(3)))
+    assert [each.run_id for each in history.sketches] == ["run-2", "run-1"]
+    assert history.more is False
+
+
+def test_attempts_of_a_run_count_once_and_its_own_not_at_all(
+    store: MemoryStore,
+) -> None:
+    put_sketch(store, failed(a_night(1)))
+    put_sketch(store, a_night(1, attempt=2, started=a_night(1).started + 60))
+    own = a_night(2, attempt=2, started=a_night(2).started + 60)
+    put_sketch(store, failed(a_night(2)))
+
+    history = earlier_runs(store, manifest_of(own))
+    assert [(each.run_id, each.state) for each in history.sketches] == [
+        ("run-1", "succeeded")
+    ]
+
+
+def test_a_run_that_was_lost_and_came_home_has_one_sketch(store: MemoryStore) -> None:
+    lost = msgspec.structs.replace(a_night(1), state="lost", duration=None)
+    put_sketch(store, lost)
+    put_sketch(store, a_night(1))
+
+    assert [each.state for each in sketched_runs(store, "nightly")] == ["succeeded"]
+
+
+def test_what_cannot_be_read_is_counted(store: MemoryStore) -> None:
+    for number in range(1, 6):
+        put_sketch(store, a_night(number))
+    names = list(store.names("sketches/"))
+    store.put(names[0], b"nonsense")
+    newer = msgspec.json.encode(a_night(4)).replace(b'{"', b'{"format":9,"', 1)
+    store.put(names[1], gzip.compress(newer))
+    store.put("sketches/nightly/what~is~this", b"")
+
+    history = earlier_runs(store, manifest_of(a_night(6)))
+    assert history.unreadable == 2
+    assert [each.run_id for each in history.sketches] == ["run-3", "run-2", "run-1"]
+
+
+def test_jobs_whose_safe_names_meet_are_told_apart(store: MemoryStore) -> None:
+    mine = a_night(1, job="shop/eu")
+    address = RunAddress.of("shop/eu", "run-9", 1)
+    other = a_night(9, job="shop_eu-of-somebody-else")
+    put_sketch(store, mine)
+    name = sketch_name(address, other.started, other.state, **told_of(other))
+    store.put(name, packed(other))
+
+    history = earlier_runs(store, manifest_of(a_night(20, job="shop/eu")))
+    assert [each.job for each in history.sketches] == ["shop/eu"]
+
+
+def test_the_last_good_run_is_found_however_long_ago_it_was(store: MemoryStore) -> None:
+    put_sketch(store, a_night(0))
+    for number in range(1, 300):
+        put_sketch(store, failed(a_night(number)))
+
+    history = earlier_runs(store, manifest_of(a_night(300)), most=20)
+    assert history.last_good is not None
+    assert history.last_good.run_id == "run-0"
+    assert (len(history.sketches), len(history.names)) == (21, 300)
+
+
+class HangingStore(MemoryStore):
+    """A store that answers when it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let_go = threading.Event()
+
+    def get(self, name: str) -> bytes:
+        self.let_go.wait(60)
+        return super().get(name)
+
+
+def test_a_store_that_hangs_holds_nobody_up() -> None:
+    store = HangingStore()
+    for number in range(5):
+        put_sketch(store, a_night(number))
+    begun = time.monotonic()
+    history = earlier_runs(store, manifest_of(a_night(9)), patience=0.5)
+    took = time.monotonic() - begun
+    store.let_go.set()
+
+    assert took < 30  # not the minute that the store would have taken
+    assert (len(history.names), history.sketches, history.more) == (5, (), True)
+
+
+class DeniedStore(MemoryStore):
+    """A store that lists nothing."""
+
+    def names(
+        self, prefix: str = "", *, after: str = "", limit: int | None = None
+    ) -> Iterator[str]:
+        raise StoreUnreachableError("nothing answers")
+
+
+def test_a_store_that_fails_gives_no_history_and_no_error() -> None:
+    history = earlier_runs(DeniedStore(), manifest_of(a_night(9)))
+
+    assert (history.names, history.more) == ((), True)
+
+
+def test_a_lost_run_is_sketched_by_whoever_opens_it() -> None:
+    store = MemoryStore()
+    address = recorded(store, a_task(), job="nightly", run_id="gone", state=None)
+    card = Run.at(store, address).card()
+
+    assert card.state == "lost"
+    assert [each.state for each in sketched_runs(store, "nightly")] == ["lost"]
+
+
+def test_history_and_comparison_outlive_the_recordings(store: MemoryStore) -> None:
+    put_sketch(store, a_night(1))
+    put_sketch(store, failed(a_night(2, facts={"parameters": {"limit": "500"}})))
+
+    told = compare_runs(store, "nightly/run-1", "nightly/run-2/1")
+    assert [(each.what, each.after) for each in told.changes] == [("limit", "500")]
+    assert [pair.name for pair in told.prefixes] == ["join", "load"]
+    with pytest.raises(RunNotFoundError):
+        compare_runs(store, "nightly/run-1", "nightly/run-7")
+
+
+def test_a_failure_that_has_stopped_says_with_what(store: MemoryStore) -> None:
+    for number in range(1, 4):
+        put_sketch(store, failed(a_night(number)))
+    facts = {
+        f"package/{r}": {"dask": "2026.3.0"} for r in ("driver", "scheduler", "workers")
+    }
+    for number in range(4, 9):
+        put_sketch(store, a_night(number, facts=facts))
+
+    told = job_history(store, "nightly", limit=3)
+    assert [each.state for each in told.runs] == ["succeeded"] * 3
+    assert (told.total, told.states) == (8, {"succeeded": 5, "failed": 3})
+    group = told.groups[0]
+    assert (group.times, group.since, group.stopped) == (
+        3,
+        5,
+        "dask 2026.1.0 → 2026.3.0",
+    )
+
+
+def test_a_history_in_s3_reads_no_more_than_it_says(s3: EmbeddedS3) -> None:
+    store = open_store(s3.url, settings=s3.settings)
+    with ThreadPoolExecutor(8) as putting:
+        for _ in putting.map(
+            lambda number: put_sketch(store, a_night(number, job="in-s3")), range(60)
+        ):
+            pass
+
+    history = earlier_runs(
+        store, manifest_of(a_night(60, job="in-s3")), most=20, patience=60
+    )
+    assert [each.run_id for each in history.sketches[:2]] == ["run-59", "run-58"]
+    assert (len(history.sketches), len(history.names)) == (20, 60)
+    told = job_history(store, "in-s3", limit=10)
+    assert (told.total, len(told.runs), len(told.trends)) == (60, 10, 3)
+
+
+def test_both_verbs_print_for_people_and_for_programs(shelf_url: str) -> None:
+    store = open_store(shelf_url)
+    put_sketch(store, a_night(1))
+    put_sketch(store, failed(a_night(2, facts={"code": {"git commit": "d"}})))
+
+    def told(*words: str) -> str:
+        done = CliRunner().invoke(blackbox, [*words, "--store", shelf_url])
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    printed = told("compare", "nightly/run-1", "nightly/run-2")
+    assert (
+        "Code: nothing else has changed but the code: git commit c0ffee → d" in printed
+    )
+    assert "code git commit: c0ffee → d" in printed
+    listed = told("history", "nightly")
+    assert "2 runs: 1 failed, 1 succeeded" in listed
+    assert "task-exception" in listed
+    as_json = json.loads(told("compare", "nightly/run-1", "nightly/run-2", "--json"))
+    assert as_json["changes"][0]["what"] == "git commit"
+    assert json.loads(told("history", "nigh", "--json"))["job"] == "nightly"
+
+
+def test_a_job_without_runs_is_said_to_have_none(shelf_url: str) -> None:
+    done = CliRunner().invoke(blackbox, ["history", "weekly", "--store", shelf_url])
+
+    assert done.exit_code == 1
+    assert "no recording 'weekly'" in done.output
+
+
+@pytest.fixture
+def shelf_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tmp_path_factory.mktemp("store"))
