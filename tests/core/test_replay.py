@@ -22,7 +22,8 @@ from dask_blackbox import Run
 from dask_blackbox.analyse.capsules import capsules_of
 from dask_blackbox.capture.capsule import read_capsule
 from dask_blackbox.capture.keeping import place_for
-from dask_blackbox.capture.picking import Policy, TooLongError, dump, dump_task
+from dask_blackbox.capture.picking import TooLongError, dump, dump_task
+from dask_blackbox.capture.policy import Policy
 from dask_blackbox.cli import blackbox
 from dask_blackbox.cli.pickled import differences, names_in
 from dask_blackbox.cli.rerun import Unpickler

@@ -113,11 +113,11 @@ class Capsule(NamedTuple):
     """
 
     facts: dict[str, Any]
-    parts: list[bytes]
+    parts: list[memoryview]
 
 
-def read_capsule(blob: bytes) -> Capsule:
-    """Read a capsule; nothing is unpickled.
+def read_capsule(blob: Any) -> Capsule:
+    """Read a capsule (bytes or bytearray); nothing is unpickled.
 
     Raises:
         ValueError: if it is none, is damaged, or of a newer version; it says which.
@@ -125,7 +125,7 @@ def read_capsule(blob: bytes) -> Capsule:
     if not blob.startswith(_MAGIC) or len(blob) < len(_MAGIC) + _END.size:
         raise ValueError("it is not a capsule, or cut off")
     length, digest = _END.unpack(blob[-_END.size :])
-    if hashlib.sha256(blob[:-32]).digest() != digest:
+    if hashlib.sha256(memoryview(blob)[:-32]).digest() != digest:
         raise ValueError("its SHA-256 does not fit: it was damaged or changed")
     begin = len(blob) - _END.size - length
     if begin < len(_MAGIC):
@@ -141,9 +141,9 @@ def read_capsule(blob: bytes) -> Capsule:
     return Capsule(facts, [_part(blob, each, begin) for each in facts["parts"]])
 
 
-def _part(blob: bytes, facts: dict[str, Any], end: int) -> bytes:
+def _part(blob: Any, facts: dict[str, Any], end: int) -> memoryview:
     offset, size = int(facts["offset"]), int(facts["size"])
-    part = blob[offset : offset + size]
+    part = memoryview(blob)[offset : offset + size]
     inside = 0 <= offset <= offset + size <= end
     if not inside or hashlib.sha256(part).hexdigest() != facts["sha256"]:
         raise ValueError(f"the SHA-256 of {facts.get('name')!r} does not fit")

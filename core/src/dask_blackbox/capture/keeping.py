@@ -18,7 +18,8 @@ from typing import IO, Any, Sequence
 
 from .capsule import CapsuleWriter, TooLargeError
 from .packages import environment
-from .picking import Policy, TooLongError, dump, dump_task, tells
+from .picking import TooLongError, dump, dump_task
+from .policy import Policy, tells
 
 __all__ = ["CapsuleKeeper", "place_for"]
 

@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import copy
 import inspect
-import re
 import time
 from typing import Any, Iterable
 
 import cloudpickle
 
-from .secrecy import BLANK, Secrecy, secret_name
+from .policy import Policy, is_node, key_of
+from .secrecy import BLANK
 
-__all__ = ["LeftOut", "Policy", "TooLongError", "dump", "dump_task", "tells"]
+__all__ = ["LeftOut", "TooLongError", "dump", "dump_task"]
 
-_SHORTEST = 6  # characters: no shorter text is a secret that we would know
-_REMEMBERED, _MOST_NOTES = 10_000, 100
 _PAIR = 2  # a name and its value
-_COLLECTIONS = (str, bytes, bytearray, list, tuple, set, frozenset, dict)
 _PLAIN = frozenset(
     (int, float, complex, bool, bytes, bytearray, list, tuple, set, frozenset, type(None), type)
 )  # fmt: skip
@@ -37,63 +34,6 @@ class LeftOut:
 
     def __init__(self, label: str) -> None:
         self.label = label
-
-
-class Policy:
-    """What must not leave the cluster.
-
-    Args:
-        names: The user's regular expressions; each is to match the whole name of a
-            parameter, key or attribute, or the whole dotted name of a type.
-        texts: The user's regular expressions for secrets in texts.
-
-    Attributes:
-        applied: What was left out or blanked so far, by what it is called.
-    """
-
-    def __init__(self, names: Iterable[str], texts: Iterable[str]) -> None:
-        self._names = [re.compile(each) for each in names]
-        self._secrecy = Secrecy(texts)
-        self._hidden: dict[str, bool] = {}
-        self._types: dict[type, str | None] = {}
-        self.applied: dict[str, None] = {}
-
-    def note(self, what: str) -> None:
-        """Note that something was left out."""
-        if len(self.applied) < _MOST_NOTES:
-            self.applied[what] = None
-
-    def hides(self, name: str, value: Any) -> bool:
-        """Tell whether a value must not be told because of the name it stands under."""
-        if name not in self._hidden:
-            if len(self._hidden) > _REMEMBERED:
-                self._hidden.clear()
-            self._hidden[name] = any(each.fullmatch(name) for each in self._names)
-        if self._hidden[name]:
-            return True
-        wrapped = getattr(value, "value", None) if _is_node(value) else value
-        return secret_name(name) and (tells(wrapped) or _key_of(value) is not None)
-
-    def names(self, name: str) -> bool:
-        """Tell whether it is the user who has named it."""
-        return self._hidden.get(name, False)
-
-    def label_of(self, kind: type) -> str | None:
-        """Return a type's name if what is of it must not be told."""
-        if kind not in self._types:
-            dotted = [f"{t.__module__}.{t.__qualname__}" for t in kind.__mro__[:-1]]
-            hidden = any(p.fullmatch(name) for p in self._names for name in dotted)
-            self._types[kind] = dotted[0] if hidden else None
-        return self._types[kind]
-
-    def text(self, text: str) -> str:
-        """Return a text without secrets."""
-        return text if len(text) < _SHORTEST else self._secrecy.text(text)
-
-
-def tells(value: Any) -> bool:
-    """Tell whether a value can hold a secret: numbers and the like cannot."""
-    return isinstance(value, _COLLECTIONS)
 
 
 _Pickler: Any = cloudpickle.Pickler  # it has no types
@@ -141,7 +81,7 @@ class _Picker(_Pickler):  # type: ignore[misc]
 
     def reducer_override(self, obj: Any) -> Any:
         """Pickle a task without the text of its arguments that Dask keeps in it."""
-        if hasattr(obj, "func") and hasattr(obj, "args") and _is_node(obj):
+        if hasattr(obj, "func") and hasattr(obj, "args") and is_node(obj):
             return self._plain_task(obj).__reduce_ex__(5)
         return super().reducer_override(obj)
 
@@ -199,7 +139,7 @@ class _Picker(_Pickler):  # type: ignore[misc]
         return (function, called, given, *rest)
 
     def _left_out(self, name: str, value: Any) -> Any:
-        key = _key_of(value)
+        key = key_of(value)
         if key is None and isinstance(value, (str, tuple)) and self._is_input(value):
             key = value  # before Dask 2024.9, a key stands for its result
         if key is not None:
@@ -290,15 +230,3 @@ def dump_task(
         task = (function, picker.without_hidden_arguments(function, args), kwargs)
     picker.dump({"task": task, "inputs": inputs})
     return picker.unwanted
-
-
-def _is_node(value: Any) -> bool:
-    """Tell whether this is a part of a graph as Dask writes it since 2024.9."""
-    return type(value).__module__ == "dask._task_spec"
-
-
-def _key_of(value: Any) -> Any:
-    """Return the key of the result that this stands for, if it stands for one."""
-    if _is_node(value) and type(value).__name__ in {"TaskRef", "Alias"}:
-        return getattr(value, "target", value.key)
-    return None

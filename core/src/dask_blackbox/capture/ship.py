@@ -28,6 +28,7 @@ _MODULES = (
     "packages",
     "inventory",
     "capsule",
+    "policy",
     "picking",
     "keeping",
     "watcher",

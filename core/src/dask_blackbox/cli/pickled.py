@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pickletools
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -21,13 +22,13 @@ _TEXTS = frozenset(("SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "UNICODE"))
 _GETS = frozenset(("BINGET", "LONG_BINGET", "GET"))
 
 
-def names_in(pickled: bytes) -> set[str]:
+def names_in(pickled: bytes | memoryview) -> set[str]:
     """Return the dotted names that a pickle would import, as far as they can be read."""
     found: set[str] = set()
     memo: list[Any] = []
     last: list[Any] = []
     try:
-        for opcode, arg, _ in pickletools.genops(pickled):
+        for opcode, arg, _ in pickletools.genops(io.BytesIO(pickled)):
             name = opcode.name
             if name == "MEMOIZE":
                 memo.append(last[-1] if last else None)

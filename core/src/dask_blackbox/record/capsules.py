@@ -31,7 +31,8 @@ __all__ = ["Capsules"]
 
 logger = logging.getLogger("dask_blackbox.record")
 
-_AT_ONCE = 3
+_AT_ONCE = 2
+_NUMBERS_OF_ONE = 10_000
 _CONNECTING, _ANSWERING = 3.0, 75.0  # a worker answers in a minute, made or not
 _PARTING = 3.0  # seconds that a worker that leaves may still take for it
 _DESCRIPTION = 4 * 2**20
@@ -81,14 +82,18 @@ class Capsules:
         self._turn = asyncio.Semaphore(_AT_ONCE)
         self._seen: set[tuple[str, int]] = set()
         self._entries: list[_Entry] = []
-        self._numbers = 0
+        # A recorder that takes over does not know how far the one before it came.
+        segments = folder.parent.glob("segments/*.seg")
+        writers = {path.name.partition("-")[0] for path in segments}
+        self._numbers = len(writers) * _NUMBERS_OF_ONE
         self._work: dict[asyncio.Task[None], tuple[_Entry, str]] = {}
 
     def look_at(self, puller: Puller | None, rows: dict[str, Any]) -> None:
         """Fetch what these rows announce."""
         for _, kind, subject, detail in rows.get("event", ()):
-            if kind == "capsule-coming" and puller is not None and self._most:
-                self._coming(puller, subject, json.loads(detail))
+            if kind == "capsule-coming" and puller is not None:
+                with contextlib.suppress(KeyError, TypeError, ValueError):
+                    self._coming(puller, subject, json.loads(detail))
             elif kind == "worker-removed" and self._work:
                 loop = asyncio.get_running_loop()
                 loop.call_later(_PARTING, self._give_up, self._of(subject), _DIED)
@@ -153,6 +158,7 @@ class Capsules:
             "sha256": hashlib.sha256(blob).hexdigest(),
             "instead_of": entry.instead_of and entry.instead_of.number,
         }
+        del blob  # it may be large, and the store slow
         self._tell("capsule-kept", entry.key, detail)
         await asyncio.to_thread(self._store, entry, path)
 
@@ -163,7 +169,7 @@ class Capsules:
             async with self._turn, _asking(puller, worker) as ask:
                 await ask(number=number, done=True)
 
-    async def _asked_for(self, puller: Puller, worker: str, number: int) -> bytes:
+    async def _asked_for(self, puller: Puller, worker: str, number: int) -> bytearray:
         async with _asking(puller, worker) as ask:
             answer = await ask(number=number)
             size = int(answer.get("size", 0))
@@ -178,20 +184,24 @@ class Capsules:
             if answer.get("failed") or len(blob) != size or not size:
                 raise _LostError(answer.get("failed") or "it came in part only")
             await ask(number=number, done=True)
-        return bytes(blob)
+        return blob
 
     def _store(self, entry: _Entry, path: Path) -> None:
         """Bring it to the store, if that takes it now; else it follows at the end."""
-        opening = self._opening()
+        opening, replaced = self._opening(), []
+        old = entry.instead_of
+        while old is not None:
+            replaced.append(f"{old.number}.capsule")
+            path.with_name(replaced[-1]).unlink(missing_ok=True)
+            old = old.instead_of
         if opening is None or opening.store is None or opening.error is not None:
             return
-        folder, old = f"{opening.address.folder}capsules/", entry.instead_of
+        folder = f"{opening.address.folder}capsules/"
         try:
             opening.store.put(f"{folder}{path.name}", path.read_bytes())
             path.unlink(missing_ok=True)
-            while old is not None:
-                opening.store.delete(f"{folder}{old.number}.capsule")
-                old = old.instead_of
+            for name in replaced:
+                opening.store.delete(f"{folder}{name}")
         except (BlackboxError, OSError) as error:
             logger.warning("capsule %d stays in the spool: %s", entry.number, error)
 
@@ -252,7 +262,7 @@ async def _asking(puller: Puller, worker: str) -> Any:
             comm.abort()
 
 
-def _write(path: Path, blob: bytes) -> None:
+def _write(path: Path, blob: bytearray) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     part = path.with_suffix(".part")
     part.write_bytes(blob)
