@@ -17,6 +17,7 @@ __all__ = ["TOO_MANY_OPEN_FILES"]
 
 _SAID = r"\[Errno 24\]|Too many open files"
 _LEAST = 65_536
+_MANY = 200
 
 
 def _ask(case: Case) -> Iterator[Finding]:
@@ -79,8 +80,9 @@ def _found(
     sure: Confidence,
 ) -> Finding:
     most = _most(case, worker)
-    had = f" It was last counted with {most:,} open files." if most else ""
-    wanted = max(_LEAST, 4 * most) if most else _LEAST
+    counted = most >= _MANY  # they come and go between two heartbeats
+    had = f" It had been counted with {most:,} open files." if counted else ""
+    wanted = max(_LEAST, 4 * most)
     whose = (
         f"on {case.name_of(worker)}"
         if worker
