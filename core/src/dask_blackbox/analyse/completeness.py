@@ -25,7 +25,7 @@ def missing_from(run: RunTables) -> dict[str, list[str]]:
         *_said_at_the_end(run.ending),
         *_silence(run),
         *(
-            ("store", f"{name} is damaged: {short(why, 120)}")
+            ("store", f"{name} {_damage(short(why, 160))}")
             for name, why in run.damaged.items()
             if run.ending is None or name not in run.ending.lost_segments
         ),
@@ -35,6 +35,10 @@ def missing_from(run: RunTables) -> dict[str, list[str]]:
     ):
         missing.setdefault(source, []).append(sentence)
     return missing
+
+
+def _damage(why: str) -> str:
+    return why[3:] if why.startswith("it is not there") else f"is damaged: {why}"
 
 
 def _said_at_the_end(ending: Ending | None) -> Iterator[tuple[str, str]]:

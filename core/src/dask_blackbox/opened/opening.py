@@ -94,7 +94,12 @@ class Run(RunTables):
         ending = read_ending(store, folder, damaged)
         ended = ending is not None and any(store.names(f"{folder}tables/", limit=1))
         frames = Frames(
-            store, folder, manifest.recording, parquet=ended, damaged=damaged
+            store,
+            folder,
+            manifest.recording,
+            ending=ending,
+            parquet=ended,
+            damaged=damaged,
         )
         run = cls(
             manifest,
@@ -170,6 +175,22 @@ class Run(RunTables):
                 leave_sketch(self.store, self, card)
         except StoreError:
             return  # whoever may only read leaves nothing
+
+    def verify(self) -> dict[str, str]:
+        """Read every blob of this recording and compare its checksum.
+
+        Returns:
+            What is wrong with them, by name; also on the cards made from now on.
+
+        Raises:
+            StoreError: if the store cannot be read.
+        """
+        from dask_blackbox.opened.verifying import damage_in
+
+        found = damage_in(self.store, self.folder, self.ending)
+        for name, why in found.items():
+            self.damaged.setdefault(name.removeprefix("segments/"), why)
+        return found
 
     @property
     def completeness(self) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -14,15 +16,31 @@ from dask_blackbox.errors import (
     FutureFormatError,
     MalformedRecordingError,
 )
-from dask_blackbox.manifest import FORMAT, Ending, Manifest
+from dask_blackbox.manifest import FORMAT, Ending, Manifest, seal_is_whole
 from dask_blackbox.segments import Batch, read_segment
 from dask_blackbox.store import Store
 from dask_blackbox.tables import frames_of_batches, read_table
 
-__all__ = ["Frames", "last_heartbeat", "read_ending", "read_manifest", "url_of"]
+__all__ = [
+    "GONE",
+    "WRONG",
+    "Frames",
+    "checksum_fits",
+    "each_blob",
+    "last_heartbeat",
+    "read_ending",
+    "read_manifest",
+    "url_of",
+]
+
+GONE = "it is not there"
+WRONG = "its checksum does not fit"
+"""What is said of blobs that are not as they were written."""
 
 _T = TypeVar("_T")
 _AT_ONCE = 8
+_NUMBERED = re.compile(r"(.+)-(\d{6,})\.seg")
+_MOST_SEGMENTS = 100_000
 
 
 class _Format(msgspec.Struct):
@@ -66,16 +84,24 @@ def last_heartbeat(store: Store, folder: str) -> float | None:
 
 
 def _document(text: bytes, kind: type[_T], name: str) -> _T:
+    whole = seal_is_whole(text)
     try:
         found = msgspec.json.decode(text, type=_Format).format
-        if found > FORMAT:
+        if found > FORMAT and whole:
             raise FutureFormatError(found=found, known=FORMAT)
-        return msgspec.json.decode(text, type=kind)
+        document = msgspec.json.decode(text, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise MalformedRecordingError(
-            f"{name} is damaged or not of dask-blackbox ({error}); "
-            "fetch it again, or open another attempt of the run"
-        ) from error
+        raise _damaged(name, str(error)) from error
+    if not whole:
+        raise _damaged(name, WRONG)
+    return document
+
+
+def _damaged(name: str, why: str) -> MalformedRecordingError:
+    return MalformedRecordingError(
+        f"{name} is damaged or not of dask-blackbox ({why}); "
+        "fetch it again, or open another attempt of the run"
+    )
 
 
 def url_of(store: Store, folder: str) -> str:
@@ -86,7 +112,8 @@ def url_of(store: Store, folder: str) -> str:
 class Frames(dict[str, pl.DataFrame]):
     """The tables of a recording; each is read when it is first asked for.
 
-    From Parquet where the recorder has come to the end, else from the segments.
+    From Parquet where the recorder has come to the end, else from the segments; which is
+    also where the rows of a table come from that is damaged.
     """
 
     def __init__(
@@ -95,10 +122,12 @@ class Frames(dict[str, pl.DataFrame]):
         folder: str,
         recording: str,
         *,
+        ending: Ending | None,
         parquet: bool,
         damaged: dict[str, str],
     ) -> None:
         super().__init__()
+        self._ending = ending
         self._store, self._folder, self._recording = store, folder, recording
         self._damaged = damaged
         self._parquet = parquet
@@ -120,35 +149,75 @@ class Frames(dict[str, pl.DataFrame]):
         if not self._parquet:
             return None
         blob = f"tables/{name}.parquet"
+        noted = {} if self._ending is None else self._ending.blobs
         try:
-            return read_table(name, self._store.get(f"{self._folder}{blob}"))
+            table = self._store.get(f"{self._folder}{blob}")
+            if checksum_fits(table, noted.get(blob)):
+                return read_table(name, table)
+            why = WRONG
         except (BlobNotFoundError, ValueError) as error:
-            self._damaged[blob] = str(error)
-            return None
+            why = str(error)
+        self._damaged[blob] = f"{why}; its rows were read from the segments"
+        return None
 
     def _from_segments(self) -> dict[str, pl.DataFrame]:
         batches: list[Batch] = []
-        names = list(self._store.names(f"{self._folder}segments/"))
-        for name, blob in _each(self._store.get, names):
-            short = name.removeprefix(f"{self._folder}segments/")
+        folder, seen = f"{self._folder}segments/", set()
+        names = list(self._store.names(folder))
+        self._damaged.update(
+            dict.fromkeys(
+                self._absent(name.removeprefix(folder) for name in names), GONE
+            )
+        )
+        for name, blob in each_blob(self._store.get, names):
+            short = name.removeprefix(folder)
             if blob is None:
                 self._damaged[short] = "it went away while it was read"
                 continue
-            try:
-                segment = read_segment(blob)
-            except MalformedRecordingError as error:
-                self._damaged[short] = str(error)
+            same = (zlib.crc32(blob), len(blob))
+            if same in seen:  # a copy: most rows would count twice
                 continue
-            if segment.recording not in {"", self._recording}:
-                self._damaged[short] = f"it belongs to {segment.recording!r}"
-                continue
-            if segment.damage is not None:
-                self._damaged[short] = segment.damage
-            batches.extend(segment.frames)
+            seen.add(same)
+            batches.extend(self._batches(short, blob))
         return frames_of_batches(batches)
 
+    def _batches(self, name: str, blob: bytes) -> list[Batch]:
+        """Return what is whole of a segment; what is not is noted."""
+        try:
+            segment = read_segment(blob)
+        except MalformedRecordingError as error:
+            self._damaged[name] = str(error)
+            return []
+        if segment.recording not in {"", self._recording}:
+            self._damaged[name] = f"it belongs to {segment.recording!r}"
+            return []
+        if segment.damage is not None:
+            self._damaged[name] = segment.damage
+        return segment.frames
 
-def _each(
+    def _absent(self, names: Iterable[str]) -> set[str]:
+        """Return the segments that should be there: noted, or between two that are."""
+        there = set(names)
+        wanted = set(self._ending.segments) if self._ending is not None else set()
+        last: dict[str, int] = {}
+        for name in there:
+            if found := _NUMBERED.fullmatch(name):
+                last[found[1]] = max(last.get(found[1], 0), int(found[2]))
+        if self._ending is None:
+            wanted = {
+                f"{writer}-{number:06d}.seg"
+                for writer, most in last.items()
+                for number in range(1, min(most, _MOST_SEGMENTS))
+            }
+        return wanted - there
+
+
+def checksum_fits(blob: bytes, crc: str | None) -> bool:
+    """Tell whether a blob has the checksum that was noted, if one was."""
+    return crc is None or f"{zlib.crc32(blob):08x}" == crc
+
+
+def each_blob(
     get: Callable[[str], bytes], names: list[str]
 ) -> Iterator[tuple[str, bytes | None]]:
     """Yield each blob in the order of `names`; a few are fetched at once."""

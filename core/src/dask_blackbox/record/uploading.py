@@ -121,9 +121,11 @@ class Uploader(threading.Thread):
 
     @property
     def down(self) -> bool:
-        """Whether the store has failed for some seconds, or not answered for many."""
+        """Whether the store has never worked, fails for some seconds, or does not answer."""
         now = time.monotonic()
         failing, asking = self._failing_since, self._asking_since
+        if self.opening.error is not None:
+            return True
         return (failing is not None and now - failing > 2.0) or (  # noqa: PLR2004
             asking is not None and now - asking > _SLOW
         )

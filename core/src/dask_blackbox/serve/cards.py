@@ -65,7 +65,7 @@ class Cards:
     def _written(self, address: RunAddress) -> RunCard | None:
         try:
             return RunCard.from_json(self._store.get(f"{address.folder}card.json"))
-        except (BlobNotFoundError, msgspec.MsgspecError):
+        except (BlobNotFoundError, msgspec.MsgspecError, UnicodeDecodeError):
             return None
 
     def _keep(self, address: RunAddress, card: RunCard, until: float) -> None:

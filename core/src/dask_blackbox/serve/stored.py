@@ -7,6 +7,7 @@ import msgspec
 from dask_blackbox.attach import RunCard
 from dask_blackbox.errors import BlobNotFoundError
 from dask_blackbox.opened import Run
+from dask_blackbox.opened.reading import GONE, WRONG, checksum_fits
 
 __all__ = ["REPORTS", "card_of_run", "report_of_run"]
 
@@ -20,11 +21,16 @@ def card_of_run(run: Run) -> RunCard:
     """
     if run.ending is not None:
         try:
-            card = RunCard.from_json(run.store.get(f"{run.folder}card.json"))
-            return msgspec.structs.replace(card, links=card.links | run.links())
-        except (BlobNotFoundError, msgspec.MsgspecError):
-            pass  # the recording says it all again
-    return run.card()
+            blob = run.store.get(f"{run.folder}card.json")
+            if checksum_fits(blob, run.ending.blobs.get("card.json")):
+                card = RunCard.from_json(blob)
+                return msgspec.structs.replace(card, links=card.links | run.links())
+            run.damaged["card.json"] = WRONG
+        except BlobNotFoundError:
+            run.damaged["card.json"] = GONE
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            run.damaged["card.json"] = str(error)
+    return run.card()  # the recording says it all again
 
 
 def report_of_run(run: Run, name: str) -> bytes:
