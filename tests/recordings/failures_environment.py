@@ -101,8 +101,8 @@ def an_object_that_reads_a_file_when_it_is_unpickled(stage: Stage) -> None:
 
 @failure("environment-mismatch", names="geo_fast")
 def workers_lack_a_package_that_the_scheduler_has(stage: Stage) -> None:
-    path = stage.module("geo_fast", LOCAL_MODULE)
-    with processes(0, environment={"PYTHONPATH": str(path.parent)}) as cluster:
+    path = stage.package("geo_fast", LOCAL_MODULE)
+    with processes(0, environment={"PYTHONPATH": str(path)}) as cluster:
         cluster.environment["PYTHONPATH"] = ""
         cluster.start_worker("--nthreads", "1")
         cluster.start_worker("--nthreads", "1")
@@ -116,7 +116,7 @@ def workers_lack_a_package_that_the_scheduler_has(stage: Stage) -> None:
 
 @failure("environment-mismatch", names="geo_fast", noise="healthy work before")
 def a_package_is_imported_inside_of_the_function(stage: Stage) -> None:
-    stage.module("geo_fast", LOCAL_MODULE)
+    stage.package("geo_fast", LOCAL_MODULE)
     assert _imported("geo_fast").clean(1) == 2
 
     @delayed
@@ -132,11 +132,10 @@ def a_package_is_imported_inside_of_the_function(stage: Stage) -> None:
 
 @failure("environment-mismatch", names="enrich|pricing", allowed=1)
 def workers_have_an_older_version(stage: Stage) -> None:
-    old = stage.folder / "old"
-    old.mkdir()
-    (old / "pricing.py").write_text(OLDER_MODULE)
-    path = stage.module("pricing", LOCAL_MODULE)
-    with processes(0, environment={"PYTHONPATH": str(path.parent)}) as cluster:
+    old = stage.package("pricing", OLDER_MODULE, "0.9")
+    sys.path.remove(str(old))
+    path = stage.package("pricing", LOCAL_MODULE)
+    with processes(0, environment={"PYTHONPATH": str(path)}) as cluster:
         cluster.environment["PYTHONPATH"] = str(old)
         for _ in range(3):
             cluster.start_worker("--nthreads", "1")
@@ -151,8 +150,8 @@ def workers_have_an_older_version(stage: Stage) -> None:
 
 @failure("environment-mismatch", names="s3reader", allowed=3, hang=True)
 def many_workers_are_destroyed_one_by_one(stage: Stage) -> None:
-    path = stage.module("s3reader", LOCAL_MODULE)
-    with processes(0, environment={"PYTHONPATH": str(path.parent)}) as cluster:
+    path = stage.package("s3reader", LOCAL_MODULE)
+    with processes(0, environment={"PYTHONPATH": str(path)}) as cluster:
         cluster.environment["PYTHONPATH"] = ""
         for _ in range(5):
             cluster.start_worker("--nthreads", "1")

@@ -276,7 +276,7 @@ def a_missing_module_among_errors(stage: Stage) -> None:
         )
         return number
 
-    stage.module("fx_rates", "def convert(n):\n    return n\n")
+    stage.package("fx_rates", "def convert(n):\n    return n\n")
 
     def rates(number: int) -> Any:
         return importlib.import_module("fx_rates").convert(number)

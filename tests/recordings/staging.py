@@ -196,6 +196,17 @@ class Stage:
         sys.path.insert(0, str(folder))
         return path
 
+    def package(self, name: str, text: str, version: str = "1.0") -> Path:
+        """Install a package, for this process alone; return its `site-packages`."""
+        folder = Path(tempfile.mkdtemp(dir=self.folder)) / "site-packages"
+        for inner in (name, f"{name}-{version}.dist-info"):
+            (folder / inner).mkdir(parents=True)
+        (folder / name / "__init__.py").write_text(text)
+        facts = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        (folder / f"{name}-{version}.dist-info" / "METADATA").write_text(facts)
+        sys.path.insert(0, str(folder))
+        return folder
+
 
 def until(holds: Callable[[], Any], patience: float = 30) -> Any:
     """Wait until something holds, and return it."""
