@@ -1,0 +1,133 @@
+"""A job's nights on a real cluster, through a real store: what changed, as its cards say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from dask_blackbox import Run, RunCard
+from dask_blackbox.analyse.history import one_per_run
+from dask_blackbox.opened.earlier import sketched_runs
+from dask_blackbox.report import html, markdown, text
+from dask_blackbox.store import open_store
+from nights import Nights, nights
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nights]:
+    with nights(tmp_path_factory.mktemp("nights")) as job:
+        yield job
+
+
+@pytest.fixture(scope="module")
+def cards(job: Nights) -> dict[str, RunCard]:
+    """Return the cards of a week: good nights, a broken package, a broken parameter."""
+    told = {"first": job.night()}
+    for _ in range(3):
+        told["good"] = job.night()
+    job.install("2.0.0", broken=True)
+    told["broken"] = job.night()
+    told["retried"] = job.night(attempt=2)
+    job.install("1.2.0")
+    told["mended"] = job.night()
+    job.install("1.2.0", broken=True)
+    told["larger"] = job.night(rows=20_000)
+    return told
+
+
+def test_a_package_that_was_upgraded_is_the_first_change(
+    cards: dict[str, RunCard],
+) -> None:
+    card = cards["broken"]
+    first = card.changes[0]
+
+    assert card.state == "failed"
+    assert first.kind == "package"
+    # By all roles, or by those that were asked before the run was over.
+    assert first.what.partition(" ")[0] == "shoptools"
+    assert (first.before, first.after) == ("1.2.0", "2.0.0")
+    assert first.why == "the failure names it"
+    assert card.past is not None
+    assert card.past.blame == "infrastructure"
+
+
+def test_dates_and_paths_of_the_night_are_no_changes(cards: dict[str, RunCard]) -> None:
+    kinds = {(each.kind, each.what) for each in cards["broken"].changes}
+
+    assert ("parameters", "day") not in kinds
+    assert ("parameters", "out") not in kinds
+
+
+def test_larger_input_is_told_with_the_parameter_that_asked_for_it(
+    cards: dict[str, RunCard],
+) -> None:
+    card = cards["larger"]
+    changed = {(each.kind, each.what): each.after for each in card.changes}
+
+    assert changed["parameters", "rows"] == "20000"
+    assert ("input-size", "bytes") in changed
+    assert card.past is not None
+    assert card.past.blame == "data"
+    assert "nothing of ours has changed" in card.past.says
+
+
+def test_the_same_failure_is_known_again_in_another_night(
+    cards: dict[str, RunCard],
+) -> None:
+    first, later = cards["broken"].past, cards["larger"].past
+
+    assert first is not None
+    assert later is not None
+    assert first.seen is not None
+    assert later.seen is not None
+    assert (first.seen.times, later.seen.times) == (1, 2)
+    assert first.seen.fingerprint == later.seen.fingerprint
+
+
+def test_a_retry_is_compared_with_the_good_run_and_not_with_itself(
+    cards: dict[str, RunCard],
+) -> None:
+    past = cards["retried"].past
+
+    assert past is not None
+    assert past.last_good is not None
+    assert past.last_good.run_id == cards["good"].run_id
+    assert past.runs == 4
+
+
+def test_the_first_run_and_good_runs_say_nothing_of_changes(
+    cards: dict[str, RunCard],
+) -> None:
+    assert cards["first"].changes == ()
+    assert cards["mended"].changes == ()
+    assert "changed" not in text(cards["good"])
+
+
+def test_every_run_has_left_a_sketch(job: Nights, cards: dict[str, RunCard]) -> None:
+    names = list(sketched_runs(open_store(job.store), job.job))
+
+    assert len(names) == 8
+    assert len(one_per_run(names)) == 7
+    # The retry found its input on the cluster, and read nothing.
+    assert [each.partitions for each in one_per_run(names)] == [4, 4, None, 4, 4, 4, 4]
+
+
+def test_every_rendering_tells_what_changed(cards: dict[str, RunCard]) -> None:
+    card = cards["broken"]
+    run = Run.open(card.links["recording"])
+    pages = (text(card, width=200), markdown(card), html(run, card))
+
+    for page in pages:
+        assert "shoptools" in page
+        assert "2.0.0" in page
+        assert "Infrastructure: nothing else has changed but packages" in page
+        assert "the failure names it" in page
+
+
+def test_a_sketch_of_a_real_run_is_small(
+    job: Nights, cards: dict[str, RunCard]
+) -> None:
+    store = open_store(job.store)
+    sizes = [len(store.get(name)) for name in store.names("sketches/")]
+
+    assert max(sizes) < 20_000

@@ -1,0 +1,218 @@
+"""Slower than usual, more memory than usual, and where the memory is going."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import msgspec
+import pytest
+from building import MIB, a_run, a_sample, a_task, a_worker, succeeded
+from dask_blackbox.analyse import History, findings_in
+from dask_blackbox.analyse.forecast import forecast_of
+from dask_blackbox.analyse.unusual import more_memory, slower
+from dask_blackbox.analyse.usual import usual_of
+from dask_blackbox.finding import Finding
+from dask_blackbox.sketch import Inputs, Sketch
+from sketching import GIB, a_night, a_prefix, history_of
+
+ROOT = Path(__file__).parents[2]
+
+
+def nights(number: int, *, noise: float = 0.02, growth: float = 0.0) -> list[Sketch]:
+    """Return good nights, the newest first, a bit more and a bit less than usual."""
+    found = []
+    for n in range(number):
+        wave = 1 + noise * ((n * 7) % 5 - 2)
+        grown = (1 + growth) ** n
+        found.append(
+            a_night(
+                n,
+                duration=600 * wave * grown,
+                inputs=Inputs(partitions=100, nbytes=round(10 * GIB * grown)),
+                numbers={
+                    "peak_memory": 4 * GIB * wave * grown,
+                    "memory_limit": 8 * GIB,
+                },
+            )
+        )
+    return found[::-1]
+
+
+def a_last(*, times: float, number: int = 60, **fields: object) -> Sketch:
+    night = a_night(
+        number, numbers={"peak_memory": 4 * GIB * times, "memory_limit": 8 * GIB}
+    )
+    return msgspec.structs.replace(night, duration=600 * times, **fields)
+
+
+def test_twice_as_long_is_slower_than_usual() -> None:
+    found = slower(nights(60), a_last(times=2.0))
+
+    assert [part.prefix for part in found] == [None]
+    assert found[0].unusual.factor == pytest.approx(2, rel=0.05)
+
+
+def test_a_night_like_the_others_is_not() -> None:
+    assert slower(nights(60), a_last(times=1.05)) == []
+
+
+def test_twice_as_long_for_twice_the_input_is_not() -> None:
+    last = a_last(times=2.0, inputs=Inputs(partitions=100, nbytes=20 * GIB))
+
+    assert slower(nights(60, growth=0.003), last) == []
+
+
+def test_twice_as_long_for_the_same_input_is_though_the_input_grows() -> None:
+    history = nights(60, growth=0.01)
+    size = history[0].inputs
+    last = a_last(times=2 * 1.01**60, inputs=size)
+
+    assert [part.prefix for part in slower(history, last)] == [None]
+
+
+def test_three_runs_are_no_history() -> None:
+    assert slower(nights(3), a_last(times=5.0)) == []
+
+
+def test_without_the_input_it_takes_a_week_to_know() -> None:
+    silent = [msgspec.structs.replace(each, inputs=Inputs()) for each in nights(9)]
+    last = a_last(times=4.0, inputs=Inputs())
+
+    assert slower(silent[:7], last) == []
+    assert [part.prefix for part in slower(silent, last)] == [None]
+
+
+def test_the_tasks_that_became_slower_are_named() -> None:
+    slow = a_prefix("join", seconds=(2.0, 3.2, 4.0, 4.8, 6.4, 8.8), compute=400.0)
+    last = a_last(times=2.0, prefixes=(slow, a_prefix("load", roots=100)))
+
+    assert [part.prefix for part in slower(nights(60), last)] == [None, "join"]
+
+
+def test_one_old_outlier_hides_nothing() -> None:
+    history = nights(60)
+    history[30] = msgspec.structs.replace(history[30], duration=900.0)
+
+    assert slower(history, a_last(times=2.0)) != []
+
+
+def test_twice_the_memory_is_more_than_usual() -> None:
+    found = more_memory(nights(60), a_last(times=1.9))
+
+    assert found[0].unusual.factor == pytest.approx(1.9, rel=0.05)
+
+
+def test_the_slope_follows_the_input() -> None:
+    sizes = [10.0 + n for n in range(30)]
+    usual = usual_of([60 * size for size in sizes], [*sizes])
+
+    assert usual is not None
+    assert usual.slope == pytest.approx(1.0, abs=0.01)
+    assert usual.expected(20.0) == pytest.approx(1200, rel=0.01)
+
+
+def test_growing_memory_meets_its_limit_on_a_day() -> None:
+    history = nights(40, noise=0.005, growth=0.015)
+    told = forecast_of(history[1:], history[0])
+
+    assert told is not None
+    assert told.growth == pytest.approx(0.015, rel=0.1)
+    # 4 GiB after 39 nights of 1.5 % more are 7.1 GiB; 95 % of 8 GiB is 7.6 GiB.
+    assert told.runs_left in {4, 5, 6}
+    assert told.days_left == pytest.approx(told.runs_left)
+    assert told.needed == pytest.approx(7.1 * GIB * 1.015**30 / 0.8, rel=0.05)
+
+
+def test_memory_that_only_wavers_has_no_forecast() -> None:
+    history = nights(60, noise=0.1)
+    told = forecast_of(history[1:], history[0])
+
+    assert told is not None
+    assert (told.growth, told.runs_left, told.near) == (0.0, None, 0)
+
+
+def a_run_now(*, seconds: float, memory: int) -> tuple[Finding, ...]:
+    """Return what is found in a run of a job whose nights take a minute and 100 MiB."""
+    numbers = {"peak_memory": 100.0 * MIB, "memory_limit": 400.0 * MIB}
+    history = history_of(
+        a_night(n, duration=60.0 + n % 3, inputs=Inputs(), prefixes=(), numbers=numbers)
+        for n in range(30)
+    )
+    run = a_run(
+        [a_worker("tcp://w1", at=0.5)],
+        [a_task("inc-1", start=1.0)],
+        [a_sample("tcp://w1", at=2.0, memory=memory)],
+        [succeeded(at=seconds)],
+    )
+    return findings_in(run, history=history)
+
+
+def test_rules_tell_it_with_numbers() -> None:
+    found = {f.rule: f for f in a_run_now(seconds=200.0, memory=350 * MIB)}
+
+    slow = found["slower-than-usual"]
+    assert slow.title == "The run took 3.3 times as long as usual"
+    assert slow.severity == "warning"
+    assert "after 30 good runs" in slow.cause
+    large = found["more-memory-than-usual"]
+    assert large.title == "A worker had 3.5 times as much memory as usual"
+    assert "500 MiB" in large.remedy
+
+
+def test_rules_are_silent_on_a_usual_run() -> None:
+    rules = {f.rule for f in a_run_now(seconds=62.0, memory=101 * MIB)}
+
+    assert not rules & {
+        "slower-than-usual",
+        "more-memory-than-usual",
+        "memory-forecast",
+    }
+
+
+def test_runs_near_the_limit_are_counted() -> None:
+    numbers = {"peak_memory": 370.0 * MIB, "memory_limit": 400.0 * MIB}
+    history = history_of(
+        a_night(n, inputs=Inputs(), prefixes=(), numbers=numbers) for n in range(8)
+    )
+    run = a_run(
+        [a_worker("tcp://w1", at=0.5, memory_limit=400 * MIB)],
+        [a_task("inc-1", start=1.0)],
+        [a_sample("tcp://w1", at=2.0, memory=372 * MIB)],
+        [succeeded(at=9.0)],
+    )
+    found = {f.rule: f for f in findings_in(run, history=history)}
+
+    assert found["memory-forecast"].title == (
+        "Within 5 % of the memory limit for 9 runs"
+    )
+
+
+def test_without_a_history_nothing_is_unusual() -> None:
+    run = a_run([a_worker()], [a_task()], [succeeded(at=9000.0)])
+    rules = {f.rule for f in findings_in(run, history=History())}
+
+    assert "slower-than-usual" not in rules
+
+
+@pytest.fixture(scope="module")
+def false_alarms() -> ModuleType:
+    """Return the command that counts false alarms."""
+    path = ROOT / "benchmarks" / "false_alarms.py"
+    spec = importlib.util.spec_from_file_location("false_alarms", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    import sys
+
+    sys.modules["false_alarms"] = module  # where its dataclass looks for itself
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_healthy_runs_are_hardly_ever_accused(false_alarms: ModuleType) -> None:
+    told = false_alarms.rates(120, 7)
+
+    assert told.either <= 0.025  # three of a hundred and twenty
+    assert told.found["21-60", 3.0][1] > 0.7
