@@ -28,7 +28,7 @@ def the_only(run: RunTables) -> Finding:
 
 
 def test_a_healthy_run_has_nothing_to_say() -> None:
-    run = a_run(a_worker(), a_graph(), a_task(), a_sample(), succeeded())
+    run = a_run(a_worker(), a_graph(), a_task(), a_sample(), succeeded(at=6))
 
     assert findings_in(run) == ()
     assert verdict_of((), run) is None

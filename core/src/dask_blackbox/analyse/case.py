@@ -21,7 +21,9 @@ from dask_blackbox.analyse.deaths import Death, deaths_of
 from dask_blackbox.analyse.failures import TaskFailure, failures_of
 from dask_blackbox.analyse.hang import Hang, hang_of
 from dask_blackbox.analyse.history import History
+from dask_blackbox.analyse.loads import Loads
 from dask_blackbox.analyse.state import FAILED, State, state_of
+from dask_blackbox.analyse.tolls import Tolls
 from dask_blackbox.analyse.words import class_of, counted, duration, prefix_of
 from dask_blackbox.finding import Confidence, Evidence, Finding
 from dask_blackbox.manifest import DriverException
@@ -82,6 +84,16 @@ class Case:
         return bool(
             self.run.details("recording-started") or self.run.details("scheduler-info")
         )
+
+    @cached_property
+    def loads(self) -> Loads:
+        """Where the core-seconds of the cluster went."""
+        return Loads(self.run)
+
+    @cached_property
+    def tolls(self) -> Tolls:
+        """What tasks and their processes paid beside computing."""
+        return Tolls(self.run)
 
     @cached_property
     def failures(self) -> tuple[TaskFailure, ...]:

@@ -11,7 +11,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.memory import peaks_of
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import counted, size
-from dask_blackbox.finding import Evidence, Finding, Subject
+from dask_blackbox.finding import Cost, Evidence, Finding, Subject
 
 __all__ = ["MEMORY_NEAR_LIMIT"]
 
@@ -55,6 +55,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         ),
         confidence="high",
         subject=Subject(worker=top["source"]),
+        cost=Cost(amount=max(comfortable - limit, 0), unit="bytes", share=peak / limit),
         evidence=tuple(
             Evidence(
                 text=f"{case.name_of(row['source'])}: peak {size(row['peak'])} of "

@@ -9,7 +9,7 @@ import polars as pl
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import counted, duration, size
-from dask_blackbox.finding import Evidence, Finding, Subject
+from dask_blackbox.finding import Cost, Evidence, Finding, Subject
 
 __all__ = ["SPILLING"]
 
@@ -25,13 +25,15 @@ def _ask(case: Case) -> Iterator[Finding]:
     workers = case.run.workers.filter(pl.col("memory_limit") > 0)
     memory = int(workers.unique("name")["memory_limit"].sum() or 0)
     disk = float(case.run.tasks["disk"].sum() or 0)
+    written = _moved(case, "disk-write")
+    read = _moved(case, "disk-read")
     compute = float(case.run.tasks["compute"].sum() or 0)
     much = memory and total >= SPILLING.threshold(case, "share_of_memory") * memory
     slow = disk >= 1 and disk >= SPILLING.threshold(case, "share_of_time") * compute
     if not total or not (much or slow):
         return
     first = spilled.row(0, named=True)
-    more = total / max(len(spilled), 1)
+    more = int(first["spilled"])
     waited = (
         f" Tasks waited {duration(disk)} for it, beside {duration(compute)} of computing."
         if disk
@@ -42,15 +44,28 @@ def _ask(case: Case) -> Iterator[Finding]:
         cause=(
             f"{counted(len(spilled), 'worker')} held {size(total)} on disk at the worst, most "
             f"of all {case.name_of(first['source'])} with {size(first['spilled'])}.{waited}"
+            + (
+                f" They wrote {size(written)} and read {size(read)} back: "
+                f"{size(read)} would not have moved with enough memory."
+                if read
+                else ""
+            )
         ),
         remedy=(
-            f"About {size(more)} more memory per worker would hold it. Otherwise release "
+            f"About {size(more)} more memory for each worker would hold it. Otherwise release "
             "results that are not needed (don't `persist` what is read once), or compute in "
             "fewer, smaller stages."
         ),
         confidence="high" if slow else "medium",
         severity="warning" if slow else "notice",
         subject=Subject(worker=first["source"]),
+        cost=(
+            Cost(amount=disk, share=disk / (disk + compute))
+            if slow
+            else Cost(
+                amount=total, unit="bytes", share=total / memory if memory else None
+            )
+        ),
         evidence=tuple(
             Evidence(
                 text=f"{case.name_of(row['source'])}: {size(row['spilled'])} on disk",
@@ -59,6 +74,12 @@ def _ask(case: Case) -> Iterator[Finding]:
             for row in spilled.head(5).iter_rows(named=True)
         ),
     )
+
+
+def _moved(case: Case, activity: str) -> float:
+    """Return the bytes that workers wrote to disk, or read, as far as Dask counts them."""
+    contexts = ("execute", "get-data", "gather-dep", "memory-monitor")
+    return sum(case.tolls.total(each, activity, "bytes") for each in contexts)
 
 
 SPILLING = Rule(

@@ -1,0 +1,80 @@
+"""Bugs of Dask that recordings show: which versions have them, and what they look like.
+
+Each needs both: a version in its range, and its mark in the recording.  A bug that leaves
+no mark is not here, as nobody could say that a run has met it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+__all__ = ["KNOWN_BUGS", "KnownBug", "version"]
+
+_NUMBERS = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownBug:
+    """A bug, and how to know it.
+
+    Attributes:
+        name: In a few words.
+        package: `dask` or `distributed`.
+        first: First version that is known to have it; empty: all before `fixed`.
+        fixed: First version without it; empty: none is known.
+        mark: Regular expression of a log line or an exception.
+        means: What happens.
+        instead: What to do where no version is without it.
+        url: Where it is reported.
+    """
+
+    name: str
+    package: str
+    first: str = ""
+    fixed: str = ""
+    mark: str
+    means: str
+    instead: str
+    url: str
+
+    def concerns(self, installed: str) -> bool:
+        """Say whether a version has it."""
+        found = version(installed)
+        if not found or (self.first and found < version(self.first)):
+            return False
+        return not self.fixed or found < version(self.fixed)
+
+
+def version(text: str) -> tuple[int, ...]:
+    """Return a version's numbers, as they compare."""
+    return tuple(int(number) for number in _NUMBERS.findall(text.partition("+")[0])[:3])
+
+
+KNOWN_BUGS: tuple[KnownBug, ...] = (
+    KnownBug(
+        name="the scheduler fails over a task whose worker has died",
+        package="distributed",
+        first="2025.1.0",
+        mark=(
+            r"_transition_processing_erred\(\) missing 1 required "
+            r"(?:positional|keyword-only) argument: 'worker'"
+        ),
+        means="The scheduler cannot book a task as failed, and the computation stands still.",
+        instead="Move to another version of dask and distributed, both at once.",
+        url="https://github.com/Open-EO/openeo-processes-dask/issues/355",
+    ),
+    KnownBug(
+        name="stealing loses a task",
+        package="distributed",
+        first="2024.7.1",
+        mark=r"in move_task_confirm\b[\s\S]*KeyError: <TaskState",
+        means=(
+            "A confirmed steal fails, and the task stays where nobody runs it: the run can "
+            "hang."
+        ),
+        instead="Set `distributed.scheduler.work-stealing: false`.",
+        url="https://github.com/dask/distributed/issues/8787",
+    ),
+)
+"""All that are known."""

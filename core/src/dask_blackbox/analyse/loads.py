@@ -1,0 +1,218 @@
+"""Where the core-seconds of the cluster went: computing, or idle, and why idle.
+
+A thread that is there and computes nothing either has nothing to do because the driver
+wants nothing (`driver`), because there are fewer tasks than threads (`lack`), or although
+there are tasks enough (`overhead`: scheduling, moving data, reading it back from disk).
+The scheduler's samples, one a second, tell how many tasks were wanted.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import polars as pl
+
+from dask_blackbox.analyse.curves import Curve
+from dask_blackbox.analyse.state import last_sign_of_life
+from dask_blackbox.run import RunTables
+
+__all__ = ["Loads"]
+
+_WORTH_A_WORD = 0.05
+
+
+class Loads:
+    """What a run's threads did.
+
+    Args:
+        run: The recording.
+    """
+
+    def __init__(self, run: RunTables) -> None:
+        self._run = run
+
+    @cached_property
+    def tasks(self) -> pl.DataFrame:
+        """Executions with `begun` and `ended` (of their computing), in epoch seconds."""
+        stop = _epoch("stop")
+        return self._run.tasks.filter(
+            pl.col("start").is_not_null() & pl.col("stop").is_not_null()
+        ).with_columns(begun=stop - pl.col("compute"), ended=stop)
+
+    @cached_property
+    def graphs(self) -> pl.Series:
+        """When work came to the scheduler, in epoch seconds."""
+        events = self._run.events.filter(pl.col("kind") == "graph-updated")
+        return events.select(_epoch("at")).to_series().sort()
+
+    @cached_property
+    def begin(self) -> float:
+        """When the run's first work was there, in epoch seconds."""
+        moments = [
+            *self.graphs.head(1),
+            *self.tasks.select(_epoch("start").min())["start"],
+        ]
+        return min((m for m in moments if m is not None), default=self.started)
+
+    @cached_property
+    def end(self) -> float:
+        """When the run's last task ended, in epoch seconds."""
+        last = self.tasks["ended"].max()
+        return self.begin if last is None else max(float(last), self.begin)  # type: ignore[arg-type]
+
+    @property
+    def started(self) -> float:
+        """When the run began, in epoch seconds."""
+        return self._run.manifest.started
+
+    @cached_property
+    def stopped(self) -> float:
+        """When the run ended, in epoch seconds."""
+        return max(last_sign_of_life(self._run), self.started)
+
+    @cached_property
+    def threads(self) -> Curve:
+        """How many threads there were."""
+        lives = self._run.workers.filter(pl.col("joined").is_not_null())
+        # What was there before the recording began was there from its beginning.
+        return Curve.of_spans(
+            lives.select(_epoch("joined")).to_series(),
+            lives.select(_epoch("left").fill_null(self.stopped + 1)).to_series(),
+            lives["nthreads"].fill_null(1),
+        )
+
+    @cached_property
+    def running(self) -> Curve:
+        """How many tasks computed."""
+        return Curve.of_spans(self.tasks["begun"], self.tasks["ended"])
+
+    @cached_property
+    def capacity(self) -> float:
+        """Thread-seconds from the first work to the end of the last."""
+        return self.threads.between(self.begin, self.end)
+
+    @cached_property
+    def all_capacity(self) -> float:
+        """Thread-seconds of the whole run."""
+        return self.threads.between(self.started, self.stopped)
+
+    @cached_property
+    def compute(self) -> float:
+        """Seconds that tasks computed."""
+        return float(self.tasks["compute"].sum() or 0.0)
+
+    @cached_property
+    def slices(self) -> pl.DataFrame:
+        """The time between two samples, with what threads did in it.
+
+        Columns: `begin`, `end`, `seconds`, `threads` and `busy` (thread-seconds), `few`
+        and `many` (tasks wanted, at least and at most), `cpu` (of the scheduler, percent),
+        `overhead`, `lack` (thread-seconds), and of the tasks that ended in it `number`,
+        `compute`, `transfer`, `disk`.
+        """
+        samples = (
+            self._run.metrics.filter(pl.col("source") == "scheduler")
+            .select(
+                at=_epoch("at"),
+                wanted=pl.col("executing").fill_null(0) + pl.col("ready").fill_null(0),
+                cpu=pl.col("cpu").fill_null(0.0),
+            )
+            .filter(pl.col("at").is_between(self.begin, self.end + 2))
+            .unique("at")
+            .sort("at")
+        )
+        wanted, edges = (
+            pl.col("wanted"),
+            pl.concat([pl.Series("at", [self.begin], dtype=pl.Float64), samples["at"]]),
+        )
+        edges = edges.clip(self.begin, self.end)
+        area, threads = self.running.area(edges), self.threads.area(edges)
+        before = wanted.shift(1).fill_null(wanted)
+        slices = samples.with_columns(
+            begin=edges[:-1],
+            end=edges[1:],
+            busy=area.diff()[1:],
+            threads=threads.diff()[1:],
+            few=pl.min_horizontal(before, wanted),
+            many=pl.max_horizontal(before, wanted),
+        ).filter(pl.col("end") > pl.col("begin"))
+        return self._with_reasons(slices)
+
+    def _with_reasons(self, slices: pl.DataFrame) -> pl.DataFrame:
+        seconds = pl.col("end") - pl.col("begin")
+        could = pl.min_horizontal(pl.col("few") * seconds, pl.col("threads"))
+        idle = pl.col("threads") - pl.max_horizontal(could, pl.col("busy"))
+        ended = (
+            self.tasks.select("ended", "compute", "transfer", "disk")
+            .sort("ended")
+            .join_asof(
+                slices.select("begin"),
+                left_on="ended",
+                right_on="begin",
+                strategy="backward",
+            )
+            .group_by("begin")
+            .agg(pl.col("compute", "transfer", "disk").sum(), number=pl.len())
+        )
+        return (
+            slices.with_columns(
+                seconds=seconds,
+                overhead=(could - pl.col("busy")).clip(lower_bound=0.0),
+                lack=pl.when(pl.col("many") >= 1)
+                .then(idle.clip(lower_bound=0.0))
+                .otherwise(0.0),
+            )
+            .join(ended, on="begin", how="left")
+            .with_columns(pl.col("number", "compute", "transfer", "disk").fill_null(0))
+            .sort("begin")
+        )
+
+    @cached_property
+    def pauses(self) -> tuple[tuple[float, float], ...]:
+        """When nothing computed until the driver sent more: beginnings and ends.
+
+        The time before the first work and after the last are pauses too.
+        """
+        idle = self._idle_spans()
+        found = [(self.started, self.begin)] if self.begin > self.started else []
+        graphs = self.graphs
+        for begin, end in idle:
+            sent = graphs.filter(graphs.is_between(begin, end, closed="right"))
+            if len(sent):
+                found.append((begin, float(sent[0])))
+        if self.end < self.stopped:
+            found.append((self.end, self.stopped))
+        return tuple(found)
+
+    def _idle_spans(self) -> list[tuple[float, float]]:
+        steps = self.running.steps.with_columns(until=pl.col("at").shift(-1))
+        empty = steps.filter((pl.col("level") < 0.5) & pl.col("until").is_not_null())  # noqa: PLR2004
+        return [(a, b) for a, b in empty.select("at", "until").iter_rows() if b > a]
+
+    @property
+    def paused(self) -> float:
+        """Seconds of `pauses` altogether."""
+        return sum(end - begin for begin, end in self.pauses)
+
+    def total(self, what: str, where: pl.Expr | None = None) -> float:
+        """Return the sum of a column of `slices`, of those that `where` says."""
+        chosen = self.slices if where is None else self.slices.filter(where)
+        return float(chosen[what].sum() or 0.0)
+
+    def share(self, core_seconds: float) -> float:
+        """Return what part of all that there was between first and last work it is."""
+        return core_seconds / self.capacity if self.capacity > 0 else 0.0
+
+    def matters(self, core_seconds: float) -> bool:
+        """Say whether it is worth a word, in a run of this length on so many threads."""
+        return core_seconds >= _WORTH_A_WORD * self.all_capacity
+
+    @cached_property
+    def lacking(self) -> Curve:
+        """How many threads had nothing to do while others worked."""
+        rate = self.slices.select(pl.col("lack") / pl.col("seconds")).to_series()
+        return Curve.of_spans(self.slices["begin"], self.slices["end"], rate)
+
+
+def _epoch(column: str) -> pl.Expr:
+    return pl.col(column).dt.epoch("us") / 1e6

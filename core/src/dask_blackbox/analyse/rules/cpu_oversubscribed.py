@@ -1,0 +1,106 @@
+"""Were there far more threads at work than cores?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.rule import Page, Rule
+from dask_blackbox.analyse.threads import waiting_prefixes
+from dask_blackbox.analyse.tolls import Host
+from dask_blackbox.analyse.words import counted, duration, short
+from dask_blackbox.finding import Cost, Evidence, Finding, Subject
+
+__all__ = ["CPU_OVERSUBSCRIBED"]
+
+
+def _ask(case: Case) -> Iterator[Finding]:
+    if any(finding.rule == "gil-bound" for finding in case.found):
+        return
+    waiting = waiting_prefixes(
+        case, share=CPU_OVERSUBSCRIBED.threshold(case, "waiting")
+    )
+    cost, whole = sum(each.waited for each in waiting), max(case.loads.compute, 1e-9)
+    if not waiting or cost < CPU_OVERSUBSCRIBED.threshold(case, "core_seconds"):
+        return
+    if cost < CPU_OVERSUBSCRIBED.threshold(case, "share") * whole:
+        return
+    crowded = [host for host in case.tolls.hosts if _crowded(case, host)]
+    if not crowded:
+        return
+    worst = max(crowded, key=lambda host: host.threads / host.cores)
+    first = max(waiting, key=lambda each: each.waited)
+    name, factor = (
+        short(first.prefix, 40),
+        (first.cpu + first.waited) / max(first.cpu, 1e-3),
+    )
+    yield CPU_OVERSUBSCRIBED.found(
+        f"{counted(worst.threads, 'thread')} shared {counted(worst.cores, 'core')}: tasks "
+        f"took {factor:.1f} times as long as they computed",
+        cause=(
+            f"On {worst.name}, {counted(worst.threads, 'thread')} of workers kept "
+            f"{counted(worst.cores, 'core')} busy at {worst.load:.0%}. Tasks of '{name}' were "
+            f"on a core for {duration(first.cpu)} and waited {duration(first.waited)} for "
+            "one; all the while they held their memory."
+        ),
+        remedy=(
+            f"{counted(worst.cores, 'thread')} on that host rather than {worst.threads} do "
+            f"the same work in the same time, with {1 - worst.cores / worst.threads:.0%} less "
+            "memory in use at once (`n_workers` times `threads_per_worker`; on Kubernetes, "
+            "`--nthreads` as the CPU limit). If tasks start threads of their own (BLAS, "
+            "OpenMP), set OMP_NUM_THREADS=1."
+        ),
+        confidence="medium",
+        subject=Subject(prefix=first.prefix),
+        cost=Cost(amount=cost, share=cost / whole),
+        evidence=tuple(
+            Evidence(
+                text=f"{host.name}: {counted(host.threads, 'thread')}, "
+                f"{counted(host.cores, 'core')}, used at {host.load:.0%} by our workers and "
+                f"at {host.others:.0%} by others",
+                source="events",
+            )
+            for host in crowded[:5]
+        ),
+    )
+
+
+def _crowded(case: Case, host: Host) -> bool:
+    threshold = CPU_OVERSUBSCRIBED.threshold
+    return (
+        host.threads >= threshold(case, "threads_a_core") * host.cores
+        and host.load >= threshold(case, "load")
+        and host.others <= threshold(case, "others")
+    )
+
+
+CPU_OVERSUBSCRIBED = Rule(
+    slug="cpu-oversubscribed",
+    title="More threads than cores",
+    question="Were there far more threads at work than cores?",
+    severity="notice",
+    ask=_ask,
+    thresholds={
+        "core_seconds": 15,
+        "share": 0.4,
+        "waiting": 0.5,
+        "threads_a_core": 2.5,
+        "load": 0.65,
+        "others": 0.3,
+    },
+    page=Page(
+        detects=(
+            "The workers of a host had more threads than it has cores, and all of them had "
+            "work for a core: they took turns, which wins nothing and costs memory."
+        ),
+        evidence=(
+            "Time that tasks spent off the core, CPU time of the workers and of the host. "
+            "Silent below `cpu-oversubscribed.threads_a_core`, where cores were free "
+            "(`cpu-oversubscribed.load`), where others kept the host busy "
+            "(`cpu-oversubscribed.others`), and on `gil-bound` runs."
+        ),
+        remedy="As many threads as cores; one native thread to a task.",
+        before="LocalCluster(n_workers=8, threads_per_worker=4)   # on 8 cores",
+        after="LocalCluster(n_workers=4, threads_per_worker=2)",
+    ),
+)

@@ -1,0 +1,108 @@
+"""Did the run pay more for handing out its tasks than for computing them?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import polars as pl
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.rule import Page, Rule
+from dask_blackbox.analyse.words import counted, duration, short
+from dask_blackbox.finding import Cost, Evidence, Finding, Subject
+
+__all__ = ["TINY_TASKS"]
+
+_GOOD_TASK = 0.2  # seconds: what handing it out costs is a hundredth of it
+
+
+def _ask(case: Case) -> Iterator[Finding]:
+    loads = case.loads
+    tiny = TINY_TASKS.threshold(case, "seconds_a_task")
+    number = int(loads.total("number"))
+    if number < TINY_TASKS.threshold(case, "tasks"):
+        return
+    crowded = pl.col("compute") < tiny * pl.col("number")
+    cost = loads.total("overhead", crowded)
+    share = loads.share(cost)
+    if cost < TINY_TASKS.threshold(case, "core_seconds") or not loads.matters(cost):
+        return
+    if share < TINY_TASKS.threshold(case, "share"):
+        return
+    by_prefix = (
+        loads.tasks.group_by("prefix")
+        .agg(number=pl.len(), compute=pl.col("compute").sum())
+        .filter(pl.col("compute") < tiny * pl.col("number"))
+        .sort("number", descending=True)
+    )
+    if not len(by_prefix):
+        return
+    first = by_prefix.row(0, named=True)
+    name, mean = short(str(first["prefix"]), 40), first["compute"] / first["number"]
+    batch = max(2, math.ceil(_GOOD_TASK / max(mean, 1e-4)))
+    threads = max(1, round(loads.threads.highest))
+    batch = max(2, min(batch, math.ceil(first["number"] / (4 * threads))))
+    yield TINY_TASKS.found(
+        f"{first['number']:,} tasks of '{name}' computed {duration(mean)} each, and the "
+        f"cluster idled {duration(cost)} of core time handing them out",
+        cause=(
+            f"{counted(number, 'task')} computed {duration(loads.compute)} altogether, "
+            f"{duration(loads.compute / number)} each; those of '{name}' "
+            f"{duration(mean)}. Scheduling and sending a task takes about a millisecond, "
+            f"whatever it does. While tasks waited, threads were idle for "
+            f"{duration(cost)}, {share:.0%} of the core time that was there."
+        ),
+        remedy=(
+            f"Batch about {batch:,} of '{name}' into one (then they take "
+            f"{duration(batch * mean)} each): {math.ceil(first['number'] / batch):,} tasks "
+            f"instead of {first['number']:,}. For frames and arrays that is the size of "
+            f"partitions and chunks: about 100 MiB each; for futures, a function that "
+            f"takes a list."
+        ),
+        confidence="high",
+        subject=Subject(prefix=str(first["prefix"])),
+        cost=Cost(amount=cost, share=share),
+        evidence=tuple(
+            Evidence(
+                text=f"'{short(str(row['prefix']), 60)}': {counted(row['number'], 'task')}, "
+                f"{duration(row['compute'])} of computing",
+                source="tasks",
+            )
+            for row in by_prefix.head(5).iter_rows(named=True)
+        ),
+    )
+
+
+TINY_TASKS = Rule(
+    slug="tiny-tasks",
+    title="Tasks were too small",
+    question="Did handing out tasks cost more than they computed?",
+    severity="warning",
+    ask=_ask,
+    thresholds={
+        "seconds_a_task": 0.02,
+        "tasks": 500,
+        "core_seconds": 5,
+        "share": 0.3,
+    },
+    page=Page(
+        detects=(
+            "So many tasks that take so little that the threads mostly waited for the next "
+            "one: each task costs about a millisecond of the scheduler and as much of its "
+            "worker, whatever it does."
+        ),
+        evidence=(
+            "The times in which tasks waited while threads were idle and the tasks that ended "
+            "computed less than `tiny-tasks.seconds_a_task` on average. Silent on fewer than "
+            "`tiny-tasks.tasks`, and where that idling is less than "
+            "`tiny-tasks.core_seconds` or `tiny-tasks.share` of the core time."
+        ),
+        remedy="Do more in each task: larger partitions and chunks, batches of inputs.",
+        before="client.map(inc, range(100_000))",
+        after=(
+            "def inc_all(numbers):\n    return [inc(n) for n in numbers]\n\n"
+            "client.map(inc_all, partition_all(1_000, range(100_000)))"
+        ),
+    ),
+)

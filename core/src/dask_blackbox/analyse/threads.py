@@ -1,0 +1,79 @@
+"""What threads did while they held a task: on a core, or waiting, and what for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dask_blackbox.analyse.case import Case
+
+__all__ = ["Computing", "WaitingPrefix", "computing", "waiting_prefixes"]
+
+_SOME = 0.02  # of all that was computed
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaitingPrefix:
+    """Seconds that tasks of a prefix were on a core (`cpu`), and off it (`waited`)."""
+
+    prefix: str
+    cpu: float
+    waited: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Computing:
+    """A worker's process while it computed.
+
+    Attributes:
+        address: Of the worker.
+        threads: For tasks.
+        cores: Of its host.
+        cpu: Cores that it used on average.
+        late: Share of the times that a thread had to wait for the GIL.
+        others: How much of its host's cores other processes used, 0 to 1.
+    """
+
+    address: str
+    threads: int
+    cores: int
+    cpu: float
+    late: float
+    others: float
+
+
+def waiting_prefixes(case: Case, *, share: float) -> list[WaitingPrefix]:
+    """Return the prefixes whose tasks were off the core for a share of their time."""
+    found = []
+    for prefix, parts in case.tolls.by_prefix.items():
+        cpu, waited = parts.get("thread-cpu", 0.0), parts.get("thread-noncpu", 0.0)
+        whole = cpu + waited
+        if whole >= _SOME * case.loads.compute and waited >= share * whole > 0:
+            found.append(WaitingPrefix(prefix=prefix, cpu=cpu, waited=waited))
+    return sorted(found, key=lambda each: -each.waited)
+
+
+def computing(case: Case) -> list[Computing]:
+    """Return the workers' processes, as they were while the run computed."""
+    lives = {life["address"]: life for life in case.run.workers.iter_rows(named=True)}
+    others = {
+        life["address"]: host.others
+        for host in case.tolls.hosts
+        for life in lives.values()
+        if str(life["host"]) == host.name
+    }
+    found = []
+    for address, told in case.tolls.loads.items():
+        sums = case.tolls.of_worker(address)
+        if address not in lives or sums["seconds"] <= 0 or sums["woken"] <= 0:
+            continue
+        found.append(
+            Computing(
+                address=address,
+                threads=lives[address]["nthreads"] or 1,
+                cores=max(int(each.get("cores") or 1) for each in told),
+                cpu=sums["cpu"] / sums["seconds"],
+                late=sums["late"] / sums["woken"],
+                others=others.get(address, 0.0),
+            )
+        )
+    return found

@@ -1,0 +1,444 @@
+"""Where the time went: findings of runs made of rows, and what they stay silent on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from building import (
+    MIB,
+    START,
+    Piece,
+    a_log_line,
+    a_run,
+    a_task,
+    a_worker,
+    an_event,
+    succeeded,
+)
+from dask_blackbox.analyse import findings_in
+from dask_blackbox.finding import Finding
+from dask_blackbox.run import RunTables
+
+
+def demand(*wanted: int, cpu: float = 10.0, since: int = 2) -> list[Piece]:
+    """Return the scheduler's samples, one a second: how many tasks were wanted."""
+    return [
+        ("metric", (
+            START + since + n, "scheduler", cpu, 100 * MIB, None, None, 10, 0.0, 0.0, 0.0,
+            0.0, 0.02, number, 0, 0, "running",
+        ))
+        for n, number in enumerate(wanted)
+    ]  # fmt: skip
+
+
+def tasks(
+    prefix: str,
+    number: int,
+    *,
+    seconds: float,
+    threads: int = 2,
+    every: float | None = None,
+    since: float = 2.0,
+    nbytes: int = 100,
+) -> list[Piece]:
+    """Return tasks one after the other on each thread, a new one every so often."""
+    pace = seconds if every is None else every
+    return [
+        a_task(
+            f"{prefix}-{n}",
+            worker=f"tcp://w{n % threads + 1}",
+            start=since + n // threads * pace,
+            compute=seconds,
+            nbytes=nbytes,
+        )
+        for n in range(number)
+    ]
+
+
+def graphs(*moments: float) -> list[Piece]:
+    return [an_event("graph-updated", "Client-1", at=at, tasks=1) for at in moments]
+
+
+def workers(number: int = 2, nthreads: int = 1) -> list[Piece]:
+    return [
+        a_worker(f"tcp://w{n + 1}", pid=100 + n, nthreads=nthreads, at=0.5)
+        for n in range(number)
+    ]
+
+
+def a_load(
+    address: str = "tcp://w1", *, seconds: float = 40.0, at: float = 42.0, **told: Any
+) -> Piece:
+    """Return what a worker's process told of itself."""
+    usual = {
+        "cpu": seconds, "gc": 0.0, "host_busy": seconds, "woken": 400, "late": 0,
+        "waited": 0.1, "cores": 4, "host_memory": 2**34,
+    }  # fmt: skip
+    return an_event(
+        "process-load", address, at=at, seconds=seconds, **{**usual, **told}
+    )
+
+
+def fine(*totals: Sequence[Any], at: float = 50.0) -> Piece:
+    return an_event("fine-metrics", at=at, totals=[list(each) for each in totals])
+
+
+def the(slug: str, run: RunTables) -> Finding:
+    found = [each for each in findings_in(run) if each.rule == slug]
+    assert found, [each.title for each in findings_in(run)]
+    return found[0]
+
+
+def slugs(run: RunTables) -> list[str]:
+    return [each.rule for each in findings_in(run)]
+
+
+def test_tasks_that_cost_more_to_hand_out_than_to_compute_are_batched() -> None:
+    tiny = tasks("inc", 8_000, seconds=0.0005, every=0.01)
+    found = the("tiny-tasks", a_run(workers(), graphs(2), tiny, demand(*[900] * 41)))
+
+    assert found.subject.prefix == "inc"
+    assert found.cost is not None
+    assert found.cost.amount == pytest.approx(76, abs=2)
+    assert found.cost.share == pytest.approx(0.95, abs=0.02)
+    assert "Batch about 400 of 'inc' into one" in found.remedy
+    assert "20 tasks instead of 8,000" in found.remedy
+
+
+def test_many_tasks_that_keep_their_threads_busy_are_healthy() -> None:
+    busy = tasks("inc", 2_000, seconds=0.04)
+
+    assert slugs(a_run(workers(), graphs(2), busy, demand(*[900] * 41))) == []
+
+
+def test_tiny_tasks_of_a_short_run_are_nobodys_business() -> None:
+    tiny = tasks("inc", 450, seconds=0.0005, every=0.01)
+
+    run = a_run(workers(), graphs(2), tiny, demand(*[400] * 4), succeeded(at=6))
+    assert slugs(run) == []
+
+
+def test_one_task_that_all_others_wait_for_is_named() -> None:
+    even = tasks("work", 39, seconds=0.5, threads=4)
+    long = a_task("work-99", worker="tcp://w4", start=2, compute=30, nbytes=9_000)
+    run = a_run(workers(4), graphs(2), even, long, demand(*[40] * 5, *[1] * 26))
+    found = the("straggler", run)
+
+    assert (found.subject.key, found.subject.worker) == ("work-99", "tcp://w4")
+    assert "60 times as long" in found.title
+    assert "9 KiB, 90 times as much" in found.cause.replace("8.8", "9")
+    assert found.cost is not None
+    assert found.cost.amount == pytest.approx(75, abs=6)
+    assert "workers-idle" not in slugs(run)
+
+
+def test_a_long_task_beside_which_others_work_delays_nobody() -> None:
+    even = tasks("work", 90, seconds=1, threads=3)
+    long = a_task("work-99", worker="tcp://w4", start=2, compute=30)
+
+    run = a_run(workers(4), graphs(2), even, long, demand(*[40] * 31), succeeded(at=36))
+    assert slugs(run) == []
+
+
+def test_a_slow_host_is_named_rather_than_its_tasks() -> None:
+    even = tasks("work", 60, seconds=0.5, threads=3)
+    slow = [
+        a_task(f"work-{900 + n}", worker="tcp://w4", start=2 + 8 * n, compute=8)
+        for n in range(4)
+    ]
+    run = a_run(workers(4), graphs(2), even, slow, demand(*[40] * 10, *[1] * 23))
+    found = the("straggler", run)
+
+    assert "That worker took 16.0 times as long as others" in found.cause
+    assert "Look at the host of worker 4" in found.remedy
+
+
+def test_threads_without_tasks_are_counted() -> None:
+    chain = [
+        a_task(f"step-{n}", worker="tcp://w1", start=2 + n, compute=1)
+        for n in range(30)
+    ]
+    found = the("workers-idle", a_run(workers(8), graphs(2), chain, demand(*[1] * 31)))
+
+    assert found.title.startswith("8 threads for 1.0 tasks at a time: 88%")
+    assert found.cost is not None
+    assert found.cost.amount == pytest.approx(210, abs=2)
+    assert "'step' into 16 or more" in found.remedy
+    assert "7 workers never computed anything" in found.cause
+
+
+def test_a_driver_that_is_busy_itself_is_told_what_it_costs() -> None:
+    begun = [2.0 + 10 * n for n in range(5)]
+    short = [a_task(f"sum-{n}", start=at, compute=1) for n, at in enumerate(begun)]
+    run = a_run(workers(4), graphs(*begun), short, succeeded(at=45))
+    found = the("driver-bound", run)
+
+    assert found.title == "The cluster waited 40 s of 45 s for the driver"
+    assert "36 s between the 5 graphs" in found.cause
+    assert found.cost is not None
+    assert found.cost.amount == pytest.approx(158, abs=2)
+
+
+def test_a_short_run_may_wait_for_its_driver() -> None:
+    run = a_run(workers(), graphs(6), a_task(start=6, compute=1), succeeded(at=12))
+
+    assert slugs(run) == []
+
+
+def test_work_that_workers_took_along_when_they_died_is_lost_work() -> None:
+    once = tasks("load", 40, seconds=1)
+    again = [a_task(f"load-{n}", start=30 + n, compute=1) for n in range(20)]
+    found = the("recomputed-work", a_run(workers(), graphs(2), once, again))
+
+    assert (
+        found.title == "20 s of computing was done more than once, most of it by 'load'"
+    )
+    assert (
+        "20 tasks were computed again, 'load' up to 2 times: 20 s of 1 m 00 s, 33%"
+        in found.cause
+    )
+    assert found.cost is not None
+    assert found.cost.amount == pytest.approx(20)
+    assert ".persist()" in found.remedy
+
+
+def test_a_little_that_is_computed_again_is_nobodys_business() -> None:
+    once = tasks("load", 40, seconds=1)
+    again = [a_task(f"load-{n}", start=30 + n, compute=1) for n in range(4)]
+
+    assert slugs(a_run(workers(), graphs(2), once, again)) == []
+
+
+def python_in_threads(**told: Any) -> RunTables:
+    load = {"cpu": 41.0, "late": 300, "host_busy": 44.0} | told
+    return a_run(
+        workers(1, nthreads=4),
+        graphs(2),
+        [a_task(f"parse-{n}", start=2 + n // 4 * 4, compute=4) for n in range(40)],
+        fine(
+            ["execute", "parse", "thread-cpu", "seconds", 40.0],
+            ["execute", "parse", "thread-noncpu", "seconds", 118.0],
+        ),
+        a_load(**load),
+    )
+
+
+def test_threads_that_wait_for_the_gil_are_made_processes() -> None:
+    found = the("gil-bound", python_in_threads())
+
+    assert found.title == "Threads waited 1 m 58 s for the GIL, most of them in 'parse'"
+    assert "4 workers of one thread" in found.remedy
+    assert "75% of the times" in found.cause
+    assert found.cost is not None
+    assert found.cost.amount == pytest.approx(118)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"late": 20},
+        {"cpu": 150.0, "host_busy": 151.0},
+        {"host_busy": 150.0},
+    ],
+    ids=["the GIL is free", "many cores are used", "others have the host"],
+)
+def test_waiting_that_is_not_for_the_gil_is_not_called_so(told: dict[str, Any]) -> None:
+    assert "gil-bound" not in slugs(python_in_threads(**told))
+
+
+def waiting(*, nthreads: int = 1, **told: Any) -> RunTables:
+    load = {"cpu": 2.0, "host_busy": 6.0} | told
+    return a_run(
+        workers(2, nthreads=nthreads),
+        graphs(2),
+        tasks("fetch", 80, seconds=1),
+        fine(
+            ["execute", "fetch", "thread-cpu", "seconds", 0.5],
+            ["execute", "fetch", "thread-noncpu", "seconds", 79.5],
+        ),
+        a_load(**load),
+        a_load("tcp://w2", **load),
+    )
+
+
+def test_tasks_that_wait_for_storage_get_more_threads() -> None:
+    found = the("io-bound", waiting())
+
+    assert found.subject.prefix == "fetch"
+    assert "about 16 in place of 2" in found.remedy
+    assert found.cost is not None
+    assert found.cost.amount == pytest.approx(79.5)
+
+
+def test_tasks_that_wait_in_many_threads_are_healthy() -> None:
+    assert "io-bound" not in slugs(waiting(nthreads=8))
+
+
+def test_waiting_on_a_host_that_others_use_proves_nothing() -> None:
+    assert "io-bound" not in slugs(waiting(host_busy=150.0))
+
+
+def crowded(*, cores: int, others: float = 0.0) -> RunTables:
+    busy = cores * 40.0 * 0.95
+    return a_run(
+        workers(1, nthreads=12),
+        graphs(2),
+        [a_task(f"zip-{n}", start=2 + n // 12 * 4, compute=4) for n in range(120)],
+        fine(
+            ["execute", "zip", "thread-cpu", "seconds", 160.0],
+            ["execute", "zip", "thread-noncpu", "seconds", 320.0],
+        ),
+        a_load(cpu=busy, host_busy=busy + others, cores=cores, late=10),
+    )
+
+
+def test_three_threads_to_a_core_take_turns() -> None:
+    found = the("cpu-oversubscribed", crowded(cores=4))
+
+    assert (
+        found.title
+        == "12 threads shared 4 cores: tasks took 3.0 times as long as they computed"
+    )
+    assert "67% less memory" in found.remedy
+
+
+def test_as_many_threads_as_cores_are_healthy() -> None:
+    assert "cpu-oversubscribed" not in slugs(crowded(cores=8))
+
+
+def test_a_crowd_of_others_is_not_ours() -> None:
+    assert "cpu-oversubscribed" not in slugs(crowded(cores=4, others=80.0))
+
+
+def test_garbage_collection_is_measured_against_what_was_computed() -> None:
+    run = a_run(workers(1), tasks("parse", 40, seconds=1, threads=1), a_load(gc=12.0))
+    found = the("gc-time", run)
+
+    assert found.title == "Garbage collection took 12 s, 30% of the workers' CPU time"
+    assert found.subject.prefix == "parse"
+    assert slugs(a_run(workers(1), a_load(gc=2.0))) == []
+
+
+def moved(mebibytes: int) -> RunTables:
+    travelling: list[Piece] = []
+    for n in range(20):
+        _, row = a_task(f"use-{n}", worker=f"tcp://w{n % 2 + 1}", start=2 + n * 2)
+        row = list(row)
+        # It waits for two seconds for its inputs, and computes for half a second.
+        row[6:11] = [row[5] + 2.5, 0.5, 2.0, 0.0, 0.0]
+        travelling.append(("task", tuple(row)))
+    return a_run(
+        workers(2),
+        graphs(2),
+        travelling,
+        demand(*[6] * 43),
+        fine(["get-data", "memory-read", "bytes", mebibytes * MIB]),
+    )
+
+
+def test_threads_that_wait_for_data_to_travel_are_told_how_much_did() -> None:
+    found = the("network-bound", moved(4_000))
+
+    assert "3.9 GiB travelled between workers" in found.title
+    assert found.subject.prefix == "use"
+    assert found.cost is not None
+    assert found.cost.amount == pytest.approx(30, abs=2)
+
+
+def test_waiting_without_data_is_not_the_network() -> None:
+    assert "network-bound" not in slugs(moved(3))
+
+
+def test_a_scheduler_at_its_limit_is_named() -> None:
+    some = tasks("load", 800, seconds=0.03, every=0.1)
+    run = a_run(workers(4), graphs(2), some, demand(*[700] * 41, cpu=99.0))
+    found = the("scheduler-overloaded", run)
+
+    assert "20 tasks a second" in found.cause
+    assert found.cost is not None
+    assert found.cost.amount == pytest.approx(136, abs=3)
+    quiet = a_run(workers(4), graphs(2), some, demand(*[700] * 41, cpu=30.0))
+    assert slugs(quiet) == []
+
+
+def unresponsive(*seconds: float, others: float = 0.0) -> RunTables:
+    lines = [
+        a_log_line(
+            f"Event loop was unresponsive in Worker for {each:.2f}s.  This is often "
+            "caused by long-running GIL-holding functions.",
+            at=20.0 + 10 * n,
+            level=20,
+        )
+        for n, each in enumerate(seconds)
+    ]
+    sort = a_task("sort-1", start=10, compute=12)
+    return a_run(workers(1), sort, lines, a_load(cpu=40.0, host_busy=40.0 + others))
+
+
+def test_an_event_loop_that_stood_still_is_told_with_its_task() -> None:
+    found = the("event-loop-blocked", unresponsive(6.2, 4.0))
+
+    assert found.title == "An event loop stood still for 6.2 s (worker)"
+    assert found.subject.key == "sort-1"
+    assert "2 times, 10 s altogether" in found.cause
+    assert found.cost is not None
+    assert found.cost.unit == "seconds"
+    assert found.cost.amount == pytest.approx(10.2)
+
+
+def test_event_loops_on_a_host_without_free_cores_are_not_blamed() -> None:
+    assert slugs(unresponsive(6.2, 4.0, others=110.0)) == []
+
+
+def test_one_turn_of_three_seconds_in_a_minute_is_nobodys_business() -> None:
+    assert slugs(unresponsive(3.2)) == []
+
+
+def test_roles_of_one_process_complain_of_one_loop() -> None:
+    said = "Event loop was unresponsive in {} for 7.00s.  This is often caused by"
+    run = a_run(
+        a_log_line(
+            said.format("Scheduler"), role="scheduler", source="scheduler", at=20
+        ),
+        a_log_line(said.format("Nanny"), role="nanny", source="tcp://n1", at=20.1),
+    )
+    found = the("event-loop-blocked", run)
+
+    assert "1 time, 7.0 s altogether" in found.cause
+
+
+def test_requests_to_steal_are_counted_from_the_runs_beginning() -> None:
+    run = a_run(
+        workers(),
+        graphs(2),
+        tasks("use", 800, seconds=0.03, every=0.05),
+        demand(*[50] * 21),
+        an_event("scheduler-load", at=0, steal_requests=5_000),
+        an_event("scheduler-load", at=40, steal_requests=10_000),
+    )
+    found = the("stealing-churn", run)
+
+    assert found.title.startswith("5,000 attempts to move 800 tasks")
+    assert "6.2 times a task" in found.cause
+
+
+def test_a_shuffle_that_began_again_is_told_with_what_was_lost() -> None:
+    shuffle = "2b9f37be"
+    run = a_run(
+        workers(),
+        [
+            a_task(f"('shuffle-transfer-{shuffle}', {n})", start=3 + n, compute=2)
+            for n in (0, 1, 2, 0, 1)
+        ],
+        a_log_line(
+            f"Shuffle {shuffle} restarted due to stimulus 'handle-worker-cleanup-17'",
+            role="scheduler", source="scheduler", level=30,
+        ),
+    )  # fmt: skip
+    found = the("shuffle-restarted", run)
+
+    assert found.title == "1 shuffle began again (1 time): a worker left while it ran"
+    assert found.cost is not None
+    assert found.cost.amount == pytest.approx(4)

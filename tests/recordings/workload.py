@@ -1,0 +1,188 @@
+"""Workloads: jobs told on real clusters, and what must and may be found of them.
+
+`healthy.py` and `troubled.py` hold them; each is a command that runs them all, or those
+that are named, and prints what was found:
+
+    python tests/recordings/healthy.py [NAME …] [--store FOLDER] [--again]
+
+Those that need the same cluster are told one after the other on one, as jobs share
+long-lived clusters.  With `--again` nothing is run: the recordings of the last time are asked anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import dask
+from dask_blackbox.finding import Finding
+from dask_blackbox.opened import Run
+from distributed import Client, LocalCluster
+from starting import processes
+
+__all__ = ["NOTHING", "Workload", "main"]
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+_TWO = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "2GiB"}
+_PATIENCE = 1200
+_TOGETHER = 8
+_LONGEST = 150
+
+
+class Workload(NamedTuple):
+    """A job, the cluster that it runs on, and what is true of it.
+
+    Attributes:
+        tell: Does it, given a client and the folder of the data.
+        must: Findings that must be there.
+        may: Findings that may be there too, as they are true.
+        cluster: Arguments of `LocalCluster`; or `processes` and options of `dask worker`.
+        settings: Of `dask.config`.
+        alone: It leaves its cluster in a state that nobody else should find.
+    """
+
+    tell: Callable[[Client, Path], Any]
+    must: tuple[str, ...] = ()
+    may: tuple[str, ...] = ()
+    cluster: Mapping[str, Any] = NOTHING
+    settings: Mapping[str, Any] = NOTHING
+    alone: bool = False
+
+
+@contextmanager
+def _client(workload: Workload) -> Iterator[Client]:
+    if "processes_of" in workload.cluster:
+        options = {**workload.cluster}
+        words = options.pop("processes_of")
+        here = {"PYTHONPATH": str(Path(__file__).parent)}
+        with (
+            processes(options.get("n_workers", 2), *words, environment=here) as started,
+            Client(started.address) as client,
+        ):
+            client.wait_for_workers(options.get("n_workers", 2), timeout=60)
+            yield client
+        return
+    cluster = {**_TWO, **workload.cluster}
+    with (
+        LocalCluster(dashboard_address=None, **cluster) as local,
+        Client(local) as client,
+    ):
+        yield client
+
+
+def _tell(
+    names: Sequence[str], workloads: Mapping[str, Workload], store: str, prepare: Any
+) -> None:
+    """Run workloads in this process, on one cluster, each recorded."""
+    from dask_blackbox.flight import recording
+
+    data, first = Path(store) / "data", workloads[names[0]]
+    with dask.config.set(dict(first.settings)), _client(first) as client:
+        for name in names:
+            prepare(data)
+            try:
+                with recording(
+                    client, store=store, job=name, run_id=_fresh(store, name)
+                ):
+                    workloads[name].tell(client, data)
+            except Exception:  # noqa: BLE001 - the others shall be told all the same
+                traceback.print_exc()
+
+
+def _fresh(store: str, name: str) -> str:
+    return f"{name}-{len(list(Path(store).glob(f'runs/job={name}/*'))) + 1}"
+
+
+def _newest(store: str, name: str) -> Run | None:
+    found = sorted(
+        Path(store).glob(f"runs/job={name}/*/*/run.json"),
+        key=lambda path: path.stat().st_mtime,
+    )
+    return Run.open(found[-1].parent) if found else None
+
+
+def _judged(
+    workload: Workload, findings: tuple[Finding, ...]
+) -> tuple[str, Counter[str]]:
+    """Return what is wrong with the findings of a run, or nothing."""
+    found = Counter(finding.rule for finding in findings)
+    wrong = [rule for rule in found if rule not in {*workload.must, *workload.may}]
+    missing = [rule for rule in workload.must if rule not in found]
+    sentences = [f"false: {', '.join(wrong)}"] if wrong else []
+    sentences += [f"missing: {', '.join(missing)}"] if missing else []
+    return "; ".join(sentences), found
+
+
+def main(file: str, workloads: Mapping[str, Workload], prepare: Any) -> int:
+    """Run the workloads that are asked for, or all, and say what was found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--store", default=tempfile.gettempdir() + "/workloads")
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--tell", nargs="+", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.tell:
+        _tell(asked.tell, workloads, asked.store, prepare)
+        return 0
+    names = asked.names or list(workloads)
+    for group in () if asked.again else _groups(names, workloads):
+        begun = time.monotonic()
+        error = _apart(file, group, asked.store)
+        took = time.monotonic() - begun
+        print(f"{took:4.0f} s for {' '.join(group)}  {error}", flush=True)
+    return _judge(names, workloads, asked.store)
+
+
+def _groups(
+    names: Sequence[str], workloads: Mapping[str, Workload]
+) -> Iterator[list[str]]:
+    """Return the workloads that share a cluster, together."""
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        each = workloads[name]
+        if each.alone:
+            yield [name]
+        else:
+            alike.setdefault(f"{each.cluster}{each.settings}", []).append(name)
+    for group in alike.values():
+        yield from (group[n : n + _TOGETHER] for n in range(0, len(group), _TOGETHER))
+
+
+def _judge(names: Sequence[str], workloads: Mapping[str, Workload], store: str) -> int:
+    """Say what is found in the newest recording of each workload."""
+    wrong, fired = 0, Counter[str]()
+    for name in names:
+        run = _newest(store, name)
+        findings = () if run is None else run.findings()
+        problem, found = _judged(workloads[name], findings)
+        problem = problem if run else "not recorded"
+        wrong, fired = wrong + bool(problem), fired + found
+        print(f"{'WRONG' if problem else 'right':6}{name:36}{problem}")
+        for each in findings:
+            print(f"        {each.rule}: {each.title}"[:_LONGEST], flush=True)
+    print(f"\n{len(names) - wrong} of {len(names)} right. Findings, by rule:")
+    for rule, number in sorted(fired.items()):
+        print(f"  {rule:28}{number:4}")
+    return 1 if wrong else 0
+
+
+def _apart(file: str, names: Sequence[str], store: str) -> str:
+    """Run workloads in a process of its own; return what went wrong, or nothing."""
+    command = [sys.executable, file, "--store", store, "--tell", *names]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_PATIENCE, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"took longer than {_PATIENCE} s"
+    return done.stderr[-800:] if "Traceback" in done.stderr else ""
