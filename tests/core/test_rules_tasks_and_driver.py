@@ -475,3 +475,22 @@ def test_tasks_that_failed_like_the_blamed_one_are_counted_in_its_verdict() -> N
     assert [f.title for f in findings_in(run)[1:]] == [
         "1 task of 'load' failed with KeyError"
     ]
+
+
+def test_an_exception_whose_class_the_driver_does_not_have_is_still_the_tasks() -> None:
+    trace = (
+        'Traceback:\n  File "/jobs/rows.py", line 4, in go\n    raise Refused(row)\n'
+    )
+    pickled = an_exception(
+        "Exception",
+        "b'\\x80\\x05\\x95unpickle_exception'",
+        traceback=f"{trace}Exception: b",
+    )
+    raised = a_failed_task(
+        "go-3", "only_there.Refused", "row 3", traceback=f"{trace}Refused"
+    )
+
+    found = verdict(a_run(a_worker(), a_graph(), raised, failed_with(pickled)))
+
+    assert (found.rule, found.confidence) == ("task-exception", "high")
+    assert found.title == "Refused in 'go': row 3"

@@ -13,7 +13,11 @@ from dataclasses import dataclass
 from dask_blackbox.analyse.death_causes import CauseOfDeath
 from dask_blackbox.analyse.deaths import WINDOW, Death
 from dask_blackbox.analyse.failures import TaskFailure, blamed_key
-from dask_blackbox.analyse.frames import raised_apart_from_dask, raised_by_a_library
+from dask_blackbox.analyse.frames import (
+    raised_apart_from_dask,
+    raised_by_a_library,
+    user_frame,
+)
 from dask_blackbox.analyse.hang import ENDED_BY_US
 from dask_blackbox.analyse.state import State
 from dask_blackbox.analyse.words import class_of, prefix_of
@@ -115,7 +119,7 @@ def _failure_behind(
         dead = [failure for failure in failures if failure.killed]
         same = [failure for failure in dead if failure.key == key]
         return next(iter((same or dead)[-1:]), None), True
-    for leads_to in (_is_named, _is_chained, _is_quoted):
+    for leads_to in (_is_named, _is_chained, _is_quoted, _is_unread):
         for failure in failures:
             if leads_to(exception, failure):
                 return failure, True
@@ -140,6 +144,18 @@ def _is_chained(exception: DriverException, failure: TaskFailure) -> bool:
     if failure.message == exception.message:
         return True
     return bool(failure.message) and failure.message in exception.traceback
+
+
+def _is_unread(exception: DriverException, failure: TaskFailure) -> bool:
+    """Say whether the driver got a failure's pickle: it does not have the class."""
+    if not exception.message.startswith(("b'\\x80", 'b"\\x80')):
+        return False
+    frame = user_frame(exception.traceback)
+    return (
+        frame is not None
+        and failure.frame is not None
+        and ((frame.file, frame.line) == (failure.frame.file, failure.frame.line))
+    )
 
 
 def _names_killed_worker(exception: DriverException | None) -> bool:

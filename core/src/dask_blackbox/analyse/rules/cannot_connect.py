@@ -21,6 +21,8 @@ def _ask(case: Case) -> Iterator[Finding]:
     known = case.run.details("scheduler-info")
     if any(fact.get("address") == address for fact in known):
         return  # it was there once: that is another story
+    if address in case.run.workers["address"].to_list():
+        return  # a worker that is gone, which somebody asked for something
     why, remedy, advice = _why(case, address, waited)
     yield CANNOT_CONNECT.found(
         f"Nothing could be reached at {address}",

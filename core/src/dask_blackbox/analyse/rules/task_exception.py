@@ -21,6 +21,9 @@ from dask_blackbox.finding import (
 __all__ = ["TASK_EXCEPTION"]
 
 
+_NO_SPACE = "No space left on device"
+
+
 def _ask(case: Case) -> Iterator[Finding]:
     blamed = case.blame.failure
     if blamed is not None and blamed.killed:
@@ -96,7 +99,9 @@ def _finding(
             key=first.key, prefix=first.prefix or None, worker=first.worker
         ),
         evidence=_evidence(case, first),
-        retry_advice=advice_on_class(first.exception),
+        retry_advice="environment"
+        if _NO_SPACE in first.message
+        else advice_on_class(first.exception),
     )
 
 
