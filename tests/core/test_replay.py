@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import bareness
+import dask_blackbox
 import pytest
 from click.testing import CliRunner, Result
 from dask._task_spec import Dict, Task, TaskRef
@@ -28,7 +30,9 @@ from dask_blackbox.cli import blackbox
 from dask_blackbox.cli.pickled import differences, names_in
 from dask_blackbox.cli.rerun import Unpickler
 from dask_blackbox.opened.capsules import is_trusted
+from dask_blackbox.serve import create_app
 from flying import Flight, Home, begin, ended, every_byte, until
+from serving import page_of, served
 
 MARK = b"mark-of-the-values-4711"
 REPLAYED = {
@@ -191,6 +195,34 @@ def test_no_value_is_stored_that_nobody_asked_for(flight: Flight) -> None:
     result = replayed(run_of(flight, "off"))
     assert result.exit_code == 1
     assert "set blackbox.capture.values to true" in result.output
+
+
+def test_the_viewer_hands_out_no_values(flight: Flight) -> None:
+    run = run_of(flight, "many")
+    page = page_of(run.address)
+    with served(create_app(run.store)) as viewer:
+        answer = viewer(f"{page}/files/capsules/1.capsule")
+        assert answer.status == 403
+        assert "holds values of the run" in answer.text
+        assert viewer(f"{page}/files/card.json").status == 200
+
+
+def test_only_the_process_that_reruns_unpickles() -> None:
+    sources = Path(dask_blackbox.__file__).parent
+    unpickling = [
+        str(path.relative_to(sources))
+        for path in sources.rglob("*.py")
+        if re.search(r"\b(pickle\.loads?\(|Unpickler|read_pickle)", path.read_text())
+        # Workers and schedulers unpickle exceptions that they have pickled themselves.
+        and path.parent.name != "capture"
+    ]
+
+    assert unpickling == ["cli/rerun.py"]
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys, dask_blackbox.cli.replay; print('dask_blackbox.cli.rerun' in sys.modules)"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.strip() == "False"
 
 
 def test_nothing_is_left_over(flight: Flight) -> None:

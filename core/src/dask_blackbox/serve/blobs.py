@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fastapi import APIRouter
+from fastapi import APIRouter, HTTPException
 from fastapi.responses import HTMLResponse, Response
 
 from dask_blackbox.errors import BlobNotFoundError
@@ -25,6 +25,10 @@ _SANDBOX = (
     "style-src 'unsafe-inline'; "
     "img-src data: blob:; "
     "font-src data:"
+)
+_VALUES = (
+    "A capsule holds values of the run; read it from the store itself: "
+    "dask blackbox replay"
 )
 
 
@@ -62,6 +66,9 @@ class Blobs:
         """Send a blob: JSON to look at, a page in its sandbox, all else to be kept."""
         if not is_name(name):
             raise BlobNotFoundError(name, self._store.url)
+        if name.startswith("capsules/"):
+            # Who may see how a run went need not be allowed to see its data.
+            raise HTTPException(403, _VALUES)
         address = RunAddress.of(job, run, attempt)
         blob = self._store.get(f"{address.folder}{name}")
         headers = {"Content-Security-Policy": _SANDBOX}
