@@ -12,6 +12,8 @@ from typing import Any, Iterable
 
 from distributed.utils import key_split_group
 
+from .census import Census
+
 __all__ = ["Ownership", "root_span"]
 
 _MOST_GROUPS = 20_000
@@ -56,29 +58,24 @@ class Ownership:
         if process is not None and not self.resident:
             self._processes.add(process)
 
-    def claim(self, client: str, tasks: Iterable[Any]) -> bool:
+    def claim(self, client: str, census: Census) -> bool:
         """Note a graph; return whether it is ours."""
         if self.everything:
             return True
         ours = self.owns(client)
-        by_group: dict[str, list[Any]] = {}
-        for key in tasks:
-            ts = self._scheduler.tasks.get(key)
-            if ts is not None:
-                by_group.setdefault(ts.group.name, []).append(key)
         some = False
-        for group, keys in by_group.items():
+        for group in census.groups:
             of_span = ours and self._is_in_our_span(group)
-            self._note(group, keys, ours=of_span)
+            self._note(group, census, ours=of_span)
             some = some or of_span
         if len(self._groups) > _MOST_GROUPS:
             self._forget()
         return some if self._span else ours
 
-    def _is_in_our_span(self, group: str) -> bool:
+    def _is_in_our_span(self, group: Any) -> bool:
         if self._span is None:
             return True
-        span = root_span(self._scheduler, self._scheduler.task_groups.get(group))
+        span = root_span(self._scheduler, group)
         if span is None or self._span == span.id:
             return span is not None
         return self._span == "default" and span.name == ("default",)
@@ -113,16 +110,19 @@ class Ownership:
         ours = self.everything or self._groups.get(key_split_group(key), False)
         return key in map(str, self._keys) if ours is None else ours
 
-    def _note(self, group: str, keys: list[Any], *, ours: bool) -> None:
-        known = self._groups.setdefault(group, ours)
+    def _note(self, group: Any, census: Census, *, ours: bool) -> None:
+        if ours and group.name not in self._groups:
+            others_are_there = _size(group) > census.groups[group]
+            self._groups[group.name] = None if others_are_there else True
+        known = self._groups.setdefault(group.name, ours)
         if known is not None and known != ours:
             if known:  # what the group held before this graph is ours
                 tasks = self._scheduler.tasks.items()
-                self._keys.update(k for k, t in tasks if t.group.name == group)
-                self._keys.difference_update(keys)
-            known = self._groups[group] = None
+                self._keys.update(k for k, t in tasks if t.group is group)
+                self._keys.difference_update(census.keys_in(group))
+            known = self._groups[group.name] = None
         if known is None and ours:
-            self._keys.update(keys)
+            self._keys.update(census.keys_in(group))
 
     def owns(self, client: str) -> bool:
         """Return whether a client's graphs are ours."""
@@ -156,6 +156,11 @@ class Ownership:
         self._groups = {k: v for k, v in self._groups.items() if k in alive}
         tasks = self._scheduler.tasks
         self._keys = {key for key in self._keys if key in tasks}
+
+
+def _size(group: Any) -> int:
+    states = group.states
+    return int(sum(states.values()) - states.get("forgotten", 0))
 
 
 def root_span(scheduler: Any, group: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 from distributed.diagnostics.plugin import SchedulerPlugin
 
 from .attempts import Attempts
+from .census import Census
 from .closings import closing_of, unwatch_closing, watch_closing
 from .dask_events import told_by_dask
 from .descriptions import scheduler_facts, worker_facts
@@ -283,30 +284,16 @@ class SchedulerCapture(SchedulerPlugin):
     def update_graph(
         self, scheduler: Any, *, client: str, keys: Any, tasks: Any, **kwargs: Any
     ) -> None:
-        if not self.own.claim(client, tasks):
+        census = Census(self._tasks, tasks)
+        if not self.own.claim(client, census):
             return
         self._graphs += 1
-        ours = map(self._tasks.get, tasks)
-        self._measures.spans.seen(ts for ts in ours if ts is not None)
-        prefixes: dict[str, int] = {}
-        new: dict[str, list[int]] = {}  # tasks, and those without inputs
-        firsts: dict[str, Any] = {}
-        for key in tasks:
-            ts = self._tasks.get(key)
-            if ts is not None:
-                name = ts.prefix.name
-                prefixes[name] = prefixes.get(name, 0) + 1
-                firsts.setdefault(name, ts)
-                if ts.state == "released":  # else another graph has brought it
-                    counted = new.setdefault(name, [0, 0])
-                    counted[0] += 1
-                    counted[1] += not ts.dependencies
+        self._measures.spans.seen(census.groups)
         self._event(
             "graph-updated", client, graph=self._graphs, tasks=len(tasks), wanted=len(keys),
-            prefixes=dict(sorted(prefixes.items(), key=lambda x: -x[1])[:200]),
-            annotations=kwargs.get("annotations"), all_tasks=len(self._tasks),
-            new=dict(sorted(new.items(), key=lambda x: -x[1][0])[:200]),
-            code=self._marks.of(firsts),
+            prefixes=census.prefixes(), annotations=kwargs.get("annotations"),
+            all_tasks=len(self._tasks), new=census.new(),
+            code=self._marks.of(census.firsts()),
         )  # fmt: skip
 
     # Workers and clients

@@ -40,6 +40,7 @@ _MODULES = (
     "samples",
     "spans",
     "measures",
+    "census",
     "ownership",
     "nannies",
     "spreading",

@@ -28,9 +28,9 @@ class Spans:
         self._done: set[str] = set()
         self.left_out = 0
 
-    def seen(self, tasks: Iterable[Any]) -> None:
-        """Note the spans of tasks of ours that a graph has brought."""
-        known = {str(getattr(ts.group, "span_id", None) or "") for ts in tasks}
+    def seen(self, groups: Iterable[Any]) -> None:
+        """Note the spans of groups in which a graph has brought tasks of ours."""
+        known = {str(getattr(group, "span_id", None) or "") for group in groups}
         for span in known - self._told.keys() - {""}:
             if len(self._told) < _MOST_SPANS:
                 self._told[span] = None
