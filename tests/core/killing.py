@@ -12,6 +12,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,6 +66,8 @@ def kill_and_look(
 
 def _environment(row: Row) -> dict[str, str]:
     variables = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}
+    if "PYTHONPATH" in os.environ:  # to fly another tree than the one installed
+        variables["PYTHONPATH"] = os.environ["PYTHONPATH"]
     if row.how == "SIGSTOP":
         variables["DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL"] = "2s"
     return variables
@@ -89,17 +92,18 @@ def _cluster(row: Row, home: Home) -> Iterator[str]:
 
     def start(name: str, *command: str) -> None:
         with (logs / name).open("wb") as log:
-            started.append(
-                subprocess.Popen(
-                    [sys.executable, *command],
-                    env=environment,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    cwd=home.folder,
-                    start_new_session=True,
-                )
+            process = subprocess.Popen(
+                [sys.executable, *command],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=home.folder,
+                start_new_session=True,
             )
+        started.append(process)
+        # As shells and batch systems do: who died is no zombie for long.
+        threading.Thread(target=process.wait, daemon=True).start()
 
     file = home.folder / "scheduler.json"
     idle = ["--idle-timeout", "4s"] if row.how == "idle timeout" else []
