@@ -494,3 +494,28 @@ def test_an_exception_whose_class_the_driver_does_not_have_is_still_the_tasks() 
 
     assert (found.rule, found.confidence) == ("task-exception", "high")
     assert found.title == "Refused in 'go': row 3"
+
+
+def test_a_driver_that_was_stopped_while_it_connected_had_not_reached_a_scheduler() -> (
+    None
+):
+    site = "/venv/lib/python3.12/site-packages"
+    begun = (
+        'Traceback:\n  File "/jobs/nightly.py", line 12, in main\n    Client(address)\n'
+        f'  File "{site}/distributed/client.py", line 1417, in start\n    sync(self._start)\n'
+        f'  File "{site}/distributed/utils.py", line 441, in wait\n    e.wait(10)\n'
+        '  File "/usr/lib/python3.12/threading.py", line 629, in wait\n    x\n'
+        '  File "/jobs/nightly.py", line 3, in on_alarm\n    raise KeyboardInterrupt\n'
+    )
+    stopped = an_exception(
+        "KeyboardInterrupt", "", traceback=f"{begun}KeyboardInterrupt"
+    )
+    found = verdict(a_run(failed_with(stopped), recorded=False))
+
+    assert (found.rule, found.confidence) == ("cannot-connect", "medium")
+    later = an_exception(
+        "KeyboardInterrupt",
+        "",
+        traceback=f"{begun}KeyboardInterrupt".replace("start", "result"),
+    )
+    assert verdict(a_run(a_worker(), a_graph(), failed_with(later))).rule == "cancelled"

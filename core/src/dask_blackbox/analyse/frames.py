@@ -34,6 +34,7 @@ _CLIENT = ("distributed/client.py", "distributed/utils.py")
 _ASKER = (*_CLIENT, "distributed/utils_comm.py", "distributed/core.py")
 _READER = "distributed/protocol/core.py"
 _OF_DASK = ("/distributed/", "/dask/", "/airflow/", "/prefect", "/dask_blackbox/")
+_WAITS = ("/threading.py", "/selectors.py", "/asyncio/base_events.py")
 _RUNS_TASKS = "_run_task"
 _NOT_THE_USERS = (
     "/site-packages/",
@@ -101,8 +102,10 @@ def came_from_a_task(traceback: str) -> bool:
     for section in reversed(_sections(traceback)):
         frames = _frames(section)
         client = [n for n, frame in enumerate(frames) if frame.file.endswith(_CLIENT)]
-        if client and any(is_the_users(frame) for frame in frames[client[-1] + 1 :]):
-            return True
+        after = frames[client[-1] + 1 :] if client else []
+        own = [n for n, frame in enumerate(after) if is_the_users(frame)]
+        if own and not any(f.file.endswith(_WAITS) for f in after[: own[0]]):
+            return True  # else a signal's handler raised in the middle of a wait
     return False
 
 

@@ -122,8 +122,8 @@ RULES: tuple[Rule, ...] = (
     # What a task raised, or the driver.
     TASK_MEMORY_ERROR,
     TASK_EXCEPTION,
-    CANCELLED,
     CANNOT_CONNECT,
+    CANCELLED,
     STALLED,
     DRIVER_EXCEPTION,
     DRIVER_KILLED,

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.rule import Page, Rule
+from dask_blackbox.analyse.words import duration
 from dask_blackbox.finding import Finding, RetryAdvice
 
 __all__ = ["CANNOT_CONNECT"]
 
+_BEGINNING = r'distributed/client\.py", line \d+, in (?:__init__|start)\n'
 _TRIED = r"Timed out trying to connect to '?(?P<address>[\w+]+://[^\s']+)'? after (?P<waited>[\d.]+) ?s"
 
 
 def _ask(case: Case) -> Iterator[Finding]:
     said = case.said(_TRIED)
-    if not case.failed or not said or case.blame.failure is not None or case.explained:
+    if not case.failed or case.blame.failure is not None or case.explained:
+        return
+    if not said:
+        yield from _still_trying(case)
         return
     address, waited = said["address"], said["waited"]
     known = case.run.details("scheduler-info")
@@ -30,6 +37,37 @@ def _ask(case: Case) -> Iterator[Finding]:
         remedy=remedy,
         confidence="medium" if known or advice == "unknown" else "high",
         retry_advice=advice,
+        evidence=case.exception_evidence(),
+    )
+
+
+def _still_trying(case: Case) -> Iterator[Finding]:
+    """Yield that the driver was stopped while `Client(…)` was still trying."""
+    exception = case.exception
+    if exception is None or case.saw_the_cluster:
+        return
+    stopped = only_waited(exception) or case.raised("KeyboardInterrupt", "SystemExit")
+    if not stopped or not re.search(_BEGINNING, exception.traceback):
+        return
+    at = f" at {exception.file}:{exception.line}" if exception.file else ""
+    waited = ""
+    if case.run.ending is not None:
+        took = max(case.run.ending.ended - case.run.manifest.started, 0.0)
+        waited = f", {duration(took)} after the run had begun"
+    yield CANNOT_CONNECT.found(
+        "The driver was still trying to connect when it was stopped",
+        cause=(
+            f"`Client(…)`{at} had not reached a scheduler when the driver was stopped{waited}. "
+            "Something takes the connection and does not answer as a scheduler does, or "
+            "nothing answers at all."
+        ),
+        remedy=(
+            "Check that it is Dask's scheduler that listens at that address and port (not its "
+            "dashboard, not a proxy), and that it is not overloaded; `Client(…, timeout=…)` "
+            "does not end a connection that was taken and then left without an answer."
+        ),
+        confidence="medium",
+        retry_advice="unknown",
         evidence=case.exception_evidence(),
     )
 
