@@ -47,7 +47,7 @@ def judge(story: Failure, place: Path) -> Result:
         return Result(story, "wrong", "there is no recording", slug="(none)")
     from dask_blackbox.opened import Run
 
-    card = Run.open(runs[0]).card()
+    card = Run.open(runs[-1]).card()  # of a story that was told twice, the last
     verdict = card.verdict
     if verdict is None:
         state = f"no verdict; the run {card.state}"

@@ -78,7 +78,7 @@ def tell_outside(story: Failure, store: Path, script: str) -> dict[str, Any]:
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **_environment(story), _MARK: mark},
+            env={**os.environ, **_environment(story, store), _MARK: mark},
             start_new_session=True,
         )
         late = _wait(process, story.bound)
@@ -104,10 +104,12 @@ def tell_outside(story: Failure, store: Path, script: str) -> dict[str, Any]:
     return told
 
 
-def _environment(story: Failure) -> dict[str, str]:
+def _environment(story: Failure, store: Path) -> dict[str, str]:
     """Return the settings of a story as variables, which all of its processes inherit."""
     paths = [_HERE, os.environ.get("PYTHONPATH", "")]
     found = {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    # Nobody else's recorder takes up what is left of this one.
+    found["DASK_BLACKBOX__SPOOL"] = str(store / "spool")
     for key, value in story.settings.items():
         name = key.upper().replace(".", "__").replace("-", "_")
         found[f"DASK_{name}"] = str(value)
