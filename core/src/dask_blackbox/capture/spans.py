@@ -51,7 +51,8 @@ class Spans:
             if span is None:
                 continue
             facts = _facts(span)
-            changing = (facts["states"], facts["nbytes"], len(facts["metrics"]))
+            spent = sum(each[-1] for each in facts["metrics"])
+            changing = (facts["states"], facts["nbytes"], spent)
             if changing != self._told[name]:
                 self._told[name] = changing
                 self._tell("span", name, **facts)
