@@ -19,6 +19,7 @@ from building import (
     an_event,
     an_exception,
     failed_with,
+    succeeded,
 )
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.finding import Finding
@@ -308,7 +309,7 @@ def test_a_users_error_in_a_run_with_shuffles_is_the_users() -> None:
 
 def healthy() -> RunTables:
     """Return a run whose shuffle went well."""
-    return a_run(*a_shuffle(done=50)[:-1])
+    return a_run(*a_shuffle(done=50)[:-1], succeeded(at=6))
 
 
 def test_a_healthy_shuffle_is_nobodys_business() -> None:

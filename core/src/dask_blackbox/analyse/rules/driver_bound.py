@@ -16,6 +16,10 @@ def _ask(case: Case) -> Iterator[Finding]:
     loads = case.loads
     if not len(loads.graphs) or case.state == "running":
         return
+    if case.failed or case.run.details("stall"):
+        return  # something was wanted, and did not come
+    if loads.compute < DRIVER_BOUND.threshold(case, "computed"):
+        return
     whole, paused = loads.stopped - loads.started, loads.paused
     if paused < DRIVER_BOUND.threshold(case, "seconds"):
         return
@@ -66,7 +70,7 @@ DRIVER_BOUND = Rule(
     question="Did the cluster wait for the driver to want something?",
     severity="notice",
     ask=_ask,
-    thresholds={"seconds": 15, "share": 0.5},
+    thresholds={"seconds": 15, "share": 0.5, "computed": 5},
     page=Page(
         detects=(
             "Most of the time no task was wanted: the driver was busy with its own Python, or "
