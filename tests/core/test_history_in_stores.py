@@ -111,6 +111,17 @@ def test_the_last_good_run_is_found_however_long_ago_it_was(store: MemoryStore) 
     assert (len(history.sketches), len(history.names)) == (21, 300)
 
 
+def test_a_mapped_instance_is_compared_with_its_like(store: MemoryStore) -> None:
+    for day in (1, 2):
+        for index in (0, 1, 2):
+            run_id = f"scheduled__2026-11-0{day}T02:00:00+00:00.map{index}"
+            put_sketch(store, a_night(day, run_id=run_id))
+
+    own = a_night(3, run_id="scheduled__2026-11-03T02:00:00+00:00.map1")
+    history = earlier_runs(store, manifest_of(own))
+    assert [each.run_id[-5:] for each in history.sketches] == [".map1", ".map1"]
+
+
 class HangingStore(MemoryStore):
     """A store that answers when it is let go."""
 

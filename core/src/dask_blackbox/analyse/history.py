@@ -6,6 +6,7 @@ Attempts of a run count as one run, the last attempt standing for it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,8 +14,9 @@ from functools import cached_property
 from dask_blackbox.layout import SketchName
 from dask_blackbox.sketch import Sketch
 
-__all__ = ["History", "in_turn", "is_backfill", "one_per_run"]
+__all__ = ["History", "in_turn", "is_backfill", "of_one_series", "one_per_run"]
 
+_MAPPED = re.compile(r"\.map(\d+)(?:-[0-9a-f]{8})?$")
 _RANK = ("lost", "aborted", "failed", "succeeded")
 
 
@@ -59,6 +61,26 @@ class History:
 def is_backfill(run_id: str) -> bool:
     """Say whether a run works off old data on purpose, by its name in Airflow or Prefect."""
     return run_id.lower().startswith("backfill")
+
+
+def of_one_series(names: Sequence[SketchName], run: str) -> list[SketchName]:
+    """Return the runs that a run can be compared with.
+
+    Airflow's mapped task instances are runs of one job, and each has its own piece of
+    the work: the third is compared with the third of other days, if there is one.
+
+    Args:
+        names: Of the runs before it.
+        run: Its id, in its safe form.
+    """
+    index = _mapped(run)
+    alike = [each for each in names if _mapped(each.address.run) == index]
+    return alike or list(names)
+
+
+def _mapped(run: str) -> str | None:
+    found = _MAPPED.search(run)
+    return None if found is None else found[1]
 
 
 def one_per_run(names: Iterable[SketchName]) -> list[SketchName]:

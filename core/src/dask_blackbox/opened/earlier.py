@@ -12,7 +12,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 
-from dask_blackbox.analyse.history import History, is_backfill, one_per_run
+from dask_blackbox.analyse.history import (
+    History,
+    is_backfill,
+    of_one_series,
+    one_per_run,
+)
 from dask_blackbox.errors import BlackboxError, RecordingError
 from dask_blackbox.layout import (
     RunAddress,
@@ -74,6 +79,7 @@ def earlier_runs(
     bound = sketch_name(own, manifest.started, "").rpartition("~")[0]
     names, more = _names_within(store, manifest.job, bound, patience * _FOR_NAMES)
     names = [each for each in one_per_run(names) if each.address.run != own.run]
+    names = of_one_series(names, own.run)
     wanted = _wanted(names, most, backfill=is_backfill(manifest.run_id))
     found = _read(store, wanted, deadline)
     sketches, unreadable = [], 0

@@ -180,6 +180,9 @@ def _code(run: RunTables, driver: Mapping[str, Any]) -> dict[str, str]:
     git = driver.get("git")
     if isinstance(git, Mapping) and git.get("commit"):
         found["git commit"] = str(git["commit"])[:_HASHED]
+    bundle = run.manifest.host.get("bundle")
+    if bundle:  # which version of its DAGs Airflow runs
+        found["DAG bundle"] = _brief(bundle)
     for told in run.details("driver-code"):
         if told.get("dirty") is not None:
             found["uncommitted changes"] = "yes" if told["dirty"] else "no"
