@@ -18,7 +18,7 @@ import bareness
 import dask_blackbox
 import pytest
 from click.testing import CliRunner, Result
-from dask._task_spec import Dict, Task, TaskRef
+from dask._task_spec import Dict, List, Task, TaskRef
 from dask.utils import apply
 from dask_blackbox import Run
 from dask_blackbox.analyse.capsules import capsules_of
@@ -458,6 +458,15 @@ def test_secrets_are_found_in_graphs_of_older_versions() -> None:
     assert [s for s in ("s-1", "s-2", "s-3", "s-4") if s in repr(picked)] == []
     assert "ada" in repr(picked)
     assert set(policy.applied) == {"api_key", "password", "auth_token"}
+
+
+@pytest.mark.parametrize("given", [["ada", "s-1"], List("ada", "s-1")])
+def test_secrets_are_found_in_calls_that_are_applied(given: Any) -> None:
+    picked, policy = _picked(Task("k", apply, _log_in, given, {"n": 1}), [])
+
+    assert "s-1" not in repr(picked) + picked({})
+    assert "'n': 1" in picked({})
+    assert list(policy.applied) == ["password"]
 
 
 def test_numbers_under_the_name_of_a_secret_are_data() -> None:

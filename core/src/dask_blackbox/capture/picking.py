@@ -129,14 +129,21 @@ class _Picker(_Pickler):  # type: ignore[misc]
         return ("is", clean)
 
     def _plain_call(self, function: Any, *args: Any) -> tuple[Any, ...]:
-        applied = getattr(function, "__name__", "") == "apply" and len(args) > 1
-        if not applied or not isinstance(args[1], (list, tuple)):
+        """Return a call without what is hidden; `apply(function, args, …)` is one, too."""
+        given: Any = args[1] if len(args) > 1 else None
+        inner = getattr(given, "args", None) if is_node(given) else given
+        applied = getattr(function, "__name__", "") == "apply"
+        if not applied or not isinstance(inner, (list, tuple)):
             return (function, *self.without_hidden_arguments(function, args))
-        called, given, *rest = args
-        kept = self.without_hidden_arguments(called, given)
-        if any(a is not b for a, b in zip(kept, given)):
+        kept = self.without_hidden_arguments(args[0], inner)
+        if all(a is b for a, b in zip(kept, inner)):
+            return (function, *args)
+        if is_node(given):
+            given = copy.copy(given)
+            given.args = kept
+        else:
             given = type(given)(kept)
-        return (function, called, given, *rest)
+        return (function, args[0], given, *args[2:])
 
     def _left_out(self, name: str, value: Any) -> Any:
         key = key_of(value)
@@ -164,7 +171,7 @@ class _Picker(_Pickler):  # type: ignore[misc]
         if type(task).__name__ == "Dict":  # names and values in turn
             clean.args = self._plain_pairs(task.args)
         else:
-            clean.args = self.without_hidden_arguments(task.func, task.args)
+            clean.args = self._plain_call(task.func, *task.args)[1:]
         self._ours[id(clean)] = clean  # alive until pickle is through with it
         return clean
 
