@@ -235,6 +235,20 @@ def test_workers_that_cannot_read_their_tasks_lack_a_module() -> None:
     assert found.retry_advice == "environment"
 
 
+def test_what_failed_inside_dask_itself_is_part_of_what_is_known() -> None:
+    hard = an_event(
+        "worker-failed-hard", "tcp://w1", at=9.9,
+        message={"status": "error", "exception_text": "InvalidTransition('x-1')"},
+    )  # fmt: skip
+    dead = a_death(exit_code=1, processing=["x-1"], closing="worker-handle-fail-hard")
+    run = a_run(a_worker(), hard, *dead, *raised_in("x-1", killed_worker("x-1")))
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("unknown", "low")
+    assert "Dask's own code failed in worker 1 (tcp://w1)" in found.cause
+    assert "InvalidTransition('x-1')" in found.cause
+
+
 def test_the_largest_piece_decides_how_much_memory_is_needed() -> None:
     sizes = [10, 10, 10, 12, 80]
     loads = [a_task(f"load-{n}", nbytes=mib * MIB) for n, mib in enumerate(sizes)]

@@ -519,3 +519,15 @@ def test_a_driver_that_was_stopped_while_it_connected_had_not_reached_a_schedule
         traceback=f"{begun}KeyboardInterrupt".replace("start", "result"),
     )
     assert verdict(a_run(a_worker(), a_graph(), failed_with(later))).rule == "cancelled"
+
+
+def test_what_takes_a_connection_and_does_not_answer_is_no_scheduler() -> None:
+    error = an_exception(
+        "OSError",
+        "Timed out during handshake while connecting to tcp://10.0.0.1:8787 after 30 s",
+    )
+    found = verdict(a_run(failed_with(error), recorded=False))
+
+    assert (found.rule, found.retry_advice) == ("cannot-connect", "unknown")
+    assert "tcp://10.0.0.1:8787" in found.title
+    assert "not its dashboard" in found.remedy

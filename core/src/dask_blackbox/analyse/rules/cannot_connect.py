@@ -14,7 +14,7 @@ from dask_blackbox.finding import Finding, RetryAdvice
 __all__ = ["CANNOT_CONNECT"]
 
 _BEGINNING = r'distributed/client\.py", line \d+, in (?:__init__|start)\n'
-_TRIED = r"Timed out trying to connect to '?(?P<address>[\w+]+://[^\s']+)'? after (?P<waited>[\d.]+) ?s"
+_TRIED = r"Timed out (?:trying to connect|during handshake while connecting) to '?(?P<address>[\w+]+://[^\s']+)'? after (?P<waited>[\d.]+) ?s"
 
 
 def _ask(case: Case) -> Iterator[Finding]:
@@ -75,7 +75,15 @@ def _still_trying(case: Case) -> Iterator[Finding]:
 def _why(case: Case, address: str, waited: str) -> tuple[str, str, RetryAdvice]:
     """Return why, what to do, and whether trying again would help."""
     advice: RetryAdvice = "environment"
-    if case.raised("gaierror") or case.said("Name or service not known"):
+    if case.said("during handshake while connecting"):
+        why, advice = "it was taken, but not answered as a scheduler answers", "unknown"
+        remedy = (
+            f"Check that it is Dask's scheduler that listens at {address} (not its dashboard, "
+            "not a proxy); if it is, it was too busy to answer: raise "
+            f"`distributed.comm.timeouts.connect` above {waited} s, and see what keeps its "
+            "event loop."
+        )
+    elif case.raised("gaierror") or case.said("Name or service not known"):
         why = "its host name is unknown"
         remedy = (
             "Check the spelling of the address and the DNS of the network that the driver "

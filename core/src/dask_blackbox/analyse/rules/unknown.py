@@ -66,7 +66,21 @@ def _known(case: Case) -> list[str]:
             f"{counted(len(case.deaths), 'worker')} died; of the last one is known that "
             f"{case.cause_of(last).because}."
         )
+    sentences.extend(_inside_dask(case))
     return sentences
+
+
+def _inside_dask(case: Case) -> Iterator[str]:
+    """Yield that Dask's own code failed in a worker, which it tells before it gives up."""
+    failed = case.run.details("worker-failed-hard")
+    if failed:
+        last = failed[-1]
+        told = last.get("message")
+        text = told.get("exception_text") if isinstance(told, dict) else told
+        yield (
+            f"Dask's own code failed in {case.name_of(last['subject'])}, and the worker gave "
+            f"up: {short(str(text), 240)}."
+        )
 
 
 def _wanted(case: Case) -> list[str]:
