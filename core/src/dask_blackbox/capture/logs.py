@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import threading
+import time
 from itertools import count
 from typing import Any, Callable, Iterator
 
@@ -19,6 +21,11 @@ __all__ = ["LogTap", "plain", "role_of", "words_of"]
 
 _LONGEST = 32_768
 _OURS = "dask_blackbox"
+# A worker without file descriptors says the same 2,000 times a second.
+_MAY_FLOOD = ("asyncio", "distributed", "tornado")
+_A_SECOND = 50
+_MOST_KINDS = 500
+_NUMBER = re.compile(r"[0-9]+")
 # Seconds by which Dask's idea of the scheduler's clock may jump back between two lines of
 # one process, which must not change places for it.
 _JITTER = 1.0
@@ -112,6 +119,7 @@ class LogTap:
         self._names: tuple[str, ...] = ()
         self._streams: list[tuple[str, _Tee]] = []
         self._plain = logging.Formatter("%(message)s")
+        self._floods: dict[tuple[str, str], tuple[int, int, int]] = {}
 
     def attach(self, *names: str) -> None:
         """Listen to the loggers of these names and below (none: to all)."""
@@ -132,10 +140,15 @@ class LogTap:
         """Stop listening."""
         if self in _taps:
             _taps.remove(self)
+        for kind in list(self._floods):
+            self._flood_is_over(kind, time.time())
         _uninstall()
         for name, tee in self._streams:
             if getattr(sys, name) is tee:  # else someone wrapped ours: leave theirs
-                setattr(sys, name, tee.inner)
+                inner = tee.inner
+                while getattr(inner, "muted", False) is True:
+                    inner = inner.inner  # of a recording that ended while ours went on
+                setattr(sys, name, inner)
             tee.muted = True
         self._streams.clear()
 
@@ -150,6 +163,8 @@ class LogTap:
         record.__dict__[self._mark] = True
         self._busy.now = True
         try:
+            if record.name.startswith(_MAY_FLOOD) and self._floods_us(record):
+                return
             text = self._plain.format(record)
             role = role_of(record.name, self._role)
             self.take(
@@ -159,6 +174,31 @@ class LogTap:
             pass
         finally:
             self._busy.now = False
+
+    def _floods_us(self, record: logging.LogRecord) -> bool:
+        """Return whether Dask has said much the same too often within this second."""
+        said = record.msg if isinstance(record.msg, str) else type(record.msg).__name__
+        kind = (record.name, _NUMBER.sub("#", said[:200]))
+        second = int(record.created)
+        since, count, left_out = self._floods.get(kind, (second, 0, 0))
+        if second == since and count >= _A_SECOND:
+            self._floods[kind] = (since, count, left_out + 1)
+            return True
+        if second != since:
+            self._flood_is_over(kind, record.created)
+            count = 0
+        if len(self._floods) > _MOST_KINDS:
+            self._floods.clear()
+        self._floods[kind] = (second, count + 1, 0)
+        return False
+
+    def _flood_is_over(self, kind: tuple[str, str], at: float) -> None:
+        _, _, left_out = self._floods.pop(kind, (0, 0, 0))
+        if left_out:
+            logger, said = kind
+            text = f"… {left_out} more lines like this within a second: {said}"
+            role = role_of(logger, self._role)
+            self.take(at, role, logger, logging.WARNING, text, None)
 
     def take(  # noqa: PLR0917
         self,
@@ -217,8 +257,6 @@ class _Tee:
         return written
 
     def _keep(self, text: str) -> None:
-        import time
-
         begun = getattr(self._begun, "text", "") + text
         *whole, rest = begun.split("\n")
         self._begun.text = rest[-_LONGEST:]

@@ -1,0 +1,75 @@
+"""Log lines by the thousand: Dask's own are counted, the user's are all kept."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from dask_blackbox.capture.logs import LogTap
+
+LINES = 1_000
+
+
+@pytest.fixture
+def rows() -> list[list[Any]]:
+    return []
+
+
+@pytest.fixture
+def tap(rows: list[list[Any]]) -> Iterator[LogTap]:
+    tap = LogTap("a-recording", "worker", lambda role: "tcp://1", rows.append)
+    tap.attach()
+    yield tap
+    tap.detach()
+
+
+def lines_of(rows: list[list[Any]], logger: str) -> list[str]:
+    return [row[7] for row in rows if row[5] == logger]
+
+
+def test_a_flood_of_dasks_is_kept_in_part_and_counted(
+    tap: LogTap, rows: list[list[Any]]
+) -> None:
+    for n in range(LINES):
+        logging.getLogger("asyncio").error(f"Exception in callback {n}")  # noqa: G004
+    tap.detach()
+    lines = lines_of(rows, "asyncio")
+    told = [line for line in lines if "more lines like this" in line]
+    counted = sum(int(line.split()[1]) for line in told)
+
+    assert len(lines) < LINES / 2
+    assert len(lines) - len(told) + counted == LINES
+    assert "Exception in callback #" in told[-1]
+
+
+def test_different_lines_are_no_flood(tap: LogTap, rows: list[list[Any]]) -> None:
+    for n in range(LINES):
+        word = "".join(chr(97 + int(digit)) for digit in str(n))
+        logging.getLogger("distributed.worker").warning("about %s", word)
+        logging.getLogger("distributed.worker").warning("of its own: " + word)  # noqa: G003
+
+    own = [x for x in lines_of(rows, "distributed.worker") if x.startswith("of its")]
+    assert len(own) == LINES
+
+
+def test_the_users_own_lines_are_all_kept(tap: LogTap, rows: list[list[Any]]) -> None:
+    for n in range(LINES):
+        logging.getLogger("job").warning("line %d", n)
+
+    assert len(lines_of(rows, "job")) == LINES
+
+
+def test_streams_of_recordings_that_overlapped_come_off_in_any_order() -> None:
+    before = sys.stdout
+    first, second = (
+        LogTap(name, "worker", lambda role: "w", lambda row: None) for name in "ab"
+    )
+    first.attach_streams()
+    second.attach_streams()
+    first.detach()
+    second.detach()
+
+    assert sys.stdout is before
