@@ -22,18 +22,26 @@ from judging import NOT_YET, Result, judge
 from storytelling import load_failures
 
 _BEGIN, _END = "<!-- verdicts -->", "<!-- /verdicts -->"
-_GOAL = 95.0
+_FIRST = Path(__file__).with_name("heldout.json")  # what was said the first time
 
 
 def diagnose(store: Path) -> list[Result]:
-    """Return what is said of each story of the corpus."""
+    """Return what is said of each story; of those held out, what was said first."""
+    first = json.loads(_FIRST.read_text()) if _FIRST.exists() else {}
     found = []
     for name, story in load_failures().items():
+        if name in first:
+            found.append(Result(story, *first[name]))
+            continue
         try:
             found.append(judge(story, store / name))
         except Exception as error:  # noqa: BLE001 - a recording that cannot be read
             problem = f"{type(error).__name__}: {error}"
             found.append(Result(story, "wrong", problem, "(none)"))
+        if story.held_out and found[-1].kind != "absent":
+            first[name] = found[-1][1:]
+    if first:
+        _FIRST.write_text(json.dumps(first, indent=1) + "\n")
     return found
 
 
