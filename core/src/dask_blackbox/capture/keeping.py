@@ -27,7 +27,7 @@ _PIECE = 2**20
 _MAKING = 30.0  # seconds that pickling one capsule may take
 _ASKING = 60.0  # seconds that an asker waits for one that is being made
 _LEAVING = 3.0  # seconds that a closing worker waits for the recorder
-_BUSY = 3  # capsules that are being made or wait for it, at most
+_BUSY = 10  # failed tasks that wait to be pickled, at most
 _NO_ROOM = "larger than what blackbox.capture.values-limit leaves"
 _LONGEST = 2_000
 _ELSEWHERE = object()
@@ -101,6 +101,7 @@ class CapsuleKeeper:
         self._numbers = count(1)
         self._kept: list[_Kept] = []
         self._turn = threading.Lock()
+        self._making = 0
 
     # When a task has failed, on the event loop
 
@@ -115,8 +116,7 @@ class CapsuleKeeper:
         prefix, text = str(ts.prefix), str(key)
         known = [(each.prefix, each.key) for each in self._kept]
         place = place_for(known, prefix, text, self._most)
-        busy = sum(not each.made.is_set() for each in self._kept)
-        if place is None or ts.run_spec is None or busy >= _BUSY:
+        if place is None or ts.run_spec is None or self._making >= _BUSY:
             return None
         capsule = _Kept(next(self._numbers), prefix, text)
         if place < len(self._kept):
@@ -131,6 +131,7 @@ class CapsuleKeeper:
             "message": Policy((), self._texts).text(error[1][:_LONGEST]),
         }
         inputs = [self._input(each) for each in ts.dependencies]
+        self._making += 1
         threading.Thread(
             target=self._make,
             args=(capsule, ts.run_spec, inputs, facts),
@@ -154,23 +155,27 @@ class CapsuleKeeper:
     def _make(
         self, capsule: _Kept, task: Any, inputs: list[Any], facts: dict[str, Any]
     ) -> None:
-        file = tempfile.TemporaryFile(prefix="dask-blackbox-")  # noqa: SIM115
+        file: IO[bytes] | None = None
         try:
             with self._turn:
-                self._write(file, task, inputs, facts)
-            capsule.size, capsule.file = file.tell(), file
+                if not capsule.handed_over:  # a later attempt may have taken its place
+                    file = tempfile.TemporaryFile(prefix="dask-blackbox-")  # noqa: SIM115
+                    self._write(file, task, inputs, facts)
+                    capsule.size, capsule.file = file.tell(), file
         except TooLargeError:
             capsule.failed = f"the task itself is larger than {self._limit} bytes"
         except TooLongError:
             capsule.failed = f"pickling it took more than {_MAKING:.0f} s"
+        except OSError as error:
+            capsule.failed = f"it cannot be written: {error}"
         except BaseException as error:
             capsule.failed = f"it cannot be pickled: {type(error).__name__}: {error}"
         finally:
-            if (
-                capsule.handed_over or capsule.file is None
-            ):  # dropped meanwhile, or failed
-                capsule.file = None
-                file.close()
+            with self._turn:
+                if file is not None and (capsule.handed_over or capsule.file is None):
+                    capsule.file = None  # it has failed, or was dropped meanwhile
+                    file.close()
+                self._making -= 1
             capsule.made.set()
 
     def _write(
