@@ -110,3 +110,14 @@ def test_log_lines_are_escaped_and_the_oldest_of_very_many_are_counted_out() -> 
     assert "first error" in said
     assert "&lt;b&gt;2499&lt;/b&gt;" in said
     assert "&lt;b&gt;12&lt;/b&gt;" not in said
+
+
+def test_the_same_run_gives_the_same_bytes() -> None:
+    id_of_a_task = "load-12345678-1234-4123-8123-123456789abc"
+    run = a_run(a_worker(), a_task(id_of_a_task), a_sample(), failed_with())
+    card = card_of(run, ())
+
+    first, second = performance_html(run, card), performance_html(run, card)
+
+    assert first == second
+    assert id_of_a_task in first

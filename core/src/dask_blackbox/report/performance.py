@@ -23,6 +23,7 @@ from markupsafe import Markup
 
 from dask_blackbox.attach import RunCard
 from dask_blackbox.report.axis import axis_of
+from dask_blackbox.report.bokeh_ids import with_same_ids
 from dask_blackbox.report.executions import executions_of
 from dask_blackbox.report.lives import Life, lives_of
 from dask_blackbox.report.performance_texts import log_markup, summary_markup
@@ -68,13 +69,14 @@ def performance_html(run: RunTables, card: RunCard) -> str:
         for title, child in tabs
     ]
     title = f"Performance: {plain(card.job)} · {plain(card.run_id)}"
-    page: str = file_html(
+    made: str = file_html(
         Tabs(tabs=panels, sizing_mode="stretch_both"),
         Resources(mode="inline"),
         title=title,
         template=_PAGE,
         suppress_callback_warning=True,
     )
+    page = with_same_ids(made)
     return page.replace(_NO_POLICY_YET, _policy(page), 1)
 
 
