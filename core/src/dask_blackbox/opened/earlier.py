@@ -38,7 +38,9 @@ _MOST_NAMES = 10_000
 _MOST_READ = 100
 _AT_ONCE = 16
 _PATIENCE = 3.0  # seconds for everything
-_FOR_NAMES = 0.5  # of that share, at most, for the names
+_FOR_NAMES = 0.4  # a share of that, at most, until the newest names are known
+_FOR_NEWEST = 0.8  # and until the newest sketches are read
+_FIRST_NAMES = 500
 
 
 def sketched_runs(store: Store, job: str, *, after: str = "") -> Iterator[SketchName]:
@@ -73,15 +75,22 @@ def earlier_runs(
         most: How many sketches are read at most.
         patience: Seconds that this may take.
     """
-    deadline = time.monotonic() + patience
+    begun = time.monotonic()
     own = RunAddress.of(manifest.job, manifest.run_id, manifest.attempt)
     # No field sorts before nothing: the name is that of no sketch, just before its own.
     bound = sketch_name(own, manifest.started, "").rpartition("~")[0]
-    names, more = _names_within(store, manifest.job, bound, patience * _FOR_NAMES)
-    names = [each for each in one_per_run(names) if each.address.run != own.run]
-    names = of_one_series(names, own.run)
-    wanted = _wanted(names, most, backfill=is_backfill(manifest.run_id))
-    found = _read(store, wanted, deadline)
+    listing = _Listing(store, manifest.job, bound)
+    listing.wait(enough=_FIRST_NAMES, until=begun + patience * _FOR_NAMES)
+    backfill = is_backfill(manifest.run_id)
+    found: dict[str, Sketch | Exception] = {}
+    wanted = _wanted(listing.names(own), most, backfill=backfill)
+    _read(store, wanted, begun + patience * _FOR_NEWEST, found)
+    # What was listed meanwhile may hold the last good run of a job that fails for long.
+    listing.wait(enough=_MOST_NAMES, until=begun + patience * _FOR_NEWEST)
+    names = listing.names(own)
+    wanted = _wanted(names, most, backfill=backfill)
+    _read(store, wanted, begun + patience, found)
+    listing.stop()
     sketches, unreadable = [], 0
     for each in wanted:
         read = found.get(each.name)
@@ -96,7 +105,7 @@ def earlier_runs(
         names=tuple(names),
         sketches=tuple(sketches),
         unreadable=unreadable,
-        more=more or late,
+        more=not listing.complete or late,
     )
 
 
@@ -104,7 +113,8 @@ def read_sketches(
     store: Store, names: Iterable[SketchName], *, patience: float
 ) -> dict[str, Sketch]:
     """Return the sketches of some names, those that could be read in time."""
-    found = _read(store, list(names), time.monotonic() + patience)
+    found: dict[str, Sketch | Exception] = {}
+    _read(store, list(names), time.monotonic() + patience, found)
     return {name: each for name, each in found.items() if isinstance(each, Sketch)}
 
 
@@ -116,35 +126,55 @@ def _wanted(names: list[SketchName], most: int, *, backfill: bool) -> list[Sketc
     return [*last, *(each for each in names[:most] if each not in last)]
 
 
-def _names_within(
-    store: Store, job: str, after: str, patience: float
-) -> tuple[list[SketchName], bool]:
-    """Return names until there are enough or it takes too long; and whether it did."""
-    names: list[SketchName] = []
-    ended = threading.Event()
-    enough = threading.Event()
+class _Listing:
+    """The names of a job's earlier runs, listed in a thread while others are read."""
 
-    def look() -> None:
-        try:
-            for each in sketched_runs(store, job, after=after):
-                names.append(each)
-                if len(names) >= _MOST_NAMES or enough.is_set():
-                    return
-            ended.set()
-        except BlackboxError as error:
-            logger.info("no history: %s", error)
+    def __init__(self, store: Store, job: str, after: str) -> None:
+        self._names: list[SketchName] = []
+        self._enough, self._ended = threading.Event(), threading.Event()
+        self.complete = False
+        """Whether all there are have been listed."""
 
-    _run_within([look], patience)
-    enough.set()
-    return list(names), not ended.is_set()
+        def look() -> None:
+            try:
+                for each in sketched_runs(store, job, after=after):
+                    self._names.append(each)
+                    if len(self._names) >= _MOST_NAMES or self._enough.is_set():
+                        return
+                self.complete = True
+            except BlackboxError as error:
+                logger.info("no history: %s", error)
+            finally:
+                self._ended.set()
+
+        _thread(look).start()
+
+    def wait(self, *, enough: int, until: float) -> None:
+        """Wait for so many names, or all, until a moment."""
+        while len(self._names) < enough and time.monotonic() < until:
+            if self._ended.wait(min(0.02, max(0.0, until - time.monotonic()))):
+                return
+
+    def names(self, own: RunAddress) -> list[SketchName]:
+        """Return what has been listed so far: runs that one is to be compared with."""
+        listed = one_per_run(list(self._names))
+        others = [each for each in listed if each.address.run != own.run]
+        return of_one_series(others, own.run)
+
+    def stop(self) -> None:
+        """List no further."""
+        self._enough.set()
 
 
 def _read(
-    store: Store, names: list[SketchName], deadline: float
-) -> dict[str, Sketch | Exception]:
-    """Return each sketch or why it cannot be read; what takes too long is not there."""
-    found: dict[str, Sketch | Exception] = {}
-    waiting = iter(names)
+    store: Store,
+    names: list[SketchName],
+    deadline: float,
+    found: dict[str, Sketch | Exception],
+) -> None:
+    """Add each sketch that is not there yet, or why it cannot be read, until a moment."""
+    missing = [each for each in names if each.name not in found]
+    waiting = iter(missing)
     lock = threading.Lock()
 
     def work() -> None:
@@ -162,9 +192,8 @@ def _read(
                 logger.info("%s: %s", each.name, error)
                 return
 
-    at_once = min(_AT_ONCE, len(names))
+    at_once = min(_AT_ONCE, len(missing))
     _run_within([work] * at_once, deadline - time.monotonic())
-    return dict(found)
 
 
 def _run_within(jobs: list[Callable[[], None]], patience: float) -> None:
@@ -173,11 +202,12 @@ def _run_within(jobs: list[Callable[[], None]], patience: float) -> None:
     Their threads die with the process: a store that hangs holds up nobody's end.
     """
     deadline = time.monotonic() + patience
-    threads = [
-        threading.Thread(target=job, name="dask-blackbox-history", daemon=True)
-        for job in jobs
-    ]
+    threads = [_thread(job) for job in jobs]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(max(0.0, deadline - time.monotonic()))
+
+
+def _thread(job: Callable[[], None]) -> threading.Thread:
+    return threading.Thread(target=job, name="dask-blackbox-history", daemon=True)

@@ -80,7 +80,7 @@ def _changes(told: Comparison) -> Iterable[Text]:
         said = Text(f"  {change_words(change)}")
         more = [each for each in (rarity_words(change.rarity), change.why) if each]
         if more:
-            said.append(f"  ({'; '.join(more)})", style="dim")
+            said.append(f"  ({plain('; '.join(more))})", style="dim")
         yield said
     if len(told.changes) > _MOST_CHANGES:
         yield Text(f"  +{len(told.changes) - _MOST_CHANGES} more (--json has them)")

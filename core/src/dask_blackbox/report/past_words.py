@@ -55,7 +55,7 @@ def looked_words(past: Past) -> str:
         return ""
     runs = plural(past.runs, "earlier run")
     if past.more:
-        said = f"{past.looked_at} of more than {runs} looked at"
+        said = f"{past.looked_at:,} of more than {runs} looked at"
     elif past.looked_at == past.runs:
         said = (
             f"all {runs} looked at"
@@ -66,7 +66,7 @@ def looked_words(past: Past) -> str:
         said = f"{past.looked_at} of {runs} looked at"
     if past.good < past.runs:
         said += (
-            f"; {past.good} of them ended well" if past.good else "; none ended well"
+            f"; {past.good:,} of them ended well" if past.good else "; none ended well"
         )
     if past.unreadable:
         said += f"; {past.unreadable} could not be read"
@@ -80,11 +80,13 @@ def seen_words(card: RunCard) -> str:
         return ""
     if past.seen.times == 1:
         return "the first failure of its kind in this job" if past.runs else ""
-    return _times(past.seen)
+    return _times(past.seen, more=past.more)
 
 
-def _times(seen: Seen) -> str:
-    said = f"{seen.times} times, first on {day(seen.first)}"
+def _times(seen: Seen, *, more: bool) -> str:
+    least = "at least " if more else ""
+    before = " or before" if more else ""
+    said = f"{least}{seen.times:,} times, first on {day(seen.first)}{before}"
     if seen.last is not None and day(seen.last) != day(seen.first):
         said += f", last on {day(seen.last)}"
     if seen.in_a_row > 1:

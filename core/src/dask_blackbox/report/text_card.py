@@ -150,7 +150,7 @@ def _past(card: RunCard) -> Iterator[tuple[str, Text]]:
     if past.last_good is not None:
         told.append(f"compared with {against_words(past.last_good)}")
     if card.verdict is not None or card.changes:
-        told += [looked_words(past), habit_words(past), past.compare or ""]
+        told += [looked_words(past), habit_words(past), plain(past.compare or "")]
     yield from _listed("", [Text(each, style="dim") for each in told if each])
 
 
@@ -158,7 +158,7 @@ def _change(change: Change) -> Text:
     said = Text(change_words(change))
     more = [each for each in (rarity_words(change.rarity), change.why) if each]
     if more:
-        said.append(f"  ({'; '.join(more)})", style="dim")
+        said.append(f"  ({plain('; '.join(more))})", style="dim")
     return said
 
 

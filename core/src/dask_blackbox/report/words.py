@@ -135,7 +135,7 @@ def change_words(change: Change) -> str:
     """Return a change in a line: `package pandas: 2.2.1 → 3.0.0`."""
     before = "(not there)" if change.before is None else plain(change.before)
     after = "(gone)" if change.after is None else plain(change.after)
-    return f"{change.kind} {plain(change.what)}: {before} → {after}"
+    return f"{plain(change.kind)} {plain(change.what)}: {before} → {after}"
 
 
 def rarity_words(rarity: float | None) -> str:

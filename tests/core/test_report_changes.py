@@ -1,0 +1,145 @@
+"""What changed, in every rendering: short, ranked, and harmless whatever it says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from building import a_failed_task, a_run, a_worker, an_exception, raised_in
+from dask_blackbox.analyse import findings_in
+from dask_blackbox.attach import RunCard, card_of
+from dask_blackbox.finding import Change
+from dask_blackbox.past import EarlierRun, Past, Seen
+from dask_blackbox.report import html, markdown, text
+from dask_blackbox.report.past_words import looked_words, seen_words
+from dask_blackbox.run import RunTables
+
+HOSTILE = "<script>alert(1)</script>`|[x](javascript:1)\x1b[31m"
+
+
+def a_failed_run() -> RunTables:
+    return a_run(
+        [a_worker()],
+        [a_failed_task()],
+        raised_in("divide-1", an_exception("ValueError", "x")),
+    )
+
+
+def a_card(**fields: Any) -> RunCard:
+    run = a_failed_run()
+    return msgspec.structs.replace(card_of(run, findings_in(run)), **fields)
+
+
+def changes(number: int, said: str = "1.0") -> tuple[Change, ...]:
+    return tuple(
+        Change(kind="package", what=f"p{n}", before=said, after="2.0", rarity=1.0)
+        for n in range(number)
+    )
+
+
+PAST = Past(
+    runs=412,
+    looked_at=101,
+    good=398,
+    unreadable=2,
+    last_good=EarlierRun(run_id="run-7", started=1_795_230_000.0, duration=62.0),
+    blame="data",
+    says="Data: nothing of ours has changed but the input: 4.1 times the bytes.",
+    confidence="medium",
+    habits=("parameters day",),
+    seen=Seen(
+        fingerprint="f" * 12,
+        basis="b",
+        times=14,
+        first=1_790_000_000.0,
+        last=1_795_000_000.0,
+        in_a_row=3,
+    ),
+    compare="dask blackbox compare j/run-7/1 j/run-8/1",
+)
+
+
+def pages(card: RunCard) -> tuple[str, str, str]:
+    return text(card, width=200), markdown(card), html(a_failed_run(), card)
+
+
+def test_all_of_it_stands_in_every_rendering() -> None:
+    for page in pages(a_card(changes=changes(1), past=PAST)):
+        said = page.replace("\\", "").replace("\n", " ")
+        assert "4.1 times the bytes (likely)." in said
+        assert "run-7" in said
+        assert "101 of 412 earlier runs looked at; 398 of them ended well" in said
+        assert "2 could not be read" in said
+        assert "parameters day" in said
+        assert "14 times, first on 2026-09-21, last on 2026-11-18" in said
+        assert "the 3rd time in a row" in said
+        assert "dask blackbox compare j/run-7/1 j/run-8/1" in said
+
+
+def test_five_changes_are_shown_and_the_others_counted() -> None:
+    shown, written, page = pages(a_card(changes=changes(9), past=PAST))
+
+    assert "package p4" in shown
+    assert "package p5" not in shown
+    assert "+4 more" in shown
+    assert "<summary>4 more</summary>" in written
+    assert "<summary>4 more</summary>" in page
+
+
+def test_nothing_that_changed_runs_or_renders_as_anything_else() -> None:
+    past = msgspec.structs.replace(
+        PAST, says=HOSTILE, habits=(HOSTILE,), compare=HOSTILE
+    )
+    told = (
+        Change(kind=HOSTILE, what=HOSTILE, before=HOSTILE, after=HOSTILE, why=HOSTILE),
+        *changes(6, HOSTILE),
+    )
+    shown, written, page = pages(a_card(changes=told, past=past))
+
+    assert "\x1b" not in shown + written + page
+    assert "<script>alert" not in page
+    outside_code = "".join(written.split("`")[::2])
+    assert "<script>alert" not in outside_code
+    assert "](javascript" not in outside_code
+
+
+def test_a_card_of_which_nobody_looked_at_the_past_says_nothing_of_it() -> None:
+    for page in pages(a_card(past=None)):
+        assert "last good run" not in page
+
+
+def test_the_first_run_says_that_it_is_the_first() -> None:
+    past = Past(says="This is the first recorded run of this job.")
+    for page in pages(a_card(past=past)):
+        assert "This is the first recorded run of this job." in page
+
+
+@pytest.mark.parametrize(
+    ("past", "said"),
+    [
+        (Past(), ""),
+        (Past(runs=1, looked_at=1, good=1), "the only earlier run looked at"),
+        (Past(runs=8, looked_at=8, good=8), "all 8 earlier runs looked at"),
+        (
+            Past(runs=9000, looked_at=101, good=8000, more=True),
+            "101 of more than 9,000 earlier runs looked at; 8,000 of them ended well",
+        ),
+        (Past(runs=3, looked_at=3), "all 3 earlier runs looked at; none ended well"),
+    ],
+)
+def test_how_much_was_looked_at_is_said(past: Past, said: str) -> None:
+    assert looked_words(past) == said
+
+
+def test_the_first_failure_of_its_kind_is_called_so() -> None:
+    seen = Seen(fingerprint="f", basis="b", times=1, first=0.0)
+
+    assert "first failure" in seen_words(a_card(past=Past(runs=3, seen=seen)))
+    assert seen_words(a_card(past=Past(seen=seen))) == ""
+
+
+def test_a_card_with_a_past_is_read_back_as_it_was() -> None:
+    card = a_card(changes=changes(2), past=PAST)
+
+    assert RunCard.from_json(card.to_json()) == card
