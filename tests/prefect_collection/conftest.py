@@ -75,6 +75,7 @@ class SeenRun(NamedTuple):
     tasks: dict[str, SeenTask]
     artifacts: dict[str, str]
     card: RunCard | None
+    retries: int | None
 
 
 class Prefect:
@@ -98,6 +99,7 @@ class Prefect:
                 tasks=_tasks_of(client, run.id),
                 artifacts=_artifacts_of(client, run.id),
                 card=_card_in(store, str(run.id)),
+                retries=run.empirical_policy.retries,
             )
 
 

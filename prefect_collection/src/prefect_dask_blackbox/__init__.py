@@ -10,6 +10,12 @@ from __future__ import annotations
 
 from prefect_dask_blackbox.errors import LostTasksError
 from prefect_dask_blackbox.flows import observed_flow
+from prefect_dask_blackbox.retries import dask_blackbox_says_retry
 from prefect_dask_blackbox.task_runners import BlackboxTaskRunner
 
-__all__ = ["BlackboxTaskRunner", "LostTasksError", "observed_flow"]
+__all__ = [
+    "BlackboxTaskRunner",
+    "LostTasksError",
+    "dask_blackbox_says_retry",
+    "observed_flow",
+]

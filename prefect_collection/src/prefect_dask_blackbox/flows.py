@@ -76,6 +76,7 @@ def observed_flow(
     required: bool = False,
     store_settings: Mapping[str, Any] | None = None,
     fail_flow_on_lost_tasks: bool = True,
+    follow_retry_advice: bool = False,
     **flow_options: Unpack[FlowOptions],
 ) -> _Decorator: ...
 
@@ -90,6 +91,7 @@ def observed_flow(
     required: bool = False,
     store_settings: Mapping[str, Any] | None = None,
     fail_flow_on_lost_tasks: bool = True,
+    follow_retry_advice: bool = False,
     **flow_options: Unpack[FlowOptions],
 ) -> Any:
     """Make a flow whose runs are recorded and explained on their own page in Prefect.
@@ -106,6 +108,9 @@ def observed_flow(
         store_settings: Settings of the store that differ from `blackbox.store`.
         fail_flow_on_lost_tasks: A flow that doesn't notice that its tasks died with their
             workers fails instead of ending green.
+        follow_retry_advice: Where the verdict is sure that the flow would fail again
+            (advice `code`, `data` or `environment`, high confidence), its retries are
+            not used.
         **flow_options: Arguments of Prefect's `@flow`; over a flow, they change it.
 
     Raises:
@@ -118,6 +123,7 @@ def observed_flow(
         required=required,
         store_settings=store_settings,
         fail_flow_on_lost_tasks=fail_flow_on_lost_tasks,
+        follow_retry_advice=follow_retry_advice,
     )
 
     def decorate(plain: Any) -> Flow[Any, Any]:

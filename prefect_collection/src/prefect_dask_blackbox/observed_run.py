@@ -18,6 +18,7 @@ from dask_blackbox.settings import setting_seconds
 from distributed import Client
 from prefect.client.schemas.objects import State
 from prefect.exceptions import MissingContextError
+from prefect.logging.loggers import flow_run_logger
 from prefect.states import Failed
 from prefect.tasks import Task
 from prefect_dask.task_runners import PrefectDaskFuture
@@ -29,6 +30,7 @@ from prefect_dask_blackbox.futures import BlackboxFuture
 from prefect_dask_blackbox.identity import identity_of, prefect_client
 from prefect_dask_blackbox.lost_tasks import LostTasks, title_of
 from prefect_dask_blackbox.options import RecordingOptions
+from prefect_dask_blackbox.retries import FlowRetries
 from prefect_dask_blackbox.submitted import Ledger, SubmittedTask
 
 if TYPE_CHECKING:
@@ -72,6 +74,7 @@ class ObservedRun:
         self._attempt = identity.attempt
         self._page = FlowRunPage(self.flow_run.id, self._flow_name)
         self._ending = threading.Lock()
+        self._retries = FlowRetries(self.flow_run)
         self._recording = _new_recording(
             identity, options, context.flow.fn, self.flow_run.parameters
         )
@@ -170,8 +173,17 @@ class ObservedRun:
             # Failed, crashed, or running again, since it is to be retried.
             self.end(exception=_exception_of(state), state="failed")
 
+    def follow_advice(self) -> None:
+        """Take the retries away from a flow run that would fail again, if that is wanted."""
+        if not self._options.follow_retry_advice:
+            return
+        why = self._retries.withhold(self.card)
+        if why is not None:
+            flow_run_logger(self.flow_run).warning("Not tried again, %s", why)
+
     def settle(self, *, cluster_gone: bool) -> None:
         """See to it that no task run stays unfinished for ever; call it last of all."""
+        self._retries.give_back()
         deaths = self.card.numbers.get("deaths", 0) if self.card else 0
         self.lost_tasks.tell_rest(
             cluster_gone=cluster_gone,

@@ -24,6 +24,8 @@ class RecordingOptions:
         store_settings: Settings of the store that differ from `blackbox.store`.
         fail_flow_on_lost_tasks: A flow that does not notice that its tasks died with
             their workers fails instead of ending green.
+        follow_retry_advice: A flow run whose verdict is sure that it would fail again is
+            not tried again.
     """
 
     store: str | None = None
@@ -32,6 +34,7 @@ class RecordingOptions:
     required: bool = False
     store_settings: Mapping[str, Any] | None = None
     fail_flow_on_lost_tasks: bool = True
+    follow_retry_advice: bool = False
 
     def given(self) -> dict[str, Any]:
         """Return the options that are not as by default."""

@@ -47,6 +47,8 @@ class BlackboxTaskRunner(DaskTaskRunner):
         store_settings: Settings of the store that differ from `blackbox.store`.
         fail_flow_on_lost_tasks: A flow that doesn't notice that its tasks died with their
             workers fails instead of ending green.
+        follow_retry_advice: Of flows made by `observed_flow`, those whose verdict is sure
+            that they would fail again are not tried again.
     """
 
     def __init__(  # noqa: PLR0917 - as DaskTaskRunner has it
@@ -65,6 +67,7 @@ class BlackboxTaskRunner(DaskTaskRunner):
         required: bool = False,
         store_settings: Mapping[str, Any] | None = None,
         fail_flow_on_lost_tasks: bool = True,
+        follow_retry_advice: bool = False,
     ) -> None:
         # Kept as given: the first client changes the attributes of an entered runner.
         self._given: dict[str, Any] = {
@@ -84,6 +87,7 @@ class BlackboxTaskRunner(DaskTaskRunner):
             required=required,
             store_settings=store_settings,
             fail_flow_on_lost_tasks=fail_flow_on_lost_tasks,
+            follow_retry_advice=follow_retry_advice,
         )
         self._observed: ObservedRun | None = None
         self._attached = False

@@ -43,6 +43,7 @@ class Watch:
         if error is not None and self._run is not None:
             with guard("ending the recording of a failed flow"):
                 self._run.end(exception=error)
+                self._run.follow_advice()
 
     async def __aenter__(self) -> Self:
         # Off the event loop: starting may have to wait for a slow store.

@@ -1,0 +1,87 @@
+"""Trying again, or not, by what the recorder knows: for tasks and for flows.
+
+@task(retries=3, retry_condition_fn=dask_blackbox_says_retry)
+def load(day): ...
+
+@observed_flow(retries=2, follow_retry_advice=True, ...)
+def etl(): ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from dask_blackbox.attach import RunCard, why_not_again
+from dask_blackbox.guard import guard
+
+from prefect_dask_blackbox.identity import prefect_client
+
+if TYPE_CHECKING:
+    from prefect.client.schemas.objects import FlowRun
+
+__all__ = ["FlowRetries", "dask_blackbox_says_retry"]
+
+
+def _portable() -> Callable[[Any, Any, Any], bool]:
+    # A nested function travels by value into tasks, to where this package may not be.
+    def dask_blackbox_says_retry(task: Any, task_run: Any, state: Any) -> bool:
+        """Say whether a failed task is worth another try (a Prefect `retry_condition_fn`).
+
+        The run is still under way, so it has no verdict yet: the task's own exception
+        decides, as the recorder's rules see it.  What they don't know is tried again.
+        """
+        try:
+            from dask_blackbox.analyse.advice import advice_on
+            from dask_blackbox.attach import HOPELESS
+
+            error = getattr(state, "data", None)
+            if not isinstance(error, BaseException):
+                return True
+            return advice_on(error) not in HOPELESS
+        except Exception:  # noqa: BLE001 - Prefect would not try again then
+            return True
+
+    return dask_blackbox_says_retry
+
+
+dask_blackbox_says_retry = _portable()
+"""Say whether a failed task is worth another try: `@task(retry_condition_fn=…)`."""
+
+
+class FlowRetries:
+    """Takes a flow run's retries away where its verdict is sure that they fail, too.
+
+    Prefect has no condition for flows: its server decides by the flow run's own policy,
+    which is set to no retries for the moment in which the flow fails.
+
+    Args:
+        flow_run: The flow run.
+    """
+
+    def __init__(self, flow_run: FlowRun) -> None:
+        self._flow_run = flow_run
+        self._policy: Any = None
+
+    def withhold(self, card: RunCard | None) -> str | None:
+        """See to it that a flow run that is about to fail is not tried again.
+
+        Returns:
+            Why, if that is so.
+        """
+        why = why_not_again(card)
+        policy = self._flow_run.empirical_policy
+        if why is None or not policy.retries:
+            return None
+        with guard("telling Prefect not to try again"), prefect_client() as client:
+            none = policy.model_copy(update={"retries": 0})
+            client.update_flow_run(self._flow_run.id, empirical_policy=none)
+            self._policy = policy
+        return None if self._policy is None else why
+
+    def give_back(self) -> None:
+        """Restore the policy of a flow run that has failed: somebody may run it again."""
+        policy, self._policy = self._policy, None
+        if policy is not None:
+            with guard("restoring the flow run's retries"), prefect_client() as client:
+                client.update_flow_run(self._flow_run.id, empirical_policy=policy)
