@@ -52,15 +52,21 @@ class Watcher:
     """
 
     def __init__(self, package: Any, worker: Any, ring: str, topic: str) -> None:
+        handle = _handle_of(os.getpid())
         self._child = subprocess.Popen(  # noqa: S603 - our own text
             [sys.executable, "-c", _START],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # a signal to the worker's group is not for us
+            # Ours, made now: we may be gone before the child can ask for one.
+            pass_fds=() if handle is None else (handle,),
         )
+        if handle is not None:
+            os.close(handle)
         config = {
             "pid": os.getpid(),
+            "handle": handle,
             "ring": ring,
             "topic": topic,
             "scheduler": str(worker.scheduler.address),
@@ -102,11 +108,17 @@ def _security_of(worker: Any) -> dict[str, Any]:
 
 
 def watch(
-    pid: int, ring: str, topic: str, scheduler: str, security: dict[str, Any]
+    *,
+    pid: int,
+    handle: int | None,
+    ring: str,
+    topic: str,
+    scheduler: str,
+    security: dict[str, Any],
 ) -> None:
     """Wait for a process to die, and certify it (the child's main function)."""
     kills = oom_kills(pid) or 0
-    life = _Life(pid)
+    life = _Life(pid, handle)
     reason: str | None = None
     while True:
         word = life.wait()
@@ -147,14 +159,11 @@ def watch(
 class _Life:
     """The life of another process, and what it tells us through our standard input."""
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, handle: int | None) -> None:
         self._pid, self._said = pid, b""
         self._listening = True
         self.exit_code: int | None = None
-        try:
-            self._handle: int | None = os.pidfd_open(pid)
-        except (AttributeError, OSError):
-            self._handle = None  # no such call here: the end of file has to do
+        self._handle = handle  # where there are none, the end of file has to do
 
     def wait(self, patience: float | None = None) -> str:
         """Return the next word, `dead` at the end, or nothing after `patience` seconds."""
@@ -179,6 +188,13 @@ class _Life:
                 self._listening = False
                 if self._handle is None:
                     return "dead"
+
+
+def _handle_of(pid: int) -> int | None:
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return None
 
 
 def exit_code_of(pid: int, handle: int | None) -> int | None:
