@@ -1,0 +1,77 @@
+"""What Dask itself tells of a run: spans, topics of the user's, fine metrics, profile.
+
+python spoken.py STORE
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+import dask
+from dask_blackbox import recording
+from distributed import Client, LocalCluster, get_worker, span
+from stage import tell, tell_card, until
+
+TOPICS, HEAVY = 2_500, 100_000
+
+
+def busy(seconds: float) -> str:
+    """Work where the profile can see it, and say so on a topic."""
+    get_worker().log_event("from-a-task", {"pid": os.getpid()})
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        sum(range(1000))
+    return get_worker().address
+
+
+def loaded(i: int) -> int:
+    return i
+
+
+def failing() -> None:
+    raise LookupError("within a span")
+
+
+def talkative() -> None:
+    worker = get_worker()
+    for n in range(TOPICS):
+        worker.log_event("many", n)
+    worker.log_event("heavy", {"text": "x" * HEAVY})
+
+
+def main(store: str) -> None:
+    dask.config.set({"blackbox.capture.profile-interval": "500ms"})
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0"
+        ) as cluster,
+        Client(cluster) as client,
+        recording(client, store=store, job="spoken") as rec,
+    ):
+        with span("etl"):
+            with span("load"):
+                client.gather(client.map(loaded, range(5)))
+            client.submit(failing).exception()
+        client.submit(loaded, 100).result()
+        client.log_event("from-the-driver", {"step": 1})
+        client.submit(talkative).result()
+        victim = client.submit(busy, 3.0).result()
+        # What a worker has done is with the scheduler once it has told by a heartbeat.
+        until(lambda: client.run_on_scheduler(told_of, "busy"), "fine metrics")
+        os.kill(client.run(os.getpid)[victim], signal.SIGKILL)
+        until(lambda: victim not in client.scheduler_info()["workers"], "its end")
+        client.submit(loaded, 200).result()
+    tell_card(rec, victim=victim)
+
+
+def told_of(prefix: str, dask_scheduler: object) -> bool:
+    totals = getattr(dask_scheduler, "cumulative_worker_metrics", {})
+    return any(prefix in map(str, key) for key in totals)
+
+
+if __name__ == "__main__":
+    tell()
+    main(sys.argv[1])
