@@ -301,6 +301,21 @@ def test_a_worker_that_left_in_the_middle_of_a_shuffle_makes_it_worth_a_retry() 
     assert (found.rule, found.retry_advice) == ("p2p-failed", "transient")
 
 
+def test_an_error_of_the_exchange_itself_is_the_shuffles() -> None:
+    message = "Unable to merge: Field k has incompatible types: int64 vs large_string"
+    trace = (
+        f'Traceback:\n  File "{SITE}/distributed/shuffle/_arrow.py", line 35, in concat_tables\n'
+        '    pa.concat_tables(tables)\n  File "pyarrow/error.pxi", line 92, in check_status\n'
+        f"pyarrow.lib.ArrowTypeError: {message}"
+    )
+    found = verdict(
+        *a_shuffle(), *failed_shuffle("pyarrow.lib.ArrowTypeError", message, trace)
+    )
+
+    assert (found.rule, found.confidence) == ("p2p-failed", "medium")
+    assert "error.pxi" not in found.remedy
+
+
 def test_a_users_error_in_a_run_with_shuffles_is_the_users() -> None:
     found = verdict(*a_shuffle(), *failed_shuffle("ValueError", "bad row"))
 

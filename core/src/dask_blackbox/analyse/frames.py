@@ -35,6 +35,7 @@ _ASKER = (*_CLIENT, "distributed/utils_comm.py", "distributed/core.py")
 _READER = "distributed/protocol/core.py"
 _OF_DASK = ("/distributed/", "/dask/", "/airflow/", "/prefect", "/dask_blackbox/")
 _WAITS = ("/threading.py", "/selectors.py", "/asyncio/base_events.py")
+_COMPILED = (".pyx", ".pxi", ".pxd")  # libraries' Cython names its files like this
 _RUNS_TASKS = "_run_task"
 _NOT_THE_USERS = (
     "/site-packages/",
@@ -202,4 +203,5 @@ def _frames(section: str) -> list[Frame]:
 
 def is_the_users(frame: Frame) -> bool:
     """Say whether a frame is in the user's own code, not in a library."""
-    return not any(part in frame.file for part in _NOT_THE_USERS)
+    compiled = frame.file.endswith(_COMPILED) and not frame.file.startswith("/")
+    return not compiled and not any(part in frame.file for part in _NOT_THE_USERS)

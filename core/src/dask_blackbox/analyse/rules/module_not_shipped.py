@@ -26,7 +26,7 @@ def _ask(case: Case) -> Iterator[Finding]:
                 MODULE_NOT_SHIPPED,
                 deaths,
                 did="left",
-                how=f"for want of '{own.name}', a file of the driver's own",
+                how=f"for want of the driver's own file '{own.name}'",
                 more=own.told(),
                 remedy=_remedy(own),
             )

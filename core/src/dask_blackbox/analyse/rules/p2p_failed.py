@@ -24,6 +24,7 @@ _CLASSES = (
     "ShuffleClosedError",
     "DataUnavailable",
 )
+_SHUFFLING = "distributed/shuffle/"
 _UNREACHED = ("CommClosedError", "TimeoutError", "OSError", "ConnectionError")
 
 
@@ -37,19 +38,20 @@ def _ask(case: Case) -> Iterator[Finding]:
     ]
     phase = next((m for m in map(_PHASE.search, texts) if m), None)
     named = failure is not None and class_of(failure.exception) in _CLASSES
-    if phase is None and not named and not case.raised(*_CLASSES):
+    inside = failure is not None and _is_inside(failure)
+    if phase is None and not named and not inside and not case.raised(*_CLASSES):
         return
     shuffle = shuffle_behind(case, None if phase is None else phase["id"])
     root = _root(case, failure)
-    during = f"its {phase['phase']} phase" if phase else "its course"
+    during = f" during its {phase['phase']} phase" if phase else ""
     began = f"It began with {root[0]}: {short(root[1], 200)}. " if root else ""
-    title = f" in {during}" if phase else ""
+    title = f" in its {phase['phase']} phase" if phase else ""
     yield P2P_FAILED.found(
         f"A shuffle failed{title}: {root[0]}: {short(root[1], 80)}".rstrip(": ")
         if root
         else f"A shuffle failed{title}",
         cause=(
-            f"{shuffle.named} failed during {during}. {began}{_left_during(case)}"
+            f"{shuffle.named} failed{during}. {began}{_left_during(case)}"
             f"{shuffle.progress()}"
         ),
         remedy=_remedy(case, root, shuffle),
@@ -68,6 +70,11 @@ def _ask(case: Case) -> Iterator[Finding]:
     )
 
 
+def _is_inside(failure: TaskFailure) -> bool:
+    """Say whether a task failed in the shuffle's own code, not in the user's."""
+    return _SHUFFLING in failure.traceback and failure.frame is None
+
+
 def _root(case: Case, failure: TaskFailure | None) -> tuple[str, str] | None:
     """Return what it began with: class and message."""
     for text in (
@@ -77,6 +84,8 @@ def _root(case: Case, failure: TaskFailure | None) -> tuple[str, str] | None:
         root = root_of_chain(text)
         if root is not None:
             return class_of(root[0]), root[1]
+    if failure is not None and class_of(failure.exception) not in _CLASSES:
+        return class_of(failure.exception), failure.message
     return None
 
 

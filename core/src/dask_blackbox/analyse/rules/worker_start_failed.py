@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.frames import root_of_chain
 from dask_blackbox.analyse.rule import Page, Rule
@@ -99,7 +100,9 @@ def _nobody_came(case: Case) -> bool:
     hang = case.hang
     if hang is not None and not hang.workers and not case.deaths:
         return True
-    return case.raised("WorkerStartTimeoutError") and not case.deaths
+    waited = case.exception is not None and only_waited(case.exception)
+    never_seen = waited and not len(case.run.workers)
+    return (case.raised("WorkerStartTimeoutError") or never_seen) and not case.deaths
 
 
 def _plugin(lines: list[dict[str, Any]]) -> str | None:
