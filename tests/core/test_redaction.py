@@ -110,6 +110,23 @@ def test_lists_under_a_secret_name_are_blank_too() -> None:
     }
 
 
+def test_names_of_packages_and_prefixes_are_no_secrets() -> None:
+    value = {
+        "packages": {"tokenizers": "0.21.0", "secretstorage": "3.3.3"},
+        "new": {"tokenize": [4, 4]},
+        "config": {"packages": {"token": "abc"}},
+    }
+
+    assert Redactor().value(value) == value | {
+        "config": {"packages": {"token": "[redacted]"}}
+    }
+
+
+def test_a_sketch_holds_no_secret_either(flight: Flight, stored: bytes) -> None:
+    assert b'"package/driver"' in stored  # its text was among what was searched
+    assert list(Path(flight.home.folder / "store" / "sketches").rglob("*~failed~*"))
+
+
 def test_a_store_of_this_test_is_not_empty(flight: Flight, stored: bytes) -> None:
     assert b"leak_and_die" in stored
     assert len(list(Path(flight.home.folder / "store").rglob("*.seg"))) >= 1

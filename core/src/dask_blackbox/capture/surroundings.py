@@ -33,7 +33,8 @@ def modules_of(known: set[str]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for name, module in list(sys.modules.items()):
-        if name in known or len(known) >= _MOST:
+        # (`__mp_main__` is `__main__` once more.)
+        if name in known or name == "__mp_main__" or len(known) >= _MOST:
             continue
         file = _file_of(module)
         if file is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -23,6 +24,7 @@ _VOLATILE = ("blackbox.", "temporary-directory", "tokenize.")
 _MOST_CONFIG = 800
 _MOST_PARAMETERS = 200
 _ORCHESTRATORS = ("apache-airflow", "prefect", "dagster", "luigi", "flytekit")
+_DAG = re.compile(r"^unusual_prefix_[0-9a-f]+_")
 
 Facts = dict[str, dict[str, str]]
 
@@ -188,7 +190,11 @@ def _code(run: RunTables, driver: Mapping[str, Any]) -> dict[str, str]:
             found["uncommitted changes"] = "yes" if told["dirty"] else "no"
         modules = told.get("modules")
         if isinstance(modules, Mapping):
-            found |= {f"module {name}": str(each) for name, each in modules.items()}
+            # Airflow names the module of a DAG after a hash of its path.
+            found |= {
+                f"module {_DAG.sub('', name)}": str(each)
+                for name, each in modules.items()
+            }
     return found
 
 
