@@ -124,7 +124,7 @@ def _table(*heads: str) -> Table:
         if number == 0:
             table.add_column(head, overflow="fold", min_width=10)
         else:
-            table.add_column(head, justify="right", no_wrap=True)
+            table.add_column(head, justify="right", no_wrap=True, overflow="fold")
     return table
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
@@ -25,6 +26,8 @@ __all__ = ["history_text"]
 _BARS = "▁▂▃▄▅▆▇█"
 _COLOURS = {"succeeded": "green", "running": "cyan", "lost": "magenta"}
 _NOTABLE = 0.1
+_MOST_BARS = 40
+_MINUTE = len("2026-11-21 05:00")
 
 
 def history_text(told: JobHistory, *, width: int = 120, colour: bool = False) -> str:
@@ -63,12 +66,11 @@ def _runs(runs: Sequence[PastRun]) -> Table:
     table = _table("STATE", "STARTED", "TOOK", "INPUT", "PEAK", "", "VERDICT", "RUN")
     for column in (2, 3, 4):
         table.columns[column].justify = "right"
-    table.columns[7].overflow = "fold"
     for run in runs:
         state = f"{STATE_SIGN.get(run.state, '?')} {run.state}"
         table.add_row(
             Text(state, style=_COLOURS.get(run.state, "red")),
-            moment(run.started).removesuffix(" UTC"),
+            moment(run.started)[:_MINUTE],
             "" if run.duration is None else duration(run.duration),
             _input(run),
             "" if run.peak_memory is None else size(run.peak_memory),
@@ -76,7 +78,7 @@ def _runs(runs: Sequence[PastRun]) -> Table:
             plain(run.verdict or ""),
             plain(run.run.partition("/")[2]),
         )
-    return table
+    return _folding(table, 7)
 
 
 def _input(run: PastRun) -> str:
@@ -88,7 +90,6 @@ def _input(run: PastRun) -> str:
 def _groups(groups: Sequence[FailureGroup]) -> Table:
     table = _table("", "TIMES", "FIRST", "LAST", "SINCE THEN", "WHAT")
     table.columns[1].justify = "right"
-    table.columns[5].overflow = "fold"
     for group in groups:
         table.add_row(
             Text(group.letter, style="bold"),
@@ -98,7 +99,7 @@ def _groups(groups: Sequence[FailureGroup]) -> Table:
             _since(group),
             plain(group.title or group.verdict or group.fingerprint),
         )
-    return table
+    return _folding(table, 4, 5)
 
 
 def _since(group: FailureGroup) -> str:
@@ -117,7 +118,7 @@ def _trends(trends: Sequence[Trend]) -> Table:
             measure(trend.name, trend.now),
             _growth(trend),
         )
-    return table
+    return _folding(table, 3)
 
 
 def _growth(trend: Trend) -> str:
@@ -132,7 +133,19 @@ def _growth(trend: Trend) -> str:
 def _curve(values: Sequence[float]) -> str:
     """Return values as bars, from nothing to the largest."""
     largest = max(values, default=0) or 1
-    return "".join(_BARS[round((len(_BARS) - 1) * each / largest)] for each in values)
+    places = (round((len(_BARS) - 1) * each / largest) for each in values[-_MOST_BARS:])
+    return "".join(_BARS[place] for place in places)
+
+
+def _folding(table: Table, *places: int) -> Table:
+    """Let some columns take further lines where it is narrow, and no other be cut."""
+    for place, column in enumerate(table.columns):
+        if place in places:
+            column.no_wrap, column.overflow = False, "fold"
+        else:
+            cells = [str(column.header), *(str(cell) for cell in column.cells)]
+            column.min_width = max(cell_len(cell) for cell in cells)
+    return table
 
 
 def _table(*heads: str) -> Table:
