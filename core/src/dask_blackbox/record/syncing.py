@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from dask_blackbox.analyse.asking import asking_or_default
 from dask_blackbox.attach import RunCard
 from dask_blackbox.errors import BlackboxError, StoreError
 from dask_blackbox.record.claiming import Claim
@@ -60,6 +61,7 @@ def bring_home(
 def _brought(
     spooled: Spooled, settings: Mapping[str, Any], stop: Callable[[], bool]
 ) -> RunCard:
+    asked = asking_or_default()
     config = Config(
         manifest=spooled.manifest,
         store=None,
@@ -67,6 +69,8 @@ def _brought(
         spool=str(spooled.folder),
         socket="",
         owner=0,
+        muted=asked.muted,
+        thresholds=dict(asked.thresholds),
     )
     opening = open_recording(config)
     if opening.error is not None:

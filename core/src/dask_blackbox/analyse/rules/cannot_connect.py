@@ -116,7 +116,8 @@ CANNOT_CONNECT = Rule(
         detects="`Client(address)` gave up: nothing listens there, or nothing gets through.",
         evidence=(
             "The driver's exception and the chain of its causes: a refused connection, an "
-            "unknown name, or silence. Silent where that scheduler had been there before "
+            "unknown name, or silence; with medium confidence, that the driver was stopped "
+            "while `Client(…)` was still at it. Silent where that scheduler had been there before "
             "(`scheduler-lost`)."
         ),
         remedy="Check address, port, DNS and firewall, in this order.",

@@ -119,8 +119,8 @@ CLUSTER_LOST_WORKER = Rule(
             "run hangs with no worker."
         ),
         evidence=(
-            "No worker is left while tasks are wanted, and the last one said `nanny-close`, "
-            "though the cluster lived on. Low confidence if no death came before. Silent for "
+            "No worker is left while tasks are wanted, and the last one, or the nanny that was "
+            "making a new one, said `nanny-close`, though the cluster lived on. Low confidence if no death came before. Silent for "
             "workers that were retired or scaled down."
         ),
         remedy="Raise `distributed.deploy.lost-worker-timeout`.",

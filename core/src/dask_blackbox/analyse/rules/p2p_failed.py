@@ -162,7 +162,8 @@ P2P_FAILED = Rule(
         evidence=(
             "“P2P … failed during … phase”, `P2PConsistencyError` or `ShuffleClosedError`, "
             "with the first error of its chain, and how many workers died and how often the "
-            "shuffle was restarted. Silent where the disks were full (`p2p-out-of-disk`) and "
+            "shuffle was restarted. An error that was raised in the shuffle's own code, without "
+            "those words, counts with medium confidence. Silent where the disks were full (`p2p-out-of-disk`) and "
             "where Dask gave up a task because its workers died."
         ),
         remedy="Mend the root error that it names; keep workers in place during a shuffle.",
