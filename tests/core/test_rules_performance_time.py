@@ -433,7 +433,7 @@ def test_a_shuffle_that_began_again_is_told_with_what_was_lost() -> None:
             for n in (0, 1, 2, 0, 1)
         ],
         a_log_line(
-            f"Shuffle {shuffle} restarted due to stimulus 'handle-worker-cleanup-17'",
+            f"Shuffle {shuffle} restarted due to stimulus 'handle-worker-cleanup-17",
             role="scheduler", source="scheduler", level=30,
         ),
     )  # fmt: skip

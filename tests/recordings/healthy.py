@@ -5,10 +5,8 @@ python tests/recordings/healthy.py [NAME …] [--store FOLDER] [--again]
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from healthy_arrays import ARRAYS, make_images
@@ -39,25 +37,38 @@ _OWN: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def prepare(data: Path) -> None:
-    """Make what the workloads read, and remove what the last one wrote."""
-    make_tables(data)
-    make_images(data / "images")
-    make_texts(data / "texts")
-    for written in data.glob("out-*"):
-        shutil.rmtree(written)
+_NEED_TEXTS = ("words_counted", "paid_by_user")
+
+
+def _cluster(name: str, n: int) -> Mapping[str, Any]:
+    return _OWN.get(name, _SHAPES[n % len(_SHAPES)])
 
 
 HEALTHY: dict[str, Workload] = {
-    each.__name__: Workload(
-        each,
-        cluster=_OWN.get(each.__name__, _SHAPES[n % len(_SHAPES)]),
-    )
-    for n, each in enumerate((*FRAMES, *ARRAYS))
-} | {
-    each.__name__: Workload(each, cluster=_OWN.get(each.__name__, NOTHING))
-    for each in TASKS
+    **{
+        each.__name__: Workload(
+            each, cluster=_cluster(each.__name__, n), needs=make_tables
+        )
+        for n, each in enumerate(FRAMES)
+    },
+    **{
+        each.__name__: Workload(
+            each,
+            cluster=_cluster(each.__name__, n),
+            needs=make_images if "images" in each.__name__ else None,
+        )
+        for n, each in enumerate(ARRAYS)
+    },
+    **{
+        each.__name__: Workload(
+            each,
+            cluster=_OWN.get(each.__name__, NOTHING),
+            needs=make_texts if each.__name__ in _NEED_TEXTS else None,
+        )
+        for each in TASKS
+    },
 }
+"""By the name of the job."""
 
 if __name__ == "__main__":
-    sys.exit(main(__file__, HEALTHY, prepare))
+    sys.exit(main(__file__, HEALTHY))

@@ -17,6 +17,7 @@ Block = Any
 
 def make_images(folder: Path) -> None:
     """Write the images that the jobs read, once."""
+    folder = folder / "images"
     if (folder / "done").exists():
         return
     folder.mkdir(parents=True, exist_ok=True)

@@ -216,7 +216,7 @@ def several_at_once(client: Client, data: Path) -> None:
 
 
 def persisted_and_asked(client: Client, data: Path) -> None:
-    x = _read(data, "x", columns=["id1", "id4", "v1", "v3"]).persist()
+    x = _read(data, "x").persist()
     for by in ("id1", "id4"):
         x.groupby(by)["v3"].mean().compute()
         x.groupby(by)["v1"].std().compute()

@@ -20,6 +20,7 @@ _WORDS = [f"word{zlib.crc32(str(n).encode()) % 5_000}" for n in range(20_000)]
 
 def make_texts(folder: Path) -> None:
     """Write the texts and records that the jobs read, once."""
+    folder = folder / "texts"
     if (folder / "done").exists():
         return
     folder.mkdir(parents=True, exist_ok=True)
@@ -196,9 +197,8 @@ def quick_sum(client: Client, data: Path) -> None:
 
 
 def quick_frame(client: Client, data: Path) -> None:
-    import dask.dataframe as dd
-
-    dd.read_parquet(data / "small").v4.mean().compute()
+    frame = dask.datasets.timeseries(end="2000-01-03", freq="10s", seed=1)
+    frame.x.mean().compute()
 
 
 def several_stages(client: Client, data: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 import troubles as t
-from healthy import prepare
+from healthy_frames import make_tables
 from workload import Workload, main
 
 __all__ = ["TROUBLED"]
@@ -35,7 +35,12 @@ TROUBLED: dict[str, Workload] = {
         Workload(t.tiny_partitions, ("tiny-tasks",)),
         Workload(t.tiny_chunks, ("tiny-tasks",), cluster=_FOUR),
         Workload(t.python_in_threads, ("gil-bound",), cluster=_FOUR_THREADS),
-        Workload(t.frames_of_text_in_threads, ("gil-bound",), cluster=_FOUR_THREADS),
+        Workload(
+            t.frames_of_text_in_threads,
+            ("gil-bound",),
+            cluster=_FOUR_THREADS,
+            needs=make_tables,
+        ),
         Workload(t.waiting_futures, ("io-bound",)),
         Workload(t.waiting_partitions, ("io-bound",)),
         Workload(t.too_many_threads, ("cpu-oversubscribed",), cluster=_EIGHT_THREADS),
@@ -47,7 +52,9 @@ TROUBLED: dict[str, Workload] = {
         Workload(t.few_partitions, ("workers-idle",), cluster=_FOUR_OF_TWO),
         Workload(t.one_after_the_other, ("workers-idle",), cluster=_FOUR),
         Workload(t.held_array, ("spilling",), _MEMORY, _SMALL, alone=True),
-        Workload(t.held_frame, ("spilling",), _MEMORY, _SMALL, alone=True),
+        Workload(
+            t.held_frame, ("spilling",), _MEMORY, _SMALL, alone=True, needs=make_tables
+        ),
         Workload(
             t.ran_ahead, ("overproduction",), _MEMORY, _SMALL, _UNSATURATED, alone=True
         ),
@@ -110,12 +117,14 @@ TROUBLED: dict[str, Workload] = {
             ("shuffle-restarted",),
             ("workers-died", "recomputed-work"),
             alone=True,
+            needs=make_tables,
         ),
         Workload(
             t.join_loses_a_worker,
             ("shuffle-restarted",),
             ("workers-died", "recomputed-work"),
             alone=True,
+            needs=make_tables,
         ),
         Workload(
             t.limit_above_the_host,
@@ -140,4 +149,4 @@ TROUBLED: dict[str, Workload] = {
 """By the name of the job."""
 
 if __name__ == "__main__":
-    sys.exit(main(__file__, TROUBLED, prepare))
+    sys.exit(main(__file__, TROUBLED))

@@ -221,7 +221,7 @@ def near_the_limit(client: Client, data: Path) -> None:
         time.sleep(3)
         return len(held)
 
-    client.submit(hold, 450).result()
+    client.submit(hold, 340).result()
 
 
 def near_the_limit_by_results(client: Client, data: Path) -> None:

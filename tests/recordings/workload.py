@@ -12,6 +12,7 @@ long-lived clusters.  With `--again` nothing is run: the recordings of the last 
 from __future__ import annotations
 
 import argparse
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -48,6 +49,7 @@ class Workload(NamedTuple):
         may: Findings that may be there too, as they are true.
         cluster: Arguments of `LocalCluster`; or `processes` and options of `dask worker`.
         settings: Of `dask.config`.
+        needs: Makes its data in a folder, unless they are there.
         alone: It leaves its cluster in a state that nobody else should find.
     """
 
@@ -57,6 +59,7 @@ class Workload(NamedTuple):
     cluster: Mapping[str, Any] = NOTHING
     settings: Mapping[str, Any] = NOTHING
     alone: bool = False
+    needs: Callable[[Path], None] | None = None
 
 
 @contextmanager
@@ -80,16 +83,14 @@ def _client(workload: Workload) -> Iterator[Client]:
         yield client
 
 
-def _tell(
-    names: Sequence[str], workloads: Mapping[str, Workload], store: str, prepare: Any
-) -> None:
+def _tell(names: Sequence[str], workloads: Mapping[str, Workload], store: str) -> None:
     """Run workloads in this process, on one cluster, each recorded."""
     from dask_blackbox.flight import recording
 
     data, first = Path(store) / "data", workloads[names[0]]
     with dask.config.set(dict(first.settings)), _client(first) as client:
         for name in names:
-            prepare(data)
+            _prepare(workloads[name], data)
             try:
                 with recording(
                     client, store=store, job=name, run_id=_fresh(store, name)
@@ -97,6 +98,14 @@ def _tell(
                     workloads[name].tell(client, data)
             except Exception:  # noqa: BLE001 - the others shall be told all the same
                 traceback.print_exc()
+
+
+def _prepare(workload: Workload, data: Path) -> None:
+    data.mkdir(parents=True, exist_ok=True)
+    if workload.needs is not None:
+        workload.needs(data)
+    for written in data.glob("out-*"):
+        shutil.rmtree(written)
 
 
 def _fresh(store: str, name: str) -> str:
@@ -123,7 +132,7 @@ def _judged(
     return "; ".join(sentences), found
 
 
-def main(file: str, workloads: Mapping[str, Workload], prepare: Any) -> int:
+def main(file: str, workloads: Mapping[str, Workload]) -> int:
     """Run the workloads that are asked for, or all, and say what was found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
@@ -132,7 +141,7 @@ def main(file: str, workloads: Mapping[str, Workload], prepare: Any) -> int:
     parser.add_argument("--tell", nargs="+", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.tell:
-        _tell(asked.tell, workloads, asked.store, prepare)
+        _tell(asked.tell, workloads, asked.store)
         return 0
     names = asked.names or list(workloads)
     for group in () if asked.again else _groups(names, workloads):

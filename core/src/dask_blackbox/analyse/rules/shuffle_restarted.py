@@ -14,7 +14,9 @@ from dask_blackbox.finding import Cost, Evidence, Finding
 
 __all__ = ["SHUFFLE_RESTARTED"]
 
-_SAID = re.compile(r"Shuffle (\S+) restarted due to stimulus '([^']*)'")
+_SAID = re.compile(
+    r"Shuffle (\S+) restarted due to stimulus '([^']*)'?"
+)  # Dask's own lacks the last
 
 
 def _ask(case: Case) -> Iterator[Finding]:
