@@ -100,6 +100,11 @@ class Puller:
                 async with asyncio.timeout(self._interval):
                     await self._stopping.wait()
 
+    def missed(self, error: BaseException) -> None:
+        """Note that it went without having been asked for its last rows."""
+        if self.gone is None and not self.closing:
+            self.gone = f"its last rows could not be had: {str(error) or repr(error)}"
+
     def stop(self) -> None:
         """End `run` after what it is doing: a handshake cut short stands in Dask's log."""
         self._stopping.set()

@@ -300,6 +300,7 @@ class Recorder:
                 first = False
             except (OSError, TimeoutError, LookupError) as error:
                 logger.info("last pull from %s: %s", puller.address, error)
+                puller.missed(error)
                 break
             if not self._unexplained or time.monotonic() > deadline:
                 break
