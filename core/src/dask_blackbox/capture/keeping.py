@@ -27,6 +27,9 @@ _PIECE = 2**20
 _MAKING = 30.0  # seconds that pickling one capsule may take
 _ASKING = 60.0  # seconds that an asker waits for one that is being made
 _LEAVING = 3.0  # seconds that a closing worker waits for the recorder
+_FORGETTING = (
+    600.0  # seconds after which a place is free again: plugins may stay for days
+)
 _BUSY = 10  # failed tasks that wait to be pickled, at most
 _NO_ROOM = "larger than what blackbox.capture.values-limit leaves"
 _LONGEST = 2_000
@@ -67,6 +70,7 @@ class _Kept:
         self.size = 0
         self.failed = ""
         self.made = threading.Event()
+        self.since = time.monotonic()
         self.handed_over = False
 
     def drop(self) -> None:
@@ -81,6 +85,7 @@ class CapsuleKeeper:
 
     Args:
         worker: The worker.
+        op: Name of the handler by which the recorder asks; installed here.
         limit: Bytes that a capsule may have.
         most: How many capsules there may be.
         names: Names of parameters and types that must not leave, as regular expressions.
@@ -91,12 +96,15 @@ class CapsuleKeeper:
         self,
         worker: Any,
         *,
+        op: str,
         limit: int,
         most: int,
         names: Sequence[str],
         texts: Sequence[str],
     ) -> None:
         self._worker, self._limit, self._most = worker, limit, most
+        self._op = op
+        worker.handlers[op] = self.hand_over
         self._names, self._texts = list(names), list(texts)
         self._numbers = count(1)
         self._kept: list[_Kept] = []
@@ -114,6 +122,7 @@ class CapsuleKeeper:
             error: Class and text of its exception.
         """
         prefix, text = str(ts.prefix), str(key)
+        self._forget_old_ones()
         known = [(each.prefix, each.key) for each in self._kept]
         place = place_for(known, prefix, text, self._most)
         if place is None or ts.run_spec is None or self._making >= _BUSY:
@@ -139,8 +148,19 @@ class CapsuleKeeper:
             daemon=True,
         ).start()
         worker = str(self._worker.address)
-        told = {"number": capsule.number, "prefix": prefix, "worker": worker}
+        told = {
+            "number": capsule.number,
+            "prefix": prefix,
+            "worker": worker,
+            "op": self._op,
+        }
         return json.dumps(told)
+
+    def _forget_old_ones(self) -> None:
+        latest = time.monotonic() - _FORGETTING
+        for each in [old for old in self._kept if old.since < latest]:
+            self._kept.remove(each)
+            each.drop()
 
     def _input(self, ts: Any) -> tuple[Any, int, Any]:
         data, actors = self._worker.data, self._worker.state.actors
@@ -252,6 +272,7 @@ class CapsuleKeeper:
             not each.handed_over and not each.failed for each in self._kept
         ):
             await asyncio.sleep(0.02)
+        self._worker.handlers.pop(self._op, None)
         for each in self._kept:
             each.drop()
 

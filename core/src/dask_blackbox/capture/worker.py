@@ -100,8 +100,9 @@ class WorkerCapture(WorkerPlugin):
         worker.handlers[f"{self.name}-packages"] = self.packages
         self._capsules: CapsuleKeeper | None = None
         if self._capsules_wanted is not None:
-            self._capsules = CapsuleKeeper(worker, **self._capsules_wanted)
-            worker.handlers[f"{self.name}-capsule"] = self._capsules.hand_over
+            self._capsules = CapsuleKeeper(
+                worker, op=f"{self.name}-capsule", **self._capsules_wanted
+            )
         self._watcher = self._start_watcher(worker)
 
     def _start_watcher(self, worker: Any) -> Watcher | None:

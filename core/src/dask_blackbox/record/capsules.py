@@ -16,7 +16,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dask_blackbox.capture.capsule import read_capsule
 from dask_blackbox.capture.keeping import place_for
@@ -36,6 +36,7 @@ _NUMBERS_OF_ONE = 10_000
 _CONNECTING, _ANSWERING = 3.0, 75.0  # a worker answers in a minute, made or not
 _PARTING = 3.0  # seconds that a worker that leaves may still take for it
 _DESCRIPTION = 4 * 2**20
+_OURS = ("dask-blackbox-", "-capsule")  # how the handlers of our plugins are called
 
 Take = Callable[[str, int | None, float, dict[str, Any], dict[str, int]], None]
 Ask = Callable[..., Awaitable[Any]]
@@ -55,6 +56,15 @@ class _Entry:
     key: str
     instead_of: _Entry | None = None
     uploaded: bool = False
+
+
+class _Holder(NamedTuple):
+    """Who holds a capsule: a worker of a scheduler, under a number, behind a handler."""
+
+    puller: Puller
+    worker: str
+    number: int
+    op: str
 
 
 class Capsules:
@@ -100,6 +110,9 @@ class Capsules:
 
     def _coming(self, puller: Puller, key: str, told: dict[str, Any]) -> None:
         worker, number, prefix = told["worker"], told["number"], told["prefix"]
+        op = str(told["op"])
+        if not (op.startswith(_OURS[0]) and op.endswith(_OURS[1])):
+            return
         if (worker, number) in self._seen:  # told again by the ring of the dead
             return
         self._seen.add((worker, number))
@@ -112,7 +125,7 @@ class Capsules:
                 entry.instead_of = self._entries.pop(place)
             self._entries.append(entry)
         work = self._fetch if place is not None else self._decline
-        task = asyncio.create_task(work(entry, puller, worker, number))
+        task = asyncio.create_task(work(entry, _Holder(puller, worker, number, op)))
         self._work[task] = (entry, worker)
         task.add_done_callback(lambda done: self._work.pop(done, None))
 
@@ -134,12 +147,11 @@ class Capsules:
 
     # One capsule
 
-    async def _fetch(
-        self, entry: _Entry, puller: Puller, worker: str, number: int
-    ) -> None:
+    async def _fetch(self, entry: _Entry, holder: _Holder) -> None:
+        worker = holder.worker
         try:
             async with self._turn:
-                blob = await self._asked_for(puller, worker, number)
+                blob = await self._asked_for(holder)
             facts = read_capsule(blob).facts
             path = self._folder / f"{entry.number}.capsule"
             await asyncio.to_thread(_write, path, blob)
@@ -162,28 +174,26 @@ class Capsules:
         self._tell("capsule-kept", entry.key, detail)
         await asyncio.to_thread(self._store, entry, path)
 
-    async def _decline(
-        self, entry: _Entry, puller: Puller, worker: str, number: int
-    ) -> None:
+    async def _decline(self, entry: _Entry, holder: _Holder) -> None:
         with contextlib.suppress(_LostError):
-            async with self._turn, _asking(puller, worker) as ask:
-                await ask(number=number, done=True)
+            async with self._turn, _asking(holder) as ask:
+                await ask(done=True)
 
-    async def _asked_for(self, puller: Puller, worker: str, number: int) -> bytearray:
-        async with _asking(puller, worker) as ask:
-            answer = await ask(number=number)
+    async def _asked_for(self, holder: _Holder) -> bytearray:
+        async with _asking(holder) as ask:
+            answer = await ask()
             size = int(answer.get("size", 0))
             blob = bytearray(answer.get("piece", b""))
             while not answer.get("failed") and len(blob) < size:
                 if size > self._limit + _DESCRIPTION:
                     raise _LostError(f"it has {size} bytes, more than it may have")
-                answer = await ask(number=number, offset=len(blob))
+                answer = await ask(offset=len(blob))
                 if not answer.get("piece"):
                     break
                 blob += answer["piece"]
             if answer.get("failed") or len(blob) != size or not size:
                 raise _LostError(answer.get("failed") or "it came in part only")
-            await ask(number=number, done=True)
+            await ask(done=True)
         return blob
 
     def _store(self, entry: _Entry, path: Path) -> None:
@@ -220,12 +230,13 @@ class Capsules:
 
 
 @contextlib.asynccontextmanager
-async def _asking(puller: Puller, worker: str) -> Any:
+async def _asking(holder: _Holder) -> Any:
     """Give a function that asks a worker: itself, or through its scheduler."""
     from distributed.comm import connect
     from distributed.core import send_recv
 
-    op, args = f"{puller.tap}-capsule", puller.connection_args
+    puller, worker, number, op = holder
+    args = puller.connection_args
     direct = not worker.startswith("inproc://")
     comm: Any = None
     try:
@@ -240,9 +251,9 @@ async def _asking(puller: Puller, worker: str) -> Any:
         async def ask(**what: Any) -> dict[str, Any]:
             async with asyncio.timeout(_ANSWERING):
                 if direct:
-                    answer = await send_recv(comm, op=op, **what)
+                    answer = await send_recv(comm, op=op, number=number, **what)
                 else:
-                    message = {"op": op, **what}
+                    message = {"op": op, "number": number, **what}
                     answer = await send_recv(
                         comm, op="broadcast", msg=message, workers=[worker]
                     )
