@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from dask_blackbox.analyse.capsules import lost_capsules
-from dask_blackbox.analyse.words import counted, duration, short
+from dask_blackbox.analyse.words import counted, short
 from dask_blackbox.manifest import SPOOL, Ending
 from dask_blackbox.run import RunTables
 
@@ -57,8 +57,6 @@ def _said_at_the_end(ending: Ending | None) -> Iterator[tuple[str, str]]:
                 yield source, f"{counted(number, f'{kind} row')} dropped"
     for segment, why in ending.lost_segments.items():
         yield "store", f"{segment} could not be read back: {short(why, 120)}"
-    if ending.store_behind > _BEHIND:
-        yield "store", f"was {duration(ending.store_behind)} behind at the worst"
 
 
 def _silence(run: RunTables) -> Iterator[tuple[str, str]]:
@@ -119,6 +117,9 @@ def completeness_of(
     }
     if reason is not None:
         account["reason"] = reason
+    if run.ending is not None and run.ending.store_behind > _BEHIND:
+        # Not missing: it has come by now. But whoever looked meanwhile did not see it.
+        account["behind"] = round(run.ending.store_behind, 1)
     if missing:
         account["missing"] = missing
     return account

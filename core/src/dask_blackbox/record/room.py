@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import stat
 from pathlib import Path
 
 __all__ = ["room_for"]
@@ -40,5 +41,6 @@ def _size_of(folder: Path) -> int:
     with contextlib.suppress(OSError):
         for each in folder.rglob("*"):
             with contextlib.suppress(OSError):
-                size += each.lstat().st_size
+                told = each.lstat()
+                size += told.st_size if stat.S_ISREG(told.st_mode) else 0
     return size

@@ -96,7 +96,10 @@ class Spool:
     ) -> None:
         """Write a batch; what there is no room for is counted and said."""
         with self._lock:
-            rows = self._that_fit(rows)
+            fitting = self._that_fit(rows)
+            if rows and not fitting:
+                return
+            rows = fitting
             current = self._current = self._current or self._opened()
             current.counts.update({kind: len(each) for kind, each in rows.items()})
             part = frame(source, seq, at, rows, dict(dropped or {}))
@@ -231,9 +234,15 @@ class Spool:
         return time.monotonic() - self._closed.get(name, time.monotonic())
 
     def here(self) -> list[str]:
-        """Return the names of those that can be read here."""
+        """Return the names of those that are here; of others, the store has them."""
         with self._lock:
-            return [n for n in self._closed if n in self._held or n in self._sizes]
+            return [
+                name
+                for name in self._closed
+                if name in self._held
+                or name not in self._uploaded
+                or (self.folder / name).is_file()
+            ]
 
     def read(self, name: str) -> bytes:
         """Return a segment.

@@ -1,0 +1,365 @@
+"""The spool: whatever happens to the local disk, no row is lost unsaid, and nothing grows."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import dask
+import msgspec
+import pytest
+from click.testing import CliRunner
+from dask_blackbox import Recording, Run, recording
+from dask_blackbox.cli.sync import sync
+from dask_blackbox.manifest import Manifest
+from dask_blackbox.record.claiming import Claim, claimed
+from dask_blackbox.record.room import room_for
+from dask_blackbox.record.spool import Spool
+from dask_blackbox.record.spooled import note_beginning
+from dask_blackbox.segments import read_segment
+from flying import until
+
+WHOLE = {"recorded": True, "complete": True}
+NOWHERE = "/proc/nowhere"
+MIB = 2**20
+
+
+def a_task_row(number: int) -> list[Any]:
+    """Return a `task` row."""
+    key = f"inc-{number:032x}"
+    return [key, "inc", "inc", "w", 1, 1.0, 2.0, 1.0, 0, 0, 0, 8, "int", "finished"]
+
+
+def an_event_row(number: int) -> list[Any]:
+    """Return an `event` row."""
+    return [1.0 + number, "graph-updated", "c", "{}"]
+
+
+def rows_in(spool: Spool) -> dict[str, int]:
+    """Count the rows that can be read, by kind."""
+    counts: dict[str, int] = {}
+    for name in spool.here():
+        for batch in read_segment(spool.read(name)).frames:
+            for kind, number in batch.counts.items():
+                counts[kind] = counts.get(kind, 0) + number
+    return counts
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Iterator[Callable[[], Path]]:
+    """Return a maker of file systems of 1 MiB."""
+    mounted: list[Path] = []
+
+    def make() -> Path:
+        folder = tmp_path / f"disk-{len(mounted)}"
+        folder.mkdir()
+        command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)]
+        if subprocess.run(command, check=False, capture_output=True).returncode:
+            pytest.skip("mounting a small file system needs root")
+        mounted.append(folder)
+        return folder
+
+    yield make
+    for each in mounted:
+        subprocess.run(["umount", "-l", str(each)], check=True)
+
+
+def filled(disk: Path) -> Path:
+    """Fill a disk to the last byte."""
+    path = disk / "other people's data"
+    with path.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(os.urandom(4096))
+        except OSError:
+            return path
+
+
+def test_rows_that_the_disk_does_not_hold_wait_in_memory(
+    tiny: Callable[[], Path],
+) -> None:
+    disk = tiny()
+    spool = Spool(disk / "r", "r", "w")
+    spool.append("s", 1, 1.0, {"event": [an_event_row(1)]})
+    other = filled(disk)
+    for number in range(2, 2000):
+        spool.append("s", number, 1.0, {"event": [an_event_row(number)]})
+    spool.close_if_due(now=True)
+
+    assert rows_in(spool) == {"event": 1999}
+    assert spool.account is None
+    other.unlink()
+    spool.settle()
+    assert rows_in(Spool(disk / "r", "r", "later")) == {"event": 1999}
+
+
+def test_what_neither_disk_nor_memory_holds_is_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dask_blackbox.record.spool._IN_MEMORY", MIB)
+    spool = Spool(Path(NOWHERE), "r", "w")
+    for number in range(24):
+        big = [1.0, "x", "y", os.urandom(MIB // 16).hex()]
+        spool.append("s", number, 1.0, {"event": [big]})
+        spool.append("s", None, 1.0, {"task": [a_task_row(number)]})
+        spool.close_if_due(now=True)
+    account = spool.account
+    kept = rows_in(spool)
+
+    assert account is not None
+    assert "cannot be written" in (account.error or "")
+    assert account.dropped["event"] + kept["event"] == 24
+    assert account.dropped["task"] + kept["task"] == 24
+    assert 0 < kept["event"] < 24
+
+
+def test_a_folder_that_is_deleted_is_made_again(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "r", "r", "w")
+    spool.append("s", 1, 1.0, {"event": [an_event_row(1)]})
+    shutil.rmtree(tmp_path / "r")
+    spool.append("s", 2, 1.0, {"event": [an_event_row(2)]})
+    spool.close_if_due(now=True)
+
+    assert rows_in(Spool(tmp_path / "r", "r", "later")) == {"event": 2}
+    assert spool.account is None
+
+
+def test_beyond_its_room_what_tells_most_is_kept_longest(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "r", "r", "w", room=20_000)
+    for number in range(500):
+        tasks = [a_task_row(zlib.crc32(b"%d %d" % (number, i))) for i in range(50)]
+        rows = {"task": tasks, "event": [an_event_row(number)]}
+        spool.append("s", number, 1.0, rows)
+        spool.close_if_due(now=True)
+    account, kept = spool.account, rows_in(spool)
+
+    assert account is not None
+    assert "may not take more than 0 MiB" in (account.error or "")
+    assert account.dropped["task"] + kept["task"] == 25_000
+    assert kept["event"] + account.dropped.get("event", 0) == 500
+    assert kept["event"] > kept["task"] / 50
+    size = sum(p.stat().st_size for p in (tmp_path / "r").rglob("*.seg"))
+    assert size < 24_000
+
+
+def test_what_the_store_has_makes_room(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "r", "r", "w", room=20_000)
+    for number in range(300):
+        spool.append("s", number, 1.0, {"task": [a_task_row(number)] * 20})
+        spool.close_if_due(now=True)
+        for name in spool.waiting():
+            spool.uploaded(name)
+
+    assert spool.account is None
+    assert sum(p.stat().st_size for p in tmp_path.rglob("*.seg")) < 25_000
+
+
+def test_a_million_rows_for_a_dead_store_take_neither_memory_nor_the_disk(
+    tmp_path: Path,
+) -> None:
+    code = (
+        "import resource, sys; from pathlib import Path\n"
+        "from dask_blackbox.record.spool import Spool\n"
+        "from test_store_spool import a_task_row\n"
+        "spool = Spool(Path(sys.argv[1]), 'r', 'w', room=2**20)\n"
+        "def put(n):\n"
+        "    rows = [a_task_row(2000 * n + i) for i in range(2000)]\n"
+        "    spool.append('s', n, 1.0, {'task': rows}); spool.close_if_due(now=n % 20 == 0)\n"
+        "for n in range(100): put(n)\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "for n in range(100, 500): put(n)\n"
+        "after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "print(after - before, sum(spool.account.dropped.values()))\n"
+    )
+    here = Path(__file__).parent
+    told = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "r")],
+        env=os.environ | {"PYTHONPATH": str(here)},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split()
+
+    assert int(told[0]) < 40 * 1024  # KiB, for 800,000 rows more
+    assert int(told[1]) > 500_000
+    assert sum(p.stat().st_size for p in tmp_path.rglob("*.seg")) < 2 * MIB
+
+
+def test_room_is_shared_with_what_waits_already(tmp_path: Path) -> None:
+    others = tmp_path / "other" / "segments"
+    others.mkdir(parents=True)
+    (others / "1.seg").write_bytes(b"x" * 600_000)
+
+    assert room_for(tmp_path / "mine", MIB) == MIB - 600_000
+    assert room_for(tmp_path / "mine", 700_000) == 100_000
+    assert room_for(tmp_path / "mine", 400_000) == 50_000
+    assert room_for(tmp_path / "mine", 2**60) < shutil.disk_usage(tmp_path).free / 9
+
+
+def recorded(
+    store: Path, spool: Path, during: Callable[[Recording], None]
+) -> Recording:
+    """Record a run without a cluster."""
+    with (
+        dask.config.set({"blackbox.spool": str(spool)}),
+        recording(store=store, job="spool", run_id=spool.name) as rec,
+    ):
+        during(rec)
+    return rec
+
+
+def failing(rec: Recording, number: int) -> None:
+    """Let something abnormal happen, whose segment leaves after a second."""
+    rec.task_failed(f"boom-{number}", "boom", ValueError(str(number)))
+
+
+def segments(store: Path) -> list[Path]:
+    """Return the segments in a store."""
+    return list(store.rglob("*.seg"))
+
+
+def test_a_full_disk_under_the_spool_costs_nothing_while_the_store_works(
+    tiny: Callable[[], Path], tmp_path: Path
+) -> None:
+    disk, store = tiny(), tmp_path / "store"
+
+    def during(rec: Recording) -> None:
+        failing(rec, 1)
+        until(lambda: len(segments(store)) == 1, "the first segment")
+        filled(disk)
+        failing(rec, 2)
+        until(lambda: len(segments(store)) == 2, "the second segment")
+
+    rec = recorded(store, disk / "spool", during)
+    run = Run.open(rec.card.links["recording"])
+
+    assert rec.card.completeness == WHOLE
+    assert run.errors["key"].to_list() == ["boom-1", "boom-2"]
+    assert run.verify() == {}
+
+
+def test_a_spool_that_is_deleted_in_mid_run_costs_nothing_while_the_store_works(
+    tmp_path: Path,
+) -> None:
+    spool, store = tmp_path / "spool", tmp_path / "store"
+
+    def during(rec: Recording) -> None:
+        failing(rec, 1)
+        until(lambda: len(segments(store)) == 1, "the first segment")
+        shutil.rmtree(spool)
+        failing(rec, 2)
+        until(lambda: len(segments(store)) == 2, "the second segment")
+
+    rec = recorded(store, spool, during)
+
+    assert rec.card.completeness == WHOLE
+    assert Run.open(rec.card.links["recording"]).errors.height == 2
+
+
+def test_a_full_store_is_named_and_what_it_lacks_comes_home_when_it_has_room(
+    tiny: Callable[[], Path], tmp_path: Path
+) -> None:
+    disk, spool = tiny(), tmp_path / "spool"
+    other: list[Path] = []
+
+    def during(rec: Recording) -> None:
+        failing(rec, 1)
+        until(lambda: len(segments(disk)) == 1, "the first segment")
+        other.append(filled(disk))
+        failing(rec, 2)
+        log = next(spool.glob("*/recorder.log"))
+        until(lambda: "the store fails" in log.read_text(), "the store to be full")
+
+    rec = recorded(disk / "store", spool, during)
+    reason = rec.card.completeness["reason"]
+    other[0].unlink()
+    subprocess.run(["mount", "-o", "remount,size=20m", str(disk)], check=True)
+    synced = CliRunner().invoke(sync, ["--spool", str(spool)], catch_exceptions=False)
+
+    assert rec.card.state == "succeeded"
+    assert "No space left on device; free some space" in reason
+    assert "waits in" in reason
+    assert synced.exit_code == 0, synced.output
+    assert Run.open(next(disk.glob("store/runs/*/*/*"))).errors.height == 2
+    assert not list(spool.iterdir())
+
+
+def left(folder: Path, store: str, **more: Any) -> None:
+    """Leave a recording in a spool, as a recorder that was killed does."""
+    spool = Spool(folder, folder.name, "w")
+    spool.append("s", 1, time.time(), {"event": [an_event_row(1)]})
+    manifest = Manifest(
+        recording=folder.name, job="left", run_id=folder.name, started=1.0
+    )
+    note_beginning(folder, msgspec.structs.replace(manifest, **more), {"url": store})
+
+
+def test_sync_names_what_it_cannot_read_and_brings_the_rest(tmp_path: Path) -> None:
+    spool, store = tmp_path / "spool", str(tmp_path / "store")
+    for name in ("fine", "newer", "garbled", "nameless", "busy"):
+        left(spool / name, store)
+    (spool / "newer" / "run.json").write_text('{"recording": 1}')
+    (spool / "garbled" / "store.json").write_bytes(b"\xff\xfe")
+    (spool / "nameless" / "run.json").unlink()
+    (spool / "a file").write_text("?")
+    claim = Claim(spool / "busy")
+    said = CliRunner().invoke(sync, ["--spool", str(spool)], catch_exceptions=False)
+    claim.release()
+
+    assert said.exit_code == 1
+    assert f"left/fine: lost, now at {store}" in said.output
+    assert "busy: its run goes on" in said.output
+    for name in ("newer", "garbled", "nameless"):
+        assert f"{name}: no recording that can be uploaded" in said.output
+    assert not (spool / "fine").exists()
+    again = CliRunner().invoke(sync, ["--spool", str(spool)], catch_exceptions=False)
+    assert "left/busy: lost, now at" in again.output
+
+
+def test_sync_says_where_a_store_is_that_cannot_be_one(tmp_path: Path) -> None:
+    left(tmp_path / "spool" / "odd", "gopher://somewhere")
+    said = CliRunner().invoke(
+        sync, ["--spool", str(tmp_path / "spool")], catch_exceptions=False
+    )
+
+    assert said.exit_code == 1
+    assert "left/odd: stays in" in said.output
+    assert "cannot be a store" in said.output
+
+
+def test_a_run_that_is_there_already_is_never_written_over(tmp_path: Path) -> None:
+    spool, store = tmp_path / "spool", str(tmp_path / "store")
+    for name in ("first", "second"):
+        left(spool / name, store, run_id="the same")
+    said = CliRunner().invoke(sync, ["--spool", str(spool)], catch_exceptions=False)
+
+    assert "attempt=1/" in said.output
+    assert "attempt=2/" in said.output
+
+
+def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from dask_blackbox.record.claiming import Claim\n"
+        "print(Claim(Path(sys.argv[1])).ours, flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "True\n"
+        assert claimed(tmp_path)
+        assert not Claim(tmp_path).ours
+        holder.kill()
+    assert not claimed(tmp_path)
+    assert Claim(tmp_path).ours
