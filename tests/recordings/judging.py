@@ -47,7 +47,10 @@ def judge(story: Failure, place: Path) -> Result:
         return Result(story, "wrong", "there is no recording", slug="(none)")
     from dask_blackbox.opened import Run
 
-    card = Run.open(runs[-1]).card()  # of a story that was told twice, the last
+    opened = [Run.open(each) for each in runs]
+    # A recorder that was killed when the story was told before may have been taken up.
+    own = [run for run in opened if run.manifest.started >= told["at"]]
+    card = (own or opened)[0].card()
     verdict = card.verdict
     if verdict is None:
         state = f"no verdict; the run {card.state}"
