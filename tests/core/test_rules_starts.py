@@ -380,3 +380,34 @@ def test_a_table_without_a_column_is_no_input(
     assert "silent-empty-input" not in rules_of(read, failed_with(TIMED_OUT))
     several = [read, a_task("read_parquet-2", nbytes=5000), succeeded()]
     assert "silent-empty-input" not in rules_of(*several)
+
+
+# Data that was released
+
+
+def test_data_that_nobody_kept_is_named_and_told_from_data_that_died() -> None:
+    error = an_exception(
+        "distributed.client.FutureCancelledError",
+        "y-1 cancelled for reason: lost dependencies.",
+    )
+    said = a_log_line(
+        "User asked for computation on lost data. Final key is y-1 with missing dependency x-1",
+        role="scheduler",
+        source="scheduler",
+        level=20,
+    )
+    found = verdict(a_worker(), a_graph(), said, failed_with(error))
+
+    assert (found.rule, found.confidence) == ("data-lost", "high")
+    assert found.title == "'x-1' was needed, and had been released before"
+    dead = a_death(exit_code=-9, lost_scattered=["x-1"])
+    lost = verdict(a_worker(), a_graph(), *dead, said, failed_with(error))
+    assert (lost.rule, lost.subject.worker) == ("data-lost", "tcp://w1")
+
+
+def test_a_package_is_asked_for_in_the_version_that_the_driver_has() -> None:
+    attached = an_event("driver-attached", "driver", packages={"s3fs": "2026.5.0"})
+
+    found = verdict(attached, *left_for_want_of("s3fs"))
+
+    assert found.remedy.startswith("Install 's3fs==2026.5.0' in the workers' image")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from dask_blackbox.analyse.case import Case
@@ -11,6 +12,10 @@ from dask_blackbox.analyse.words import quoted, short
 from dask_blackbox.finding import Evidence, Finding, Subject
 
 __all__ = ["DATA_LOST"]
+
+_GONE = (
+    r"computation on lost data\. Final key is .+ with missing dependency (?P<key>.+)"
+)
 
 
 def _ask(case: Case) -> Iterator[Finding]:
@@ -23,7 +28,10 @@ def _ask(case: Case) -> Iterator[Finding]:
         return
     losses = [death for death in case.deaths if death.lost_scattered]
     lost = sorted({key for death in losses for key in death.lost_scattered})
-    key = said["key"]
+    key, missing = said["key"], _missing(case)
+    if not losses and missing is not None:
+        yield _released(case, key, missing)
+        return
     who = (
         f"{name_of(case, losses[-1])} held it and died: "
         f"{case.cause_of(losses[-1]).because}. "
@@ -58,6 +66,48 @@ def _ask(case: Case) -> Iterator[Finding]:
                 for death in losses[-3:]
             ),
             *(evidence_of(case, tuple(losses[-1:])) if losses else ()),
+        ),
+    )
+
+
+def _missing(case: Case) -> tuple[str, float] | None:
+    """Return the key that the scheduler says is gone, and when it said so."""
+    logs = case.run.logs
+    said = logs.filter(
+        (logs["role"] == "scheduler") & logs["message"].str.contains(_GONE)
+    )
+    for row in said.sort("at", descending=True).iter_rows(named=True):
+        found = re.search(_GONE, row["message"])
+        if found:
+            return found["key"].strip("'"), row["at"].timestamp()
+    return None
+
+
+def _released(case: Case, key: str, missing: tuple[str, float]) -> Finding:
+    """Return that nobody had kept what was asked for, though no worker died with it."""
+    gone, at = missing
+    return DATA_LOST.found(
+        f"'{short(gone, 60)}' was needed, and had been released before",
+        cause=(
+            f"'{short(key, 80)}' needs '{short(gone, 80)}', which the scheduler no longer "
+            "knew: its last future had been released (deleted, out of scope, cancelled), and no "
+            "worker that held scattered data died."
+        ),
+        remedy=(
+            f"Keep a reference to the future of '{short(case.prefix_of(gone), 40)}' for as "
+            "long as others need it, and hand futures on as arguments rather than by their "
+            "keys; or put what belongs together into one graph."
+        ),
+        confidence="high",
+        subject=Subject(key=gone, prefix=case.prefix_of(gone)),
+        evidence=(
+            Evidence(
+                text=f"The scheduler was asked for {key}, with {gone} missing.",
+                source="logs",
+                at=at,
+                see=case.see("logs", "--role", "scheduler", "--filter", "lost data"),
+            ),
+            *case.exception_evidence(),
         ),
     )
 

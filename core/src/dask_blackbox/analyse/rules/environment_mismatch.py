@@ -80,10 +80,12 @@ def _remedy(case: Case, module: str | None) -> str:
         if module
         else f"Install {what} for driver, scheduler and workers"
     )
-    return (
-        f"{install}{', as the driver has it' if pin else ''}. If it is a file of your own, ship it: `client.upload_file(…)` or a package. "
-        "Trying again in the same environment fails again."
+    more = (
+        ", as the driver has it."
+        if pin
+        else ". If it is a file of your own, ship it: `client.upload_file(…)` or a package."
     )
+    return f"{install}{more} Trying again in the same environment fails again."
 
 
 ENVIRONMENT_MISMATCH = Rule(
