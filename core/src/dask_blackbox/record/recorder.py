@@ -159,13 +159,16 @@ class Recorder:
         )
 
     async def _bring_others_home(self) -> None:
-        """Upload what earlier recordings of this machine could not; quietly, aside."""
+        """Upload and finish what earlier recordings could not; quietly, aside."""
 
         def work() -> None:
+            from dask_blackbox.record.adopting import adopt_the_lost
             from dask_blackbox.record.syncing import bring_others_home
 
             own, settings = Path(self._config.spool), self._config.store_settings
             bring_others_home(own, settings, self._ended.is_set)
+            if self._opening is not None and self._opening.error is None:
+                adopt_the_lost(self._config, self._opening, self._ended.is_set)
 
         with contextlib.suppress(Exception):
             await asyncio.to_thread(work)
