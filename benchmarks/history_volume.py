@@ -42,7 +42,7 @@ def main() -> None:
     with embedded_s3() as server, ThreadPoolExecutor(8) as putting:
         store = open_store(server.url, settings=server.settings)
         begun = time.perf_counter()
-        for _ in putting.map(made, range(runs)):
+        for _ in putting.map(made, range(runs), chunksize=50):
             pass
         print(f"{runs:,} sketches written in {time.perf_counter() - begun:.0f} s")
         print(

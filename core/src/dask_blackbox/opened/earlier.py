@@ -85,7 +85,8 @@ def earlier_runs(
     found: dict[str, Sketch | Exception] = {}
     wanted = _wanted(listing.names(own), most, backfill=backfill)
     _read(store, wanted, begun + patience * _FOR_NEWEST, found)
-    # What was listed meanwhile may hold the last good run of a job that fails for long.
+    # Older names may hold the last good run of a job that fails for long.
+    listing.go_on()
     listing.wait(enough=_MOST_NAMES, until=begun + patience * _FOR_NEWEST)
     names = listing.names(own)
     wanted = _wanted(names, most, backfill=backfill)
@@ -127,11 +128,15 @@ def _wanted(names: list[SketchName], most: int, *, backfill: bool) -> list[Sketc
 
 
 class _Listing:
-    """The names of a job's earlier runs, listed in a thread while others are read."""
+    """The names of a job's earlier runs: the newest, and the others when it may go on.
+
+    In a thread, so that a store which is slow to list holds nobody up.
+    """
 
     def __init__(self, store: Store, job: str, after: str) -> None:
         self._names: list[SketchName] = []
         self._enough, self._ended = threading.Event(), threading.Event()
+        self._further = threading.Event()
         self.complete = False
         """Whether all there are have been listed."""
 
@@ -139,6 +144,8 @@ class _Listing:
             try:
                 for each in sketched_runs(store, job, after=after):
                     self._names.append(each)
+                    if len(self._names) == _FIRST_NAMES:
+                        self._further.wait(_PATIENCE * 2)
                     if len(self._names) >= _MOST_NAMES or self._enough.is_set():
                         return
                 self.complete = True
@@ -161,9 +168,14 @@ class _Listing:
         others = [each for each in listed if each.address.run != own.run]
         return of_one_series(others, own.run)
 
+    def go_on(self) -> None:
+        """List beyond the newest, too."""
+        self._further.set()
+
     def stop(self) -> None:
         """List no further."""
         self._enough.set()
+        self._further.set()
 
 
 def _read(
