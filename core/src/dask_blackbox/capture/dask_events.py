@@ -18,6 +18,7 @@ _DASK_TOPICS = frozenset(
         "scheduler",
         "stealing",
         "transitions",
+        "worker-client",
         "worker-fail-hard",
         "worker-get-client",
         "worker-restart-memory",

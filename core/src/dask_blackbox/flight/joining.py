@@ -65,8 +65,11 @@ async def install(client: Any, recording: str, *, everything: bool = False) -> A
             plugin, name=plugin.name, idempotent=True
         )
         address = await getattr(client.scheduler, f"{plugin.name}-join")(client=who)
+    seen_as = str(client.scheduler.address)
     return Attach(
         address=str(address),
+        # Within one process, nobody else gets there by that way.
+        seen_as="" if seen_as.startswith("inproc://") else seen_as,
         tap=plugin.name,
         security=_set_in(getattr(client, "security", None)),
         pid=os.getpid(),
@@ -109,6 +112,7 @@ async def install_at(address: str, security: Any, recording: str) -> Attach:
         comm.abort()
     return Attach(
         address=str(reached),
+        seen_as=address,
         tap=plugin.name,
         security=_set_in(security),
         pid=os.getpid(),

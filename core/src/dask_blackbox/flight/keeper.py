@@ -13,9 +13,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from dask_blackbox.flight.relaying import Relay
 from dask_blackbox.guard import guard
 from dask_blackbox.record.link import Link, start_recorder
-from dask_blackbox.record.orders import Attach, Config, End, Telling
+from dask_blackbox.record.orders import Attach, Config, End, Rows, Telling
 
 __all__ = ["Keeper"]
 
@@ -73,6 +74,27 @@ class Keeper:
         """
         self._orders.append(order)
         self._link.order(order)
+        self._attached(client, cluster)
+
+    def relay(
+        self, order: Attach, client: Any, cluster: dict[str, Any] | None = None
+    ) -> Relay:
+        """Have a scheduler pulled from through this process; return who does it.
+
+        Args:
+            order: How the recorder would have reached it.
+            client: The client.
+            cluster: Of what kind the client's cluster is.
+        """
+        relay = Relay(client, order, self._hand_on, self.failed)
+        relay.start()
+        self._attached(client.id, cluster)
+        return relay
+
+    def _hand_on(self, rows: Rows) -> None:
+        self._link.order(rows)  # to whichever recorder it is by now
+
+    def _attached(self, client: str, cluster: dict[str, Any] | None) -> None:
         self.event(
             "driver-attached",
             {"pid": os.getpid(), "client": client, "cluster": cluster},

@@ -28,6 +28,7 @@ from dask_blackbox.flight.configuring import config_of
 from dask_blackbox.flight.ending import end_of, said_again
 from dask_blackbox.flight.keeper import Keeper
 from dask_blackbox.flight.own_code import OwnCode
+from dask_blackbox.flight.relaying import Relay, must_relay
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import Ending, Manifest
 from dask_blackbox.record.orders import Config, End
@@ -73,6 +74,7 @@ class Recording:
         self._finished: RunCard | None = None
         self._finishing = threading.RLock()
         self._owner = os.getpid()
+        self._relays: list[Relay] = []
         self.links: dict[str, str] = {}
         self.attached = False
         """Whether the cluster of any client is recorded."""
@@ -116,7 +118,11 @@ class Recording:
         with guard("the plugins on the cluster", tell=self._keeper.failed):
             recording = self._manifest.recording
             order = install_now(client, recording, everything=everything)
-            self._keeper.attach(order, client.id, cluster_facts(client))
+            facts = cluster_facts(client)
+            if must_relay(order):
+                self._relays.append(self._keeper.relay(order, client, facts))
+            else:
+                self._keeper.attach(order, client.id, facts)
             self.attached = True
 
     def attach_address(self, address: str, security: Any) -> None:
@@ -326,6 +332,8 @@ class Recording:
             self._code.finish()
         if self._keeper is None:
             return self._unrecorded(end, self._reason or "no recorder")
+        for relay in self._relays:
+            relay.finish()
         told = self._keeper.conclude(end, self._finish_timeout)
         if told is None:
             return self._unrecorded(end, self._keeper.reason or "no recorder")

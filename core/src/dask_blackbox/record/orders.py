@@ -81,13 +81,16 @@ class Attach(msgspec.Struct, kw_only=True, frozen=True, tag="attach", tag_field=
     """A scheduler to pull from.
 
     Attributes:
-        address: Of the scheduler, as another process can reach it.
+        address: Of the scheduler, as it says itself.
+        seen_as: Its address as the driver knows it: through a forwarded port or a proxy it
+            is another, and the one that works from the driver's machine.
         tap: Name of the scheduler plugin and its handlers.
         security: Fields of `distributed.Security` that are set.
         pid: Of the driver that asks.
     """
 
     address: str
+    seen_as: str = ""
     tap: str
     security: dict[str, Any] = {}
     pid: int

@@ -45,6 +45,9 @@ class Puller:
     ) -> None:
         self.address, self.tap = attach.address, attach.tap
         self.source = f"scheduler {attach.address}"
+        # The driver's way first: that one is known to work from this machine.
+        self._ways = list(dict.fromkeys(filter(None, (attach.seen_as, attach.address))))
+        self._reached = False
         self._take = take
         self._interval, self._profile_interval = interval, profile_interval
         security = Security(**attach.security)
@@ -103,7 +106,7 @@ class Puller:
     def missed(self, error: BaseException) -> None:
         """Note that it went without having been asked for its last rows."""
         if self.gone is None and not self.closing:
-            self.gone = f"its last rows could not be had: {str(error) or repr(error)}"
+            self.gone = self._why(error, "its last rows could not be had: ")
 
     def stop(self) -> None:
         """End `run` after what it is doing: a handshake cut short stands in Dask's log."""
@@ -179,14 +182,10 @@ class Puller:
             # One question at a time on one connection.
             async with asyncio.timeout(_ANSWERING), self._turn:
                 if self._comm is None or self._comm.closed():
-                    # A first knock would stand in the cluster's log; later ones find out
-                    # at once that nobody is there any more.
-                    if self._failed or self._comm is not None:
-                        await self._knock()
-                    self._comm = await connect(
-                        self.address, timeout=_CONNECTING, **self.connection_args
-                    )
-                return await send_recv(self._comm, op=op, **what)
+                    self._comm = await self._connected()
+                answer = await send_recv(self._comm, op=op, **what)
+                self._reached = True
+                return answer
         except asyncio.CancelledError:
             await self._hang_up()
             raise
@@ -196,15 +195,23 @@ class Puller:
         except Exception as error:
             raise LookupError(f"{op}: {error!r}") from error
 
-    async def _knock(self) -> None:
-        """Fail at once where nothing listens: Dask would try again for seconds."""
-        scheme, _, place = self.address.partition("://")
-        # Not for TLS: the other side would warn of a handshake that failed.
-        if scheme == "tcp":
-            host, port = parse_host_port(place)
-            async with asyncio.timeout(_CONNECTING):
-                _, writer = await asyncio.open_connection(host, port)
-            writer.close()
+    async def _connected(self) -> Any:
+        """Return a connection, by whichever way there is."""
+        # A first knock would stand in the cluster's log; later ones find out at once that
+        # nobody is there any more.
+        knock = self._failed or self._comm is not None
+        for way in self._ways:
+            try:
+                if knock:
+                    await _knock(way)
+                comm = await connect(way, timeout=_CONNECTING, **self.connection_args)
+            except (OSError, ValueError, TimeoutError):
+                if way == self._ways[-1]:
+                    raise
+            else:
+                self._ways = [way]
+                return comm
+        raise OSError("it has no address")
 
     async def _hang_up(self) -> None:
         comm, self._comm = self._comm, None
@@ -212,9 +219,27 @@ class Puller:
         if comm is not None:
             comm.abort()
 
+    def _why(self, error: BaseException, otherwise: str = "") -> str:
+        said = str(error) or repr(error)
+        if self._reached:
+            return f"{otherwise}{said}"
+        ways = " or ".join(self._ways)
+        return f"the recorder does not reach it as {ways}: {said}"
+
     def _lost(self, error: BaseException) -> None:
-        self.gone = str(error) or repr(error)
-        if not self.closing:
+        self.gone = self._why(error)
+        if self._reached and not self.closing:  # else it may well be there
             detail = json.dumps({"address": self.address, "error": self.gone})
             row = [time.time(), "scheduler-lost", self.address, detail]
             self._take("recorder", None, time.time(), {"event": [row]}, {})
+
+
+async def _knock(address: str) -> None:
+    """Fail at once where nothing listens: Dask would try again for seconds."""
+    scheme, _, place = address.partition("://")
+    # Not for TLS: the other side would warn of a handshake that failed.
+    if scheme == "tcp":
+        host, port = parse_host_port(place)
+        async with asyncio.timeout(_CONNECTING):
+            _, writer = await asyncio.open_connection(host, port)
+        writer.close()
