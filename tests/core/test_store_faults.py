@@ -47,7 +47,7 @@ def test_uploads_go_on_whenever_a_trouble_has_passed(place: Range) -> None:
         place,
         "through-thick-and-thin",
         first="refused",
-        passing=["slow down", "expired token", "upload reset", "silence"],
+        passing=["slow down", "expired token", "silence"],
         in_the_midst=lambda: synced.append(place.sync()),
     )
     run = opened(place, flight.folder)

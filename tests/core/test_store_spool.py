@@ -21,7 +21,7 @@ from dask_blackbox.cli.sync import sync
 from dask_blackbox.manifest import Manifest
 from dask_blackbox.record.claiming import Claim, claimed
 from dask_blackbox.record.room import room_for
-from dask_blackbox.record.spool import Spool
+from dask_blackbox.record.spool import Spool, default_spool
 from dask_blackbox.record.spooled import note_beginning
 from dask_blackbox.segments import read_segment
 from flying import until
@@ -261,6 +261,43 @@ def test_a_spool_that_is_deleted_in_mid_run_costs_nothing_while_the_store_works(
 
     assert rec.card.completeness == WHOLE
     assert Run.open(rec.card.links["recording"]).errors.height == 2
+
+
+def test_a_store_that_comes_late_is_looked_at_before_it_is_written(
+    tmp_path: Path,
+) -> None:
+    earlier, spool, mount = tmp_path / "e", tmp_path / "spool", tmp_path / "mount"
+    store = mount / "store"
+    recorded(earlier, spool, lambda rec: failing(rec, 1))
+    mount.write_text("a file, where a folder is wanted")
+
+    def during(rec: Recording) -> None:
+        failing(rec, 2)
+        log = next(spool.glob("*/recorder.log"))
+        until(lambda: "the store fails" in log.read_text(), "the trouble")
+        mount.unlink()
+        shutil.copytree(earlier, store)
+        until(lambda: len(segments(store)) == 2, "the second recording")
+
+    rec = recorded(store, spool, during)
+
+    assert rec.card.completeness == WHOLE
+    assert rec.card.attempt == 2
+    one, two = sorted(store.glob("runs/*/*/*"))
+    assert Run.open(one).errors["key"].to_list() == ["boom-1"]
+    assert Run.open(two).errors["key"].to_list() == ["boom-2"]
+
+
+def test_a_spool_that_somebody_else_has_prepared_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    usual = default_spool()
+    usual.parent.symlink_to(tmp_path)
+
+    assert usual.is_relative_to(tmp_path)
+    assert default_spool() == tmp_path / "home" / ".cache" / "dask-blackbox" / "spool"
 
 
 def test_a_full_store_is_named_and_what_it_lacks_comes_home_when_it_has_room(

@@ -23,6 +23,7 @@ from dask_blackbox.capture.surroundings import cluster_facts
 from dask_blackbox.errors import (
     ConfigurationError,
     RecorderError,
+    StoreError,
 )
 from dask_blackbox.flight.configuring import config_of
 from dask_blackbox.flight.ending import end_of, said_again
@@ -315,7 +316,9 @@ class Recording:
         if self._required:
             self._give_up()
             raise error
-        logger.error("this run is not recorded: %s", error)
+        again = "; it is tried again until the run ends"
+        hope = again if isinstance(error, StoreError) else ""
+        logger.error("this run is not recorded: %s%s", error, hope)
 
     def _give_up(self) -> None:
         with guard("the end of the recorder"):

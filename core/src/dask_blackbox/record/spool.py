@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import stat
 import tempfile
 import threading
 import time
@@ -302,7 +303,19 @@ def _write_all(file: int, data: bytes | bytearray) -> None:
 def default_spool() -> Path:
     """Return the folder that holds the spools of this user's recordings."""
     user = os.getuid() if hasattr(os, "getuid") else "user"
-    return Path(tempfile.gettempdir()) / f"dask-blackbox-{user}" / "spool"
+    folder = Path(tempfile.gettempdir()) / f"dask-blackbox-{user}"
+    if _is_somebody_elses(folder):  # who might read what lies there
+        folder = Path("~/.cache/dask-blackbox").expanduser()
+    return folder / "spool"
+
+
+def _is_somebody_elses(folder: Path) -> bool:
+    try:
+        told = folder.lstat()
+    except OSError:
+        return False
+    ours = not hasattr(os, "getuid") or told.st_uid == os.getuid()
+    return not (ours and stat.S_ISDIR(told.st_mode))
 
 
 def checksum(blob: bytes) -> str:

@@ -25,6 +25,7 @@ logger = logging.getLogger("dask_blackbox.record")
 _HEARTBEAT = 5.0
 _LONGEST_PAUSE = 15.0
 _SLOW = 10.0
+_RECOVERING = 8.0  # seconds at the end for a store that fails; a slow one has longer
 
 
 class Uploader(threading.Thread):
@@ -59,8 +60,10 @@ class Uploader(threading.Thread):
             self._woken.clear()
             if not self._stopped.is_set():
                 self.pass_once()
+        until = time.monotonic() + _RECOVERING
         while not self.pass_once() and not self._given_up:
-            if self.error is not None and not _transient(self.error):
+            lasting = self.error is not None and not _transient(self.error)
+            if lasting or time.monotonic() + self._pause > until:
                 return
             time.sleep(self._pause)
 

@@ -297,10 +297,18 @@ _STATUSES: dict[int, Callable[[Any, Request], StoreError]] = {
 """For codes that are not listed, and for answers without any."""
 
 
+_KEY_ID = re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{12,}\b")
+_SIGNED = re.compile(
+    r"(?i)((?:credential|signature|security-?token|accesskeyid)\W{1,3})[^,&\s\"'<>]+"
+)
+
+
 def plain(text: str, request: Request) -> str:
     """Return what somebody else said: in one line, short, and without credentials."""
     for hidden in (request.options.secret, request.options.key):
         if hidden:
             text = text.replace(hidden, "…")
     text = re.sub(r"//[^/\s]*@", "//…@", " ".join(text.split()))
+    # Of credentials that we were not told, as boto3 found them itself.
+    text = _KEY_ID.sub("…", _SIGNED.sub(r"\1…", text))
     return text if len(text) <= 300 else f"{text[:300]}…"  # noqa: PLR2004
