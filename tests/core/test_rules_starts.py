@@ -411,3 +411,40 @@ def test_a_package_is_asked_for_in_the_version_that_the_driver_has() -> None:
     found = verdict(attached, *left_for_want_of("s3fs"))
 
     assert found.remedy.startswith("Install 's3fs==2026.5.0' in the workers' image")
+
+
+# Who closed what
+
+
+def test_a_client_that_the_driver_closed_itself_is_no_lost_scheduler() -> None:
+    error = an_exception(
+        "distributed.client.ClosedClientError",
+        "Client is closed. Can't send update-graph message.",
+    )
+    begun = an_event("recording-started", "Client-1", at=0)
+    closed = an_event("client-removed", "Client-1", at=9)
+
+    assert (
+        verdict(begun, a_worker(), a_graph(), failed_with(error)).rule
+        == "scheduler-lost"
+    )
+    assert verdict(begun, a_worker(), a_graph(), closed, failed_with(error)).rule == (
+        "driver-exception"
+    )
+
+
+def test_a_cluster_that_was_closed_under_its_run_is_said() -> None:
+    error = an_exception(
+        "distributed.client.FutureCancelledError", "s-1 cancelled for reason: unknown."
+    )
+    closing = an_event("scheduler-closing", at=12, reason="terminate")
+    found = verdict(a_worker(), a_graph(), closing, failed_with(error))
+
+    assert found.rule == "cancelled"
+    assert found.title == "The cluster was closed while the run still wanted its work"
+
+
+def test_data_that_no_worker_was_there_for_waited_in_vain() -> None:
+    error = an_exception("TimeoutError", "No valid workers found")
+
+    assert verdict(failed_with(error)).rule == "workers-never-arrived"

@@ -30,11 +30,18 @@ def _ask(case: Case) -> Iterator[Finding]:
     reason = said["reason"].strip() if said else "unknown"
     key = said["key"] if said else (case.exception.key if case.exception else None)
     restarted = case.run.details("cluster-restarted")
+    closed = case.run.details("scheduler-closing")
     if reason == "scheduler-restart" or (reason == "unknown" and restarted):
         title = "The cluster was restarted while the run was at work"
         remedy = (
             "Find who calls `client.restart()` on this cluster; don't share a cluster "
             "between runs that restart it. Then try again."
+        )
+    elif reason == "unknown" and closed:
+        title = "The cluster was closed while the run still wanted its work"
+        remedy = (
+            "Find who closes it: `cluster.close()`, the end of a `with LocalCluster(…)`, or "
+            "`client.shutdown()`, in the run itself or beside it. Fetch results before."
         )
     else:
         title = f"The work was cancelled: {short(reason, 60)}"
@@ -51,6 +58,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         ),
         remedy=remedy,
         confidence="high" if said else "medium",
+        retry_advice="unknown" if reason == "unknown" and closed else None,
         subject=Subject(key=key, prefix=case.prefix_of(key) if key else None),
         evidence=(
             *case.exception_evidence(),

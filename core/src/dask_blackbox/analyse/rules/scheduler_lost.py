@@ -34,6 +34,8 @@ def _ask(case: Case) -> Iterator[Finding]:
     )
     lost = case.run.details("scheduler-lost")
     closing = case.run.details("scheduler-closing")
+    if not lost and not closing and _closed_its_own_client(case):
+        return
     # Who waits with a timeout is told nothing else than that it is over.
     told = told or bool(_waited(case) and (lost or _closed_by_itself(closing)))
     # A recording made from inside the scheduler has no driver that could tell.
@@ -72,6 +74,13 @@ def _waited(case: Case) -> bool:
 def _closed_by_itself(closing: list[dict[str, Any]]) -> bool:
     """Say whether nobody asked it to: a driver that gives up closes its own cluster."""
     return any(fact.get("reason") != "terminate" for fact in closing)
+
+
+def _closed_its_own_client(case: Case) -> bool:
+    """Say whether the driver went on with a client that it had closed before."""
+    own = {fact["subject"] for fact in case.run.details("recording-started")}
+    gone = {fact["subject"] for fact in case.run.details("client-removed")}
+    return case.raised("ClosedClientError") and bool(own & gone - {""})
 
 
 def _told_by(kind: str, facts: list[dict[str, Any]]) -> Iterator[Evidence]:

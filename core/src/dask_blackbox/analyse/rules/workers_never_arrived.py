@@ -15,9 +15,13 @@ __all__ = ["WORKERS_NEVER_ARRIVED"]
 _WAITED = (
     r"Only (?P<came>\d+)/(?P<wanted>\d+) workers arrived after (?P<waited>[\w. ]+)"
 )
+_SCATTERED = r"No valid workers found"
 
 
 def _ask(case: Case) -> Iterator[Finding]:
+    if case.failed and not len(case.run.workers) and case.said(_SCATTERED):
+        yield _of_a_scatter(case)
+        return
     said = case.said(_WAITED)
     if not case.failed or not said or case.blame.failure is not None:
         yield from _in_silence(case)
@@ -46,6 +50,22 @@ def _ask(case: Case) -> Iterator[Finding]:
             f"with {came or 'fewer'}."
         ),
         confidence="high",
+        evidence=case.exception_evidence(),
+    )
+
+
+def _of_a_scatter(case: Case) -> Finding:
+    return WORKERS_NEVER_ARRIVED.found(
+        "No worker ever arrived, and data was to be scattered",
+        cause=(
+            "`client.scatter` waited for a worker to put its data on; the scheduler was "
+            "there, and not one worker ever came."
+        ),
+        remedy=(
+            "See why workers are pending (quota, queue, image, network), and wait for them "
+            "before: `client.wait_for_workers(1, timeout=…)`."
+        ),
+        confidence="high" if case.saw_the_cluster else "medium",
         evidence=case.exception_evidence(),
     )
 
