@@ -331,12 +331,7 @@ class SchedulerCapture(SchedulerPlugin):
         """What our own plugins send from workers and nannies."""
         for kind, rows in msg.get("rows", {}).items():
             for row in rows:
-                if kind == "attempt":
-                    if self.own.has_named(row[1]):  # workers don't know whose it is
-                        self._attempts.reported(row)
-                # Workers keep every task that fails: only ours are for our recorder.
-                elif row[1] != "capsule-coming" or self.own.has_named(row[2]):
-                    self._put(kind, row)
+                self._row_from_afar(kind, row)
         if msg.get("dropped"):
             self._rows.drop("log", msg["dropped"])
         if "certificate" in msg:
@@ -350,6 +345,14 @@ class SchedulerCapture(SchedulerPlugin):
             )
         if "failed" in msg:
             self._event("capture-failed", "", doing="nanny", error=msg["failed"])
+
+    def _row_from_afar(self, kind: str, row: Any) -> None:
+        """Take a worker's row; it does not know whose the task is that failed."""
+        if kind == "attempt":
+            if self.own.has_named(row[1]):
+                self._attempts.reported(row)
+        elif row[1] != "capsule-coming" or self.own.has_named(row[2]):
+            self._put(kind, row)
 
     def tell(self, kind: str, subject: str, /, **detail: Any) -> None:
         """Have an event recorded."""
