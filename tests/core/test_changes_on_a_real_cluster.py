@@ -124,6 +124,17 @@ def test_every_rendering_tells_what_changed(cards: dict[str, RunCard]) -> None:
         assert "the failure names it" in page
 
 
+def test_the_drivers_own_code_is_recorded(cards: dict[str, RunCard]) -> None:
+    run = Run.open(cards["good"].links["recording"])
+    told = run.details("driver-code")
+    modules = {name for each in told for name in each.get("modules") or ()}
+
+    assert "nights" in modules
+    [graph, *_] = run.details("graph-updated")
+    assert list(graph["new"].values()) == [[1, 1]]
+    assert list(graph["code"]) == list(graph["new"])
+
+
 def test_a_sketch_of_a_real_run_is_small(
     job: Nights, cards: dict[str, RunCard]
 ) -> None:

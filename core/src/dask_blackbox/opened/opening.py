@@ -144,7 +144,8 @@ class Run(RunTables):
         """Return what a host shows of this run, made anew from its recording."""
         from dask_blackbox.attach import card_of
 
-        history = self.history()
+        # A run that goes on is looked at again and again, and has nothing to explain.
+        history = None if self.state == "running" else self.history()
         found = self._found(history)
         card = card_of(self, found, links=self.links(), history=history)
         if card.state == "lost":
