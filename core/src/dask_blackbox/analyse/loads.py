@@ -60,10 +60,13 @@ class Loads:
         last = self.tasks["ended"].max()
         return self.begin if last is None else max(float(last), self.begin)  # type: ignore[arg-type]
 
-    @property
+    @cached_property
     def started(self) -> float:
-        """When the run began, in epoch seconds."""
-        return self._run.manifest.started
+        """When the run began, in epoch seconds; what recording takes to begin is not its."""
+        listening = self._run.events.filter(pl.col("kind") == "recording-started")
+        first = listening.select(_epoch("at").min()).to_series()
+        begun = self._run.manifest.started
+        return max(begun, float(first[0] or begun)) if len(first) else begun
 
     @cached_property
     def stopped(self) -> float:

@@ -15,12 +15,16 @@ from dask_blackbox.finding import Cost, Evidence, Finding, Subject
 
 __all__ = ["EVENT_LOOP_BLOCKED"]
 
+# Where others have the cores, a loop stands still for seconds with nothing wrong.
+_STARVED = 20
 _SAID = re.compile(r"Event loop was unresponsive in (\w+) for ([\d.]+)\s*(ms|s)\b")
 
 
 def _ask(case: Case) -> Iterator[Finding]:
     blocks = _blocks(case)
     worst = EVENT_LOOP_BLOCKED.threshold(case, "seconds")
+    if _starved(case):
+        worst *= _STARVED
     whole = max(case.loads.stopped - case.loads.started, 1e-9)
     long = [block for block in blocks if block["seconds"] >= worst]
     by_process: dict[tuple[str, int], float] = {}
@@ -29,8 +33,6 @@ def _ask(case: Case) -> Iterator[Finding]:
         by_process[process] = by_process.get(process, 0.0) + block["seconds"]
     lost = max(by_process.values(), default=0.0)
     if not long or lost < EVENT_LOOP_BLOCKED.threshold(case, "share") * whole:
-        return
-    if _starved(case):
         return
     first = max(long, key=lambda block: block["seconds"])
     key, ttl = _executing(case, first), 300.0
@@ -142,8 +144,8 @@ EVENT_LOOP_BLOCKED = Rule(
         evidence=(
             "Dask's own line, `Event loop was unresponsive in …`, from every process. Silent "
             "where the longest is shorter than `event-loop-blocked.seconds`, where all of them "
-            "are less than `event-loop-blocked.share` of the run, and where other processes "
-            "had more of the host's cores than `event-loop-blocked.others`."
+            "are less than `event-loop-blocked.share` of the run. Where other processes had more "
+            "of the host's cores than `event-loop-blocked.others`, it takes twenty times as long."
         ),
         remedy="Shorter calls into code that keeps the GIL, or processes for them.",
         before="def check(text):\n    return re.match(r'(a+)+$', text)   # minutes, with the GIL held",
