@@ -216,6 +216,7 @@ def _deaths_of_key(dead: _Dead, key: str | None, moment: float | None) -> _Dead:
             pair
             for pair in dead
             if moment - _LONG_BEFORE <= pair[0].at <= moment + WINDOW
+            and (key is None or not pair[0].at_work_on)  # else it was another's
         )
     return dead
 

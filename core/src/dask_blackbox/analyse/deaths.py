@@ -47,6 +47,8 @@ _CLOSED_IN_ORDER = (
 )
 _FROZEN = "check-worker-ttl"
 
+_CRASHES = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Death:
@@ -136,7 +138,10 @@ def deaths_of(run: RunTables) -> tuple[Death, ...]:
 
 def _is_unexpected(death: Death, life: dict[str, Any]) -> bool:
     """Say whether nobody meant this worker to go."""
-    if death.restarted_for_memory is not None or death.frozen_for is not None:
+    # A worker that crashes while it is asked to close has crashed all the same.
+    crashed = death.signal in _CRASHES and bool(death.executing)
+    given_up = death.restarted_for_memory is not None or death.frozen_for is not None
+    if crashed or given_up:
         return True
     closing = death.closing or ""
     if closing.startswith(_FROZEN):
