@@ -44,6 +44,10 @@ def _tasks() -> list[Row]:
                         "dask spec", "SpecCluster", "SubprocessCluster")
         for how, (slug, code, stack) in _OWN.items()
         if (cluster, how) != ("--no-nanny", "memory limit")
+    ] + [
+        Row("task", "unreadable", cluster, "failed", "module-not-shipped",
+            "environment-mismatch", "any")
+        for cluster in ("LocalCluster", "SpecCluster")
     ]  # fmt: skip
 
 

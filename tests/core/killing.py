@@ -74,6 +74,8 @@ def _environment(row: Row) -> dict[str, str]:
 
 
 def _work_of(row: Row) -> str:
+    if row.how == "unreadable":
+        return row.how
     if row.what == "task":
         return f"die {row.how}"
     if row.what == "nobody":

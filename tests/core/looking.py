@@ -138,7 +138,8 @@ def _look_at_the_death(
     key = "chatter"
     seen.expect("executing", any(key in k for k in death.at_work_on), expected=True)
     if row.certified:
-        seen.expect("executing for sure", bool(death.executing), expected=True)
+        at_work = row.how != "unreadable"  # then it has not even begun
+        seen.expect("executing for sure", bool(death.executing), at_work)
         seen.expect("memory", len(death.memory) > 1, expected=True)
         seen.expect("last words", bool(death.last_lines), expected=True)
     if row.stack:

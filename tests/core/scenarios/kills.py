@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import importlib
 import logging
 import os
 import random
@@ -101,6 +102,14 @@ class Work:
     def die(self, ending: str) -> None:
         """A task ends its worker."""
         self.chat(3600, ending)
+
+    def unreadable(self) -> None:
+        """Workers are sent what they cannot read: a module that only the driver has."""
+        (FOLDER / "here").mkdir()
+        (FOLDER / "here" / "only_here.py").write_text("def chatter(x):\n    return x\n")
+        sys.path.insert(0, str(FOLDER / "here"))
+        function = importlib.import_module("only_here").chatter
+        self.client.submit(function, 1, key="chatter-1").result(timeout=40)
 
     def raise_(self) -> None:
         """The driver raises, while its tasks are at work."""

@@ -15,6 +15,7 @@ from distributed.comm import parse_host_port
 __all__ = ["NannyLook"]
 
 _PATIENCE = 1.0  # for a certificate: the exit code is known after the connection breaks
+_MORE = 5  # times half of that, where the nanny lives: the process ends slowly
 _ANSWERING, _KNOCKING = 2.0, 1.5
 _MOST = 50  # looks at once: a cluster of a thousand may go down together
 _ENDED = re.compile(
@@ -42,9 +43,10 @@ class NannyLook:
         if nanny:
             self._nannies[address] = (str(nanny), pid)
 
-    def worker_certified(self, pid: int | None) -> None:
-        """Note that a nanny has spoken."""
-        if pid is not None:
+    def worker_certified(self, certificate: dict[str, Any]) -> None:
+        """Note that somebody has seen a worker's end (it cannot see its own)."""
+        pid = certificate.get("pid")
+        if pid is not None and certificate.get("by") != "itself":
             self._certified.add(pid)
 
     def worker_removed(self, address: str, *, expected: bool) -> None:
@@ -85,6 +87,11 @@ class NannyLook:
                     "worker-certificate", address, pid=pid, worker=address,
                     exit_code=code, nanny=nanny, by="the nanny's log",
                 )  # fmt: skip
+                return
+        # A worker that closes itself takes its time to end; its nanny tells it then.
+        for _ in range(_MORE):
+            await asyncio.sleep(_PATIENCE / 2)
+            if pid in self._certified:
                 return
         self._tell("nanny-answers", address, nanny=nanny, pid=pid)
 

@@ -339,7 +339,7 @@ class SchedulerCapture(SchedulerPlugin):
             for kind, *row in facts.pop("lines", ()):
                 self._from_afar({"rows": {kind: [row]}})
             subject = facts.get("worker") or ""
-            self._nannies.worker_certified(facts.get("pid"))
+            self._nannies.worker_certified(facts)
             self._put(
                 "event", (facts.get("at"), "worker-certificate", subject, _json(facts))
             )
