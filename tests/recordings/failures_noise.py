@@ -14,7 +14,7 @@ from typing import Any
 
 import dask
 from distributed import Client, LocalCluster, as_completed, fire_and_forget, wait
-from staging import Stage, delayed, failure, later
+from staging import Stage, delayed, failure, later, until
 
 
 def _pids(client: Client) -> list[int]:
@@ -56,12 +56,10 @@ def a_neighbour_makes_trouble(stage: Stage) -> None:
         return dict.fromkeys(range(40), 1.0)[number]
 
     with stage.started(3, "--nthreads", "2") as (client, cluster):
-        neighbour = Client(cluster.address, set_as_default=False)
-        loud = neighbour.map(divmod, range(30), [0] * 30, pure=False)
-        neighbour.submit(os._exit, 9, retries=0)
-        futures = client.map(join_prices, range(50))
-        client.gather(futures)
-        del loud
+        loud = "client.map(divmod, range(30), [0] * 30), client.submit(os._exit, 9)"
+        with stage.neighbour(cluster.address, loud):
+            until(lambda: len(client.ncores()) < 3)
+            client.gather(client.map(join_prices, range(50)))
 
 
 @failure(
@@ -304,22 +302,22 @@ def the_scheduler_goes_while_much_happens(stage: Stage) -> None:
 
     with stage.started(4, "--nthreads", "2") as (client, cluster):
         assert cluster.scheduler is not None
-        neighbour = Client(cluster.address, set_as_default=False)
-        busy = neighbour.map(time.sleep, [0.05] * 400, pure=False)
-        wait(client.map(divmod, range(5), [0] * 5))
-        futures = client.map(flaky, range(200), folder=str(stage.folder), retries=2)
-        later(3, cluster.scheduler.kill)
-        client.gather(futures)
-        del busy
+        busy = "client.map(time.sleep, [0.05] * 400, pure=False)"
+        with stage.neighbour(cluster.address, busy):
+            wait(client.map(divmod, range(5), [0] * 5))
+            futures = client.map(flaky, range(200), folder=str(stage.folder), retries=2)
+            later(3, cluster.scheduler.kill)
+            client.gather(futures)
 
 
 @failure("no-valid-worker", names="TPU", hang=True, noise="a neighbour works well")
 def a_neighbour_works_while_we_wait(stage: Stage) -> None:
     with stage.started(2) as (client, cluster):
-        neighbour = Client(cluster.address, set_as_default=False)
-        busy = neighbour.map(time.sleep, [0.1] * 300, pure=False)
-        client.submit(abs, -1, resources={"TPU": 2}).result(timeout=14)
-        del busy
+        with stage.neighbour(
+            cluster.address, "client.map(time.sleep, [0.1] * 600, pure=False)"
+        ):
+            until(lambda: any(client.processing().values()))
+            client.submit(abs, -1, resources={"TPU": 2}).result(timeout=14)
 
 
 @failure(

@@ -188,6 +188,24 @@ class Stage:
             check=False,
         ).returncode
 
+    @contextmanager
+    def neighbour(self, address: str, work: str) -> Iterator[None]:
+        """Another driver, in a process of its own, that nobody records.
+
+        Args:
+            address: Of the scheduler.
+            work: What it does with its `client`, in one line; then it waits.
+        """
+        lines = ["import os, time", "from distributed import Client"]
+        lines += [f"client = Client({address!r})", f"held = {work}", "time.sleep(600)"]
+        path = self.folder / "neighbour.py"
+        path.write_text("\n".join(lines))
+        with subprocess.Popen([sys.executable, str(path)]) as process:
+            try:
+                yield
+            finally:
+                process.kill()
+
     def module(self, name: str, text: str) -> Path:
         """Write a module, and make it one that this process can import."""
         folder = Path(tempfile.mkdtemp(dir=self.folder))
