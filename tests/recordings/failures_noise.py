@@ -312,12 +312,14 @@ def the_scheduler_goes_while_much_happens(stage: Stage) -> None:
 
 @failure("no-valid-worker", names="TPU", hang=True, noise="a neighbour works well")
 def a_neighbour_works_while_we_wait(stage: Stage) -> None:
-    with stage.started(2) as (client, cluster):
-        with stage.neighbour(
+    with (
+        stage.started(2) as (client, cluster),
+        stage.neighbour(
             cluster.address, "client.map(time.sleep, [0.1] * 600, pure=False)"
-        ):
-            until(lambda: any(client.processing().values()))
-            client.submit(abs, -1, resources={"TPU": 2}).result(timeout=14)
+        ),
+    ):
+        until(lambda: any(client.processing().values()))
+        client.submit(abs, -1, resources={"TPU": 2}).result(timeout=14)
 
 
 @failure(
