@@ -300,6 +300,25 @@ def test_a_spool_that_somebody_else_has_prepared_is_not_used(
     assert default_spool() == tmp_path / "home" / ".cache" / "dask-blackbox" / "spool"
 
 
+def test_a_store_that_is_deleted_in_mid_run_is_filled_again(tmp_path: Path) -> None:
+    spool, store = tmp_path / "spool", tmp_path / "store"
+
+    def during(rec: Recording) -> None:
+        failing(rec, 1)
+        until(lambda: len(segments(store)) == 1, "the first segment")
+        store.rename(tmp_path / "gone")
+        failing(rec, 2)
+        until(lambda: len(segments(store)) == 1, "the second segment")
+
+    rec = recorded(store, spool, during)
+    run = Run.open(rec.card.links["recording"])
+
+    assert rec.card.completeness == WHOLE
+    assert run.verify() == {}
+    assert run.errors["key"].to_list() == ["boom-1", "boom-2"]
+    assert len(segments(store)) >= 2
+
+
 def test_a_full_store_is_named_and_what_it_lacks_comes_home_when_it_has_room(
     tiny: Callable[[], Path], tmp_path: Path
 ) -> None:

@@ -21,7 +21,7 @@ from dask_blackbox.layout import index_names
 from dask_blackbox.manifest import Ending, Manifest, sealed
 from dask_blackbox.opened.earlier import earlier_runs
 from dask_blackbox.opened.sketching import leave_sketch
-from dask_blackbox.record.opening import Opening, manifest_json
+from dask_blackbox.record.opening import Opening, manifest_json, write_beginning
 from dask_blackbox.record.orders import Config, Telling
 from dask_blackbox.record.outcome import Outcome
 from dask_blackbox.record.spool import checksum
@@ -62,8 +62,9 @@ def finalise(
     tell(Telling(what="card", card=msgspec.Raw(msgspec.json.encode(_so_far(card)))))
     if reason is None:
         try:
+            _bring_back(opening, outcome)
             _store(config, opening, run, ending, card)
-        except BlackboxError as error:
+        except (BlackboxError, OSError) as error:
             reason = f"the store failed at the end: {error}; {_waiting(config)}"
             card = _card(config, run, spooled, reason, history)
     if reason is not None:
@@ -172,6 +173,20 @@ def _card(
         reason=reason,
         history=history,
     )
+
+
+def _bring_back(opening: Opening, outcome: Outcome) -> None:
+    """Write again what somebody has deleted meanwhile: a folder, a bucket, old objects."""
+    store, folder = opening.store, opening.address.folder
+    assert store is not None  # noqa: S101 - there is no reason without one
+    there = set(store.names(folder))
+    put = PatientPut(store, _PATIENCE)
+    if f"{folder}run.json" not in there:
+        logger.warning("somebody has deleted %s from the store", folder)
+        write_beginning(opening)
+    for name, read in outcome.segments.items():
+        if f"{folder}segments/{name}" not in there:
+            put(f"{folder}segments/{name}", read())
 
 
 def _store(

@@ -33,6 +33,7 @@ _T = TypeVar("_T")
 _PAGE = 1000
 _WEEK = 7 * 24 * 3600  # no presigned link lives longer
 _CHECK_SECONDS = 10.0
+_UNTOLD = 64 * 2**20
 
 
 class S3Store:
@@ -139,12 +140,16 @@ class S3Store:
                 ),
                 request,
             )
-            if "ETag" not in answer or "ContentLength" not in answer:
+            headers = answer["ResponseMetadata"]["HTTPHeaders"]
+            # Without either, the end of a blob cannot be told from its being cut off.
+            ends = "ContentLength" in answer or "transfer-encoding" in headers
+            if "ETag" not in answer or not ends:
                 raise incomplete(answer, request)
             try:
                 # boto3 tries again only until the body has begun.
                 read: Callable[[], bytes] = answer["Body"].read
-                return self._ask(read, request, size=answer["ContentLength"])
+                size = answer.get("ContentLength", _UNTOLD)
+                return self._ask(read, request, size=size)
             except StoreError as error:
                 if not (left and error.transient):
                     raise
