@@ -76,7 +76,7 @@ class SchedulerCapture(SchedulerPlugin):
         self._whose: dict[str, Any] = {"span": span, "resident": resident}
         self._plugins = (worker, nanny)
         self._interval = metrics_interval
-        self._topics = {name, topic or name}
+        self._voice = topic or name  # of our plugins on workers and nannies
         self._stalls = {"after": stall_after, "end_after": stall_end}
         self._ended = 0  # executions, however they ended
         self._started = time.time()
@@ -113,7 +113,7 @@ class SchedulerCapture(SchedulerPlugin):
         address = str(scheduler.address)
         self._event("scheduler-info", address, **scheduler_facts(scheduler))
         self._nannies = NannyLook(scheduler, self._event)
-        self._inventory = Inventory(scheduler, self.name, self._event)
+        self._inventory = Inventory(scheduler, self._voice, self._event)
         watch_closing(scheduler)
         # From here on: Dask adds a plugin only when its start has ended, and ours waits.
         scheduler.plugins[self.name] = self
@@ -121,7 +121,7 @@ class SchedulerCapture(SchedulerPlugin):
             self.add_worker(scheduler, address)
         self._stall_watch = StallWatch(
             scheduler,
-            name=max(self._topics - {self.name}, default=self.name),
+            name=self._voice,
             own=self.own,
             tell=self._event,
             **self._stalls,
@@ -316,7 +316,7 @@ class SchedulerCapture(SchedulerPlugin):
         self._event("cluster-restarted", "")
 
     def log_event(self, topic: str, msg: Any) -> None:
-        if topic in self._topics:
+        if topic == self._voice:
             self._from_afar(msg)
             # The broker would keep the last thousand of these in memory.
             self._scheduler._broker.truncate(topic)
