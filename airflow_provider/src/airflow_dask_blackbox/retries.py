@@ -87,14 +87,15 @@ def why_not_at_all(
     That one's process was killed before it could say so itself.  Whoever clears a task
     begins anew and is not asked.
     """
-    ti = context["ti"]
-    first = int(ti.max_tries or 0) - int(ti.task.retries or 0) + 1
-    if not hopeless or ti.try_number <= first:
+    if not hopeless:
         return None
     why: str | None = None
     with guard("the verdict on the try before"):
-        card = card_of_failed_try(context, attempt=ti.try_number - 1, **store)
-        why = why_no_retry(card, hopeless)
-    if why is not None:
-        log.info("Try %s failed for good: %s", ti.try_number - 1, why)
+        ti = context["ti"]
+        first = int(ti.max_tries or 0) - int(ti.task.retries or 0) + 1
+        if ti.try_number > first:
+            card = card_of_failed_try(context, attempt=ti.try_number - 1, **store)
+            why = why_no_retry(card, hopeless)
+        if why is not None:
+            log.info("Try %s failed for good: %s", ti.try_number - 1, why)
     return why

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.providers.standard.operators.python import PythonOperator
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 from dask_blackbox.guard import guard
 
 from airflow_dask_blackbox.clusters import (
@@ -146,8 +146,11 @@ class DaskObservedOperator(PythonOperator):
             raise AirflowFailException(f"not tried again, {why}")
         try:
             return self._execute(context)
+        except AirflowRescheduleException:
+            raise  # to come again later is no failure
         except Exception as error:
-            why = why_no_retry(self.dask_card, self.fail_without_retry)
+            with guard("the verdict on whether to try again"):
+                why = why_no_retry(self.dask_card, self.fail_without_retry)
             if why is not None:
                 raise AirflowFailException(f"not tried again, {why}") from error
             raise

@@ -244,7 +244,7 @@ class CapsuleKeeper:
     # When the recorder asks
 
     async def hand_over(
-        self, *, number: int, offset: int = 0, done: bool = False
+        self, *, number: int, offset: int = 0, most: int = _PIECE, done: bool = False
     ) -> dict[str, Any]:
         """Return a piece of a capsule (an RPC handler); with `done`, forget it.
 
@@ -263,7 +263,7 @@ class CapsuleKeeper:
         if file is None:
             return {"failed": capsule.failed or "it was not made in time"}
         file.seek(offset)
-        return {"size": capsule.size, "piece": file.read(_PIECE)}
+        return {"size": capsule.size, "piece": file.read(most)}
 
     async def leave(self, *, wait: bool) -> None:
         """Let go of all; a worker that is closing waits a moment for the recorder."""

@@ -35,6 +35,7 @@ _AT_ONCE = 2
 _NUMBERS_OF_ONE = 10_000
 _CONNECTING, _ANSWERING = 3.0, 75.0  # a worker answers in a minute, made or not
 _PARTING = 3.0  # seconds that a worker that leaves may still take for it
+_PIECE = 4 * 2**20  # from a worker itself; less where the scheduler relays
 _DESCRIPTION = 4 * 2**20
 _OURS = ("dask-blackbox-", "-capsule")  # how the handlers of our plugins are called
 
@@ -251,7 +252,9 @@ async def _asking(holder: _Holder) -> Any:
         async def ask(**what: Any) -> dict[str, Any]:
             async with asyncio.timeout(_ANSWERING):
                 if direct:
-                    answer = await send_recv(comm, op=op, number=number, **what)
+                    answer = await send_recv(
+                        comm, op=op, number=number, most=_PIECE, **what
+                    )
                 else:
                     message = {"op": op, "number": number, **what}
                     answer = await send_recv(
