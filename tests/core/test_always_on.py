@@ -19,7 +19,7 @@ import polars as pl
 import pytest
 from bareness import can_import, python_with
 from dask_blackbox import Run, RunCard
-from distributed import Client
+from distributed import Client, span
 from distributed.versions import VersionMismatchWarning
 from flying import Flight, Home, fly, messages, until
 
@@ -254,6 +254,12 @@ def test_no_recording_stays_on_the_scheduler(
         )
 
 
+def test_what_workers_are_asked_they_can_answer(
+    resident: Resident, runs: dict[str, tuple[RunCard, Run]]
+) -> None:
+    assert "No handler" not in resident.log
+
+
 def test_one_process_records_them_all(
     resident: Resident, runs: dict[str, tuple[RunCard, Run]]
 ) -> None:
@@ -262,23 +268,58 @@ def test_one_process_records_them_all(
     assert len([line for line in lines if "dask_blackbox.record" in line]) == 1
 
 
-def test_the_end_of_the_scheduler_ends_its_runs_with_a_card(
-    residents: Maker, bare: Path
+@pytest.fixture(scope="module")
+def by_span(residents: Maker, bare: Path) -> Resident:
+    return residents(
+        bare,
+        DASK_BLACKBOX__PRELOAD__RUNS="span",
+        DASK_BLACKBOX__PRELOAD__QUIET="3s",
+        DASK_BLACKBOX__PRELOAD__MOST="2",
+    )
+
+
+def test_each_outermost_span_is_a_run_even_if_the_recorder_dies(
+    by_span: Resident,
 ) -> None:
-    resident = residents(bare, DASK_BLACKBOX__PRELOAD__MOST="2")
+    """The client stays: its runs end because they are quiet."""
+    with connected(by_span, "spanning") as client:
+        with span("one"), span("deep"):
+            client.gather(client.map(abs, range(-5, 0)))
+        with span("two"):
+            client.gather(client.map(str, range(3)))
+        until(lambda: len(list(by_span.store.rglob("run.json"))) == 2, "two runs")
+        for pid, line in by_span.home.processes().items():
+            if "dask_blackbox.record" in line:
+                os.kill(pid, signal.SIGKILL)
+        runs = by_span.runs(2)
+
+    assert {job: prefixes(run) for job, (_, run) in runs.items()} == {
+        "one": {"abs": 5},
+        "two": {"str": 3},
+    }
+    for card, run in runs.values():
+        assert card.completeness == {"recorded": True, "complete": True}
+        assert run.manifest.host["span"] == card.job
+    assert "another one takes over" in by_span.log
+
+
+def test_the_end_of_the_scheduler_ends_its_runs_with_a_card(
+    by_span: Resident,
+) -> None:
+    resident = by_span
     with contextlib.ExitStack() as clients:
         names = ["first", "second", "third"]
         made = [clients.enter_context(connected(resident, name)) for name in names]
         futures = [client.submit(time.sleep, 600, key=f"{n}-1") for n, client in zip(
             names, made, strict=True)]  # fmt: skip
-        until(lambda: len(list(resident.store.rglob("run.json"))) == 2, "two runs")
+        until(lambda: len(list(resident.store.rglob("run.json"))) == 4, "two runs")
         resident.scheduler.send_signal(signal.SIGTERM)
         assert resident.scheduler.wait(60) == 0
         del futures
-    runs = resident.runs(2)
+    runs = resident.runs(4)
 
-    assert set(runs) == {"first", "second"}
-    for card, _ in runs.values():
+    assert set(runs) == {"one", "two", "first", "second"}
+    for card in (runs["first"][0], runs["second"][0]):
         assert card.state == "failed"
         assert card.verdict is not None
         assert card.verdict.rule == "scheduler-lost"

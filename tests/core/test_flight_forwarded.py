@@ -18,7 +18,7 @@ def test_a_scheduler_that_only_the_driver_can_reach_is_recorded_in_full(
     tasks, run = flight.run.tasks, flight.run
 
     assert flight.card.completeness == {"recorded": True, "complete": True}
-    assert tasks.filter(pl.col("outcome") == "finished").height == 4_003
+    assert tasks.filter(pl.col("outcome") == "finished").height == 2_203
     assert run.errors["exception"].to_list() == ["ZeroDivisionError"]
     assert messages(run.logs, "through the driver") == ["through the driver"]
     assert run.details("scheduler-lost") == []

@@ -58,7 +58,7 @@ def main(store: str, kind: str = "tcp") -> None:
         recording(client, store=store, job="forwarded") as rec,
     ):
         client.submit(pow, 2, 5).result()
-        client.gather(client.map(abs, range(-4_000, 0)))
+        client.gather(client.map(abs, range(-2_200, 0)))
         client.submit(print, "through the driver").result()
         client.submit(divmod, 1, 0).exception()
         client.submit(os.getcwd).result()
