@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from staging import Failure
+
+if TYPE_CHECKING:
+    from dask_blackbox.attach import RunCard
 
 __all__ = ["NOT_YET", "Result", "judge"]
 
@@ -51,6 +54,12 @@ def judge(story: Failure, place: Path) -> Result:
     # A recorder that was killed when the story was told before may have been taken up.
     own = [run for run in opened if run.manifest.started >= told["at"]]
     card = (own or opened)[0].card()
+    if told.get("exit") == 0 and card.state == "succeeded":
+        return Result(story, "absent", "it did not fail there: nothing to diagnose")
+    return _compared(story, card)
+
+
+def _compared(story: Failure, card: RunCard) -> Result:
     verdict = card.verdict
     if verdict is None:
         state = f"no verdict; the run {card.state}"
