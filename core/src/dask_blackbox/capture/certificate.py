@@ -8,7 +8,7 @@ import signal
 import tempfile
 from typing import Any
 
-from .ring import read_ring
+from .ring import identity_in, read_ring
 
 __all__ = [
     "certificates_of_the_dead",
@@ -143,7 +143,7 @@ def rings_of(folder: str) -> list[tuple[str, dict[str, Any]]]:
     except OSError:
         return []
     paths = [os.path.join(folder, name) for name in names if name.endswith(".ring")]
-    return [(path, (read_ring(path) or {}).get("identity", {})) for path in paths]
+    return [(path, identity_in(path)) for path in paths]
 
 
 def state_of_process(pid: Any) -> str:

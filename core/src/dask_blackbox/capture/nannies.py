@@ -75,6 +75,12 @@ class NannyLook:
         except Exception as error:
             self._tell("nanny-lost", address, nanny=nanny, pid=pid, error=repr(error))
             return
+        # Its own certificate knows more, but takes its time: a process ends slowly, or has
+        # left many lines.
+        for _ in range(_MORE):
+            if pid in self._certified:
+                return
+            await asyncio.sleep(_PATIENCE / 2)
         if pid in self._certified:
             return
         for line in log:
@@ -87,11 +93,6 @@ class NannyLook:
                     "worker-certificate", address, pid=pid, worker=address,
                     exit_code=code, nanny=nanny, by="the nanny's log",
                 )  # fmt: skip
-                return
-        # A worker that closes itself takes its time to end; its nanny tells it then.
-        for _ in range(_MORE):
-            await asyncio.sleep(_PATIENCE / 2)
-            if pid in self._certified:
                 return
         self._tell("nanny-answers", address, nanny=nanny, pid=pid)
 

@@ -47,6 +47,7 @@ class NannyCapture(NannyPlugin):
         self._folder = ring_folder(self._recording)
         self._reasons: list[str] = []
         self._saying: set[Any] = set()
+        self._read: set[str] = set()
         self._oom_kills = oom_kills() or 0
         self._tap = LogTap(
             self._recording, "nanny", lambda role: str(nanny.address), self._take_line
@@ -140,12 +141,17 @@ class NannyCapture(NannyPlugin):
             "nanny": str(self._nanny.address),
             "at": time.time(),
         }
+        # Whose end this is must be clear now: the next one may follow at once.
+        dead = certificates_of_the_dead(self._folder, facts["nanny"])
+        rings = [ring for ring in dead if ring not in self._read]
+        self._read.update(rings)
         # Aside: in a LocalCluster this is the scheduler's event loop, too.
-        self._later(self._testify(exitcode, facts))
+        self._later(self._testify(rings, exitcode, facts))
 
-    async def _testify(self, exitcode: int, facts: dict[str, Any]) -> None:
+    async def _testify(
+        self, rings: list[str], exitcode: int, facts: dict[str, Any]
+    ) -> None:
         def read() -> list[tuple[str, dict[str, Any]]]:
-            rings = certificates_of_the_dead(self._folder, facts["nanny"])
             made = [(ring, certify(ring, exitcode, **facts)) for ring in rings]
             for ring, certificate in made:
                 # Where nobody listens any more, a recorder on this host looks.

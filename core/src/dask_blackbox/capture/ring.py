@@ -18,7 +18,7 @@ import os
 import struct
 from typing import Any
 
-__all__ = ["Ring", "read_ring"]
+__all__ = ["Ring", "identity_in", "read_ring"]
 
 _MAGIC = b"DBBRING1"
 _HEADER = struct.Struct(
@@ -129,6 +129,17 @@ def read_ring(path: str) -> dict[str, Any] | None:
         "overwritten": max(0, written - capacity),
         "cut": lost,
     }
+
+
+def identity_in(path: str) -> dict[str, Any]:
+    """Return whose ring this is; nothing if it is none."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(_RUNNING)
+    except OSError:
+        return {}
+    known: dict[str, Any] = {}
+    return _json(data[_IDENTITY:], known) if data.startswith(_MAGIC) else known
 
 
 def _json(text: bytes, otherwise: Any) -> Any:

@@ -43,9 +43,18 @@ def workers_of(events: pl.DataFrame) -> pl.DataFrame:
     for address, _, facts in certificates:
         for life in lives:
             if life["address"] == address and life["pid"] in (facts.get("pid"), None):
-                life["exit_code"] = facts.get("exit_code")
-                life["asked_to_close"] = facts.get("asked_to_close")
-                life["certificate"] = json.dumps(facts)
+                _testify(life, facts)
     return frame_of_columns(
         "workers", {name: [life[name] for life in lives] for name in WORKER_COLUMNS}
     )
+
+
+def _testify(life: dict[str, Any], facts: dict[str, Any]) -> None:
+    """Put a certificate into a life; several may testify to one death."""
+    for fact in ("exit_code", "asked_to_close"):
+        if facts.get(fact) is not None:
+            life[fact] = facts[fact]
+    # Nobody's silence takes back what another has seen.
+    known = json.loads(life["certificate"] or "{}")
+    told = {name: fact for name, fact in facts.items() if fact not in (None, "", [])}
+    life["certificate"] = json.dumps({**facts, **known, **told})
