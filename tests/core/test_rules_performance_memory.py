@@ -130,7 +130,7 @@ def ahead(*, first_reduced: float, later: bool = False) -> RunTables:
     """Return that 40 blocks of 10 MiB are made in 40 s, and reduced from some moment on."""
     graph = [an_event("graph-updated", "Client-1", at=1, tasks=80)]
     if later:
-        graph.append(an_event("graph-updated", "Client-1", at=41, tasks=40))
+        graph.append(an_event("graph-updated", "Client-1", at=41.5, tasks=40))
     return a_run(
         a_worker(),
         graph,

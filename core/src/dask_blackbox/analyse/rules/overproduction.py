@@ -144,8 +144,8 @@ def _reduced(
         return False
     if float(after["nbytes"].sum() or 0) > 0.25 * float(first["nbytes"] or 0):
         return False
-    half = float(mine["ended"][len(mine) // 2])
-    later = case.loads.graphs.filter(case.loads.graphs > half)
+    last = float(mine["ended"][-1])
+    later = case.loads.graphs.filter(case.loads.graphs > last)
     return not len(later)
 
 

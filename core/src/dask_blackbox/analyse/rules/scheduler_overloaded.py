@@ -20,6 +20,11 @@ def _ask(case: Case) -> Iterator[Finding]:
     if any(finding.rule == "tiny-tasks" for finding in case.found):
         return  # that is why
     loads = case.loads
+    if len(loads.tasks) < SCHEDULER_OVERLOADED.threshold(case, "tasks"):
+        return
+    others = SCHEDULER_OVERLOADED.threshold(case, "others")
+    if any(host.others > others for host in case.tolls.hosts):
+        return  # nobody had a core there, the scheduler neither
     busy = pl.col("cpu") >= SCHEDULER_OVERLOADED.threshold(case, "cpu")
     cost = loads.total("overhead", busy)
     share = loads.share(cost)
@@ -90,6 +95,8 @@ SCHEDULER_OVERLOADED = Rule(
         "share": 0.25,
         "cpu": 80,
         "graph_seconds": 5,
+        "tasks": 500,
+        "others": 0.75,
     },
     page=Page(
         detects=(
@@ -99,8 +106,9 @@ SCHEDULER_OVERLOADED = Rule(
         evidence=(
             "Samples of the scheduler's CPU, the threads that idled meanwhile although tasks "
             "waited, and the time that it took to read graphs. Silent where `tiny-tasks` says "
-            "why, below `scheduler-overloaded.core_seconds` and "
-            "`scheduler-overloaded.share`."
+            "why, below `scheduler-overloaded.tasks`, `scheduler-overloaded.core_seconds` and "
+            "`scheduler-overloaded.share`, and on hosts of which others have "
+            "`scheduler-overloaded.others` of the cores."
         ),
         remedy="Fewer, longer tasks; fewer dependencies; a core for the scheduler.",
         before="da.ones((100_000, 100_000), chunks=(100, 100)).T.sum().compute()   # 1,000,000 chunks",
