@@ -129,7 +129,7 @@ def _where() -> str:
         f"{name} {version(name)}" for name in ("dask", "distributed", "pandas", "numpy")
     )
     return (
-        f"Diagnosed on {time.strftime('%Y-%m-%d')} by the rules of {commit}; Python "
+        f"Made and diagnosed on {time.strftime('%Y-%m-%d')}, by the rules of {commit}; Python "
         f"{python}, {packages}, Linux, two cores."
     )
 
