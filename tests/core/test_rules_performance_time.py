@@ -399,6 +399,8 @@ def test_one_turn_of_three_seconds_in_a_minute_is_nobodys_business() -> None:
 def test_roles_of_one_process_complain_of_one_loop() -> None:
     said = "Event loop was unresponsive in {} for 7.00s.  This is often caused by"
     run = a_run(
+        workers(1),
+        a_load(),
         a_log_line(
             said.format("Scheduler"), role="scheduler", source="scheduler", at=20
         ),

@@ -123,9 +123,10 @@ def _executing(case: Case, block: dict[str, Any]) -> str | None:
 
 
 def _starved(case: Case) -> bool:
-    """Say whether others had taken the host's cores: then anything may stand still."""
+    """Say whether others had taken the host's cores, as far as known: then all stands still."""
     most = EVENT_LOOP_BLOCKED.threshold(case, "others")
-    return any(host.others > most for host in case.tolls.hosts)
+    hosts = case.tolls.hosts
+    return not hosts or any(host.others > most for host in hosts)
 
 
 EVENT_LOOP_BLOCKED = Rule(
@@ -145,7 +146,8 @@ EVENT_LOOP_BLOCKED = Rule(
             "Dask's own line, `Event loop was unresponsive in …`, from every process. Silent "
             "where the longest is shorter than `event-loop-blocked.seconds`, where all of them "
             "are less than `event-loop-blocked.share` of the run. Where other processes had more "
-            "of the host's cores than `event-loop-blocked.others`, it takes twenty times as long."
+            "of the host's cores than `event-loop-blocked.others`, or nobody knows, it takes twenty "
+            "times as long."
         ),
         remedy="Shorter calls into code that keeps the GIL, or processes for them.",
         before="def check(text):\n    return re.match(r'(a+)+$', text)   # minutes, with the GIL held",

@@ -40,7 +40,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         return
     first = by_prefix.row(0, named=True)
     name, mean = short(str(first["prefix"]), 40), first["compute"] / first["number"]
-    batch = max(2, math.ceil(_GOOD_TASK / max(mean, 1e-4)))
+    batch = max(2, round(_GOOD_TASK / max(mean, 1e-4)))
     threads = max(1, round(loads.threads.highest))
     batch = max(2, min(batch, math.ceil(first["number"] / (4 * threads))))
     yield TINY_TASKS.found(
