@@ -46,7 +46,10 @@ def _said_at_the_end(ending: Ending | None) -> Iterator[tuple[str, str]]:
         yield "recorder", "nobody was left to say how the run ended"
         return
     if ending.state == "lost":
-        yield "recorder", "nobody was left to say how the run ended; it was finished later"
+        yield (
+            "recorder",
+            "nobody was left to say how the run ended; it was finished later",
+        )
     for source, account in ending.sources.items():
         if account.error:
             could_not = "keep everything" if source == SPOOL else "be recorded"
