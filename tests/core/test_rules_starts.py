@@ -19,6 +19,7 @@ from building import (
     a_sample,
     a_task,
     a_worker,
+    aborted,
     an_event,
     an_exception,
     failed_with,
@@ -275,6 +276,39 @@ def test_a_lifetime_that_ended_for_all_explains_an_empty_cluster() -> None:
     assert verdict(
         a_worker(), *left, a_stall(), failed_with(TIMED_OUT, at=90)
     ).rule == ("no-valid-worker")
+
+
+def a_life_that_ends(address: str, *keys: str, at: float) -> list[Any]:
+    """Return that a worker left at the end of its `--lifetime`, with work in hand."""
+    stimulus = f"worker-close-gracefully-{at}"
+    return [
+        *a_departure(address, at=at, expected=True, stimulus=stimulus, processing=keys),
+        an_event("worker-closing", address, at=at, reason="worker-lifetime-reached"),
+    ]
+
+
+def test_a_task_that_outlives_every_worker_is_why_a_driver_waited_for_ever() -> None:
+    lives = [
+        *a_life_that_ends("tcp://w1", "long-1", "short-1", at=10),
+        *a_life_that_ends("tcp://w2", "long-1", at=20),
+    ]
+    workers = [a_worker(f"tcp://w{n}") for n in (1, 2, 3)]
+    found = verdict(*workers, *lives, a_stall(at=50, workers=1), aborted(at=60))
+
+    assert (found.rule, found.confidence) == ("worker-lifetime", "high")
+    assert found.subject.key == "long-1"
+    assert found.retry_advice == "environment"
+
+
+def test_a_task_that_another_worker_ended_did_not_outlive_anybody() -> None:
+    lives = [
+        *a_life_that_ends("tcp://w1", "long-1", at=10),
+        *a_life_that_ends("tcp://w2", "long-1", at=20),
+    ]
+    ended = a_task("long-1", start=30)
+    workers = [a_worker(f"tcp://w{n}") for n in (1, 2, 3)]
+
+    assert verdict(*workers, *lives, ended, aborted(at=60)).rule == "driver-killed"
 
 
 def test_a_nanny_that_was_closed_while_it_restarted_its_worker_was_given_up() -> None:

@@ -16,6 +16,7 @@ __all__ = ["DRIVER_KILLED"]
 
 
 _SHELLS = 128
+_ASKED = ("SIGTERM", "SIGINT", "SIGHUP")
 
 
 def _ask(case: Case) -> Iterator[Finding]:
@@ -24,6 +25,7 @@ def _ask(case: Case) -> Iterator[Finding]:
     ended = next(iter(case.run.details("driver-ended")[-1:]), {})
     lost = next(iter(case.run.details("driver-lost")[-1:]), {})
     code = None if case.run.ending is None else case.run.ending.exit_code
+    code = lost.get("exit_code") if code is None else code
     by = _signal(ended, code)
     itself = "" if by or code is None else f" with exit code {code}"
     both = case.state == "lost"
@@ -38,6 +40,9 @@ def _ask(case: Case) -> Iterator[Finding]:
         else "The driver vanished"
     )
     sure: Confidence = "high" if by or (lost and not both) else "medium"
+    # Somebody's patience may have ended, and what it waited for is the cause.
+    if by in _ASKED and (case.hang is not None or not case.saw_the_cluster):
+        sure = "medium"
     yield DRIVER_KILLED.found(
         f"{title} after {after}",
         cause=(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from dask_blackbox.analyse.blame import only_waited
@@ -9,7 +10,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.hang_evidence import evidence_of_hang, how_it_ended
 from dask_blackbox.analyse.obituary import deaths_blamed_on, verdict_on_deaths
 from dask_blackbox.analyse.rule import Page, Rule
-from dask_blackbox.analyse.words import counted, quoted
+from dask_blackbox.analyse.words import counted, quoted, short
 from dask_blackbox.finding import Evidence, Finding, Subject
 
 __all__ = ["WORKER_LIFETIME"]
@@ -26,6 +27,7 @@ def _ask(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_LIFETIME.slug)
     if not deaths:
         yield from _in_silence(case)
+        yield from _again_and_again(case)
         return
     yield from verdict_on_deaths(
         case,
@@ -86,6 +88,52 @@ def _in_silence(case: Case) -> Iterator[Finding]:
                 for fact in said[-3:]
             ),
             *(evidence_of_hang(case, hang) if hang else case.exception_evidence()),
+        ),
+    )
+
+
+def _again_and_again(case: Case) -> Iterator[Finding]:
+    """Yield that a task takes longer than workers live, and so begins again for ever."""
+    if not case.failed or case.explained or case.exception is not None:
+        return
+    leaving = {
+        fact["subject"]: fact
+        for fact in case.run.details("worker-closing")
+        if str(fact.get("reason")).startswith("worker-lifetime")
+    }
+    in_hand = Counter(
+        str(key)
+        for fact in case.run.details("worker-removed")
+        if fact["subject"] in leaving
+        for key in fact.get("processing") or ()
+    )
+    tasks = case.run.tasks
+    ended = set(tasks.filter(tasks["outcome"] == "finished")["key"].to_list())
+    again = [(key, n) for key, n in in_hand.most_common() if n > 1 and key not in ended]
+    if not again:
+        return
+    key, times = again[0]
+    yield WORKER_LIFETIME.found(
+        f"Workers reached the end of their lifetime with '{short(key, 40)}' in hand "
+        f"{times} times",
+        cause=(
+            f"{counted(len(leaving), 'worker')} came to the end of `--lifetime`; "
+            f"{counted(len(again), 'task')} had been given to several of them and never "
+            f"ended, such as '{short(key, 80)}': what takes longer than a worker lives "
+            "begins again for ever."
+        ),
+        remedy=_REMEDY,
+        retry_advice="environment",
+        confidence="high" if case.hang is not None else "medium",
+        subject=Subject(key=key, worker=list(leaving)[-1]),
+        evidence=tuple(
+            Evidence(
+                text=f"{case.name_of(fact['subject'])}: {fact['reason']}.",
+                source="events",
+                at=fact["at"].timestamp(),
+                see=case.see("logs", "--worker", fact["subject"]),
+            )
+            for fact in list(leaving.values())[-3:]
         ),
     )
 
