@@ -1,6 +1,8 @@
-"""All tests: each suite in its own environment, one after the other, all of them.
+"""All tests: each suite in its own environment, two at a time, all of them.
 
-The last lines say of each suite how it ended, and what did not run for want of a browser.
+Tests wait for processes more than they compute, so the core's run beside those of the
+hosts; each line says whose it is.  The last lines say of each suite how it ended, and what
+did not run for want of a browser.
 
     .venvs/core/bin/python tools/suites.py [SUITE…]
 """
@@ -11,13 +13,16 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 NO_TESTS = 5  # pytest's exit code
 BROWSER = Path("/usr/bin/chromium")
+_turn = threading.Lock()
 
 
 class Suite(NamedTuple):
@@ -27,21 +32,23 @@ class Suite(NamedTuple):
         name: What to call it.
         environment: Below `.venvs/`.
         files: A folder, or a pattern of files.
+        lane: Suites of a lane run one after the other, lanes side by side.
     """
 
     name: str
     environment: str
     files: str
+    lane: str
 
 
 SUITES = (
-    Suite("core", "core", "tests/core"),
-    Suite("airflow", "airflow", "tests/airflow_provider"),
-    Suite("prefect", "prefect", "tests/prefect_collection"),
-    Suite("core-e2e", "core", "tests/end_to_end/test_core_*.py"),
+    Suite("core", "core", "tests/core", "core"),
+    Suite("core-e2e", "core", "tests/end_to_end/test_core_*.py", "core"),
+    Suite("airflow", "airflow", "tests/airflow_provider", "hosts"),
+    Suite("prefect", "prefect", "tests/prefect_collection", "hosts"),
     # Airflow runs as processes of its own environment; the tests only ask its API.
-    Suite("airflow-e2e", "core", "tests/end_to_end/test_airflow_*.py"),
-    Suite("prefect-e2e", "prefect", "tests/end_to_end/test_prefect_*.py"),
+    Suite("airflow-e2e", "core", "tests/end_to_end/test_airflow_*.py", "hosts"),
+    Suite("prefect-e2e", "prefect", "tests/end_to_end/test_prefect_*.py", "hosts"),
 )
 
 
@@ -54,18 +61,29 @@ def main(wanted: list[str]) -> int:
         return 2
     warning = _bring_browser()
     chosen = [suite for suite in SUITES if not wanted or suite.name in wanted]
-    endings = [_run(suite) for suite in chosen]
+    lanes = {
+        suite.lane: [s for s in chosen if s.lane == suite.lane] for suite in chosen
+    }
+    with ThreadPoolExecutor(max(len(lanes), 1)) as pool:
+        endings = [end for ends in pool.map(_run_lane, lanes.values()) for end in ends]
     print("\n" + "\n".join(line for _, line in endings))
     if warning:
         print(f"NOT TESTED: {warning}")
     return int(any(code not in (0, NO_TESTS) for code, _ in endings))
 
 
+def _run_lane(suites: list[Suite]) -> list[tuple[int, str]]:
+    return [_run(suite) for suite in suites]
+
+
+def _say(suite: Suite, line: str) -> None:
+    with _turn:
+        print(f"{suite.name:11} │ {line}", flush=True)
+
+
 def _run(suite: Suite) -> tuple[int, str]:
     """Run a suite; return its exit code and a line about it."""
-    print(
-        f"\n━━━ {suite.name}: {suite.files} in .venvs/{suite.environment}", flush=True
-    )
+    _say(suite, f"━━━ {suite.files} in .venvs/{suite.environment}")
     python = ROOT / ".venvs" / suite.environment / "bin" / "python"
     colour = "yes" if sys.stdout.isatty() else "no"
     files = [str(file.relative_to(ROOT)) for file in sorted(ROOT.glob(suite.files))]
@@ -79,10 +97,10 @@ def _run(suite: Suite) -> tuple[int, str]:
         command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL
     ) as process:
         assert process.stdout is not None  # noqa: S101 - for mypy: it is a pipe
-        for line in process.stdout:
-            sys.stdout.buffer.write(line)
-            sys.stdout.flush()
-            last = line.decode(errors="replace").strip() or last
+        for raw in process.stdout:
+            line = raw.decode(errors="replace").rstrip("\n")
+            _say(suite, line)
+            last = line.strip() or last
     code, took = process.returncode, time.monotonic() - began
     ending = "ok" if code == 0 else "no tests" if code == NO_TESTS else "FAILED"
     return code, f"{suite.name:11} {ending:9} {took:4.0f} s   {last.strip('= ')}"

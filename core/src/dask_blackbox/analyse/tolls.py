@@ -111,6 +111,13 @@ class Tolls:
         return sums
 
     @cached_property
+    def graphs(self) -> float:
+        """Seconds that the scheduler took to take in the run's graphs."""
+        told = self._run.details("scheduler-load")
+        seconds = [each.get("update_graph") or 0.0 for each in told]
+        return max(seconds[-1] - seconds[0], 0.0) if len(seconds) > 1 else 0.0
+
+    @cached_property
     def hosts(self) -> tuple[Host, ...]:
         """The hosts of the workers that told something."""
         found: dict[str, list[dict[str, Any]]] = defaultdict(list)

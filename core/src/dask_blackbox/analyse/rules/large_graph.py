@@ -26,7 +26,7 @@ def _ask(case: Case) -> Iterator[Finding]:
     if total < LARGE_GRAPH.threshold(case, "bytes"):
         return
     largest, warning = max(sent, key=lambda each: each[0])
-    took = _seconds_of_graphs(case)
+    took = case.tolls.graphs
     graphs = len(case.loads.graphs)
     told = (
         f" The scheduler took {duration(took)} to take in {counted(graphs, 'graph')}."
@@ -67,11 +67,6 @@ def _of(warning: dict[str, Any]) -> tuple[float, dict[str, Any]] | None:
     if said is None:
         return None
     return float(said[1]) * _UNITS.get(said[2], 1), warning
-
-
-def _seconds_of_graphs(case: Case) -> float:
-    told = [e.get("update_graph") or 0.0 for e in case.run.details("scheduler-load")]
-    return max(told[-1] - told[0], 0.0) if len(told) > 1 else 0.0
 
 
 LARGE_GRAPH = Rule(

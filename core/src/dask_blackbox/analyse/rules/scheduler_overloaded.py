@@ -28,7 +28,7 @@ def _ask(case: Case) -> Iterator[Finding]:
     busy = pl.col("cpu") >= SCHEDULER_OVERLOADED.threshold(case, "cpu")
     cost = loads.total("overhead", busy)
     share = loads.share(cost)
-    graphs = _seconds_of_graphs(case)
+    graphs = case.tolls.graphs
     building = min(graphs * loads.threads.highest, loads.all_capacity)
     if building > cost and graphs >= SCHEDULER_OVERLOADED.threshold(
         case, "graph_seconds"
@@ -77,11 +77,6 @@ def _ask(case: Case) -> Iterator[Finding]:
             .iter_rows(named=True)
         ),
     )
-
-
-def _seconds_of_graphs(case: Case) -> float:
-    told = [e.get("update_graph") or 0.0 for e in case.run.details("scheduler-load")]
-    return max(told[-1] - told[0], 0.0) if len(told) > 1 else 0.0
 
 
 SCHEDULER_OVERLOADED = Rule(

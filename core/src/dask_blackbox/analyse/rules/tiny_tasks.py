@@ -8,9 +8,10 @@ from collections.abc import Iterator
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.prefixes import computed_by_prefix, told_of_prefixes
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import counted, duration, short
-from dask_blackbox.finding import Cost, Evidence, Finding, Subject
+from dask_blackbox.finding import Cost, Finding, Subject
 
 __all__ = ["TINY_TASKS"]
 
@@ -31,8 +32,7 @@ def _ask(case: Case) -> Iterator[Finding]:
     if share < TINY_TASKS.threshold(case, "share"):
         return
     by_prefix = (
-        loads.tasks.group_by("prefix")
-        .agg(number=pl.len(), compute=pl.col("compute").sum())
+        computed_by_prefix(loads)
         .filter(pl.col("compute") < tiny * pl.col("number"))
         .sort("number", descending=True)
     )
@@ -63,14 +63,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         confidence="high",
         subject=Subject(prefix=str(first["prefix"])),
         cost=Cost(amount=cost, share=share),
-        evidence=tuple(
-            Evidence(
-                text=f"'{short(str(row['prefix']), 60)}': {counted(row['number'], 'task')}, "
-                f"{duration(row['compute'])} of computing",
-                source="tasks",
-            )
-            for row in by_prefix.head(5).iter_rows(named=True)
-        ),
+        evidence=told_of_prefixes(by_prefix),
     )
 
 

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.prefixes import computed_by_prefix, told_of_prefixes
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import counted, duration, short
-from dask_blackbox.finding import Cost, Evidence, Finding, Subject
+from dask_blackbox.finding import Cost, Finding, Subject
 
 __all__ = ["WORKERS_IDLE"]
 
@@ -31,11 +32,7 @@ def _ask(case: Case) -> Iterator[Finding]:
     average = loads.compute / window
     threads = max(1, round(loads.threads.highest))
     enough = max(1, math.ceil(average * 1.25))
-    prefixes = (
-        loads.tasks.group_by("prefix")
-        .agg(number=pl.len(), compute=pl.col("compute").sum())
-        .sort("compute", descending=True)
-    )
+    prefixes = computed_by_prefix(loads).sort("compute", descending=True)
     first = prefixes.row(0, named=True)
     name = short(str(first["prefix"]), 40)
     unused = case.run.workers.filter(
@@ -65,14 +62,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         confidence="high",
         subject=Subject(prefix=str(first["prefix"])),
         cost=Cost(amount=cost, share=share),
-        evidence=tuple(
-            Evidence(
-                text=f"'{short(str(row['prefix']), 60)}': {counted(row['number'], 'task')}, "
-                f"{duration(row['compute'])} of computing",
-                source="tasks",
-            )
-            for row in prefixes.head(5).iter_rows(named=True)
-        ),
+        evidence=told_of_prefixes(prefixes),
     )
 
 
