@@ -248,15 +248,15 @@ def test_waiting_that_is_not_for_the_gil_is_not_called_so(told: dict[str, Any]) 
     assert "gil-bound" not in slugs(python_in_threads(**told))
 
 
-def waiting(*, nthreads: int = 1, **told: Any) -> RunTables:
+def waiting(*, nthreads: int = 1, cpu: float = 0.5, **told: Any) -> RunTables:
     load = {"cpu": 2.0, "host_busy": 6.0} | told
     return a_run(
         workers(2, nthreads=nthreads),
         graphs(2),
         tasks("fetch", 80, seconds=1),
         fine(
-            ["execute", "fetch", "thread-cpu", "seconds", 0.5],
-            ["execute", "fetch", "thread-noncpu", "seconds", 79.5],
+            ["execute", "fetch", "thread-cpu", "seconds", cpu],
+            ["execute", "fetch", "thread-noncpu", "seconds", 80 - cpu],
         ),
         a_load(**load),
         a_load("tcp://w2", **load),
@@ -276,8 +276,18 @@ def test_tasks_that_wait_in_many_threads_are_healthy() -> None:
     assert "io-bound" not in slugs(waiting(nthreads=8))
 
 
-def test_waiting_on_a_host_that_others_use_proves_nothing() -> None:
-    assert "io-bound" not in slugs(waiting(host_busy=150.0))
+def test_on_a_host_that_others_use_tasks_that_need_no_core_still_wait_outside() -> None:
+    assert "io-bound" in slugs(waiting(host_busy=150.0))
+
+
+@pytest.mark.parametrize(
+    "told",
+    [{"cpu": 6.0}, {"late": 200}],
+    ids=["they need a core now and then", "threads wake late"],
+)
+def test_waiting_on_a_host_that_others_use_may_be_for_a_core(told: Any) -> None:
+    assert "io-bound" in slugs(waiting(cpu=told.get("cpu", 0.5)))
+    assert "io-bound" not in slugs(waiting(host_busy=150.0, **told))
 
 
 def crowded(*, cores: int, others: float = 0.0) -> RunTables:

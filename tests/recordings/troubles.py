@@ -76,7 +76,7 @@ def tiny_chunks(client: Client, data: Path) -> None:
 
 
 def python_in_threads(client: Client, data: Path) -> None:
-    client.gather(client.map(python_loop, range(50)))
+    client.gather(client.map(python_loop, range(50), steps=1_500_000))
 
 
 def frames_of_text_in_threads(client: Client, data: Path) -> None:
@@ -116,15 +116,15 @@ def too_many_workers(client: Client, data: Path) -> None:
 
 def one_long_task(client: Client, data: Path) -> None:
     futures = client.map(python_loop, [3_000 + n for n in range(40)], key="work")
-    futures += [client.submit(python_loop, 9, 4_000_000, key="work-99999")]
+    futures += [client.submit(python_loop, 9, 40_000_000, key="work-99999")]
     client.gather(futures)
 
 
 def one_large_partition(client: Client, data: Path) -> None:
     def work(part: pd.DataFrame) -> Any:
-        return part.x.map(lambda n: sum(range(int(n) % 40 + 200)))
+        return part.x.map(lambda n: sum(range(int(n) % 40 + 8_000)))
 
-    sizes = [3_000] * 30 + [200_000]
+    sizes = [3_000] * 30 + [300_000]
     parts = [pd.DataFrame({"x": np.arange(n)}) for n in sizes]
     ddf = dd.from_map(lambda n: parts[n], range(31), meta=parts[0].iloc[:0])
     ddf.map_partitions(work, meta=("x", "int64")).sum().compute()
@@ -149,7 +149,7 @@ def few_partitions(client: Client, data: Path) -> None:
     ddf = dd.from_map(lambda n: parts[n], range(2), meta=parts[0].iloc[:0])
 
     def work(part: pd.DataFrame) -> Any:
-        return part.x.map(lambda n: python_loop(int(n), 700_000))
+        return part.x.map(lambda n: python_loop(int(n), 6_000_000))
 
     ddf.map_partitions(work, meta=("x", "float64")).sum().compute()
 
@@ -157,7 +157,7 @@ def few_partitions(client: Client, data: Path) -> None:
 def one_after_the_other(client: Client, data: Path) -> None:
     step = dask.delayed(python_loop)(1)
     for n in range(25):
-        step = dask.delayed(lambda x, n: x + python_loop(n, 400_000))(step, n)
+        step = dask.delayed(lambda x, n: x + python_loop(n, 2_500_000))(step, n)
     step.compute()
 
 

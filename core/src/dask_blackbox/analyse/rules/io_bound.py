@@ -15,7 +15,9 @@ __all__ = ["IO_BOUND"]
 
 
 def _ask(case: Case) -> Iterator[Finding]:
-    waiting = waiting_prefixes(case, share=IO_BOUND.threshold(case, "waiting"))
+    # Where others keep the host busy, a task may wait for a core: not one that needs none.
+    enough = "waiting_on_busy" if _busy(case) else "waiting"
+    waiting = waiting_prefixes(case, share=IO_BOUND.threshold(case, enough))
     cost, whole = sum(each.waited for each in waiting), max(case.loads.compute, 1e-9)
     if not waiting or cost < IO_BOUND.threshold(case, "core_seconds"):
         return
@@ -31,8 +33,8 @@ def _ask(case: Case) -> Iterator[Finding]:
     wanted = min(8 * cores, max(2 * threads, math.ceil(threads * min(factor, 8))))
     used = sum(host.load * host.cores for host in hosts)
     yield IO_BOUND.found(
-        f"Tasks of '{name}' waited {duration(cost)} for something outside, with the cores "
-        "free",
+        f"Tasks of '{name}' waited {duration(cost)} for something outside, not for "
+        "a core",
         cause=(
             f"Tasks of '{name}' were on a core for {duration(first.cpu)} of "
             f"{duration(first.cpu + first.waited)}; the rest they waited: for storage, a "
@@ -64,11 +66,16 @@ def _free(case: Case, threads: int, cores: int) -> bool:
     if threads >= IO_BOUND.threshold(case, "threads_a_core") * cores:
         return False  # that is what one does about it
     late = [worker.late for worker in computing(case)]
-    return all(
-        host.load <= IO_BOUND.threshold(case, "load")
-        and host.others <= IO_BOUND.threshold(case, "others")
-        for host in case.tolls.hosts
-    ) and min(late, default=0.0) <= IO_BOUND.threshold(case, "late")
+    latest = max(late, default=1.0) if _busy(case) else min(late, default=0.0)
+    return latest <= IO_BOUND.threshold(case, "late") and all(
+        host.load <= IO_BOUND.threshold(case, "load") for host in case.tolls.hosts
+    )
+
+
+def _busy(case: Case) -> bool:
+    """Say whether others keep a host busy."""
+    most = IO_BOUND.threshold(case, "others")
+    return any(host.others > most for host in case.tolls.hosts)
 
 
 IO_BOUND = Rule(
@@ -81,6 +88,7 @@ IO_BOUND = Rule(
         "core_seconds": 15,
         "share": 0.6,
         "waiting": 0.8,
+        "waiting_on_busy": 0.97,
         "load": 0.4,
         "late": 0.4,
         "others": 0.5,
@@ -94,9 +102,11 @@ IO_BOUND = Rule(
         evidence=(
             "Dask's own account of the time that tasks spent on and off a core, and the CPU "
             "time of their processes. Silent below `io-bound.core_seconds`, below "
-            "`io-bound.share` of all computing, where the cores were used "
-            "(`io-bound.load`) or the host was busy with other things (`io-bound.others`), and "
-            "where there are `io-bound.threads_a_core` threads to a core already."
+            "`io-bound.share` of all computing, where the cores were used (`io-bound.load`), and "
+            "where there are `io-bound.threads_a_core` threads to a core already. On a host that "
+            "others keep busy (`io-bound.others`), tasks must have spent "
+            "`io-bound.waiting_on_busy` of their time off the core, and a thread of ours must "
+            "have got one on time: else they may have waited for a core."
         ),
         remedy="More threads to a worker, or fetching asynchronously.",
         before="LocalCluster(n_workers=4, threads_per_worker=1)   # and every task is a download",
