@@ -65,7 +65,7 @@ def test_a_cluster_can_be_named_made_or_found(airflow: Any) -> None:
         def made(n_workers=1):
             from distributed import LocalCluster
             return LocalCluster(
-                n_workers=n_workers, processes=False, dashboard_address=None
+                n_workers=n_workers, processes=False, dashboard_address=":0"
             )
 
         def shape(client):
@@ -77,7 +77,7 @@ def test_a_cluster_can_be_named_made_or_found(airflow: Any) -> None:
                 "made": made,
                 "named": {
                     "class": "distributed.LocalCluster",
-                    "kwargs": {"processes": False, "dashboard_address": None},
+                    "kwargs": {"processes": False, "dashboard_address": ":0"},
                 },
                 "found": client.scheduler.address,
             }.items():

@@ -22,8 +22,8 @@ ENDS = {
     "exit-none": (0, "succeeded", None, 0),
     "exit-3": (3, "failed", None, 3),
     "exit-text": (1, "failed", None, 1),
-    "sigkill": (-9, "aborted", None, None),
-    "sigterm": (-15, "aborted", None, None),
+    "sigkill": (-9, "aborted", None, -9),
+    "sigterm": (-15, "aborted", None, -15),
 }
 CHECKOUT = str(Path(__file__).parents[2])
 KILLED = ("sigkill", "sigterm")

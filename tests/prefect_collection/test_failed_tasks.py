@@ -16,7 +16,7 @@ from prefect_dask_blackbox import observed_flow
 # Workers can't import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
-TINY = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
+TINY = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
 
 
 @task

@@ -21,7 +21,7 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-u
 TINY: dict[str, Any] = {
     "n_workers": 1,
     "threads_per_worker": 1,
-    "dashboard_address": None,
+    "dashboard_address": ":0",
 }
 
 
