@@ -17,6 +17,7 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import psutil
 from distributed import Client, wait
 
 Block = Any
@@ -215,19 +216,28 @@ def large_partitions(client: Client, data: Path) -> None:
     ddf.map_partitions(lambda part: part * 2).sum().compute()
 
 
+def _left(client: Client, share: float) -> int:
+    """Return how many MiB a worker can take until it has a share of its limit."""
+    used = max(client.run(lambda: psutil.Process().memory_info().rss).values())
+    limit = client.scheduler_info(n_workers=-1)["workers"]
+    least = min(worker["memory_limit"] for worker in limit.values())
+    return int(share * least - used) // MIB
+
+
 def near_the_limit(client: Client, data: Path) -> None:
     def hold(mebibytes: int) -> int:
         held = [bytearray(os.urandom(1024)) * 1024 for _ in range(mebibytes)]
         time.sleep(3)
         return len(held)
 
-    client.submit(hold, 340).result()
+    client.submit(hold, _left(client, 0.92)).result()
 
 
 def near_the_limit_by_results(client: Client, data: Path) -> None:
-    blocks = client.map(block_of, range(23))
+    number = _left(client, 0.92) // 20
+    blocks = client.map(block_of, range(number))
     wait(blocks)
-    client.gather(client.map(after, blocks, range(23), seconds=0.2))
+    client.gather(client.map(after, blocks, range(number), seconds=0.2))
 
 
 _kept: list[Any] = []
@@ -286,7 +296,7 @@ def collecting_by_hand(client: Client, data: Path) -> None:
 def sent_around(client: Client, data: Path) -> None:
     """Results are made on one worker and wanted on the other."""
     here, there = sorted(client.scheduler_info(n_workers=-1)["workers"])[:2]
-    for n in range(5):
+    for n in range(16):
         blocks = client.map(
             block_of, range(n * 6, n * 6 + 6), mebibytes=60, workers=[here], pure=False
         )
@@ -336,16 +346,18 @@ def everything_with_everything(client: Client, data: Path) -> None:
 
 
 def more_threads_than_a_scheduler_feeds(client: Client, data: Path) -> None:
-    client.gather(client.map(time.sleep, [0.04] * 5_000, pure=False))
+    client.gather(client.map(time.sleep, [0.025] * 20_000, pure=False))
 
 
 def stolen_back_and_forth(client: Client, data: Path) -> None:
+    """Tasks are asked to run where their input is, and all others ask for them."""
     first, *_ = sorted(client.scheduler_info(n_workers=-1)["workers"])
-    base = client.submit(block_of, 1, 2, workers=[first])
+    base = client.submit(block_of, 1, 60, workers=[first])
     wait(base)
-    for _ in range(6):
+    for _ in range(3):
+        asked = {"workers": [first], "allow_other_workers": True, "pure": False}
         client.gather(
-            [client.submit(after, base, i, 0.002, pure=False) for i in range(700)]
+            [client.submit(after, base, i, 0.01, **asked) for i in range(600)]
         )
 
 

@@ -29,7 +29,8 @@ def _ask(case: Case) -> Iterator[Finding]:
     cost = loads.total("overhead", busy)
     share = loads.share(cost)
     graphs = case.tolls.graphs
-    building = min(graphs * loads.threads.highest, loads.all_capacity)
+    idle = max(loads.all_capacity - loads.compute, 0.0)
+    building = min(graphs * loads.threads.highest, idle)
     if building > cost and graphs >= SCHEDULER_OVERLOADED.threshold(
         case, "graph_seconds"
     ):
