@@ -133,7 +133,7 @@ def searched_parameters(client: Client, data: Path) -> None:
 
 def scattered_model(client: Client, data: Path) -> None:
     """A model that every worker needs, sent once, and used by each task."""
-    model = client.scatter(list(range(200_000)), broadcast=True)
+    [model] = client.scatter([list(range(200_000))], broadcast=True)
 
     def predicted(weights: list[int], number: int) -> int:
         return sum((w * number) % 7 for w in weights for _ in range(5))

@@ -103,7 +103,6 @@ TROUBLED: dict[str, Workload] = {
             ("scheduler-overloaded",),
             cluster=_MANY,
         ),
-        Workload(t.stolen_back_and_forth, ("stealing-churn",), cluster=_FOUR),
         Workload(t.lost_results, ("recomputed-work",), ("workers-died",), alone=True),
         Workload(
             t.held_by_a_worker_that_dies,

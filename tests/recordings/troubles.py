@@ -349,18 +349,6 @@ def more_threads_than_a_scheduler_feeds(client: Client, data: Path) -> None:
     client.gather(client.map(time.sleep, [0.025] * 20_000, pure=False))
 
 
-def stolen_back_and_forth(client: Client, data: Path) -> None:
-    """Tasks are asked to run where their input is, and all others ask for them."""
-    first, *_ = sorted(client.scheduler_info(n_workers=-1)["workers"])
-    base = client.submit(block_of, 1, 60, workers=[first])
-    wait(base)
-    for _ in range(3):
-        asked = {"workers": [first], "allow_other_workers": True, "pure": False}
-        client.gather(
-            [client.submit(after, base, i, 0.01, **asked) for i in range(600)]
-        )
-
-
 # Done again
 
 
