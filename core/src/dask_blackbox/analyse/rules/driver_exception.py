@@ -59,13 +59,14 @@ def _of_exception(case: Case, exception: DriverException) -> Finding:
     sure: Confidence = "medium" if doubt else "high"
     if not case.saw_the_cluster:
         sure = "low"
+    advice = _advice(exception.exception, waited=waited)
     return DRIVER_EXCEPTION.found(
         f"{name} in the driver: {short(message, 80)}".rstrip(": "),
         cause=". ".join(sentences) + ".",
-        remedy=_remedy(exception, name, waited=waited),
+        remedy=_remedy(exception, name, advice, waited=waited),
         confidence=sure,
         evidence=_evidence(case, exception),
-        retry_advice=_advice(exception.exception, waited=waited),
+        retry_advice=advice,
     )
 
 
@@ -88,7 +89,9 @@ def _tasks_then(case: Case) -> str:
     return "No task had failed"
 
 
-def _remedy(exception: DriverException, name: str, *, waited: bool) -> str:
+def _remedy(
+    exception: DriverException, name: str, advice: RetryAdvice, *, waited: bool
+) -> str:
     look = (
         f"Look at {exception.file}:{exception.line}"
         if exception.file
@@ -101,6 +104,8 @@ def _remedy(exception: DriverException, name: str, *, waited: bool) -> str:
         )
     if name in ("FileNotFoundError", "NotADirectoryError"):
         return f"{look}, and check that the path exists where the driver runs."
+    if advice in ("transient", "unknown"):
+        return f"{look}, and at what it talks to: that may have been away for a moment."
     return f"{look}. Trying again as it is won't help."
 
 
