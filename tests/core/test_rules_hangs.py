@@ -387,6 +387,9 @@ def test_a_driver_that_was_stopped_while_a_task_was_at_work_was_stopped() -> Non
 
     # Whose patience ended, and whether the task was only slow, nobody can say.
     assert (found.rule, found.confidence) == ("driver-killed", "medium")
+    assert found.retry_advice == "unknown"
+    assert found.subject.key == "fetch-1"
+    assert "when 'fetch' had been at work for 59 s" in found.title
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.hang import AtWork
+from dask_blackbox.analyse.hang_evidence import evidence_of_stack
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.state import last_sign_of_life
 from dask_blackbox.analyse.words import counted, duration, quoted, short
-from dask_blackbox.finding import Confidence, Evidence, Finding
+from dask_blackbox.finding import Confidence, Evidence, Finding, Subject
 
 __all__ = ["DRIVER_KILLED"]
 
@@ -41,10 +43,12 @@ def _ask(case: Case) -> Iterator[Finding]:
     )
     sure: Confidence = "high" if by or (lost and not both) else "medium"
     # Somebody's patience may have ended, and what it waited for is the cause.
-    if by in _ASKED and (case.hang is not None or not case.saw_the_cluster):
+    waited = by in _ASKED and (case.hang is not None or not case.saw_the_cluster)
+    if waited:
         sure = "medium"
+    longest = case.hang.executing[0] if case.hang and case.hang.executing else None
     yield DRIVER_KILLED.found(
-        f"{title} after {after}",
+        f"{title} after {after}{_while(longest)}",
         cause=(
             (
                 "Neither the driver nor its recorder had time for a word: the machine, pod or "
@@ -53,15 +57,46 @@ def _ask(case: Case) -> Iterator[Finding]:
                 else f"The driver's process ended{f' by {by}' if by else itself} without "
                 "raising an exception and without saying goodbye"
             )
-            + f", {after} after the start. {_then(case)}"
+            + f", {after} after the start. {_then(case)}{_at_work(case, longest)}"
         ),
         remedy=(
-            "See what the host says of that moment: an out-of-memory kill (exit code 137, "
+            (
+                "If it was to be stopped because it took too long, look at what was at work. "
+                if longest
+                else ""
+            )
+            + "See what the host says of that moment: an out-of-memory kill (exit code 137, "
             "`OOMKilled`), a timeout or a cancellation by the orchestrator, a node that went "
             "away. If results are gathered into the driver, it needs memory for them."
         ),
         confidence=sure,
-        evidence=tuple(_evidence(ended, lost)),
+        retry_advice="unknown" if waited else None,
+        subject=None
+        if longest is None
+        else Subject(key=longest.key, prefix=longest.prefix, worker=longest.worker),
+        evidence=(
+            *_evidence(ended, lost),
+            *(evidence_of_stack(case, longest) if longest else ()),
+        ),
+    )
+
+
+def _while(longest: AtWork | None) -> str:
+    if longest is None:
+        return ""
+    busy = duration(longest.executing_for or 0)
+    return f", when '{short(longest.prefix, 40)}' had been at work for {busy}"
+
+
+def _at_work(case: Case, longest: AtWork | None) -> str:
+    """Return where the task was for which the driver was waiting, if it was."""
+    if longest is None:
+        return ""
+    at = f", at {longest.own_frame}" if longest.own_frame else ""
+    return (
+        f" '{short(longest.key, 80)}' had been executing on "
+        f"{case.name_of(longest.worker)} for {duration(longest.executing_for or 0)} when "
+        f"last looked at{at}: whether it hung or was only slow, nobody can say."
     )
 
 
