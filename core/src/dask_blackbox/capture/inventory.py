@@ -15,8 +15,6 @@ from .packages import environment
 __all__ = ["Inventory"]
 
 _HOSTS = 4
-_TRIES = 6
-_BETWEEN = 0.5
 _ANSWERING = 20.0
 
 
@@ -36,9 +34,14 @@ class Inventory:
         self._asking: set[asyncio.Future[None]] = set()
         self._begin(self._own())
 
-    def worker_added(self, address: str, host: str) -> None:
-        """Ask a worker, if it is the first of its host."""
-        if host not in self._hosts and len(self._hosts) < _HOSTS:
+    def ask(self, address: str) -> None:
+        """Ask a worker that has our plugin, if it is the first of its host.
+
+        (One that has not would write the question into its log, as an error.)
+        """
+        ws = self._scheduler.workers.get(address)
+        host = "" if ws is None else str(ws.host)
+        if ws is not None and host not in self._hosts and len(self._hosts) < _HOSTS:
             self._hosts.add(host)
             self._begin(self._ask(address, host))
 
@@ -60,23 +63,13 @@ class Inventory:
         self._say("scheduler", str(self._scheduler.address), found)
 
     async def _ask(self, address: str, host: str) -> None:
-        for _ in range(_TRIES):
-            # Our plugin may still be on its way to the worker.
-            await asyncio.sleep(_BETWEEN)
-            if address not in self._scheduler.workers:
-                break
-            found = await self._answer(address)
-            if found is not None:
-                self._say("worker", address, found)
-                return
-        self._hosts.discard(host)  # another worker of it may answer
-
-    async def _answer(self, address: str) -> dict[str, Any] | None:
         try:
             ask = getattr(self._scheduler.rpc(address), f"{self._name}-packages")
-            return dict(await asyncio.wait_for(ask(), _ANSWERING))
+            found = dict(await asyncio.wait_for(ask(), _ANSWERING))
         except Exception:
-            return None
+            self._hosts.discard(host)  # another worker of it may answer
+        else:
+            self._say("worker", address, found)
 
     def _say(self, role: str, address: str, found: dict[str, Any]) -> None:
         packages = found.get("packages")

@@ -119,6 +119,8 @@ class SchedulerCapture(SchedulerPlugin):
         scheduler.plugins[self.name] = self
         for address in scheduler.workers:
             self.add_worker(scheduler, address)
+            if self._voice != self.name:  # another recording's plugins are ours too
+                self._inventory.ask(address)
         self._stall_watch = StallWatch(
             scheduler,
             name=self._voice,
@@ -304,7 +306,6 @@ class SchedulerCapture(SchedulerPlugin):
             return
         self._event("worker-added", worker, **worker_facts(ws))
         self._nannies.worker_added(worker, ws.nanny, ws.pid)
-        self._inventory.worker_added(worker, str(ws.host))
 
     def add_client(self, scheduler: Any, client: str) -> None:
         self._event("client-added", client)
@@ -343,6 +344,8 @@ class SchedulerCapture(SchedulerPlugin):
             self._put(
                 "event", (facts.get("at"), "worker-certificate", subject, _json(facts))
             )
+        if "here" in msg:
+            self._inventory.ask(msg["here"])
         if "failed" in msg:
             self._event("capture-failed", "", doing="nanny", error=msg["failed"])
 

@@ -104,6 +104,7 @@ class WorkerCapture(WorkerPlugin):
                 worker, op=f"{self.name}-capsule", **self._capsules_wanted
             )
         self._watcher = self._start_watcher(worker)
+        self._send({"here": str(worker.address)})
 
     def _start_watcher(self, worker: Any) -> Watcher | None:
         package = sys.modules.get((__package__ or "").partition(".")[0])
@@ -233,10 +234,13 @@ class WorkerCapture(WorkerPlugin):
             rows: dict[str, list[Any]] = {}
             for kind, row in batch:
                 rows.setdefault(kind, []).append(row)
-            try:
-                self._worker.log_event(self.name, {"rows": rows, "dropped": dropped})
-            except Exception:  # the connection is gone; the ring still has it
-                pass
+            self._send({"rows": rows, "dropped": dropped})
+
+    def _send(self, message: dict[str, Any]) -> None:
+        try:
+            self._worker.log_event(self.name, message)
+        except Exception:  # the connection is gone; the ring still has it
+            pass
 
     def _report(self, key: Any) -> None:
         """Report the exception of one attempt; the scheduler never sees those it retries."""
