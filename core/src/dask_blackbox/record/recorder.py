@@ -110,9 +110,8 @@ class Recorder:
         manifest = self._config.manifest
         guests = await asyncio.start_unix_server(self._serve_guest, self._config.socket)
         folder = Path(self._config.spool)
-        self._claim = Claim(
-            folder
-        )  # first: one with a run.json and no claim is waiting
+        # First: a folder with a run.json and no claim is waiting for somebody.
+        self._claim = Claim(folder)
         note_beginning(folder, manifest, self._config.store_settings)
         try:
             async with guests:
@@ -126,9 +125,8 @@ class Recorder:
                 ticking.cancel()
                 listening.cancel()
                 logger.info("all that came has been pulled")
-                with contextlib.suppress(
-                    Exception
-                ):  # it will say so again where it matters
+                # What failed there will say so again where it matters.
+                with contextlib.suppress(Exception):
                     await warming
             await self._finalise(outcome)
             logger.info("done")
@@ -219,9 +217,10 @@ class Recorder:
             self._ended.set()
 
     async def _attach(self, order: Attach) -> None:
+        make = await asyncio.to_thread(_puller)  # guests may ask for the same meanwhile
         if order.address in self._pullers:
             return
-        puller = (await asyncio.to_thread(_puller))(
+        puller = make(
             order,
             self._take,
             interval=self._config.interval,
