@@ -17,6 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from judging import NOT_YET, Result, judge
 from storytelling import load_failures
@@ -27,9 +28,10 @@ _FIRST = Path(__file__).with_name("heldout.json")  # what was said the first tim
 
 def diagnose(store: Path) -> list[Result]:
     """Return what is said of each story; of those held out, what was said first."""
-    first = json.loads(_FIRST.read_text()) if _FIRST.exists() else {}
+    sets = _held_out()
     found = []
     for name, story in load_failures().items():
+        first = sets.get(story.held_out, {}).get("said", {})
         if name in first:
             found.append(Result(story, *first[name]))
             continue
@@ -39,9 +41,16 @@ def diagnose(store: Path) -> list[Result]:
             problem = f"{type(error).__name__}: {error}"
             found.append(Result(story, "wrong", problem, "(none)"))
         if story.held_out and found[-1].kind != "absent":
-            first[name] = found[-1][1:]
-    if first:
-        _FIRST.write_text(json.dumps(first, indent=1) + "\n")
+            new = {"told": time.strftime("%Y-%m-%d, %H:%M"), "said": {}}
+            sets.setdefault(story.held_out, new)["said"][name] = found[-1][1:]
+    if sets:
+        _FIRST.write_text(json.dumps(sets, indent=1) + "\n")
+    return found
+
+
+def _held_out() -> dict[str, Any]:
+    """Return the sets held out: when they were told, and what was said the first time."""
+    found: dict[str, Any] = json.loads(_FIRST.read_text()) if _FIRST.exists() else {}
     return found
 
 
@@ -163,15 +172,17 @@ def verdicts_page(results: Sequence[Result]) -> str:
             corpus,
         ),
     ]
-    if held:
+    for label in dict.fromkeys(e.story.held_out for e in held):
+        mine = [e for e in held if e.story.held_out == label]
+        told = _held_out().get(label, {}).get("told", "not yet")
         parts.append(
             _part(
-                "Held out",
-                f"{len(held)} failures of kinds that the corpus does not have, written before any "
-                "rule was read, told once after all tuning, and counted as they came out the "
+                f"Held out, {label} set",
+                f"{len(mine)} failures of kinds that the corpus does not have, written before any "
+                f"rule was read, told once ({told}), and counted as they came out the "
                 "first time (`tests/recordings/heldout.json`): what is mended since does not "
                 "change this table.",
-                held,
+                mine,
             )
         )
     parts.append(_ambiguous(results))

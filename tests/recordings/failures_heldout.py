@@ -19,7 +19,7 @@ from distributed import Client, Semaphore, wait
 from staging import Stage, delayed, later, until
 from staging import failure as any_failure
 
-failure = partial(any_failure, held_out=True)
+failure = partial(any_failure, held_out="first")
 
 
 @failure("task-exception", names=["TypeError|NoneType", "score"])

@@ -60,7 +60,7 @@ class Failure:
         bound: Seconds after which it is ended from outside.
         noise: What else goes wrong on the side, in a word or two.
         why: More than one cause can be told of it.
-        held_out: It was told once, after all tuning.
+        held_out: The set that it belongs to, if it was told once, after all tuning.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Failure:
     bound: float = 90
     noise: str = ""
     why: str = ""
-    held_out: bool = False
+    held_out: str = ""
 
 
 FAILURES: dict[str, Failure] = {}

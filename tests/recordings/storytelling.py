@@ -25,7 +25,8 @@ __all__ = ["ROOMS", "load_failures", "names_of", "tell_here", "tell_outside"]
 
 ROOMS = (
     "tasks", "deaths", "hosts", "driver", "hangs", "shuffle", "environment",
-    "scheduler", "starting", "noise", "heldout",
+    "scheduler", "starting", "noise", "heldout", "afield_tasks", "afield_travel",
+    "afield_deaths", "afield_services", "afield_starts",
 )  # fmt: skip
 _NOT_HERE = 77
 _HERE = str(Path(__file__).parent)  # `dask worker` imports the stories
@@ -143,7 +144,7 @@ def names_of(asked: Sequence[str], room: str | None, *, held_out: bool) -> list[
     seen: Counter[str] = Counter()
     found = []
     for name, story in load_failures().items():
-        wanted = name in asked or (not asked and story.held_out == held_out)
+        wanted = name in asked or (not asked and bool(story.held_out) == held_out)
         if wanted and room in (None, story.room):
             found.append((seen[story.causes[0]], name))
             seen[story.causes[0]] += 1
