@@ -123,7 +123,8 @@ class _OneOfMany(Recorder):
     def __init__(self, config: Config, owner: Owner, turn: asyncio.Semaphore) -> None:
         super().__init__(config, owner)
         self._turn = turn
-        self._last_failure = self._last_success = 0.0
+        self._last_failed = False
+        self._last_success = 0.0
 
     def release(self) -> None:
         """Leave what is still in the spool to others, though this process lives on."""
@@ -138,23 +139,23 @@ class _OneOfMany(Recorder):
         rows: dict[str, Any],
         dropped: dict[str, int],
     ) -> None:
-        for row in rows.get("error", ()):
-            if row[4] in _FAILED:
-                self._last_failure = max(self._last_failure, row[0] or 0.0)
-        for row in rows.get("event", ()):
-            if row[1] == "graph-failed":
-                self._last_failure = max(self._last_failure, row[0])
+        # The scheduler's own order: by the clocks of workers, what came a millisecond
+        # later may have been earlier.
         for row in rows.get("task", ()):
             if row[-1] == _FINISHED:
+                self._last_failed = False
                 self._last_success = max(self._last_success, row[6] or 0.0)
+            elif row[-1] in _FAILED:
+                self._last_failed = True
+        for row in rows.get("event", ()):
+            if row[1] == "graph-failed" and row[0] > self._last_success:
+                self._last_failed = True
         super()._take(source, seq, at, rows, dropped)
 
     async def _finalise(self, outcome: Any) -> None:
         if outcome.end.state == LEFT:
-            failed = self._last_failure > self._last_success
-            end = msgspec.structs.replace(
-                outcome.end, state="failed" if failed else "succeeded"
-            )
+            state = "failed" if self._last_failed else "succeeded"
+            end = msgspec.structs.replace(outcome.end, state=state)
             outcome = replace(outcome, end=end)
         async with self._turn:
             await super()._finalise(outcome)
