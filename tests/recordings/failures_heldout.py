@@ -133,15 +133,6 @@ def the_batch_system_ends_the_driver(stage: Stage) -> None:
         client.gather(client.map(time.sleep, [0.3] * 100, pure=False))
 
 
-@failure("result-not-serializable", names="keys_of")
-def keys_of_a_dictionary_are_returned(stage: Stage) -> None:
-    def keys_of(number: int) -> Any:
-        return {n: n for n in range(number)}.keys()
-
-    with stage.started(2) as (client, _):
-        client.gather(client.map(keys_of, [3, 4, 5]))
-
-
 @failure("no-valid-worker", names="pinned|restrict|worker", hang=True)
 def work_is_pinned_to_a_worker_that_restarted(stage: Stage) -> None:
     def pinned(number: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from collections.abc import Iterator
@@ -211,6 +212,15 @@ def a_database_connection_is_returned(stage: Stage) -> None:
 
     with stage.started(1, "--nthreads", "2") as (client, _):
         client.submit(connect, ":memory:").result(timeout=20)
+
+
+@failure("result-not-serializable", names=["find_version", "re.Match"])
+def a_match_of_a_pattern_is_returned(stage: Stage) -> None:
+    def find_version(line: str) -> Any:
+        return re.search(r"\d+(\.\d+)+", line)
+
+    with stage.started(2) as (client, _):
+        client.gather(client.map(find_version, ["a 1.2", "b 2.0.1", "c 3.11"]))
 
 
 @failure("result-not-serializable", names="train", noise="retried tasks")
