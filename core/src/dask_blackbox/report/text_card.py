@@ -7,7 +7,6 @@ when a log puts its own time stamp in front of it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from io import StringIO
 
 from rich.console import Console
 from rich.table import Table
@@ -15,6 +14,7 @@ from rich.text import Text
 
 from dask_blackbox.attach import RunCard
 from dask_blackbox.finding import Change, Evidence, Finding
+from dask_blackbox.report.paper import Paper
 from dask_blackbox.report.past_words import (
     against_words,
     blame_words,
@@ -64,16 +64,7 @@ def text(card: RunCard, *, width: int = 100, colour: bool = False) -> str:
         width: Columns; links are longer than that where they have to be.
         colour: With terminal colours.
     """
-    paper = StringIO()
-    console = Console(
-        file=paper,
-        width=max(width, _NARROWEST),
-        force_terminal=colour,
-        color_system="standard" if colour else None,
-        highlight=False,
-        emoji=False,
-        markup=False,
-    )
+    console = Paper(width=max(width, _NARROWEST), colour=colour)
     _head(console, card)
     rows = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
     rows.add_column(style="dim", no_wrap=True)
@@ -84,7 +75,7 @@ def text(card: RunCard, *, width: int = 100, colour: bool = False) -> str:
         console.print()
         console.print(rows)
     _links(console, card)
-    return "\n".join(line.rstrip() for line in paper.getvalue().splitlines())
+    return console.text()
 
 
 def _head(console: Console, card: RunCard) -> None:

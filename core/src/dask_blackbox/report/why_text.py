@@ -6,7 +6,6 @@ import json
 import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from io import StringIO
 from typing import Any
 
 import msgspec
@@ -17,6 +16,7 @@ from rich.text import Text
 from dask_blackbox.analyse.considered import Considered
 from dask_blackbox.attach import RunCard
 from dask_blackbox.finding import Evidence, Finding
+from dask_blackbox.report.paper import Paper
 from dask_blackbox.report.words import CONFIDENCE, RETRY, clock, plain
 
 __all__ = ["how_to_see", "why_as_dict", "why_text"]
@@ -105,16 +105,7 @@ def why_text(
         width: Columns; commands are longer than that where they have to be.
         colour: With terminal colours.
     """
-    paper = StringIO()
-    console = Console(
-        file=paper,
-        width=max(width, _NARROWEST),
-        force_terminal=colour,
-        color_system="standard" if colour else None,
-        highlight=False,
-        emoji=False,
-        markup=False,
-    )
+    console = Paper(width=max(width, _NARROWEST), colour=colour)
     console.print(
         Text(f"{plain(card.job)} · {plain(card.run_id)} · attempt {card.attempt}: ")
         + Text(card.state, style="bold"),
@@ -132,7 +123,7 @@ def why_text(
         console.print(Text("Considered, and not the cause", style="bold"))
         for each in others:
             _indented(console, Text(f"· {plain(each.what)}: {plain(each.why_not)}."))
-    return "\n".join(line.rstrip() for line in paper.getvalue().splitlines())
+    return console.text()
 
 
 def _finding(console: Console, found: Finding, run: str) -> None:
