@@ -148,6 +148,21 @@ def test_the_kernels_counter_makes_a_sigkill_an_out_of_memory_kill() -> None:
     assert found.retry_advice == "memory"
 
 
+def test_a_sigkill_at_the_top_of_a_climb_is_probably_the_kernels() -> None:
+    climb = [(5 + n / 2, (100 + 40 * n) * 2**20) for n in range(10)]
+    found = verdict(a_run(*killed_by(-9, memory=climb)))
+
+    assert (found.rule, found.confidence) == ("kernel-oom", "medium")
+    assert "probably" in found.title
+    assert "dmesg" in found.remedy
+
+
+def test_a_sigkill_while_memory_stood_is_somebodys() -> None:
+    level = [(5 + n / 2, (200 + n) * 2**20) for n in range(10)]
+
+    assert verdict(a_run(*killed_by(-9, memory=level))).rule == "worker-signalled"
+
+
 def test_the_stack_of_a_crash_names_the_users_line() -> None:
     stack = (
         "Fatal Python error: Segmentation fault\n\n"

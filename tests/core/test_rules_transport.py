@@ -16,6 +16,7 @@ from building import (
     a_run,
     a_task,
     a_worker,
+    aborted,
     an_event,
     an_exception,
     failed_with,
@@ -85,6 +86,31 @@ def test_a_result_that_the_driver_cannot_read_is_told_apart_from_a_tasks_error()
     assert found.rule == "result-not-serializable"
     assert found.retry_advice == "environment"
     assert "the driver's environment" in found.remedy
+
+
+def a_result_nobody_heard_of(*more: Any) -> Finding:
+    """Return the verdict on a driver that was stopped after a worker's word."""
+    lock = list(a_task("open-1"))
+    lock[1] = (*lock[1][:-2], "_thread.lock", "finished")
+    said = REFUSED.replace("Could not serialize object of type lock", "{}").format(
+        "Failed to serialize <_thread.lock object at 0x7f2622e7c310>."
+    )
+    line = a_log_line(said, at=5.0)
+    return verdict(a_worker(), a_graph(), tuple(lock), line, *more, aborted(at=90.0))
+
+
+def test_a_driver_that_waits_for_what_could_not_leave_its_worker_is_told_of_it() -> (
+    None
+):
+    found = a_result_nobody_heard_of()
+
+    assert (found.rule, found.confidence) == ("result-not-serializable", "high")
+    assert "'open'" in found.title
+    assert "cannot pickle '_thread.lock' object" in found.cause
+
+
+def test_a_driver_that_went_on_after_it_waited_for_something_else() -> None:
+    assert a_result_nobody_heard_of(a_task("inc-2", start=20.0)).rule == "driver-killed"
 
 
 def test_the_same_words_from_a_task_are_the_tasks() -> None:

@@ -148,6 +148,14 @@ def _of_a_signal(death: Death) -> CauseOfDeath | None:
     elif name == "SIGKILL" and share >= _NEAR:
         slug, sure = "kernel-oom", "medium"
         because = f"it was killed (SIGKILL) at {share:.0%} of its memory limit"
+    elif name == "SIGKILL" and death.climbed_until_it_died:
+        slug, sure = "kernel-oom", "medium"
+        because = (
+            f"it was killed (SIGKILL) while its memory climbed, by "
+            f"{size(death.climbed_until_it_died)} in its last seconds to "
+            f"{size(death.peak_memory or 0)}: probably by the kernel, for a container's "
+            "limit or for a machine that was full, though no counter that we see says so"
+        )
     elif name == "SIGTERM" and share >= _NEAR:
         slug, sure = "worker-memory-limit", "medium"
         because = f"it was terminated (SIGTERM) at {share:.0%} of its memory limit"

@@ -29,6 +29,9 @@ WINDOW = 5.0
 _SLOW = 60.0
 """Seconds that a process may take to accept its nanny's SIGTERM."""
 
+_LAST, _CLOSE = 4.0, 1.0
+_ENOUGH, _TOP, _MUCH = 3, 0.97, 64 * 2**20
+
 _SENT_HOME = (
     "retire-workers-",
     "worker-close-gracefully-",
@@ -117,6 +120,20 @@ class Death:
         if self.restarted_for_memory:
             seen.append(self.restarted_for_memory)
         return max(seen, default=None)
+
+    @property
+    def climbed_until_it_died(self) -> int | None:
+        """By how many bytes its memory had grown in its last seconds; None if it had not.
+
+        What a kernel kills for memory dies at the top of its curve.
+        """
+        recent = [(at, rss) for at, rss in self.memory if at >= self.at - _LAST]
+        if len(recent) < _ENOUGH or self.at - recent[-1][0] > _CLOSE:
+            return None
+        grown = recent[-1][1] - min(rss for _, rss in recent)
+        at_the_top = recent[-1][1] >= _TOP * (self.peak_memory or 0)
+        much = grown >= max(_MUCH, recent[-1][1] / 3)
+        return grown if at_the_top and much else None
 
 
 def deaths_of(run: RunTables) -> tuple[Death, ...]:

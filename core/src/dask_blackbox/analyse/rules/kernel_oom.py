@@ -30,12 +30,20 @@ def _ask(case: Case) -> Iterator[Finding]:
         if need.limit
         else "Dask had no limit to go by: set `memory_limit` below the container's, and "
     )
+    guessed = not any(death.oom_kills for death in deaths)
+    if guessed:
+        limit = (
+            "See what the host says of that moment (`dmesg`, `OOMKilled`, exit code 137). "
+            f"If it was for memory: {limit}"
+        )
     yield from verdict_on_deaths(
         case,
         KERNEL_OOM,
         deaths,
         did="died",
-        how=f"by the kernel's out-of-memory killer{seen}",
+        how=f"by the kernel's out-of-memory killer, probably{seen}"
+        if guessed
+        else f"by the kernel's out-of-memory killer{seen}",
         remedy=f"{limit}start with {size(need.wanted)} for each worker.",
     )
 
@@ -55,7 +63,7 @@ KERNEL_OOM = Rule(
         evidence=(
             "SIGKILL, together with a rise of the `oom_kill` counter of the worker's "
             "cgroup (versions 1 and 2): high confidence. SIGKILL at 90 % of the worker's "
-            "memory limit without that counter: medium. Silent where the nanny itself "
+            "memory limit, or while its memory climbed, without that counter: medium. Silent where the nanny itself "
             "terminated the worker."
         ),
         remedy=(

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.frames import read_by_the_driver
 from dask_blackbox.analyse.hang_evidence import log_evidence
@@ -23,19 +24,74 @@ _WHY = re.compile(
     r"^(?:\w+\.)*\w*Error: (?P<why>[Cc]an(?:no|')t pickle .+)$", re.MULTILINE
 )
 _UNREAD = ("ModuleNotFoundError", "ImportError", "AttributeError")
+_REFUSED = (
+    r"^(?:Could not serialize object of type |Failed to serialize <)(?P<type>[\w.]+)"
+)
 
 
 def _ask(case: Case) -> Iterator[Finding]:
     exception = case.exception
-    if not case.failed or exception is None or case.explained:
+    if not case.failed or case.explained or case.blame.failure is not None:
         return
-    if case.blame.failure is not None or not read_by_the_driver(exception.traceback):
+    if exception is None or only_waited(exception) or case.raised("KeyboardInterrupt"):
+        yield from _in_silence(case)
+        return
+    if not read_by_the_driver(exception.traceback):
         return
     refused = re.match(_SAID, exception.message)
     if refused is not None:
         yield _could_not_leave(case, exception, refused["type"])
     else:
         yield _could_not_be_read(case, exception)
+
+
+def _in_silence(case: Case) -> Iterator[Finding]:
+    """Yield that the driver waited for a result that had failed to leave its worker.
+
+    `as_completed(…, with_results=True)` waits for ever then; the tasks are all done.
+    """
+    refused = case.run.logs.filter(
+        (pl.col("role") == "worker") & pl.col("message").str.contains(_REFUSED)
+    )
+    hang = case.standstill
+    if not len(refused) or case.deaths or (hang is not None and hang.wanted):
+        return
+    last = refused.sort("at").row(-1, named=True)
+    went_on = [fact["at"] for fact in case.run.details("graph-updated")]
+    if any(at > last["at"] for at in went_on):
+        return
+    found = re.match(_REFUSED, last["message"])
+    kind = found["type"] if found else "unknown"
+    suspects = _that_returned(case, kind)
+    if not suspects or len(case.run.tasks.filter(pl.col("stop") > last["at"])):
+        return
+    first, what = suspects[0], quoted(dict.fromkeys(r["prefix"] for r in suspects))
+    why = _WHY.search(last["message"])
+    because = f" ({short(why['why'], 120)})" if why else ""
+    yield RESULT_NOT_SERIALIZABLE.found(
+        f"A result of {what} ({kind}) cannot travel to the driver, which waits for it",
+        cause=(
+            f"'{short(first['key'], 80)}' finished on {case.name_of(first['worker'])} and "
+            f"returned an object of type {kind}, which cannot be pickled"
+            f"{because}. The worker logged that, no "
+            "error reached the driver's loop (`as_completed(…, with_results=True)` drops it), "
+            "and it waited until it was stopped: no task was left to do."
+        ),
+        remedy=(
+            f"Return plain data from {what} (arrays, frames, paths, settings) and make the "
+            f"{kind} where it is used; or, if it is only needed on the workers, don't fetch "
+            "it: pass the future on."
+        ),
+        confidence="high",
+        subject=Subject(
+            key=first["key"], prefix=first["prefix"], worker=first["worker"]
+        ),
+        evidence=(
+            *_returned(suspects),
+            *log_evidence(case, r"Failed to serialize|Could not serialize"),
+            *case.exception_evidence(),
+        ),
+    )
 
 
 def _could_not_leave(case: Case, exception: DriverException, kind: str) -> Finding:
@@ -69,15 +125,7 @@ def _could_not_leave(case: Case, exception: DriverException, kind: str) -> Findi
         confidence="high",
         subject=Subject(key=key, prefix=first.get("prefix"), worker=worker),
         evidence=(
-            *(
-                Evidence(
-                    text=f"{row['key']} on {row['worker']} finished and returned a "
-                    f"{row['typename']}.",
-                    source="tasks",
-                    at=row["stop"].timestamp(),
-                )
-                for row in suspects[:3]
-            ),
+            *_returned(suspects),
             *log_evidence(case, r"Failed to serialize|Could not serialize"),
             *case.exception_evidence(),
         ),
@@ -112,6 +160,15 @@ def _could_not_be_read(case: Case, exception: DriverException) -> Finding:
     )
 
 
+def _returned(suspects: list[dict[str, Any]]) -> Iterator[Evidence]:
+    for row in suspects[:3]:
+        yield Evidence(
+            text=f"{row['key']} on {row['worker']} finished and returned a {row['typename']}.",
+            source="tasks",
+            at=row["stop"].timestamp(),
+        )
+
+
 def _that_returned(case: Case, kind: str) -> list[dict[str, Any]]:
     """Return the executions whose result was of a type, the newest first."""
     bare = class_of(kind)
@@ -135,7 +192,9 @@ RESULT_NOT_SERIALIZABLE = Rule(
         ),
         evidence=(
             "The driver's exception, raised while it read what a worker sent, and the "
-            "executions that returned an object of that type. Silent where a task raised "
+            "executions that returned an object of that type; or a worker's word that it "
+            "could not send one, after which nothing happened until the driver was stopped. "
+            "Silent where a task raised "
             "the same error, and where it was the graph that could not be sent."
         ),
         remedy="Return plain data; leave on the workers what only they need.",
