@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import sys
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -64,6 +66,171 @@ def test_a_function_is_found_in_what_holds_it() -> None:
     for holder in holders:
         assert mark_of(holder(work)) != mark_of(holder(other))
         assert mark_of(holder(work)) == mark_of(holder(made(WORK)))
+
+
+JOB = '''
+import functools
+
+RATE = 3
+TABLE = {"tax": 0.19}
+
+
+def logged(f):
+    @functools.wraps(f)
+    def wrapper(rows):
+        return f(rows)[:9]
+    return wrapper
+
+
+def adder(n):
+    def add(rows):
+        return [r + n for r in rows]
+    return add
+
+
+class Model:
+    """A model."""
+
+    def fit(self, rows):
+        return self.weight(len(rows))
+
+    @staticmethod
+    def weight(n):
+        return n * 2
+
+
+class Caller:
+    def __call__(self, rows):
+        return len(rows) + 1
+
+
+def rated(rows):
+    def inner(r):
+        """Inner."""
+        return r * RATE + TABLE["tax"]
+    return [inner(r) for r in rows]
+
+
+def modelled(rows):
+    return Model().fit(rows)
+
+
+def scale(rows, by=7):
+    return [r * by for r in rows]
+
+
+@logged
+def sorted_rows(rows):
+    return sorted(rows)
+
+
+HOLDERS = {
+    "add": adder(5),
+    "caller": Caller(),
+    "fit": Model().fit,
+    "lambda": lambda rows: rows[:10],
+    "modelled": modelled,
+    "partial": functools.partial(scale, by=8),
+    "rated": rated,
+    "scale": scale,
+    "sorted": sorted_rows,
+}
+'''
+
+
+def marks_of(source: str) -> dict[str, str | None]:
+    """Return the mark of each thing that the job submits."""
+    held = made(source, "HOLDERS")
+    return {name: mark_of(Task("a", each, 1)) for name, each in held.items()}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changed"),
+    [
+        ("adder(5)", "adder(6)", {"add"}),
+        ("len(rows) + 1", "len(rows) + 2", {"caller"}),
+        ("return n * 2", "return n * 3", {"fit", "modelled"}),
+        ("rows[:10]", "rows[:11]", {"lambda"}),
+        ("by=8", "by=9", {"partial"}),
+        ("by=7", "by=6", {"partial", "scale"}),
+        ("return [r * by", "return [r + by", {"partial", "scale"}),
+        ("RATE = 3", "RATE = 4", {"rated"}),
+        ("0.19", "0.07", {"rated"}),
+        ("return r * RATE", "return r + RATE", {"rated"}),
+        ("sorted(rows)", "sorted(rows)[1:]", {"sorted"}),
+        ("f(rows)[:9]", "f(rows)[:8]", {"sorted"}),
+    ],
+)
+def test_a_change_marks_what_runs_it_and_nothing_else(
+    old: str, new: str, changed: set[str]
+) -> None:
+    before, after = marks_of(JOB), marks_of(JOB.replace(old, new))
+
+    assert {name for name in before if before[name] != after[name]} == changed
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("RATE = 3", "\n\n\n# the rate\nRATE = 3"),
+        ('"""Inner."""', '"""Within."""'),
+        ('"""A model."""', '"""A fine model."""'),
+        ('    """A model."""\n\n', ""),
+        ("def scale(rows, by=7):\n", 'def scale(rows, by=7):\n    """Scale."""\n'),
+        ("def modelled(rows):\n", "def modelled(rows):\n    # so\n"),
+    ],
+)
+def test_comments_docstrings_and_places_are_no_code(
+    old: str, new: str, tmp_path: Path
+) -> None:
+    assert marks_of(JOB) == marks_of(JOB.replace(old, new))
+    assert module_hash(tmp_path, JOB) == module_hash(tmp_path, JOB.replace(old, new))
+
+
+def test_other_code_in_a_module_is_another_hash(tmp_path: Path) -> None:
+    other = JOB.replace("return n * 2", "return n * 3")
+
+    assert module_hash(tmp_path, JOB) != module_hash(tmp_path, other)
+
+
+def module_hash(folder: Path, source: str) -> str:
+    """Return the hash of a module with this source, loaded from a file of its own."""
+    file = folder / "nightly_of_marks.py"
+    file.write_text(source)
+    module = types.ModuleType("nightly_of_marks")
+    module.__file__ = str(file)
+    sys.modules[module.__name__] = module
+    try:
+        return modules_of(set())[module.__name__]
+    finally:
+        del sys.modules[module.__name__]
+
+
+def test_a_function_that_was_renamed_has_the_same_mark() -> None:
+    renamed = WORK.replace("def work", "def labour")
+
+    assert mark_of(Task("a", made(WORK))) == mark_of(Task("a", made(renamed, "labour")))
+
+
+def test_moments_and_numbers_of_runs_are_no_code() -> None:
+    def bound(value: Any) -> str | None:
+        return mark_of(functools.partial(made(WORK), value))
+
+    assert bound("2026-11-20T02:00:00") == bound("2026-11-21T02:00:00")
+    assert bound(1_795_000_000) == bound(1_795_086_400)
+    assert bound("price") != bound("cost")
+
+
+def test_lambdas_of_later_graphs_are_marked_too() -> None:
+    marks = CodeMarks()
+    tasks = [
+        types.SimpleNamespace(run_spec=Task("a", made(f"work = lambda x: x + {n}")))
+        for n in range(3)
+    ]
+    found = [marks.of({"lambda": ts}) for ts in (*tasks, tasks[0])]
+
+    assert len({each["lambda"] for each in found[:3]}) == 3
+    assert found[3] == {}
 
 
 def test_data_has_no_mark() -> None:

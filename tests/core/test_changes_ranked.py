@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from dask_blackbox.analyse.changes import differences, seen_before, told_by
 from dask_blackbox.analyse.changes.relevance import Accused
@@ -334,3 +335,106 @@ def test_of_a_run_that_went_as_ever_changes_are_not_told() -> None:
     )
 
     assert told.changes == ()
+
+
+def test_a_commit_of_something_else_explains_nothing() -> None:
+    module = {"module job": "2py311.aaaa"}
+    nights = [a_night(n, facts={"code": module}) for n in range(6)]
+    told = told_by(
+        history_of(nights),
+        failed(a_night(6, facts={"code": module | {"git commit": "decade"}})),
+        Accused(a_verdict()),
+    )
+
+    assert [each.why for each in told.changes] == ["the code that ran is the same"]
+    assert told.past.blame == "nothing"
+    assert told.past.says == (
+        "Nothing that is recorded has changed but git commit, "
+        "and the code that ran is the same."
+    )
+
+
+def test_of_a_module_that_changed_elsewhere_the_failing_task_is_not_blamed() -> None:
+    def night(number: int, module: str, other: str) -> Sketch:
+        parts = (a_prefix("join"), a_prefix("scale", code=other))
+        facts = {"code": {"module job": module}}
+        return a_night(number, prefixes=parts, facts=facts)
+
+    accused = Accused(
+        a_verdict(subject=Subject(prefix="join")),
+        'File "/jobs/job.py", line 7, in join',
+        "join",
+    )
+    told = told_by(
+        history_of(night(n, "2py311.aaaa", "2py311.bbbb") for n in range(6)),
+        failed(night(6, "2py311.cccc", "2py311.dddd")),
+        accused,
+    )
+
+    assert [(each.what, each.why) for each in told.changes] == [
+        ("prefix scale", "it fits task-exception"),
+        ("module job", "it fits task-exception"),
+    ]
+
+
+def test_code_of_another_python_is_not_compared_and_that_is_said() -> None:
+    def night(number: int, version: str) -> Sketch:
+        mark = f"2py{version.replace('.', '')}.{version}"
+        pythons = dict.fromkeys(("driver", "scheduler", "workers"), version)
+        return a_night(
+            number,
+            prefixes=(a_prefix("load", roots=100, code=mark),),
+            facts={"python": pythons, "code": {"module job": mark}},
+        )
+
+    told = told_by(
+        history_of(night(n, "3.11") for n in range(6)),
+        failed(night(6, "3.12")),
+        Accused(a_verdict("environment")),
+    )
+
+    assert [each.what for each in told.changes] == ["Python"]
+    assert "the code could not be compared" in told.past.says
+
+
+def test_what_a_run_that_broke_off_did_not_come_to_has_not_changed() -> None:
+    early = failed(
+        a_night(
+            2,
+            graphs=1,
+            prefixes=a_night(2).prefixes[:1],
+            inputs=Inputs(partitions=40, nbytes=4 * GIB),
+        )
+    )
+    whole = a_night(1, graphs=3)
+
+    assert whats(whole, early) == []
+    assert whats(early, whole) == []
+
+
+def test_a_package_of_roles_that_nobody_asked_in_time_is_of_all_roles() -> None:
+    short = a_night(2, facts={"package/driver": {"shop": "2.0.0"}})
+    short = msgspec.structs.replace(
+        short, unknown=("package/workers/others", "package/scheduler/others")
+    )
+    roles = ("driver", "scheduler", "workers")
+    before = a_night(1, facts={f"package/{role}": {"shop": "1.0.0"} for role in roles})
+
+    assert whats(before, short) == [("package", "shop")]
+
+
+def test_graphs_that_follow_the_partitions_are_no_change() -> None:
+    wide = a_night(2, graphs=24, inputs=Inputs(partitions=300, nbytes=10 * GIB))
+    what = {what for _, what in whats(a_night(1, graphs=16), wide)}
+
+    assert "graphs" not in what
+
+
+def test_an_empty_input_is_told_in_sizes() -> None:
+    told = told_by(
+        history_of(a_night(n) for n in range(6)),
+        failed(a_night(6, inputs=Inputs(partitions=100, nbytes=224))),
+        Accused(a_verdict("data")),
+    )
+
+    assert told.past.says.endswith("the input: bytes 10 GiB → 224 bytes.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dask_blackbox.analyse.changes.differences import differences
+from dask_blackbox.analyse.changes.marks import incomparable
 from dask_blackbox.analyse.changes.prefixes import renamed
 from dask_blackbox.analyse.changes.ranking import ranked
 from dask_blackbox.analyse.changes.rarity import Rarities
@@ -35,14 +36,18 @@ def comparison_of(
         accused: Why the second failed.
         history: The runs before the second; what changes in most of them comes last.
     """
-    accused = accused or Accused()
+    accused = (accused or Accused()).between(before, after)
     earlier = [] if history is None else history.sketches
     rarities = Rarities([e for e in earlier if e.started <= before.started])
     changes, habits = ranked(differences(before, after), rarities, accused)
-    unknown = sorted({*before.unknown, *after.unknown})
+    unknown = incomparable(before, after)
     blind = [kind for kind in unknown if not kind.endswith("/others")]
     blame, says, sure = sides(
-        changes, accused.verdict, steps=rarities.steps, blind=blind
+        changes,
+        accused.verdict,
+        steps=rarities.steps,
+        blind=blind,
+        habits=len(habits),
     )
     return Comparison(
         before=_run(before),

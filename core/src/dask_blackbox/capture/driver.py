@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import json
 import logging
@@ -18,7 +17,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from .bytecode import code_hash, signed
 from .logs import LogTap, plain, words_of
+from .surroundings import folder_of_code
 
 __all__ = ["DriverTap", "as_json", "code_of", "describe_driver", "describe_exception"]
 
@@ -43,7 +44,7 @@ def describe_driver(
         "python": platform.python_version(),
         "packages": _packages(),
         "config": dask.config.config,
-        "git": _git(),
+        "git": _git(folder_of_code(function)),
         "callable": None if function is None else code_of(function),
         "parameters": None if parameters is None else dict(parameters),
         "client": client,
@@ -73,12 +74,10 @@ def _packages() -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def _git() -> dict[str, str] | None:
-    script = Path(sys.argv[0]) if sys.argv and sys.argv[0] else Path.cwd()
-    folder = script.resolve().parent if script.exists() else Path.cwd()
+def _git(folder: str) -> dict[str, str] | None:
     try:
         told = subprocess.run(  # noqa: S603
-            ["git", "-C", str(folder), "log", "-1", "--format=%H%n%cI"],  # noqa: S607
+            ["git", "-C", folder, "log", "-1", "--format=%H%n%cI"],  # noqa: S607
             capture_output=True, text=True, timeout=2, check=True,
         ).stdout.split()  # fmt: skip
     except (OSError, subprocess.SubprocessError):
@@ -87,14 +86,10 @@ def _git() -> dict[str, str] | None:
 
 
 def code_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return name, place and hash of a function's source; the source itself stays here."""
+    """Return name and place of a function, and a hash of what it does; not its source."""
     inner = inspect.unwrap(function)
-    try:
-        source = inspect.getsource(inner)
-        digest = hashlib.sha256(source.encode()).hexdigest()[:16]
-    except (OSError, TypeError):
-        digest = None
     code = getattr(inner, "__code__", None)
+    digest = None if code is None else signed(code_hash(code))
     return {
         "name": getattr(inner, "__qualname__", repr(inner)),
         "module": getattr(inner, "__module__", None),

@@ -2,58 +2,70 @@
 
 The scheduler holds the functions of a graph anyway; only plain attributes of them are
 read, nothing is unpickled or called.  Of a library's function, the name is enough, as its
-version is told elsewhere; of the user's own, the bytecode counts, and that of the
-functions that it calls.  File names, line numbers and docstrings do not.
+version is told elsewhere; of the user's own, what it does counts (`bytecode`), with what
+it calls of their own and the plain values that it was given: defaults, closures, globals.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
+import re
 import time
 import types
 from itertools import islice
 from typing import Any
 
+from .bytecode import code_hash, signed
+
 __all__ = ["CodeMarks", "mark_of"]
 
 _MOST_PREFIXES = 2_000
+_MOST_GRAPHS = 4  # lambdas of one prefix, for which each graph has another
 _SECONDS = 0.02  # of the event loop, for one graph
 _MOST_PARTS = 120
 _DEEPEST = 6
 _MOST_ITEMS = 24
-_DIGITS = 12
+_MOST_NAMES = 80
 _FOREIGN = ("site-packages", "dist-packages", "/lib/python3", "\\lib\\", "<frozen")
+_NODES = ("dask._task_spec", "dask.optimization", "dask.utils")
+# Moments, run numbers and seeds are no code: they are left out of the values.
+_LARGEST = 1_000_000
+_WORD = re.compile(r"[^\W\d]{1,40}(?:[ _.-][^\W\d]{1,40})*")
+_class_dict: Any = type.__dict__["__dict__"]
 
 
 class CodeMarks:
-    """Tells the hash of each prefix once."""
+    """Tells the hashes of each prefix: of the first graphs that have it, once each."""
 
     def __init__(self) -> None:
-        self._known: set[str] = set()
+        self._known: dict[str, list[str]] = {}
+        self._done: set[str] = set()
 
     def of(self, firsts: dict[str, Any]) -> dict[str, str]:
-        """Return the hashes of prefixes that are new, as far as a moment suffices.
+        """Return the hashes that are new for their prefix, as far as a moment suffices.
 
         Args:
             firsts: A task's `TaskState` of each prefix of a graph.
         """
         found: dict[str, str] = {}
-        if len(firsts) <= len(self._known) and firsts.keys() <= self._known:
+        if len(firsts) <= len(self._done) and firsts.keys() <= self._done:
             return found  # as of every graph but the first few of a kind
         deadline = time.perf_counter() + _SECONDS
         for name, ts in firsts.items():
-            if name in self._known:
+            if name in self._done:
                 continue
             if time.perf_counter() > deadline or len(self._known) > _MOST_PREFIXES:
                 break
-            self._known.add(name)
+            known = self._known.setdefault(name, [])
             try:
-                mark = mark_of(ts.run_spec)
+                mark = mark_of(ts.run_spec) or ""
             except Exception:
-                mark = None
-            if mark:
+                mark = ""
+            if mark and mark not in known:
                 found[name] = mark
+            known.append(mark)
+            if len(known) >= _MOST_GRAPHS:
+                self._done.add(name)
         return found
 
 
@@ -61,11 +73,8 @@ def mark_of(run_spec: Any) -> str | None:
     """Return a hash of the functions that a task runs; None if none is known."""
     parts: list[str] = []
     _walk(run_spec, parts, set(), 0)
-    if not parts:
-        return None
     # In their order: what calls what is part of it.
-    text = "\n".join(parts).encode("utf-8", "replace")
-    return hashlib.sha256(text).hexdigest()[:_DIGITS]
+    return signed("\n".join(parts)) if parts else None
 
 
 def _walk(value: Any, parts: list[str], seen: set[int], depth: int) -> None:
@@ -78,8 +87,9 @@ def _walk(value: Any, parts: list[str], seen: set[int], depth: int) -> None:
         _function(value, parts, seen, depth)
     elif kind in (types.BuiltinFunctionType, types.MethodDescriptorType):
         parts.append(str(getattr(value, "__qualname__", "")))
-    elif kind is type:
-        parts.append(f"{value.__module__}.{value.__qualname__}")
+    elif issubclass(kind, type):
+        seen.add(id(value))
+        _class(value, parts, seen, depth)
     else:
         for each in _inside(value, kind, parts):
             seen.add(id(value))
@@ -93,30 +103,43 @@ def _inside(value: Any, kind: Any, parts: list[str]) -> Any:
     if kind in (list, tuple):
         return islice(value, _MOST_ITEMS)
     if kind is types.MethodType:
-        return (value.__func__,)
+        owner = value.__self__
+        return (value.__func__, owner if issubclass(type(owner), type) else type(owner))
     if kind is functools.partial:
+        if _is_own(value.func):
+            _values((value.args, value.keywords), parts, 0)
         return (value.func, value.args, value.keywords)
-    if kind.__module__ not in ("dask._task_spec", "dask.optimization", "dask.utils"):
-        return ()
-    # Dask's own nodes: tasks, containers, subgraphs, callers of a method.
+    if kind is _Cached:
+        return (value.__wrapped__,)
+    return _inside_node(value, parts) if kind.__module__ in _NODES else ()
+
+
+def _inside_node(value: Any, parts: list[str]) -> list[Any]:
+    """Return what may hold functions in a node of Dask's: a task, a caller of a method."""
     method = getattr(value, "method", None)
     if type(method) is str:
         parts.append(method)
-    return [getattr(value, name, None) for name in ("func", "args", "kwargs", "dsk")]
+    inside = [getattr(value, name, None) for name in ("func", "args", "kwargs", "dsk")]
+    # An object that can be called: its class is its code.
+    kind = type(inside[0])
+    if type(_class_dict.__get__(kind).get("__call__")) is types.FunctionType:
+        inside.append(kind)
+    return inside
 
 
 def _function(function: Any, parts: list[str], seen: set[int], depth: int) -> None:
-    code = function.__code__
-    name = f"{function.__module__}.{function.__qualname__}"
-    if any(part in code.co_filename for part in _FOREIGN):
-        parts.append(name)
+    if not _is_own(function):
+        parts.append(f"{function.__module__}.{function.__qualname__}")
         return
-    parts.append(f"{function.__qualname__} {_bytecode(code, function.__doc__, 0)}")
-    scope = function.__globals__
-    for word in code.co_names[:_MOST_ITEMS]:
-        used = scope.get(word)
-        if type(used) is types.FunctionType:
+    code = function.__code__
+    # Its name is not part of it: a function that was renamed does what it did.
+    parts.append(code_hash(code))
+    _values((function.__defaults__, function.__kwdefaults__), parts, 0)
+    for used in _used(code, function.__globals__):
+        if type(used) is types.FunctionType or issubclass(type(used), type):
             _walk(used, parts, seen, depth + 1)
+        else:
+            _values(used, parts, 0)
     for cell in function.__closure__ or ():
         try:
             held = cell.cell_contents
@@ -124,17 +147,71 @@ def _function(function: Any, parts: list[str], seen: set[int], depth: int) -> No
             continue
         if type(held) in (types.FunctionType, functools.partial):
             _walk(held, parts, seen, depth + 1)
+        else:
+            _values(held, parts, 0)
 
 
-def _bytecode(code: Any, doc: Any, depth: int) -> str:
-    digest = hashlib.sha256(code.co_code)
-    digest.update(repr((code.co_names, code.co_varnames[: code.co_argcount])).encode())
+def _used(code: Any, scope: dict[str, Any]) -> Any:
+    """Yield the globals that a function uses, and functions of modules of the user's own."""
+    names = dict.fromkeys(islice(_names(code, 0), _MOST_NAMES))
+    for name in names:
+        found = scope.get(name)
+        if type(found) is not types.ModuleType:
+            yield found
+            continue
+        inside = types.ModuleType.__getattribute__(found, "__dict__")
+        for attribute in names:
+            used = inside.get(attribute)
+            if type(used) is types.FunctionType and _is_own(used):
+                yield used
+
+
+def _names(code: Any, depth: int) -> Any:
+    """Yield the names that code uses, with that of comprehensions and functions in it."""
+    yield from code.co_names
     for each in code.co_consts:
-        if type(each) is types.CodeType:
-            if depth < _DEEPEST:
-                digest.update(_bytecode(each, None, depth + 1).encode())
-        elif type(each) is frozenset:
-            digest.update(repr(sorted(map(repr, each))).encode("utf-8", "replace"))
-        elif each is not doc and each != doc:
-            digest.update(repr(each).encode("utf-8", "replace"))
-    return digest.hexdigest()[:16]
+        if type(each) is types.CodeType and depth < _DEEPEST:
+            yield from _names(each, depth + 1)
+
+
+def _class(kind: Any, parts: list[str], seen: set[int], depth: int) -> None:
+    """Add a class: its name, and of one of the user's own what its methods do."""
+    methods = [
+        each
+        for each in map(_plain, islice(_class_dict.__get__(kind).values(), _MOST_NAMES))
+        if type(each) is types.FunctionType and _is_own(each)
+    ]
+    if not methods:
+        parts.append(f"{kind.__module__}.{kind.__qualname__}")
+    for each in methods:
+        _walk(each, parts, seen, depth + 1)
+
+
+def _plain(member: Any) -> Any:
+    """Return the function behind a class's member."""
+    if type(member) in (staticmethod, classmethod):
+        return member.__func__
+    return member.fget if type(member) is property else member
+
+
+def _is_own(function: Any) -> bool:
+    """Say whether a function is the user's own."""
+    if type(function) is not types.FunctionType:
+        return False
+    file = function.__code__.co_filename
+    return not any(part in file for part in _FOREIGN)
+
+
+def _values(value: Any, parts: list[str], depth: int) -> None:
+    """Add the plain values in what a function was given: small numbers, and words."""
+    kind = type(value)
+    if kind in (bool, float) or (kind is int and abs(value) < _LARGEST):
+        parts.append(repr(value))
+    elif kind is str and _WORD.fullmatch(value[:200]):
+        parts.append(value[:200])
+    elif depth < 3 and kind in (dict, list, tuple):  # noqa: PLR2004
+        for each in islice(value.values() if kind is dict else value, _MOST_ITEMS):
+            _values(each, parts, depth + 1)
+
+
+_Cached: Any = type(functools.lru_cache(_plain))

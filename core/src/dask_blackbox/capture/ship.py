@@ -22,6 +22,7 @@ _MODULES = (
     "ring",
     "secrecy",
     "logs",
+    "bytecode",
     "marks",
     "certificate",
     "executions",

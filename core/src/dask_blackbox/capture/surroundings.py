@@ -5,22 +5,33 @@ Reads files and starts `git`, so it has a thread of its own (`flight.own_code`).
 
 from __future__ import annotations
 
-import hashlib
+import importlib.util
+import inspect
+import marshal
 import os
 import platform
 import subprocess
 import sys
 import types
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["cluster_facts", "machine_facts", "modules_of", "uncommitted"]
+from .bytecode import code_hash, signed
+
+__all__ = [
+    "cluster_facts",
+    "folder_of_code",
+    "machine_facts",
+    "modules_of",
+    "uncommitted",
+]
 
 _FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen")
 _OURS = f"{os.sep}dask_blackbox{os.sep}"
 _MOST = 400
-_LARGEST = 2_000_000
-_DIGITS = 12
+_LARGEST = 300_000  # bytes of source; compiling more would be felt
+_HEADER = 16  # of a compiled file: magic, flags, then time and size of its source
 _GIT = 5.0
 _IMAGES = ("image", "_image", "docker_image", "container_image")
 
@@ -41,12 +52,29 @@ def modules_of(known: set[str]) -> dict[str, str]:
             continue
         known.add(name)
         try:
-            if os.path.getsize(file) <= _LARGEST:
-                text = Path(file).read_bytes()
-                found[name] = hashlib.sha256(text).hexdigest()[:_DIGITS]
-        except OSError:
+            code = _compiled(file)
+        except (OSError, SyntaxError, ValueError, EOFError, TypeError):
             continue
+        if code is not None:
+            found[name] = signed(code_hash(code))
     return found
+
+
+def _compiled(file: str) -> types.CodeType | None:
+    """Return the code of a source file: as Python has kept it, or compiled anew."""
+    stat = os.stat(file)
+    kept = Path(importlib.util.cache_from_source(file))
+    head = (0).to_bytes(4, "little")
+    head += (int(stat.st_mtime) & 0xFFFFFFFF).to_bytes(4, "little")
+    head += (stat.st_size & 0xFFFFFFFF).to_bytes(4, "little")
+    if kept.exists():
+        blob = kept.read_bytes()
+        if blob[:_HEADER] == importlib.util.MAGIC_NUMBER + head:
+            found = marshal.loads(blob[_HEADER:])  # noqa: S302 - as importing it does
+            return found if isinstance(found, types.CodeType) else None
+    if stat.st_size > _LARGEST:
+        return None
+    return compile(Path(file).read_bytes(), file, "exec", dont_inherit=True)
 
 
 def _file_of(module: Any) -> str | None:
@@ -65,11 +93,25 @@ def _file_of(module: Any) -> str | None:
     return None if any(part in file for part in _FOREIGN) else file
 
 
-def uncommitted(folder: str | None = None) -> bool | None:
+def folder_of_code(function: Callable[..., Any] | None = None) -> str:
+    """Return where the job's own code lies: its function's file, its script, or here.
+
+    A host's command, which lies among its environment's programs, is nobody's script.
+    """
+    inner = None if function is None else inspect.unwrap(function)
+    code = getattr(inner, "__code__", None)
+    script = sys.argv[0] if sys.argv else ""
+    programs = {str(Path(each) / "bin") for each in (sys.prefix, sys.base_prefix)}
+    for file in (getattr(code, "co_filename", ""), script):
+        if file and Path(file).is_file() and not any(p in file for p in _FOREIGN):
+            folder = Path(file).resolve().parent
+            if str(Path(file).absolute().parent) not in programs:
+                return str(folder)
+    return str(Path.cwd())
+
+
+def uncommitted(folder: str) -> bool | None:
     """Return whether files under version control differ from the commit; None: unknown."""
-    if folder is None:
-        script = Path(sys.argv[0]) if sys.argv and sys.argv[0] else Path.cwd()
-        folder = str(script.resolve().parent if script.exists() else Path.cwd())
     command = [
         "git",
         "--no-optional-locks",

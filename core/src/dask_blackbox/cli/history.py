@@ -23,8 +23,16 @@ _PIPED = 240
     type=click.IntRange(min=1),
     help="How many runs to list at most.",
 )
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Look at all runs, not only at as many of the newest as two seconds allow.",
+)
 @click.option("--json", "as_json", is_flag=True, help="As JSON (docs/history.md).")
-def history(*, job: str, store_url: str | None, limit: int, as_json: bool) -> None:
+def history(
+    *, job: str, store_url: str | None, limit: int, everything: bool, as_json: bool
+) -> None:
     """List the runs of JOB: how each ended, what it took, and which failures are alike.
 
     It is told by the sketches that runs leave, so also of runs whose recordings are gone.
@@ -32,7 +40,7 @@ def history(*, job: str, store_url: str | None, limit: int, as_json: bool) -> No
     from dask_blackbox.opened.job_histories import job_history
     from dask_blackbox.report.history_text import history_text
 
-    told = job_history(opened_store(store_url), job, limit=limit)
+    told = job_history(opened_store(store_url), job, limit=limit, everything=everything)
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(told), indent=2))
         return

@@ -22,10 +22,15 @@ class OwnCode:
 
     Args:
         tell: Takes the particulars of a `driver-code` event; never blocks.
+        function: Whose code the run is, where it is known.
     """
 
-    def __init__(self, tell: Callable[[dict[str, Any]], None]) -> None:
-        self._tell = tell
+    def __init__(
+        self,
+        tell: Callable[[dict[str, Any]], None],
+        function: Callable[..., Any] | None = None,
+    ) -> None:
+        self._tell, self._function = tell, function
         self._known: set[str] = set()
         self._thread = threading.Thread(
             target=self.look, name="dask-blackbox-code", daemon=True
@@ -38,6 +43,7 @@ class OwnCode:
     def look(self) -> None:
         """Look now, in whatever thread this is."""
         from dask_blackbox.capture.surroundings import (
+            folder_of_code,
             machine_facts,
             modules_of,
             uncommitted,
@@ -46,7 +52,7 @@ class OwnCode:
         with guard("the driver's own code"):
             modules = modules_of(self._known)
             self._tell({"modules": modules, "machine": machine_facts()})
-            self._tell({"dirty": uncommitted()})
+            self._tell({"dirty": uncommitted(folder_of_code(self._function))})
 
     def finish(self) -> None:
         """Tell what was loaded since; takes a second at most."""

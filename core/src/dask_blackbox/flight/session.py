@@ -293,7 +293,9 @@ class Recording:
             )
             keeper.event("driver-attached", facts)
         with guard("the driver's own code"):
-            self._code = OwnCode(lambda told: keeper.event("driver-code", told))
+            self._code = OwnCode(
+                lambda told: keeper.event("driver-code", told), self._function
+            )
             self._code.start()
 
     def _hear_of_the_store(self) -> None:

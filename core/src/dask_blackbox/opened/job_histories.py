@@ -1,45 +1,71 @@
-"""The history of a job, read from a store: its names, and a few sketches."""
+"""The history of a job, read from a store: its names, and a few sketches.
+
+Names come the newest first, a page at a time: of a job with very many runs, the newest
+are told within seconds, and that there are more.
+"""
 
 from __future__ import annotations
 
-from itertools import islice
+import time
 
 from dask_blackbox.analyse.history import one_per_run
 from dask_blackbox.analyse.job_histories import job_history_of, wanted_for_groups
 from dask_blackbox.errors import AmbiguousRunError, RunNotFoundError
 from dask_blackbox.job_history import JobHistory
-from dask_blackbox.layout import safe
+from dask_blackbox.layout import SketchName, safe
 from dask_blackbox.opened.earlier import read_sketches, sketched_runs
 from dask_blackbox.store import Store
 
 __all__ = ["job_history"]
 
-_MOST = 50_000
-_PATIENCE = 10.0
+_FOR_NAMES = 2.0  # seconds; a page of 1,000 takes a bucket a tenth of that
+_FOR_SKETCHES = 10.0
+_PAGE = 500
 
 
-def job_history(store: Store, job: str, *, limit: int = 30) -> JobHistory:
+def job_history(
+    store: Store, job: str, *, limit: int = 30, everything: bool = False
+) -> JobHistory:
     """Return the history of a job.
 
     Args:
         store: Where it lies.
         job: Its name, or a beginning of one that fits no other.
-        limit: How many runs to list; failures and trends are of all of them.
+        limit: How many runs to list; failures and trends are of all that are looked at.
+        everything: Look at all runs, however long that takes; else at the newest, as
+            many as two seconds (and one page at least) allow, and at `limit` at least.
 
     Raises:
         RunNotFoundError: if no run of it has left a sketch.
         AmbiguousRunError: if it could be several jobs.
         StoreError: if the store cannot be read.
     """
-    found = list(islice(sketched_runs(store, job), _MOST + 1))
+    patience = None if everything else _FOR_NAMES
+    found, more = _newest(store, job, limit, patience)
     if not found:
         job = _beginning(store, job)
-        found = list(islice(sketched_runs(store, job), _MOST + 1))
-    names = one_per_run(found[:_MOST])
-    sketches = read_sketches(store, wanted_for_groups(names), patience=_PATIENCE)
-    return job_history_of(
-        safe(job), names, sketches, limit=limit, more=len(found) > _MOST
-    )
+        found, more = _newest(store, job, limit, patience)
+    names = one_per_run(found)
+    sketches = read_sketches(store, wanted_for_groups(names), patience=_FOR_SKETCHES)
+    return job_history_of(safe(job), names, sketches, limit=limit, more=more)
+
+
+def _newest(
+    store: Store, job: str, least: int, patience: float | None
+) -> tuple[list[SketchName], bool]:
+    """Return the newest names, and whether there are more; all without a patience."""
+    begun = time.monotonic()
+    found: list[SketchName] = []
+    for each in sketched_runs(store, job):
+        if (
+            patience is not None
+            and len(found) >= max(least, _PAGE)
+            and len(found) % _PAGE == 0
+            and time.monotonic() - begun > patience
+        ):
+            return found, True
+        found.append(each)
+    return found, False
 
 
 def _beginning(store: Store, typed: str) -> str:

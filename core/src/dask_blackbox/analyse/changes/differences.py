@@ -6,7 +6,12 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from dask_blackbox.analyse.changes.prefixes import code_of_prefixes, shape_of_graphs
+from dask_blackbox.analyse.changes.marks import alike, shown
+from dask_blackbox.analyse.changes.prefixes import (
+    broke_off,
+    code_of_prefixes,
+    shape_of_graphs,
+)
 from dask_blackbox.analyse.sketching import normal_value
 from dask_blackbox.analyse.words import counted, size
 from dask_blackbox.sketch import Sketch
@@ -17,6 +22,7 @@ _ROLES = ("driver", "scheduler", "workers")
 _LEAST_GROWTH = math.log(1.1)
 _LOOSE = ("script",)
 _PLAIN = ("parameters", "code", "cluster-shape", "host")
+_MARKED = ("callable ", "module ")
 
 
 class Difference(NamedTuple):
@@ -92,11 +98,24 @@ def _plain(kind: str, before: Sketch, after: Sketch) -> Iterator[Difference]:
         return
     old, new = _values(before, kind), _values(after, kind)
     if kind == "code":
-        # Which modules a driver has loaded depends on how far it came.
-        old = {k: v for k, v in old.items() if k in new or not k.startswith("module ")}
-        new = {k: v for k, v in new.items() if k in old or not k.startswith("module ")}
+        yield from _code(old, new)
+        return
     for each in _changed(old, new, loosely=kind == "parameters"):
         yield each._replace(kind=kind)
+
+
+def _code(old: dict[str, str], new: dict[str, str]) -> Iterator[Difference]:
+    for each in _changed(old, new):
+        what, was, now = each.what, each.before, each.after
+        if not what.startswith(_MARKED):
+            yield each._replace(kind="code")
+        elif was is not None and now is not None:
+            if alike(was, now):
+                yield Difference("code", what, shown(was), shown(now))
+        elif not what.startswith("module "):
+            # (Which modules a driver has loaded depends on how far it came.)
+            was, now = (None if mark is None else shown(mark) for mark in (was, now))
+            yield Difference("code", what, was, now)
 
 
 def _by_role(kind: str, before: Sketch, after: Sketch) -> Iterator[Difference]:
@@ -126,9 +145,14 @@ def _by_role(kind: str, before: Sketch, after: Sketch) -> Iterator[Difference]:
 
 
 def _known_elsewhere(name: str, role: str, before: Sketch, after: Sketch) -> bool:
-    """Say whether a role has the package, and did not change it in the same way."""
+    """Say whether a role is known not to have changed a package in the same way."""
     room = f"package/{role}"
-    return name in _values(before, room) or name in _values(after, room)
+    there = [name in _values(sketch, room) for sketch in (before, after)]
+    # Of a role whose other packages nobody told, a package that is not there is unknown.
+    told = _both_know(room, before, after) and _both_know(
+        f"{room}/others", before, after
+    )
+    return any(there) if told else all(there)
 
 
 def _pythons(before: Sketch, after: Sketch) -> Iterator[Difference]:
@@ -166,15 +190,21 @@ def _config(before: Sketch, after: Sketch) -> Iterator[Difference]:
 
 def _inputs(before: Sketch, after: Sketch) -> Iterator[Difference]:
     old, new = before.inputs, after.inputs
-    by = _growth(old.nbytes, new.nbytes)
-    if by is not None and old.nbytes is not None and new.nbytes is not None:
-        yield Difference("input-size", "bytes", size(old.nbytes), size(new.nbytes), by)
-    by = _growth(old.partitions, new.partitions)
-    if by is not None and old.partitions is not None and new.partitions is not None:
-        was, now = (
-            counted(each, "partition") for each in (old.partitions, new.partitions)
-        )
-        yield Difference("input-size", "partitions", was, now, by)
+    for what, was, now, shown_as in (
+        ("bytes", old.nbytes, new.nbytes, size),
+        ("partitions", old.partitions, new.partitions, _partitions),
+    ):
+        by = _growth(was, now)
+        if was is None or now is None or by is None:
+            continue
+        # What a run that broke off has not come to read is nothing less to read.
+        if broke_off(after, before) if by < 0 else broke_off(before, after):
+            continue
+        yield Difference("input-size", what, shown_as(was), shown_as(now), by)
+
+
+def _partitions(number: int) -> str:
+    return counted(number, "partition")
 
 
 def _growth(old: float | None, new: float | None) -> float | None:

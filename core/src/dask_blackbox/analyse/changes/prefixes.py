@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from dask_blackbox.analyse.changes.marks import alike, shown
 from dask_blackbox.analyse.words import counted
 from dask_blackbox.sketch import REST, PrefixSketch, Sketch
 
-__all__ = ["code_of_prefixes", "renamed", "shape_of_graphs"]
+__all__ = ["broke_off", "code_of_prefixes", "renamed", "shape_of_graphs"]
 
 _SCALED = math.log(1.25)
 _MOST = 12
@@ -21,43 +22,67 @@ def code_of_prefixes(
     old, new = _by_name(before), _by_name(after)
     for name in sorted(old.keys() & new.keys()):
         was, now = old[name].code, new[name].code
-        if was and now and was != now:
-            yield f"prefix {name}", was, now
+        if was and now and was != now and alike(was, now):
+            yield f"prefix {name}", shown(was), shown(now)
 
 
-def shape_of_graphs(
-    before: Sketch, after: Sketch
-) -> Iterator[tuple[str, str | None, str | None, float | None]]:
+_Shape = tuple[str, str | None, str | None, float | None]
+
+
+def shape_of_graphs(before: Sketch, after: Sketch) -> Iterator[_Shape]:
     """Yield what, before, after and growth of the graphs' parts.
 
-    A prefix that runs the same code under another name is no change.  Counts that follow
-    the number of partitions are none either: the input's size is told elsewhere.
+    A prefix that runs the same code under another name is no change, nor is one to which
+    a run that broke off has not come.  Counts that follow the number of partitions are
+    none either: the input's size is told elsewhere.
     """
     old, new = _by_name(before), _by_name(after)
     if not _planned(old) or not _planned(new):
         return
-    names = renamed(before, after)
     if not _has_rest(before, after):
-        gone = [n for n in sorted(old.keys() - new.keys()) if n not in names]
-        come = [n for n in sorted(new.keys() - old.keys()) if n not in names.values()]
-        # What was planned counts: a run that broke off has not come to all of it.
-        for name in [n for n in gone if old[n].planned][:_MOST]:
-            yield f"prefix {name}", counted(old[name].planned, "task"), None, None
-        for name in [n for n in come if new[n].planned][:_MOST]:
-            yield f"prefix {name}", None, counted(new[name].planned, "task"), None
+        yield from _come_and_gone(before, after, old, new)
+    if broke_off(after, before) or broke_off(before, after):
+        return
     by = _growth_beyond_the_input(before, after, old, new)
     if by is not None:
         was, now = (counted(_planned(each), "task") for each in (old, new))
         yield "tasks per partition", was, now, by
     if before.graphs and after.graphs:
         by = math.log(after.graphs / before.graphs)
-        if abs(by) >= _SCALED:
-            yield (
-                "graphs",
-                counted(before.graphs, "graph"),
-                counted(after.graphs, "graph"),
-                by,
-            )
+        if abs(by) >= _SCALED and not _follows(by, before, after):
+            was, now = (counted(each.graphs, "graph") for each in (before, after))
+            yield "graphs", was, now, by
+
+
+def _come_and_gone(
+    before: Sketch,
+    after: Sketch,
+    old: dict[str, PrefixSketch],
+    new: dict[str, PrefixSketch],
+) -> Iterator[_Shape]:
+    names = renamed(before, after)
+    gone = [n for n in sorted(old.keys() - new.keys()) if n not in names]
+    come = [n for n in sorted(new.keys() - old.keys()) if n not in names.values()]
+    if not broke_off(after, before):
+        for name in [n for n in gone if old[n].planned][:_MOST]:
+            yield f"prefix {name}", counted(old[name].planned, "task"), None, None
+    if not broke_off(before, after):
+        for name in [n for n in come if new[n].planned][:_MOST]:
+            yield f"prefix {name}", None, counted(new[name].planned, "task"), None
+
+
+def broke_off(sketch: Sketch, other: Sketch) -> bool:
+    """Say whether a run ended before it came to all that the other one did."""
+    return not sketch.good and sketch.graphs < other.graphs
+
+
+def _follows(by: float, before: Sketch, after: Sketch) -> bool:
+    """Say whether a growth is that of the partitions: futures make a graph for each."""
+    old, new = before.inputs.partitions, after.inputs.partitions
+    if not old or not new:
+        return False
+    grown = math.log(new / old)
+    return grown * by > 0 and abs(by) <= abs(grown)
 
 
 def _growth_beyond_the_input(

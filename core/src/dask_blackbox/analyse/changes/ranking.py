@@ -7,12 +7,19 @@ from typing import NamedTuple
 
 from dask_blackbox.analyse.changes.differences import Difference
 from dask_blackbox.analyse.changes.rarity import Rarities
-from dask_blackbox.analyse.changes.relevance import Accused, relevance_of
+from dask_blackbox.analyse.changes.relevance import (
+    Accused,
+    Relevance,
+    is_of_code,
+    is_version,
+    relevance_of,
+)
 
 __all__ = ["Ranked", "ranked"]
 
 _HABIT = 0.5
 _ENOUGH = 3
+_BESIDE = -0.5  # commits of something else
 _UNKNOWN = 0.75  # for the order only: without a history, nobody knows
 
 _ORDER = (
@@ -26,6 +33,7 @@ _ORDER = (
     "dask-config",
     "host",
 )
+_NARROW = ("prefix", "callable", "module")
 
 
 class Ranked(NamedTuple):
@@ -51,17 +59,27 @@ def ranked(
     from run to run to be known as one.
     """
     judged = []
+    same = not any(is_of_code(each) for each in found) and accused.code_known
     for change in found:
-        weight, why = relevance_of(change, accused)
-        judged.append(Ranked(change, rarities.of(change), weight, why))
+        told = relevance_of(change, accused)
+        if same and is_version(change):
+            told = Relevance(_BESIDE, "the code that ran is the same")
+        judged.append(Ranked(change, rarities.of(change), *told))
     judged.sort(key=_place)
     known = rarities.steps >= _ENOUGH
     habits = [each for each in judged if known and each.habit]
     return [each for each in judged if each not in habits], habits
 
 
-def _place(each: Ranked) -> tuple[float, int, float, str]:
+def _place(each: Ranked) -> tuple[float, int, float, float, str]:
     rarity = _UNKNOWN if each.rarity is None else each.rarity
     kind = each.change.kind
     order = _ORDER.index(kind) if kind in _ORDER else len(_ORDER)
-    return (-(rarity + each.weight), order, -abs(each.change.by or 0), each.change.what)
+    what = each.change.what
+    # Tasks before the module that they are in, and that before its commit.
+    narrow = 0.0
+    if kind == "code":
+        word = what.partition(" ")[0]
+        narrow = _NARROW.index(word) if word in _NARROW else len(_NARROW)
+    by = -abs(each.change.by or 0)
+    return (-(rarity + each.weight), order, narrow, by, what)

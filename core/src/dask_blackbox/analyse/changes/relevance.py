@@ -9,8 +9,9 @@ from typing import NamedTuple
 from dask_blackbox.analyse.changes.differences import Difference
 from dask_blackbox.analyse.sketching import normal_prefix
 from dask_blackbox.finding import Finding
+from dask_blackbox.sketch import Sketch
 
-__all__ = ["Accused", "Relevance", "relevance_of"]
+__all__ = ["Accused", "Relevance", "is_of_code", "is_version", "relevance_of"]
 
 _NAMED = 1.0
 _FITS = 0.5
@@ -45,12 +46,41 @@ _FITTING: dict[str, set[str | tuple[str, str]]] = {
 """Kinds of changes that fit a verdict, by its retry advice."""
 
 
+_RAN = ("prefix ", "callable ", "module ", "script")
+_VERSIONS = ("git commit", "uncommitted changes", "DAG bundle")
+
+
 class Accused(NamedTuple):
-    """A failed run's verdict, and the traceback behind it, if there is one."""
+    """A failed run's verdict, and the traceback behind it, if there is one.
+
+    Attributes:
+        verdict: Why it failed.
+        traceback: Of the exception behind that.
+        prefix: The tasks that it is about.
+        as_ever: The code of these tasks is known, and is what it was.
+        code_known: The code of the job's own modules is known, then and now.
+    """
 
     verdict: Finding | None = None
     traceback: str = ""
     prefix: str | None = None
+    as_ever: bool = False
+    code_known: bool = False
+
+    def between(self, good: Sketch, sketch: Sketch) -> Accused:
+        """Return it with what two runs, the good one and this, tell of the code."""
+        old, new = (
+            {each.name: each.code for each in run.prefixes} for run in (good, sketch)
+        )
+        name = normal_prefix(self.prefix or "")
+        modules = (
+            any(what.startswith("module ") for what in run.facts.get("code", ()))
+            for run in (good, sketch)
+        )
+        return self._replace(
+            as_ever=old.get(name) is not None and old.get(name) == new.get(name),
+            code_known=all(modules),
+        )
 
 
 class Relevance(NamedTuple):
@@ -84,6 +114,16 @@ def relevance_of(change: Difference, accused: Accused) -> Relevance:
     return Relevance()
 
 
+def is_of_code(change: Difference) -> bool:
+    """Say whether code that ran does something else than before."""
+    return change.kind == "code" and change.what.startswith(_RAN)
+
+
+def is_version(change: Difference) -> bool:
+    """Say whether it is a version of a whole repository, whatever ran of it."""
+    return change.kind == "code" and change.what in _VERSIONS
+
+
 def _package(change: Difference) -> str:
     return change.what.partition(" (")[0]
 
@@ -104,12 +144,12 @@ def _names_code(change: Difference, accused: Accused) -> bool:
     kind, _, name = change.what.partition(" ")
     if kind == "prefix":
         return accused.prefix is not None and normal_prefix(accused.prefix) == name
-    if kind == "module":
+    if kind == "module" and not accused.as_ever:
         file = f"{PurePath(name.replace('.', '/')).name}.py"
         return (
             re.search(rf'[/"]{re.escape(file)}"?,? line', accused.traceback) is not None
         )
-    if kind == "callable":
+    if kind == "callable" and not accused.as_ever:
         function = name.rpartition(".")[2]
         return bool(function) and f" in {function}\n" in f"{accused.traceback}\n"
     return False

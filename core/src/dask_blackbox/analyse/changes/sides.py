@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from dask_blackbox.analyse.changes.differences import Difference
 from dask_blackbox.analyse.changes.ranking import Ranked
+from dask_blackbox.analyse.changes.relevance import is_of_code
 from dask_blackbox.analyse.words import listed
 from dask_blackbox.finding import Confidence, Finding
 from dask_blackbox.past import Blame
@@ -37,6 +39,7 @@ _NAMES = {
 _RARE = 0.8
 _SEVERAL_RUNS = 5
 _MANY_RUNS = 20
+_FAR = math.log(100)  # as a factor, it would be hard to read
 
 
 def side_of(kind: str) -> Blame:
@@ -50,6 +53,7 @@ def sides(
     *,
     steps: int,
     blind: Sequence[str],
+    habits: int = 0,
 ) -> tuple[Blame, str, Confidence]:
     """Return which side changed, a sentence that says it, and how sure that is.
 
@@ -58,13 +62,16 @@ def sides(
         verdict: Why the run failed.
         steps: How many earlier times one run came after another.
         blind: Kinds of facts that one of the two runs does not tell of.
+        habits: How many habits were left out.
     """
     unseen = f" ({_names(blind)} could not be compared)" if blind else ""
-    rare = [each for each in ranked if each.rarity is None or each.rarity >= _RARE]
+    rare = [
+        each
+        for each in ranked
+        if (each.rarity is None or each.rarity >= _RARE) and each.weight >= 0
+    ]
     if not rare:
-        said = "Nothing that is recorded has changed in an unusual way"
-        if verdict is not None and verdict.retry_advice == "transient":
-            said += ", which fits a failure of the moment"
+        said = _nothing(ranked, verdict, habits)
         sure: Confidence = "medium" if steps >= _SEVERAL_RUNS and not blind else "low"
         return "nothing", f"{said}{unseen}.", sure
     most = max(each.weight for each in rare)
@@ -83,6 +90,21 @@ def sides(
     )
 
 
+def _nothing(ranked: Sequence[Ranked], verdict: Finding | None, habits: int) -> str:
+    """Return that nothing has changed, or nothing that tells."""
+    beside = [each.change.what for each in ranked if each.weight < 0]
+    if beside and len(beside) == len(ranked):
+        said = f"Nothing that is recorded has changed but {listed(beside)}"
+        said += ", and the code that ran is the same"
+    elif ranked or habits:
+        said = "Nothing that is recorded has changed in an unusual way"
+    else:
+        said = "Nothing that is recorded has changed since the last good run"
+    if verdict is not None and verdict.retry_advice == "transient":
+        said += ", which fits a failure of the moment"
+    return said
+
+
 def _sentence(blame: Blame, telling: Sequence[Ranked], others: set[Blame]) -> str:
     first = telling[0]
     kinds = [each.change.kind for each in telling]
@@ -92,14 +114,22 @@ def _sentence(blame: Blame, telling: Sequence[Ranked], others: set[Blame]) -> st
         only = "nothing of ours has changed but "
     said = f"{what}{only}{_names(kinds)}"
     if others:
-        said += f" changed, and it fits the verdict; so did {listed(sorted(others))}"
-    change = first.change
-    if change.kind == "input-size" and change.by is not None:
-        return f"{said}: {math.exp(change.by):.2g}\N{MULTIPLICATION SIGN} the {change.what}"
+        fits = ", and it fits the verdict" if first.weight > 0 else ""
+        said += f" changed{fits}; so did {listed(sorted(others))}"
+    more = f", and {len(telling) - 1} more" if len(telling) > 1 else ""
+    return f"{said}: {_step(first.change)}{more}"
+
+
+def _step(change: Difference) -> str:
+    """Return a change in a few words: five times the bytes, `pandas 2.2 → 3.0`."""
+    by = change.by
+    if change.kind == "input-size" and by is not None and abs(by) < _FAR:
+        return f"{math.exp(by):.2g}\N{MULTIPLICATION SIGN} the {change.what}"
+    if is_of_code(change) and change.before and change.after:
+        return change.what  # a hash tells nobody anything
     before = "nothing" if change.before is None else change.before
     after = "nothing" if change.after is None else change.after
-    more = f", and {len(telling) - 1} more" if len(telling) > 1 else ""
-    return f"{said}: {change.what} {before} → {after}{more}"
+    return f"{change.what} {before} → {after}"
 
 
 def _confidence(

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from dask_blackbox.analyse.changes.differences import differences
+from dask_blackbox.analyse.changes.marks import incomparable
 from dask_blackbox.analyse.changes.ranking import Ranked, ranked
 from dask_blackbox.analyse.changes.rarity import Rarities
 from dask_blackbox.analyse.changes.relevance import Accused
@@ -62,11 +63,16 @@ def told_by(
         return Told((), _replace(past, says="" if good else _without_good(past)))
     # What came with a failure and is still there is no habit: only what was before it counts.
     rarities = Rarities([e for e in history.sketches if e.started <= good.started])
+    accused = accused.between(good, sketch)
     changes, habits = ranked(differences(good, sketch), rarities, accused)
-    blind = sorted({*good.unknown, *sketch.unknown})
+    blind = incomparable(good, sketch)
     blind = [kind for kind in blind if not kind.endswith("/others")]
     blame, says, sure = sides(
-        changes, accused.verdict, steps=rarities.steps, blind=blind
+        changes,
+        accused.verdict,
+        steps=rarities.steps,
+        blind=blind,
+        habits=len(habits),
     )
     past = _replace(
         past,

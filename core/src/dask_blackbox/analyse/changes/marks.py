@@ -1,0 +1,40 @@
+"""Hashes of code, as capture makes them: which of them can be compared.
+
+A hash begins with its dialect, the version of Python that made the bytecode
+(`2py311.0123456789ab`).  Of two dialects, nobody can say whether the code is the same.
+"""
+
+from __future__ import annotations
+
+from dask_blackbox.sketch import Sketch
+
+__all__ = ["Mark", "alike", "incomparable", "shown"]
+
+Mark = str
+"""One hash, or several of them joined by `+`."""
+
+
+def incomparable(before: Sketch, after: Sketch) -> list[str]:
+    """Return the kinds of facts of which one of two runs does not tell, or tells otherwise."""
+    kinds = {*before.unknown, *after.unknown}
+    old, new = (
+        {each.name: each.code for each in sketch.prefixes if each.code}
+        for sketch in (before, after)
+    )
+    if any(not alike(old[name], new[name]) for name in old.keys() & new.keys()):
+        kinds.add("code")
+    return sorted(kinds)
+
+
+def alike(was: Mark, now: Mark) -> bool:
+    """Say whether two marks are of one dialect, so that they can be compared."""
+    return _dialects(was) == _dialects(now)
+
+
+def shown(mark: Mark) -> str:
+    """Return a mark without its dialect, for people."""
+    return "+".join(each.rpartition(".")[2] for each in mark.split("+"))
+
+
+def _dialects(mark: Mark) -> set[str]:
+    return {each.rpartition(".")[0] for each in mark.split("+")}

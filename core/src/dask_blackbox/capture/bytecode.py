@@ -1,0 +1,93 @@
+"""A hash of what code does: not of where it stands, nor of what its comments say.
+
+Comments, docstrings, line numbers, file names and the names of functions are not in it;
+instructions, constants and the names that are used are.  Bytecode is that of one minor
+version of Python, so a hash says which: those of two versions cannot be compared.
+"""
+
+from __future__ import annotations
+
+import dis
+import hashlib
+import sys
+import types
+from typing import Any
+
+__all__ = ["DIALECT", "code_hash", "signed"]
+
+DIALECT = f"2py{sys.version_info[0]}{sys.version_info[1]}"
+"""What a hash begins with: the version of this way to hash, and that of Python."""
+
+_DIGITS = 12
+_DEEPEST = 8
+_OPTIMISED = 0x1  # a function's flag; bodies of classes and modules don't have it
+_NO_CODE = frozenset(("__doc__", "__firstlineno__", "__static_attributes__"))
+_JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
+_CONSTANTS = frozenset(dis.hasconst)
+_SILENT = frozenset(("NOP", "RESUME", "CACHE", "EXTENDED_ARG", "NOT_TAKEN"))
+
+
+def signed(text: str) -> str:
+    """Return the hash of a text, with the dialect that it is in."""
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+    return f"{DIALECT}.{digest[:_DIGITS]}"
+
+
+def code_hash(code: types.CodeType, depth: int = 0) -> str:
+    """Return a hash of a code object: of a function, or of a class's or module's body."""
+    digest = hashlib.sha256()
+    parts = _of_function if code.co_flags & _OPTIMISED else _of_body
+    for part in parts(code, depth):
+        digest.update(part)
+    return digest.hexdigest()[:16]
+
+
+def _of_function(code: types.CodeType, depth: int) -> Any:
+    """Yield what a function does; fast, as schedulers ask for it.
+
+    Constants are told where they are used, so that a docstring, which only takes up a
+    place among them, is not.
+    """
+    arguments = code.co_argcount + code.co_kwonlyargcount
+    yield repr((code.co_names, code.co_varnames[:arguments])).encode()
+    text, constants, more = code.co_code, code.co_consts, 0
+    for place in range(0, len(text), 2):
+        operation, argument = text[place], text[place + 1] | more
+        if operation == dis.EXTENDED_ARG:
+            more = argument << 8
+            continue
+        more = 0
+        if operation in _CONSTANTS and argument < len(constants):
+            yield b"%d:" % operation
+            yield _constant(constants[argument], depth)
+        elif operation:  # 0 is a place of the interpreter's own
+            yield b"%d,%d;" % (operation, argument)
+
+
+def _of_body(code: types.CodeType, depth: int) -> Any:
+    """Yield what the body of a class or a module does.
+
+    Its docstring and line number are assigned to names there, which moves all others: so
+    names are told, not their places.
+    """
+    before: bytes | None = None
+    for each in dis.get_instructions(code):
+        if each.opname in _SILENT:
+            continue
+        if each.opname == "STORE_NAME" and each.argval in _NO_CODE:
+            before = None
+            continue
+        if before is not None:
+            yield before
+        said = b"" if each.opcode in _JUMPS else _constant(each.argval, depth)
+        before = each.opname.encode() + b" " + said + b";"
+    if before is not None:
+        yield before
+
+
+def _constant(value: Any, depth: int) -> bytes:
+    if type(value) is types.CodeType:
+        return code_hash(value, depth + 1).encode() if depth < _DEEPEST else b""
+    if type(value) is frozenset:
+        return repr(sorted(map(repr, value))).encode("utf-8", "replace")
+    return repr(value).encode("utf-8", "replace")
