@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from building import (
     Piece,
@@ -189,6 +190,35 @@ def test_a_task_that_imports_such_a_file_says_so_once() -> None:
     pieces = [own("cleaning"), a_worker(), *raised_in("load-1", error), *others]
 
     assert rules_of(*pieces) == ["module-not-shipped"]
+
+
+@pytest.mark.parametrize(
+    ("found", "rule", "said"),
+    [
+        ({"module": "cv2", "file": "/jobs/cv2.py"}, "module-not-shipped", "cv2.py"),
+        (
+            {
+                "module": "cv2",
+                "file": "/venv/lib/python3.12/site-packages/cv2/__init__.py",
+                "package": "opencv-python",
+                "version": "4.13.0",
+            },
+            "environment-mismatch",
+            "'opencv-python==4.13.0'",
+        ),
+        ({}, "task-exception", "mend the code"),
+    ],
+)
+def test_a_module_that_only_tasks_import_is_where_the_driver_finds_it(
+    found: dict[str, str], rule: str, said: str
+) -> None:
+    error = an_exception("ModuleNotFoundError", "No module named 'cv2'")
+    error = msgspec.structs.replace(error, found=found)
+
+    told = verdict(a_worker(), *raised_in("load-1", error))
+
+    assert (told.rule, told.confidence) == (rule, "high")
+    assert said in told.remedy
 
 
 def test_the_deaths_that_a_verdict_tells_are_not_told_again() -> None:

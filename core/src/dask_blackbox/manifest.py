@@ -68,6 +68,8 @@ class DriverException(msgspec.Struct, kw_only=True, frozen=True):
         line: Line in that file.
         function: Function of that frame.
         key: The Dask key that it came from, if it came from a task.
+        found: If a module was missing: where the driver itself has it (`module`, `file`;
+            `package` and `version` if it is installed); empty if it has not.
     """
 
     exception: str
@@ -78,6 +80,7 @@ class DriverException(msgspec.Struct, kw_only=True, frozen=True):
     line: int | None = None
     function: str | None = None
     key: str | None = None
+    found: dict[str, str] = {}
 
 
 class SourceAccount(msgspec.Struct, kw_only=True, frozen=True):

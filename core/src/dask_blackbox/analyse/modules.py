@@ -7,7 +7,13 @@ from dataclasses import dataclass
 
 from dask_blackbox.analyse.case import Case
 
-__all__ = ["OwnModule", "driver_has_package", "missing_module", "own_module"]
+__all__ = [
+    "OwnModule",
+    "driver_has_package",
+    "missing_module",
+    "own_module",
+    "package_of",
+]
 
 _MISSING = re.compile(r"No module named '(?P<name>[\w.]+)'")
 _BY_A_HOST = re.compile(r"^(?:unusual_prefix_|__prefect_loader|__main__|__mp_main__)")
@@ -52,13 +58,34 @@ def own_module(case: Case, name: str) -> OwnModule | None:
     known: set[str] = set()
     for fact in case.run.details("driver-code"):
         known.update(fact.get("modules") or {})
-    if not by_a_host and not {name, top} & known:
+    found = _found_by_the_driver(case, name)
+    own_file = bool(found.get("file")) and "package" not in found
+    if not by_a_host and not {name, top} & known and not own_file:
         return None
     return OwnModule(name=name, loaded_by_a_host=by_a_host)
 
 
+def _found_by_the_driver(case: Case, name: str) -> dict[str, str]:
+    """Return where the driver had a module that it ended of; empty if it had not."""
+    found = case.exception.found if case.exception is not None else {}
+    told = found.get("module", "")
+    same = told and told.partition(".")[0] == name.partition(".")[0]
+    return found if same else {}
+
+
+def package_of(case: Case, module: str) -> str:
+    """Return the distribution that a module comes from: not always of its name."""
+    return _found_by_the_driver(case, module).get("package") or module
+
+
 def driver_has_package(case: Case, module: str) -> str | None:
-    """Return the driver's version of the distribution of a module's name, or None."""
+    """Return the driver's version of the distribution of a module, or None.
+
+    An installed module of no known version is of the version "".
+    """
+    told = _found_by_the_driver(case, module).get("version")
+    if told is not None:
+        return told
     wanted = module.partition(".")[0].lower().replace("_", "-")
     for fact in case.run.details("driver-attached"):
         for name, version in (fact.get("packages") or {}).items():

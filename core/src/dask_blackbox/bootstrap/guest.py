@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import threading
 import time
+from types import FrameType, TracebackType
 from typing import Any
 
 from dask_blackbox.bootstrap import CONTROL, RECORDING
@@ -13,16 +15,16 @@ from dask_blackbox.capture.driver import (
     DriverTap,
     as_json,
     describe_driver,
-    describe_exception,
 )
 from dask_blackbox.capture.surroundings import cluster_facts
+from dask_blackbox.flight.found_modules import described
 from dask_blackbox.flight.joining import install
 from dask_blackbox.flight.own_code import OwnCode
 from dask_blackbox.guard import guard
 from dask_blackbox.record.link import Link, call_recorder
 from dask_blackbox.record.orders import Attach, Drain
 
-__all__ = ["joined", "left", "report"]
+__all__ = ["joined", "left", "report", "report_exit"]
 
 _CALLING = 5.0
 _LAST_WORDS = 5.0
@@ -109,10 +111,23 @@ def report(error: BaseException) -> None:
     """Tell of the exception that ends this process, while its clusters still stand."""
     with guard("the driver's exception"):
         link = _the_link()
-        _say(link, "driver-exception", describe_exception(error))
+        _say(link, "driver-exception", described(error))
         for address in {order.address for order in _attached.values()}:
             _drain(address)
         if not _attached:
             _drain(
                 ""
             )  # nothing to pull: the answer says that the exception has arrived
+
+
+def report_exit(message: object, frame: FrameType | None) -> None:
+    """Tell of a `sys.exit` with a message, called in `frame`."""
+    if threading.current_thread() is not threading.main_thread():
+        return  # only that thread ends
+    trace: TracebackType | None = None
+    while frame is not None:
+        trace = TracebackType(trace, frame, frame.f_lasti, frame.f_lineno)
+        frame = frame.f_back
+    error = SystemExit(message).with_traceback(trace)
+    error.__context__ = sys.exception()  # what it was called for, in an `except`
+    report(error)

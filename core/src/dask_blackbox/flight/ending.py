@@ -21,17 +21,21 @@ def end_of(exception: BaseException | None, state: RunState | None) -> End:
         exception: What ended the work, if something did.
         state: What it says of itself; None: what the exception says.
     """
-    from dask_blackbox.capture.driver import describe_exception
+    from dask_blackbox.flight.found_modules import described
 
     if isinstance(exception, SystemExit):
         code = exception.code
         number = code if isinstance(code, int) else int(code is not None)
-        return End(
-            state=state or ("failed" if number else "succeeded"), exit_code=number
-        )
+        if code is None or isinstance(code, int):
+            return End(
+                state=state or ("failed" if number else "succeeded"), exit_code=number
+            )
+        # `sys.exit("no input")`: what it says is why.
+        told = msgspec.convert(described(exception), DriverException)
+        return End(state=state or "failed", exit_code=number, exception=told)
     if exception is None:
         return End(state=state or "succeeded")
-    told = msgspec.convert(describe_exception(exception), DriverException)
+    told = msgspec.convert(described(exception), DriverException)
     otherwise: RunState = (
         "aborted" if isinstance(exception, KeyboardInterrupt) else "failed"
     )

@@ -78,7 +78,10 @@ class Redactor:
     def exception(self, told: DriverException) -> DriverException:
         """Return an exception of the driver without secrets."""
         return msgspec.structs.replace(
-            told, message=self.text(told.message), traceback=self.text(told.traceback)
+            told,
+            message=self.text(told.message),
+            traceback=self.text(told.traceback),
+            found={name: self.text(value) for name, value in told.found.items()},
         )
 
     def manifest(self, manifest: Manifest) -> Manifest:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.modules import driver_has_package
+from dask_blackbox.analyse.modules import driver_has_package, package_of
 from dask_blackbox.analyse.obituary import deaths_blamed_on, verdict_on_deaths
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import short
@@ -48,7 +48,7 @@ def _ask_a_task(case: Case) -> Iterator[Finding]:
         return
     name = module[1].split(".")[0]
     reading = any(word in failure.traceback for word in _READING)
-    if not reading and not driver_has_package(case, name):
+    if not reading and driver_has_package(case, name) is None:
         return  # nobody has it: that is a mistake in the code
     yield ENVIRONMENT_MISMATCH.found(
         f"Workers have no module '{name}'",
@@ -74,7 +74,11 @@ def _ask_a_task(case: Case) -> Iterator[Finding]:
 def _remedy(case: Case, module: str | None) -> str:
     version = driver_has_package(case, module) if module else None
     pin = f"=={version}" if version else ""
-    what = f"'{module}{pin}'" if module else "the same packages, in the same versions,"
+    what = (
+        f"'{package_of(case, module)}{pin}'"
+        if module
+        else "the same packages, in the same versions,"
+    )
     install = (
         f"Install {what} in the workers' image or environment"
         if module
