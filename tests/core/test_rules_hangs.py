@@ -107,6 +107,22 @@ def nested(*more: dict[str, Any], state: str = "executing") -> Piece:
     )
 
 
+def iterating() -> Piece:
+    """Return that a task waits in `as_completed`, for others that wait for its thread."""
+    stack = [
+        *IN_A_CLIENT[:2],
+        f'  File "{LIB}/distributed/client.py", line 9, in __next__\n\tself.wait(0.1)\n',
+        '  File "/usr/lib/python3.12/threading.py", line 3, in wait\n\twaiter.acquire()\n',
+    ]
+    return a_stall(
+        a_task_at("outer-1", executing_for=58),
+        a_task_at("inner-1"),
+        told=what_w1_tells(
+            {"outer-1": stack}, {"outer-1": {"state": "executing", "waits_for": []}}
+        ),
+    )
+
+
 def of_resources(**more: Any) -> Piece:
     task = {"key": "train-1", "hosts": [], "workers": [], "resources": {"GPU": 1}}
     return a_stall(
@@ -137,6 +153,7 @@ def test_a_task_that_waits_for_tasks_that_need_its_thread_is_named() -> None:
     found = verdict(hung(nested(a_task_at("inner-1"))))
 
     assert (found.rule, found.confidence) == ("nested-client-deadlock", "high")
+    assert verdict(hung(iterating())).rule == "nested-client-deadlock"
     assert found.title == "'outer' waits for tasks that need the thread it holds"
     assert "'outer-1' on worker 1 (tcp://w1)" in found.cause
     assert "at /jobs/nightly.py:8 in outer" in found.cause
@@ -444,3 +461,14 @@ def test_deaths_before_another_hang_are_told_beside_it() -> None:
 
     assert verdict(run).rule == "no-valid-worker"
     assert "workers-died" in {finding.rule for finding in findings_in(run)}
+
+
+def test_the_cancellation_inside_of_a_timeout_is_nobodys() -> None:
+    chain = ["asyncio.exceptions.CancelledError"]
+    late = an_exception("TimeoutError", "", chain=chain)
+    stall = a_stall(
+        a_task_at("fetch-1", executing_for=58),
+        told=what_w1_tells({"fetch-1": IN_A_SERVICE}),
+    )
+
+    assert verdict(hung(stall, error=late)).rule == "stalled"

@@ -25,7 +25,7 @@ def _ask(case: Case) -> Iterator[Finding]:
     if case.said(ENDED_BY_US):
         return  # our own option ended it: that is a hang
     said = case.said(_REASON)
-    if not said and not case.raised(*_CLASSES):
+    if not said and (_only_timed_out(case) or not case.raised(*_CLASSES)):
         return
     reason = said["reason"].strip() if said else "unknown"
     key = said["key"] if said else (case.exception.key if case.exception else None)
@@ -72,6 +72,12 @@ def _ask(case: Case) -> Iterator[Finding]:
             ),
         ),
     )
+
+
+def _only_timed_out(case: Case) -> bool:
+    """Say whether it was a timeout: those cancel what they waited for, inside."""
+    outermost = "" if case.exception is None else case.exception.exception
+    return class_of(outermost).endswith(("TimeoutError", "Timeout"))
 
 
 def _interrupted(case: Case) -> Finding:

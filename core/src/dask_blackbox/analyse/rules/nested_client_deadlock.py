@@ -72,12 +72,14 @@ def _waiting_in_a_client(case: Case, hang: Hang) -> list[AtWork]:
 
 
 def _waits_in_a_client(task: AtWork) -> bool:
-    files = [frame.file for frame in task.beyond]
-    through = any(file.endswith(_CLIENT) for file in files)
-    return through and any(
+    through = [frame for frame in task.beyond if frame.file.endswith(_CLIENT)]
+    syncs = any(
         frame.file.endswith(_SYNC) and frame.function.endswith("sync")
         for frame in task.beyond
     )
+    # `for future in as_completed(…)` waits by itself.
+    iterates = any(frame.function == "__next__" for frame in through)
+    return bool(through) and (syncs or iterates)
 
 
 NESTED_CLIENT_DEADLOCK = Rule(
