@@ -472,3 +472,21 @@ def test_the_cancellation_inside_of_a_timeout_is_nobodys() -> None:
     )
 
     assert verdict(hung(stall, error=late)).rule == "stalled"
+
+
+def test_a_task_that_waits_for_a_lock_is_not_only_slow() -> None:
+    stack = [
+        '  File "/jobs/nightly.py", line 30, in write\n\tLock("table").acquire()\n',
+        f'  File "{LIB}/distributed/lock.py", line 84, in acquire\n\tsuper().acquire()\n',
+        f'  File "{LIB}/distributed/semaphore.py", line 4, in acquire\n\tself.sync()\n',
+        f'  File "{LIB}/distributed/utils.py", line 4, in sync\n\te.wait(10)\n',
+    ]
+    stall = a_stall(
+        a_task_at("write-1", executing_for=58), told=what_w1_tells({"write-1": stack})
+    )
+
+    found = verdict(hung(stall))
+
+    assert (found.rule, found.confidence) == ("stalled", "medium")
+    assert "waited for a `Lock`" in found.title
+    assert "/jobs/nightly.py:30" in found.remedy

@@ -17,6 +17,16 @@ from dask_blackbox.finding import Finding, Subject
 
 __all__ = ["STALLED"]
 
+_SHARED = {
+    "distributed/lock.py": ("a `Lock`", "give it back"),
+    "distributed/multi_lock.py": ("a `MultiLock`", "give it back"),
+    "distributed/semaphore.py": ("a `Semaphore`", "give a lease of it back"),
+    "distributed/queues.py": ("a `Queue`", "put something into it, or take it out"),
+    "distributed/event.py": ("an `Event`", "set it"),
+    "distributed/variable.py": ("a `Variable`", "set it"),
+}
+"""What tasks share through the scheduler: where they wait for it, and what ends that."""
+
 
 def _ask(case: Case) -> Iterator[Finding]:
     hang = case.hang
@@ -29,9 +39,13 @@ def _ask(case: Case) -> Iterator[Finding]:
         return
     longest = hang.executing[0] if hang.executing else None
     told = longest or (hang.tasks[0] if hang.tasks else None)
+    shared = _shared(longest)
     yield STALLED.found(
         (
-            f"Nothing ended but '{short(longest.prefix, 40)}' was at work for "
+            f"'{short(longest.prefix, 40)}' waited for {shared[0]} for "
+            f"{duration(longest.executing_for or 0)}, and nothing ended"
+            if longest and shared
+            else f"Nothing ended but '{short(longest.prefix, 40)}' was at work for "
             f"{duration(longest.executing_for or 0)}"
             if longest
             else f"Nothing moved for {duration(hang.lasted)}: "
@@ -39,8 +53,8 @@ def _ask(case: Case) -> Iterator[Finding]:
         ),
         cause=f"{_who_waits_for_whom(case, hang)} {how_it_ended(case, hang)}",
         remedy=_remedy(longest),
-        # A task that executes may just be slow.
-        confidence="low" if longest else "medium",
+        # A task that executes may just be slow; one that waits for others is not.
+        confidence="low" if longest and not shared else "medium",
         subject=Subject(
             key=told.key if told else None,
             prefix=told.prefix if told else None,
@@ -51,6 +65,15 @@ def _ask(case: Case) -> Iterator[Finding]:
             *evidence_of_hang(case, hang),
         ),
     )
+
+
+def _shared(task: AtWork | None) -> tuple[str, str] | None:
+    """Return what a task waits for that tasks share, and what would end its wait."""
+    for frame in task.beyond if task else ():
+        for file, told in _SHARED.items():
+            if frame.file.endswith(file):
+                return told
+    return None
 
 
 def _of_our_own_end(case: Case) -> Finding:
@@ -82,6 +105,8 @@ def _who_waits_for_whom(case: Case, hang: Hang) -> str:
             f"{case.name_of(longest.worker)} for "
             f"{duration(longest.executing_for or 0)} when last looked at{at}."
         )
+        if shared := _shared(longest):
+            sentences.append(f"It waited for {shared[0]}; nobody came to {shared[1]}.")
     held = [task for task in hang.tasks if task.executing_for is None]
     if held:
         first = held[0]
@@ -116,6 +141,12 @@ def _remedy(longest: AtWork | None) -> str:
         )
     frame = longest.own_frame
     look = f"Look at {frame.file}:{frame.line}: " if frame else ""
+    if shared := _shared(longest):
+        return (
+            f"{look}find who was to {shared[1]}, and whether that task could run at all (did it "
+            "fail, or wait for the same thread?). Use `with` for what must be given back, and "
+            "give the wait a timeout."
+        )
     return (
         f"{look}does it wait for something that has no timeout (a connection, a lock, a "
         "service)? Dask has no timeout for tasks: give it one of its own. If it is only "
@@ -138,8 +169,9 @@ STALLED = Rule(
         evidence=(
             "The stall detector's last account: what was executing, for how long and at "
             "which line, what waited for what. Low confidence if a task was executing, as it "
-            "may only be slow. Silent on runs that succeeded, on failures with another "
-            "cause, and on a driver that vanished while a task was at work."
+            "may only be slow, unless it waited for a lock, queue or event of Dask's. Silent "
+            "on runs that succeeded, on failures with another cause, and on a driver that "
+            "vanished while a task was at work."
         ),
         remedy="Look at the task that it names; give what it waits for a timeout.",
         before="requests.get(url)",
