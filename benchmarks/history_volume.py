@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dask_blackbox.manifest import Manifest
 from dask_blackbox.opened.earlier import earlier_runs
-from dask_blackbox.opened.job_histories import job_history
+from dask_blackbox.opened.job_histories import FOR_NAMES, job_history
 from dask_blackbox.opened.sketching import put_sketch
 from dask_blackbox.sketch import packed
 from dask_blackbox.store import open_store
@@ -59,11 +59,11 @@ def main() -> None:
             f"the history of one run: {took:.2f} s, {len(history.sketches)} sketches of "
             f"{len(history.names):,} runs{', and more' if history.more else ''}"
         )
-        begun = time.perf_counter()
-        told = job_history(store, "nightly")
-        print(
-            f"dask blackbox history: {time.perf_counter() - begun:.2f} s, {told.total:,} runs"
-        )
+        for option, patience in (("", FOR_NAMES), (" --all", None)):
+            begun = time.perf_counter()
+            told = job_history(store, "nightly", patience=patience)
+            took = time.perf_counter() - begun
+            print(f"dask blackbox history{option}: {took:.2f} s, {told.total:,} runs")
 
 
 if __name__ == "__main__":

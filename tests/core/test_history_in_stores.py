@@ -22,6 +22,7 @@ from dask_blackbox.opened.comparing import compare_runs
 from dask_blackbox.opened.earlier import earlier_runs, sketched_runs
 from dask_blackbox.opened.job_histories import job_history
 from dask_blackbox.opened.sketching import put_sketch
+from dask_blackbox.report.history_text import history_text
 from dask_blackbox.sketch import Sketch, packed
 from dask_blackbox.store import MemoryStore, open_store
 from dask_blackbox.testing import EmbeddedS3, a_task, recorded
@@ -217,6 +218,23 @@ def test_a_history_in_s3_reads_no_more_than_it_says(s3: EmbeddedS3) -> None:
     assert (len(history.sketches), len(history.names)) == (20, 60)
     told = job_history(store, "in-s3", limit=10)
     assert (told.total, len(told.runs), len(told.trends)) == (60, 10, 3)
+
+
+def test_of_very_many_runs_the_newest_are_told_and_that_there_are_more(
+    store: MemoryStore,
+) -> None:
+    for number in range(620):
+        night = a_night(number)
+        address = RunAddress.of(night.job, night.run_id, 1)
+        store.put(sketch_name(address, night.started, "succeeded"), b"")
+
+    told = job_history(store, "nightly", patience=0)
+    assert (told.total, told.more) == (500, True)
+    assert told.runs[0].run == "nightly/run-619/1"
+    assert "the newest 500 runs: 500 succeeded" in history_text(told)
+    assert "--all looks at all" in history_text(told)
+    everything = job_history(store, "nightly", patience=None)
+    assert (everything.total, everything.more) == (620, False)
 
 
 def test_both_verbs_print_for_people_and_for_programs(shelf_url: str) -> None:

@@ -37,10 +37,11 @@ def history(
 
     It is told by the sketches that runs leave, so also of runs whose recordings are gone.
     """
-    from dask_blackbox.opened.job_histories import job_history
+    from dask_blackbox.opened.job_histories import FOR_NAMES, job_history
     from dask_blackbox.report.history_text import history_text
 
-    told = job_history(opened_store(store_url), job, limit=limit, everything=everything)
+    patience = None if everything else FOR_NAMES
+    told = job_history(opened_store(store_url), job, limit=limit, patience=patience)
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(told), indent=2))
         return

@@ -16,15 +16,15 @@ from dask_blackbox.layout import SketchName, safe
 from dask_blackbox.opened.earlier import read_sketches, sketched_runs
 from dask_blackbox.store import Store
 
-__all__ = ["job_history"]
+__all__ = ["FOR_NAMES", "job_history"]
 
-_FOR_NAMES = 2.0  # seconds; a page of 1,000 takes a bucket a tenth of that
+FOR_NAMES = 2.0  # seconds; a page of 1,000 takes a bucket a tenth of that
 _FOR_SKETCHES = 10.0
 _PAGE = 500
 
 
 def job_history(
-    store: Store, job: str, *, limit: int = 30, everything: bool = False
+    store: Store, job: str, *, limit: int = 30, patience: float | None = FOR_NAMES
 ) -> JobHistory:
     """Return the history of a job.
 
@@ -32,15 +32,14 @@ def job_history(
         store: Where it lies.
         job: Its name, or a beginning of one that fits no other.
         limit: How many runs to list; failures and trends are of all that are looked at.
-        everything: Look at all runs, however long that takes; else at the newest, as
-            many as two seconds (and one page at least) allow, and at `limit` at least.
+        patience: Seconds for listing names: it stops with those that it has by then, 500
+            and `limit` at least.  None: all are listed, however long that takes.
 
     Raises:
         RunNotFoundError: if no run of it has left a sketch.
         AmbiguousRunError: if it could be several jobs.
         StoreError: if the store cannot be read.
     """
-    patience = None if everything else _FOR_NAMES
     found, more = _newest(store, job, limit, patience)
     if not found:
         job = _beginning(store, job)

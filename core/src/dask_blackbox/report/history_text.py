@@ -48,7 +48,8 @@ def history_text(told: JobHistory, *, width: int = 120, colour: bool = False) ->
             )
         )
     if told.groups:
-        parts += [Text(), Text("failures by kind", style="dim"), _groups(told.groups)]
+        kinds = _groups(told.groups, more=told.more)
+        parts += [Text(), Text("failures by kind", style="dim"), kinds]
     if told.trends:
         parts += [Text(), Text("good runs", style="dim"), _trends(told.trends)]
     return printed(parts, width=width, colour=colour)
@@ -57,8 +58,12 @@ def history_text(told: JobHistory, *, width: int = 120, colour: bool = False) ->
 def _head(told: JobHistory) -> Text:
     states = ", ".join(f"{number:,} {state}" for state, number in told.states.items())
     said = Text(plain(told.job), style="bold")
-    more = "more than " if told.more else ""
-    said.append(f"  {more}{plural(told.total, 'run')}: {states}", style="not bold")
+    runs = plural(told.total, "run")
+    if told.more:
+        said.append(f"  the newest {runs}: {states}", style="not bold")
+        said.append("  (there are more: --all looks at all)", style="not bold dim")
+    else:
+        said.append(f"  {runs}: {states}", style="not bold")
     return said
 
 
@@ -87,14 +92,14 @@ def _input(run: PastRun) -> str:
     return "" if run.partitions is None else plural(run.partitions, "part")
 
 
-def _groups(groups: Sequence[FailureGroup]) -> Table:
+def _groups(groups: Sequence[FailureGroup], *, more: bool) -> Table:
     table = _table("", "TIMES", "FIRST", "LAST", "SINCE THEN", "WHAT")
     table.columns[1].justify = "right"
     for group in groups:
         table.add_row(
             Text(group.letter, style="bold"),
             f"{group.times:,}",
-            day(group.first),
+            f"{day(group.first)} or before" if more else day(group.first),
             day(group.last),
             _since(group),
             plain(group.title or group.verdict or group.fingerprint),
