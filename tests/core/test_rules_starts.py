@@ -221,6 +221,27 @@ def test_a_module_that_only_tasks_import_is_where_the_driver_finds_it(
     assert said in told.remedy
 
 
+@pytest.mark.parametrize(
+    ("theirs", "rule"),
+    [("1.4", "environment-mismatch"), ("2.0", "task-exception")],
+)
+def test_a_name_that_only_another_version_has_is_the_environments(
+    theirs: str, rule: str
+) -> None:
+    said = "cannot import name 'quote' from 'pricing' (/v/site-packages/pricing.py)"
+    error = an_exception("ImportError", said)
+    failed = a_failed_task("load-1", "ImportError", said)
+    there = an_event(
+        "packages", "tcp://w1", role="worker", packages={"pricing": theirs}
+    )
+    here = an_event("driver-attached", "driver", packages={"pricing": "2.0"})
+
+    found = verdict(a_worker(), here, there, failed, failed_with(error))
+
+    assert found.rule == rule
+    assert ("'pricing' 1.4" in found.title) == (theirs == "1.4")
+
+
 def test_the_deaths_that_a_verdict_tells_are_not_told_again() -> None:
     assert rules_of(own("cleaning"), *left_for_want_of("cleaning")) == [
         "module-not-shipped"

@@ -68,7 +68,7 @@ class DriverException(msgspec.Struct, kw_only=True, frozen=True):
         line: Line in that file.
         function: Function of that frame.
         key: The Dask key that it came from, if it came from a task.
-        found: If a module was missing: where the driver itself has it (`module`, `file`;
+        found: If a module was missing, or lacked something: where the driver itself has it (`module`, `file`;
             `package` and `version` if it is installed); empty if it has not.
     """
 

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from dask_blackbox.analyse.case import Case
 
 __all__ = [
     "OwnModule",
     "driver_has_package",
+    "lacking_module",
     "missing_module",
     "own_module",
     "package_of",
+    "worker_has_package",
 ]
 
 _MISSING = re.compile(r"No module named '(?P<name>[\w.]+)'")
+_LACKING = re.compile(
+    r"(?:cannot import name '[^']+' from|Can't get attribute '[^']+' on <module|"
+    r"\bmodule) '(?P<name>[\w.]+)'"
+)
 _BY_A_HOST = re.compile(r"^(?:unusual_prefix_|__prefect_loader|__main__|__mp_main__)")
 
 
@@ -51,6 +58,12 @@ def missing_module(text: str) -> str | None:
     return found["name"] if found else None
 
 
+def lacking_module(text: str) -> str | None:
+    """Return the module that a text says has not what was expected of it."""
+    found = _LACKING.search(text)
+    return found["name"] if found else None
+
+
 def own_module(case: Case, name: str) -> OwnModule | None:
     """Return a module if the driver had it from a file of its own, not of a package."""
     top = name.split(".", maxsplit=1)[0]
@@ -78,6 +91,22 @@ def package_of(case: Case, module: str) -> str:
     return _found_by_the_driver(case, module).get("package") or module
 
 
+def worker_has_package(case: Case, worker: str, module: str) -> str | None:
+    """Return a worker's version of the distribution of a module, or None."""
+    told = [f for f in case.run.details("packages") if f["subject"] == worker]
+    return _version_among(
+        (told[-1].get("packages") or {}) if told else {}, case, module
+    )
+
+
+def _version_among(packages: dict[str, Any], case: Case, module: str) -> str | None:
+    wanted = package_of(case, module.partition(".")[0]).lower().replace("_", "-")
+    for name, version in packages.items():
+        if str(name).lower().replace("_", "-") == wanted:
+            return str(version)
+    return None
+
+
 def driver_has_package(case: Case, module: str) -> str | None:
     """Return the driver's version of the distribution of a module, or None.
 
@@ -86,9 +115,8 @@ def driver_has_package(case: Case, module: str) -> str | None:
     told = _found_by_the_driver(case, module).get("version")
     if told is not None:
         return told
-    wanted = module.partition(".")[0].lower().replace("_", "-")
     for fact in case.run.details("driver-attached"):
-        for name, version in (fact.get("packages") or {}).items():
-            if str(name).lower().replace("_", "-") == wanted:
-                return str(version)
+        version = _version_among(fact.get("packages") or {}, case, module)
+        if version is not None:
+            return version
     return None

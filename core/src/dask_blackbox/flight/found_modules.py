@@ -1,4 +1,4 @@
-"""Where the driver itself has a module that was missing on a worker.
+"""Where the driver itself has a module that a worker lacks, or has otherwise.
 
 The name of a module says nothing of the package that it comes from, nor whether it is a
 file beside the script; only the driver can look, and only when it ends of it.
@@ -16,7 +16,10 @@ from dask_blackbox.guard import guard
 
 __all__ = ["described", "found_here"]
 
-_MISSING = re.compile(r"No module named '(?P<name>[\w.]+)'")
+_SAID = re.compile(
+    r"(?:No module named|cannot import name '[^']+' from|Can't get attribute '[^']+' on "
+    r"<module|\bmodule) '(?P<name>[\w.]+)'"
+)
 _LONGEST_CHAIN = 20
 _INSTALLED = ("site-packages", "dist-packages")
 
@@ -32,13 +35,13 @@ def described(error: BaseException) -> dict[str, Any]:
 
 
 def _missing(error: BaseException) -> str | None:
-    """Return the module that an exception, or one it was chained to, says is missing."""
+    """Return the module that an exception, or one it was chained to, found wanting."""
     current: BaseException | None = error
     for _ in range(_LONGEST_CHAIN):
         if current is None:
             return None
         # Of a task's exception whose class did not travel, only the text is left.
-        if found := _MISSING.search(str(current)):
+        if found := _SAID.search(str(current)):
             return found["name"]
         current = current.__cause__ or current.__context__
     return None

@@ -10,7 +10,13 @@ import re
 from collections.abc import Iterator
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.modules import driver_has_package, package_of
+from dask_blackbox.analyse.failures import TaskFailure
+from dask_blackbox.analyse.modules import (
+    driver_has_package,
+    lacking_module,
+    package_of,
+    worker_has_package,
+)
 from dask_blackbox.analyse.obituary import deaths_blamed_on, verdict_on_deaths
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import short
@@ -43,8 +49,11 @@ def _ask(case: Case) -> Iterator[Finding]:
 def _ask_a_task(case: Case) -> Iterator[Finding]:
     """A task that could not import a module which the driver has."""
     failure = None if case.explained else case.blame.failure
-    module = _MISSING.search(failure.message) if failure is not None else None
-    if failure is None or module is None or failure.killed:
+    if failure is None or failure.killed:
+        return
+    module = _MISSING.search(failure.message)
+    if module is None:
+        yield from _of_versions(case, failure)
         return
     name = module[1].split(".")[0]
     reading = any(word in failure.traceback for word in _READING)
@@ -58,6 +67,36 @@ def _ask_a_task(case: Case) -> Iterator[Finding]:
             f"{short(str(failure))}. The driver has that module."
         ),
         remedy=_remedy(case, name),
+        confidence="high" if case.blame.proven else "medium",
+        subject=Subject(key=failure.key, prefix=failure.prefix, worker=failure.worker),
+        evidence=(
+            Evidence(
+                text=f"{failure.key}: {short(str(failure), 300)}",
+                source="errors",
+                at=failure.at,
+            ),
+            *case.exception_evidence(),
+        ),
+    )
+
+
+def _of_versions(case: Case, failure: TaskFailure) -> Iterator[Finding]:
+    """Yield that a task met another version of a package than the driver has."""
+    module = lacking_module(failure.message)
+    if module is None or failure.worker is None:
+        return
+    ours = driver_has_package(case, module)
+    theirs = worker_has_package(case, failure.worker, module)
+    if not ours or not theirs or ours == theirs:
+        return
+    name = package_of(case, module.partition(".")[0])
+    yield ENVIRONMENT_MISMATCH.found(
+        f"Workers have '{name}' {theirs}, the driver has {ours}",
+        cause=(
+            f"'{short(failure.key, 80)}' failed on {case.name_of(failure.worker)} with "
+            f"{short(str(failure))}. That worker has {name} {theirs}; the driver has {ours}."
+        ),
+        remedy=_remedy(case, module),
         confidence="high" if case.blame.proven else "medium",
         subject=Subject(key=failure.key, prefix=failure.prefix, worker=failure.worker),
         evidence=(
