@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from building import (
@@ -15,9 +16,10 @@ from building import (
     failed_with,
 )
 from dask_blackbox.attach import card_of
+from dask_blackbox.record.profiles import told_within
 from dask_blackbox.report import performance_html
 from dask_blackbox.report.performance_texts import log_markup
-from dask_blackbox.report.profile_tree import flames_of, merged_profile
+from dask_blackbox.report.profile_tree import flames_of, merged_profile, seen_at_least
 from dask_blackbox.run import RunTables
 
 
@@ -63,6 +65,29 @@ def test_a_very_deep_stack_is_merged_all_the_same() -> None:
     assert merged["count"] == 2
     assert len(flames) == 201
     assert unseen == 1
+
+
+def test_of_a_profile_that_is_too_large_the_rarest_frames_go_and_that_is_said() -> None:
+    often = [a_frame(f"often_{n}", 900) for n in range(10)]
+    tree = a_frame(
+        "root", 9_300, *often, *(a_frame(f"rare_{n}", 1) for n in range(300))
+    )
+
+    text = told_within({"start": 1.0}, tree, 5_000)
+    told = json.loads(text)
+    run = a_run(an_event("profile", **told))
+
+    assert len(text) <= 5_000
+    assert (told["start"], told["left_out_below"]) == (1.0, 2)
+    assert seen_at_least(run) == 2
+    assert set(told["tree"]["children"]) == {f"often_{n}" for n in range(10)}
+
+
+def test_a_profile_that_fits_is_whole() -> None:
+    told = json.loads(told_within({}, a_frame("root", 2, a_frame("once", 1)), 5_000))
+
+    assert "left_out_below" not in told
+    assert set(told["tree"]["children"]) == {"once"}
 
 
 def test_a_run_without_a_profile_has_none() -> None:

@@ -27,7 +27,7 @@ def main() -> None:
     from dask_blackbox.record.owner import Owner
     from dask_blackbox.record.recorder import Recorder
 
-    asyncio.run(Recorder(config, Owner(config.owner)).run())
+    asyncio.run(Recorder(config, Owner(config.owner, config.owner_handle)).run())
 
 
 def _first_line() -> bytes:

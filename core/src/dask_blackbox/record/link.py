@@ -22,6 +22,7 @@ from typing import IO, Any
 
 import msgspec
 
+from dask_blackbox.capture.watcher import handle_of
 from dask_blackbox.errors import RecorderError
 from dask_blackbox.record.orders import (
     Config,
@@ -207,6 +208,7 @@ def start_recorder(config: Config, on_lost: Callable[[], None] = lambda: None) -
     Raises:
         RecorderError: if no process can be started.
     """
+    handle = handle_of(os.getpid())
     try:
         with _complaints(Path(config.spool)) as complaints:
             process = subprocess.Popen(
@@ -217,15 +219,22 @@ def start_recorder(config: Config, on_lost: Callable[[], None] = lambda: None) -
                 stderr=complaints,
                 start_new_session=True,
                 env=_environment(),
+                # Ours, made now: we may be gone before the recorder can ask for one.
+                pass_fds=() if handle is None else (handle,),
             )
     except OSError as error:
         raise RecorderError(
             f"the recorder process could not be started: {error}"
         ) from error
+    finally:
+        if handle is not None:
+            os.close(handle)
     assert process.stdin is not None  # noqa: S101
     assert process.stdout is not None  # noqa: S101
     try:
-        process.stdin.write(encode(config))
+        process.stdin.write(
+            encode(msgspec.structs.replace(config, owner_handle=handle))
+        )
         process.stdin.flush()
     except OSError as error:
         raise RecorderError(f"the recorder ended at once: {error}") from error

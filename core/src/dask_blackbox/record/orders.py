@@ -48,6 +48,7 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
         spool_limit: Bytes that all that waits beside it may take.
         socket: Path of the Unix socket for guests.
         owner: Process id of the owner.
+        owner_handle: A file descriptor that stands for its process, where there are such.
         interval: Seconds between two pulls.
         profile_interval: Seconds between two pulls of the statistical profile.
         redact: More patterns to blank out.
@@ -66,6 +67,7 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
     spool_limit: int = 2 * 2**30
     socket: str
     owner: int
+    owner_handle: int | None = None
     interval: float = 0.5
     profile_interval: float = 10.0
     redact: tuple[str, ...] = ()

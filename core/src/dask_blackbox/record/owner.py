@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import select
 import sys
 from collections.abc import AsyncIterator
 
 from dask_blackbox.capture.certificate import process_started
-from dask_blackbox.capture.watcher import exit_code_of
+from dask_blackbox.capture.watcher import exit_code_of, handle_of
 from dask_blackbox.record.orders import Telling, encode
 
 __all__ = ["Owner"]
@@ -28,14 +27,13 @@ class Owner:
 
     Args:
         pid: Of the owner.
+        handle: Of the owner's process, if it has given us one.
     """
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, handle: int | None = None) -> None:
         self._pid, self._born = pid, process_started(pid)
         self.how_it_went = ""
-        self._handle: int | None = None
-        with contextlib.suppress(AttributeError, OSError):  # not on every system
-            self._handle = os.pidfd_open(pid)
+        self._handle = handle_of(pid) if handle is None else handle
 
     async def lines(self) -> AsyncIterator[bytes]:
         """Yield what the owner says, until it is gone."""

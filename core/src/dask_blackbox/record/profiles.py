@@ -15,7 +15,7 @@ from distributed import profile
 from distributed.comm import connect
 from distributed.core import send_recv
 
-__all__ = ["profile_of"]
+__all__ = ["profile_of", "told_within"]
 
 _ANSWERING = 3.0
 _AT_ONCE = 16
@@ -43,8 +43,36 @@ async def profile_of(
         return None
     merged = profile.merge(*told)
     facts = {"start": start, "stop": stop, "asked": len(chosen), "told": len(told)}
-    text = json.dumps({**facts, "tree": merged})
-    return text if len(text) <= _LARGEST else None
+    return told_within(facts, merged, _LARGEST)
+
+
+def told_within(facts: dict[str, Any], tree: dict[str, Any], limit: int) -> str:
+    """Return a profile as JSON of at most so many characters, and what that cost.
+
+    Frames that were seen least often go first; `left_out_below` says how often those
+    that are left were seen at least.
+
+    Args:
+        facts: What else to tell of it.
+        tree: As Dask makes it; it is thinned in place.
+        limit: Characters, at least some hundreds.
+    """
+    text = json.dumps({**facts, "tree": tree})
+    least = 1
+    while len(text) > limit:
+        least *= 2
+        _thin(tree, least)
+        text = json.dumps({**facts, "left_out_below": least, "tree": tree})
+    return text
+
+
+def _thin(tree: dict[str, Any], least: int) -> None:
+    below = [tree]
+    while below:
+        node = below.pop()
+        kept = {n: c for n, c in node["children"].items() if c["count"] >= least}
+        node["children"] = kept
+        below.extend(kept.values())
 
 
 async def _ask(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import time
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +20,8 @@ from dask_blackbox.record.orders import Attach
 from dask_blackbox.record.profiles import profile_of
 
 __all__ = ["Puller"]
+
+logger = logging.getLogger("dask_blackbox.record")
 
 _CONNECTING = 5.0
 _ANSWERING = 20.0
@@ -47,7 +50,7 @@ class Puller:
         self.source = f"scheduler {attach.address}"
         # The driver's way first: that one is known to work from this machine.
         self._ways = list(dict.fromkeys(filter(None, (attach.seen_as, attach.address))))
-        self._reached = False
+        self.reached = False
         self._take = take
         self._interval, self._profile_interval = interval, profile_interval
         security = Security(**attach.security)
@@ -172,7 +175,13 @@ class Puller:
         """Ask for the profile since the last time."""
         start, self._profiled = self._profiled, time.time()
         workers = [w for w in self._workers if not w.startswith("inproc://")]
-        text = await profile_of(workers, start, self._profiled, self.connection_args)
+        try:
+            text = await profile_of(
+                workers, start, self._profiled, self.connection_args
+            )
+        except Exception as error:  # noqa: BLE001 - a version that tells it otherwise
+            logger.warning("no profile from %s: %r", self.address, error)
+            return
         if text is not None:
             row = [self._profiled, "profile", "", text]
             self._take("recorder", None, self._profiled, {"event": [row]}, {})
@@ -184,7 +193,7 @@ class Puller:
                 if self._comm is None or self._comm.closed():
                     self._comm = await self._connected()
                 answer = await send_recv(self._comm, op=op, **what)
-                self._reached = True
+                self.reached = True
                 return answer
         except asyncio.CancelledError:
             await self._hang_up()
@@ -221,14 +230,14 @@ class Puller:
 
     def _why(self, error: BaseException, otherwise: str = "") -> str:
         said = str(error) or repr(error)
-        if self._reached:
+        if self.reached:
             return f"{otherwise}{said}"
         ways = " or ".join(self._ways)
         return f"the recorder does not reach it as {ways}: {said}"
 
     def _lost(self, error: BaseException) -> None:
         self.gone = self._why(error)
-        if self._reached and not self.closing:  # else it may well be there
+        if self.reached and not self.closing:  # else it may well be there
             detail = json.dumps({"address": self.address, "error": self.gone})
             row = [time.time(), "scheduler-lost", self.address, detail]
             self._take("recorder", None, time.time(), {"event": [row]}, {})

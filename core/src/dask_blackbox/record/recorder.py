@@ -11,7 +11,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Coroutine
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,8 +20,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from dask_blackbox.manifest import SPOOL, DriverException, SourceAccount
+from dask_blackbox.record import loading
 from dask_blackbox.record.capsules import Capsules
 from dask_blackbox.record.claiming import Claim
+from dask_blackbox.record.guests import Guests
 from dask_blackbox.record.last_words import last_words
 from dask_blackbox.record.opening import Opening, open_recording
 from dask_blackbox.record.orders import (
@@ -49,6 +51,7 @@ __all__ = ["Recorder"]
 logger = logging.getLogger("dask_blackbox.record")
 
 _TICK = 0.2
+_FIRST_PULL = 10.0  # seconds that loading the rest waits for it
 _LEAVING = 5.0
 _LAST_WORDS = 4.0  # seconds to wait for certificates: exit codes land after exceptions
 _QUIET = 2.0
@@ -56,6 +59,7 @@ _NOBODY_LEFT = 30.0
 _UPLOADING, _UPLOADING_IF_DOWN = 30.0, 2.0
 _DOWN = 2.0
 _STOPPING = 2.0
+_PARTING, _ATTACHING = 1.0, 20.0
 _CAPSULES, _CAPSULES_IN_PASSING = 20.0, 3.0
 _EXPLAINED = ("worker-certificate", "nanny-lost", "nanny-answers")
 _ABNORMAL = frozenset(
@@ -103,12 +107,17 @@ class Recorder:
         self._end: End | None = None
         self._exception: DriverException | None = None
         self._ended = asyncio.Event()
+        self._guests = Guests(self._obey)
+        self._attaching: set[asyncio.Task[None]] = set()
+        self._draining: set[asyncio.Task[None]] = set()
         self._bringing: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         """Record until the run has ended, or nobody is left who could say so."""
         manifest = self._config.manifest
-        guests = await asyncio.start_unix_server(self._serve_guest, self._config.socket)
+        guests = await asyncio.start_unix_server(
+            self._guests.serve, self._config.socket
+        )
         folder = Path(self._config.spool)
         # First: a folder with a run.json and no claim is waiting for somebody.
         self._claim = Claim(folder)
@@ -117,8 +126,7 @@ class Recorder:
             async with guests:
                 listening = asyncio.create_task(self._listen_to_owner())
                 await self._open_store()
-                # What the end needs is loaded while the run flies.
-                warming = asyncio.create_task(asyncio.to_thread(_finaliser))
+                warming = asyncio.create_task(self._warm_up())
                 ticking = asyncio.create_task(self._tick())
                 await self._ended.wait()
                 outcome = await self._wind_up()
@@ -136,6 +144,17 @@ class Recorder:
             self._claim.release()
 
     # Beginning
+
+    async def _warm_up(self) -> None:
+        """Load what pulling needs, and then, while the run flies, what its end needs."""
+        await asyncio.to_thread(loading.puller)
+        # What a scheduler holds before it is pulled from for the first time goes with it.
+        deadline = time.monotonic() + _FIRST_PULL
+        while time.monotonic() < deadline and not self._ended.is_set():
+            if any(puller.reached for puller in self._pullers.values()):
+                break
+            await asyncio.sleep(0.05)
+        await asyncio.to_thread(loading.finaliser)
 
     async def _open_store(self) -> None:
         config = self._config
@@ -179,26 +198,15 @@ class Recorder:
         if self._end is None:
             await self._survive_the_owner()
 
-    async def _serve_guest(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        def answer(telling: Telling) -> None:
-            writer.write(msgspec.json.encode(telling) + b"\n")
-
-        with contextlib.suppress(OSError, ValueError):
-            while line := await reader.readline():
-                await self._obey(line, answer)
-                await writer.drain()
-        writer.close()
-
     async def _obey(self, line: bytes, answer: Any) -> None:
         try:
             order = decode_order(line)
         except msgspec.MsgspecError as error:
             logger.warning("not an order: %s", error)
             return
+        # Nothing here waits: what comes next may be the exception that ends the process.
         if isinstance(order, Attach):
-            await self._attach(order)
+            self._begin(self._attach(order), self._attaching)
         elif isinstance(order, Rows):
             self._drivers[order.source] = _counted(
                 self._drivers.get(order.source, SourceAccount()), order
@@ -206,9 +214,7 @@ class Recorder:
             self._look_for_an_exception(order)
             self._take(order.source, order.seq, order.at, order.rows, order.dropped)
         elif isinstance(order, Drain):
-            await self._drain(order.address, final=False)
-            await self._capsules.settle(_CAPSULES_IN_PASSING)
-            answer(Telling(what="drained"))
+            self._begin(self._drain_in_passing(order.address, answer), self._draining)
         elif self._end is None:
             if order.exception is not None:
                 clean = self._redactor.exception(order.exception)
@@ -216,8 +222,23 @@ class Recorder:
             self._end = order
             self._ended.set()
 
+    def _begin(
+        self, work: Coroutine[Any, Any, None], beside: set[asyncio.Task[None]]
+    ) -> None:
+        doing = asyncio.create_task(work)
+        beside.add(doing)
+        doing.add_done_callback(beside.discard)
+
+    async def _drain_in_passing(self, address: str, answer: Any) -> None:
+        if self._attaching:
+            await asyncio.wait(self._attaching)
+        await self._drain(address, final=False)
+        await self._capsules.settle(_CAPSULES_IN_PASSING)
+        with contextlib.suppress(OSError):
+            answer(Telling(what="drained"))
+
     async def _attach(self, order: Attach) -> None:
-        make = await asyncio.to_thread(_puller)  # guests may ask for the same meanwhile
+        make = await asyncio.to_thread(loading.puller)
         if order.address in self._pullers:
             return
         puller = make(
@@ -309,6 +330,9 @@ class Recorder:
             await asyncio.sleep(0.05)
 
     async def _wind_up(self) -> Outcome:
+        await self._guests.gone(_PARTING)
+        if self._attaching:
+            await asyncio.wait(self._attaching, timeout=_ATTACHING)
         for puller in self._pullers.values():
             puller.stop()
         if self._pulling:
@@ -363,24 +387,8 @@ class Recorder:
             sources=outcome.sources | ({} if account is None else {SPOOL: account}),
         )
         await asyncio.to_thread(
-            _finaliser(), self._config, opening, outcome, self._owner.tell
+            loading.finaliser(), self._config, opening, outcome, self._owner.tell
         )
-
-
-def _puller() -> type[Puller]:
-    # Importing distributed takes a second; the store is checked before that.
-    from dask_blackbox.record.pulling import Puller
-
-    return Puller
-
-
-def _finaliser() -> Callable[..., None]:
-    from dask_blackbox import report
-    from dask_blackbox.record.finalise import finalise
-
-    with contextlib.suppress(Exception):  # loads Bokeh and the templates
-        _ = report.html, report.performance_html
-    return finalise
 
 
 def _counted(account: SourceAccount, rows: Rows) -> SourceAccount:

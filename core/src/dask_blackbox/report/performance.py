@@ -27,7 +27,7 @@ from dask_blackbox.report.bokeh_ids import with_same_ids
 from dask_blackbox.report.executions import executions_of
 from dask_blackbox.report.lives import Life, lives_of
 from dask_blackbox.report.performance_texts import log_markup, summary_markup
-from dask_blackbox.report.profile_tree import flames_of, merged_profile
+from dask_blackbox.report.profile_tree import flames_of, merged_profile, seen_at_least
 from dask_blackbox.report.stream_figure import stream_figure
 from dask_blackbox.report.system_figures import system_figures
 from dask_blackbox.report.words import count, duration, plain, size
@@ -112,6 +112,8 @@ def _flame_graph(run: RunTables) -> Any | None:
         return None
     flames, unseen = flames_of(tree)
     left_out = f"; {count(unseen)} too small to draw" if unseen else ""
+    if (least := seen_at_least(run)) > 1:
+        left_out += f"; frames seen fewer than {least} times are not all here"
     plot = figure(
         title=f"Where the workers' threads were, {duration(flames[0].seconds)} in all{left_out}",
         tools="pan,box_zoom,xwheel_zoom,reset",

@@ -10,7 +10,7 @@ import polars as pl
 from dask_blackbox.report.words import plain
 from dask_blackbox.run import RunTables
 
-__all__ = ["Flame", "flames_of", "merged_profile"]
+__all__ = ["Flame", "flames_of", "merged_profile", "seen_at_least"]
 
 _INTERVAL = 0.01
 """Seconds between two samples, Dask's default."""
@@ -63,6 +63,14 @@ def _add(into: dict[str, Any], tree: dict[str, Any]) -> None:
             if own is None:
                 own = target["children"][name] = _node(child)
             pairs.append((own, child))
+
+
+def seen_at_least(run: RunTables) -> int:
+    """Return how often a frame was seen at least that the recording has."""
+    kept = run.events.filter(pl.col("kind") == "profile")["detail"].to_list()
+    return max(
+        (json.loads(told or "{}").get("left_out_below", 1) for told in kept), default=1
+    )
 
 
 def flames_of(tree: dict[str, Any]) -> tuple[list[Flame], int]:
