@@ -28,6 +28,7 @@ ENDS = {
     "children": (0, "child 18\nchild 18\n", "succeeded", None),
     "before_any_client": (1, "", "failed", "driver-exception"),
     "exit_5": (5, "sum 380\n", "failed", "driver-exception"),
+    "give_up": (1, "sum 380\n", "failed", "driver-exception"),
     "fail": (1, "sum 380\n", "failed", "driver-exception"),
     "kill_a_worker": (1, "sum 380\n", "failed", "worker-exit"),
     "kill_itself": (137, "sum 380\n", "aborted", "driver-killed"),
@@ -100,7 +101,9 @@ def test_the_card_says_how_it_ended(flights: Flights, how: str) -> None:
 
     assert card.state == state
     assert (card.verdict.rule if card.verdict else None) == rule
-    assert card.completeness == {"recorded": True, "complete": True}
+    assert card.completeness["recorded"]
+    # Who kills himself takes along what his own scheduler still held.
+    assert card.completeness["complete"] == (how != "kill_itself")
     assert card.job == "commanded"
 
 
@@ -117,6 +120,7 @@ def test_the_card_is_printed_beside_the_output(flights: Flights, how: str) -> No
     [
         ("before_any_client", "FileNotFoundError", "before any client"),
         ("fail", "KeyError", "'after the work'"),
+        ("give_up", "SystemExit", "no input files for today"),
         ("kill_a_worker", "distributed.scheduler.KilledWorker", None),
     ],
 )

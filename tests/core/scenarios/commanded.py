@@ -93,6 +93,10 @@ def exit_5(c: Client) -> None:
     sys.exit(5)
 
 
+def give_up(c: Client) -> None:
+    sys.exit("no input files for today")
+
+
 def fail(c: Client) -> None:
     raise KeyError("after the work")
 
@@ -115,7 +119,7 @@ def main(how: str) -> None:
     dask.config.set({"distributed.scheduler.allowed-failures": 0})
     with client() as c:
         print("sum", sum(c.gather(c.map(double, range(20)))))
-        for end in (fine, nest, exit_5, fail, kill_a_worker, kill_itself):
+        for end in (fine, nest, exit_5, give_up, fail, kill_a_worker, kill_itself):
             if end.__name__ == how:
                 end(c)
 

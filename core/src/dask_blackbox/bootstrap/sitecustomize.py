@@ -6,7 +6,7 @@ and imports nothing of ours before an exception ends the process.
 
 import os
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 
 def _hand_on() -> None:
@@ -35,6 +35,20 @@ def _watch() -> None:
         inner(kind, error, trace)
 
     sys.excepthook = excepthook
+    leave = sys.exit
+
+    def told_exit(status: Any = None, /) -> NoReturn:
+        # A message means exit code 1, and no hook hears of it.
+        if status is not None and not isinstance(status, int):
+            try:
+                from dask_blackbox.bootstrap.guest import report_exit
+
+                report_exit(status, sys._getframe(1))  # noqa: SLF001 - no better way
+            except Exception:
+                pass
+        leave(status)
+
+    sys.exit = told_exit
 
 
 if os.environ.get("DASK_BLACKBOX_CONTROL"):

@@ -25,7 +25,7 @@ from .certificate import (
     oom_kills,
 )
 
-__all__ = ["Watcher", "exit_code_of", "watch"]
+__all__ = ["Watcher", "exit_code_of", "handle_of", "watch"]
 
 _START = """
 import pickle, sys
@@ -52,7 +52,7 @@ class Watcher:
     """
 
     def __init__(self, package: Any, worker: Any, ring: str, topic: str) -> None:
-        handle = _handle_of(os.getpid())
+        handle = handle_of(os.getpid())
         self._child = subprocess.Popen(  # noqa: S603 - our own text
             [sys.executable, "-c", _START],
             stdin=subprocess.PIPE,
@@ -190,7 +190,8 @@ class _Life:
                     return "dead"
 
 
-def _handle_of(pid: int) -> int | None:
+def handle_of(pid: int) -> int | None:
+    """Return a handle of a process, which tells of its end; None where there is none."""
     try:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):
