@@ -118,6 +118,17 @@ def test_the_root_of_a_chain_inside_a_task_is_said() -> None:
     assert "It began with KeyError: 'amount'" in verdict(run).cause
 
 
+def test_an_exception_that_could_not_travel_is_told_by_its_own_name() -> None:
+    said = "RowsError('source s4 has 3 bad rows')"
+    error = an_exception("Exception", said)
+    run = a_run(a_worker(), a_graph(), *raised_in("parse-1", error))
+
+    found = verdict(run)
+
+    assert found.title == "RowsError in 'parse': source s4 has 3 bad rows"
+    assert "cannot be pickled" in found.cause
+
+
 def test_attempts_are_counted() -> None:
     run = a_run(
         a_failed_task(outcome="retried", at=6),

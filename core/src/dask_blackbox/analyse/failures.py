@@ -14,6 +14,7 @@ from dask_blackbox.run import RunTables
 
 __all__ = ["TaskFailure", "attempts_of", "blamed_key", "failures_of"]
 
+_QUOTED = re.compile(r"^(?P<name>[A-Z]\w*)\((?P<text>.*)\)$", re.DOTALL)
 _BLAMED = re.compile(r"Attempted to run task '?(?P<key>.+?)'? on \d+ different workers")
 
 
@@ -55,9 +56,26 @@ class TaskFailure:
         """Class and message of the first exception of a chain, if there is one."""
         return root_of_chain(self.traceback)
 
-    def __str__(self) -> str:
+    @cached_property
+    def raised(self) -> tuple[str, str]:
+        """Name of the class that was raised, and its message.
+
+        Of an exception that cannot be pickled, Dask sends a plain one that quotes it.
+        """
         name = class_of(self.exception)
-        return f"{name}: {self.message}" if self.message else name
+        quoted = _QUOTED.match(self.message) if name == "Exception" else None
+        if quoted is None:
+            return name, self.message
+        return quoted["name"], quoted["text"].strip("'\"")
+
+    @property
+    def only_quoted(self) -> bool:
+        """Whether the exception itself could not travel, only what it looked like."""
+        return self.raised[0] != class_of(self.exception)
+
+    def __str__(self) -> str:
+        name, message = self.raised
+        return f"{name}: {message}" if message else name
 
 
 def failures_of(run: RunTables) -> tuple[TaskFailure, ...]:

@@ -83,10 +83,10 @@ def _finding(
     case: Case, failures: list[TaskFailure], severity: str, confidence: Confidence
 ) -> Finding:
     first = failures[0]
-    name = class_of(first.exception) or "an exception"
+    name = first.raised[0] or "an exception"
     prefix = short(first.prefix or case.prefix_of(first.key), 40)
     if severity == "failure":
-        title = f"{name} in '{prefix}': {short(first.message, 80)}".rstrip(": ")
+        title = f"{name} in '{prefix}': {short(first.raised[1], 80)}".rstrip(": ")
     else:
         title = f"{counted(len(failures), 'task')} of '{prefix}' failed with {name}"
     return TASK_EXCEPTION.found(
@@ -113,6 +113,11 @@ def _cause(case: Case, failures: list[TaskFailure]) -> str:
         sentences[0] += f", at {first.frame}"
         if first.frame.code:
             sentences[0] += f" (`{short(first.frame.code, 100)}`)"
+    if first.only_quoted:
+        sentences.append(
+            f"The {first.raised[0]} itself cannot be pickled, so the driver got an "
+            "`Exception` with its text"
+        )
     if first.root is not None:
         root, message = first.root
         sentences.append(f"It began with {class_of(root)}: {short(message, 200)}")

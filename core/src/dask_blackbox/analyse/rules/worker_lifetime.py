@@ -68,7 +68,7 @@ def _in_silence(case: Case) -> Iterator[Finding]:
     ]
     stood = f" {how_it_ended(case, hang)}" if hang is not None else ""
     yield WORKER_LIFETIME.found(
-        f"Every worker left at the end of its lifetime, and {_work(case)} was still wanted",
+        f"Every worker left at the end of its lifetime, with {_work(case)} still wanted",
         cause=(
             f"{counted(len(said), 'worker')} came to the end of `--lifetime` and left; no "
             f"other took the place. The last one, {case.name_of(last['subject'])}, had "
