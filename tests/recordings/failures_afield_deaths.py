@@ -42,11 +42,10 @@ def grow(mebibytes: int) -> list[bytes]:
 @failure("worker-memory-limit", names=["explode|itemsize|bag", "MiB"], allowed=1)
 def a_bag_is_folded_into_one_list(stage: Stage) -> None:
     def explode(number: int) -> list[bytes]:
-        return grow(30)
+        return grow(16)
 
     def itemsize(left: list[bytes], right: list[bytes]) -> list[bytes]:
-        time.sleep(0.2)
-        return [bytes(bytearray(each)) for each in (left + right)]
+        return [bytes(bytearray(each)) for each in (left + right) * 2]
 
     with stage.local(2, memory_limit="420MiB"):
         bag = db.from_sequence(range(16), npartitions=16).map(explode)

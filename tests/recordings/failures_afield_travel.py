@@ -136,9 +136,9 @@ def a_worker_with_the_only_copy_is_restarted(stage: Stage) -> None:
         here = next(iter(client.scheduler_info()["workers"]))
         table = client.scatter({"reference-table": np.arange(100)}, workers=[here])
         reference = table["reference-table"]
-        client.gather(client.map(partial(match, reference), range(3)))
+        client.gather(client.map(match, [reference] * 3, range(3)))
         client.restart_workers([here])
-        client.gather(client.map(partial(match, reference), range(20, 30)))
+        client.gather(client.map(match, [reference] * 9, range(20, 29)))
 
 
 @failure(
