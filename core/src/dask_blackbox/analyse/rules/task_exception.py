@@ -113,14 +113,7 @@ def _cause(case: Case, failures: list[TaskFailure]) -> str:
         sentences[0] += f", at {first.frame}"
         if first.frame.code:
             sentences[0] += f" (`{short(first.frame.code, 100)}`)"
-    if first.only_quoted:
-        sentences.append(
-            f"The {first.raised[0]} itself cannot be pickled, so the driver got an "
-            "`Exception` with its text"
-        )
-    if first.root is not None:
-        root, message = first.root
-        sentences.append(f"It began with {class_of(root)}: {short(message, 200)}")
+    sentences.extend(_how_it_came(first))
     sentences.extend(_died_before(case, first))
     if first.attempts > 1:
         sentences.append(f"It was tried {first.attempts} times")
@@ -143,6 +136,18 @@ def _cause(case: Case, failures: list[TaskFailure]) -> str:
         own = "exception does not say" if case.exception else "exit code does not prove"
         sentences.append(f"The driver's own {own} that it came from there")
     return ". ".join(sentences) + "."
+
+
+def _how_it_came(failure: TaskFailure) -> Iterator[str]:
+    """Yield what was before the exception that the driver got."""
+    if failure.only_quoted:
+        yield (
+            f"The {failure.raised[0]} itself cannot be pickled, so the driver got an "
+            "`Exception` with its text"
+        )
+    if failure.root is not None:
+        root, message = failure.root
+        yield f"It began with {class_of(root)}: {short(message, 200)}"
 
 
 def _died_before(case: Case, failure: TaskFailure) -> Iterator[str]:
