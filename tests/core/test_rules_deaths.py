@@ -157,8 +157,13 @@ def test_a_sigkill_at_the_top_of_a_climb_is_probably_the_kernels() -> None:
     assert "dmesg" in found.remedy
 
 
-def test_a_sigkill_while_memory_stood_is_somebodys() -> None:
-    level = [(5 + n / 2, (200 + n) * 2**20) for n in range(10)]
+@pytest.mark.parametrize(
+    "megabytes",
+    [[200 + n for n in range(10)], [64, 64, 64, 90, 108, 120, 136, 141, 150, 153]],
+    ids=["it stood", "it imported a library"],
+)
+def test_a_sigkill_without_a_climb_is_somebodys(megabytes: list[int]) -> None:
+    level = [(5 + n / 2, mib * 2**20) for n, mib in enumerate(megabytes)]
 
     assert verdict(a_run(*killed_by(-9, memory=level))).rule == "worker-signalled"
 
