@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .bytecode import code_hash, signed
-from .logs import LogTap, plain, words_of
+from .logs import LogTap, cut, plain, words_of
 from .surroundings import folder_of_code
 
 __all__ = ["DriverTap", "as_json", "code_of", "describe_driver", "describe_exception"]
@@ -113,7 +113,7 @@ def describe_exception(error: BaseException) -> dict[str, Any]:
     frame = _own_frame(error)
     return {
         "exception": _qualified(error),
-        "message": words_of(error)[:_LONGEST],
+        "message": cut(words_of(error), _LONGEST),
         "traceback": text if len(text) <= _LONGEST else f"… cut\n{text[-_LONGEST:]}",
         "chain": chain,
         "file": None if frame is None else frame.filename,
@@ -187,7 +187,7 @@ class DriverTap:
     def _warned(self, message: Any, category: Any, filename: str, lineno: int) -> None:
         detail = {
             "category": getattr(category, "__name__", str(category)),
-            "message": str(message)[:_LONGEST],
+            "message": cut(str(message), _LONGEST),
             "filename": filename,
             "lineno": lineno,
         }

@@ -17,7 +17,7 @@ import time
 from itertools import count
 from typing import Any, Callable, Iterator
 
-__all__ = ["LogTap", "plain", "role_of", "words_of"]
+__all__ = ["LogTap", "cut", "plain", "role_of", "words_of"]
 
 _LONGEST = 32_768
 _OURS = "dask_blackbox"
@@ -41,6 +41,12 @@ def plain(text: str) -> str:
     One of them in a message would take down the worker's own stream to the scheduler.
     """
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def cut(text: str, longest: int) -> str:
+    """Return the beginning of `text`, and how much of it that leaves out."""
+    gone = len(text) - longest
+    return text if gone <= 0 else f"{text[:longest]} … cut {gone} characters"
 
 
 def words_of(error: BaseException) -> str:
@@ -212,9 +218,7 @@ class LogTap:
         """Hand over one line."""
         if os.getpid() != self._pid:  # a forked child speaks for itself
             return
-        if len(text) > _LONGEST:
-            text = f"{text[:_LONGEST]} … cut {len(text) - _LONGEST} characters"
-        text, source = plain(text), self._source(role)
+        text, source = plain(cut(text, _LONGEST)), self._source(role)
         counted = _COUNTS.setdefault((self._mark, source, self._pid), count(1))
         key = self._key_of_thread(thread) if thread is not None else None
         at += self._delay()

@@ -25,7 +25,7 @@ from distributed.diagnostics.plugin import WorkerPlugin
 from .certificate import forget_ring, leave_rings, process_started, ring_folder
 from .executions import split
 from .keeping import CapsuleKeeper
-from .logs import LogTap, plain, words_of
+from .logs import LogTap, cut, plain, words_of
 from .packages import environment
 from .ring import Ring
 from .toll import Toll
@@ -258,7 +258,7 @@ class WorkerCapture(WorkerPlugin):
         at = time.time() + float(getattr(self._worker, "scheduler_delay", 0) or 0)
         row = [at, str(key), ts.prefix, str(self._worker.address), "", name]
         with self._lock:
-            told = [plain(message[:_LONGEST]), _tail(plain(text)), None]
+            told = [plain(cut(message, _LONGEST)), _tail(plain(text)), None]
             parts = list(split(getattr(ts, "startstops", None)))
             self._keep("attempt", [*row, *told, parts])
             coming = None
