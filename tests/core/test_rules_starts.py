@@ -242,6 +242,34 @@ def test_a_name_that_only_another_version_has_is_the_environments(
     assert ("'pricing' 1.4" in found.title) == (theirs == "1.4")
 
 
+@pytest.mark.parametrize(
+    ("found", "rule"),
+    [
+        ({"module": "units", "file": "/jobs/units.py"}, "module-not-shipped"),
+        ({"module": "units", "file": "/v/u.py", "package": "units", "version": "2"},
+         "environment-mismatch"),
+        ({}, "driver-exception"),
+    ],
+)  # fmt: skip
+def test_a_plugin_that_misses_a_module_on_the_cluster(
+    found: dict[str, str], rule: str
+) -> None:
+    trace = (
+        "Traceback (most recent call last):\n"
+        '  File "/jobs/nightly.py", line 3, in main\n    client.upload_file("a.py")\n'
+        f'  File "{SITE}/distributed/client.py", line 4, in upload_file\n    x\n'
+        f'  File "{SITE}/distributed/scheduler.py", line 6, in register\n    x\n'
+        f'  File "{SITE}/distributed/utils.py", line 8, in import_file\n    x\n'
+        "ModuleNotFoundError: No module named 'units'\n"
+    )
+    error = an_exception(
+        "ModuleNotFoundError", "No module named 'units'", traceback=trace
+    )
+    error = msgspec.structs.replace(error, found=found)
+
+    assert verdict(a_worker(), a_graph(), failed_with(error)).rule == rule
+
+
 def test_the_deaths_that_a_verdict_tells_are_not_told_again() -> None:
     assert rules_of(own("cleaning"), *left_for_want_of("cleaning")) == [
         "module-not-shipped"

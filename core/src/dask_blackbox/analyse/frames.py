@@ -9,6 +9,7 @@ from dataclasses import dataclass
 __all__ = [
     "Frame",
     "came_from_a_task",
+    "came_from_the_cluster",
     "frame_of_stack",
     "frames_of_call_stack",
     "is_the_users",
@@ -32,6 +33,7 @@ _STACKED = re.compile(
 _THREAD = re.compile(r"^(?:Current thread|Thread) ", re.MULTILINE)
 _CLIENT = ("distributed/client.py", "distributed/utils.py")
 _ASKER = (*_CLIENT, "distributed/utils_comm.py", "distributed/core.py")
+_SERVERS = ("distributed/scheduler.py", "distributed/worker.py", "distributed/nanny.py")
 _READER = "distributed/protocol/core.py"
 _OF_DASK = ("/distributed/", "/dask/", "/airflow/", "/prefect", "/dask_blackbox/")
 _WAITS = ("/threading.py", "/selectors.py", "/asyncio/base_events.py")
@@ -108,6 +110,22 @@ def came_from_a_task(traceback: str) -> bool:
         if own and not any(f.file.endswith(_WAITS) for f in after[: own[0]]):
             return True  # else a signal's handler raised in the middle of a wait
     return False
+
+
+def came_from_the_cluster(traceback: str) -> bool:
+    """Say whether a driver's traceback goes on into another process of the cluster.
+
+    What a scheduler or worker answers with an error to is joined to the client's frames.
+    """
+    if read_by_the_driver(traceback):
+        return False
+    for section in _sections(traceback):
+        files = [frame.file for frame in _frames(section)]
+        asked = [n for n, file in enumerate(files) if file.endswith(_CLIENT[0])]
+        there = [n for n, file in enumerate(files) if file.endswith(_SERVERS)]
+        if asked and there and there[-1] > asked[-1]:
+            return True
+    return came_from_a_task(traceback)
 
 
 def read_by_the_driver(traceback: str) -> bool:

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.frames import came_from_the_cluster
 
 __all__ = [
     "OwnModule",
     "driver_has_package",
     "lacking_module",
+    "missing_elsewhere",
     "missing_module",
     "own_module",
     "package_of",
@@ -56,6 +58,19 @@ def missing_module(text: str) -> str | None:
     """Return the module that a text says is missing."""
     found = _MISSING.search(text)
     return found["name"] if found else None
+
+
+def missing_elsewhere(case: Case) -> str | None:
+    """Return the module that code of the driver's missed on the cluster, outside tasks.
+
+    In a plugin's setup, in an uploaded file, in a function that `client.run` took there.
+    """
+    exception = case.exception
+    if exception is None or case.explained or case.blame.failure is not None:
+        return None
+    wanted = missing_module(exception.message)
+    there = came_from_the_cluster(exception.traceback)
+    return wanted if wanted and there else None
 
 
 def lacking_module(text: str) -> str | None:

@@ -14,6 +14,7 @@ from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.modules import (
     driver_has_package,
     lacking_module,
+    missing_elsewhere,
     package_of,
     worker_has_package,
 )
@@ -48,6 +49,9 @@ def _ask(case: Case) -> Iterator[Finding]:
 
 def _ask_a_task(case: Case) -> Iterator[Finding]:
     """A task that could not import a module which the driver has."""
+    elsewhere = missing_elsewhere(case)
+    if elsewhere is not None:
+        yield from _of_something_else(case, elsewhere)
     failure = None if case.explained else case.blame.failure
     if failure is None or failure.killed:
         return
@@ -77,6 +81,22 @@ def _ask_a_task(case: Case) -> Iterator[Finding]:
             ),
             *case.exception_evidence(),
         ),
+    )
+
+
+def _of_something_else(case: Case, module: str) -> Iterator[Finding]:
+    """Yield that a plugin, an uploaded file or a `client.run` missed a package."""
+    if case.exception is None or driver_has_package(case, module) is None:
+        return
+    yield ENVIRONMENT_MISMATCH.found(
+        f"The cluster has no module '{module}'",
+        cause=(
+            "Code that the driver had sent to the cluster, outside of tasks, failed there with "
+            f"ModuleNotFoundError: {short(case.exception.message)}. The driver has that module."
+        ),
+        remedy=_remedy(case, module),
+        confidence="high",
+        evidence=case.exception_evidence(),
     )
 
 

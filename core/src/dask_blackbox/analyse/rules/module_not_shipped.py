@@ -6,7 +6,13 @@ from collections.abc import Iterator
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.failures import TaskFailure
-from dask_blackbox.analyse.modules import OwnModule, missing_module, own_module
+from dask_blackbox.analyse.frames import user_frame
+from dask_blackbox.analyse.modules import (
+    OwnModule,
+    missing_elsewhere,
+    missing_module,
+    own_module,
+)
 from dask_blackbox.analyse.obituary import deaths_blamed_on, verdict_on_deaths
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import short
@@ -34,6 +40,8 @@ def _ask(case: Case) -> Iterator[Finding]:
     failure = case.blame.failure
     if failure is not None and not failure.killed and not case.explained:
         yield from _of_a_task(case, failure)
+    elif missing_elsewhere(case):
+        yield from _of_something_else(case)
 
 
 def _of_a_task(case: Case, failure: TaskFailure) -> Iterator[Finding]:
@@ -59,6 +67,26 @@ def _of_a_task(case: Case, failure: TaskFailure) -> Iterator[Finding]:
             ),
             *case.exception_evidence(),
         ),
+    )
+
+
+def _of_something_else(case: Case) -> Iterator[Finding]:
+    """Yield that an uploaded file, a plugin or a `client.run` missed a file."""
+    wanted = missing_elsewhere(case)
+    own = own_module(case, wanted) if wanted else None
+    if own is None or case.exception is None:
+        return
+    frame = user_frame(case.exception.traceback)
+    at = f" at {frame}" if frame else ""
+    yield MODULE_NOT_SHIPPED.found(
+        f"The cluster cannot import '{own.name}', a file of the driver's own",
+        cause=(
+            f"Code that the driver had sent to the cluster, outside of tasks, failed there{at} "
+            f"with ModuleNotFoundError: {short(case.exception.message)}. {own.told()}"
+        ),
+        remedy=_remedy(own),
+        confidence="high",
+        evidence=case.exception_evidence(),
     )
 
 
