@@ -13,6 +13,8 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 from dask_blackbox import Run
+from dask_blackbox.analyse.changes import told_by
+from dask_blackbox.analyse.changes.relevance import Accused
 from dask_blackbox.analyse.sketching import told_of
 from dask_blackbox.cli import blackbox
 from dask_blackbox.errors import RunNotFoundError, StoreUnreachableError
@@ -65,6 +67,27 @@ def test_attempts_of_a_run_count_once_and_its_own_not_at_all(
     assert [(each.run_id, each.state) for each in history.sketches] == [
         ("run-1", "succeeded")
     ]
+
+
+def test_earlier_attempts_of_the_run_itself_are_known_apart(
+    store: MemoryStore,
+) -> None:
+    begun = a_night(2).started
+    put_sketch(store, failed(a_night(1), "a" * 12))
+    for attempt, kind in ((1, "b"), (2, "a")):
+        night = a_night(2, attempt=attempt, started=begun + attempt)
+        put_sketch(store, failed(night, kind * 12))
+    own = failed(a_night(2, attempt=3, started=begun + 3), "a" * 12)
+
+    history = earlier_runs(store, manifest_of(own))
+    assert [each.run_id for each in history.sketches] == ["run-1"]
+    told = told_by(history, own, Accused()).past
+    assert [(each.attempt, each.alike) for each in told.tries] == [
+        (1, False),
+        (2, True),
+    ]
+    assert told.seen is not None
+    assert told.seen.times == 2
 
 
 def test_a_run_that_was_lost_and_came_home_has_one_sketch(store: MemoryStore) -> None:

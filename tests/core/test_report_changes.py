@@ -10,7 +10,7 @@ from building import a_failed_task, a_run, a_worker, an_exception, raised_in
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.attach import RunCard, card_of
 from dask_blackbox.finding import Change
-from dask_blackbox.past import EarlierRun, Past, Seen
+from dask_blackbox.past import EarlierRun, EarlierTry, Past, Seen
 from dask_blackbox.report import html, markdown, text
 from dask_blackbox.report.past_words import looked_words, seen_words
 from dask_blackbox.run import RunTables
@@ -138,6 +138,23 @@ def test_the_first_failure_of_its_kind_is_called_so() -> None:
 
     assert "first failure" in seen_words(a_card(past=Past(runs=3, seen=seen)))
     assert seen_words(a_card(past=Past(seen=seen))) == ""
+
+
+def test_earlier_attempts_of_the_run_are_told_with_how_they_failed() -> None:
+    seen = Seen(fingerprint="f", basis="b", times=1, first=0.0)
+    tries = (
+        EarlierTry(attempt=1, state="failed", verdict="task-exception"),
+        EarlierTry(attempt=2, state="failed", verdict="kernel-oom", alike=True),
+        EarlierTry(attempt=3, state="failed", verdict="kernel-oom", alike=True),
+        EarlierTry(attempt=4, state="lost"),
+    )
+    past = Past(runs=3, seen=seen, tries=tries)
+
+    assert seen_words(a_card(past=past)) == (
+        "attempts 2 and 3 of this run failed in the same way; "
+        "attempt 1 failed otherwise (task-exception); attempt 4 was lost; "
+        "no other run of this job has failed so"
+    )
 
 
 def test_a_card_with_a_past_is_read_back_as_it_was() -> None:

@@ -6,6 +6,8 @@ arrives out of order, in somebody else's fold.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["Log", "show_beginning", "show_card"]
 
 _WIDTH: Final = 100
+_OPEN_WIDTH: Final = 88
+_MOST_CHANGES: Final = 3
 
 
 class Log(Protocol):
@@ -40,9 +44,10 @@ def show_card(card: RunCard, log: Log) -> None:
     """Print the verdict in the open and the whole card in a fold."""
     say = log.info if card.state == "succeeded" else log.error
     say("%s", card.headline)
-    if card.verdict is not None:
-        say("%s", card.verdict.cause)
-        say("What to do: %s", card.verdict.remedy)
+    for paragraph in _in_the_open(card):
+        # Airflow's page cuts off what is longer than it is wide.
+        for line in wrap(paragraph, _OPEN_WIDTH, break_on_hyphens=False):
+            say("%s", line)
     if reason := _unrecorded(card):
         log.warning("This run is not recorded: %s", reason)
     if report := card.links.get("report"):
@@ -54,6 +59,24 @@ def show_card(card: RunCard, log: Log) -> None:
     for line in text(card, width=_WIDTH).splitlines():
         log.info("%s", line)
     log.info("::endgroup::")
+
+
+def _in_the_open(card: RunCard) -> Iterator[str]:
+    """Yield what nobody should have to unfold: the cause, what to do, and what changed."""
+    if card.verdict is None:
+        return
+    from dask_blackbox.report.past_words import blame_words, seen_words
+    from dask_blackbox.report.words import change_words, plain
+
+    yield plain(card.verdict.cause)
+    if card.verdict.remedy:
+        yield f"What to do: {plain(card.verdict.remedy)}"
+    if card.past is not None and (blame := blame_words(card.past)):
+        yield f"What changed: {blame}"
+    for change in card.changes[:_MOST_CHANGES]:
+        yield f"\N{BULLET} {change_words(change)}"
+    if seen := seen_words(card):
+        yield f"Seen: {seen}"
 
 
 def _unrecorded(card: RunCard) -> str | None:

@@ -8,7 +8,7 @@ import msgspec
 
 from dask_blackbox.finding import Confidence
 
-__all__ = ["Blame", "EarlierRun", "Past", "Seen"]
+__all__ = ["Blame", "EarlierRun", "EarlierTry", "Past", "Seen"]
 
 Blame = Literal["data", "code", "infrastructure", "several", "nothing", "unknown"]
 """Which side changed: what was read; what we wrote; what it ran on; more than one of
@@ -51,6 +51,22 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     in_a_row: int = 1
 
 
+class EarlierTry(msgspec.Struct, frozen=True, kw_only=True):
+    """An earlier attempt of the same run.
+
+    Attributes:
+        attempt: Which.
+        state: How it ended.
+        verdict: The rule that explains its failure, if it failed.
+        alike: Whether it failed as this one did.
+    """
+
+    attempt: int
+    state: str
+    verdict: str | None = None
+    alike: bool = False
+
+
 class Past(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is known of the earlier runs of a job, and what they say of this one.
 
@@ -66,6 +82,7 @@ class Past(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         confidence: How sure that is.
         habits: Changes that are left out as they happen in most runs.
         seen: Failures of the same kind, for a run that failed.
+        tries: The attempts of this run before it, for a run that failed.
         compare: A command that shows everything in which the two differ.
     """
 
@@ -80,4 +97,5 @@ class Past(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     confidence: Confidence = "low"
     habits: tuple[str, ...] = ()
     seen: Seen | None = None
+    tries: tuple[EarlierTry, ...] = ()
     compare: str | None = None

@@ -11,10 +11,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from dask_blackbox.layout import SketchName
+from dask_blackbox.layout import RunAddress, SketchName
 from dask_blackbox.sketch import Sketch
 
-__all__ = ["History", "in_turn", "is_backfill", "of_one_series", "one_per_run"]
+__all__ = [
+    "History",
+    "in_turn",
+    "is_backfill",
+    "of_one_series",
+    "one_per_run",
+    "tries_before",
+]
 
 _MAPPED = re.compile(r"\.map(\d+)(?:-[0-9a-f]{8})?$")
 _RANK = ("lost", "aborted", "failed", "succeeded")
@@ -29,12 +36,14 @@ class History:
         sketches: Those that were read, the newest first.
         unreadable: How many could not be read.
         more: There are more runs than these; the time to look was over.
+        tries: What the names of this run's earlier attempts tell, the first one first.
     """
 
     names: tuple[SketchName, ...] = ()
     sketches: tuple[Sketch, ...] = ()
     unreadable: int = 0
     more: bool = False
+    tries: tuple[SketchName, ...] = ()
 
     @cached_property
     def last_good(self) -> Sketch | None:
@@ -96,6 +105,19 @@ def one_per_run(names: Iterable[SketchName]) -> list[SketchName]:
         if known is None or _knows(each) > _knows(known):
             chosen[run] = each
     return list(chosen.values())
+
+
+def tries_before(names: Iterable[SketchName], own: RunAddress) -> list[SketchName]:
+    """Return one name for each attempt of a run before this one, the first one first."""
+    chosen: dict[int, SketchName] = {}
+    for each in names:
+        attempt = each.address.attempt
+        if each.address[:2] != own[:2] or attempt >= own.attempt:
+            continue
+        known = chosen.get(attempt)
+        if known is None or _knows(each) > _knows(known):
+            chosen[attempt] = each
+    return [chosen[attempt] for attempt in sorted(chosen)]
 
 
 def _knows(name: SketchName) -> tuple[int, int]:

@@ -17,6 +17,7 @@ from dask_blackbox.analyse.history import (
     is_backfill,
     of_one_series,
     one_per_run,
+    tries_before,
 )
 from dask_blackbox.errors import BlackboxError, RecordingError
 from dask_blackbox.layout import (
@@ -107,6 +108,7 @@ def earlier_runs(
         sketches=tuple(sketches),
         unreadable=unreadable,
         more=not listing.complete or late,
+        tries=tuple(listing.tries(own)),
     )
 
 
@@ -167,6 +169,10 @@ class _Listing:
         listed = one_per_run(list(self._names))
         others = [each for each in listed if each.address.run != own.run]
         return of_one_series(others, own.run)
+
+    def tries(self, own: RunAddress) -> list[SketchName]:
+        """Return the attempts of the run itself that came before."""
+        return tries_before(list(self._names), own)
 
     def go_on(self) -> None:
         """List beyond the newest, too."""

@@ -29,6 +29,7 @@ SIDES = {
 """Which side changed, as a word to put on a tag."""
 
 _SURE = {"high": "", "medium": " (likely)", "low": " (a guess: the evidence is thin)"}
+_MOST_TRIES = 4
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 
@@ -78,9 +79,34 @@ def seen_words(card: RunCard) -> str:
     past = card.past
     if past is None or past.seen is None:
         return ""
-    if past.seen.times == 1:
-        return "the first failure of its kind in this job" if past.runs else ""
-    return _times(past.seen, more=past.more)
+    if past.seen.times > 1:
+        said = _times(past.seen, more=past.more)
+    elif any(each.alike for each in past.tries):
+        said = "no other run of this job has failed so"
+    else:
+        said = "the first failure of its kind in this job" if past.runs else ""
+    return "; ".join(each for each in (_tries(past), said) if each)
+
+
+def _tries(past: Past) -> str:
+    """Return what became of earlier attempts of the same run."""
+    alike = [str(each.attempt) for each in past.tries if each.alike]
+    said = []
+    if alike:
+        said.append(f"{_attempts(alike)} of this run failed in the same way")
+    for each in past.tries:
+        if not each.alike:
+            why = f" ({plain(each.verdict)})" if each.verdict else ""
+            end = "failed otherwise" if each.state == "failed" else each.state
+            end = f"was {end}" if end in ("lost", "aborted") else end
+            said.append(f"{_attempts([str(each.attempt)])} {end}{why}")
+    return "; ".join(said[:_MOST_TRIES])
+
+
+def _attempts(numbers: list[str]) -> str:
+    if len(numbers) == 1:
+        return f"attempt {numbers[0]}"
+    return f"attempts {', '.join(numbers[:-1])} and {numbers[-1]}"
 
 
 def _times(seen: Seen, *, more: bool) -> str:

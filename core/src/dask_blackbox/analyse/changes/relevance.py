@@ -33,6 +33,7 @@ _IMPORTED_AS = {
 _FITTING: dict[str, set[str | tuple[str, str]]] = {
     "memory": {
         "input-size",
+        "parameters",
         "code",
         "graph-shape",
         ("cluster-shape", "memory limit"),

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from dask_blackbox.layout import SketchName
-from dask_blackbox.past import Seen
+from dask_blackbox.past import EarlierTry, Seen
 from dask_blackbox.sketch import Sketch
 
-__all__ = ["alike", "seen_before"]
+__all__ = ["alike", "seen_before", "tries_of"]
 
 _DIGITS = 8  # that a name holds
 
@@ -41,6 +41,27 @@ def seen_before(sketch: Sketch, names: Sequence[SketchName]) -> Seen | None:
         first=min([*moments, sketch.started]),
         last=max(moments, default=None),
         in_a_row=1 + sum(1 for _ in _run_of(names, fingerprint)),
+    )
+
+
+def tries_of(sketch: Sketch, names: Sequence[SketchName]) -> tuple[EarlierTry, ...]:
+    """Return what became of the attempts of a run before this one, if this one failed.
+
+    Args:
+        sketch: The attempt that failed.
+        names: Of those before it, the first one first.
+    """
+    if sketch.fingerprint is None:
+        return ()
+    fingerprint = sketch.fingerprint.id
+    return tuple(
+        EarlierTry(
+            attempt=each.address.attempt,
+            state=each.state,
+            verdict=each.verdict,
+            alike=alike(each, fingerprint),
+        )
+        for each in names
     )
 
 

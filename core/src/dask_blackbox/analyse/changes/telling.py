@@ -11,7 +11,7 @@ from dask_blackbox.analyse.changes.marks import incomparable
 from dask_blackbox.analyse.changes.ranking import Ranked, ranked
 from dask_blackbox.analyse.changes.rarity import Rarities
 from dask_blackbox.analyse.changes.relevance import Accused
-from dask_blackbox.analyse.changes.seen import seen_before
+from dask_blackbox.analyse.changes.seen import seen_before, tries_of
 from dask_blackbox.analyse.changes.sides import sides
 from dask_blackbox.analyse.history import History
 from dask_blackbox.analyse.words import short
@@ -58,6 +58,7 @@ def told_by(
         unreadable=history.unreadable,
         good=sum(name.state == "succeeded" for name in history.names),
         seen=seen_before(sketch, history.names),
+        tries=tries_of(sketch, history.tries),
     )
     if good is None or not wanted:
         return Told((), _replace(past, says="" if good else _without_good(past)))
