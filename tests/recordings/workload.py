@@ -12,6 +12,7 @@ long-lived clusters.  With `--again` nothing is run: the recordings of the last 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import shutil
 import subprocess
 import sys
@@ -26,18 +27,20 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import dask
+from dask_blackbox.analyse.case import Case
 from dask_blackbox.finding import Finding
 from dask_blackbox.opened import Run
 from distributed import Client, LocalCluster
 from starting import processes
 
-__all__ = ["NOTHING", "Workload", "main"]
+__all__ = ["NOTHING", "Workload", "main", "with_mended"]
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 _TWO = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "2GiB"}
 _PATIENCE = 1200
 _TOGETHER = 8
 _LONGEST = 150
+_MENDED = "-mended"
 
 
 class Workload(NamedTuple):
@@ -51,15 +54,28 @@ class Workload(NamedTuple):
         settings: Of `dask.config`.
         needs: Makes its data in a folder, unless they are there.
         alone: It leaves its cluster in a state that nobody else should find.
+        nights: It is told once with each of these as arguments, and as its parameters.
+        libraries: Modules without which it cannot be told.
+        mended: Does the same, without what is wrong with it.
+        elsewhere: A cluster on which nothing is wrong with it.
     """
 
-    tell: Callable[[Client, Path], Any]
+    tell: Callable[..., Any]
     must: tuple[str, ...] = ()
     may: tuple[str, ...] = ()
     cluster: Mapping[str, Any] = NOTHING
     settings: Mapping[str, Any] = NOTHING
     alone: bool = False
     needs: Callable[[Path], None] | None = None
+    nights: tuple[Mapping[str, Any], ...] = (NOTHING,)
+    libraries: tuple[str, ...] = ()
+    mended: Callable[..., Any] | None = None
+    elsewhere: Mapping[str, Any] | None = None
+
+    @property
+    def missing(self) -> list[str]:
+        """The libraries that are not here."""
+        return [n for n in self.libraries if importlib.util.find_spec(n) is None]
 
 
 @contextmanager
@@ -89,13 +105,15 @@ def _tell(names: Sequence[str], workloads: Mapping[str, Workload], store: str) -
 
     data, first = Path(store) / "data", workloads[names[0]]
     with dask.config.set(dict(first.settings)), _client(first) as client:
-        for name in names:
+        told = [(name, night) for name in names for night in workloads[name].nights]
+        for name, night in told:
             _prepare(workloads[name], data)
+            run_id = _fresh(store, name)
             try:
                 with recording(
-                    client, store=store, job=name, run_id=_fresh(store, name)
+                    client, store=store, job=name, run_id=run_id, parameters=night
                 ):
-                    workloads[name].tell(client, data)
+                    workloads[name].tell(client, data, **night)
             except Exception:  # noqa: BLE001 - the others shall be told all the same
                 traceback.print_exc()
 
@@ -112,12 +130,12 @@ def _fresh(store: str, name: str) -> str:
     return f"{name}-{len(list(Path(store).glob(f'runs/job={name}/*'))) + 1}"
 
 
-def _newest(store: str, name: str) -> Run | None:
+def _newest(store: str, name: str, number: int) -> list[Run]:
     found = sorted(
         Path(store).glob(f"runs/job={name}/*/*/run.json"),
         key=lambda path: path.stat().st_mtime,
     )
-    return Run.open(found[-1].parent) if found else None
+    return [Run.open(each.parent) for each in found[-number:]]
 
 
 def _judged(
@@ -132,6 +150,40 @@ def _judged(
     return "; ".join(sentences), found
 
 
+def with_mended(workloads: Mapping[str, Workload]) -> dict[str, Workload]:
+    """Return workloads, each followed by itself as it is when mended."""
+    found: dict[str, Workload] = {}
+    for name, each in workloads.items():
+        found[name] = each
+        if each.mended is not None or each.elsewhere is not None:
+            found[f"{name}{_MENDED}"] = each._replace(
+                tell=each.mended or each.tell,
+                cluster=each.cluster if each.elsewhere is None else each.elsewhere,
+                must=(),
+                mended=None,
+                elsewhere=None,
+            )
+    return found
+
+
+def _say_savings(workloads: Mapping[str, Workload], store: str) -> None:
+    """Print what findings say that they cost, beside what it saved to mend it."""
+    for name, each in workloads.items():
+        before, after = _newest(store, name, 1), _newest(store, name + _MENDED, 1)
+        costs = [
+            f.cost.amount
+            for run in before
+            for f in run.findings()
+            if f.rule in each.must and f.cost is not None
+        ]
+        if costs and after:
+            was, now = (Case(run).loads.all_capacity for run in (*before, *after))
+            print(
+                f"{name:32}{each.must[0]:22}said {costs[0]:7.1f} core-seconds, "
+                f"mending saved {was - now:7.1f} of {was:7.1f}"
+            )
+
+
 def main(file: str, workloads: Mapping[str, Workload]) -> int:
     """Run the workloads that are asked for, or all, and say what was found."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -143,13 +195,17 @@ def main(file: str, workloads: Mapping[str, Workload]) -> int:
     if asked.tell:
         _tell(asked.tell, workloads, asked.store)
         return 0
-    names = asked.names or list(workloads)
+    names = [n for n in asked.names or workloads if not workloads[n].missing]
+    for name in set(asked.names or workloads) - set(names):
+        print(f"{name} cannot be told here: it needs {workloads[name].missing}")
     for group in () if asked.again else _groups(names, workloads):
         begun = time.monotonic()
         error = _apart(file, group, asked.store)
         took = time.monotonic() - begun
         print(f"{took:4.0f} s for {' '.join(group)}  {error}", flush=True)
-    return _judge(names, workloads, asked.store)
+    wrong = _judge(names, workloads, asked.store)
+    _say_savings({name: workloads[name] for name in names}, asked.store)
+    return wrong
 
 
 def _groups(
@@ -171,10 +227,10 @@ def _judge(names: Sequence[str], workloads: Mapping[str, Workload], store: str) 
     """Say what is found in the newest recording of each workload."""
     wrong, fired = 0, Counter[str]()
     for name in names:
-        run = _newest(store, name)
-        findings = () if run is None else run.findings()
+        runs = _newest(store, name, len(workloads[name].nights))
+        findings = tuple(finding for run in runs for finding in run.findings())
         problem, found = _judged(workloads[name], findings)
-        problem = problem if run else "not recorded"
+        problem = problem if runs else "not recorded"
         wrong, fired = wrong + bool(problem), fired + found
         print(f"{'WRONG' if problem else 'right':6}{name:36}{problem}")
         for each in findings:
