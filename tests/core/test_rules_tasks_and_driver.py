@@ -129,6 +129,36 @@ def test_an_exception_that_could_not_travel_is_told_by_its_own_name() -> None:
     assert "cannot be pickled" in found.cause
 
 
+GROUP = """  + Exception Group Traceback (most recent call last):
+  |   File "/v/lib/python3.11/site-packages/dask/x.py", line 1, in run
+  |     return self.func()
+  |   File "/jobs/nightly.py", line 90, in fetch
+  |     raise ExceptionGroup("2 pages failed", problems)
+  | ExceptionGroup: 2 pages failed (2 sub-exceptions)
+  +-+---------------- 1 ----------------
+    | Traceback (most recent call last):
+    |   File "/jobs/nightly.py", line 80, in page
+    |     raise ConnectionError("status 503")
+    | ConnectionError: status 503
+    +---------------- 2 ----------------
+    | TimeoutError: late
+    +------------------------------------
+"""
+
+
+def test_the_exceptions_of_a_group_are_named() -> None:
+    error = an_exception("ExceptionGroup", "2 pages failed (2 sub-exceptions)")
+    failed = a_failed_task("fetch-1", "ExceptionGroup", error.message, traceback=GROUP)
+
+    found = verdict(a_run(a_worker(), a_graph(), failed, failed_with(error)))
+
+    assert "In that group: ConnectionError: status 503, and TimeoutError: late" in (
+        found.cause.replace(" and", ", and")
+    )
+    assert "/jobs/nightly.py:80" in found.remedy
+    assert found.retry_advice == "transient"
+
+
 def test_attempts_are_counted() -> None:
     run = a_run(
         a_failed_task(outcome="retried", at=6),

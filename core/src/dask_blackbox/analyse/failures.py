@@ -8,7 +8,13 @@ from functools import cached_property
 
 import polars as pl
 
-from dask_blackbox.analyse.frames import Frame, root_of_chain, user_frame
+from dask_blackbox.analyse.advice import PASSING
+from dask_blackbox.analyse.frames import (
+    Frame,
+    members_of_group,
+    root_of_chain,
+    user_frame,
+)
 from dask_blackbox.analyse.words import class_of
 from dask_blackbox.run import RunTables
 
@@ -55,6 +61,18 @@ class TaskFailure:
     def root(self) -> tuple[str, str] | None:
         """Class and message of the first exception of a chain, if there is one."""
         return root_of_chain(self.traceback)
+
+    @cached_property
+    def members(self) -> tuple[tuple[str, str], ...]:
+        """Class and message of each exception of a group, if it was one."""
+        return members_of_group(self.traceback)
+
+    @property
+    def telling(self) -> str:
+        """The class that decides whether trying again helps: of a group, the worst."""
+        names = [name for name, _ in self.members]
+        lasting = [name for name in names if class_of(name) not in PASSING]
+        return (lasting or names or [self.exception])[0]
 
     @cached_property
     def raised(self) -> tuple[str, str]:

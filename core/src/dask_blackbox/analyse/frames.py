@@ -13,6 +13,7 @@ __all__ = [
     "frame_of_stack",
     "frames_of_call_stack",
     "is_the_users",
+    "members_of_group",
     "raised_apart_from_dask",
     "raised_by_a_library",
     "read_by_the_driver",
@@ -21,12 +22,16 @@ __all__ = [
     "user_frames",
 ]
 
-_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<name>.+)$')
+_FRAME = re.compile(
+    r'^[\s|]*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<name>.+)$'
+)
 _LINKS = (
     "The above exception was the direct cause of the following exception:",
     "During handling of the above exception, another exception occurred:",
 )
 _RAISED = re.compile(r"^(?P<name>[A-Za-z_][\w.]*)(?::\s?(?P<message>.*))?$")
+_MEMBER = re.compile(r"^\s*\| (?P<name>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
+_NEXT_MEMBER = re.compile(r"^[\s|]*\+-[+-]*-+ (?:\d+|\.\.\.) -+\s*$", re.MULTILINE)
 _STACKED = re.compile(
     r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<name>.+)$'
 )
@@ -93,6 +98,17 @@ def root_of_chain(traceback: str) -> tuple[str, str] | None:
         if found:
             return found["name"], (found["message"] or "").strip()
     return None
+
+
+def members_of_group(traceback: str) -> tuple[tuple[str, str], ...]:
+    """Return class and message of each exception in a group, as Python prints them."""
+    found = []
+    for block in _NEXT_MEMBER.split(traceback)[1:]:
+        raised = [m for m in map(_MEMBER.match, block.splitlines()) if m]
+        if raised:
+            first = raised[0]
+            found.append((first["name"], (first["message"] or "").strip()))
+    return tuple(found)
 
 
 def came_from_a_task(traceback: str) -> bool:
@@ -207,7 +223,7 @@ def _frames(section: str) -> list[Frame]:
     for number, text in enumerate(lines):
         found = _FRAME.match(text)
         if found:
-            code = lines[number + 1].strip() if number + 1 < len(lines) else ""
+            code = lines[number + 1].strip(" |\t") if number + 1 < len(lines) else ""
             frames.append(
                 Frame(
                     file=found["file"],

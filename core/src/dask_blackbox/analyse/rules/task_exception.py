@@ -10,7 +10,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import came_from_a_task, user_frame
 from dask_blackbox.analyse.rule import Page, Rule
-from dask_blackbox.analyse.words import class_of, counted, quoted, short
+from dask_blackbox.analyse.words import class_of, counted, listed, quoted, short
 from dask_blackbox.finding import (
     Confidence,
     Evidence,
@@ -101,7 +101,7 @@ def _finding(
         evidence=_evidence(case, first),
         retry_advice="environment"
         if _NO_SPACE in first.message
-        else advice_on_class(first.exception),
+        else advice_on_class(first.telling),
     )
 
 
@@ -145,6 +145,11 @@ def _how_it_came(failure: TaskFailure) -> Iterator[str]:
             f"The {failure.raised[0]} itself cannot be pickled, so the driver got an "
             "`Exception` with its text"
         )
+    if failure.members:
+        told = [
+            f"{class_of(n)}: {short(m, 100)}".rstrip(": ") for n, m in failure.members
+        ]
+        yield f"In that group: {listed(told)}"
     if failure.root is not None:
         root, message = failure.root
         yield f"It began with {class_of(root)}: {short(message, 200)}"
@@ -170,8 +175,8 @@ def _remedy(case: Case, failure: TaskFailure) -> str:
         look = f"Look at {failure.frame.file}:{failure.frame.line}"
     else:
         look = f"Look at what '{short(failure.prefix or failure.key, 40)}' calls"
-    name = class_of(failure.exception)
-    advice = advice_on_class(failure.exception)
+    name = class_of(failure.telling)
+    advice = advice_on_class(failure.telling)
     if advice == "transient":
         return (
             f"{look}. A {name} often passes: `retries=3` on this task "
