@@ -54,7 +54,7 @@ def record(address: str, **chosen: Any) -> None:
         )
     click.echo(f"Recording {address} until Ctrl-C …", err=True)
     lost = _wait_for_the_end(scheduler)
-    card = rec.finish(state="failed" if lost else "succeeded")
+    card = rec.finish(state="failed") if lost else rec.finish_attached()
     scheduler.close()
     click.echo(text(card), err=True)
 

@@ -32,7 +32,7 @@ from dask_blackbox.flight.own_code import OwnCode
 from dask_blackbox.flight.relaying import Relay, must_relay
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import Ending, Manifest
-from dask_blackbox.record.orders import Config, End
+from dask_blackbox.record.orders import LEFT, Config, End
 from dask_blackbox.settings import setting_seconds
 from dask_blackbox.store import store_settings as gathered_store_settings
 
@@ -72,6 +72,7 @@ class Recording:
         self._code: OwnCode | None = None
         self._reason: str | None = None
         self._exit_code: int | None = None
+        self._left = False
         self._finished: RunCard | None = None
         self._finishing = threading.RLock()
         self._owner = os.getpid()
@@ -189,6 +190,8 @@ class Recording:
         cards: list[RunCard] = []
         with guard("the end of the recording"):
             end = end_of(exception, state)
+            if self._left:
+                end = msgspec.structs.replace(end, state=LEFT)
             if self._exit_code is not None:
                 end = msgspec.structs.replace(end, exit_code=self._exit_code)
             cards.append(self._conclude(end))
@@ -204,6 +207,11 @@ class Recording:
         state: RunState = "failed" if exit_code else "succeeded"
         self._exit_code = exit_code
         return self.finish(state="aborted" if exit_code < 0 else state)
+
+    def finish_attached(self) -> RunCard:
+        """End the recording of a cluster that others use: how it went, it knows itself."""
+        self._left = True
+        return self.finish()
 
     @property
     def id(self) -> str:
@@ -351,7 +359,7 @@ class Recording:
 
         end = end or End(state="aborted")
         ending = Ending(
-            state=end.state,
+            state="succeeded" if end.state == LEFT else end.state,
             ended=time.time(),
             exit_code=end.exit_code,
             exception=end.exception,

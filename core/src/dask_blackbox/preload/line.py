@@ -53,6 +53,11 @@ class Line:
         )
         self._speaking.start()
 
+    def wake(self) -> None:
+        """Have the process ready: what comes before it is, dies with the scheduler."""
+        if self._process is None:
+            self._put(Parcel(run=""))
+
     def begin(self, run: str, config: Config, attach: Attach) -> bool:
         """Have a recording made; returns whether there is somebody to make it."""
         first = self._put(Parcel(run=run, config=config))

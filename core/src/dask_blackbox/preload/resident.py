@@ -140,6 +140,9 @@ class Resident(SchedulerPlugin):
                 if flight is not None:
                     flight.capture.log_event(topic, msg)
 
+    def add_client(self, scheduler: Any, client: str) -> None:
+        self._line.wake()
+
     def remove_client(self, scheduler: Any, client: str) -> None:
         self._refused.discard(client)
 

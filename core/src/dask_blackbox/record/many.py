@@ -13,14 +13,13 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from dask_blackbox.record import loading
 from dask_blackbox.record.orders import (
-    LEFT,
     Config,
     Telling,
     TellingOf,
@@ -35,7 +34,6 @@ __all__ = ["Many"]
 logger = logging.getLogger("dask_blackbox.record")
 
 _FINALISING_AT_ONCE = 2
-_FAILED, _FINISHED = ("erred", "killed"), "finished"
 
 
 class Many:
@@ -53,6 +51,7 @@ class Many:
 
     async def run(self) -> None:
         """Record until the owner is gone and all has been finalised."""
+        loaded = asyncio.create_task(asyncio.to_thread(loading.puller))
         async for line in self._owner.lines():
             try:
                 parcel = decode_parcel(line)
@@ -67,6 +66,7 @@ class Many:
             channel.gone(self._owner.how_it_went)
         while self._recording:
             await asyncio.wait(self._recording)
+        await loaded
 
     def _open(self, run: str, config: Config) -> None:
         channel = _Channel(run, self._owner)
@@ -118,45 +118,18 @@ class _Channel(Owner):
 
 
 class _OneOfMany(Recorder):
-    """One recording among others; says itself how it ended where nobody else can."""
+    """One recording among others."""
 
     def __init__(self, config: Config, owner: Owner, turn: asyncio.Semaphore) -> None:
         super().__init__(config, owner)
         self._turn = turn
-        self._last_failed = False
-        self._last_success = 0.0
 
     def release(self) -> None:
         """Leave what is still in the spool to others, though this process lives on."""
         if self._claim is not None:
             self._claim.release()
 
-    def _take(
-        self,
-        source: str,
-        seq: int | None,
-        at: float,
-        rows: dict[str, Any],
-        dropped: dict[str, int],
-    ) -> None:
-        # The scheduler's own order: by the clocks of workers, what came a millisecond
-        # later may have been earlier.
-        for row in rows.get("task", ()):
-            if row[-1] == _FINISHED:
-                self._last_failed = False
-                self._last_success = max(self._last_success, row[6] or 0.0)
-            elif row[-1] in _FAILED:
-                self._last_failed = True
-        for row in rows.get("event", ()):
-            if row[1] == "graph-failed" and row[0] > self._last_success:
-                self._last_failed = True
-        super()._take(source, seq, at, rows, dropped)
-
     async def _finalise(self, outcome: Any) -> None:
-        if outcome.end.state == LEFT:
-            state = "failed" if self._last_failed else "succeeded"
-            end = msgspec.structs.replace(outcome.end, state=state)
-            outcome = replace(outcome, end=end)
         async with self._turn:
             await super()._finalise(outcome)
 

@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from dask_blackbox.manifest import SPOOL, DriverException, SourceAccount
+from dask_blackbox.manifest import SPOOL, SourceAccount
 from dask_blackbox.record import loading
 from dask_blackbox.record.capsules import Capsules
 from dask_blackbox.record.claiming import Claim
 from dask_blackbox.record.guests import Guests
+from dask_blackbox.record.judging import Judge
 from dask_blackbox.record.last_words import last_words
 from dask_blackbox.record.opening import Opening, open_recording
 from dask_blackbox.record.orders import (
@@ -105,9 +106,9 @@ class Recorder:
         self._uncertified: set[str] = set()
         self._last_row = time.monotonic()
         self._end: End | None = None
-        self._exception: DriverException | None = None
         self._ended = asyncio.Event()
         self._guests = Guests(self._obey)
+        self._judge = Judge(self._redactor.exception)
         self._attaching: set[asyncio.Task[None]] = set()
         self._draining: set[asyncio.Task[None]] = set()
         self._bringing: asyncio.Task[None] | None = None
@@ -161,8 +162,9 @@ class Recorder:
         opening = await asyncio.to_thread(open_recording, config)
         self._opening, error = opening, opening.error
         if opening.store is not None:
-            reopen = partial(open_recording, config)
-            self._uploader = Uploader(opening, reopen, self._spool)
+            self._uploader = Uploader(
+                opening, partial(open_recording, config), self._spool
+            )
             self._uploader.start()
         if error is None:
             self._bringing = asyncio.create_task(self._bring_others_home())
@@ -211,7 +213,6 @@ class Recorder:
             self._drivers[order.source] = _counted(
                 self._drivers.get(order.source, SourceAccount()), order
             )
-            self._look_for_an_exception(order)
             self._take(order.source, order.seq, order.at, order.rows, order.dropped)
         elif isinstance(order, Drain):
             self._begin(self._drain_in_passing(order.address, answer), self._draining)
@@ -260,6 +261,7 @@ class Recorder:
         rows: dict[str, Any],
         dropped: dict[str, int],
     ) -> None:
+        self._judge.hear(rows)
         abnormal = bool(rows.get("error"))
         for _, kind, subject, detail in rows.get("event", ()):
             abnormal = abnormal or kind in _ABNORMAL
@@ -276,14 +278,6 @@ class Recorder:
         self._capsules.look_at(puller, rows)
         if any(kind != "metric" for kind in rows):
             self._last_row = time.monotonic()
-
-    def _look_for_an_exception(self, order: Rows) -> None:
-        """Keep what a guest says of its end: its parent only knows the exit code."""
-        for row in order.rows.get("event", ()):
-            if row[1] == "driver-exception":
-                with contextlib.suppress(msgspec.MsgspecError):
-                    told = msgspec.json.decode(row[3], type=DriverException)
-                    self._exception = self._redactor.exception(told)
 
     async def _tick(self) -> None:
         while True:
@@ -349,9 +343,7 @@ class Recorder:
                 async with asyncio.timeout(_LEAVING):
                     await puller.leave()
         assert self._end is not None  # noqa: S101
-        end = self._end
-        if end.exception is None and end.state == "failed":
-            end = msgspec.structs.replace(end, exception=self._exception)
+        end = self._judge.judge(self._end)
         sources = {p.source: p.account for p in self._pullers.values()} | self._drivers
         return Outcome(end=end, ended=time.time(), sources=sources)
 
