@@ -217,16 +217,15 @@ def test_dasks_own_word_of_an_ignored_limit_is_enough() -> None:
     assert said in found.cause
 
 
-def warned(*mebibytes: float) -> RunTables:
-    return a_run(
-        [
-            an_event(
-                "driver-warning", "driver", filename="/jobs/nightly.py", lineno=12,
-                message=f"Sending large graph of size {each:.2f} MiB.\nThis may cause",
-            )
-            for each in mebibytes
-        ]
+def a_warning(mebibytes: float) -> Piece:
+    return an_event(
+        "driver-warning", "driver", filename="/jobs/nightly.py", lineno=12,
+        message=f"Sending large graph of size {mebibytes:.2f} MiB.\nThis may cause",
     )  # fmt: skip
+
+
+def warned(*mebibytes: float) -> RunTables:
+    return a_run([a_warning(each) for each in mebibytes])
 
 
 @pytest.mark.parametrize(("size", "severity"), [(15.26, "notice"), (300, "warning")])
@@ -237,6 +236,14 @@ def test_data_inside_a_graph_is_told_with_its_line(size: float, severity: Any) -
     assert "/jobs/nightly.py:12" in found.cause
     assert found.cost is not None
     assert found.cost.amount == pytest.approx((size + 12) * MIB)
+
+
+def test_a_graph_of_very_many_tasks_holds_no_data() -> None:
+    graph = an_event("graph-updated", "Client-1", at=2, tasks=40_000)
+    found = the("large-graph", a_run(a_warning(25), graph))
+
+    assert "its 40,000 tasks, about 655 bytes each" in found.cause
+    assert "chunks or partitions larger" in found.remedy
 
 
 def of_version(distributed: str, message: str) -> RunTables:

@@ -113,6 +113,16 @@ def test_many_tasks_that_keep_their_threads_busy_are_healthy() -> None:
     assert slugs(a_run(workers(), graphs(2), busy, demand(*[900] * 41))) == []
 
 
+def test_on_a_host_that_others_keep_busy_threads_wait_for_cores_not_for_tasks() -> None:
+    tiny = tasks("getitem", 3_000, seconds=0.009, every=0.02)
+    run = [workers(), graphs(2), tiny, demand(*[900] * 31)]
+    free = a_load(seconds=40, cpu=20.0, host_busy=40.0)
+    busy = a_load(seconds=40, cpu=20.0, host_busy=160.0)
+
+    assert "tiny-tasks" in slugs(a_run(*run, free))
+    assert "tiny-tasks" not in slugs(a_run(*run, busy))
+
+
 def test_tiny_tasks_of_a_short_run_are_nobodys_business() -> None:
     tiny = tasks("inc", 450, seconds=0.0005, every=0.01)
 

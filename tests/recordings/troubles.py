@@ -385,8 +385,13 @@ def held_by_a_worker_that_dies(client: Client, data: Path) -> None:
     x.sum().compute()
 
 
-def _dies_while(client: Client, prefix: str, compute: Callable[[], Any]) -> None:
-    """Kill a worker once the shuffle runs."""
+def _dies_while(
+    client: Client,
+    prefix: str,
+    compute: Callable[[], Any],
+    lose: Callable[[Client], None] = _one_dies,
+) -> None:
+    """Kill a worker, or lose it otherwise, once the shuffle runs."""
     import threading
 
     def kill() -> None:
@@ -402,7 +407,7 @@ def _dies_while(client: Client, prefix: str, compute: Callable[[], Any]) -> None
             if any(
                 s.get("memory", 0) + s.get("released", 0) >= 4 for s in seen.values()
             ):
-                _one_dies(client)
+                lose(client)
                 return
             time.sleep(0.02)
 

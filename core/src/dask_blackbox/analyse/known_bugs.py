@@ -53,14 +53,18 @@ def version(text: str) -> tuple[int, ...]:
 
 KNOWN_BUGS: tuple[KnownBug, ...] = (
     KnownBug(
-        name="the scheduler fails over a task whose worker has died",
+        name="the scheduler fails over a task that used a lost actor",
         package="distributed",
-        first="2025.1.0",
+        first="2022.9.0",
+        fixed="2025.5.0",
         mark=(
-            r"_transition_processing_erred\(\) missing 1 required "
+            r"transition_processing_erred\(\) missing 1 required "
             r"(?:positional|keyword-only) argument: 'worker'"
         ),
-        means="The scheduler cannot book a task as failed, and the computation stands still.",
+        means=(
+            "An actor is lost with its worker, and the scheduler cannot book those who use "
+            "it as failed: the computation stands still."
+        ),
         instead="Move to another version of dask and distributed, both at once.",
         url="https://github.com/Open-EO/openeo-processes-dask/issues/355",
     ),

@@ -19,6 +19,10 @@ _UNITS = {
     "kiB": 2**10, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40,
 }  # fmt: skip
 
+# So many tasks, of so few bytes each, are a graph of tasks.
+_MANY = 5_000
+_A_TASK = 10_000
+
 
 def _ask(case: Case) -> Iterator[Finding]:
     sent = [each for each in map(_of, case.run.details("driver-warning")) if each]
@@ -34,19 +38,15 @@ def _ask(case: Case) -> Iterator[Finding]:
         else ""
     )
     grave = total >= LARGE_GRAPH.threshold(case, "grave_bytes")
+    inside, remedy = _inside(case, largest)
     yield LARGE_GRAPH.found(
         f"The driver sent {size(total)} of graph to the scheduler",
         cause=(
             f"{counted(len(sent), 'graph')} of up to {size(largest)} went through the "
-            f"scheduler, which unpacks them and holds them in its memory: data is inside, "
-            f"where only tasks should be.{told} Dask warned at "
-            f"{warning.get('filename')}:{warning.get('lineno')}."
+            f"scheduler, which unpacks them and holds them in its memory: {inside}.{told} "
+            f"Dask warned at {warning.get('filename')}:{warning.get('lineno')}."
         ),
-        remedy=(
-            f"Load the data in tasks (`dd.read_parquet`, a function given the path), which "
-            f"makes this graph of {size(largest)} one of some kilobytes. What only the driver "
-            "has, send once: `future = client.scatter(data)`, and pass the future."
-        ),
+        remedy=remedy,
         confidence="high",
         severity="warning" if grave else "notice",
         cost=Cost(amount=total, unit="bytes"),
@@ -60,6 +60,35 @@ def _ask(case: Case) -> Iterator[Finding]:
             for bytes_, each in sorted(sent, key=lambda pair: -pair[0])[:5]
         ),
     )
+
+
+def _inside(case: Case, largest: float) -> tuple[str, str]:
+    """Return what makes a graph large, and what to do: data inside, or its many tasks."""
+    tasks = max(
+        (g.get("tasks") or 0 for g in case.run.details("graph-updated")), default=0
+    )
+    each = largest / max(tasks, 1)
+    if tasks >= _MANY and each <= _A_TASK:
+        inside = f"it is its {tasks:,} tasks, about {size(each)} each"
+        remedy = (
+            f"Make chunks or partitions larger: a tenth of the tasks make a graph of "
+            f"{size(largest / 10)}. Or compute in several steps, with `.persist()` between."
+        )
+        return inside, remedy
+    inside = "data is inside, where only tasks should be"
+    remedy = (
+        f"Load the data in tasks (`dd.read_parquet`, a function given the path), which "
+        f"makes this graph of {size(largest)} one of some kilobytes. What only the driver "
+        "has, send once: `future = client.scatter(data)`, and pass the future."
+    )
+    if not case.run.tasks["key"].str.starts_with("(").any():
+        return inside, remedy  # futures: the scheduler left nothing out
+    inside += f", or many more tasks than the {tasks:,} that were needed in the end"
+    remedy += (
+        " If there is no such data, choose what you need (a slice, columns) before the "
+        "other steps, or make chunks larger."
+    )
+    return inside, remedy
 
 
 def _of(warning: dict[str, Any]) -> tuple[float, dict[str, Any]] | None:

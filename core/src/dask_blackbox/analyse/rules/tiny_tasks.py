@@ -16,6 +16,7 @@ from dask_blackbox.finding import Cost, Finding, Subject
 __all__ = ["TINY_TASKS"]
 
 _GOOD_TASK = 0.2  # seconds: what handing it out costs is a hundredth of it
+_HANDED_OUT = 0.002  # seconds of each thread, on a host that is free
 
 
 def _ask(case: Case) -> Iterator[Finding]:
@@ -26,6 +27,11 @@ def _ask(case: Case) -> Iterator[Finding]:
         return
     crowded = pl.col("compute") < tiny * pl.col("number")
     cost = loads.total("overhead", crowded)
+    others = TINY_TASKS.threshold(case, "others")
+    if any(host.others > others for host in case.tolls.hosts):
+        # Threads waited for a core then, too, and so did the scheduler.
+        number_then = loads.total("number", crowded)
+        cost = min(cost, _HANDED_OUT * number_then * loads.threads.highest)
     share = loads.share(cost)
     if cost < TINY_TASKS.threshold(case, "core_seconds") or not loads.matters(cost):
         return
@@ -78,6 +84,7 @@ TINY_TASKS = Rule(
         "tasks": 500,
         "core_seconds": 5,
         "share": 0.3,
+        "others": 0.5,
     },
     page=Page(
         detects=(
@@ -87,7 +94,9 @@ TINY_TASKS = Rule(
         ),
         evidence=(
             "The times in which tasks waited while threads were idle and the tasks that ended "
-            "computed less than `tiny-tasks.seconds_a_task` on average. Silent on fewer than "
+            "computed less than `tiny-tasks.seconds_a_task` on average. Where others have more of "
+            "a host's cores than `tiny-tasks.others`, two milliseconds of each thread count for a "
+            "task, as the rest was waiting for a core. Silent on fewer than "
             "`tiny-tasks.tasks`, and where that idling is less than "
             "`tiny-tasks.core_seconds` or `tiny-tasks.share` of the core time."
         ),
