@@ -572,3 +572,53 @@ def test_what_takes_a_connection_and_does_not_answer_is_no_scheduler() -> None:
     assert (found.rule, found.retry_advice) == ("cannot-connect", "unknown")
     assert "tcp://10.0.0.1:8787" in found.title
     assert "not its dashboard" in found.remedy
+
+
+def test_what_answers_and_is_no_scheduler_is_said_to_be_none() -> None:
+    site = "/v/lib/python3.11/site-packages/distributed"
+    trace = (
+        "Traceback (most recent call last):\n"
+        '  File "/jobs/nightly.py", line 9, in main\n'
+        '    client = Client("tcp://gateway:8080", timeout=6)\n'
+        f'  File "{site}/client.py", line 1562, in _ensure_connected\n'
+        "    comm = await connect(\n"
+        f'  File "{site}/comm/core.py", line 377, in connect\n'
+        "    handshake = await comm.read()\n"
+        f'  File "{site}/comm/tcp.py", line 228, in read\n    frames = 1\n'
+        "MemoryError: Unable to allocate 3.07 EiB\n"
+    )
+    error = an_exception("MemoryError", "Unable to allocate 3.07 EiB", traceback=trace)
+
+    found = verdict(a_run(failed_with(error), recorded=False))
+
+    assert (found.rule, found.confidence) == ("cannot-connect", "high")
+    assert "tcp://gateway:8080 is no Dask scheduler" in found.title
+
+
+def test_scattered_data_goes_with_a_worker_that_was_restarted_on_purpose() -> None:
+    said = "match-1 cancelled for reason: lost dependencies."
+    run = driver_got(
+        "FutureCancelledError",
+        said,
+        an_event("worker-closing", "tcp://w1", reason="client-restart-workers-1.5"),
+        an_event(
+            "worker-removed",
+            "tcp://w1",
+            stimulus_id="client-restart-workers-1.5",
+            expected=True,
+            processing=[],
+            lost_computed=0,
+            lost_scattered=["table-1"],
+        ),
+        a_log_line(
+            "User asked for computation on lost data. Final key is match-1 with missing "
+            "dependency table-1",
+            role="scheduler",
+        ),
+    )
+
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("data-lost", "high")
+    assert "'table-1'" in found.title
+    assert "closed on purpose (client-restart-workers-1.5)" in found.cause

@@ -8,12 +8,21 @@ from collections.abc import Iterator
 from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.rule import Page, Rule
-from dask_blackbox.analyse.words import duration
+from dask_blackbox.analyse.words import class_of, duration, short
 from dask_blackbox.finding import Finding, RetryAdvice
 
 __all__ = ["CANNOT_CONNECT"]
 
 _BEGINNING = r'distributed/client\.py", line \d+, in (?:__init__|start)\n'
+_HANDSHAKE = r'distributed/comm/core\.py", line \d+, in connect\n[^\n]*comm\.read'
+_OTHERWISE = (
+    "TimeoutError",
+    "CommClosedError",
+    "FatalCommClosedError",
+    "StreamClosedError",
+    "CancelledError",
+    "KeyboardInterrupt",
+)
 _TRIED = r"Timed out (?:trying to connect|during handshake while connecting) to '?(?P<address>[\w+]+://[^\s']+)'? after (?P<waited>[\d.]+) ?s"
 
 
@@ -23,6 +32,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         return
     if not said:
         yield from _still_trying(case)
+        yield from _answered_otherwise(case)
         return
     address, waited = said["address"], said["waited"]
     known = case.run.details("scheduler-info")
@@ -72,6 +82,33 @@ def _still_trying(case: Case) -> Iterator[Finding]:
     )
 
 
+def _answered_otherwise(case: Case) -> Iterator[Finding]:
+    """Yield that what answered was no scheduler: its bytes were read as sizes of frames."""
+    exception = case.exception
+    if exception is None or case.saw_the_cluster or not case.said(_HANDSHAKE):
+        return
+    if case.raised(*_OTHERWISE):
+        return
+    called = case.said(r"Client\(\s*['\"](?P<address>[^'\"]+)")
+    address = called["address"] if called else "that address"
+    yield CANNOT_CONNECT.found(
+        f"What answers at {address} is no Dask scheduler",
+        cause=(
+            f"The driver connected to {address}, and what came back could not be read as a "
+            f"scheduler's greeting: {class_of(exception.exception)}: "
+            f"{short(exception.message, 200)}."
+        ),
+        remedy=(
+            "Check that it is Dask's scheduler that listens at that address and port: not its "
+            "dashboard, not another service, not a proxy that answers for a host that is not "
+            "there."
+        ),
+        confidence="high",
+        retry_advice="environment",
+        evidence=case.exception_evidence(),
+    )
+
+
 def _why(case: Case, address: str, waited: str) -> tuple[str, str, RetryAdvice]:
     """Return why, what to do, and whether trying again would help."""
     advice: RetryAdvice = "environment"
@@ -116,7 +153,7 @@ CANNOT_CONNECT = Rule(
         detects="`Client(address)` gave up: nothing listens there, or nothing gets through.",
         evidence=(
             "The driver's exception and the chain of its causes: a refused connection, an "
-            "unknown name, or silence; with medium confidence, that the driver was stopped "
+            "unknown name, silence, or a greeting that is no scheduler's; with medium confidence, that the driver was stopped "
             "while `Client(…)` was still at it. Silent where that scheduler had been there before "
             "(`scheduler-lost`)."
         ),

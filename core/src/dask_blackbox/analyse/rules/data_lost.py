@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.obituary import evidence_of, name_of
@@ -29,6 +30,10 @@ def _ask(case: Case) -> Iterator[Finding]:
     losses = [death for death in case.deaths if death.lost_scattered]
     lost = sorted({key for death in losses for key in death.lost_scattered})
     key, missing = said["key"], _missing(case)
+    left = [] if losses else _left_with(case, {key, missing[0] if missing else key})
+    if left:
+        yield _left_in_order(case, key, left[-1])
+        return
     if not losses and missing is not None:
         yield _released(case, key, missing)
         return
@@ -81,6 +86,48 @@ def _missing(case: Case) -> tuple[str, float] | None:
         if found:
             return found["key"].strip("'"), row["at"].timestamp()
     return None
+
+
+def _left_with(case: Case, keys: set[str]) -> list[dict[str, Any]]:
+    """Return the departures that took scattered data along, though nobody died."""
+    return [
+        fact
+        for fact in case.run.details("worker-removed")
+        if keys & set(fact.get("lost_scattered") or ())
+    ]
+
+
+def _left_in_order(case: Case, key: str, gone: dict[str, Any]) -> Finding:
+    """Return that a worker was restarted, retired or closed with the only copy."""
+    worker, lost = gone["subject"], list(gone["lost_scattered"])
+    reasons = {
+        f["subject"]: f.get("reason") for f in case.run.details("worker-closing")
+    }
+    why = f", which was closed on purpose ({short(str(reasons[worker]), 60)})"
+    return DATA_LOST.found(
+        f"Data that could not be recomputed was lost: {quoted(lost)}",
+        cause=(
+            f"'{short(key, 80)}' was asked for, but the only copy of {quoted(lost)} was on "
+            f"{case.name_of(worker)}{why if reasons.get(worker) else ', which left'}. "
+            "Scattered data lives on the workers that received it, and Dask cannot make it "
+            "again."
+        ),
+        remedy=(
+            "Scatter again after workers were restarted, or load the data in a task instead, "
+            "so that Dask can repeat it; `client.scatter(…, broadcast=True)` keeps a copy on "
+            "every worker."
+        ),
+        confidence="high",
+        subject=Subject(key=lost[0], prefix=case.prefix_of(lost[0]), worker=worker),
+        evidence=(
+            *case.exception_evidence(),
+            Evidence(
+                text=f"With {case.name_of(worker)} went {quoted(lost)}.",
+                source="events",
+                at=gone["at"].timestamp(),
+            ),
+        ),
+    )
 
 
 def _released(case: Case, key: str, missing: tuple[str, float]) -> Finding:
