@@ -26,13 +26,21 @@ def cleaned(part: int) -> int:
     return part
 
 
-@pytest.mark.parametrize("asked", ["for the results", "for nothing"])
+@task
+def doubled(part: int) -> int:
+    return 2 * part
+
+
+@pytest.mark.parametrize("asked", ["for the results", "for nothing", "for others"])
 def test_an_exception_that_prefect_keeps_as_a_state_is_the_verdict(
     asked: str, prefect: Any, store: Path
 ) -> None:
     @observed_flow(name="cleans", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
     def cleans() -> list[Any]:
         futures: list[PrefectFuture[int]] = [cleaned.submit(i) for i in range(3)]
+        if asked == "for others":  # which Prefect never begins
+            needs: Any = doubled
+            return [needs.submit(future).result() for future in futures]
         return [f.result() for f in futures] if asked == "for the results" else futures
 
     cleans(return_state=True)

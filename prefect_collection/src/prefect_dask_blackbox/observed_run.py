@@ -32,6 +32,7 @@ from prefect_dask_blackbox.lost_tasks import LostTasks, title_of
 from prefect_dask_blackbox.options import RecordingOptions
 from prefect_dask_blackbox.retries import FlowRetries
 from prefect_dask_blackbox.submitted import Ledger, SubmittedTask
+from prefect_dask_blackbox.unasked import ask_for_failed, says_nothing
 
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
@@ -74,6 +75,7 @@ class ObservedRun:
         self._attempt = identity.attempt
         self._page = FlowRunPage(self.flow_run.id, self._flow_name)
         self._ending = threading.Lock()
+        self._client: Client | None = None
         self._retries = FlowRetries(self.flow_run)
         self._recording = _new_recording(
             identity, options, context.flow.fn, self.flow_run.parameters
@@ -97,6 +99,7 @@ class ObservedRun:
             own_cluster: Nobody else uses this cluster, so that all of its tasks are the
                 flow's: those of `get_dask_client`, too, which makes another client.
         """
+        self._client = client
         self._recording.attach(client, everything=own_cluster)
 
     def follow(
@@ -135,8 +138,11 @@ class ObservedRun:
             if dying and not isinstance(exception, SystemExit):
                 state = state or "aborted"  # a signal, or Prefect's own pause
             if state != "succeeded":
+                silent = says_nothing(exception)
+                if silent:
+                    ask_for_failed(self.ledger, self._client)
                 failure = self._note_failures()
-                exception = exception or failure
+                exception = (failure or exception) if silent else exception or failure
             with guard("the card of the flow run"), _hurrying(dying):
                 self.card = self._recording.finish(exception=exception, state=state)
             self._show_all()

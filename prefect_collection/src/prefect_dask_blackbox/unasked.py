@@ -1,0 +1,84 @@
+"""Failed tasks that the flow did not ask about: another one, which needed them, failed for it.
+
+A task that waits for a failed one never begins, and Prefect tells the flow no more than
+that it is `PENDING`.  The server knows which task runs failed; the exception is in the
+state that lies on the cluster as the task's result.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from dask_blackbox.guard import guard
+from distributed import Client, Future
+from prefect.client.orchestration import SyncPrefectClient
+from prefect.client.schemas.filters import TaskRunFilter
+from prefect.client.schemas.objects import State, TaskRun
+from prefect.exceptions import UnfinishedRun
+
+from prefect_dask_blackbox.identity import prefect_client
+from prefect_dask_blackbox.submitted import Ledger, SubmittedTask
+
+__all__ = ["ask_for_failed", "says_nothing"]
+
+_SETTLING = 3.0
+"""Seconds in which the states of tasks may still reach Prefect's database."""
+_MOST = 200
+_MOST_STATES = 5
+_PATIENCE = "2s"
+
+
+def says_nothing(error: BaseException | None) -> bool:
+    """Say whether an exception only tells that a task did not begin, and not why."""
+    return isinstance(error, UnfinishedRun)
+
+
+def ask_for_failed(ledger: Ledger, client: Client | None) -> None:
+    """Fill in the states of tasks that failed and that the flow did not ask for.
+
+    Args:
+        ledger: What the flow submitted.
+        client: Of the cluster that holds their results.
+    """
+    entries = {
+        entry.task_run_id: entry
+        for entry in ledger
+        if entry.state is None and entry.status == "finished"
+    }
+    if not entries or client is None:
+        return
+    with guard("the states of tasks that nobody asked for"):
+        wanted: Any = {"id": {"any_": list(entries)[:_MOST]}}
+        with prefect_client() as prefect:
+            runs = _settled(prefect, TaskRunFilter.model_validate(wanted))
+        failed = [
+            run
+            for run in runs
+            if run.state and (run.state.is_failed() or run.state.is_crashed())
+        ]
+        failed.sort(key=lambda run: run.state.timestamp if run.state else 0)
+        for run in failed[:_MOST_STATES]:
+            entry = entries[run.id]
+            entry.state = _result_of(entry, client) or run.state
+
+
+def _settled(prefect: SyncPrefectClient, wanted: TaskRunFilter) -> list[TaskRun]:
+    """Return task runs once all have ended, or when waiting longer is no use."""
+    deadline = time.monotonic() + _SETTLING
+    while True:
+        runs = prefect.read_task_runs(task_run_filter=wanted, limit=_MOST)
+        ended = all(run.state and run.state.is_final() for run in runs)
+        if (runs and ended) or time.monotonic() > deadline:
+            return runs
+        time.sleep(0.25)
+
+
+def _result_of(entry: SubmittedTask, client: Client) -> State[Any] | None:
+    """Return the state that a task gave as its result, while the flow still holds it."""
+    if entry.key not in client.futures:
+        return None
+    found: Any = None
+    with guard("the state of a failed task"):
+        found = Future(entry.key, client=client).result(timeout=_PATIENCE)
+    return found if isinstance(found, State) else None
