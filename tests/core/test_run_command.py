@@ -31,6 +31,7 @@ ENDS = {
     "give_up": (1, "sum 380\n", "failed", "driver-exception"),
     "fail": (1, "sum 380\n", "failed", "driver-exception"),
     "kill_a_worker": (1, "sum 380\n", "failed", "worker-exit"),
+    "lose_the_recorder": (0, "sum 380\ntripled 18\n", "succeeded", None),
     "kill_itself": (137, "sum 380\n", "aborted", "driver-killed"),
 }
 COMMANDS: dict[str, tuple[list[str], int, str, str]] = {
@@ -146,6 +147,14 @@ def test_clients_of_the_command_are_recorded(flights: Flights) -> None:
     assert run.tasks["prefix"].to_list() == ["double"] * 21
     [driver] = [each for each in run.details("driver-attached") if "cwd" in each]
     assert driver["argv"] == [SCRIPT, "fine"]
+
+
+def test_a_recorder_that_takes_over_records_the_clients_that_are_there(
+    flights: Flights,
+) -> None:
+    run = recording_in(flights["lose_the_recorder"].result().home)
+
+    assert run.tasks.filter(pl.col("prefix") == "triple").height == 4
 
 
 def test_clients_of_python_children_are_recorded(flights: Flights) -> None:

@@ -13,9 +13,11 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import dask
 from dask.distributed import Client, worker_client
+from stage import until
 
 
 def double(i: int) -> int:
@@ -105,6 +107,26 @@ def kill_a_worker(c: Client) -> None:
     c.submit(die, pure=False).result()
 
 
+def lose_the_recorder(c: Client) -> None:
+    """Go on when the recorder, a child of our parent, has died."""
+    parent = Path(f"/proc/{os.getppid()}/task")
+    children = " ".join(each.read_text() for each in parent.glob("*/children"))
+    [recorder] = [
+        int(pid)
+        for pid in children.split()
+        if b"dask_blackbox.record" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    ]
+    os.kill(recorder, signal.SIGKILL)
+    print("tripled", sum(c.gather(c.map(triple, range(4)))))
+    spool = Path(os.environ["TMPDIR"])
+    until(lambda: len(_writers(spool)) > 1, "another recorder's rows")
+
+
+def _writers(folder: Path) -> set[str]:
+    found = folder.glob("dask-blackbox-*/spool/*/segments/*.seg")
+    return {each.name.partition("-")[0] for each in found}
+
+
 def kill_itself(c: Client) -> None:
     sys.stdout.flush()
     os.kill(os.getpid(), signal.SIGKILL)
@@ -119,7 +141,10 @@ def main(how: str) -> None:
     dask.config.set({"distributed.scheduler.allowed-failures": 0})
     with client() as c:
         print("sum", sum(c.gather(c.map(double, range(20)))))
-        for end in (fine, nest, exit_5, give_up, fail, kill_a_worker, kill_itself):
+        for end in (
+            fine, nest, exit_5, give_up, fail, kill_a_worker, lose_the_recorder,
+            kill_itself,
+        ):  # fmt: skip
             if end.__name__ == how:
                 end(c)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sys
 import threading
@@ -17,6 +18,7 @@ from dask_blackbox.capture.driver import (
     describe_driver,
 )
 from dask_blackbox.capture.surroundings import cluster_facts
+from dask_blackbox.errors import RecorderError
 from dask_blackbox.flight.found_modules import described
 from dask_blackbox.flight.joining import install
 from dask_blackbox.flight.own_code import OwnCode
@@ -27,6 +29,7 @@ from dask_blackbox.record.orders import Attach, Drain
 __all__ = ["joined", "left", "report", "report_exit"]
 
 _CALLING = 5.0
+_FINDING = 30.0
 _LAST_WORDS = 5.0
 
 _lock = threading.Lock()
@@ -40,14 +43,30 @@ def _the_link() -> Link:
     global _link  # noqa: PLW0603 - one line per process is the point
     with _lock:
         if _link is None or _link[0] != os.getpid() or _link[1].closed:
-            link = call_recorder(os.environ[CONTROL], _CALLING)
-            for order in _attached.values():  # to a recorder that took over
-                link.order(order)
-            _link = (os.getpid(), link)
-            if not _is_a_worker():
-                _listen(link)
-                threading.Thread(target=_describe, args=(link,), daemon=True).start()
+            _link = (os.getpid(), call_recorder(os.environ[CONTROL], _CALLING, _lost))
+            _introduce(_link[1])
         return _link[1]
+
+
+def _introduce(link: Link) -> None:
+    for order in list(_attached.values()):  # to a recorder that took over
+        link.order(order)
+    if not _is_a_worker():
+        _listen(link)
+        threading.Thread(target=_describe, args=(link,), daemon=True).start()
+
+
+def _lost() -> None:
+    """Find the recorder that takes over, and tell it of our clusters (in a thread)."""
+    global _link  # noqa: PLW0603 - as above
+    with guard("another recorder"), contextlib.suppress(RecorderError):
+        link = call_recorder(os.environ[CONTROL], _FINDING, _lost)
+        with _lock:
+            if _link is None or _link[0] != os.getpid() or not _link[1].closed:
+                link.close()
+                return
+            _link = (os.getpid(), link)
+            _introduce(link)
 
 
 def _listen(link: Link) -> None:
@@ -95,9 +114,10 @@ async def joined(client: Any) -> None:
 async def left(client: Any) -> None:
     """Let the recorder pull what is left before the client, and its cluster, close."""
     with guard("the last words of a cluster"):
-        order = _attached.pop(client.id, None)
+        order = _attached.get(client.id)
         if order is not None:
             await asyncio.to_thread(_drain, order.address)
+            _attached.pop(client.id, None)
 
 
 def _drain(address: str) -> None:

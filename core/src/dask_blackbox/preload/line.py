@@ -38,11 +38,14 @@ class Line:
 
     Args:
         log: File for what the process has to complain of.
+        topic: Of the workers' plugins, whose rings lie under that name.
         heard: Takes the id of a recording and what it says; called from a thread.
     """
 
-    def __init__(self, log: Path, heard: Callable[[str, Telling], None]) -> None:
-        self._log, self._heard = log, heard
+    def __init__(
+        self, log: Path, topic: str, heard: Callable[[str, Telling], None]
+    ) -> None:
+        self._log, self._topic, self._heard = log, topic, heard
         self._parcels: queue.Queue[Parcel | None] = queue.Queue(_WAITING)
         self._open: dict[str, list[Parcel]] = {}
         self._process: subprocess.Popen[bytes] | None = None
@@ -123,7 +126,7 @@ class Line:
         self._log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         command = [sys.executable, "-P", "-m", "dask_blackbox.record.many"]
         self._process = subprocess.Popen(  # noqa: S603 - our own
-            [*command, str(self._log)],
+            [*command, str(self._log), self._topic],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

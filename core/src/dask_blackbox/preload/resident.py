@@ -87,7 +87,8 @@ class Resident(SchedulerPlugin):
 
         self._scheduler = scheduler
         spool = Path(setting("spool") or default_spool())
-        self._line = Line(spool.parent / f"always-{self._topic[-10:]}.log", self._hear)
+        log = spool.parent / f"always-{self._topic[-10:]}.log"
+        self._line = Line(log, self._topic, self._hear)
         if str(scheduler.address).startswith("inproc://"):
             await scheduler.listen("tcp://127.0.0.1:0")
         plugins = worker_and_nanny(self._topic, self._topic)

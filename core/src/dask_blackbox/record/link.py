@@ -262,8 +262,15 @@ def _environment() -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if k not in ours}
 
 
-def call_recorder(path: str, patience: float) -> Link:
+def call_recorder(
+    path: str, patience: float, on_lost: Callable[[], None] = lambda: None
+) -> Link:
     """Return a guest's line to the recorder that listens at `path`.
+
+    Args:
+        path: Of its socket.
+        patience: Seconds that it may take to answer.
+        on_lost: Called, once and from a thread, when it is gone unasked.
 
     Raises:
         RecorderError: if it does not answer in time.
@@ -281,4 +288,4 @@ def call_recorder(path: str, patience: float) -> Link:
                 ) from error
             time.sleep(0.02)
             continue
-        return Link(line.makefile("wb"), line.makefile("rb"))
+        return Link(line.makefile("wb"), line.makefile("rb"), on_lost=on_lost)

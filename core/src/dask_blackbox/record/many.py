@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import shutil
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -18,6 +19,7 @@ from typing import Any
 
 import msgspec
 
+from dask_blackbox.capture.certificate import ring_folder
 from dask_blackbox.record import loading
 from dask_blackbox.record.orders import (
     Config,
@@ -146,6 +148,8 @@ def main() -> None:
         format="%(asctime)s %(name)s %(levelname)s %(message)s",
     )
     asyncio.run(Many(Owner(os.getppid())).run())
+    # A scheduler that was killed could not take its workers' rings off this host.
+    shutil.rmtree(ring_folder(sys.argv[2]), ignore_errors=True)
     if not log.stat().st_size:
         log.unlink()
 
