@@ -48,6 +48,13 @@ def diagnose(store: Path) -> list[Result]:
     return found
 
 
+def again(store: Path) -> list[Result]:
+    """Return what the rules of now say of the sets held out, as far as they are there."""
+    held = [story for story in load_failures().values() if story.held_out]
+    told = [each for each in held if (store / each.name / "told.json").exists()]
+    return [judge(story, store / story.name) for story in told]
+
+
 def _held_out() -> dict[str, Any]:
     """Return the sets held out: when they were told, and what was said the first time."""
     found: dict[str, Any] = json.loads(_FIRST.read_text()) if _FIRST.exists() else {}
@@ -154,7 +161,7 @@ def _ambiguous(results: Sequence[Result]) -> str:
     return "## Stories with more than one right answer\n\n" + "\n".join(lines)
 
 
-def verdicts_page(results: Sequence[Result]) -> str:
+def verdicts_page(results: Sequence[Result], now: Sequence[Result] = ()) -> str:
     """Return what `docs/diagnosis.md` says of verdicts."""
     corpus = [e for e in results if not e.story.held_out]
     held = [e for e in results if e.story.held_out]
@@ -175,13 +182,19 @@ def verdicts_page(results: Sequence[Result]) -> str:
     for label in dict.fromkeys(e.story.held_out for e in held):
         mine = [e for e in held if e.story.held_out == label]
         told = _held_out().get(label, {}).get("told", "not yet")
+        today = [e for e in now if e.story.held_out == label]
+        since = (
+            f"\nOf those recordings, the rules of now are right on {_share(today)}."
+            if today
+            else ""
+        )
         parts.append(
             _part(
                 f"Held out, {label} set",
                 f"{len(mine)} failures of kinds that the corpus does not have, written before any "
                 f"rule was read, told once ({told}), and counted as they came out the "
                 "first time (`tests/recordings/heldout.json`): what is mended since does not "
-                "change this table.",
+                f"change this table.{since}",
                 mine,
             )
         )
@@ -215,7 +228,7 @@ def main() -> int:
         f"{_share(results)} right; {len(waiting)} are not made yet: make.py makes them"
     )
     if asked.out:
-        put_into(asked.out, verdicts_page(results))
+        put_into(asked.out, verdicts_page(results, again(Path(asked.store))))
     if asked.json:
         said = [{**e._asdict(), "story": e.story.name} for e in results]
         asked.json.write_text(json.dumps(said, indent=1))
