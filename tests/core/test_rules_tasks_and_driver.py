@@ -77,6 +77,21 @@ def test_a_driver_that_wrapped_the_tasks_error_is_seen_through() -> None:
     assert (verdict(run).rule, verdict(run).confidence) == ("task-exception", "high")
 
 
+def test_a_bare_assertion_that_the_driver_wrapped_is_seen_through() -> None:
+    raised = TRACEBACK.replace("ZeroDivisionError: division by zero", "AssertionError")
+    link = "\nThe above exception was the direct cause of the following exception:\n\n"
+    wrapped = an_exception(
+        "RuntimeError",
+        "the nightly job failed",
+        chain=["AssertionError"],
+        traceback=f"{raised}{link}Traceback (most recent call last):\nRuntimeError: x\n",
+    )
+    failed = a_failed_task("divide-1", "AssertionError", "", traceback=raised)
+    found = verdict(a_run(a_worker(), a_graph(), failed, failed_with(wrapped)))
+
+    assert (found.rule, found.confidence) == ("task-exception", "high")
+
+
 def test_a_driver_that_quotes_the_tasks_error_is_seen_through() -> None:
     outer = an_exception("RuntimeError", "step 3 failed: no column named amount")
     run = a_run(

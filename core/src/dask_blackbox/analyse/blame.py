@@ -143,7 +143,12 @@ def _is_chained(exception: DriverException, failure: TaskFailure) -> bool:
         return False
     if failure.message == exception.message:
         return True
-    return bool(failure.message) and failure.message in exception.traceback
+    if failure.message:
+        return failure.message in exception.traceback
+    # A bare `assert`, or `next()` of nothing, says nothing: the line has to tell.
+    frame = failure.frame
+    line = f'File "{frame.file}", line {frame.line}, in' if frame else ""
+    return bool(line) and line in exception.traceback
 
 
 def _is_unread(exception: DriverException, failure: TaskFailure) -> bool:
