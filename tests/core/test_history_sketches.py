@@ -227,6 +227,20 @@ def test_a_run_is_sketched_by_prefix() -> None:
     assert (sketch.inputs.partitions, sketch.inputs.nbytes) == (4, 4000)
 
 
+def test_of_a_prefect_flow_the_states_of_its_tasks_are_no_input() -> None:
+    graph = an_event("graph-updated", "scheduler", new={"load": [2, 2]})
+
+    def inputs(nbytes: int) -> tuple[int | None, int | None]:
+        tasks = [a_task(f"load-{n}", start=3 + n, nbytes=nbytes) for n in range(2)]
+        run = a_run([a_worker()], [graph], tasks, [succeeded()])
+        run.manifest = msgspec.structs.replace(run.manifest, host={"kind": "prefect"})
+        told = sketch_of(Case(run)).inputs
+        return told.partitions, told.nbytes
+
+    assert inputs(80) == (2, None)
+    assert inputs(1_000_000) == (2, 2_000_000)
+
+
 def test_beyond_the_largest_prefixes_all_are_one() -> None:
     tasks = [a_task(f"p{n}x-1", start=2.0, compute=0.1) for n in range(400)]
     sketch = sketch_of(Case(a_run([a_worker()], tasks, [succeeded()])))

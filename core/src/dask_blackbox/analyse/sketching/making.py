@@ -15,10 +15,13 @@ from dask_blackbox.analyse.sketching.prefixes import inputs_of, prefixes_of
 from dask_blackbox.analyse.words import short
 from dask_blackbox.finding import Finding
 from dask_blackbox.guard import guard
+from dask_blackbox.manifest import Manifest
 from dask_blackbox.run import RunTables
-from dask_blackbox.sketch import Sketch
+from dask_blackbox.sketch import Inputs, Sketch
 
 __all__ = ["sketch_of", "told_of"]
+
+_STATE = 512  # bytes that a state of Prefect's seems to have at most
 
 
 _made: WeakKeyDictionary[RunTables, Sketch] = WeakKeyDictionary()
@@ -58,7 +61,7 @@ def _without_verdict(case: Case) -> Sketch:
         parts["duration"] = parts["numbers"].get("duration")
     with guard("the prefixes of a sketch"):
         parts["prefixes"] = prefixes = prefixes_of(case.run)
-        parts["inputs"] = inputs_of(prefixes)
+        parts["inputs"] = _read(inputs_of(prefixes), manifest)
         parts["graphs"] = len(case.run.details("graph-updated"))
     with guard("the environment of a sketch"):
         parts["facts"], parts["unknown"] = facts_of(case.run)
@@ -72,6 +75,19 @@ def _without_verdict(case: Case) -> Sketch:
         started=manifest.started,
         **parts,
     )
+
+
+def _read(inputs: Inputs, manifest: Manifest) -> Inputs:
+    """Return what was read, as far as the results of tasks tell of it.
+
+    Prefect's tasks give their states, which Dask takes for a few bytes each, whatever
+    they hold.
+    """
+    if manifest.host.get("kind") != "prefect" or not inputs.nbytes:
+        return inputs
+    if inputs.nbytes > _STATE * (inputs.partitions or 1):
+        return inputs
+    return Inputs(partitions=inputs.partitions)
 
 
 def told_of(sketch: Sketch) -> dict[str, Any]:
