@@ -637,3 +637,18 @@ def test_scattered_data_goes_with_a_worker_that_was_restarted_on_purpose() -> No
     assert (found.rule, found.confidence) == ("data-lost", "high")
     assert "'table-1'" in found.title
     assert "closed on purpose (client-restart-workers-1.5)" in found.cause
+
+
+def test_what_client_run_ran_is_no_task() -> None:
+    trace = (
+        "Traceback (most recent call last):\n"
+        '  File "/jobs/nightly.py", line 9, in main\n    client.run(warm_cache)\n'
+        '  File "/v/site-packages/distributed/client.py", line 31, in _run\n    raise exc\n'
+        '  File "/jobs/nightly.py", line 4, in warm_cache\n    open("/srv/cache")\n'
+        "PermissionError: [Errno 13] Permission denied\n"
+    )
+    found = verdict(driver_got("PermissionError", "denied", traceback=trace))
+
+    assert found.rule == "task-exception"
+    assert "in code run on the cluster" in found.title
+    assert "client.run" in found.cause

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -21,6 +22,7 @@ from dask_blackbox.finding import (
 __all__ = ["TASK_EXCEPTION"]
 
 
+_RUN_BY_HAND = r'distributed/client\.py", line \d+, in _run(?:_on_scheduler)?\n'
 _NO_SPACE = "No space left on device"
 
 
@@ -56,11 +58,20 @@ def _unrecorded(case: Case) -> Iterator[Finding]:
         return
     name, frame = class_of(exception.exception), user_frame(exception.traceback)
     where = f", at {frame}" if frame else ""
+    by_hand = re.search(_RUN_BY_HAND, exception.traceback) is not None
+    what = "code run on the cluster" if by_hand else "a task"
     yield TASK_EXCEPTION.found(
-        f"{name} in a task: {short(exception.message, 80)}".rstrip(": "),
+        f"{name} in {what}: {short(exception.message, 80)}".rstrip(": "),
         cause=(
-            f"The driver's traceback goes on into code that ran on a worker: {name}: "
-            f"{short(exception.message, 300)}{where}. Which task that was is not recorded."
+            f"The driver's traceback goes on into code that ran on "
+            f"{'the cluster' if by_hand else 'a worker'}: {name}: "
+            f"{short(exception.message, 300)}{where}. "
+            + (
+                "It was run there by `client.run` or `client.run_on_scheduler`, not as a task: "
+                "with the files, variables and permissions of those processes."
+                if by_hand
+                else "Which task that was is not recorded."
+            )
         ),
         remedy=f"Look at {frame.file}:{frame.line}."
         if frame
