@@ -21,6 +21,20 @@ def test_a_recorder_that_is_killed_loses_nothing(homes: Callable[[], Home]) -> N
     assert home.left_over() == []
 
 
+def test_a_recorder_that_is_killed_when_it_has_left_the_cluster_misses_nothing(
+    homes: Callable[[], Home],
+) -> None:
+    home = homes()
+    flight = fly(home, "recorder_killed.py", str(home.folder / "store"), "leaving")
+    home.quiet()
+
+    assert flight.code == 0
+    assert len(flight.run.details("recorder-restarted")) == 1
+    assert flight.run.tasks.height == 500
+    assert flight.card.completeness == {"recorded": True, "complete": True}
+    assert home.left_over() == []
+
+
 def test_a_recorder_that_is_killed_twice_is_given_up_and_the_card_says_so(
     homes: Callable[[], Home],
 ) -> None:

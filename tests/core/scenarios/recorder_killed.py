@@ -1,6 +1,7 @@
-"""The recorder is killed while work goes on.
+"""The recorder is killed while work goes on, or when it has left the cluster.
 
 python recorder_killed.py STORE TIMES
+python recorder_killed.py STORE leaving
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ import functools
 import os
 import signal
 import sys
+import tempfile
+import threading
 from pathlib import Path
 
 from dask_blackbox import recording
@@ -38,6 +41,14 @@ def _command_of(pid: int) -> bytes:
         return b""
 
 
+def kill_as_it_leaves() -> None:
+    [recorder] = recorders()
+    spool = Path(tempfile.gettempdir())
+    while not any(spool.glob("dask-blackbox-*/spool/*/left-*")):
+        pass
+    os.kill(recorder, signal.SIGKILL)
+
+
 def main(store: str, times: int) -> None:
     with (
         LocalCluster(
@@ -53,8 +64,10 @@ def main(store: str, times: int) -> None:
                 client.gather(client.map(work, range(1_000 * time, 1_000 * time + 500)))
                 if time == 1:
                     until(functools.partial(others_than, recorder), "another one")
+            if not times:
+                threading.Thread(target=kill_as_it_leaves, daemon=True).start()
         tell_card(rec)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], 0 if sys.argv[2] == "leaving" else int(sys.argv[2]))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import json
 import logging
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -41,12 +43,21 @@ class Puller:
         take: Where rows go; when it returns they are safe.
         interval: Seconds between two pulls.
         profile_interval: Seconds between two pulls of the statistical profile.
+        folder: Of the spool, where a puller says to one after it that nothing is left.
     """
 
     def __init__(
-        self, attach: Attach, take: Take, *, interval: float, profile_interval: float
+        self,
+        attach: Attach,
+        take: Take,
+        *,
+        interval: float,
+        profile_interval: float,
+        folder: Path,
     ) -> None:
         self.address, self.tap = attach.address, attach.tap
+        at = base64.urlsafe_b64encode(attach.address.encode()).decode()
+        self._left = folder / f"left-{at}"
         self.source = f"scheduler {attach.address}"
         # The driver's way first: that one is known to work from this machine.
         self._ways = list(dict.fromkeys(filter(None, (attach.seen_as, attach.address))))
@@ -65,7 +76,9 @@ class Puller:
         self._workers: set[str] = set()
         self._stopping = asyncio.Event()
         self.gone: str | None = None
-        self.closing = False
+        # Of a scheduler that closes, or that a recorder before us has left, nothing more
+        # can be had, and nothing is missing.
+        self.closing = self._left.exists()
 
     @property
     def account(self) -> SourceAccount:
@@ -163,6 +176,8 @@ class Puller:
             # What the workers have just shipped comes by another connection.
             await asyncio.sleep(_SHIPPING)
             await self.drain(last=False)
+            with contextlib.suppress(OSError):
+                self._left.touch()
             await self._ask(f"{self.tap}-leave")
         await self._hang_up()
 

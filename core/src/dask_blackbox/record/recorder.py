@@ -247,6 +247,7 @@ class Recorder:
             self._take,
             interval=self._config.interval,
             profile_interval=self._config.profile_interval,
+            folder=Path(self._config.spool),
         )
         self._pullers[order.address] = puller
         self._pulling[order.address] = asyncio.create_task(puller.run())
