@@ -489,4 +489,6 @@ def test_a_task_that_waits_for_a_lock_is_not_only_slow() -> None:
 
     assert (found.rule, found.confidence) == ("stalled", "medium")
     assert "waited for a `Lock`" in found.title
+    stopped = verdict(a_run(a_worker(), a_graph(), stall, aborted(at=100)))
+    assert (stopped.rule, stopped.confidence) == ("stalled", "medium")
     assert "/jobs/nightly.py:30" in found.remedy

@@ -34,12 +34,12 @@ def _ask(case: Case) -> Iterator[Finding]:
         if not case.explained and case.said(ENDED_BY_US):
             yield _of_our_own_end(case)
         return
-    # A driver that vanished while a task was at work need not have had a hang.
-    if hang.executing and case.exception is None:
-        return
     longest = hang.executing[0] if hang.executing else None
-    told = longest or (hang.tasks[0] if hang.tasks else None)
     shared = _shared(longest)
+    # A driver that vanished while a task was at work need not have had a hang.
+    if longest and not shared and case.exception is None:
+        return
+    told = longest or (hang.tasks[0] if hang.tasks else None)
     yield STALLED.found(
         (
             f"'{short(longest.prefix, 40)}' waited for {shared[0]} for "
