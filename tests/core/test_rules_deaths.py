@@ -205,6 +205,17 @@ def test_a_frozen_worker_is_not_called_signalled() -> None:
     assert "5 m 00 s" in found.cause
 
 
+def test_workers_that_a_frozen_scheduler_gave_up_had_not_frozen() -> None:
+    samples = [a_sample("scheduler", at=at) for at in (1, 2, 3, 43)]
+    given_up = an_event("worker-ttl", "tcp://w1", at=43, ttl=5)
+    dead = a_death(exit_code=None, executing=["boom-1"], at=43.1)
+    run = a_run(a_worker(), a_graph(), *samples, given_up, *dead, aborted(at=50))
+    by_name = {finding.rule: finding for finding in findings_in(run)}
+
+    assert verdict(run).rule == "driver-killed"
+    assert "scheduler itself had stood still for 40 s" in by_name["workers-died"].cause
+
+
 def test_a_frozen_worker_is_known_from_what_its_nanny_was_told() -> None:
     run = a_run(*killed_by(-9, asked="check-worker-ttl-1795230000.1"))
 

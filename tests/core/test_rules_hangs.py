@@ -396,6 +396,34 @@ def test_a_driver_that_was_stopped_in_a_known_hang_is_explained_by_it() -> None:
     assert (verdict(run).rule, verdict(run).confidence) == ("no-valid-worker", "medium")
 
 
+@pytest.mark.parametrize("goes_on", [[], [99.0]])
+def test_a_driver_that_was_stopped_while_the_scheduler_stood_was_stopped(
+    goes_on: list[float],
+) -> None:
+    samples = [a_sample("scheduler", at=at) for at in (1, 2, 3, *goes_on)]
+    by_a_host = an_event("driver-lost", at=100, pid=7, exit_code=-15)
+    found = verdict(a_run(a_worker(), a_graph(), *samples, by_a_host, aborted(at=101)))
+
+    assert (found.rule, found.confidence) == ("driver-killed", "medium")
+    assert "scheduler had stood still for 1 m 3" in found.cause
+
+
+def test_a_scheduler_that_a_driver_outlived_is_why_it_was_stopped() -> None:
+    lost = an_event("scheduler-lost", at=60)
+    by_a_host = an_event("driver-lost", at=100, pid=7, exit_code=-15)
+    found = verdict(a_run(a_worker(), a_graph(), lost, by_a_host, aborted(at=101)))
+
+    assert (found.rule, found.confidence) == ("scheduler-lost", "medium")
+
+
+def test_a_driver_takes_its_own_cluster_along() -> None:
+    gone = an_event("driver-lost", at=100, pid=7, exit_code=-9)
+    lost = an_event("scheduler-lost", at=101)
+    found = verdict(a_run(a_worker(), a_graph(), gone, lost, aborted(at=102)))
+
+    assert (found.rule, found.confidence) == ("driver-killed", "high")
+
+
 def test_a_driver_that_was_stopped_while_a_task_was_at_work_was_stopped() -> None:
     stall = a_stall(a_task_at("fetch-1", executing_for=59))
 

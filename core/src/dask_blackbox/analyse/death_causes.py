@@ -65,6 +65,12 @@ def _of_its_nanny(death: Death) -> CauseOfDeath | None:
         )
     closing = death.closing or ""
     if death.frozen_for is not None or closing.startswith("check-worker-ttl"):
+        if death.scheduler_stood_for:
+            because = (
+                "it was given up for its silence when the scheduler itself had stood still "
+                f"for {duration(death.scheduler_stood_for)}"
+            )
+            return CauseOfDeath(slug="unknown", confidence="low", because=because)
         waited = f" for {duration(death.frozen_for)}" if death.frozen_for else ""
         because = f"it sent no heartbeat{waited}, and was given up"
         if death.alive:

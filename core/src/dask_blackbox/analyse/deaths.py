@@ -13,6 +13,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
@@ -29,6 +30,7 @@ WINDOW = 5.0
 _SLOW = 60.0
 """Seconds that a process may take to accept its nanny's SIGTERM."""
 
+_STOOD = 3.0
 _LAST, _CLOSE = 4.0, 1.0
 # (Who imports pandas has climbed by 90 MiB.)
 _ENOUGH, _TOP, _MUCH = 3, 0.97, 192 * 2**20
@@ -78,6 +80,8 @@ class Death:
         oom_kills: How often the kernel killed for memory around then, in that cgroup.
         restarted_for_memory: Memory at which its nanny terminated it, if that is why.
         frozen_for: Seconds without heartbeat after which it was given up, if that is why.
+        scheduler_stood_for: Seconds for which the scheduler itself had stood still just
+            before it gave it up, if it had.
         with_nanny: Whether its nanny was gone as well: true, false, or None if nobody looked.
         alive: In what state its process was when it was certified, if it had not ended.
     """
@@ -101,6 +105,7 @@ class Death:
     oom_kills: int = 0
     restarted_for_memory: int | None = None
     frozen_for: float | None = None
+    scheduler_stood_for: float | None = None
     with_nanny: bool | None = None
     alive: str = ""
 
@@ -179,6 +184,7 @@ class _Witnesses:
     """What the tables say about departures, by worker."""
 
     def __init__(self, run: RunTables) -> None:
+        self._run = run
         self._removals = _by_subject(run.details("worker-removed"))
         self._certificates = _by_subject(run.details("worker-certificate"))
         self._restarts = _by_subject(run.details("worker-restarted-for-memory"))
@@ -233,6 +239,7 @@ class _Witnesses:
             oom_kills=int(certificate.get("oom_kills") or 0),
             restarted_for_memory=self._restarted_at(address, pid, at),
             frozen_for=self._frozen_for(address, at),
+            scheduler_stood_for=self._scheduler_stood_before(address, at),
             with_nanny=self._with_nanny(address, at),
             alive=str(certificate.get("alive") or ""),
         )
@@ -278,6 +285,21 @@ class _Witnesses:
             if address in workers and -WINDOW <= at - fact["at"].timestamp() <= _SLOW:
                 return float(fact.get("ttl") or 0)
         return None
+
+    def _scheduler_stood_before(self, address: str, at: float) -> float | None:
+        """Return for how long the scheduler took no sample, if as long as its patience."""
+        patience = self._frozen_for(address, at)
+        if patience is None:
+            return None
+        own = self._run.metrics.filter(pl.col("source") == "scheduler")
+        moments = (own["at"].dt.epoch("us") / 1e6).sort().to_list()
+        gaps = [
+            later - earlier
+            for earlier, later in pairwise(moments)
+            if earlier < at and later > at - WINDOW
+        ]
+        longest = max(gaps, default=0.0)
+        return longest if longest > max(_STOOD, 0.8 * patience) else None
 
     def _samples_of(
         self, address: str, life: dict[str, Any], at: float

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
+
+import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.hang import AtWork
@@ -18,6 +21,7 @@ __all__ = ["DRIVER_KILLED"]
 
 
 _SHELLS = 128
+_RECENT, _STOOD = 120.0, 10.0
 _ASKED = ("SIGTERM", "SIGINT", "SIGHUP")
 
 
@@ -43,7 +47,10 @@ def _ask(case: Case) -> Iterator[Finding]:
     )
     sure: Confidence = "high" if by or (lost and not both) else "medium"
     # Somebody's patience may have ended, and what it waited for is the cause.
-    waited = by in _ASKED and (case.hang is not None or not case.saw_the_cluster)
+    stood = _scheduler_stood_for(case)
+    waited = by in _ASKED and (
+        case.hang is not None or stood is not None or not case.saw_the_cluster
+    )
     if waited:
         sure = "medium"
     longest = case.hang.executing[0] if case.hang and case.hang.executing else None
@@ -58,6 +65,12 @@ def _ask(case: Case) -> Iterator[Finding]:
                 "raising an exception and without saying goodbye"
             )
             + f", {after} after the start. {_then(case)}{_at_work(case, longest)}"
+            + (
+                f" The scheduler had stood still for {duration(stood)} by then: it was "
+                "frozen, or out of reach, and whoever waited for it waited in vain."
+                if stood
+                else ""
+            )
         ),
         remedy=(
             (
@@ -79,6 +92,24 @@ def _ask(case: Case) -> Iterator[Finding]:
             *(evidence_of_stack(case, longest) if longest else ()),
         ),
     )
+
+
+def _scheduler_stood_for(case: Case) -> float | None:
+    """Return for how long the scheduler had given no sign of life, if it was long."""
+    own = case.run.metrics.filter(pl.col("source") == "scheduler")
+    moments = (own["at"].dt.epoch("us") / 1e6).sort().to_list()
+    if not moments:
+        return None
+    ends = [
+        fact["at"].timestamp()
+        for kind in ("driver-lost", "driver-ended")
+        for fact in case.run.details(kind)
+    ]
+    end = min(ends, default=last_sign_of_life(case.run))
+    # What froze may have gone on by now.
+    moments = [at for at in moments if at > end - _RECENT] + [end]
+    longest = max((b - a for a, b in pairwise(sorted(moments))), default=0.0)
+    return longest if longest > _STOOD else None
 
 
 def _while(longest: AtWork | None) -> str:

@@ -20,6 +20,7 @@ __all__ = ["SCHEDULER_LOST"]
 _TOLD = (
     r"scheduler-connection-lost|Client is closed|lost the connection to the scheduler"
 )
+_OUTLIVED = 3.0  # seconds
 _CONNECTING = "in _ensure_connected"
 _CLASSES = ("CommClosedError", "ClosedClientError", "FatalCommClosedError")
 
@@ -43,7 +44,10 @@ def _ask(case: Case) -> Iterator[Finding]:
     told = told or (inside and bool(lost or closing))
     if not told:
         closing = []
-    if not told and not (lost and case.exception is None and case.state == "failed"):
+    unheard = case.exception is None and (
+        case.state == "failed" or _before_the_driver(case, lost)
+    )
+    if not told and not (lost and unheard):
         return
     reason = _reason(case, closing)
     how, advice = _how(reason)
@@ -64,6 +68,17 @@ def _ask(case: Case) -> Iterator[Finding]:
             *_told_by("scheduler-closing", closing),
             *_told_by("scheduler-lost", lost),
         ),
+    )
+
+
+def _before_the_driver(case: Case, lost: list[dict[str, Any]]) -> bool:
+    """Say whether the driver outlived it: a driver takes its own cluster along."""
+    gone = [fact["at"] for fact in case.run.details("driver-lost")]
+    return bool(
+        case.state == "aborted"
+        and lost
+        and gone
+        and (gone[-1] - lost[0]["at"]).total_seconds() > _OUTLIVED
     )
 
 
