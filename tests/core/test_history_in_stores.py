@@ -260,6 +260,20 @@ def test_of_very_many_runs_the_newest_are_told_and_that_there_are_more(
     assert (everything.total, everything.more) == (620, False)
 
 
+@pytest.mark.parametrize("width", [40, 80, 100, 240])
+def test_a_run_can_be_named_to_other_verbs_in_any_terminal(
+    store: MemoryStore, width: int
+) -> None:
+    name = "scheduled__2026-11-21T02_00_00.123456_00_00-2112940c"
+    put_sketch(store, failed(a_night(1, run_id=name, verdict="worker-memory-limit")))
+
+    printed = history_text(job_history(store, "nightly"), width=width)
+    together = "".join(line.split("  ")[-1].strip() for line in printed.splitlines())
+    assert f"{name}/1" in together.replace(" ", "")
+    for column in ("failed", "2026-", "10 m 00 s", "10.0 GiB", "4.00 GiB"):
+        assert column in printed
+
+
 def test_both_verbs_print_for_people_and_for_programs(shelf_url: str) -> None:
     store = open_store(shelf_url)
     put_sketch(store, a_night(1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
 from rich.table import Table
@@ -27,6 +27,9 @@ _BARS = "▁▂▃▄▅▆▇█"
 _COLOURS = {"succeeded": "green", "running": "cyan", "lost": "magenta"}
 _NOTABLE = 0.1
 _MOST_BARS = 40
+_RUN = 7  # which column their names are
+_GAP = 2
+_READABLE = 40  # columns in which an id of Airflow's takes two lines
 _MINUTE = len("2026-11-21 05:00")
 
 
@@ -38,7 +41,8 @@ def history_text(told: JobHistory, *, width: int = 120, colour: bool = False) ->
         width: Columns.
         colour: With terminal colours.
     """
-    parts: list[Text | Table] = [_head(told), Text(), _runs(told.runs)]
+    parts: list[Text | Table] = [_head(told), Text()]
+    parts += _runs(told.runs, width=width, colour=colour)
     unsaid = told.total - len(told.runs)
     if unsaid > 0:
         more = "more than " if told.more else ""
@@ -67,11 +71,30 @@ def _head(told: JobHistory) -> Text:
     return said
 
 
-def _runs(runs: Sequence[PastRun]) -> Table:
-    table = _table("STATE", "STARTED", "TOOK", "INPUT", "PEAK", "", "VERDICT", "RUN")
+def _runs(
+    runs: Sequence[PastRun], *, width: int, colour: bool
+) -> Iterator[Text | Table]:
+    """Yield the runs: one line each, or two where their ids find no room beside the rest."""
+    names = [plain(run.run.partition("/")[2]) for run in runs]
+    table = _folding(_table_of(runs, ()))
+    taken = sum((column.min_width or 0) + _GAP for column in table.columns)
+    if width - taken >= min(_READABLE, max(map(len, names), default=0)):
+        yield _folding(_table_of(runs, names), _RUN)
+        return
+    head, *lines = printed([table], width=max(width, taken), colour=colour).split("\n")
+    yield Text.from_ansi(head)
+    for line, name in zip(lines, names, strict=True):
+        yield Text.from_ansi(line)
+        yield Text(f"  {name}")
+
+
+def _table_of(runs: Sequence[PastRun], names: Sequence[str]) -> Table:
+    """Return a row for each run, with their names, if there are any."""
+    heads = ("STATE", "STARTED", "TOOK", "INPUT", "PEAK", "", "VERDICT")
+    table = _table(*heads, *(("RUN",) if names else ()))
     for column in (2, 3, 4):
         table.columns[column].justify = "right"
-    for run in runs:
+    for place, run in enumerate(runs):
         state = f"{STATE_SIGN.get(run.state, '?')} {run.state}"
         table.add_row(
             Text(state, style=_COLOURS.get(run.state, "red")),
@@ -81,9 +104,9 @@ def _runs(runs: Sequence[PastRun]) -> Table:
             "" if run.peak_memory is None else size(run.peak_memory),
             Text(run.group or "", style="bold"),
             plain(run.verdict or ""),
-            plain(run.run.partition("/")[2]),
+            *names[place : place + 1],
         )
-    return _folding(table, 7)
+    return table
 
 
 def _input(run: PastRun) -> str:
