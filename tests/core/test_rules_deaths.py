@@ -168,6 +168,28 @@ def test_a_sigkill_without_a_climb_is_somebodys(megabytes: list[int]) -> None:
     assert verdict(a_run(*killed_by(-9, memory=level))).rule == "worker-signalled"
 
 
+def test_workers_whose_package_is_older_are_told_with_both_versions() -> None:
+    said = (
+        "AttributeError: Can't get attribute 'Grid2' on <module 'grids' from '/v/g.py'>"
+    )
+    line = f"Failed to deserialize\n{said}"
+    broken = "worker-handle-scheduler-connection-broken"
+    run = a_run(
+        a_worker(),
+        an_event("driver-attached", "driver", packages={"grids": "2.0"}),
+        an_event("packages", "tcp://w9", role="worker", packages={"grids": "1.0"}),
+        *a_death(exit_code=0, processing=["boom-1"], lines=[line], closing=broken),
+        *raised_in("boom-1", killed_worker("boom-1")),
+    )
+
+    found = verdict(run)
+
+    assert found.rule == "environment-mismatch"
+    assert "'grids'" in found.title
+    assert "'grids' 1.0, the driver has 2.0" in found.cause
+    assert "'grids==2.0'" in found.remedy
+
+
 def test_the_stack_of_a_crash_names_the_users_line() -> None:
     stack = (
         "Fatal Python error: Segmentation fault\n\n"

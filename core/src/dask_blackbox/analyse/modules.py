@@ -76,7 +76,8 @@ def missing_elsewhere(case: Case) -> str | None:
 def lacking_module(text: str) -> str | None:
     """Return the module that a text says has not what was expected of it."""
     found = _LACKING.search(text)
-    return found["name"] if found else None
+    # A main script is nobody's package.
+    return found["name"] if found and not _BY_A_HOST.match(found["name"]) else None
 
 
 def own_module(case: Case, name: str) -> OwnModule | None:
@@ -107,8 +108,12 @@ def package_of(case: Case, module: str) -> str:
 
 
 def worker_has_package(case: Case, worker: str, module: str) -> str | None:
-    """Return a worker's version of the distribution of a module, or None."""
-    told = [f for f in case.run.details("packages") if f["subject"] == worker]
+    """Return a worker's version of the distribution of a module, or None.
+
+    Workers that are alike are asked once: what one of them has, the others have, too.
+    """
+    every = [f for f in case.run.details("packages") if f.get("role") == "worker"]
+    told = [f for f in every if f["subject"] == worker] or every
     return _version_among(
         (told[-1].get("packages") or {}) if told else {}, case, module
     )

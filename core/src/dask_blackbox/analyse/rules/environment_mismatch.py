@@ -32,16 +32,22 @@ _READING = ("Failed to deserialize", "Error during deserialization", "pickle.loa
 def _ask(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, ENVIRONMENT_MISMATCH.slug)
     if deaths:
-        module = _MISSING.search(" ".join(case.cause_of(d).because for d in deaths))
+        text = " ".join(case.cause_of(d).because for d in deaths)
+        missing = _MISSING.search(text)
+        other = lacking_module(text)
+        module = missing[1] if missing else other
         yield from verdict_on_deaths(
             case,
             ENVIRONMENT_MISMATCH,
             deaths,
             did="left",
-            how=f"for want of the module '{module[1]}'"
-            if module
+            how=f"for want of the module '{missing[1]}'"
+            if missing
+            else f"because their '{other}' is not the driver's"
+            if other
             else "because they could not read what they were sent",
-            remedy=_remedy(case, module[1] if module else None),
+            more=_versions_told(case, other, deaths[-1].address) if other else "",
+            remedy=_remedy(case, module),
         )
         return
     yield from _ask_a_task(case)
@@ -82,6 +88,14 @@ def _ask_a_task(case: Case) -> Iterator[Finding]:
             *case.exception_evidence(),
         ),
     )
+
+
+def _versions_told(case: Case, module: str, worker: str) -> str:
+    ours = driver_has_package(case, module)
+    theirs = worker_has_package(case, worker, module)
+    if not ours or not theirs or ours == theirs:
+        return ""
+    return f"The workers have '{package_of(case, module)}' {theirs}, the driver has {ours}."
 
 
 def _of_something_else(case: Case, module: str) -> Iterator[Finding]:

@@ -17,6 +17,12 @@ from dask_blackbox.finding import Finding
 __all__ = ["WORKER_HEARTBEAT_TIMEOUT"]
 
 
+_STOPPED = (
+    "Its process was not busy, it was stopped: a machine or container that was paused, a "
+    "batch system that suspends jobs, SIGSTOP or a debugger. Find who does that; then try again."
+)
+
+
 def _ask(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_HEARTBEAT_TIMEOUT.slug)
     if not deaths:
@@ -30,7 +36,9 @@ def _ask(case: Case) -> Iterator[Finding]:
         did="froze",
         how="and stopped answering",
         more=where_it_was(deaths),
-        remedy=(
+        remedy=_STOPPED
+        if all(death.alive == "stopped" for death in deaths)
+        else (
             "Code in the task held Python's global lock (or the host stood still: swapping, a "
             f"paused machine) for longer than the patience{patience}. Call a version "
             "that releases the lock, or do it in pieces; if it must take that long, raise "
