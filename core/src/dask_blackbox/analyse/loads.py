@@ -8,6 +8,7 @@ The scheduler's samples, one a second, tell how many tasks were wanted.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from functools import cached_property
 
 import polars as pl
@@ -176,13 +177,12 @@ class Loads:
 
         The time before the first work and after the last are pauses too.
         """
-        idle = self._idle_spans()
         found = [(self.started, self.begin)] if self.begin > self.started else []
-        graphs = self.graphs
-        for begin, end in idle:
-            sent = graphs.filter(graphs.is_between(begin, end, closed="right"))
-            if len(sent):
-                found.append((begin, float(sent[0])))
+        graphs = self.graphs.to_list()
+        for begin, end in self._idle_spans():  # as many as there are tasks, at worst
+            n = bisect_right(graphs, begin)
+            if n < len(graphs) and graphs[n] <= end:
+                found.append((begin, graphs[n]))
         if self.end < self.stopped:
             found.append((self.end, self.stopped))
         return tuple(found)

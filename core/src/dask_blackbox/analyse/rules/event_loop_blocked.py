@@ -89,6 +89,7 @@ def _blocks(case: Case) -> list[dict[str, Any]]:
         pl.col("message").str.starts_with("Event loop was unresponsive")
     )
     found: list[dict[str, Any]] = []
+    newest: dict[int | None, dict[str, Any]] = {}  # of each process; lines come by time
     for line in lines.iter_rows(named=True):
         said = _SAID.match(line["message"])
         if said is None:
@@ -99,14 +100,11 @@ def _blocks(case: Case) -> list[dict[str, Any]]:
             "source": line["source"], "at": line["at"].timestamp(),
         }  # fmt: skip
         # The roles that share a process (LocalCluster) share its loop, and each complains.
-        same = [
-            b
-            for b in found
-            if b["pid"] == block["pid"] and abs(b["at"] - block["at"]) < 1
-        ]
-        if same:
-            same[0]["seconds"] = max(same[0]["seconds"], seconds)
+        same = newest.get(line["pid"])
+        if same is not None and abs(same["at"] - block["at"]) < 1:
+            same["seconds"] = max(same["seconds"], seconds)
             continue
+        newest[line["pid"]] = block
         found.append(block)
     return found
 
