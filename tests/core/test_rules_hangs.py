@@ -396,6 +396,34 @@ def test_a_driver_that_was_stopped_in_a_known_hang_is_explained_by_it() -> None:
     assert (verdict(run).rule, verdict(run).confidence) == ("no-valid-worker", "medium")
 
 
+def an_unrunnable(key: str, *, at: float) -> Piece:
+    asks = {"key": key, "resources": {"TPU": 2}}
+    return an_event("unrunnable", at=at, lasted=12.0, tasks=[asks], number=1)
+
+
+def test_a_task_that_no_worker_may_run_is_named_though_others_went_on() -> None:
+    over = an_event("unrunnable-over", at=39.5)
+    waited = failed_with(an_exception("TimeoutError", ""), at=40)
+    stuck = an_unrunnable("train-1", at=25)
+    found = verdict(a_run(a_worker(), a_graph(), stuck, over, waited))
+
+    assert (found.rule, found.confidence) == ("no-valid-worker", "medium")
+    assert found.subject.key == "train-1"
+    assert "TPU=2" in found.title
+    assert (
+        "waited for 27 s when the run ended, while other tasks went on" in found.cause
+    )
+
+
+def test_a_task_that_found_its_worker_is_not_why() -> None:
+    over = an_event("unrunnable-over", at=27)
+    waited = failed_with(an_exception("TimeoutError", ""), at=40)
+    stuck = an_unrunnable("train-1", at=25)
+    found = verdict(a_run(a_worker(), a_graph(), stuck, over, waited))
+
+    assert found.rule == "driver-exception"
+
+
 @pytest.mark.parametrize("goes_on", [[], [99.0]])
 def test_a_driver_that_was_stopped_while_the_scheduler_stood_was_stopped(
     goes_on: list[float],

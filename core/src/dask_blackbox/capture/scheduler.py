@@ -28,6 +28,7 @@ from .ownership import Ownership
 from .rows import RowBuffer
 from .spreading import register_everywhere, unregister_everywhere
 from .stalls import StallWatch
+from .unrunnable import UnrunnableWatch
 
 __all__ = ["SchedulerCapture"]
 
@@ -127,6 +128,9 @@ class SchedulerCapture(SchedulerPlugin):
             own=self.own,
             tell=self._event,
             **self._stalls,
+        )
+        self._unrunnable = UnrunnableWatch(
+            scheduler, own=self.own, after=self._stalls["after"], tell=self._event
         )
         self._measures = Measures(
             scheduler,
@@ -366,6 +370,7 @@ class SchedulerCapture(SchedulerPlugin):
 
     def _look(self, now: float) -> None:
         self._stall_watch.look(self._ended)
+        self._unrunnable.look()
         if now - max(self._rows.pulled_at, self._started) > _ABANDONED:
             # Driver and recorder are both gone: nobody else will take us off.
             self._measures.stop()

@@ -46,6 +46,7 @@ _MODULES = (
     "nannies",
     "spreading",
     "closings",
+    "unrunnable",
     "stalls",
     "dask_events",
     "descriptions",

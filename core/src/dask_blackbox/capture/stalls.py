@@ -12,6 +12,7 @@ import time
 from typing import Any, Callable, Iterable
 
 from .ownership import Ownership
+from .unrunnable import restricted
 
 __all__ = ["StallWatch"]
 
@@ -117,7 +118,7 @@ class StallWatch:
             queued=len(self._ours(scheduler.queued)),
             processing=self._processing(workers),
             unrunnable=[
-                _restricted(ts) for ts in self._ours(scheduler.unrunnable)[:_FEW]
+                restricted(ts) for ts in self._ours(scheduler.unrunnable)[:_FEW]
             ],
             waiting=self._waiting(),
             told=dict(zip((ws.address for ws in busy), answers)),
@@ -197,13 +198,3 @@ def _telling(frames: Iterable[Any]) -> list[str]:
     deep, innermost = texts[:-_INNERMOST], texts[-_INNERMOST:]
     own = [text for text in deep if not any(mark in text for mark in _LIBRARIES)]
     return [*own[-_USERS:], *innermost]
-
-
-def _restricted(ts: Any) -> dict[str, Any]:
-    return {
-        "key": str(ts.key),
-        "hosts": sorted(map(str, ts.host_restrictions or ())),
-        "workers": sorted(map(str, ts.worker_restrictions or ())),
-        "resources": dict(ts.resource_restrictions or {}),
-        "loose": bool(ts.loose_restrictions),
-    }

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.hang import Hang
 from dask_blackbox.analyse.hang_evidence import evidence_of_hang, how_it_ended
 from dask_blackbox.analyse.rule import Page, Rule
-from dask_blackbox.analyse.words import class_of, counted, listed, short
-from dask_blackbox.finding import Finding, Subject
+from dask_blackbox.analyse.state import last_sign_of_life
+from dask_blackbox.analyse.words import class_of, counted, duration, listed, short
+from dask_blackbox.finding import Evidence, Finding, Subject
 
 __all__ = ["NO_VALID_WORKER"]
 
+_GOODBYE = 2.0
 _SAID = r"Attempted to run task '?(?P<key>.+?)'? but timed out after (?P<waited>[\d.]+ ?\w+) waiting"
 
 
@@ -57,12 +60,69 @@ def _in_silence(case: Case) -> Iterator[Finding]:
     """Yield what waited for ever, as Dask waits by default without a word."""
     hang = case.hang
     if hang is None:
+        yield from _beside_others(case)
         return
     restricted = [each for each in hang.unrunnable if _asks_for(each)]
     if restricted:
         yield _of_restrictions(case, hang, restricted[0])
     elif not hang.workers and hang.wanted and _all_left(case):
         yield _of_no_workers(case, hang)
+
+
+def _beside_others(case: Case) -> Iterator[Finding]:
+    """Yield what waited for ever while other tasks of the run went on."""
+    exception = case.exception
+    if not case.failed or case.explained or case.blame.failure is not None:
+        return
+    if exception is not None and not only_waited(exception):
+        return
+    stuck = _still_unrunnable(case)
+    if stuck is None:
+        return
+    task = stuck["tasks"][0]
+    key, asks = str(task["key"]), _asks_for(task)
+    prefix = case.prefix_of(key)
+    waited = last_sign_of_life(case.run) - stuck["at"].timestamp() + stuck["lasted"]
+    yield NO_VALID_WORKER.found(
+        f"No worker could run '{short(prefix, 40)}': it asks for {short(asks, 50)}",
+        cause=(
+            f"'{short(key, 80)}' asks for {short(asks, 200)}, and no worker has "
+            f"that{_offered(case, task)}. It had waited for {duration(waited)} when the run "
+            "ended, while other tasks went on. Dask waits for such a worker without a word."
+        ),
+        remedy=_remedy(asks, task),
+        confidence="medium",
+        subject=Subject(key=key, prefix=prefix),
+        evidence=(
+            *case.exception_evidence(),
+            Evidence(
+                text=f"{counted(stuck['number'], 'task')} waited for a worker that was "
+                f"not there, '{short(key, 80)}' for {duration(stuck['lasted'])} by then.",
+                source="events",
+                at=stuck["at"].timestamp(),
+            ),
+        ),
+    )
+
+
+def _still_unrunnable(case: Case) -> dict[str, Any] | None:
+    """Return what was last told of tasks that no worker may run, if they still waited."""
+    told = case.run.details("unrunnable")
+    if not told or not told[-1].get("tasks"):
+        return None
+    # What ends in the last moments ends because the run does.
+    end = last_sign_of_life(case.run) - _GOODBYE
+    over = [fact["at"].timestamp() for fact in case.run.details("unrunnable-over")]
+    ended = any(told[-1]["at"].timestamp() < at < end for at in over)
+    return None if ended else told[-1]
+
+
+def _remedy(asks: str, task: dict[str, Any]) -> str:
+    return (
+        f"Start a worker with {short(asks, 80)}{_start(task)}, or drop the restriction "
+        "(`resources=`, `workers=`, `dask.annotate`). "
+        "`distributed.scheduler.no-workers-timeout: 5 min` makes such a task fail."
+    )
 
 
 def _all_left(case: Case) -> bool:
@@ -91,11 +151,7 @@ def _of_restrictions(case: Case, hang: Hang, task: dict[str, Any]) -> Finding:
             f"{_nobody(hang)} that{_offered(case, task)}.{others}{loose} Dask waits for such "
             f"a worker without a word. {how_it_ended(case, hang)}"
         ),
-        remedy=(
-            f"Start a worker with {short(asks, 80)}{_start(task)}, or drop the restriction "
-            "(`resources=`, `workers=`, `dask.annotate`). "
-            "`distributed.scheduler.no-workers-timeout: 5 min` makes such a task fail."
-        ),
+        remedy=_remedy(asks, task),
         confidence="medium" if loose else case.sure_of_the_hang,
         subject=Subject(key=key, prefix=prefix),
         evidence=evidence_of_hang(case, hang),
