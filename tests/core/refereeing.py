@@ -213,7 +213,8 @@ def _expected_states(truth: Truth) -> set[str]:  # noqa: PLR0911 - a table
         if _killed(truth, "attacher"):
             graceful = truth.deeds[0].how in ("SIGINT", "SIGTERM")
             return {"succeeded"} if graceful else {"aborted"}
-        return {"failed", "succeeded"} if truth.done_to("scheduler") else {"succeeded"}
+        fine = "at_over" in told and not truth.done_to("scheduler")
+        return {"succeeded"} if fine else {"failed", "succeeded"}
     if kind.recorded == "preload":
         if truth.done_to("scheduler", "driver"):
             return {"failed", "aborted", "succeeded", "lost"}
