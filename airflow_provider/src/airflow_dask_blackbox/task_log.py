@@ -46,7 +46,9 @@ def show_card(card: RunCard, log: Log) -> None:
     say("%s", card.headline)
     for paragraph in _in_the_open(card):
         # Airflow's page cuts off what is longer than it is wide.
-        for line in wrap(paragraph, _OPEN_WIDTH, break_on_hyphens=False):
+        for line in wrap(
+            paragraph, _OPEN_WIDTH, break_on_hyphens=False, subsequent_indent="  "
+        ):
             say("%s", line)
     if reason := _unrecorded(card):
         log.warning("This run is not recorded: %s", reason)
