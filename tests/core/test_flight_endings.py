@@ -21,7 +21,7 @@ ENDS = {
     "exit-0": (0, "succeeded", None, 0),
     "exit-none": (0, "succeeded", None, 0),
     "exit-3": (3, "failed", None, 3),
-    "exit-text": (1, "failed", None, 1),
+    "exit-text": (1, "failed", "SystemExit", 1),
     "sigkill": (-9, "aborted", None, -9),
     "sigterm": (-15, "aborted", None, -15),
 }

@@ -41,3 +41,11 @@ def test_the_module_is_looked_for_that_the_first_of_a_chain_misses() -> None:
 
     assert described(error)["found"]["module"] == "yaml"
     assert "found" not in described(KeyError("yaml"))
+
+
+def test_an_exception_that_cannot_say_what_it_is_is_described_all_the_same() -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no words")
+
+    assert "found" not in described(Mute())

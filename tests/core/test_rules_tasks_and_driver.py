@@ -652,3 +652,27 @@ def test_what_client_run_ran_is_no_task() -> None:
     assert found.rule == "task-exception"
     assert "in code run on the cluster" in found.title
     assert "client.run" in found.cause
+
+
+@pytest.mark.parametrize(
+    ("kills", "rule", "advice"),
+    [(1, "The kernel's out-of-memory killer took the driver", "memory"),
+     (0, "The driver was ended by SIGKILL", "transient")],
+)  # fmt: skip
+def test_a_driver_that_the_kernel_took_is_told_so(
+    kills: int, rule: str, advice: str
+) -> None:
+    lost = an_event("driver-lost", at=20, pid=7, exit_code=-9, oom_kills=kills)
+
+    found = verdict(a_run(a_worker(), lost, aborted()))
+
+    assert found.rule == "driver-killed"
+    assert found.title.startswith(rule)
+    assert found.retry_advice == advice
+
+
+def test_a_worker_that_the_kernel_took_is_not_the_driver() -> None:
+    lost = an_event("driver-lost", at=20, pid=7, exit_code=-9, oom_kills=1)
+    run = a_run(a_worker(), *a_death(exit_code=-9, oom_kills=1), lost, aborted())
+
+    assert not verdict(run).title.startswith("The kernel")

@@ -7,11 +7,12 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import dask
 from distributed import Client, Future, wait
-from staging import Stage, failure, later, until
+from staging import NotHere, Stage, failure, later, until
 
 # driver-exception
 
@@ -86,6 +87,21 @@ def the_driver_vanishes_from_a_shared_cluster(stage: Stage) -> None:
         futures = client.map(time.sleep, [0.3] * 60, pure=False)
         later(3, os.kill, os.getpid(), signal.SIGKILL)
         client.gather(futures)
+
+
+@failure("driver-killed", names=["out-of-memory", "kernel"])
+def the_container_of_the_driver_is_too_small(stage: Stage) -> None:
+    group = Path("/sys/fs/cgroup/memory") / f"driver-{os.getpid()}"
+    try:
+        group.mkdir()
+        (group / "memory.limit_in_bytes").write_text(str(1200 * 2**20))
+        (group / "cgroup.procs").write_text(str(os.getpid()))
+    except OSError as error:
+        raise NotHere(f"no memory cgroup can be made: {error}") from error
+    with stage.local(1) as client:
+        gathered = client.gather(client.map(str, range(10)))
+        while True:  # as one that gathers all results does
+            gathered.append(bytearray(os.urandom(1024)) * 8192)
 
 
 @failure("driver-killed", noise="retried tasks")

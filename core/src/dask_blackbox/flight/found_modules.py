@@ -41,10 +41,17 @@ def _missing(error: BaseException) -> str | None:
         if current is None:
             return None
         # Of a task's exception whose class did not travel, only the text is left.
-        if found := _SAID.search(str(current)):
+        if found := _SAID.search(_text_of(current)):
             return found["name"]
         current = current.__cause__ or current.__context__
     return None
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - a `__str__` of the user's own
+        return ""
 
 
 def found_here(name: str) -> dict[str, str]:

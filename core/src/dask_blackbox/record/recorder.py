@@ -25,6 +25,7 @@ from dask_blackbox.record.capsules import Capsules
 from dask_blackbox.record.claiming import Claim
 from dask_blackbox.record.guests import Guests
 from dask_blackbox.record.judging import Judge
+from dask_blackbox.record.kernel_kills import KernelKills
 from dask_blackbox.record.last_words import last_words
 from dask_blackbox.record.opening import Opening, open_recording
 from dask_blackbox.record.orders import (
@@ -106,6 +107,7 @@ class Recorder:
         self._uncertified: set[str] = set()
         self._last_row = time.monotonic()
         self._end: End | None = None
+        self._kernel = KernelKills()
         self._ended = asyncio.Event()
         self._guests = Guests(self._obey)
         self._judge = Judge(self._redactor.exception)
@@ -220,6 +222,8 @@ class Recorder:
             if order.exception is not None:
                 clean = self._redactor.exception(order.exception)
                 order = msgspec.structs.replace(order, exception=clean)
+            if rows := self._kernel.rows(order):
+                self._take("recorder", None, time.time(), rows, {})
             self._end = order
             self._ended.set()
 
@@ -291,6 +295,7 @@ class Recorder:
         """The owner is gone without a word: record what still happens, then end."""
         code = await self._owner.exit_code()
         facts = {"pid": self._config.owner, "how": self._owner.how_it_went}
+        facts |= self._kernel.told()
         detail = json.dumps(facts | {"exit_code": code})
         row = [time.time(), "driver-lost", "driver", detail]
         self._take("recorder", None, time.time(), {"event": [row]}, {})

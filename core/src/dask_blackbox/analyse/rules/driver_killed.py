@@ -22,6 +22,12 @@ __all__ = ["DRIVER_KILLED"]
 
 _SHELLS = 128
 _RECENT, _STOOD = 120.0, 10.0
+_KERNEL = "The kernel's counter of out-of-memory kills went up where the driver ran. "
+_MORE_MEMORY = (
+    "Give the driver's container more memory, or the driver less to hold: write results from "
+    "the workers (`to_parquet`, `to_zarr`) or reduce them there, rather than gather them; no "
+    "large data in the driver's own code. Workers of a `LocalCluster` share the container."
+)
 _ASKED = ("SIGTERM", "SIGINT", "SIGHUP")
 
 
@@ -35,10 +41,13 @@ def _ask(case: Case) -> Iterator[Finding]:
     by = _signal(ended, code)
     itself = "" if by or code is None else f" with exit code {code}"
     both = case.state == "lost"
+    by_kernel = by == "SIGKILL" and _kernel_kills(case, ended, lost) > 0
     after = duration(max(last_sign_of_life(case.run) - case.run.manifest.started, 0))
     title = (
         "Driver and recorder vanished together"
         if both
+        else "The kernel's out-of-memory killer took the driver"
+        if by_kernel
         else f"The driver was ended by {by}"
         if by
         else f"The driver's process ended itself{itself}"
@@ -64,7 +73,8 @@ def _ask(case: Case) -> Iterator[Finding]:
                 else f"The driver's process ended{f' by {by}' if by else itself} without "
                 "raising an exception and without saying goodbye"
             )
-            + f", {after} after the start. {_then(case)}{_at_work(case, longest)}"
+            + f", {after} after the start. {_KERNEL if by_kernel else ''}{_then(case)}"
+            + _at_work(case, longest)
             + (
                 f" The scheduler had stood still for {duration(stood)} by then: it was "
                 "frozen, or out of reach, and whoever waited for it waited in vain."
@@ -72,7 +82,9 @@ def _ask(case: Case) -> Iterator[Finding]:
                 else ""
             )
         ),
-        remedy=(
+        remedy=_MORE_MEMORY
+        if by_kernel
+        else (
             (
                 "If it was to be stopped because it took too long, look at what was at work. "
                 if longest
@@ -83,7 +95,7 @@ def _ask(case: Case) -> Iterator[Finding]:
             "away. If results are gathered into the driver, it needs memory for them."
         ),
         confidence=sure,
-        retry_advice="unknown" if waited else None,
+        retry_advice="memory" if by_kernel else "unknown" if waited else None,
         subject=None
         if longest is None
         else Subject(key=longest.key, prefix=longest.prefix, worker=longest.worker),
@@ -110,6 +122,12 @@ def _scheduler_stood_for(case: Case) -> float | None:
     moments = [at for at in moments if at > end - _RECENT] + [end]
     longest = max((b - a for a, b in pairwise(sorted(moments))), default=0.0)
     return longest if longest > _STOOD else None
+
+
+def _kernel_kills(case: Case, ended: dict[str, Any], lost: dict[str, Any]) -> int:
+    """Return how often the kernel killed for memory, workers that it killed apart."""
+    counted_kills = int(ended.get("oom_kills") or lost.get("oom_kills") or 0)
+    return counted_kills - sum(death.signal == "SIGKILL" for death in case.deaths)
 
 
 def _while(longest: AtWork | None) -> str:
