@@ -44,8 +44,8 @@ def test_the_module_is_looked_for_that_the_first_of_a_chain_misses() -> None:
 
 
 def test_an_exception_that_cannot_say_what_it_is_is_described_all_the_same() -> None:
-    class Mute(Exception):
+    class MuteError(Exception):
         def __str__(self) -> str:
             raise ValueError("no words")
 
-    assert "found" not in described(Mute())
+    assert "found" not in described(MuteError())
