@@ -71,7 +71,10 @@ def judged(truth: Truth) -> Judgement:
         _look_at_processes(truth, found)
         _look_at_the_user(truth, found)
     with dask.config.set(
-        {f"blackbox.store.{name}": value for name, value in truth.settings.items()}
+        {
+            f"blackbox.store.{name}": value
+            for name, value in ({"url": truth.store} | truth.settings).items()
+        }
     ):
         if truth.round.victim == "store":
             _bring_home(truth, found)

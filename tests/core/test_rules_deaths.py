@@ -227,6 +227,15 @@ def test_a_frozen_worker_is_not_called_signalled() -> None:
     assert "5 m 00 s" in found.cause
 
 
+def test_a_cluster_that_is_closed_under_its_work_kills_no_worker() -> None:
+    failed = raised_in("boom-1", killed_worker("boom-1"))
+    closed = a_departure(processing=["boom-1"], closing="nanny-close")
+    found = verdict(a_run(a_worker(), a_graph(), *closed, *failed))
+
+    assert (found.rule, found.confidence) == ("cancelled", "medium")
+    assert "closed while the run still wanted its work" in found.title
+
+
 def test_workers_that_a_frozen_scheduler_gave_up_had_not_frozen() -> None:
     samples = [a_sample("scheduler", at=at) for at in (1, 2, 3, 43)]
     given_up = an_event("worker-ttl", "tcp://w1", at=43, ttl=5)

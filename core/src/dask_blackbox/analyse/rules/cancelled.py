@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import polars as pl
+
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.hang import ENDED_BY_US
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import class_of, short
@@ -12,12 +15,21 @@ from dask_blackbox.finding import Evidence, Finding, Subject
 
 __all__ = ["CANCELLED"]
 
+_CLOSED, _AT_ONCE = "nanny-close", 5.0
+_WHO_CLOSES = (
+    "Find who closes it: `cluster.close()`, the end of a `with LocalCluster(…)`, or "
+    "`client.shutdown()`, in the run itself or beside it. Fetch results before."
+)
 _CLASSES = ("FutureCancelledError", "CancelledError", "FuturesCancelledError")
 _REASON = r"(?P<key>\S+) cancelled for reason: (?P<reason>[^\n.]+)\.?(?P<more>[^\n]*\n?[^\n]*)"
 
 
 def _ask(case: Case) -> Iterator[Finding]:
-    if not case.failed or case.explained or case.blame.failure is not None:
+    if not case.failed or case.explained:
+        return
+    if case.blame.failure is not None:
+        if case.blame.failure.killed and _all_were_closed(case, case.blame.failure.at):
+            yield _closed_under_work(case, case.blame.failure)
         return
     if case.raised("KeyboardInterrupt"):
         yield _interrupted(case)
@@ -39,10 +51,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         )
     elif reason == "unknown" and closed:
         title = "The cluster was closed while the run still wanted its work"
-        remedy = (
-            "Find who closes it: `cluster.close()`, the end of a `with LocalCluster(…)`, or "
-            "`client.shutdown()`, in the run itself or beside it. Fetch results before."
-        )
+        remedy = _WHO_CLOSES
     else:
         title = f"The work was cancelled: {short(reason, 60)}"
         remedy = (
@@ -78,6 +87,40 @@ def _only_timed_out(case: Case) -> bool:
     """Say whether it was a timeout: those cancel what they waited for, inside."""
     outermost = "" if case.exception is None else case.exception.exception
     return class_of(outermost).endswith(("TimeoutError", "Timeout"))
+
+
+def _all_were_closed(case: Case, moment: float) -> bool:
+    """Say whether around then all workers left because their cluster object closed them."""
+    if case.deaths:
+        return False
+    lives = case.run.workers.with_columns(pl.col("left").dt.epoch("us") / 1e6)
+    there = lives.filter(
+        pl.col("left").is_null() | (pl.col("left") > moment - _AT_ONCE)
+    )
+    closed = there.filter(
+        pl.col("closing").fill_null("").str.starts_with(_CLOSED)
+        & (pl.col("left") < moment + _AT_ONCE)
+    )
+    return 0 < len(there) == len(closed)
+
+
+def _closed_under_work(case: Case, failure: TaskFailure) -> Finding:
+    number = len(case.run.workers)
+    who = "Its only worker was" if number == 1 else f"All {number} workers were"
+    return CANCELLED.found(
+        "The cluster was closed while the run still wanted its work",
+        cause=(
+            f"{who} asked to close "
+            f"({_CLOSED}) while '{short(failure.key, 80)}' and others were still to be "
+            "done: Dask took that for workers that die, and gave the task up. No worker "
+            "has died."
+        ),
+        remedy=_WHO_CLOSES,
+        confidence="medium",
+        retry_advice="unknown",
+        subject=Subject(key=failure.key, prefix=failure.prefix),
+        evidence=case.exception_evidence(),
+    )
 
 
 def _interrupted(case: Case) -> Finding:
