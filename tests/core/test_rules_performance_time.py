@@ -245,6 +245,14 @@ def test_threads_that_wait_for_the_gil_are_made_processes() -> None:
     assert found.cost.amount == pytest.approx(118)
 
 
+def test_processes_win_no_more_than_there_are_cores() -> None:
+    found = the("gil-bound", python_in_threads(cores=2))
+
+    assert "1 m 58 s for the GIL" in found.title
+    assert found.cost is not None
+    assert found.cost.amount == pytest.approx(118 * 2 / 3, rel=0.05)
+
+
 @pytest.mark.parametrize(
     "told",
     [

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.rule import Page, Rule
-from dask_blackbox.analyse.threads import computing, waiting_prefixes
+from dask_blackbox.analyse.threads import Computing, computing, waiting_prefixes
 from dask_blackbox.analyse.words import counted, duration, short
 from dask_blackbox.finding import Cost, Evidence, Finding, Subject
 
@@ -15,11 +15,11 @@ __all__ = ["GIL_BOUND"]
 
 def _ask(case: Case) -> Iterator[Finding]:
     waiting = waiting_prefixes(case, share=GIL_BOUND.threshold(case, "waiting"))
-    cost = sum(each.waited for each in waiting)
-    if not waiting or cost < GIL_BOUND.threshold(case, "core_seconds"):
+    waited = sum(each.waited for each in waiting)
+    if not waiting or waited < GIL_BOUND.threshold(case, "core_seconds"):
         return
     whole = max(case.loads.compute, 1e-9)
-    if cost < GIL_BOUND.threshold(case, "share") * whole:
+    if waited < GIL_BOUND.threshold(case, "share") * whole:
         return
     held = [
         worker
@@ -34,16 +34,18 @@ def _ask(case: Case) -> Iterator[Finding]:
         return
     worst = max(held, key=lambda worker: worker.late)
     first = max(waiting, key=lambda each: each.waited)
+    cost = waited * _winnable(worst)
     name = short(first.prefix, 40)
     yield GIL_BOUND.found(
-        f"Threads waited {duration(cost)} for the GIL, most of them in '{name}'",
+        f"Threads waited {duration(waited)} for the GIL, most of them in '{name}'",
         cause=(
             f"Tasks of '{name}' were on a core for {duration(first.cpu)} and waited "
             f"{duration(first.waited)}. {case.name_of(worst.address)} has "
             f"{counted(worst.threads, 'thread')} and used {worst.cpu:.1f} of "
             f"{counted(worst.cores, 'core')}; a thread that asked for the GIL every 100 ms "
             f"had to wait for it {worst.late:.0%} of the times. Python runs one thread of a "
-            "process at a time."
+            f"process at a time. As processes, they would have won {duration(cost)} of it on so "
+            "many cores."
         ),
         remedy=(
             f"Use processes instead of threads: {counted(len(held) * worst.threads, 'worker')} "
@@ -65,6 +67,13 @@ def _ask(case: Case) -> Iterator[Finding]:
             for each in held[:5]
         ),
     )
+
+
+def _winnable(worker: Computing) -> float:
+    """Return what part of the waiting processes would win: no more than there are cores."""
+    at_once = min(worker.threads, worker.cores)
+    won = worker.threads * (1 - worker.cpu / at_once)
+    return min(max(won / max(worker.threads - worker.cpu, 1e-9), 0.0), 1.0)
 
 
 GIL_BOUND = Rule(
