@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from dask._task_spec import Task
+from dask_blackbox.analyse.changes.marks import alike, tells_code
 from dask_blackbox.capture.marks import CodeMarks, mark_of
 from dask_blackbox.capture.surroundings import machine_facts, modules_of
 from sketching import a_night
@@ -219,6 +220,34 @@ def test_moments_and_numbers_of_runs_are_no_code() -> None:
     assert bound("2026-11-20T02:00:00") == bound("2026-11-21T02:00:00")
     assert bound(1_795_000_000) == bound(1_795_086_400)
     assert bound("price") != bound("cost")
+
+
+class Decorated:
+    """What decorators make of functions, as Prefect's does."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.__wrapped__ = function
+
+
+def test_a_function_is_found_behind_what_a_framework_makes_of_it() -> None:
+    def mark(source: str) -> str | None:
+        return mark_of(Task("a", map, [1], task=Decorated(made(source))))
+
+    assert mark(WORK) == mark(f"# so\n{WORK}")
+    assert mark(WORK) != mark(WORK.replace("x + 1", "x + 2"))
+    flow = {"flow": {"run": Decorated(made(WORK))}}
+    assert mark_of(Task("a", map, [1], context=flow)) == mark_of(Task("a", map, [1]))
+
+
+def test_a_mark_that_knows_only_a_librarys_names_says_so() -> None:
+    library, own = mark_of(Task("a", map, [1])), mark_of(Task("a", made(WORK)))
+
+    assert library is not None
+    assert own is not None
+    assert library.startswith("lib.")
+    assert alike(library, own)
+    assert not alike(own, own.replace("2py", "1py"))
+    assert (tells_code(library), tells_code(own)) == (False, True)
 
 
 def test_lambdas_of_later_graphs_are_marked_too() -> None:

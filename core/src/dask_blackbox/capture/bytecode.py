@@ -27,10 +27,10 @@ _CONSTANTS = frozenset(dis.hasconst)
 _SILENT = frozenset(("NOP", "RESUME", "CACHE", "EXTENDED_ARG", "NOT_TAKEN"))
 
 
-def signed(text: str) -> str:
+def signed(text: str, dialect: str = DIALECT) -> str:
     """Return the hash of a text, with the dialect that it is in."""
     digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
-    return f"{DIALECT}.{digest[:_DIGITS]}"
+    return f"{dialect}.{digest[:_DIGITS]}"
 
 
 def code_hash(code: types.CodeType, depth: int = 0) -> str:

@@ -31,6 +31,9 @@ _NODES = ("dask._task_spec", "dask.optimization", "dask.utils")
 # Moments, run numbers and seeds are no code: they are left out of the values.
 _LARGEST = 1_000_000
 _WORD = re.compile(r"[^\W\d]{1,40}(?:[ _.-][^\W\d]{1,40})*")
+_HANDED = 2  # levels from a task down to what it was given by name
+_OWN = "own "
+_LIBRARY = "lib"  # the dialect of a mark that knows no code, only names of a library's
 _class_dict: Any = type.__dict__["__dict__"]
 
 
@@ -73,8 +76,12 @@ def mark_of(run_spec: Any) -> str | None:
     """Return a hash of the functions that a task runs; None if none is known."""
     parts: list[str] = []
     _walk(run_spec, parts, set(), 0)
+    if not parts:
+        return None
     # In their order: what calls what is part of it.
-    return signed("\n".join(parts)) if parts else None
+    text = "\n".join(parts)
+    own = any(part.startswith(_OWN) for part in parts)
+    return signed(text) if own else signed(text, _LIBRARY)
 
 
 def _walk(value: Any, parts: list[str], seen: set[int], depth: int) -> None:
@@ -91,13 +98,16 @@ def _walk(value: Any, parts: list[str], seen: set[int], depth: int) -> None:
         seen.add(id(value))
         _class(value, parts, seen, depth)
     else:
-        for each in _inside(value, kind, parts):
+        inside = _inside(value, kind, parts)
+        if inside is None:  # a context that is handed on holds the flow, and much more
+            inside = _wrapped(value) if depth <= _HANDED else ()
+        for each in inside:
             seen.add(id(value))
             _walk(each, parts, seen, depth + 1)
 
 
 def _inside(value: Any, kind: Any, parts: list[str]) -> Any:
-    """Return what may hold functions in turn."""
+    """Return what may hold functions in turn; None of what is not known."""
     if kind is dict:
         return islice(value.values(), _MOST_ITEMS)
     if kind in (list, tuple):
@@ -111,7 +121,17 @@ def _inside(value: Any, kind: Any, parts: list[str]) -> Any:
         return (value.func, value.args, value.keywords)
     if kind is _Cached:
         return (value.__wrapped__,)
-    return _inside_node(value, parts) if kind.__module__ in _NODES else ()
+    return _inside_node(value, parts) if kind.__module__ in _NODES else None
+
+
+def _wrapped(value: Any) -> Any:
+    """Return the function that an object stands for: a Prefect task, a decorated one."""
+    try:
+        # The object itself is not asked: it may do anything.
+        held = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return ()
+    return (held.get("__wrapped__"),) if type(held) is dict else ()
 
 
 def _inside_node(value: Any, parts: list[str]) -> list[Any]:
@@ -133,7 +153,7 @@ def _function(function: Any, parts: list[str], seen: set[int], depth: int) -> No
         return
     code = function.__code__
     # Its name is not part of it: a function that was renamed does what it did.
-    parts.append(code_hash(code))
+    parts.append(f"{_OWN}{code_hash(code)}")
     _values((function.__defaults__, function.__kwdefaults__), parts, 0)
     for used in _used(code, function.__globals__):
         if type(used) is types.FunctionType or issubclass(type(used), type):

@@ -2,14 +2,16 @@
 
 A hash begins with its dialect, the version of Python that made the bytecode
 (`2py311.0123456789ab`).  Of two dialects, nobody can say whether the code is the same.
+One that begins with `lib` knows only which functions of a library a task runs.
 """
 
 from __future__ import annotations
 
 from dask_blackbox.sketch import Sketch
 
-__all__ = ["Mark", "alike", "incomparable", "shown"]
+__all__ = ["Mark", "alike", "incomparable", "shown", "tells_code"]
 
+_LIBRARY = "lib"
 Mark = str
 """One hash, or several of them joined by `+`."""
 
@@ -28,7 +30,15 @@ def incomparable(before: Sketch, after: Sketch) -> list[str]:
 
 def alike(was: Mark, now: Mark) -> bool:
     """Say whether two marks are of one dialect, so that they can be compared."""
-    return _dialects(was) == _dialects(now)
+    old, new = _dialects(was), _dialects(now)
+    own = (old | new) - {_LIBRARY}
+    # A library's function is another one than any of the user's own.
+    return old == new or (len(own) == 1 and own != {""})
+
+
+def tells_code(mark: Mark | None) -> bool:
+    """Say whether a mark tells what a task does, and not only what it is called."""
+    return mark is not None and _LIBRARY not in _dialects(mark)
 
 
 def shown(mark: Mark) -> str:

@@ -7,6 +7,7 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from dask_blackbox.analyse.changes.differences import Difference
+from dask_blackbox.analyse.changes.marks import tells_code
 from dask_blackbox.analyse.sketching import normal_prefix
 from dask_blackbox.finding import Finding
 from dask_blackbox.sketch import Sketch
@@ -79,7 +80,7 @@ class Accused(NamedTuple):
             for run in (good, sketch)
         )
         return self._replace(
-            as_ever=old.get(name) is not None and old.get(name) == new.get(name),
+            as_ever=tells_code(old.get(name)) and old.get(name) == new.get(name),
             code_known=all(modules),
         )
 
