@@ -9,8 +9,11 @@ from typing import Any
 import dask
 import pytest
 from click.testing import CliRunner, Result
+from dask_blackbox import Run
 from dask_blackbox.analyse import RULES
 from dask_blackbox.cli import blackbox
+from dask_blackbox.layout import RunAddress
+from dask_blackbox.opened.sketching import leave_sketch
 from dask_blackbox.testing import (
     EPOCH,
     a_certificate,
@@ -98,6 +101,22 @@ def test_why_reads_as_text(shelf: Shelf) -> None:
     assert "(worker-memory-limit)" in said
     assert "   $ dask blackbox logs " in said
     assert "Considered, and not the cause" in said
+
+
+def test_why_tells_what_changed_and_how_to_compare(shelf: Shelf) -> None:
+    before = a_worker_added(nthreads=2, memory_limit=8 * 2**30)
+    recorded(shelf.store, before, job="etl", run_id="good", started=EPOCH - 3600)
+    good = Run.at(shelf.store, RunAddress.of("etl", "good", 1))
+    leave_sketch(shelf.store, good, good.card())
+    recorded(shelf.store, *STORY, job="etl", run_id="bad", state="failed")
+
+    result = typed("why", "etl/bad", "--store", shelf.url)
+    assert "What changed since the last good run" in result.stdout
+    assert "cluster-shape memory limit: 8 GiB → 4 GiB" in result.stdout
+    assert "$ dask blackbox compare etl/good/1 etl/bad/1" in result.stdout
+    told = json.loads(typed("why", "etl/bad", "--store", shelf.url, "--json").stdout)
+    assert "memory limit" in {each["what"] for each in told["changes"]}
+    assert told["past"]["last_good"]["run_id"] == "good"
 
 
 def test_of_a_run_that_succeeded_it_tells_the_findings(shelf: Shelf) -> None:

@@ -17,7 +17,21 @@ from dask_blackbox.analyse.considered import Considered
 from dask_blackbox.attach import RunCard
 from dask_blackbox.finding import Evidence, Finding
 from dask_blackbox.report.paper import Paper
-from dask_blackbox.report.words import CONFIDENCE, RETRY, clock, plain
+from dask_blackbox.report.past_words import (
+    against_words,
+    blame_words,
+    habit_words,
+    looked_words,
+    seen_words,
+)
+from dask_blackbox.report.words import (
+    CONFIDENCE,
+    RETRY,
+    change_words,
+    clock,
+    plain,
+    rarity_words,
+)
 
 __all__ = ["how_to_see", "why_as_dict", "why_text"]
 
@@ -84,6 +98,8 @@ def why_as_dict(
             for found in findings
             for fact in found.evidence
         ],
+        "changes": msgspec.to_builtins(card.changes),
+        "past": msgspec.to_builtins(card.past),
         "considered": [msgspec.to_builtins(each) for each in others],
     }
 
@@ -118,6 +134,7 @@ def why_text(
             _finding(console, found, run)
     else:
         console.print("It did not fail, and no rule found anything.")
+    _changed(console, card)
     if others:
         console.print()
         console.print(Text("Considered, and not the cause", style="bold"))
@@ -151,6 +168,31 @@ def _finding(console: Console, found: Finding, run: str) -> None:
         _indented(console, Text(plain(fact.text).strip("\n")))
         # One line however long: a broken command is no command.
         line = Text(f"   $ {how_to_see(fact, run)}", style="green")
+        console.print(line, soft_wrap=True)
+
+
+def _changed(console: Console, card: RunCard) -> None:
+    """Print what changed since the last good run, and how to see all of it."""
+    past = card.past
+    if past is None or not (blame_words(past) or card.changes):
+        return
+    console.print()
+    console.print(Text("What changed since the last good run", style="bold"))
+    _indented(console, Text(blame_words(past)))
+    for change in card.changes:
+        more = [each for each in (rarity_words(change.rarity), change.why) if each]
+        said = Text(f"· {change_words(change)}")
+        if more:
+            said.append(f"  ({plain('; '.join(more))})", style="dim")
+        _indented(console, said)
+    told = [looked_words(past), habit_words(past), seen_words(card)]
+    if past.last_good is not None:
+        told.insert(0, f"compared with {against_words(past.last_good)}")
+    for each in told:
+        if each:
+            _indented(console, Text(each, style="dim"))
+    if past.compare:
+        line = Text(f"   $ {plain(past.compare)}", style="green")
         console.print(line, soft_wrap=True)
 
 
