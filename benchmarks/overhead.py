@@ -96,7 +96,7 @@ def measured(
     """Run one piece of work, bare or recorded; return seconds and the scheduler's CPU seconds."""
     flight = recording(client, store=store, job="bench") if store else nullcontext()
     workers = [psutil.Process(pid) for pid in client.run(os.getpid).values()]
-    figures = {}
+    figures: dict[str, float] = {}
     with flight:
         # Twice: what only beginnings cost falls on the first.
         for turn in ("", ", again"):
