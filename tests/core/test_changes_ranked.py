@@ -375,6 +375,9 @@ def test_of_a_module_that_changed_elsewhere_the_failing_task_is_not_blamed() -> 
         ("prefix scale", "it fits task-exception"),
         ("module job", "it fits task-exception"),
     ]
+    assert told.past.says == (
+        "Code: nothing else has changed but the code: prefix scale and module job."
+    )
 
 
 def test_code_of_another_python_is_not_compared_and_that_is_said() -> None:

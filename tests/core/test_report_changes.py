@@ -122,6 +122,7 @@ def test_the_first_run_says_that_it_is_the_first() -> None:
         (Past(), ""),
         (Past(runs=1, looked_at=1, good=1), "the only earlier run looked at"),
         (Past(runs=8, looked_at=8, good=8), "all 8 earlier runs looked at"),
+        (Past(runs=2, looked_at=2, good=2), "both earlier runs looked at"),
         (
             Past(runs=9000, looked_at=101, good=8000, more=True),
             "101 of more than 9,000 earlier runs looked at; 8,000 of them ended well",

@@ -30,6 +30,7 @@ SIDES = {
 
 _SURE = {"high": "", "medium": " (likely)", "low": " (a guess: the evidence is thin)"}
 _MOST_TRIES = 4
+_FEW = {1: "the only", 2: "both"}
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 
@@ -58,11 +59,8 @@ def looked_words(past: Past) -> str:
     if past.more:
         said = f"{past.looked_at:,} of more than {runs} looked at"
     elif past.looked_at == past.runs:
-        said = (
-            f"all {runs} looked at"
-            if past.runs > 1
-            else f"the only {runs[2:]} looked at"
-        )
+        which = _FEW.get(past.runs)
+        said = f"{which or 'all'} {runs[2:] if which else runs} looked at"
     else:
         said = f"{past.looked_at} of {runs} looked at"
     if past.good < past.runs:

@@ -116,6 +116,9 @@ def _sentence(blame: Blame, telling: Sequence[Ranked], others: set[Blame]) -> st
     if others:
         fits = ", and it fits the verdict" if first.weight > 0 else ""
         said += f" changed{fits}; so did {listed(sorted(others))}"
+    if all(is_of_code(each.change) for each in telling):
+        # A hash tells nobody anything.
+        return f"{said}: {listed([each.change.what for each in telling], most=3)}"
     more = f", and {len(telling) - 1} more" if len(telling) > 1 else ""
     return f"{said}: {_step(first.change)}{more}"
 
@@ -126,7 +129,7 @@ def _step(change: Difference) -> str:
     if change.kind == "input-size" and by is not None and abs(by) < _FAR:
         return f"{math.exp(by):.2g}\N{MULTIPLICATION SIGN} the {change.what}"
     if is_of_code(change) and change.before and change.after:
-        return change.what  # a hash tells nobody anything
+        return change.what
     before = "nothing" if change.before is None else change.before
     after = "nothing" if change.after is None else change.after
     return f"{change.what} {before} → {after}"
