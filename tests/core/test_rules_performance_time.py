@@ -266,6 +266,24 @@ def test_waiting_that_is_not_for_the_gil_is_not_called_so(told: dict[str, Any]) 
     assert "gil-bound" not in slugs(python_in_threads(**told))
 
 
+def test_where_all_cores_are_used_processes_would_win_nothing() -> None:
+    load = {"cpu": 38.0, "late": 300, "host_busy": 78.0, "cores": 2}
+    run = a_run(
+        workers(2, nthreads=4),
+        graphs(2),
+        [a_task(f"parse-{n}", start=2 + n // 8 * 4, compute=4) for n in range(80)],
+        fine(
+            ["execute", "parse", "thread-cpu", "seconds", 76.0],
+            ["execute", "parse", "thread-noncpu", "seconds", 240.0],
+        ),
+        a_load(**load),
+        a_load("tcp://w2", **load),
+    )
+
+    assert "gil-bound" not in slugs(run)
+    assert "cpu-oversubscribed" in slugs(run)
+
+
 def waiting(*, nthreads: int = 1, cpu: float = 0.5, **told: Any) -> RunTables:
     load = {"cpu": 2.0, "host_busy": 6.0} | told
     return a_run(

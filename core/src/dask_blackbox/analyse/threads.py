@@ -31,6 +31,7 @@ class Computing:
         cpu: Cores that it used on average.
         late: Share of the times that a thread had to wait for the GIL.
         others: How much of its host's cores other processes used, 0 to 1.
+        load: How much of them all workers there used, 0 to 1.
     """
 
     address: str
@@ -39,6 +40,7 @@ class Computing:
     cpu: float
     late: float
     others: float
+    load: float
 
 
 def waiting_prefixes(case: Case, *, share: float) -> list[WaitingPrefix]:
@@ -55,8 +57,8 @@ def waiting_prefixes(case: Case, *, share: float) -> list[WaitingPrefix]:
 def computing(case: Case) -> list[Computing]:
     """Return the workers' processes, as they were while the run computed."""
     lives = {life["address"]: life for life in case.run.workers.iter_rows(named=True)}
-    others = {
-        life["address"]: host.others
+    hosts = {
+        life["address"]: host
         for host in case.tolls.hosts
         for life in lives.values()
         if str(life["host"]) == host.name
@@ -73,7 +75,8 @@ def computing(case: Case) -> list[Computing]:
                 cores=max(int(each.get("cores") or 1) for each in told),
                 cpu=sums["cpu"] / sums["seconds"],
                 late=sums["late"] / sums["woken"],
-                others=others.get(address, 0.0),
+                others=hosts[address].others if address in hosts else 0.0,
+                load=hosts[address].load if address in hosts else 0.0,
             )
         )
     return found

@@ -29,6 +29,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         and worker.late >= GIL_BOUND.threshold(case, "late")
         and worker.cpu <= GIL_BOUND.threshold(case, "cores")
         and worker.others <= GIL_BOUND.threshold(case, "others")
+        and worker.load <= GIL_BOUND.threshold(case, "load")  # else there is no core
     ]
     if not held:
         return
@@ -70,9 +71,12 @@ def _ask(case: Case) -> Iterator[Finding]:
 
 
 def _winnable(worker: Computing) -> float:
-    """Return what part of the waiting processes would win: no more than there are cores."""
-    at_once = min(worker.threads, worker.cores)
-    won = worker.threads * (1 - worker.cpu / at_once)
+    """Return what part of the waiting processes would win: no more than cores are free."""
+    times = min(
+        min(worker.threads, worker.cores) / max(worker.cpu, 1e-9),
+        1 / max(worker.load, 1e-9),
+    )
+    won = worker.threads * (1 - 1 / max(times, 1.0))
     return min(max(won / max(worker.threads - worker.cpu, 1e-9), 0.0), 1.0)
 
 
@@ -89,6 +93,7 @@ GIL_BOUND = Rule(
         "late": 0.4,
         "cores": 1.3,
         "others": 0.3,
+        "load": 0.75,
     },
     page=Page(
         detects=(
@@ -99,8 +104,9 @@ GIL_BOUND = Rule(
             "Tasks spent `gil-bound.waiting` of their time off the core, their process used no "
             "more than `gil-bound.cores` cores, and a thread of ours that wakes every 100 ms "
             "had to wait for the GIL in `gil-bound.late` of the cases. Silent on workers of one "
-            "thread, below `gil-bound.core_seconds`, and on hosts that others keep busy "
-            "(`gil-bound.others`), where waiting proves nothing."
+            "thread, below `gil-bound.core_seconds`, on hosts that others keep busy "
+            "(`gil-bound.others`), where waiting proves nothing, and where our workers use "
+            "`gil-bound.load` of the cores already: processes would win nothing there."
         ),
         remedy="One thread to a worker, and more workers.",
         before="LocalCluster(n_workers=1, threads_per_worker=8)",
