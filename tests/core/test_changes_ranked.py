@@ -400,6 +400,21 @@ def test_code_of_another_python_is_not_compared_and_that_is_said() -> None:
     assert "the code could not be compared" in told.past.says
 
 
+def test_hashes_of_an_older_kind_are_not_taken_for_other_code() -> None:
+    nights = [a_night(n, facts={"code": {"module job": "aaaa"}}) for n in range(6)]
+    told = told_by(
+        history_of(nights),
+        failed(a_night(6, facts={"code": {"module job": "2py311.bbbb"}})),
+        Accused(a_verdict()),
+    )
+
+    assert told.changes == ()
+    assert told.past.says == (
+        "Nothing that is recorded has changed since the last good run "
+        "(the code could not be compared)."
+    )
+
+
 def test_what_a_run_that_broke_off_did_not_come_to_has_not_changed() -> None:
     early = failed(
         a_night(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from dask_blackbox.analyse.changes.marks import alike, shown
+from dask_blackbox.analyse.changes.marks import MARKED, alike, shown
 from dask_blackbox.analyse.changes.prefixes import (
     broke_off,
     code_of_prefixes,
@@ -22,7 +22,6 @@ _ROLES = ("driver", "scheduler", "workers")
 _LEAST_GROWTH = math.log(1.1)
 _LOOSE = ("script",)
 _PLAIN = ("parameters", "code", "cluster-shape", "host")
-_MARKED = ("callable ", "module ")
 
 
 class Difference(NamedTuple):
@@ -107,7 +106,7 @@ def _plain(kind: str, before: Sketch, after: Sketch) -> Iterator[Difference]:
 def _code(old: dict[str, str], new: dict[str, str]) -> Iterator[Difference]:
     for each in _changed(old, new):
         what, was, now = each.what, each.before, each.after
-        if not what.startswith(_MARKED):
+        if not what.startswith(MARKED):
             yield each._replace(kind="code")
         elif was is not None and now is not None:
             if alike(was, now):

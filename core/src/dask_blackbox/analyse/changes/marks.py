@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from dask_blackbox.sketch import Sketch
 
-__all__ = ["Mark", "alike", "incomparable", "shown", "tells_code"]
+__all__ = ["MARKED", "Mark", "alike", "incomparable", "shown", "tells_code"]
+
+MARKED = ("callable ", "module ")
+"""What of the facts of a run's code has marks for its values."""
 
 _LIBRARY = "lib"
 Mark = str
@@ -19,13 +22,17 @@ Mark = str
 def incomparable(before: Sketch, after: Sketch) -> list[str]:
     """Return the kinds of facts of which one of two runs does not tell, or tells otherwise."""
     kinds = {*before.unknown, *after.unknown}
-    old, new = (
-        {each.name: each.code for each in sketch.prefixes if each.code}
-        for sketch in (before, after)
-    )
+    old, new = _marks(before), _marks(after)
     if any(not alike(old[name], new[name]) for name in old.keys() & new.keys()):
         kinds.add("code")
     return sorted(kinds)
+
+
+def _marks(sketch: Sketch) -> dict[str, Mark]:
+    """Return all marks of a run: of its prefixes, modules and callable."""
+    code = sketch.facts.get("code", {})
+    marks = {what: mark for what, mark in code.items() if what.startswith(MARKED)}
+    return marks | {f"prefix {p.name}": p.code for p in sketch.prefixes if p.code}
 
 
 def alike(was: Mark, now: Mark) -> bool:
