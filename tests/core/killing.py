@@ -19,7 +19,15 @@ from pathlib import Path
 from typing import Any
 
 from flying import Home, begin, ended, until
-from looking import Row, Seen, look, look_at_what_is_left, told_in, truth_in
+from looking import (
+    Row,
+    Seen,
+    leaves_orphans,
+    look,
+    look_at_what_is_left,
+    told_in,
+    truth_in,
+)
 
 __all__ = ["kill_and_look"]
 
@@ -50,6 +58,8 @@ def kill_and_look(
         flight = None
         if row.what == "everything":
             process.communicate()
+        elif leaves_orphans(row):
+            process.wait(patience)  # its pipes stay open: who lives on has them, too
         else:
             flight = ended(home, process, patience=patience)
         (home.folder / "release").touch()

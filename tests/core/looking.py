@@ -18,7 +18,15 @@ from dask_blackbox.analyse.state import state_of
 from dask_blackbox.opened import list_runs
 from flying import Home, until
 
-__all__ = ["Row", "Seen", "look", "look_at_what_is_left", "told_in", "truth_in"]
+__all__ = [
+    "Row",
+    "Seen",
+    "leaves_orphans",
+    "look",
+    "look_at_what_is_left",
+    "told_in",
+    "truth_in",
+]
 
 _SAID = re.compile(r"^said (\S+) (\d+)$")
 
@@ -200,10 +208,20 @@ def _look_at_a_lost(run: Run, seen: Seen, moment: float) -> None:
     seen.expect("complete", run.completeness["complete"], expected=False)
 
 
+def leaves_orphans(row: Row) -> bool:
+    """Say whether processes of Dask's live on: nobody ends what a dead driver started."""
+    killed = row.what.startswith("driver") and row.how.startswith("SIG")
+    return killed and row.cluster == "SubprocessCluster"
+
+
 def look_at_what_is_left(row: Row, home: Home, seen: Seen) -> None:
+    def left() -> list[str]:
+        lines = sorted(home.processes().values())
+        return [line for line in lines if "blackbox" in line or not leaves_orphans(row)]
+
     with contextlib.suppress(AssertionError):
-        until(lambda: not home.processes(), "quiet", patience=20)
-    seen.expect("processes left", sorted(home.processes().values()), [])
+        until(lambda: not left(), "quiet", patience=20)
+    seen.expect("processes left", left(), [])
     home.clear()
-    if row.what not in ("recorder twice", "everything"):
+    if row.what not in ("recorder twice", "everything") and not leaves_orphans(row):
         seen.expect("files left", home.left_over(), [])

@@ -108,13 +108,22 @@ def _bring_home(truth: Truth, found: Judgement) -> None:
 
 
 def _look_at_processes(truth: Truth, found: Judgement) -> None:
+    # Nobody ends what a driver has started that is dead.
+    orphans = truth.round.cluster in ("subprocess", "groups") and bool(
+        truth.done_to(*_DRIVERS)
+    )
+
+    def here() -> list[str]:
+        roles = sorted(roles_in(truth.home).values())
+        return [role for role in roles if not orphans or role == "recorder"]
+
     try:
-        until(lambda: not truth.home.processes(), "quiet", patience=60)
+        until(lambda: not here(), "quiet", patience=60)
     except AssertionError:
-        found.say(f"left running: {sorted(roles_in(truth.home).values())}")
+        found.say(f"left running: {here()}")
     truth.home.clear()
     kills = [d for d in truth.done_to("recorder") if d.how not in _MILD]
-    disturbed = truth.round.victim in ("spool", "store", "driver's group")
+    disturbed = truth.round.victim in ("spool", "store", "driver's group") or orphans
     if len(kills) < 2 and not disturbed and (left := truth.home.left_over()):
         found.say(f"left on the disk: {left}")
     if truth.round.s3 or truth.round.recorded == "preload":
