@@ -116,6 +116,29 @@ def test_another_error_of_the_driver_after_a_handled_one_is_the_drivers() -> Non
     assert "'divide-1' with ZeroDivisionError" in found.cause
 
 
+@pytest.mark.parametrize(
+    ("message", "line", "rule"),
+    [
+        ("2 of 20 tasks failed", "raise RuntimeError(message)", "task-exception"),
+        ("3 errors", "sys.exit(message)", "task-exception"),
+        ("the table is empty", "raise RuntimeError(message)", "driver-exception"),
+        ("parsing failed", "int(row)", "driver-exception"),
+    ],
+)
+def test_a_driver_that_counts_what_failed_and_raises_means_the_tasks(
+    message: str, line: str, rule: str
+) -> None:
+    trace = (
+        "Traceback (most recent call last):\n"
+        f'  File "/jobs/nightly.py", line 9, in main\n    {line}\n'
+        f"RuntimeError: {message}\n"
+    )
+    error = an_exception("RuntimeError", message, traceback=trace)
+    found = verdict(a_run(a_worker(), a_graph(), a_failed_task(), failed_with(error)))
+
+    assert (found.rule, found.confidence) == (rule, "medium")
+
+
 def test_the_root_of_a_chain_inside_a_task_is_said() -> None:
     chained = (
         "Traceback (most recent call last):\n"

@@ -7,6 +7,7 @@ exception, or a message quoted in it, still leads back to the task.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from dask_blackbox.analyse.failures import TaskFailure, blamed_key
 from dask_blackbox.analyse.frames import (
     raised_apart_from_dask,
     raised_by_a_library,
+    raised_on_purpose,
     user_frame,
 )
 from dask_blackbox.analyse.hang import ENDED_BY_US
@@ -29,6 +31,9 @@ __all__ = ["Blame", "blame_of", "only_waited", "ran_out_of_patience"]
 _WRAPPERS = ("prefect.", "airflow.")
 _WAITED = ("TimeoutError", "Timeout")
 _STOPPED = ("CancelledRun", "TerminationSignal", "AirflowTaskTerminated")
+_FAILED = re.compile(
+    r"\b(?:fail(?:ed|ures?|s)?|errors?|errored|exceptions?)\b", re.IGNORECASE
+)
 _QUOTABLE = 12
 _LONG_BEFORE = 120.0
 
@@ -125,7 +130,15 @@ def _failure_behind(
                 return failure, True
     if failures and exception.exception.startswith(_WRAPPERS):
         return failures[-1], False
+    if failures and _counts_failures(exception):
+        return failures[0], False
     return None, False
+
+
+def _counts_failures(exception: DriverException) -> bool:
+    """Say whether the driver looked at its futures, and raised because some had failed."""
+    speaks = _FAILED.search(exception.message) is not None
+    return speaks and raised_on_purpose(exception.traceback)
 
 
 def _is_named(exception: DriverException, failure: TaskFailure) -> bool:

@@ -16,6 +16,7 @@ __all__ = [
     "members_of_group",
     "raised_apart_from_dask",
     "raised_by_a_library",
+    "raised_on_purpose",
     "read_by_the_driver",
     "root_of_chain",
     "user_frame",
@@ -35,6 +36,7 @@ _NEXT_MEMBER = re.compile(r"^[\s|]*\+-[+-]*-+ (?:\d+|\.\.\.) -+\s*$", re.MULTILI
 _STACKED = re.compile(
     r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<name>.+)$'
 )
+_RAISES = re.compile(r"raise\b|(?:sys\.)?exit\(")
 _THREAD = re.compile(r"^(?:Current thread|Thread) ", re.MULTILINE)
 _CLIENT = ("distributed/client.py", "distributed/utils.py")
 _ASKER = (*_CLIENT, "distributed/utils_comm.py", "distributed/core.py")
@@ -178,6 +180,17 @@ def raised_apart_from_dask(traceback: str) -> bool:
     frames = [frame for section in _sections(traceback) for frame in _frames(section)]
     return bool(frames) and not any(
         part in frame.file for frame in frames for part in _OF_DASK
+    )
+
+
+def raised_on_purpose(traceback: str) -> bool:
+    """Say whether the user's own code raised this, in so many words."""
+    sections = _sections(traceback)
+    frames = _frames(sections[-1]) if sections else []
+    return (
+        bool(frames)
+        and is_the_users(frames[-1])
+        and _RAISES.match(frames[-1].code) is not None
     )
 
 
