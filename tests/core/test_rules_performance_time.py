@@ -267,7 +267,7 @@ def test_waiting_that_is_not_for_the_gil_is_not_called_so(told: dict[str, Any]) 
 
 
 def test_where_all_cores_are_used_processes_would_win_nothing() -> None:
-    load = {"cpu": 38.0, "late": 300, "host_busy": 78.0, "cores": 2}
+    load: dict[str, Any] = {"cpu": 38.0, "late": 300, "host_busy": 78.0, "cores": 2}
     run = a_run(
         workers(2, nthreads=4),
         graphs(2),
