@@ -6,9 +6,11 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from dask_blackbox.analyse.frames import end_of
 from dask_blackbox.attach import RunCard
 from dask_blackbox.finding import Change, Evidence, Finding
 from dask_blackbox.report import markdown
+from dask_blackbox.report.prose import prose
 from markdown_it import MarkdownIt
 
 HOSTILE = [
@@ -84,8 +86,9 @@ def test_what_the_run_said_stays_text(words: str) -> None:
     seen = rendered(a_card_that_says(words))
 
     assert seen.tags.count("br") >= harmless.tags.count("br")
-    assert [t for t in seen.tags if t != "br"] == [
-        t for t in harmless.tags if t != "br"
+    # What stands between backticks is code, which shows what is in it.
+    assert [t for t in seen.tags if t not in ("br", "code")] == [
+        t for t in harmless.tags if t not in ("br", "code")
     ]
     assert seen.links == ["https://host.example/report?a=1&b=2"]
 
@@ -133,3 +136,27 @@ def test_an_address_in_a_log_line_does_not_become_a_link() -> None:
     assert "https://evil" not in bare
     assert "www.evil" not in bare
     assert "https://evil" in said  # in code, where it is only shown
+
+
+def test_what_one_could_type_is_code_in_every_rendering() -> None:
+    said = (
+        "Set `retries=3` on <it>: `client.submit(f, retries=3)`, or `a|b` and 3` more."
+    )
+
+    page = markdown(a_card_that_says(said))
+    assert "Set `retries=3` on &lt;it&gt;: `client.submit(f, retries=3)`, or" in page
+    assert prose(said) == (
+        "Set <code>retries=3</code> on &lt;it&gt;: "
+        "<code>client.submit(f, retries=3)</code>, or <code>a|b</code> and 3` more."
+    )
+    assert "<script>" not in prose("`<script>alert(1)</script>`")
+
+
+def test_a_traceback_that_is_cut_begins_with_a_frame() -> None:
+    lines = ["Traceback (most recent call last):"]
+    for number in range(5):
+        lines += [f'  File "a{number}.py", line 1, in f', "    g()", "    ^^^"]
+    lines.append("ValueError: no")
+
+    assert end_of("\n".join(lines)).splitlines()[0] == '  File "a3.py", line 1, in f'
+    assert end_of("ValueError: no") == "ValueError: no"

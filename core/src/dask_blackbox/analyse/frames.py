@@ -10,6 +10,7 @@ __all__ = [
     "Frame",
     "came_from_a_task",
     "came_from_the_cluster",
+    "end_of",
     "frame_of_stack",
     "frames_of_call_stack",
     "is_the_users",
@@ -66,6 +67,19 @@ class Frame:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line} in {self.function}"
+
+
+def end_of(traceback: str, *, most: int = 8) -> str:
+    """Return the last lines of a traceback, from the beginning of a frame on.
+
+    Args:
+        traceback: As it was printed.
+        most: How many lines at most.
+    """
+    lines = traceback.strip().splitlines()[-most:]
+    begins = ("  File ", "Traceback ")
+    first = next((n for n, line in enumerate(lines) if line.startswith(begins)), 0)
+    return "\n".join(lines[first:])
 
 
 def user_frame(traceback: str) -> Frame | None:

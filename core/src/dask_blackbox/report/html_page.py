@@ -29,6 +29,7 @@ from dask_blackbox.report.lives import Life, lives_of
 from dask_blackbox.report.loglines import loglines_of
 from dask_blackbox.report.marks import marks_of
 from dask_blackbox.report.prefixes import prefix_rows
+from dask_blackbox.report.prose import prose
 from dask_blackbox.report.sparkline import sparkline
 from dask_blackbox.report.timeline import timeline_of
 from dask_blackbox.run import RunTables
@@ -157,6 +158,7 @@ def _environment() -> Environment:
         level=_level,
         moment=words.moment,
         plain=words.plain,
+        prose=prose,
         size=words.size,
         web=_web,
     )

@@ -19,6 +19,7 @@ from dask_blackbox.report.past_words import (
     looked_words,
     seen_words,
 )
+from dask_blackbox.report.prose import pieces
 from dask_blackbox.report.words import (
     CONFIDENCE,
     RETRY,
@@ -218,9 +219,13 @@ def _in_html(text: str) -> str:
 
 def _escaped(text: str) -> str:
     """Return text on one line that renders as itself."""
-    said = _MARKUP.sub(r"\\\1", _html(text))
-    said = _OPENING.sub(lambda found: _entity(found[0][0]) + found[0][1:], said)
-    return _AUTOLINK.sub(_unlinked, said)
+    said = _escaped_inside(text)
+    return _OPENING.sub(lambda found: _entity(found[0][0]) + found[0][1:], said)
+
+
+def _escaped_inside(text: str) -> str:
+    """Return text in the middle of a line that renders as itself."""
+    return _AUTOLINK.sub(_unlinked, _MARKUP.sub(r"\\\1", _html(text)))
 
 
 def _unlinked(found: re.Match[str]) -> str:
@@ -233,7 +238,24 @@ def _entity(character: str) -> str:
 
 def _paragraphs(text: str) -> str:
     paragraphs = plain(text).strip().split("\n")
-    return "  \n".join(_escaped(line) for line in paragraphs if line.strip())
+    return "  \n".join(_sentences(line) for line in paragraphs if line.strip())
+
+
+def _sentences(line: str) -> str:
+    """Return a line with what stands between backticks as code."""
+    said = ""
+    for part, code in pieces(line.strip()):
+        if code:
+            said += _code(part)
+            continue
+        # Escaping takes the spaces at both ends away.
+        before = " " if said and part[:1].isspace() else ""
+        after = " " if part[-1:].isspace() else ""
+        # Only at its beginning does a line's first character open anything.
+        said += (
+            f"{before}{_escaped(part) if not said else _escaped_inside(part)}{after}"
+        )
+    return said.strip()
 
 
 def _code(text: str, *, in_table: bool = False) -> str:

@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse
 
 from dask_blackbox.report import words
 from dask_blackbox.report.log_search import level_name
+from dask_blackbox.report.prose import prose
 
 __all__ = ["Templates"]
 
@@ -36,6 +37,7 @@ class Templates:
         )
         self._environment.filters |= {
             "plain": words.plain,
+            "prose": prose,
             "clock": words.clock,
             "moment": words.moment,
             "iso": lambda at: datetime.fromtimestamp(at, UTC).isoformat(),

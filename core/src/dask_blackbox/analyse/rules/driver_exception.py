@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dask_blackbox.analyse.advice import advice_on_class
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.frames import root_of_chain
+from dask_blackbox.analyse.frames import end_of, root_of_chain
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import class_of, counted, duration, short
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice
@@ -116,8 +116,8 @@ def _advice(qualified: str, *, waited: bool) -> RetryAdvice:
 
 
 def _evidence(case: Case, exception: DriverException) -> tuple[Evidence, ...]:
-    tail = exception.traceback.strip().splitlines()[-8:]
-    more = (Evidence(text="\n".join(tail)[:1500], source="driver"),) if tail else ()
+    tail = end_of(exception.traceback)
+    more = (Evidence(text=tail[:1500], source="driver"),) if tail else ()
     return (*case.exception_evidence(), *more)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dask_blackbox.analyse.advice import advice_on_class
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.failures import TaskFailure
-from dask_blackbox.analyse.frames import came_from_a_task, user_frame
+from dask_blackbox.analyse.frames import came_from_a_task, end_of, user_frame
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import class_of, counted, listed, quoted, short
 from dask_blackbox.finding import (
@@ -206,7 +206,7 @@ def _remedy(case: Case, failure: TaskFailure) -> str:
 
 
 def _evidence(case: Case, failure: TaskFailure) -> tuple[Evidence, ...]:
-    tail = failure.traceback.strip().splitlines()[-8:]
+    tail = end_of(failure.traceback)
     facts = [
         Evidence(
             text=f"{_placed(failure.key, failure.worker)}: {short(str(failure), 500)}",
@@ -218,9 +218,7 @@ def _evidence(case: Case, failure: TaskFailure) -> tuple[Evidence, ...]:
         )
     ]
     if tail:
-        facts.append(
-            Evidence(text="\n".join(tail)[:1500], source="errors", at=failure.at)
-        )
+        facts.append(Evidence(text=tail[:1500], source="errors", at=failure.at))
     return (*facts, *(case.exception_evidence() if case.failed else ()))
 
 
