@@ -662,19 +662,27 @@ def test_scattered_data_goes_with_a_worker_that_was_restarted_on_purpose() -> No
     assert "closed on purpose (client-restart-workers-1.5)" in found.cause
 
 
-def test_what_client_run_ran_is_no_task() -> None:
+@pytest.mark.parametrize(
+    ("through", "said"),
+    [
+        ('client.py", line 31, in _run', "in code run on the cluster"),
+        ('worker.py", line 2086, in actor_execute', "in an actor's method"),
+        ('worker.py", line 2821, in _run_task_simple', "in a task"),
+    ],
+)
+def test_what_ran_beside_tasks_is_not_called_one(through: str, said: str) -> None:
     trace = (
         "Traceback (most recent call last):\n"
         '  File "/jobs/nightly.py", line 9, in main\n    client.run(warm_cache)\n'
-        '  File "/v/site-packages/distributed/client.py", line 31, in _run\n    raise exc\n'
+        '  File "/v/site-packages/distributed/utils.py", line 45, in sync\n    raise e\n'
+        f'  File "/v/site-packages/distributed/{through}\n    raise exc\n'
         '  File "/jobs/nightly.py", line 4, in warm_cache\n    open("/srv/cache")\n'
         "PermissionError: [Errno 13] Permission denied\n"
     )
     found = verdict(driver_got("PermissionError", "denied", traceback=trace))
 
-    assert found.rule == "task-exception"
-    assert "in code run on the cluster" in found.title
-    assert "client.run" in found.cause
+    assert (found.rule, found.confidence) == ("task-exception", "medium")
+    assert said in found.title
 
 
 @pytest.mark.parametrize(

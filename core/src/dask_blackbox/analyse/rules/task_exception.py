@@ -22,7 +22,17 @@ from dask_blackbox.finding import (
 __all__ = ["TASK_EXCEPTION"]
 
 
-_RUN_BY_HAND = r'distributed/client\.py", line \d+, in _run(?:_on_scheduler)?\n'
+_NOT_TASKS = {
+    r'distributed/client\.py", line \d+, in _run(?:_on_scheduler)?\n': (
+        "code run on the cluster",
+        "It was run there by `client.run` or `run_on_scheduler`, and is no task.",
+    ),
+    r'distributed/worker\.py", line \d+, in actor_execute\n': (
+        "an actor's method",
+        "It was a method of an actor, not a task; the actor itself lives on.",
+    ),
+}
+"""What runs on a cluster beside tasks: where a traceback shows it, and how to say it."""
 _NO_SPACE = "No space left on device"
 
 
@@ -58,20 +68,19 @@ def _unrecorded(case: Case) -> Iterator[Finding]:
         return
     name, frame = class_of(exception.exception), user_frame(exception.traceback)
     where = f", at {frame}" if frame else ""
-    by_hand = re.search(_RUN_BY_HAND, exception.traceback) is not None
-    what = "code run on the cluster" if by_hand else "a task"
+    what, how = next(
+        (
+            told
+            for pattern, told in _NOT_TASKS.items()
+            if re.search(pattern, exception.traceback)
+        ),
+        ("a task", "Which task that was is not recorded."),
+    )
     yield TASK_EXCEPTION.found(
         f"{name} in {what}: {short(exception.message, 80)}".rstrip(": "),
         cause=(
-            f"The driver's traceback goes on into code that ran on "
-            f"{'the cluster' if by_hand else 'a worker'}: {name}: "
-            f"{short(exception.message, 300)}{where}. "
-            + (
-                "It was run there by `client.run` or `client.run_on_scheduler`, not as a task: "
-                "with the files, variables and permissions of those processes."
-                if by_hand
-                else "Which task that was is not recorded."
-            )
+            "The driver's traceback goes on into code that ran on the cluster: "
+            f"{name}: {short(exception.message, 300)}{where}. {how}"
         ),
         remedy=f"Look at {frame.file}:{frame.line}."
         if frame
