@@ -70,6 +70,8 @@ class Owner:
         )
 
     def _lives(self) -> bool:
+        if self._handle is not None:
+            return not select.select([self._handle], [], [], 0)[0]
         # None on systems without /proc: there the end of file has to do.
         return self._born is None or process_started(self._pid) == self._born
 
