@@ -52,9 +52,9 @@ def the_pod_of_the_scheduler_is_evicted(stage: Stage) -> None:
 
 @failure("scheduler-lost", names="idle")
 def the_cluster_is_idle_for_too_long(stage: Stage) -> None:
-    with stage.started(2, scheduler=["--idle-timeout", "4s"]) as (client, _):
+    with stage.started(2, scheduler=["--idle-timeout", "12s"]) as (client, _):
         client.gather(client.map(abs, range(20)))
-        deadline = time.monotonic() + 14
+        deadline = time.monotonic() + 26
         while time.monotonic() < deadline:  # the driver's own work
             time.sleep(0.5)
         client.gather(client.map(abs, range(20, 40)))
