@@ -154,6 +154,14 @@ def test_a_task_that_waits_for_tasks_that_need_its_thread_is_named() -> None:
 
     assert (found.rule, found.confidence) == ("nested-client-deadlock", "high")
     assert verdict(hung(iterating())).rule == "nested-client-deadlock"
+
+
+def test_what_a_nested_client_had_sent_is_named() -> None:
+    sent = an_event("graph-updated", "Client-worker-1", graph=2, new={"day": [30, 30]})
+
+    found = verdict(hung(sent, nested(a_task_at("inner-1"))))
+
+    assert "result of other tasks of 'day'" in found.cause
     assert found.title == "'outer' waits for tasks that need the thread it holds"
     assert "'outer-1' on worker 1 (tcp://w1)" in found.cause
     assert "at /jobs/nightly.py:8 in outer" in found.cause

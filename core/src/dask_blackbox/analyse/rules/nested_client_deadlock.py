@@ -19,6 +19,7 @@ __all__ = ["NESTED_CLIENT_DEADLOCK"]
 
 _CLIENT = "distributed/client.py"
 _SYNC = "distributed/utils.py"
+_INSIDE = "Client-worker-"
 _SECEDED = "long-running"
 
 
@@ -33,12 +34,14 @@ def _ask(case: Case) -> Iterator[Finding]:
     # The longest: the one that began it.
     first, frame = waiting[0], waiting[0].own_frame
     behind = quoted([task.key for task in held], most=2) if held else "queued tasks"
+    inner = _sent_from_tasks(case)
+    of = f" of {quoted(inner)}" if inner else ""
     many = counted(len(waiting), f"task of '{short(first.prefix, 40)}'", "tasks")
     yield NESTED_CLIENT_DEADLOCK.found(
         f"'{short(first.prefix, 40)}' waits for tasks that need the thread it holds",
         cause=(
             f"'{short(first.key, 80)}' on {case.name_of(first.worker)} waits inside of "
-            f"itself for the result of other tasks"
+            f"itself for the result of other tasks{of}"
             f"{f', at {frame}' if frame else ''}. Every thread of that worker is taken by "
             f"a task that waits like this ({many} in all), so {behind} cannot start. "
             f"{how_it_ended(case, hang)}"
@@ -52,6 +55,16 @@ def _ask(case: Case) -> Iterator[Finding]:
         subject=Subject(key=first.key, prefix=first.prefix, worker=first.worker),
         evidence=(*evidence_of_stack(case, first), *evidence_of_hang(case, hang)),
     )
+
+
+def _sent_from_tasks(case: Case) -> list[str]:
+    """Return the prefixes of what clients inside of tasks had sent."""
+    inner = [
+        fact["new"]
+        for fact in case.run.details("graph-updated")
+        if fact["subject"].startswith(_INSIDE) and fact.get("new")
+    ]
+    return list(dict.fromkeys(prefix for new in inner for prefix in new))
 
 
 def _waiting_in_a_client(case: Case, hang: Hang) -> list[AtWork]:
