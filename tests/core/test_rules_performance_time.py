@@ -179,13 +179,23 @@ def test_threads_without_tasks_are_counted() -> None:
     assert "7 workers never computed anything" in found.cause
 
 
+def test_a_driver_that_waits_for_workers_keeps_nobody_waiting() -> None:
+    late = [a_worker(f"tcp://w{n}", pid=100 + n, at=200) for n in range(1, 5)]
+    sums = [a_task(f"sum-{n}", start=205 + n, compute=4) for n in range(20)]
+    run = a_run(late, graphs(205), sums, succeeded(at=230))
+
+    assert "driver-bound" not in slugs(run)
+    soon = a_run(workers(4), graphs(205), sums, succeeded(at=230))
+    assert "driver-bound" in slugs(soon)
+
+
 def test_a_driver_that_is_busy_itself_is_told_what_it_costs() -> None:
     begun = [2.0 + 10 * n for n in range(5)]
     short = [a_task(f"sum-{n}", start=at, compute=1) for n, at in enumerate(begun)]
     run = a_run(workers(4), graphs(*begun), short, succeeded(at=45))
     found = the("driver-bound", run)
 
-    assert found.title == "The cluster waited 40 s of 45 s for the driver"
+    assert found.title == "The cluster waited 40 s of 44 s for the driver"
     assert "36 s between the 5 graphs" in found.cause
     assert found.cost is not None
     assert found.cost.amount == pytest.approx(158, abs=2)

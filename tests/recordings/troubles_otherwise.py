@@ -299,14 +299,14 @@ def a_shuffle_of_many_tasks(client: Client, data: Path) -> None:
 
 
 def a_plugin_on_the_scheduler(client: Client, data: Path) -> None:
-    """Somebody's plugin writes down each transition, which takes it four milliseconds."""
+    """Somebody's plugin writes down each transition, which takes it a millisecond."""
     from distributed.diagnostics.plugin import SchedulerPlugin
 
     class Audited(SchedulerPlugin):
         def transition(
             self, key: Any, start: str, finish: str, *a: Any, **kw: Any
         ) -> None:
-            until = time.thread_time() + 0.004
+            until = time.thread_time() + 0.001
             while time.thread_time() < until:
                 pass
 

@@ -20,12 +20,14 @@ def _ask(case: Case) -> Iterator[Finding]:
         return  # something was wanted, and did not come
     if loads.compute < DRIVER_BOUND.threshold(case, "computed"):
         return
-    whole, paused = loads.stopped - loads.started, loads.paused
+    cost = sum(loads.threads.between(a, b) for a, b in loads.pauses)
+    # Where there are no workers (yet, or any more), none of them waits.
+    all_of_them = max(loads.threads.highest, 1e-9)
+    whole, paused = loads.all_capacity / all_of_them, cost / all_of_them
     if paused < DRIVER_BOUND.threshold(case, "seconds"):
         return
     if paused < DRIVER_BOUND.threshold(case, "share") * whole:
         return
-    cost = sum(loads.threads.between(a, b) for a, b in loads.pauses)
     longest = sorted(loads.pauses, key=lambda span: span[0] - span[1])
     between = sum(b - a for a, b in loads.pauses if loads.begin < b <= loads.end)
     first = max(loads.begin - loads.started, 0.0)
@@ -78,7 +80,8 @@ DRIVER_BOUND = Rule(
         ),
         evidence=(
             "The times in which no task computed, each up to the moment at which the next graph "
-            "reached the scheduler; the time before the first graph, and after the last task. "
+            "reached the scheduler; the time before the first graph, and after the last task; "
+            "each as far as there were workers that waited. "
             "Silent below `driver-bound.seconds` and `driver-bound.share` of the run."
         ),
         remedy="Send work together; do it in tasks; start the cluster when it is needed.",
