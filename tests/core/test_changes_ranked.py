@@ -354,6 +354,19 @@ def test_a_commit_of_something_else_explains_nothing() -> None:
     )
 
 
+def test_code_that_changed_is_named_and_not_its_commit() -> None:
+    nights = [a_night(n, facts={"code": {"module job": "2py311.a"}}) for n in range(6)]
+    facts = {"code": {"module job": "2py311.b", "git commit": "decade"}}
+    told = told_by(
+        history_of(nights), failed(a_night(6, facts=facts)), Accused(a_verdict())
+    )
+
+    assert [each.what for each in told.changes] == ["module job", "git commit"]
+    assert told.past.says == (
+        "Code: nothing else has changed but the code: module job."
+    )
+
+
 def test_of_a_module_that_changed_elsewhere_the_failing_task_is_not_blamed() -> None:
     def night(number: int, module: str, other: str) -> Sketch:
         parts = (a_prefix("join"), a_prefix("scale", code=other))

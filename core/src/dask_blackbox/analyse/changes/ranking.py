@@ -59,10 +59,12 @@ def ranked(
     from run to run to be known as one.
     """
     judged = []
-    same = not any(is_of_code(each) for each in found) and accused.code_known
+    code = any(is_of_code(each) for each in found)
     for change in found:
         told = relevance_of(change, accused)
-        if same and is_version(change):
+        if is_version(change) and code:
+            told = Relevance()  # that which changed is there by name
+        elif is_version(change) and accused.code_known:
             told = Relevance(_BESIDE, "the code that ran is the same")
         judged.append(Ranked(change, rarities.of(change), *told))
     judged.sort(key=_place)
