@@ -179,15 +179,15 @@ def hosts_alike(client: Client, data: Path) -> None:
 
 def results_worked_on_here(client: Client, data: Path) -> None:
     """Pieces are fetched one after the other, and the driver does the work."""
-    for n in range(10):
+    for n in range(25):
         block = client.submit(block_of, n, 4).result()
         client.gather(client.map(python_loop, range(n * 4, n * 4 + 4)))
         python_loop(int(block[0]), 2_500_000)
 
 
 def results_worked_on_there(client: Client, data: Path) -> None:
-    blocks = [client.submit(block_of, n, 4) for n in range(10)]
-    loops = client.map(python_loop, range(40))
+    blocks = [client.submit(block_of, n, 4) for n in range(25)]
+    loops = client.map(python_loop, range(100))
     work = [
         client.submit(lambda b: python_loop(int(b[0]), 2_500_000), b) for b in blocks
     ]
