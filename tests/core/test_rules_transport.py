@@ -99,18 +99,32 @@ def a_result_nobody_heard_of(*more: Any) -> Finding:
     return verdict(a_worker(), a_graph(), tuple(lock), line, *more, aborted(at=90.0))
 
 
+DROPPED = a_log_line(
+    "Exception in callback <Task finished coro=<as_completed._track_future() done>>",
+    at=5.1,
+    role="driver",
+)
+
+
 def test_a_driver_that_waits_for_what_could_not_leave_its_worker_is_told_of_it() -> (
     None
 ):
-    found = a_result_nobody_heard_of()
+    found = a_result_nobody_heard_of(DROPPED)
 
     assert (found.rule, found.confidence) == ("result-not-serializable", "high")
     assert "'open'" in found.title
     assert "cannot pickle '_thread.lock' object" in found.cause
 
 
-def test_a_driver_that_went_on_after_it_waited_for_something_else() -> None:
-    assert a_result_nobody_heard_of(a_task("inc-2", start=20.0)).rule == "driver-killed"
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param((), id="it may have handled the error"),
+        pytest.param((DROPPED, a_task("inc-2", start=20.0)), id="it went on"),
+    ],
+)
+def test_a_driver_that_was_stopped_at_something_else(more: tuple[Piece, ...]) -> None:
+    assert a_result_nobody_heard_of(*more).rule == "driver-killed"
 
 
 def test_the_same_words_from_a_task_are_the_tasks() -> None:

@@ -24,6 +24,7 @@ _WHY = re.compile(
     r"^(?:\w+\.)*\w*Error: (?P<why>[Cc]an(?:no|')t pickle .+)$", re.MULTILINE
 )
 _UNREAD = ("ModuleNotFoundError", "ImportError", "AttributeError")
+_DROPPED = "as_completed._track_future"
 _REFUSED = (
     r"^(?:Could not serialize object of type |Failed to serialize <)(?P<type>[\w.]+)"
 )
@@ -60,6 +61,10 @@ def _in_silence(case: Case) -> Iterator[Finding]:
     went_on = [fact["at"] for fact in case.run.details("graph-updated")]
     if any(at > last["at"] for at in went_on):
         return
+    # The driver's own loop logs it, where an iterator of futures met it.
+    dropped = case.run.logs["message"].str.contains(_DROPPED, literal=True).any()
+    if not dropped and case.exception is None:
+        return  # it may have handled that, and have been at work of its own
     found = re.match(_REFUSED, last["message"])
     kind = found["type"] if found else "unknown"
     suspects = _that_returned(case, kind)
@@ -73,16 +78,16 @@ def _in_silence(case: Case) -> Iterator[Finding]:
         cause=(
             f"'{short(first['key'], 80)}' finished on {case.name_of(first['worker'])} and "
             f"returned an object of type {kind}, which cannot be pickled"
-            f"{because}. The worker logged that, no "
-            "error reached the driver's loop (`as_completed(…, with_results=True)` drops it), "
-            "and it waited until it was stopped: no task was left to do."
+            f"{because}. The worker logged that, the driver's loop got no error "
+            "(`as_completed(…, with_results=True)` drops it) and waited until it was stopped: "
+            "no task was left to do."
         ),
         remedy=(
             f"Return plain data from {what} (arrays, frames, paths, settings) and make the "
             f"{kind} where it is used; or, if it is only needed on the workers, don't fetch "
             "it: pass the future on."
         ),
-        confidence="high",
+        confidence="high" if dropped else "medium",
         subject=Subject(
             key=first["key"], prefix=first["prefix"], worker=first["worker"]
         ),
