@@ -58,9 +58,8 @@ def _in_silence(case: Case) -> Iterator[Finding]:
     if not len(refused) or case.deaths or (hang is not None and hang.wanted):
         return
     last = refused.sort("at").row(-1, named=True)
-    went_on = [fact["at"] for fact in case.run.details("graph-updated")]
-    if any(at > last["at"] for at in went_on):
-        return
+    if any(f["at"] > last["at"] for f in case.run.details("graph-updated")):
+        return  # it went on
     # The driver's own loop logs it, where an iterator of futures met it.
     dropped = case.run.logs["message"].str.contains(_DROPPED, literal=True).any()
     if not dropped and case.exception is None:
