@@ -50,18 +50,22 @@ def _of_function(code: types.CodeType, depth: int) -> Any:
     """
     arguments = code.co_argcount + code.co_kwonlyargcount
     yield repr((code.co_names, code.co_varnames[:arguments])).encode()
-    text, constants, more = code.co_code, code.co_consts, 0
-    for place in range(0, len(text), 2):
-        operation, argument = text[place], text[place + 1] | more
-        if operation == dis.EXTENDED_ARG:
-            more = argument << 8
+    text, told = code.co_code, 0
+    for half, operation in enumerate(text[::2]):
+        if operation not in _CONSTANTS:
             continue
-        more = 0
-        if operation in _CONSTANTS and argument < len(constants):
-            yield b"%d:" % operation
-            yield _constant(constants[argument], depth)
-        elif operation:  # 0 is a place of the interpreter's own
-            yield b"%d,%d;" % (operation, argument)
+        place = begin = 2 * half
+        index, bits = text[place + 1], 8
+        while begin >= 2 and text[begin - 2] == dis.EXTENDED_ARG:  # noqa: PLR2004
+            begin -= 2
+            index |= text[begin + 1] << bits
+            bits += 8
+        yield text[told:begin]
+        yield b"%d:" % operation
+        if index < len(code.co_consts):
+            yield _constant(code.co_consts[index], depth)
+        told = place + 2
+    yield text[told:]
 
 
 def _of_body(code: types.CodeType, depth: int) -> Any:
