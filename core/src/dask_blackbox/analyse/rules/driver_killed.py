@@ -43,17 +43,7 @@ def _ask(case: Case) -> Iterator[Finding]:
     both = case.state == "lost"
     by_kernel = by == "SIGKILL" and _kernel_kills(case, ended, lost) > 0
     after = duration(max(last_sign_of_life(case.run) - case.run.manifest.started, 0))
-    title = (
-        "Driver and recorder vanished together"
-        if both
-        else "The kernel's out-of-memory killer took the driver"
-        if by_kernel
-        else f"The driver was ended by {by}"
-        if by
-        else f"The driver's process ended itself{itself}"
-        if itself
-        else "The driver vanished"
-    )
+    title = _title(by, itself, both=both, by_kernel=by_kernel)
     sure: Confidence = "high" if by or (lost and not both) else "medium"
     # Somebody's patience may have ended, and what it waited for is the cause.
     stood = _scheduler_stood_for(case)
@@ -75,25 +65,9 @@ def _ask(case: Case) -> Iterator[Finding]:
             )
             + f", {after} after the start. {_KERNEL if by_kernel else ''}{_then(case)}"
             + _at_work(case, longest)
-            + (
-                f" The scheduler had stood still for {duration(stood)} by then: it was "
-                "frozen, or out of reach, and whoever waited for it waited in vain."
-                if stood
-                else ""
-            )
+            + _stood_still(stood)
         ),
-        remedy=_MORE_MEMORY
-        if by_kernel
-        else (
-            (
-                "If it was to be stopped because it took too long, look at what was at work. "
-                if longest
-                else ""
-            )
-            + "See what the host says of that moment: an out-of-memory kill (exit code 137, "
-            "`OOMKilled`), a timeout or a cancellation by the orchestrator, a node that went "
-            "away. If results are gathered into the driver, it needs memory for them."
-        ),
+        remedy=_MORE_MEMORY if by_kernel else _remedy(longest),
         confidence=sure,
         retry_advice="memory" if by_kernel else "unknown" if waited else None,
         subject=None
@@ -103,6 +77,41 @@ def _ask(case: Case) -> Iterator[Finding]:
             *_evidence(ended, lost),
             *(evidence_of_stack(case, longest) if longest else ()),
         ),
+    )
+
+
+def _title(by: str | None, itself: str, *, both: bool, by_kernel: bool) -> str:
+    if both:
+        return "Driver and recorder vanished together"
+    if by_kernel:
+        return "The kernel's out-of-memory killer took the driver"
+    if by:
+        return f"The driver was ended by {by}"
+    return (
+        f"The driver's process ended itself{itself}"
+        if itself
+        else "The driver vanished"
+    )
+
+
+def _remedy(longest: AtWork | None) -> str:
+    slow = (
+        "If it was to be stopped because it took too long, look at what was at work. "
+    )
+    return (
+        (slow if longest else "")
+        + "See what the host says of that moment: an out-of-memory kill (exit code 137, "
+        "`OOMKilled`), a timeout or a cancellation by the orchestrator, a node that went "
+        "away. If results are gathered into the driver, it needs memory for them."
+    )
+
+
+def _stood_still(stood: float | None) -> str:
+    if not stood:
+        return ""
+    return (
+        f" The scheduler had stood still for {duration(stood)} by then: it was "
+        "frozen, or out of reach, and whoever waited for it waited in vain."
     )
 
 
