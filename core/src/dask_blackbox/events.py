@@ -125,7 +125,7 @@ EVENT_KINDS: dict[str, str] = {
     "driver-attached": "pid, argv, cwd, python, packages, config, git, callable, parameters, client",
     "driver-code": "modules {name: hash} of the user's own, machine, dirty: whether files differ from the git commit",
     "driver-warning": "category, message, filename, lineno",
-    "driver-exception": "exception, message, traceback, frames, chain",
+    "driver-exception": "exception, message, traceback, frames, chain, found: a module that was missing",
     "driver-ended": "state, exit_code, signal, oom_kills: of the kernel's, during the run",
     "driver-lost": "pid, how it was noticed, exit_code: negative for a signal, oom_kills",
     "scheduler-lost": "address, error",
