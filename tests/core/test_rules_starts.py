@@ -197,6 +197,11 @@ def test_a_task_that_imports_such_a_file_says_so_once() -> None:
     [
         ({"module": "cv2", "file": "/jobs/cv2.py"}, "module-not-shipped", "cv2.py"),
         (
+            {"module": "cv2", "file": "/jobs/cv2/__init__.py"},
+            "module-not-shipped",
+            "UploadDirectory('cv2')",
+        ),
+        (
             {
                 "module": "cv2",
                 "file": "/venv/lib/python3.12/site-packages/cv2/__init__.py",

@@ -35,10 +35,17 @@ class OwnModule:
     Attributes:
         name: As it was imported.
         loaded_by_a_host: Only a host's loader of DAG or flow files gives such names.
+        found: Its file in the driver, if that has looked for it; a folder's `__init__.py`.
     """
 
     name: str
     loaded_by_a_host: bool
+    found: str = ""
+
+    @property
+    def folder(self) -> bool:
+        """Whether it is (in) a folder of modules: one file alone is of no use there."""
+        return "." in self.name or self.found.endswith("__init__.py")
 
     @property
     def file(self) -> str:
@@ -49,9 +56,8 @@ class OwnModule:
         """Return a sentence on where the driver has it from."""
         if self.loaded_by_a_host:
             return "Such a name is given by the host that loaded the file."
-        return (
-            "The driver has it from a file of its own, not from an installed package."
-        )
+        where = f" ({self.found})" if self.found else ""
+        return f"The driver has it from a file of its own{where}, not from an installed package."
 
 
 def missing_module(text: str) -> str | None:
@@ -91,7 +97,8 @@ def own_module(case: Case, name: str) -> OwnModule | None:
     own_file = bool(found.get("file")) and "package" not in found
     if not by_a_host and not {name, top} & known and not own_file:
         return None
-    return OwnModule(name=name, loaded_by_a_host=by_a_host)
+    file = found.get("file", "") if own_file else ""
+    return OwnModule(name=name, loaded_by_a_host=by_a_host, found=file)
 
 
 def _found_by_the_driver(case: Case, name: str) -> dict[str, str]:

@@ -97,8 +97,14 @@ def _remedy(own: OwnModule) -> str:
             "name, and only the host can import it. Define them inside the task's function, "
             "or put them into a package that is installed on the workers."
         )
+    top = own.name.partition(".")[0]
+    ship = (
+        f"`client.register_plugin(UploadDirectory({top!r}))`"
+        if own.folder
+        else f"`client.upload_file({own.file!r})`"
+    )
     return (
-        f"Ship it before the work: `client.upload_file({own.file!r})`; or make it a package "
+        f"Ship it before the work: {ship}; or make it a package "
         "that is installed on the workers, or define the function in the script itself. "
         "Trying again in the same way fails again."
     )
