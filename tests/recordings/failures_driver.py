@@ -69,6 +69,59 @@ def metadata_inference_fails(stage: Stage) -> None:
         dd.from_pandas(frame, npartitions=2).map_partitions(parse_day).compute()
 
 
+# task-exception: what a driver makes of it
+
+
+@failure("task-exception", names=["StopIteration", "first_of"])
+def an_empty_iterator(stage: Stage) -> None:
+    def first_of(rows: list[int]) -> int:
+        return next(iter(rows))
+
+    with stage.local(2) as client:
+        client.gather(client.map(first_of, [[1], [2], []]))
+
+
+@failure("task-exception", names=["AssertionError", "verify"])
+def a_bare_assertion_is_wrapped(stage: Stage) -> None:
+    def verify(number: int) -> int:
+        assert number < 3
+        return number
+
+    with stage.local(2) as client:
+        try:
+            client.gather(client.map(verify, range(6)))
+        except Exception as error:
+            raise RuntimeError("nightly job failed") from error
+
+
+@failure("task-exception", names=["OSError|disk quota", "store_tile"])
+def the_driver_counts_what_failed(stage: Stage) -> None:
+    def store_tile(number: int) -> int:
+        if number % 4 == 3:
+            raise OSError(122, "Disk quota exceeded")
+        return number
+
+    with stage.local(2) as client:
+        futures = client.map(store_tile, range(12))
+        wait(futures)
+        bad = [future for future in futures if future.status == "error"]
+        if bad:
+            raise RuntimeError(f"{len(bad)} tiles failed")
+
+
+@failure("task-exception", names="Overloaded")
+def a_method_of_an_actor_raises(stage: Stage) -> None:
+    class Model:
+        def predict(self, number: int) -> int:
+            if number > 2:
+                raise ValueError("Overloaded model")
+            return number
+
+    with stage.local(2) as client:
+        model: Any = client.submit(Model, actor=True).result()
+        print([model.predict(number).result() for number in range(5)])
+
+
 # driver-killed
 
 

@@ -251,3 +251,19 @@ def a_framework_reports_failure_after_good_work(stage: Stage) -> None:
         cluster.scale(1)
         client.gather(client.map(abs, range(10, 30)))
         flight.finish(state="failed")
+
+
+@failure("stalled", names=["hold", "Event"], hang=True)
+def an_asynchronous_driver_waits_in_vain(stage: Stage) -> None:
+    import asyncio
+
+    def hold(number: int) -> int:
+        Event("go").wait()
+        return number
+
+    async def main(address: str) -> None:
+        async with Client(address, asynchronous=True) as client:
+            await asyncio.wait_for(asyncio.gather(*client.map(hold, range(3))), 14)
+
+    with stage.started(2) as (_, cluster):
+        asyncio.run(main(cluster.address))
