@@ -168,6 +168,19 @@ def test_a_sigkill_without_a_climb_is_somebodys(megabytes: list[int]) -> None:
     assert verdict(a_run(*killed_by(-9, memory=level))).rule == "worker-signalled"
 
 
+def test_a_comprehension_is_told_with_the_function_that_it_is_in() -> None:
+    lib = "/v/lib/python3.11/site-packages"
+    stack = (
+        "Current thread 0x02 (most recent call first):\n"
+        '  File "/jobs/nightly.py", line 48 in <listcomp>\n'
+        '  File "/jobs/nightly.py", line 47 in merge\n'
+        f'  File "{lib}/distributed/worker.py", line 8 in _run_task_simple\n'
+    )
+    found = verdict(a_run(*killed_by(-11, stack=stack)))
+
+    assert "/jobs/nightly.py:48 in <listcomp> of merge" in found.cause
+
+
 def test_workers_whose_package_is_older_are_told_with_both_versions() -> None:
     said = (
         "AttributeError: Can't get attribute 'Grid2' on <module 'grids' from '/v/g.py'>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ __all__ = [
     "root_of_chain",
     "user_frame",
     "user_frames",
+    "within",
 ]
 
 _FRAME = re.compile(
@@ -208,6 +210,18 @@ def raised_on_purpose(traceback: str) -> bool:
     )
 
 
+def within(frames: Sequence[Frame]) -> Frame:
+    """Return the first of some frames, the innermost first; `<listcomp>` of what it is in."""
+    first = frames[0]
+    if not first.function.startswith("<"):
+        return first
+    named = (f.function for f in frames if f.file == first.file)
+    around = next((name for name in named if not name.startswith("<")), None)
+    if around is None:
+        return first
+    return dataclasses.replace(first, function=f"{first.function} of {around}")
+
+
 def frame_of_stack(stack: str) -> Frame | None:
     """Return where the task was in a stack that Python's `faulthandler` wrote.
 
@@ -228,7 +242,7 @@ def frame_of_stack(stack: str) -> Frame | None:
             continue
         own = [frame for frame in frames[:at_task] if is_the_users(frame)]
         if own:
-            return own[0]
+            return within(own)
         best = best or frames[0]
     return best
 

@@ -10,7 +10,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from dask_blackbox.analyse.frames import Frame, frames_of_call_stack, is_the_users
+from dask_blackbox.analyse.frames import (
+    Frame,
+    frames_of_call_stack,
+    is_the_users,
+    within,
+)
 from dask_blackbox.analyse.state import last_sign_of_life
 from dask_blackbox.run import RunTables
 
@@ -49,7 +54,7 @@ class AtWork:
     def own_frame(self) -> Frame | None:
         """The innermost frame of the user's own code."""
         own = [frame for frame in self.stack if is_the_users(frame)]
-        return own[-1] if own else None
+        return within(own[::-1]) if own else None
 
     @property
     def beyond(self) -> tuple[Frame, ...]:

@@ -39,8 +39,9 @@ def evidence_of_stack(case: Case, task: AtWork) -> tuple[Evidence, ...]:
     """Return where a task was, its user's line and what that called, if its worker told."""
     if not task.stack:
         return ()
-    frames = [*([task.own_frame] if task.own_frame else []), *task.beyond[:2]]
-    if task.stack[-1] not in frames:
+    own = task.own_frame
+    frames = [*([own] if own else []), *task.beyond[:2]]
+    if (task.beyond or not own) and task.stack[-1] not in frames:
         frames.append(task.stack[-1])
     lines = [_told(frame) for frame in frames]
     return (
