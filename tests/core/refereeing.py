@@ -298,7 +298,8 @@ def _look_at_deaths(truth: Truth, case: Case, found: Judgement) -> None:
     hit = {deed.pid for deed in truth.done_to("worker", "nanny")}
     nannies = truth.done_to("nanny")
     for pid, death in known.items():
-        if pid not in hit and not nannies:
+        # (Of a group that has lost one, the cluster object ends the others.)
+        if pid not in hit and not nannies and truth.round.cluster != "groups":
             cause = case.cause_of(death)
             found.say(f"a death that was none: {death.name} {pid}: {cause.because}")
     ends = [told.get(name) for name in ("at_over", "broke")]
@@ -318,7 +319,7 @@ def _look_at_deaths(truth: Truth, case: Case, found: Judgement) -> None:
             found.say(f"{deed.pid} got {deed.how} and died of {slug}")
         mild = deed.how in ("SIGTERM", "SIGINT")
         code = -signal.Signals[deed.how]
-        if theirs.exit_code != code and not mild:
+        if theirs.exit_code != code and not mild and not nannies:
             found.say(f"{deed.pid} got {deed.how} and ended with {theirs.exit_code}")
 
 

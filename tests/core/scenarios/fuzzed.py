@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import faulthandler
 import logging
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -275,6 +277,7 @@ async def drive_async(work: str, store: str) -> None:
 def main(
     kind: str, work: str, recorded: str, store: str, address: str | None = None
 ) -> None:
+    faulthandler.register(signal.SIGUSR1)  # for people who look where it hangs
     # Else LocalCluster gives up workers that restart slowly on a busy machine.
     dask.config.set({"distributed.deploy.lost-worker-timeout": "120s"})
     try:
