@@ -24,7 +24,8 @@ logger = logging.getLogger("dask_blackbox.record")
 
 _HEARTBEAT = 5.0
 _LONGEST_PAUSE = 15.0
-_SLOW = 10.0
+_SLOW, _SLOWEST = 10.0, 2**18  # seconds for an answer, and bytes per second beside
+_FAILING = 2.0
 _RECOVERING = 8.0  # seconds at the end for a store that fails; a slow one has longer
 
 
@@ -52,6 +53,7 @@ class Uploader(threading.Thread):
         self.behind = 0.0
         self._failing_since = None if opening.error is None else time.monotonic()
         self._asking_since: float | None = None
+        self._allowed = _SLOW
 
     def run(self) -> None:
         """Upload until stopped; then what is left, as long as that may help."""
@@ -92,7 +94,7 @@ class Uploader(threading.Thread):
 
     def _open_again(self) -> None:
         # From the beginning: only now can be seen which attempt is still free there.
-        self._asking_since = time.monotonic()
+        self._asking_since, self._allowed = time.monotonic(), _SLOW
         opening = self._reopen()
         if opening.error is not None:
             raise opening.error
@@ -101,6 +103,7 @@ class Uploader(threading.Thread):
     def _put(self, name: str, blob: bytes, content_type: str) -> None:
         assert self.opening.store is not None  # noqa: S101 - there is no error
         self._asking_since = time.monotonic()
+        self._allowed = _SLOW + len(blob) / _SLOWEST
         folder = self.opening.address.folder
         self.opening.store.put(f"{folder}{name}", blob, content_type=content_type)
 
@@ -125,13 +128,14 @@ class Uploader(threading.Thread):
     @property
     def down(self) -> bool:
         """Whether the store has never worked, fails for some seconds, or does not answer."""
-        now = time.monotonic()
-        failing, asking = self._failing_since, self._asking_since
-        if self.opening.error is not None:
+        failing = self._failing_since
+        if self.opening.error is not None or self._does_not_answer():
             return True
-        return (failing is not None and now - failing > 2.0) or (  # noqa: PLR2004
-            asking is not None and now - asking > _SLOW
-        )
+        return failing is not None and time.monotonic() - failing > _FAILING
+
+    def _does_not_answer(self) -> bool:
+        asking = self._asking_since
+        return asking is not None and time.monotonic() - asking > self._allowed
 
     def _failed(self, error: BlackboxError) -> None:
         now = time.monotonic()
@@ -146,14 +150,19 @@ class Uploader(threading.Thread):
         self._pause = min(_LONGEST_PAUSE, max(0.5, self._pause * 2)) * spread
 
     def finish(self, patience: float) -> None:
-        """Stop; upload what is left, for `patience` seconds."""
+        """Stop; upload what is left, for `patience` seconds, while the store answers."""
         self._stopped.set()
         self._woken.set()
-        self.join(timeout=patience)
+        begun = time.monotonic()
+        while self.is_alive() and time.monotonic() - begun < patience:
+            if self._does_not_answer():
+                break
+            self.join(0.1)
         self._given_up = True
         if self.is_alive() and self.error is None:
+            took = time.monotonic() - begun
             self.error = StoreUnreachableError(
-                f"the store has not taken all of it within {patience:g} s"
+                f"the store has not taken all of it within {took:.0f} s"
             )
 
 
