@@ -707,3 +707,16 @@ def test_a_worker_that_the_kernel_took_is_not_the_driver() -> None:
     run = a_run(a_worker(), *a_death(exit_code=-9, oom_kills=1), lost, aborted())
 
     assert not verdict(run).title.startswith("The kernel")
+
+
+def test_futures_that_an_idle_scheduler_took_along_were_not_cancelled() -> None:
+    run = driver_got(
+        "distributed.client.FutureCancelledError",
+        "abs-1 cancelled for reason: unknown.",
+        an_event("scheduler-closing", reason="idle-timeout-exceeded", by=""),
+    )
+
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("scheduler-lost", "high")
+    assert "idle for too long" in found.title

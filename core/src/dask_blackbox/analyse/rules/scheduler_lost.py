@@ -20,7 +20,14 @@ __all__ = ["SCHEDULER_LOST"]
 _TOLD = (
     r"scheduler-connection-lost|Client is closed|lost the connection to the scheduler"
 )
+_OPEN = "though nobody has closed its port"
+_SILENT = (
+    "See what its process and its host were doing then: an event loop that is blocked (a "
+    "graph with large literals, a plugin), a machine that swaps or was suspended, a network "
+    "that went away. Nothing says that it died; if it still stands, trying again will hang, too."
+)
 _OUTLIVED = 3.0  # seconds
+_CANCELLED = r"cancelled for reason: unknown"
 _CONNECTING = "in _ensure_connected"
 _CLASSES = ("CommClosedError", "ClosedClientError", "FatalCommClosedError")
 
@@ -39,6 +46,8 @@ def _ask(case: Case) -> Iterator[Finding]:
         return
     # Who waits with a timeout is told nothing else than that it is over.
     told = told or bool(_waited(case) and (lost or _closed_by_itself(closing)))
+    # And who held futures, or sends new ones, only that these are cancelled.
+    told = told or bool(case.said(_CANCELLED) and _ended_by_nobody(closing))
     # A recording made from inside the scheduler has no driver that could tell.
     inside = case.run.manifest.host.get("kind") == "scheduler"
     told = told or (inside and bool(lost or closing))
@@ -51,6 +60,8 @@ def _ask(case: Case) -> Iterator[Finding]:
         return
     reason = _reason(case, closing)
     how, advice = _how(reason)
+    if reason is None and _fell_silent(case):
+        how = f"it did not answer any more, {_OPEN}"
     by = _asked_by(closing)
     sure: Confidence = "high" if told and (lost or closing) else "medium"
     yield SCHEDULER_LOST.found(
@@ -60,15 +71,22 @@ def _ask(case: Case) -> Iterator[Finding]:
             f"{how[0].upper()}{how[1:]}{by}.{_memory(case)} Lost workers and closed connections "
             "after that moment are consequences."
         ),
-        remedy=_remedy(reason),
+        remedy=_SILENT if how.endswith(_OPEN) else _remedy(reason),
         confidence=sure,
         retry_advice=advice,
         evidence=(
             *case.exception_evidence(),
             *_told_by("scheduler-closing", closing),
+            *_told_by("scheduler-silent", case.run.details("scheduler-silent")),
             *_told_by("scheduler-lost", lost),
         ),
     )
+
+
+def _fell_silent(case: Case) -> bool:
+    """Say whether it was frozen, blocked, or cut off, rather than dead."""
+    silent = case.run.details("scheduler-silent")
+    return len(silent) > len(case.run.details("scheduler-answers"))
 
 
 def _before_the_driver(case: Case, lost: list[dict[str, Any]]) -> bool:
@@ -89,6 +107,12 @@ def _waited(case: Case) -> bool:
 def _closed_by_itself(closing: list[dict[str, Any]]) -> bool:
     """Say whether nobody asked it to: a driver that gives up closes its own cluster."""
     return any(fact.get("reason") != "terminate" for fact in closing)
+
+
+def _ended_by_nobody(closing: list[dict[str, Any]]) -> bool:
+    """Say whether it closed for want of work, or because its host told it to."""
+    reasons = [str(fact.get("reason") or "") for fact in closing]
+    return any("idle" in each or each.startswith("signal-") for each in reasons)
 
 
 def _closed_its_own_client(case: Case) -> bool:
