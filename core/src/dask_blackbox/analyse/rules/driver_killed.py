@@ -177,6 +177,11 @@ def _signal(ended: dict[str, Any], exit_code: int | None) -> str | None:
 
 def _then(case: Case) -> str:
     sentences = []
+    if not case.saw_the_cluster:
+        sentences.append(
+            "It had reached no cluster by then: if it was in `Client(…)`, see what listens at "
+            "that address."
+        )
     if case.deaths:
         sentences.append(f"{counted(len(case.deaths), 'worker')} had died by then.")
     if case.failures:
