@@ -129,6 +129,8 @@ EVENT_KINDS: dict[str, str] = {
     "driver-ended": "state, exit_code, signal, oom_kills: of the kernel's, during the run",
     "driver-lost": "pid, how it was noticed, exit_code: negative for a signal, oom_kills",
     "scheduler-lost": "address, error",
+    "scheduler-silent": "error: it has not answered for ten seconds; it may come back, and has its rows",
+    "scheduler-answers": "lasted: after so many seconds of silence",
     "capsule-coming": "number (on that worker), prefix, worker: it keeps this failed task with its inputs",
     "capsule-kept": "number (of the file), prefix, worker, function, inputs [n], left_out, redacted, size, sha256, instead_of [number]",
     "capsule-lost": "prefix, worker, error: why it is not in the store",

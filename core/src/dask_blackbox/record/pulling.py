@@ -7,6 +7,7 @@ import base64
 import contextlib
 import json
 import logging
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +29,7 @@ logger = logging.getLogger("dask_blackbox.record")
 _CONNECTING = 5.0
 _ANSWERING = 20.0
 _GIVING_UP, _REFUSED = 10.0, 1.0
+_RARELY, _LAST_CHANCE = 2.0, 5.0
 _BATCH = 2_000
 _SHIPPING = 0.05
 
@@ -75,6 +77,8 @@ class Puller:
         self._profiled = time.time()
         self._workers: set[str] = set()
         self._stopping = asyncio.Event()
+        self._failing_since: float | None = None
+        self._silent = False
         self.gone: str | None = None
         # Of a scheduler that closes, or that a recorder before us has left, nothing more
         # can be had, and nothing is missing.
@@ -100,29 +104,47 @@ class Puller:
             profiling.cancel()
 
     async def _pull_on(self) -> None:
-        failing_since: float | None = None
         while self.gone is None and not self._stopping.is_set():
+            pause, begun = self._interval, time.time()
             try:
                 await self.drain(last=False)
-                failing_since = None
+                self._answers()
             except (OSError, TimeoutError, LookupError) as error:
                 await self._hang_up()
-                failing_since = failing_since or time.monotonic()
-                # A scheduler that said it closes, or whose port is closed, stays away.
-                refused = isinstance(error, ConnectionRefusedError)
-                patience = _REFUSED if refused else _GIVING_UP
-                patience = 0.0 if self.closing else patience
-                if time.monotonic() - failing_since >= patience:
+                self._failing_since = self._failing_since or begun
+                failing = time.time() - self._failing_since
+                if self.closing or failing >= _patience(error):
                     self._lost(error)
                     return
+                if failing >= _GIVING_UP:
+                    self._is_silent(error)
+                    pause = max(pause, _RARELY)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._interval):
+                async with asyncio.timeout(pause):
                     await self._stopping.wait()
+
+    def _is_silent(self, error: BaseException) -> None:
+        """Say once that it does not answer: blocked, stopped, or behind a dead network.
+
+        It may come back, and then has kept its rows; so it is not given up before the end.
+        """
+        if not self._silent:
+            self._silent = True
+            self._event("scheduler-silent", error=self._why(error))
+
+    def _answers(self) -> None:
+        since, self._failing_since = self._failing_since, None
+        if self._silent and since is not None:
+            self._silent = False
+            self._event("scheduler-answers", lasted=round(time.time() - since, 3))
 
     def missed(self, error: BaseException) -> None:
         """Note that it went without having been asked for its last rows."""
-        if self.gone is None and not self.closing:
-            self.gone = self._why(error, "its last rows could not be had: ")
+        missing = "its last rows could not be had: "
+        if self._silent:
+            self._lost(error, missing)
+        elif self.gone is None and not self.closing:
+            self.gone = self._why(error, missing)
 
     def stop(self) -> None:
         """End `run` after what it is doing: a handshake cut short stands in Dask's log."""
@@ -204,7 +226,8 @@ class Puller:
     async def _ask(self, op: str, **what: Any) -> Any:
         try:
             # One question at a time on one connection.
-            async with asyncio.timeout(_ANSWERING), self._turn:
+            patience = _LAST_CHANCE if self._silent else _ANSWERING
+            async with asyncio.timeout(patience), self._turn:
                 if self._comm is None or self._comm.closed():
                     self._comm = await self._connected()
                 answer = await send_recv(self._comm, op=op, **what)
@@ -250,12 +273,24 @@ class Puller:
         ways = " or ".join(self._ways)
         return f"the recorder does not reach it as {ways}: {said}"
 
-    def _lost(self, error: BaseException) -> None:
-        self.gone = self._why(error)
+    def _lost(self, error: BaseException, otherwise: str = "") -> None:
+        self.gone = self._why(error, otherwise)
         if self.reached and not self.closing:  # else it may well be there
-            detail = json.dumps({"address": self.address, "error": self.gone})
-            row = [time.time(), "scheduler-lost", self.address, detail]
-            self._take("recorder", None, time.time(), {"event": [row]}, {})
+            at = self._failing_since or time.time()
+            self._event("scheduler-lost", at, address=self.address, error=self.gone)
+
+    def _event(self, kind: str, at: float | None = None, /, **detail: Any) -> None:
+        now = time.time()
+        row = [at or now, kind, self.address, json.dumps(detail)]
+        self._take("recorder", None, now, {"event": [row]}, {})
+
+
+def _patience(error: BaseException) -> float:
+    """Return for how long it may fail so before it is taken for lost, seconds."""
+    if isinstance(error, ConnectionRefusedError):
+        return _REFUSED  # nothing listens there any more
+    # One that answers without our plugin is another; else nobody knows.
+    return _GIVING_UP if isinstance(error, LookupError) else math.inf
 
 
 async def _knock(address: str) -> None:

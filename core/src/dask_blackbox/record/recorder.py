@@ -66,7 +66,8 @@ _CAPSULES, _CAPSULES_IN_PASSING = 20.0, 3.0
 _EXPLAINED = ("worker-certificate", "nanny-lost", "nanny-answers")
 _ABNORMAL = frozenset(
     ("worker-removed", "worker-certificate", "worker-restarted-for-memory", "graph-failed",
-     "scheduler-lost", "scheduler-closing", "driver-exception", "driver-lost", "stall")
+     "scheduler-lost", "scheduler-silent", "scheduler-closing", "driver-exception",
+     "driver-lost", "stall")
 )  # fmt: skip
 
 

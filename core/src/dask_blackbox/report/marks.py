@@ -26,6 +26,8 @@ _TOLD = {
     "cluster-restarted": ("failure", "the cluster was restarted"),
     "scheduler-closing": ("failure", "the scheduler closed"),
     "scheduler-lost": ("failure", "the scheduler was lost"),
+    "scheduler-silent": ("warning", "the scheduler did not answer"),
+    "scheduler-answers": ("warning", "the scheduler answered again"),
     "driver-exception": ("failure", "the driver raised"),
     "driver-lost": ("failure", "the driver was lost"),
     "driver-ended": ("end", "the driver ended"),
