@@ -17,7 +17,6 @@ from pathlib import Path
 
 import dask
 from dask.distributed import Client, worker_client
-from stage import until
 
 
 def double(i: int) -> int:
@@ -109,6 +108,9 @@ def kill_a_worker(c: Client) -> None:
 
 def lose_the_recorder(c: Client) -> None:
     """Go on when the recorder, a child of our parent, has died."""
+    # Not above: a Python that ignores its environment does not find it.
+    from stage import until
+
     parent = Path(f"/proc/{os.getppid()}/task")
     children = " ".join(each.read_text() for each in parent.glob("*/children"))
     [recorder] = [
