@@ -38,6 +38,16 @@ def test_an_empty_run_that_succeeded_has_nothing_to_say() -> None:
     assert findings_in(a_run()) == ()
 
 
+def test_a_shuffle_that_lost_a_worker_was_repeated_by_dask_itself() -> None:
+    left = "distributed.shuffle._exceptions.P2PConsistencyError"
+    run = a_run(
+        a_failed_task("join-1", left, "Worker left during active", outcome="retried"),
+        a_task("join-1", start=7),
+    )
+
+    assert findings_in(run) == ()
+
+
 def test_retries_that_hid_errors_are_counted() -> None:
     run = a_run(
         a_failed_task("fetch-1", "ConnectionError", "no", outcome="retried", at=4),

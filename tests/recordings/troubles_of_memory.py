@@ -94,7 +94,7 @@ def _looked_up(day: int) -> float:
 
 
 def tables_cached_for_ever(client: Client, data: Path) -> None:
-    client.gather(client.map(_looked_up, range(170)))
+    client.gather(client.map(_looked_up, range(240)))
 
 
 def kept_by_the_worker(client: Client, data: Path) -> None:

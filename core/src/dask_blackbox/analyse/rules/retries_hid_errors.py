@@ -22,6 +22,8 @@ def _ask(case: Case) -> Iterator[Finding]:
         & ~pl.col("key").is_in(failed)
         # Dask repeats tasks of its own accord, too: nothing had been raised.
         & ((pl.col("message") != "") | (pl.col("traceback") != ""))
+        # A shuffle that lost a worker begins again: `shuffle-restarted` tells of it.
+        & ~pl.col("exception").fill_null("").str.starts_with("distributed.shuffle.")
     )
     for (prefix,), rows in hidden.group_by("prefix", maintain_order=True):
         if {(prefix, name) for name in rows["exception"]} <= known:
@@ -75,7 +77,7 @@ RETRIES_HID_ERRORS = Rule(
         ),
         evidence=(
             "Every failed attempt, recorded on the worker. Silent on tasks that failed in the "
-            "end, and on tasks that were repeated because a worker died."
+            "end, and on tasks that were repeated because a worker died or left a shuffle."
         ),
         remedy="Watch the number; mend what is not the service's fault.",
         before="client.submit(fetch, url, retries=10)   # and nobody counts",
