@@ -270,7 +270,7 @@ def _acceptable(truth: Truth) -> set[str]:
 
 
 _POSSIBLE = {"stalled", "unknown", "driver-exception", "no-valid-worker",
-             "workers-never-arrived", "cannot-connect", "cluster-lost-worker",
+             "workers-never-arrived", "worker-start-failed", "cannot-connect", "cluster-lost-worker",
              "data-lost", "cancelled", "driver-killed"}  # fmt: skip
 """Verdicts that may be given where somebody has waited in vain, if not for certain."""
 
@@ -296,6 +296,7 @@ def _look_at_deaths(truth: Truth, case: Case, found: Judgement) -> None:
     kind, told = truth.round, truth.told
     known: dict[int | None, Death] = {death.pid: death for death in case.deaths}
     hit = {deed.pid for deed in truth.done_to("worker", "nanny")}
+    joined = set(case.run.workers["pid"].to_list())
     nannies = truth.done_to("nanny")
     for pid, death in known.items():
         # (Of a group that has lost one, the cluster object ends the others.)
@@ -311,6 +312,8 @@ def _look_at_deaths(truth: Truth, case: Case, found: Judgement) -> None:
         if "at_first" not in told or deed.at < told["at_first"] or deed.at > end - 1.5:
             continue
         theirs = known.get(deed.pid)
+        if deed.pid not in joined:  # it was still coming up
+            continue
         if theirs is None:
             found.say(f"no death of {deed.pid}, which got {deed.how}")
             continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from building import (
     LIMIT,
@@ -450,6 +451,28 @@ def test_a_scheduler_that_a_driver_outlived_is_why_it_was_stopped() -> None:
     found = verdict(a_run(a_worker(), a_graph(), lost, by_a_host, aborted(at=101)))
 
     assert (found.rule, found.confidence) == ("scheduler-lost", "medium")
+
+
+def always_on(run: RunTables) -> RunTables:
+    """Return the same run, recorded by its scheduler's preload."""
+    host = {"kind": "scheduler", "client": "Client-1"}
+    run.manifest = msgspec.structs.replace(run.manifest, host=host)
+    return run
+
+
+def test_what_an_always_on_recorder_loses_is_the_scheduler() -> None:
+    lost = an_event("driver-lost", at=8, pid=7)
+    found = verdict(always_on(a_run(a_worker(), a_graph(), lost, aborted(at=9))))
+
+    assert (found.rule, found.confidence) == ("scheduler-lost", "high")
+
+
+def test_a_client_that_left_before_the_scheduler_closed_was_not_left_by_it() -> None:
+    left = an_event("client-removed", "Client-1", at=8)
+    closing = an_event("scheduler-closing", reason="signal-15", at=8.5)
+    run = a_run(a_worker(), a_graph(), left, closing, aborted(at=9))
+
+    assert verdict(always_on(run)).rule == "driver-killed"
 
 
 def test_a_driver_takes_its_own_cluster_along() -> None:

@@ -35,6 +35,7 @@ __all__ = ["SchedulerCapture"]
 _HANDLERS = ("pull", "withdraw", "leave", "join")
 _PATIENCE = 1.0  # seconds that a failed task waits for its worker's report
 _LAST_PULL = 2.0
+_SHIPPED = 0.4  # seconds by which a worker's last lines have come
 _ABANDONED = 600.0  # seconds without a pull
 
 
@@ -153,6 +154,8 @@ class SchedulerCapture(SchedulerPlugin):
     async def withdraw(self) -> str:
         """Take our plugins off workers and nannies; they ship what they still have."""
         self._stall_watch.stop()
+        if self._voice != self.name:  # plugins that stay ship at their own pace
+            await asyncio.sleep(_SHIPPED)
         await unregister_everywhere(self._scheduler, self.name, self._plugins)
         return "OK"
 

@@ -49,8 +49,12 @@ def _ask(case: Case) -> Iterator[Finding]:
     # And who held futures, or sends new ones, only that these are cancelled.
     told = told or bool(case.said(_CANCELLED) and _ended_by_nobody(closing))
     # A recording made from inside the scheduler has no driver that could tell.
-    inside = case.run.manifest.host.get("kind") == "scheduler"
-    told = told or (inside and bool(lost or closing))
+    if case.run.manifest.host.get("kind") == "scheduler":
+        # What its recorder lost then was no driver.
+        lost = lost or case.run.details("driver-lost")
+        if _the_client_had_left(case, [*lost, *closing]):
+            return
+        told = told or bool(lost or closing)
     if not told:
         closing = []
     unheard = case.exception is None and (
@@ -87,6 +91,15 @@ def _fell_silent(case: Case) -> bool:
     """Say whether it was frozen, blocked, or cut off, rather than dead."""
     silent = case.run.details("scheduler-silent")
     return len(silent) > len(case.run.details("scheduler-answers"))
+
+
+def _the_client_had_left(case: Case, ends: list[dict[str, Any]]) -> bool:
+    """Say whether the client of an always-on recording was the first to go."""
+    client = case.run.manifest.host.get("client")
+    left = [
+        f["at"] for f in case.run.details("client-removed") if f["subject"] == client
+    ]
+    return bool(left and ends) and min(left) < min(fact["at"] for fact in ends)
 
 
 def _before_the_driver(case: Case, lost: list[dict[str, Any]]) -> bool:
