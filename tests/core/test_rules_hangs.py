@@ -453,6 +453,15 @@ def test_a_scheduler_that_a_driver_outlived_is_why_it_was_stopped() -> None:
     assert (found.rule, found.confidence) == ("scheduler-lost", "medium")
 
 
+def test_a_driver_that_froze_with_its_own_cluster_did_not_outlive_it() -> None:
+    scheduler = an_event("scheduler-info", "tcp://s", pid=7)
+    lost = an_event("scheduler-lost", at=60)
+    by_a_host = an_event("driver-lost", at=100, pid=7, exit_code=-15)
+    run = a_run(a_worker(), a_graph(), scheduler, lost, by_a_host, aborted(at=101))
+
+    assert verdict(run).rule == "driver-killed"
+
+
 def always_on(run: RunTables) -> RunTables:
     """Return the same run, recorded by its scheduler's preload."""
     host = {"kind": "scheduler", "client": "Client-1"}

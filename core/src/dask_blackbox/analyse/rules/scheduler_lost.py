@@ -104,7 +104,11 @@ def _the_client_had_left(case: Case, ends: list[dict[str, Any]]) -> bool:
 
 def _before_the_driver(case: Case, lost: list[dict[str, Any]]) -> bool:
     """Say whether the driver outlived it: a driver takes its own cluster along."""
-    gone = [fact["at"] for fact in case.run.details("driver-lost")]
+    told = case.run.details("driver-lost")
+    own = {fact.get("pid") for fact in told} - {None}
+    if own & {fact.get("pid") for fact in case.run.details("scheduler-info")}:
+        return False  # one process, and what froze it froze both
+    gone = [fact["at"] for fact in told]
     return bool(
         case.state == "aborted"
         and lost
