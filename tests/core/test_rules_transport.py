@@ -187,6 +187,14 @@ def could_not_connect(
             "The driver speaks TLS, and the scheduler does not",
             "high",
         ),
+        (  # the scheduler was faster with its greeting than the handshake
+            could_not_connect(
+                "ValueError", "IOStream is not idle; cannot convert to SSL",
+                "ValueError: IOStream is not idle; cannot convert to SSL", "ValueError",
+            ),
+            "The driver speaks TLS, and the scheduler does not",
+            "high",
+        ),
         (
             could_not_connect(
                 "distributed.comm.core.CommClosedError",
@@ -215,7 +223,7 @@ def could_not_connect(
             "high",
         ),
     ],
-    ids=["expired", "plain scheduler", "not accepted", "plain driver", "no security"],
+    ids=["expired", "plain scheduler", "plain and fast", "not accepted", "plain driver", "no security"],
 )  # fmt: skip
 def test_what_the_two_ends_do_not_agree_on_is_said(
     end: Piece, said: str, sure: str

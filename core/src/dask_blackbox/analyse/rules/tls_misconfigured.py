@@ -17,7 +17,8 @@ __all__ = ["TLS_MISCONFIGURED"]
 _UNTRUSTED = re.compile(
     r"certificate verify failed: (?P<why>[^\n(]+?) ?(?:\(|$)", re.MULTILINE
 )
-_PLAIN = "WRONG_VERSION_NUMBER"
+# The second: what it sent was there before the handshake had begun.
+_PLAIN = re.compile("WRONG_VERSION_NUMBER|not idle; cannot convert to SSL")
 _REFUSED = re.compile(r"SSLEOFError|SSLZeroReturnError|alert [\w ]+|ALERT_\w+|_ALERT")
 _NO_CONTEXT = r"TLS expects a `ssl_context` argument|encryption required by Dask config"
 _RESET = ("ConnectionResetError", "ConnectionAbortedError", "StreamClosedError")
@@ -72,7 +73,7 @@ def _of_the_handshake(case: Case, exception: DriverException) -> _Quarrel | None
         return _not_trusted(
             untrusted["why"].strip() if untrusted else "it does not match"
         )
-    if _PLAIN in exception.traceback:
+    if _PLAIN.search(exception.traceback):
         return _ONLY_THE_DRIVER
     if case.raised("SSLError", "SSLEOFError") or _REFUSED.search(exception.message):
         return _NOT_ACCEPTED
