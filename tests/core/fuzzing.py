@@ -19,6 +19,7 @@ from dask_blackbox.testing import EmbeddedS3, FaultyS3, faults, faulty_s3
 from dask_blackbox.testing.faults import Fault
 from drawing import EXTERNAL, Round
 from flying import SCENARIOS, Home, until
+from killing import end_group
 from misdeeds import do_it
 
 __all__ = ["flown"]
@@ -150,7 +151,7 @@ def _cluster(
         yield address
     finally:
         for each in started:
-            _end(each)
+            end_group(each)
 
 
 def _address_in(file: Path) -> str | None:
@@ -193,18 +194,6 @@ def _driver(
         command = ["-m", "dask", "blackbox", "run", "--job", "fuzz", "--run-id", "one"]
         words = [*command, "--card", card, "--", sys.executable, *words]
     return _begun(home, environment, "driver.log", *words)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    for number in (signal.SIGCONT, signal.SIGTERM):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-    try:
-        process.wait(20)
-    except subprocess.TimeoutExpired:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 # The end

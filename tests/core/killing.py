@@ -29,7 +29,7 @@ from looking import (
     truth_in,
 )
 
-__all__ = ["kill_and_look"]
+__all__ = ["end_group", "kill_and_look"]
 
 _EXTERNAL = ("commands", "--no-nanny", "--nworkers", "dask spec", "--lifetime")
 _LIMIT = "320MiB"
@@ -131,7 +131,7 @@ def _cluster(row: Row, home: Home) -> Iterator[str]:
         yield address
     finally:
         for each in started:
-            _end(each)
+            end_group(each)
 
 
 def _address_in(file: Path) -> str | None:
@@ -171,7 +171,8 @@ def _workers(row: Row, address: str, folder: str) -> Iterator[list[str]]:
         ]  # fmt: skip
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """End a process and its group, by force if need be."""
     for number in (signal.SIGCONT, signal.SIGTERM):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
