@@ -12,14 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 
 from casting import Deed, Truth, roles_in
 from dask_blackbox.testing import EmbeddedS3, FaultyS3, faults, faulty_s3
 from dask_blackbox.testing.faults import Fault
 from drawing import EXTERNAL, Round
 from flying import SCENARIOS, Home, until
-from killing import end_group
+from killing import address_in, end_group
 from misdeeds import do_it
 
 __all__ = ["flown"]
@@ -144,7 +143,7 @@ def _cluster(
             words += ["--preload", "dask_blackbox.preload"]
         started.append(_begun(home, environment, "scheduler.log", *words))
     try:
-        address = until(lambda: _address_in(file), "the scheduler")
+        address = until(lambda: address_in(file), "the scheduler")
         if round.cluster != "elsewhere":
             for i, words in enumerate(_workers(round, address)):
                 started.append(_begun(home, environment, f"worker-{i}.log", *words))
@@ -152,13 +151,6 @@ def _cluster(
     finally:
         for each in started:
             end_group(each)
-
-
-def _address_in(file: Path) -> str | None:
-    try:
-        return str(json.loads(file.read_text())["address"])
-    except (OSError, ValueError, KeyError):
-        return None
 
 
 def _workers(round: Round, address: str) -> Iterator[list[str]]:  # noqa: A002

@@ -29,7 +29,7 @@ from looking import (
     truth_in,
 )
 
-__all__ = ["end_group", "kill_and_look"]
+__all__ = ["address_in", "end_group", "kill_and_look"]
 
 _EXTERNAL = ("commands", "--no-nanny", "--nworkers", "dask spec", "--lifetime")
 _LIMIT = "320MiB"
@@ -125,7 +125,7 @@ def _cluster(row: Row, home: Home) -> Iterator[str]:
     )  # fmt: skip
     try:
         until(file.exists, "the scheduler's file")
-        address = until(lambda: _address_in(file), "the scheduler")
+        address = until(lambda: address_in(file), "the scheduler")
         for i, command in enumerate(_workers(row, address, str(home.temporary))):
             start(f"worker-{i}", *command)
         yield address
@@ -134,7 +134,8 @@ def _cluster(row: Row, home: Home) -> Iterator[str]:
             end_group(each)
 
 
-def _address_in(file: Path) -> str | None:
+def address_in(file: Path) -> str | None:
+    """Return the address that a scheduler has written, once it has."""
     try:
         return str(json.loads(file.read_text())["address"])
     except (OSError, ValueError, KeyError):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from dask_blackbox.analyse.accusing import verdict_on_failure
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.modules import (
@@ -21,7 +22,7 @@ from dask_blackbox.analyse.modules import (
 from dask_blackbox.analyse.obituary import deaths_blamed_on, verdict_on_deaths
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import short
-from dask_blackbox.finding import Evidence, Finding, Subject
+from dask_blackbox.finding import Finding
 
 __all__ = ["ENVIRONMENT_MISMATCH"]
 
@@ -69,7 +70,10 @@ def _ask_a_task(case: Case) -> Iterator[Finding]:
     reading = any(word in failure.traceback for word in _READING)
     if not reading and driver_has_package(case, name) is None:
         return  # nobody has it: that is a mistake in the code
-    yield ENVIRONMENT_MISMATCH.found(
+    yield verdict_on_failure(
+        case,
+        ENVIRONMENT_MISMATCH,
+        failure,
         f"Workers have no module '{name}'",
         cause=(
             f"'{short(failure.key, 80)}' failed on "
@@ -77,16 +81,6 @@ def _ask_a_task(case: Case) -> Iterator[Finding]:
             f"{short(str(failure))}. The driver has that module."
         ),
         remedy=_remedy(case, name),
-        confidence="high" if case.blame.proven else "medium",
-        subject=Subject(key=failure.key, prefix=failure.prefix, worker=failure.worker),
-        evidence=(
-            Evidence(
-                text=f"{failure.key}: {short(str(failure), 300)}",
-                source="errors",
-                at=failure.at,
-            ),
-            *case.exception_evidence(),
-        ),
     )
 
 
@@ -124,23 +118,16 @@ def _of_versions(case: Case, failure: TaskFailure) -> Iterator[Finding]:
     if not ours or not theirs or ours == theirs:
         return
     name = package_of(case, module.partition(".")[0])
-    yield ENVIRONMENT_MISMATCH.found(
+    yield verdict_on_failure(
+        case,
+        ENVIRONMENT_MISMATCH,
+        failure,
         f"Workers have '{name}' {theirs}, the driver has {ours}",
         cause=(
             f"'{short(failure.key, 80)}' failed on {case.name_of(failure.worker)} with "
             f"{short(str(failure))}. That worker has {name} {theirs}; the driver has {ours}."
         ),
         remedy=_remedy(case, module),
-        confidence="high" if case.blame.proven else "medium",
-        subject=Subject(key=failure.key, prefix=failure.prefix, worker=failure.worker),
-        evidence=(
-            Evidence(
-                text=f"{failure.key}: {short(str(failure), 300)}",
-                source="errors",
-                at=failure.at,
-            ),
-            *case.exception_evidence(),
-        ),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dask_blackbox.analyse.accusing import verdict_on_failure
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import user_frame
@@ -16,7 +17,7 @@ from dask_blackbox.analyse.modules import (
 from dask_blackbox.analyse.obituary import deaths_blamed_on, verdict_on_deaths
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import short
-from dask_blackbox.finding import Evidence, Finding, Subject
+from dask_blackbox.finding import Finding
 
 __all__ = ["MODULE_NOT_SHIPPED"]
 
@@ -50,23 +51,16 @@ def _of_a_task(case: Case, failure: TaskFailure) -> Iterator[Finding]:
     if own is None:
         return
     on = case.name_of(failure.worker) if failure.worker else "a worker"
-    yield MODULE_NOT_SHIPPED.found(
+    yield verdict_on_failure(
+        case,
+        MODULE_NOT_SHIPPED,
+        failure,
         f"Workers cannot import '{own.name}', a file of the driver's own",
         cause=(
             f"'{short(failure.key, 80)}' failed on {on} with {short(str(failure))}. "
             f"{own.told()}"
         ),
         remedy=_remedy(own),
-        confidence="high" if case.blame.proven else "medium",
-        subject=Subject(key=failure.key, prefix=failure.prefix, worker=failure.worker),
-        evidence=(
-            Evidence(
-                text=f"{failure.key}: {short(str(failure), 300)}",
-                source="errors",
-                at=failure.at,
-            ),
-            *case.exception_evidence(),
-        ),
     )
 
 
