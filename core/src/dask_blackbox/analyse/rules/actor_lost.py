@@ -86,7 +86,7 @@ def _remedy(case: Case, death: Death | None) -> str:
     slug = case.cause_of(death).slug if death else "unknown"
     if slug == "unknown":
         return f"{keep}."
-    return f"{keep}; and mend what its worker died of: docs/findings/{slug}.md."
+    return f"{keep}; and mend what its worker died of: `dask blackbox rules {slug}`."
 
 
 def _told(actor: dict[str, Any]) -> Iterator[Evidence]:

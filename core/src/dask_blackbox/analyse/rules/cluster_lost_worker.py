@@ -54,7 +54,7 @@ def _ask(case: Case) -> Iterator[Finding]:
             "Raise `distributed.deploy.lost-worker-timeout` (to 5 min, say), so that a worker "
             "that restarts is not given up"
             + (
-                f", and mend what it died of: docs/findings/{case.cause_of(died[-1]).slug}.md."
+                f", and mend what it died of: `dask blackbox rules {case.cause_of(died[-1]).slug}`."
                 if died and case.cause_of(died[-1]).slug != "unknown"
                 else "."
             )

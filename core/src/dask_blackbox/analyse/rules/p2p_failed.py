@@ -108,7 +108,7 @@ def _advice(case: Case, root: tuple[str, str] | None) -> RetryAdvice:
 def _remedy(case: Case, root: tuple[str, str] | None, shuffle: Shuffle) -> str:
     if case.deaths:
         slug = case.cause_of(case.deaths[-1]).slug
-        what = f" (docs/findings/{slug}.md)" if slug != "unknown" else ""
+        what = f" (`dask blackbox rules {slug}`)" if slug != "unknown" else ""
         return (
             f"See what the workers died of{what}; keep workers that may be taken away out of "
             "the shuffle, or `method='tasks'`, which repeats only what was lost."

@@ -53,7 +53,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         ),
         remedy=(
             f"It went well by luck: what dies of {main} this time can fail the run next "
-            f"time. docs/findings/{main}.md says what to do."
+            f"time. `dask blackbox rules {main}` says what to do."
             if main != "unknown"
             else "Run workers with a nanny, so that their exit codes are recorded."
         ),
