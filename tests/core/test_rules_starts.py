@@ -328,7 +328,7 @@ def test_a_lost_actor_is_named_with_what_its_worker_died_of() -> None:
     assert (found.rule, found.confidence) == ("actor-lost", "high")
     assert found.subject.key == "counter-1"
     assert "SIGSEGV" in found.cause
-    assert "worker-segfault.md" in found.remedy
+    assert "rules worker-segfault" in found.remedy
     assert rules_of(*an_actor()) == ["actor-lost"]
 
 
