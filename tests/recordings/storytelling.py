@@ -27,6 +27,7 @@ ROOMS = (
     "tasks", "deaths", "hosts", "driver", "hangs", "shuffle", "environment",
     "scheduler", "starting", "noise", "heldout", "afield_tasks", "afield_travel",
     "afield_deaths", "afield_services", "afield_starts",
+    "third_tasks", "third_tasks_frames", "third_tasks_order",
 )  # fmt: skip
 _NOT_HERE = 77
 _HERE = str(Path(__file__).parent)  # `dask worker` imports the stories
