@@ -31,6 +31,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.finding import Finding
 from dask_blackbox.opened import Run
 from distributed import Client, LocalCluster
+from staging import Stage
 from starting import processes
 
 __all__ = ["NOTHING", "Workload", "main", "with_mended"]
@@ -58,6 +59,7 @@ class Workload(NamedTuple):
         libraries: Modules without which it cannot be told.
         mended: Does the same, without what is wrong with it.
         elsewhere: A cluster on which nothing is wrong with it.
+        whole: It brings clusters and recordings of its own, and is given a `Stage`.
     """
 
     tell: Callable[..., Any]
@@ -71,6 +73,7 @@ class Workload(NamedTuple):
     libraries: tuple[str, ...] = ()
     mended: Callable[..., Any] | None = None
     elsewhere: Mapping[str, Any] | None = None
+    whole: bool = False
 
     @property
     def missing(self) -> list[str]:
@@ -104,6 +107,10 @@ def _tell(names: Sequence[str], workloads: Mapping[str, Workload], store: str) -
     from dask_blackbox.flight import recording
 
     data, first = Path(store) / "data", workloads[names[0]]
+    if first.whole:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            first.tell(Stage(names[0], str(Path(store).absolute()), Path(folder)))
+        return
     with dask.config.set(dict(first.settings)), _client(first) as client:
         told = [(name, night) for name in names for night in workloads[name].nights]
         for name, night in told:
@@ -215,7 +222,7 @@ def _groups(
     alike: dict[str, list[str]] = {}
     for name in names:
         each = workloads[name]
-        if each.alone:
+        if each.alone or each.whole:
             yield [name]
         else:
             alike.setdefault(f"{each.cluster}{each.settings}", []).append(name)
