@@ -231,7 +231,12 @@ def a_watchdog_cancels_what_takes_too_long(stage: Stage) -> None:
         print(sum(client.gather(futures)))
 
 
-@afterwards("cancelled", names=["clos|cancel"])
+@afterwards(
+    "driver-exception",
+    "cancelled",
+    names=["clos|cancel"],
+    why="futures are asked whose client is closed: they were given up with it",
+)
 def futures_outlive_the_client_that_made_them(stage: Stage) -> None:
     def read(day: int) -> int:
         time.sleep(0.2)
@@ -350,7 +355,7 @@ def a_callback_fails_and_its_result_is_missing(stage: Stage) -> None:
     found: dict[str, int] = {}
 
     def counted(shop: int) -> tuple[str, int]:
-        return f"shop-{shop}", 100 // (shop - 7) if shop != 7 else -1
+        return f"shop-{shop}", 100 // (shop + 1) if shop != 7 else -1
 
     def put(future: Any) -> None:
         shop, number = future.result()
