@@ -28,6 +28,8 @@ ROOMS = (
     "scheduler", "starting", "noise", "heldout", "afield_tasks", "afield_travel",
     "afield_deaths", "afield_services", "afield_starts",
     "third_tasks", "third_tasks_frames", "third_tasks_order",
+    "third_deaths_memory", "third_deaths_signals", "third_deaths_hosts",
+    "third_deaths_places",
 )  # fmt: skip
 _NOT_HERE = 77
 _HERE = str(Path(__file__).parent)  # `dask worker` imports the stories
