@@ -30,6 +30,8 @@ ROOMS = (
     "third_tasks", "third_tasks_frames", "third_tasks_order",
     "third_deaths_memory", "third_deaths_signals", "third_deaths_hosts",
     "third_deaths_places",
+    "third_services", "third_services_wires", "third_services_workers",
+    "third_services_hangs",
 )  # fmt: skip
 _NOT_HERE = 77
 _HERE = str(Path(__file__).parent)  # `dask worker` imports the stories
