@@ -111,7 +111,7 @@ class Loads:
 
         Columns: `begin`, `end`, `seconds`, `threads` and `busy` (thread-seconds), `few`
         and `many` (tasks wanted, at least and at most), `cpu` (of the scheduler, percent),
-        `overhead`, `lack` (thread-seconds), and of the tasks that ended in it `number`,
+        `turn` (seconds of its event loop for a turn of 20 ms), `overhead`, `lack` (thread-seconds), and of the tasks that ended in it `number`,
         `compute`, `transfer`, `disk`.
         """
         samples = (
@@ -120,6 +120,7 @@ class Loads:
                 at=_epoch("at"),
                 wanted=pl.col("executing").fill_null(0) + pl.col("ready").fill_null(0),
                 cpu=pl.col("cpu").fill_null(0.0),
+                turn=pl.col("event_loop").fill_null(0.0),
             )
             .filter(pl.col("at").is_between(self.begin, self.end + 2))
             .unique("at")

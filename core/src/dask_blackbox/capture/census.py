@@ -14,6 +14,7 @@ __all__ = ["Census"]
 
 _MOST_PREFIXES = 200
 _group = attrgetter("group")
+_dependencies = attrgetter("dependencies")
 
 
 class Census:
@@ -48,6 +49,10 @@ class Census:
         counts = _by_prefix(Counter(map(_group, new)))
         most = sorted(counts.items(), key=lambda each: -each[1])[:_MOST_PREFIXES]
         return {name: (count, roots.get(name, 0)) for name, count in most}
+
+    def edges(self) -> int:
+        """Return how many results the tasks ask of each other, altogether."""
+        return sum(map(len, map(_dependencies, self._tasks)))
 
     def firsts(self) -> dict[str, Any]:
         """Return the first task of each prefix."""

@@ -6,6 +6,8 @@ from typing import Any
 
 __all__ = ["scheduler_load", "scheduler_sample", "worker_sample"]
 
+_MOST_PLUGINS = 10
+
 
 def worker_sample(now: float, address: str, ws: Any) -> tuple[Any, ...]:
     """Return a `metric` row of a worker."""
@@ -50,4 +52,16 @@ def scheduler_load(scheduler: Any) -> dict[str, Any]:
         "longest_tick": longest.get("tick-duration"),
         "steal_requests": sum((stolen.get("request_count_total") or {}).values()),
         "steal_cost": sum((stolen.get("request_cost_total") or {}).values()),
+        "plugins": _foreign_plugins(scheduler),
     }
+
+
+def _foreign_plugins(scheduler: Any) -> list[str]:
+    """Return the scheduler's plugins that are neither Dask's nor ours, by class."""
+    found = []
+    for name, plugin in list((getattr(scheduler, "plugins", None) or {}).items()):
+        kind = type(plugin)
+        ours = str(name).startswith("dask-blackbox-")
+        if not ours and not kind.__module__.startswith("distributed."):
+            found.append(f"{kind.__module__}.{kind.__qualname__}")
+    return sorted(found)[:_MOST_PLUGINS]

@@ -301,7 +301,7 @@ class SchedulerCapture(SchedulerPlugin):
         self._event(
             "graph-updated", client, graph=self._graphs, tasks=len(tasks), wanted=len(keys),
             prefixes=census.prefixes(), annotations=kwargs.get("annotations"),
-            all_tasks=len(self._tasks), new=census.new(),
+            all_tasks=len(self._tasks), new=census.new(), edges=census.edges(),
             code=self._marks.of(census.firsts()),
         )  # fmt: skip
 

@@ -139,9 +139,9 @@ RULES: tuple[Rule, ...] = (
     SHUFFLE_RESTARTED,
     RECOMPUTED_WORK,
     STRAGGLER,
+    SCHEDULER_OVERLOADED,  # before its symptom, tasks that are late
     TINY_TASKS,
     GIL_BOUND,
-    SCHEDULER_OVERLOADED,
     NETWORK_BOUND,
     WORKERS_IDLE,
     CPU_OVERSUBSCRIBED,

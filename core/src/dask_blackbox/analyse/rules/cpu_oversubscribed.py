@@ -81,7 +81,7 @@ CPU_OVERSUBSCRIBED = Rule(
     severity="notice",
     ask=_ask,
     thresholds={
-        "core_seconds": 15,
+        "core_seconds": 6,
         "share": 0.4,
         "waiting": 0.5,
         "threads_a_core": 2.5,

@@ -72,7 +72,7 @@ DRIVER_BOUND = Rule(
     question="Did the cluster wait for the driver to want something?",
     severity="notice",
     ask=_ask,
-    thresholds={"seconds": 15, "share": 0.5, "computed": 5},
+    thresholds={"seconds": 8, "share": 0.5, "computed": 5},
     page=Page(
         detects=(
             "Most of the time no task was wanted: the driver was busy with its own Python, or "

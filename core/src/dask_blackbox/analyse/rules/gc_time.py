@@ -82,7 +82,7 @@ GC_TIME = Rule(
     question="Did the garbage collector take a good part of the workers' time?",
     severity="warning",
     ask=_ask,
-    thresholds={"core_seconds": 3, "share": 0.15},
+    thresholds={"core_seconds": 2, "share": 0.15},
     page=Page(
         detects=(
             "Python's garbage collector looked through all objects again and again, because "

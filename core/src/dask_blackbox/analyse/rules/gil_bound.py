@@ -28,8 +28,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         and worker.cores > 1
         and worker.late >= GIL_BOUND.threshold(case, "late")
         and worker.cpu <= GIL_BOUND.threshold(case, "cores")
-        and worker.others <= GIL_BOUND.threshold(case, "others")
-        and worker.load <= GIL_BOUND.threshold(case, "load")  # else there is no core
+        and _core_was_free(case, worker)
     ]
     if not held:
         return
@@ -70,6 +69,14 @@ def _ask(case: Case) -> Iterator[Finding]:
     )
 
 
+def _core_was_free(case: Case, worker: Computing) -> bool:
+    """Say whether a core was there for threads that waited: else they may have wanted that."""
+    most = GIL_BOUND.threshold(case, "others")
+    used = worker.others + worker.load
+    few = worker.others <= most or used <= GIL_BOUND.threshold(case, "used")
+    return few and worker.load <= GIL_BOUND.threshold(case, "load")
+
+
 def _winnable(worker: Computing) -> float:
     """Return what part of the waiting processes would win: no more than cores are free."""
     times = min(
@@ -87,12 +94,13 @@ GIL_BOUND = Rule(
     severity="warning",
     ask=_ask,
     thresholds={
-        "core_seconds": 10,
+        "core_seconds": 5,
         "share": 0.3,
         "waiting": 0.4,
         "late": 0.4,
         "cores": 1.3,
         "others": 0.3,
+        "used": 0.85,
         "load": 0.75,
     },
     page=Page(
@@ -104,8 +112,9 @@ GIL_BOUND = Rule(
             "Tasks spent `gil-bound.waiting` of their time off the core, their process used no "
             "more than `gil-bound.cores` cores, and a thread of ours that wakes every 100 ms "
             "had to wait for the GIL in `gil-bound.late` of the cases. Silent on workers of one "
-            "thread, below `gil-bound.core_seconds`, on hosts that others keep busy "
-            "(`gil-bound.others`), where waiting proves nothing, and where our workers use "
+            "thread, below `gil-bound.core_seconds`, on hosts of which others have "
+            "`gil-bound.others` of the cores and all of us together `gil-bound.used`, as waiting "
+            "proves nothing where no core is free, and where our workers use "
             "`gil-bound.load` of the cores already: processes would win nothing there."
         ),
         remedy="One thread to a worker, and more workers.",

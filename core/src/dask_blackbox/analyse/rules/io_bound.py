@@ -85,7 +85,7 @@ IO_BOUND = Rule(
     severity="notice",
     ask=_ask,
     thresholds={
-        "core_seconds": 15,
+        "core_seconds": 8,
         "share": 0.6,
         "waiting": 0.8,
         "waiting_on_busy": 0.97,

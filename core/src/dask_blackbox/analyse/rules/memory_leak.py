@@ -150,7 +150,7 @@ MEMORY_LEAK = Rule(
     retry_advice="memory",
     ask=_ask,
     thresholds={
-        "seconds": 15,
+        "seconds": 10,
         "tasks": 20,
         "bytes": 128 * 2**20,
         "share": 0.1,

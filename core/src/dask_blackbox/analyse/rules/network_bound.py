@@ -82,7 +82,7 @@ NETWORK_BOUND = Rule(
     severity="warning",
     ask=_ask,
     thresholds={
-        "core_seconds": 5,
+        "core_seconds": 3,
         "share": 0.2,
         "of_computing": 0.5,
         "bytes": 256 * 2**20,

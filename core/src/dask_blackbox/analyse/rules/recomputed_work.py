@@ -110,7 +110,7 @@ RECOMPUTED_WORK = Rule(
     question="Was the same task computed more than once?",
     severity="warning",
     ask=_ask,
-    thresholds={"core_seconds": 5, "share": 0.2},
+    thresholds={"core_seconds": 3, "share": 0.2},
     page=Page(
         detects=(
             "The same keys were computed again: because a worker took their results along when "

@@ -98,12 +98,29 @@ def _long_ones(case: Case) -> pl.DataFrame:
         usual=pl.col("nbytes").median(),
     )
     factor = STRAGGLER.threshold(case, "times")
-    return (
-        tasks.join(usual, on="prefix")
+    first = pl.col("begun") <= pl.col("begun").min().over("worker", "prefix")
+    long = (
+        tasks.with_columns(first=first)
+        .join(usual, on="prefix")
         .filter(
             (pl.col("number") >= STRAGGLER.threshold(case, "siblings"))
             & (pl.col("compute") >= factor * pl.col("median"))
             & (pl.col("compute") >= STRAGGLER.threshold(case, "seconds"))
+        )
+    )
+    # Where a worker's first task of a kind is long on most workers, it is what comes once:
+    # imports, a model that is loaded, code that is compiled.
+    everywhere = tasks.group_by("prefix").agg(everywhere=pl.col("worker").n_unique())
+    once = (
+        long.filter("first")
+        .group_by("prefix")
+        .agg(warm=pl.col("worker").n_unique())
+        .join(everywhere, on="prefix")
+        .filter((pl.col("warm") > 1) & (pl.col("warm") * 2 >= pl.col("everywhere")))
+    )
+    return (
+        long.filter(
+            ~(pl.col("first") & pl.col("prefix").is_in(once["prefix"].to_list()))
         )
         .sort("compute", descending=True)
         .head(_LOOKED_AT)
@@ -166,7 +183,7 @@ STRAGGLER = Rule(
     severity="warning",
     ask=_ask,
     thresholds={
-        "core_seconds": 10,
+        "core_seconds": 5,
         "share": 0.2,
         "times": 4,
         "siblings": 6,
@@ -182,7 +199,9 @@ STRAGGLER = Rule(
             "Tasks that computed `straggler.times` as long as the median of their prefix (of "
             "`straggler.siblings` tasks or more) and at least `straggler.seconds`; and the "
             "threads that had no task meanwhile. Silent below `straggler.core_seconds` and "
-            "`straggler.share` of the core time, and on long tasks beside which others worked."
+            "`straggler.share` of the core time, on long tasks beside which others worked, and where "
+            "the first task of a kind is long on half of the workers or more: that is what each "
+            "of them does once."
         ),
         remedy="Cut the long piece; salt the key; begin with the longest.",
         before='frame.groupby("country").apply(model)   # one country has half of the rows',

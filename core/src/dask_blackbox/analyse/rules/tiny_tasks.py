@@ -21,6 +21,8 @@ _HANDED_OUT = 0.002  # seconds of each thread, on a host that is free
 
 def _ask(case: Case) -> Iterator[Finding]:
     loads = case.loads
+    if any(finding.rule == "scheduler-overloaded" for finding in case.found):
+        return  # that is why threads waited
     tiny = TINY_TASKS.threshold(case, "seconds_a_task")
     number = int(loads.total("number"))
     if number < TINY_TASKS.threshold(case, "tasks"):
@@ -97,7 +99,7 @@ TINY_TASKS = Rule(
             "computed less than `tiny-tasks.seconds_a_task` on average. Where others have more of "
             "a host's cores than `tiny-tasks.others`, two milliseconds of each thread count for a "
             "task, as the rest was waiting for a core. Silent on fewer than "
-            "`tiny-tasks.tasks`, and where that idling is less than "
+            "`tiny-tasks.tasks`, where `scheduler-overloaded` tells of a slow scheduler, and where that idling is less than "
             "`tiny-tasks.core_seconds` or `tiny-tasks.share` of the core time."
         ),
         remedy="Do more in each task: larger partitions and chunks, batches of inputs.",

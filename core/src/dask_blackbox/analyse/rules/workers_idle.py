@@ -72,7 +72,7 @@ WORKERS_IDLE = Rule(
     question="Were there more threads than tasks to give them?",
     severity="notice",
     ask=_ask,
-    thresholds={"core_seconds": 20, "share": 0.5, "seconds": 10},
+    thresholds={"core_seconds": 10, "share": 0.45, "seconds": 8},
     page=Page(
         detects=(
             "While the run computed, most threads had nothing to do, because there were fewer "

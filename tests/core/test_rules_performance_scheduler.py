@@ -1,0 +1,106 @@
+"""Who kept threads waiting: the scheduler, its plugins, its edges, or the tasks' size."""
+
+from __future__ import annotations
+
+import pytest
+from building import Piece, a_run, a_task, an_event
+from building_loads import a_load, demand, fine, graphs, slugs, tasks, the, workers
+from dask_blackbox.run import RunTables
+
+
+def waited_for(
+    *more: Piece, seconds: float = 0.01, cpu: float = 99.0, turn: float = 0.02
+) -> RunTables:
+    """Return a run of 30 s in which a task came to each of four threads each 0.2 s."""
+    some = tasks("load", 600, seconds=seconds, threads=4, every=0.2)
+    wanted = demand(*[500] * 31, cpu=cpu, turn=turn)
+    return a_run(workers(4), graphs(2), some, wanted, *more)
+
+
+def test_a_scheduler_that_is_slow_with_tiny_tasks_is_the_cause_not_their_size() -> None:
+    run = waited_for()
+
+    assert "20 tasks a second" in the("scheduler-overloaded", run).cause
+    assert "far more than the millisecond" in the("scheduler-overloaded", run).cause
+    assert "tiny-tasks" not in slugs(run)
+
+
+def test_a_scheduler_that_hands_out_tiny_tasks_as_fast_as_it_can_is_not_the_cause() -> (
+    None
+):
+    tiny = tasks("inc", 12_000, seconds=0.0005, every=0.0025 * 2)
+    run = a_run(workers(), graphs(2), tiny, demand(*[900] * 31, cpu=99.0))
+
+    assert "tiny-tasks" in slugs(run)
+    assert "scheduler-overloaded" not in slugs(run)
+
+
+def test_a_scheduler_that_sleeps_in_its_loop_is_as_slow_as_one_that_computes() -> None:
+    asleep = waited_for(cpu=5.0, turn=0.4)
+
+    assert "took 400 ms" in the("scheduler-overloaded", asleep).evidence[0].text
+    assert "scheduler-overloaded" not in slugs(waited_for(cpu=5.0))
+
+
+def test_a_plugin_on_a_slow_scheduler_is_named() -> None:
+    load = an_event("scheduler-load", at=20, plugins=["house.audit.Audit"])
+    found = the("scheduler-overloaded", waited_for(load))
+
+    assert "Plugins on it that are not Dask's: 'house.audit.Audit'" in found.cause
+    assert found.remedy.startswith("Take 'house.audit.Audit' off")
+
+
+def test_edges_that_a_slow_scheduler_has_to_look_at_are_counted() -> None:
+    graph = an_event("graph-updated", "Client-1", at=2, tasks=600, edges=120_000)
+    found = the("scheduler-overloaded", waited_for(graph))
+
+    assert "120,000 results of each other" in found.cause
+    assert "600 edges instead of 120,000" in found.remedy
+
+
+def test_what_each_worker_does_once_is_no_straggler() -> None:
+    even = tasks("work", 60, seconds=0.5, threads=4, since=10)
+    first = [
+        a_task(f"work-9{n}", worker=f"tcp://w{n + 1}", start=2, compute=[8, 8, 1, 1][n])
+        for n in range(4)
+    ]
+    wanted = demand(*[2] * 8, *[40] * 9)
+    run = a_run(workers(4), graphs(2), even, first, wanted)
+
+    assert "straggler" not in slugs(run)
+    one = a_run(workers(4), graphs(2), even, first[1:], wanted)
+    assert "straggler" in slugs(one)
+
+
+def locked(*, others: float) -> RunTables:
+    """Return four threads of a worker that take turns, on a host of eight cores."""
+    return a_run(
+        workers(1, nthreads=4),
+        graphs(2),
+        [a_task(f"parse-{n}", start=2 + n // 4 * 4, compute=4) for n in range(40)],
+        fine(
+            ["execute", "parse", "thread-cpu", "seconds", 40.0],
+            ["execute", "parse", "thread-noncpu", "seconds", 120.0],
+        ),
+        a_load(cpu=40, host_busy=40 + others, cores=8, late=380),
+    )
+
+
+def test_the_gil_is_to_blame_where_a_core_was_free() -> None:
+    half_taken = locked(others=0.5 * 8 * 40)
+
+    assert the("gil-bound", half_taken).subject.prefix == "parse"
+    assert the("gil-bound", half_taken).cost is not None
+    assert "gil-bound" not in slugs(locked(others=0.8 * 8 * 40))
+
+
+@pytest.mark.parametrize(("seconds", "found"), [(6.0, True), (2.0, False)])
+def test_a_short_wait_of_the_cluster_is_told_if_it_is_much_of_the_run(
+    seconds: float, *, found: bool
+) -> None:
+    even = tasks("work", 20, seconds=0.2, threads=2)
+    long = a_task("work-99", worker="tcp://w2", start=4, compute=seconds)
+    wanted = demand(*[20] * 3, *[1] * int(seconds + 2))
+
+    run = a_run(workers(2), graphs(2), even, long, wanted)
+    assert ("straggler" in slugs(run)) is found
