@@ -38,6 +38,7 @@ TROUBLED: dict[str, Workload] = with_mended(
             Workload(
                 t.json_in_threads,
                 ("gil-bound",),
+                ("gc-time",),
                 cluster=_FOUR_THREADS,
                 elsewhere=_FOUR,
             ),

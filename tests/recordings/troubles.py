@@ -103,7 +103,7 @@ def waiting_partitions(client: Client, data: Path) -> None:
 
 
 def too_many_threads(client: Client, data: Path) -> None:
-    client.gather(client.map(packed, range(100)))
+    client.gather(client.map(packed, range(150), size=8_000_000))
 
 
 def too_many_workers(client: Client, data: Path) -> None:

@@ -89,9 +89,9 @@ def compressed_by_many(client: Client, data: Path) -> None:
 
 
 def products_by_many(client: Client, data: Path) -> None:
-    x = da.random.random((12_000, 1_200), chunks=(100, 1_200))
+    x = da.random.random((48_000, 1_200), chunks=(800, 1_200))
     x.map_blocks(lambda b: np.linalg.svd(b, compute_uv=False)[None], dtype=float,
-                 chunks=(1, 100)).sum().compute()  # fmt: skip
+                 chunks=(1, 800)).sum().compute()  # fmt: skip
 
 
 @contextmanager
@@ -141,7 +141,7 @@ def skewed_groups(client: Client, data: Path) -> None:
     """Half of all rows have one key."""
 
     def model(group: pd.DataFrame) -> float:
-        return python_loop(1, 40 * len(group))
+        return python_loop(1, 400 * len(group))
 
     keys = np.where(
         np.random.default_rng(0).random(60_000) < 0.75, 0, np.arange(60_000) % 40
@@ -153,7 +153,7 @@ def skewed_groups(client: Client, data: Path) -> None:
 
 def even_groups(client: Client, data: Path) -> None:
     def model(group: pd.DataFrame) -> float:
-        return python_loop(1, 40 * len(group))
+        return python_loop(1, 400 * len(group))
 
     frame = pd.DataFrame({"k": np.arange(60_000) % 400, "x": 1.0})
     ddf = dd.from_pandas(frame, npartitions=16).shuffle("k", npartitions=24)
@@ -162,7 +162,7 @@ def even_groups(client: Client, data: Path) -> None:
 
 def _on_slow_host(number: int) -> float:
     slow = str(get_worker().name) == "0"
-    return python_loop(number, 8_000_000 if slow else 400_000)
+    return python_loop(number, 12_000_000 if slow else 600_000)
 
 
 def a_slow_host(client: Client, data: Path) -> None:
@@ -171,7 +171,7 @@ def a_slow_host(client: Client, data: Path) -> None:
 
 
 def hosts_alike(client: Client, data: Path) -> None:
-    client.gather(client.map(functools.partial(python_loop, steps=400_000), range(60)))
+    client.gather(client.map(functools.partial(python_loop, steps=600_000), range(60)))
 
 
 # The driver

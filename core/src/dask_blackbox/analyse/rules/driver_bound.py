@@ -18,18 +18,22 @@ def _ask(case: Case) -> Iterator[Finding]:
         return
     if case.failed or case.run.details("stall"):
         return  # something was wanted, and did not come
-    if loads.compute < DRIVER_BOUND.threshold(case, "computed"):
-        return
+    between = sum(b - a for a, b in loads.pauses if loads.begin < b <= loads.end)
     cost = sum(loads.threads.between(a, b) for a, b in loads.pauses)
     # Where there are no workers (yet, or any more), none of them waits.
     all_of_them = max(loads.threads.highest, 1e-9)
     whole, paused = loads.all_capacity / all_of_them, cost / all_of_them
+    long = paused >= DRIVER_BOUND.threshold(case, "long")
     if paused < DRIVER_BOUND.threshold(case, "seconds"):
         return
-    if paused < DRIVER_BOUND.threshold(case, "share") * whole:
+    if paused < DRIVER_BOUND.threshold(case, "share" if long else "most") * whole:
         return
+    if loads.compute < DRIVER_BOUND.threshold(case, "computed"):
+        # Hardly used: the driver's own business, unless it comes back again and again.
+        again = len(loads.graphs) >= DRIVER_BOUND.threshold(case, "graphs")
+        if not again or between < DRIVER_BOUND.threshold(case, "share") * whole:
+            return
     longest = sorted(loads.pauses, key=lambda span: span[0] - span[1])
-    between = sum(b - a for a, b in loads.pauses if loads.begin < b <= loads.end)
     first = max(loads.begin - loads.started, 0.0)
     last = max(loads.stopped - loads.end, 0.0)
     graphs = len(loads.graphs)
@@ -72,7 +76,14 @@ DRIVER_BOUND = Rule(
     question="Did the cluster wait for the driver to want something?",
     severity="notice",
     ask=_ask,
-    thresholds={"seconds": 8, "share": 0.5, "computed": 5},
+    thresholds={
+        "seconds": 8,
+        "long": 15,
+        "share": 0.5,
+        "most": 0.7,
+        "computed": 5,
+        "graphs": 5,
+    },
     page=Page(
         detects=(
             "Most of the time no task was wanted: the driver was busy with its own Python, or "
@@ -82,7 +93,10 @@ DRIVER_BOUND = Rule(
             "The times in which no task computed, each up to the moment at which the next graph "
             "reached the scheduler; the time before the first graph, and after the last task; "
             "each as far as there were workers that waited. "
-            "Silent below `driver-bound.seconds` and `driver-bound.share` of the run."
+            "Silent below `driver-bound.seconds`, below `driver-bound.share` of the run "
+            "(`driver-bound.most` where it is less than `driver-bound.long` seconds), and on a "
+            "cluster that computed less than `driver-bound.computed` seconds, unless most of the "
+            "run was between `driver-bound.graphs` graphs or more."
         ),
         remedy="Send work together; do it in tasks; start the cluster when it is needed.",
         before="for day in days:\n    report(load(day).sum().compute())",

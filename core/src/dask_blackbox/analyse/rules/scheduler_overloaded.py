@@ -15,6 +15,7 @@ from dask_blackbox.finding import Cost, Evidence, Finding
 __all__ = ["SCHEDULER_OVERLOADED"]
 
 _GOOD_TASK = 0.2
+_FREE = 0.5  # of a host's cores
 _MANY_EDGES = 20  # inputs of a task
 
 
@@ -89,10 +90,11 @@ def _ask(case: Case) -> Iterator[Finding]:
 def _overload(case: Case) -> _Overload | None:
     """Return what the scheduler's limit cost, if that is worth a word."""
     loads, threshold = case.loads, SCHEDULER_OVERLOADED.threshold
-    busy = loads.slices.filter(
-        (pl.col("cpu") >= threshold(case, "cpu"))
-        | (pl.col("turn") >= threshold(case, "turn"))
-    )
+    limit = pl.col("cpu") >= threshold(case, "cpu")
+    if all(host.others <= _FREE for host in case.tolls.hosts):
+        # Where others have the cores, a loop turns slowly with nothing wrong.
+        limit |= pl.col("turn") >= threshold(case, "turn")
+    busy = loads.slices.filter(limit)
     cost = float(busy["overhead"].sum() or 0.0)
     found = _Overload(cost=cost, share=loads.share(cost), busy=busy)
     graphs = case.tolls.graphs
