@@ -39,6 +39,7 @@ class Measures:
         self._interval, self._each = interval, each
         self.spans = Spans(scheduler, tell)
         self._totals_at = 0.0
+        self._stolen = self._refused = 0
         self._clock = PeriodicCallback(self.sample, interval * 1000)
 
     def start(self) -> None:
@@ -50,6 +51,12 @@ class Measures:
     def stop(self) -> None:
         """Sample no more."""
         self._clock.stop()
+
+    def stealing(self, msg: Any) -> None:
+        """Count how a request to steal ended: the task was given up, or had begun."""
+        said = msg[0] if isinstance(msg, (tuple, list)) and msg else None
+        self._stolen += said == "confirm"
+        self._refused += said == "already-computing"
 
     def sample(self) -> None:
         """Put a row for each worker and for the scheduler."""
@@ -80,5 +87,6 @@ class Measures:
                 for key, value in list(totals.items())
             ]
             self._tell("fine-metrics", "", totals=rows)
-        self._tell("scheduler-load", "", **scheduler_load(self._scheduler))
+        stolen = {"stolen": self._stolen, "steal_refused": self._refused}
+        self._tell("scheduler-load", "", **scheduler_load(self._scheduler), **stolen)
         self.spans.look()

@@ -328,6 +328,8 @@ class SchedulerCapture(SchedulerPlugin):
             self._from_afar(msg)
             # The broker would keep the last thousand of these in memory.
             self._scheduler._broker.truncate(topic)
+        elif topic == "stealing":
+            self._measures.stealing(msg)
         else:
             for kind, subject, detail in told_by_dask(topic, msg):
                 self._event(kind, subject, **detail)
