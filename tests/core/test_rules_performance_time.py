@@ -250,6 +250,11 @@ def test_on_a_host_that_others_use_tasks_that_need_no_core_still_wait_outside() 
     assert "io-bound" in slugs(waiting(host_busy=150.0))
 
 
+def test_tasks_that_wait_for_programs_of_their_own_are_healthy() -> None:
+    assert "io-bound" in slugs(waiting(children=0.5))  # it was a download, by `curl`
+    assert "io-bound" not in slugs(waiting(children=36.0, host_busy=80.0))
+
+
 @pytest.mark.parametrize(
     "told",
     [{"cpu": 6.0}, {"late": 200}],

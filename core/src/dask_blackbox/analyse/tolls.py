@@ -24,7 +24,7 @@ class Host:
         cores: That it has (as Dask counts them).
         threads: Of the workers on it.
         seconds: How long it was watched.
-        cpu: CPU seconds of our workers.
+        cpu: CPU seconds of our workers, and of programs that their tasks started.
         busy: CPU seconds of the whole host, or None if unknown.
         memory: Bytes that it has, or None if unknown.
         limits: Memory limits of its workers, together.
@@ -106,7 +106,7 @@ class Tolls:
         """Return the sums of what a worker's process told."""
         sums: dict[str, float] = defaultdict(float)
         for told in self.loads.get(address, ()):
-            for name in ("seconds", "cpu", "gc", "woken", "late", "waited"):
+            for name in ("seconds", "cpu", "children", "gc", "woken", "late", "waited"):
                 sums[name] += told.get(name) or 0.0
         return sums
 
@@ -139,7 +139,11 @@ class Tolls:
             cores=max(int(each.get("cores") or 1) for each in every),
             threads=sum(life["nthreads"] or 1 for life in at_once),
             seconds=sum(each["seconds"] for each in longest),
-            cpu=sum(each.get("cpu") or 0.0 for ts in one_each.values() for each in ts),
+            cpu=sum(
+                (each.get("cpu") or 0.0) + (each.get("children") or 0.0)
+                for ts in one_each.values()
+                for each in ts
+            ),
             busy=None if None in busy else sum(b for b in busy if b is not None),
             memory=max(int(each.get("host_memory") or 0) for each in every) or None,
             limits=sum(life["memory_limit"] or 0 for life in at_once),

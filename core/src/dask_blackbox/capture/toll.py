@@ -55,7 +55,13 @@ class Toll:
 
     @staticmethod
     def _counters() -> dict[str, float]:
-        return {"cpu": time.process_time(), **_collected(), **_host_cpu()}
+        cpu = {"cpu": time.process_time(), "children": _children()}
+        return {**cpu, **_collected(), **_host_cpu()}
+
+
+def _children() -> float:
+    """Return the CPU seconds of programs that were started here, and have ended."""
+    return os.times().children_user + os.times().children_system
 
 
 def _collected() -> dict[str, float]:

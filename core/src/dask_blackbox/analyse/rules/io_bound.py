@@ -23,6 +23,8 @@ def _ask(case: Case) -> Iterator[Finding]:
         return
     if cost < IO_BOUND.threshold(case, "share") * whole:
         return
+    if _of_programs(case) >= IO_BOUND.threshold(case, "programs") * cost:
+        return  # a core worked for them meanwhile, in a program that they had started
     hosts = case.tolls.hosts
     threads, cores = sum(h.threads for h in hosts), sum(h.cores for h in hosts)
     if not hosts or not _free(case, threads, cores):
@@ -72,6 +74,11 @@ def _free(case: Case, threads: int, cores: int) -> bool:
     )
 
 
+def _of_programs(case: Case) -> float:
+    """Return the CPU seconds of programs that tasks had started."""
+    return sum(case.tolls.of_worker(each)["children"] for each in case.tolls.loads)
+
+
 def _busy(case: Case) -> bool:
     """Say whether others keep a host busy."""
     most = IO_BOUND.threshold(case, "others")
@@ -93,6 +100,7 @@ IO_BOUND = Rule(
         "late": 0.4,
         "others": 0.5,
         "threads_a_core": 3,
+        "programs": 0.1,
     },
     page=Page(
         detects=(
@@ -106,7 +114,9 @@ IO_BOUND = Rule(
             "where there are `io-bound.threads_a_core` threads to a core already. On a host that "
             "others keep busy (`io-bound.others`), tasks must have spent "
             "`io-bound.waiting_on_busy` of their time off the core, and a thread of ours must "
-            "have got one on time: else they may have waited for a core."
+            "have got one on time: else they may have waited for a core. Silent, too, where programs that "
+            "tasks had started computed for `io-bound.programs` of the waiting or more: then a core "
+            "worked for it."
         ),
         remedy="More threads to a worker, or fetching asynchronously.",
         before="LocalCluster(n_workers=4, threads_per_worker=1)   # and every task is a download",
