@@ -21,6 +21,7 @@ from dask_blackbox.analyse.frames import (
     user_frame,
 )
 from dask_blackbox.analyse.hang import ENDED_BY_US
+from dask_blackbox.analyse.raised import classes_of, lost_by_the_client
 from dask_blackbox.analyse.state import State
 from dask_blackbox.analyse.words import class_of, prefix_of
 from dask_blackbox.finding import Confidence
@@ -34,6 +35,7 @@ _STOPPED = ("CancelledRun", "TerminationSignal", "AirflowTaskTerminated")
 _FAILED = re.compile(
     r"\b(?:fail(?:ed|ures?|s)?|errors?|errored|exceptions?)\b", re.IGNORECASE
 )
+_NO_EXCEPTIONS = ("CancelledError", "GeneratorExit", "KeyboardInterrupt", "SystemExit")
 _QUOTABLE = 12
 _LONG_BEFORE = 120.0
 
@@ -124,15 +126,23 @@ def _failure_behind(
         dead = [failure for failure in failures if failure.killed]
         same = [failure for failure in dead if failure.key == key]
         return next(iter((same or dead)[-1:]), None), True
-    for leads_to in (_is_named, _is_chained, _is_quoted, _is_unread):
+    for leads_to in (_is_named, _is_chained, _is_quoted, _is_unread, _is_lost):
         for failure in failures:
             if leads_to(exception, failure):
                 return failure, True
-    if failures and exception.exception.startswith(_WRAPPERS):
-        return failures[-1], False
-    if failures and _counts_failures(exception):
-        return failures[0], False
-    return None, False
+    return _failure_presumed(exception, failures), False
+
+
+def _failure_presumed(
+    exception: DriverException, failures: tuple[TaskFailure, ...]
+) -> TaskFailure | None:
+    """Return the failure that most likely reached the driver, if nothing proves it."""
+    if not failures:
+        return None
+    lost = lost_by_the_client(exception)
+    if lost or exception.exception.startswith(_WRAPPERS):
+        return failures[-1]
+    return failures[0] if _counts_failures(exception) else None
 
 
 def _counts_failures(exception: DriverException) -> bool:
@@ -151,7 +161,7 @@ def _is_quoted(exception: DriverException, failure: TaskFailure) -> bool:
 
 
 def _is_chained(exception: DriverException, failure: TaskFailure) -> bool:
-    names = {class_of(name) for name in (exception.exception, *exception.chain)}
+    names = {class_of(name) for name in classes_of(exception)}
     if class_of(failure.exception) not in names:
         return False
     if failure.message == exception.message:
@@ -176,11 +186,15 @@ def _is_unread(exception: DriverException, failure: TaskFailure) -> bool:
     )
 
 
+def _is_lost(exception: DriverException, failure: TaskFailure) -> bool:
+    """Say whether the client lost this one: it listens for `Exception` alone."""
+    return failure.raised.name in _NO_EXCEPTIONS and lost_by_the_client(exception)
+
+
 def _names_killed_worker(exception: DriverException | None) -> bool:
     if exception is None:
         return False
-    names = (exception.exception, *exception.chain)
-    return any(class_of(name) == "KilledWorker" for name in names)
+    return any(class_of(name) == "KilledWorker" for name in classes_of(exception))
 
 
 def _blamed_by(exception: DriverException | None) -> str | None:
@@ -209,8 +223,7 @@ def ran_out_of_patience(exception: DriverException) -> bool:
 
 
 def _is_any_of(exception: DriverException, endings: tuple[str, ...]) -> bool:
-    names = (exception.exception, *exception.chain)
-    return any(class_of(name).endswith(endings) for name in names)
+    return any(class_of(name).endswith(endings) for name in classes_of(exception))
 
 
 def _deaths_of_key(dead: _Dead, key: str | None, moment: float | None) -> _Dead:

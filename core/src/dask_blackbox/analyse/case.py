@@ -22,6 +22,7 @@ from dask_blackbox.analyse.failures import TaskFailure, failures_of
 from dask_blackbox.analyse.hang import Hang, hang_of
 from dask_blackbox.analyse.history import History
 from dask_blackbox.analyse.loads import Loads
+from dask_blackbox.analyse.raised import classes_of, untangled
 from dask_blackbox.analyse.state import FAILED, State, state_of
 from dask_blackbox.analyse.tolls import Tolls
 from dask_blackbox.analyse.words import class_of, counted, duration, prefix_of
@@ -138,8 +139,7 @@ class Case:
         """
         if self.exception is None:
             return False
-        names = (self.exception.exception, *self.exception.chain)
-        return any(class_of(name) in classes for name in names)
+        return any(class_of(n) in classes for n in classes_of(self.exception))
 
     def said(self, pattern: str) -> re.Match[str] | None:
         """Return where the driver's exception (message, then traceback) says a thing."""
@@ -211,9 +211,11 @@ class Case:
         """Return the driver's exception as evidence."""
         if self.exception is None:
             return ()
-        name, message = class_of(self.exception.exception), self.exception.message
+        got = class_of(self.exception.exception)
+        name, message, _ = untangled(got, self.exception.message)
+        what = got if name == got else f"{got}, in place of {name}"
         text = (
-            f"The driver got {name}: {message}" if message else f"The driver got {name}"
+            f"The driver got {what}: {message}" if message else f"The driver got {what}"
         )
         at = None if self.run.ending is None else self.run.ending.ended
         return (Evidence(text=text[:600], source="driver", at=at),)

@@ -15,12 +15,12 @@ from dask_blackbox.analyse.frames import (
     root_of_chain,
     user_frame,
 )
+from dask_blackbox.analyse.raised import Raised, untangled
 from dask_blackbox.analyse.words import class_of
 from dask_blackbox.run import RunTables
 
 __all__ = ["TaskFailure", "attempts_of", "blamed_key", "failures_of"]
 
-_QUOTED = re.compile(r"^(?P<name>[A-Z]\w*)\((?P<text>.*)\)$", re.DOTALL)
 _BLAMED = re.compile(r"Attempted to run task '?(?P<key>.+?)'? on \d+ different workers")
 
 
@@ -72,27 +72,16 @@ class TaskFailure:
         """The class that decides whether trying again helps: of a group, the worst."""
         names = [name for name, _ in self.members]
         lasting = [name for name in names if class_of(name) not in PASSING]
-        return (lasting or names or [self.exception])[0]
+        itself = self.raised.name if self.raised.how else self.exception
+        return (lasting or names or [itself])[0]
 
     @cached_property
-    def raised(self) -> tuple[str, str]:
-        """Name of the class that was raised, and its message.
-
-        Of an exception that cannot be pickled, Dask sends a plain one that quotes it.
-        """
-        name = class_of(self.exception)
-        quoted = _QUOTED.match(self.message) if name == "Exception" else None
-        if quoted is None:
-            return name, self.message
-        return quoted["name"], quoted["text"].strip("'\"")
-
-    @property
-    def only_quoted(self) -> bool:
-        """Whether the exception itself could not travel, only what it looked like."""
-        return self.raised[0] != class_of(self.exception)
+    def raised(self) -> Raised:
+        """Name of the class that was raised, and its message."""
+        return untangled(self.exception, self.message)
 
     def __str__(self) -> str:
-        name, message = self.raised
+        name, message, _ = self.raised
         return f"{name}: {message}" if message else name
 
 

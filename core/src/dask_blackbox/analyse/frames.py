@@ -15,6 +15,7 @@ __all__ = [
     "frame_of_stack",
     "frames_of_call_stack",
     "is_the_users",
+    "last_frame",
     "members_of_group",
     "raised_apart_from_dask",
     "raised_by_a_library",
@@ -201,13 +202,17 @@ def raised_apart_from_dask(traceback: str) -> bool:
 
 def raised_on_purpose(traceback: str) -> bool:
     """Say whether the user's own code raised this, in so many words."""
+    last = last_frame(traceback)
+    return (
+        last is not None and is_the_users(last) and _RAISES.match(last.code) is not None
+    )
+
+
+def last_frame(traceback: str) -> Frame | None:
+    """Return the line that raised, in whosever code it is, or None."""
     sections = _sections(traceback)
     frames = _frames(sections[-1]) if sections else []
-    return (
-        bool(frames)
-        and is_the_users(frames[-1])
-        and _RAISES.match(frames[-1].code) is not None
-    )
+    return frames[-1] if frames else None
 
 
 def within(frames: Sequence[Frame]) -> Frame:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dask_blackbox.analyse.advice import advice_on_class
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.frames import end_of, root_of_chain
+from dask_blackbox.analyse.raised import untangled
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import class_of, counted, duration, short
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice
@@ -40,7 +41,7 @@ def _is_of_dead_workers(case: Case) -> bool:
 
 
 def _of_exception(case: Case, exception: DriverException) -> Finding:
-    name, message = class_of(exception.exception), _message_of(exception)
+    name, message = _named(exception)
     waited = name.endswith("TimeoutError") or name == "Timeout"
     where = (
         f", at {exception.file}:{exception.line} in {exception.function}"
@@ -70,10 +71,11 @@ def _of_exception(case: Case, exception: DriverException) -> Finding:
     )
 
 
-def _message_of(exception: DriverException) -> str:
-    """Return the message; of one that Dask dispatched to a backend, the original one."""
-    _, _, original = exception.message.partition("Original Message: ")
-    return original or exception.message
+def _named(exception: DriverException) -> tuple[str, str]:
+    """Return class and message; of what Dask dispatched to a backend, the original one."""
+    name, message, _ = untangled(exception.exception, exception.message)
+    _, _, original = message.partition("Original Message: ")
+    return name, original or message
 
 
 def _tasks_then(case: Case) -> str:

@@ -10,6 +10,7 @@ from dask_blackbox.analyse.advice import advice_on_class
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import came_from_a_task, end_of, user_frame
+from dask_blackbox.analyse.raised import lost_by_the_client
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import class_of, counted, listed, quoted, short
 from dask_blackbox.finding import (
@@ -103,10 +104,10 @@ def _finding(
     case: Case, failures: list[TaskFailure], severity: str, confidence: Confidence
 ) -> Finding:
     first = failures[0]
-    name = first.raised[0] or "an exception"
+    name = first.raised.name or "an exception"
     prefix = short(first.prefix or case.prefix_of(first.key), 40)
     if severity == "failure":
-        title = f"{name} in '{prefix}': {short(first.raised[1], 80)}".rstrip(": ")
+        title = f"{name} in '{prefix}': {_said_or_done(first)}".rstrip(": ")
     else:
         title = f"{counted(len(failures), 'task')} of '{prefix}' failed with {name}"
     return TASK_EXCEPTION.found(
@@ -125,6 +126,13 @@ def _finding(
     )
 
 
+def _said_or_done(failure: TaskFailure) -> str:
+    """Return the message; of what raises without a word, the line that raised."""
+    if failure.raised.message or failure.frame is None or not failure.frame.code:
+        return short(failure.raised.message, 80)
+    return f"`{short(failure.frame.code, 60)}` in {failure.frame.function}"
+
+
 def _cause(case: Case, failures: list[TaskFailure]) -> str:
     first = failures[0]
     where = f" on {case.name_of(first.worker)}" if first.worker else ""
@@ -134,6 +142,7 @@ def _cause(case: Case, failures: list[TaskFailure]) -> str:
         if first.frame.code:
             sentences[0] += f" (`{short(first.frame.code, 100)}`)"
     sentences.extend(_how_it_came(first))
+    sentences.extend(_how_it_was_lost(case, first))
     sentences.extend(_died_before(case, first))
     if first.attempts > 1:
         sentences.append(f"It was tried {first.attempts} times")
@@ -160,10 +169,18 @@ def _cause(case: Case, failures: list[TaskFailure]) -> str:
 
 def _how_it_came(failure: TaskFailure) -> Iterator[str]:
     """Yield what was before the exception that the driver got."""
-    if failure.only_quoted:
+    name, _, how = failure.raised
+    if how == "quoted":
         yield (
-            f"The {failure.raised[0]} itself cannot be pickled, so the driver got an "
-            "`Exception` with its text"
+            f"The {name} itself cannot be pickled, so the driver got an `Exception` with "
+            "its text"
+        )
+    if how == "cut":
+        yield (
+            "Dask cut its long message (`distributed.admin.max-error-length`), so the "
+            f"driver got no {name} to catch"
+            if class_of(failure.exception) != name
+            else "Dask cut its long message (`distributed.admin.max-error-length`)"
         )
     if failure.members:
         told = [
@@ -173,6 +190,16 @@ def _how_it_came(failure: TaskFailure) -> Iterator[str]:
     if failure.root is not None:
         root, message = failure.root
         yield f"It began with {class_of(root)}: {short(message, 200)}"
+
+
+def _how_it_was_lost(case: Case, failure: TaskFailure) -> Iterator[str]:
+    """Yield why the driver got something that speaks of nothing."""
+    exception = case.exception
+    if failure is case.blame.failure and exception and lost_by_the_client(exception):
+        yield (
+            f"{failure.raised.name} is no `Exception`, and Dask's client passes on only "
+            f"those: the driver got {class_of(exception.exception)} from the client itself"
+        )
 
 
 def _died_before(case: Case, failure: TaskFailure) -> Iterator[str]:

@@ -17,29 +17,38 @@ from dask_blackbox.finding import Evidence, Finding, Subject
 __all__ = ["TASK_MEMORY_ERROR"]
 
 _CLASSES = ("MemoryError", "_ArrayMemoryError", "ArrowMemoryError", "OutOfMemoryError")
-_ASKED = re.compile(r"[Uu]nable to allocate ([\d.]+ ?[KMGTPE]?i?B|[\d.]+ bytes)")
+_ASKED = re.compile(  # as NumPy, Torch, CuPy and Arrow say it
+    r"(?:(?:[Uu]nable|[Tt]ried) to allocate|allocating) "
+    r"(?P<size>[\d.,]+ ?[KMGTPE]?i?B|[\d.,]+ bytes)"
+    r"|alloc of size (?P<bytes>\d+)"
+)
 
 
 def _ask(case: Case) -> Iterator[Finding]:
     failure = case.blame.failure
     if case.explained or failure is None or failure.killed:
         return
-    if class_of(failure.exception) not in _CLASSES:
+    # What was raised; or what it began with, where the job's code wraps that.
+    own = (failure.raised.name, failure.raised.message)
+    root = failure.root or ("", "")
+    name, message = own if own[0] in _CLASSES else (class_of(root[0]), root[1])
+    if name not in _CLASSES:
         return
-    asked = _ASKED.search(failure.message)
     life = case.run.workers.filter(
         case.run.workers["address"] == (failure.worker or "")
     )
     limit = max((n for n in life["memory_limit"].to_list() if n), default=None)
     what = f"'{short(failure.prefix or failure.key, 40)}'"
-    wanted = asked[1] if asked else None
+    wanted = _wanted(message)
     where = f", at {failure.frame}" if failure.frame else ""
     yield TASK_MEMORY_ERROR.found(
         f"{what} could not allocate {wanted or 'the memory it asked for'}",
         cause=(
             f"'{short(failure.key, 80)}' on "
             f"{case.name_of(failure.worker) if failure.worker else 'a worker'} raised "
-            f"{short(str(failure), 300)}{where}. The worker itself lived on"
+            f"{short(str(failure), 300)}{where}. "
+            + (f"It began with {name}: {short(message, 200)}. " * (own[0] != name))
+            + "The worker itself lived on"
             + (f"; its limit is {size(limit)}." if limit else ".")
         ),
         remedy=(
@@ -63,12 +72,20 @@ def _ask(case: Case) -> Iterator[Finding]:
     )
 
 
+def _wanted(message: str) -> str | None:
+    """Return how much could not be allocated, in words, if the message says so."""
+    asked = _ASKED.search(message)
+    if asked is None:
+        return None
+    return asked["size"] or size(int(asked["bytes"]))
+
+
 def _split(wanted: str | None, limit: int | None, threads: Any) -> str:
     """Return in how many pieces it fits: a thread's share, of which a quarter is free."""
     if wanted is None or limit is None:
         return ""
     share = limit / max(int(threads or 1), 1) * 0.75
-    pieces = math.ceil(parse_bytes(wanted.replace(" ", "")) / share)
+    pieces = math.ceil(parse_bytes(wanted.replace(" ", "").replace(",", "")) / share)
     if pieces < 2:  # noqa: PLR2004
         return ""
     return (

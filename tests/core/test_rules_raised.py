@@ -1,0 +1,213 @@
+"""What was raised, where the driver got something else in its place."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+
+import pytest
+from building import (
+    a_failed_task,
+    a_graph,
+    a_run,
+    a_worker,
+    an_exception,
+    failed_with,
+)
+from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse.raised import untangled
+from dask_blackbox.finding import Finding
+from dask_blackbox.run import RunTables
+from distributed.utils import truncate_exception
+
+IN_A_TASK = (
+    "Traceback (most recent call last):\n"
+    '  File "/jobs/nightly.py", line 53, in divide\n    assert number\n'
+)
+IN_SYNC = (
+    "Traceback (most recent call last):\n"
+    '  File "/jobs/nightly.py", line 80, in main\n    future.result()\n'
+    '  File "/v/site-packages/distributed/client.py", line 431, in result\n'
+    '  File "/v/site-packages/distributed/utils.py", line 457, in sync\n'
+    "    return result\n"
+    "UnboundLocalError: cannot access local variable 'result'\n"
+)
+UNBOUND = an_exception(
+    "UnboundLocalError", "cannot access local variable 'result'", traceback=IN_SYNC
+)
+
+
+class PickyError(Exception):
+    """It wants more than a text."""
+
+    def __init__(self, row: int, text: str, column: str) -> None:
+        super().__init__(column)
+
+
+def verdict(run: RunTables) -> Finding:
+    found = verdict_of(findings_in(run), run)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("kind", [ValueError, PickyError])
+def test_of_a_long_message_that_dask_cut_the_beginning_is_told(
+    kind: type[Exception],
+) -> None:
+    more = (3, "x") if kind is PickyError else ()
+    error = kind(*more, "column 'price'\nis \"empty\" " * 900)
+    arrived = truncate_exception(error, 1000)
+    name = "builtins" if type(arrived) is Exception else "job"
+    raised = untangled(f"{name}.{type(arrived).__name__}", str(arrived))
+
+    assert (raised.name, raised.how) == (kind.__name__, "cut")
+    assert "column 'price'\nis \"empty\" column" in raised.message.replace("\\n", "\n")
+    assert "Long error message" not in raised.message
+
+
+def test_a_message_that_dask_cut_names_its_class_in_the_title() -> None:
+    said = "('Long error message', <class 'job.SchemaErrors'>, '2 rows\\nare wrong')"
+    run = a_run(
+        a_worker(),
+        a_graph(),
+        a_failed_task("check-1", "Exception", said),
+        failed_with(an_exception("Exception", said)),
+    )
+    found = verdict(run)
+
+    assert found.title == "SchemaErrors in 'check': 2 rows are wrong"
+    assert "the driver got no SchemaErrors to catch" in found.cause
+    assert found.evidence[-1].text.startswith("The driver got Exception, in place of S")
+
+
+def test_who_raises_without_a_word_is_told_by_its_line() -> None:
+    error = an_exception("AssertionError", "", traceback=IN_A_TASK)
+    run = a_run(
+        a_worker(),
+        a_graph(),
+        a_failed_task("overlap-1", "AssertionError", "", traceback=IN_A_TASK),
+        failed_with(error),
+    )
+
+    assert (
+        verdict(run).title == "AssertionError in 'overlap': `assert number` in divide"
+    )
+
+
+def test_a_group_in_the_driver_leads_to_the_task_that_raised_one_of_it() -> None:
+    async def main() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_raises())
+
+    try:
+        asyncio.run(main())
+    except BaseExceptionGroup as error:
+        text = "".join(traceback.format_exception(error))
+    group = "unhandled errors in a TaskGroup (1 sub-exception)"
+    run = a_run(
+        a_worker(),
+        a_graph(),
+        a_failed_task("draw-3", "ValueError", "tile sea-3 has no land"),
+        failed_with(an_exception("ExceptionGroup", group, traceback=text)),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("task-exception", "high")
+    assert found.title == "ValueError in 'draw': tile sea-3 has no land"
+
+
+async def _raises() -> None:
+    raise ValueError("tile sea-3 has no land")
+
+
+def test_what_is_no_exception_is_lost_by_the_client_and_found_in_its_task() -> None:
+    run = a_run(
+        a_worker(),
+        a_graph(),
+        a_failed_task("draw-2", "ValueError", "caught", at=5),
+        a_failed_task("poll-4", "asyncio.exceptions.CancelledError", "", at=8),
+        failed_with(UNBOUND),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("task-exception", "high")
+    assert found.subject.key == "poll-4"
+    assert "CancelledError is no `Exception`" in found.cause
+
+
+def test_a_class_of_the_users_that_the_client_lost_is_only_presumed() -> None:
+    run = a_run(
+        a_worker(),
+        a_graph(),
+        a_failed_task("poll-4", "job.Stop", "enough", at=8),
+        failed_with(UNBOUND),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("task-exception", "medium")
+
+
+def test_the_drivers_own_unbound_variable_is_its_own() -> None:
+    run = a_run(
+        a_worker(),
+        a_graph(),
+        a_failed_task("poll-4", "asyncio.exceptions.CancelledError", "", at=8),
+        failed_with(
+            an_exception(
+                "UnboundLocalError",
+                "cannot access local variable 'result'",
+                traceback='  File "/jobs/nightly.py", line 80, in sync\n    result\n',
+            )
+        ),
+    )
+
+    assert verdict(run).rule == "driver-exception"
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "size"),
+    [
+        ("pyarrow.lib.ArrowMemoryError", "malloc of size 1099511627776 failed", "TiB"),
+        ("torch.OutOfMemoryError", "Tried to allocate 20.00 GiB. GPU 0", "20.00 GiB"),
+        ("numpy._ArrayMemoryError", "Unable to allocate 1.5 TiB for an", "1.5 TiB"),
+    ],
+)
+def test_what_could_not_be_allocated_is_told_as_libraries_say_it(
+    name: str, message: str, size: str
+) -> None:
+    run = a_run(
+        a_worker(),
+        a_graph(),
+        a_failed_task("load-1", name, message),
+        failed_with(an_exception(name, message)),
+    )
+    found = verdict(run)
+
+    assert found.rule == "task-memory-error"
+    assert size in found.title
+    assert "pieces" in found.remedy
+
+
+def test_a_memory_error_that_the_job_wraps_is_one_all_the_same() -> None:
+    text = (
+        "Traceback (most recent call last):\n"
+        '  File "/jobs/nightly.py", line 9, in mosaic\n    np.ones(shape)\n'
+        "numpy._core._exceptions._ArrayMemoryError: Unable to allocate 8.0 TiB for it\n"
+        "\nThe above exception was the direct cause of the following exception:\n\n"
+        "Traceback (most recent call last):\n"
+        '  File "/jobs/nightly.py", line 11, in mosaic\n    raise TileError("wide")\n'
+        "job.TileError: tile 7 is too wide\n"
+    )
+    run = a_run(
+        a_worker(),
+        a_graph(),
+        a_failed_task(
+            "mosaic-1", "job.TileError", "tile 7 is too wide", traceback=text
+        ),
+        failed_with(an_exception("job.TileError", "tile 7 is too wide")),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.retry_advice) == ("task-memory-error", "memory")
+    assert "8.0 TiB" in found.title
+    assert "TileError: tile 7 is too wide" in found.cause
