@@ -156,21 +156,17 @@ def _remedy(case: Case, found: _Overload, threads: int, *, slow: bool) -> str:
             f"one, each task asks for that one, {asked:,} edges instead of {edges:,}. "
             + fewer
         )
-    own = case.run.details("driver-attached")
-    plugins = _plugins(case)
-    first = (
-        f"Take {quoted(plugins)} off, or let it do its work elsewhere (a queue and a "
-        "thread): a scheduler waits for each call of a plugin. "
-        if plugins
-        else ""
-    )
-    return first + (
-        "See what runs in the scheduler's process beside it: threads of the driver where "
-        "both share one (`LocalCluster`), preloads, `run_on_scheduler`, dashboards; "
-        f"without it, {duration(found.cost)} of core time can be won. "
-        "Start the scheduler in a process of its own (`dask scheduler`)."
-        if own or not plugins
-        else f"{duration(found.cost)} of core time can be won."
+    if plugins := _plugins(case):
+        return (
+            f"Take {quoted(plugins)} off, or let it do its work elsewhere (a queue and a "
+            "thread): the scheduler waits for each call of a plugin. "
+            f"{duration(found.cost)} of core time can be won at most."
+        )
+    return (
+        "See what else runs in the scheduler's process: threads of the driver where both "
+        "share one (`LocalCluster`), preloads, `run_on_scheduler`, a dashboard that many "
+        "look at. In a process of its own (`dask scheduler`), "
+        f"{duration(found.cost)} of core time can be won at most."
     )
 
 
