@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from building import Piece, a_run, a_task, an_event
+from building import Piece, a_run, a_task, an_event, succeeded
 from building_loads import a_load, demand, fine, graphs, slugs, tasks, the, workers
 from dask_blackbox.run import RunTables
 
@@ -104,3 +104,12 @@ def test_a_short_wait_of_the_cluster_is_told_if_it_is_much_of_the_run(
 
     run = a_run(workers(2), graphs(2), even, long, wanted)
     assert ("straggler" in slugs(run)) is found
+
+
+def test_what_idles_between_graphs_waits_for_the_driver_not_for_tasks() -> None:
+    """A computation of 0.6 s on one of two threads, and a pause of 1.4 s, ten times."""
+    steps = [a_task(f"sum-{n}", start=2 + 2 * n, compute=0.6) for n in range(10)]
+    moments = [2.0 + 2 * n for n in range(10)]
+    run = a_run(workers(), graphs(*moments), steps, demand(*[1] * 22), succeeded(at=22))
+
+    assert slugs(run) == ["driver-bound"]

@@ -109,10 +109,11 @@ class Loads:
     def slices(self) -> pl.DataFrame:
         """The time between two samples, with what threads did in it.
 
-        Columns: `begin`, `end`, `seconds`, `threads` and `busy` (thread-seconds), `few`
-        and `many` (tasks wanted, at least and at most), `cpu` (of the scheduler, percent),
-        `turn` (seconds of its event loop for a turn of 20 ms), `overhead`, `lack` (thread-seconds), and of the tasks that ended in it `number`,
-        `compute`, `transfer`, `disk`.
+        Columns: `begin`, `end`, `seconds`, `threads` and `busy` (thread-seconds), `paused`
+        (seconds in which the driver wanted nothing), `few` and `many` (tasks wanted, at least
+        and at most), `cpu` (of the scheduler, percent), `turn` (seconds of its event loop for
+        a turn of 20 ms), `overhead`, `lack` (thread-seconds), and of the tasks that ended in
+        it `number`, `compute`, `transfer`, `disk`.
         """
         samples = (
             self._run.metrics.filter(pl.col("source") == "scheduler")
@@ -132,12 +133,14 @@ class Loads:
         )
         edges = edges.clip(self.begin, self.end)
         area, threads = self.running.area(edges), self.threads.area(edges)
+        paused = self._pausing.area(edges).diff()[1:]
         before = wanted.shift(1).fill_null(wanted)
         slices = samples.with_columns(
             begin=edges[:-1],
             end=edges[1:],
             busy=area.diff()[1:],
             threads=threads.diff()[1:],
+            paused=paused,
             few=pl.min_horizontal(before, wanted),
             many=pl.max_horizontal(before, wanted),
         ).filter(pl.col("end") > pl.col("begin"))
@@ -145,8 +148,10 @@ class Loads:
 
     def _with_reasons(self, slices: pl.DataFrame) -> pl.DataFrame:
         seconds = pl.col("end") - pl.col("begin")
-        could = pl.min_horizontal(pl.col("few") * seconds, pl.col("threads"))
-        idle = pl.col("threads") - pl.max_horizontal(could, pl.col("busy"))
+        # What idled while the driver wanted nothing, idled for nothing else.
+        there = pl.col("threads") * (1 - pl.col("paused") / seconds).clip(0.0, 1.0)
+        could = pl.min_horizontal(pl.col("few") * seconds, there)
+        idle = there - pl.max_horizontal(could, pl.col("busy"))
         ended = (
             self.tasks.select("ended", "compute", "transfer", "disk")
             .sort("ended")
@@ -192,6 +197,12 @@ class Loads:
         steps = self.running.steps.with_columns(until=pl.col("at").shift(-1))
         empty = steps.filter((pl.col("level") < 0.5) & pl.col("until").is_not_null())  # noqa: PLR2004
         return [(a, b) for a, b in empty.select("at", "until").iter_rows() if b > a]
+
+    @cached_property
+    def _pausing(self) -> Curve:
+        begun, ended = zip(*self.pauses, strict=True) if self.pauses else ((), ())
+        as_seconds = [pl.Series(each, dtype=pl.Float64) for each in (begun, ended)]
+        return Curve.of_spans(*as_seconds)
 
     @property
     def paused(self) -> float:
