@@ -46,12 +46,16 @@ TROUBLED: dict[str, Workload] = with_mended(
             Workload(t.naps_of_tasks, ("io-bound",), ("workers-idle",)),
             Workload(t.a_bag_of_downloads, ("io-bound",), ("workers-idle",)),
             Workload(
-                t.more_sleepers_than_it_feeds, ("scheduler-overloaded",), cluster=_MANY
+                t.more_sleepers_than_it_feeds,
+                ("scheduler-overloaded",),
+                ("io-bound",),
+                cluster=_MANY,
             ),
             Workload(t.each_needs_hundreds, ("scheduler-overloaded",), cluster=_FOUR),
             Workload(
                 t.a_busy_thread_beside_the_scheduler,
                 ("scheduler-overloaded",),
+                ("io-bound",),
                 cluster=_FOUR,
                 mended=t.nobody_beside_the_scheduler,
             ),

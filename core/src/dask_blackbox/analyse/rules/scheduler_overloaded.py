@@ -9,13 +9,14 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.rule import Page, Rule
+from dask_blackbox.analyse.tolls import Host
 from dask_blackbox.analyse.words import counted, duration, quoted
 from dask_blackbox.finding import Cost, Evidence, Finding
 
 __all__ = ["SCHEDULER_OVERLOADED"]
 
 _GOOD_TASK = 0.2
-_FREE = 0.5  # of a host's cores
+_GAP = 2.5  # seconds, or times as long as usual, between two samples
 _MANY_EDGES = 20  # inputs of a task
 
 
@@ -54,7 +55,7 @@ def _ask(case: Case) -> Iterator[Finding]:
     if len(loads.tasks) < threshold(case, "tasks"):
         return
     others = threshold(case, "others")
-    if any(host.others > others for host in case.tolls.hosts):
+    if any(_others(case, host) > others for host in case.tolls.hosts):
         return  # nobody had a core there, the scheduler neither
     found = _overload(case)
     if found is None:
@@ -87,14 +88,24 @@ def _ask(case: Case) -> Iterator[Finding]:
     )
 
 
+def _others(case: Case, host: Host) -> float:
+    """Return how much of a host's cores others used: the scheduler is none of them."""
+    told = case.run.details("scheduler-info")
+    here = any(f"://{host.name}:" in str(fact["subject"]) for fact in told)
+    own = case.loads.slices["cpu"].mean() if here else None
+    return host.others - float(own or 0.0) / 100 / host.cores  # type: ignore[arg-type]
+
+
 def _overload(case: Case) -> _Overload | None:
     """Return what the scheduler's limit cost, if that is worth a word."""
     loads, threshold = case.loads, SCHEDULER_OVERLOADED.threshold
-    limit = pl.col("cpu") >= threshold(case, "cpu")
-    if all(host.others <= _FREE for host in case.tolls.hosts):
-        # Where others have the cores, a loop turns slowly with nothing wrong.
-        limit |= pl.col("turn") >= threshold(case, "turn")
-    busy = loads.slices.filter(limit)
+    usual = float(loads.slices["seconds"].median() or 0.0)  # type: ignore[arg-type]
+    gap = max(_GAP, _GAP * usual)  # it answered nobody, us neither
+    busy = loads.slices.filter(
+        (pl.col("cpu") >= threshold(case, "cpu"))
+        | (pl.col("turn") >= threshold(case, "turn"))
+        | (pl.col("seconds") >= gap)
+    )
     cost = float(busy["overhead"].sum() or 0.0)
     found = _Overload(cost=cost, share=loads.share(cost), busy=busy)
     graphs = case.tolls.graphs
@@ -207,8 +218,8 @@ SCHEDULER_OVERLOADED = Rule(
         ),
         evidence=(
             "Samples of the scheduler's CPU (from `scheduler-overloaded.cpu` percent of a core) "
-            "and of its event loop (from `scheduler-overloaded.turn` seconds for a turn), the "
-            "threads that idled meanwhile although tasks waited, and the time that it took to "
+            "and of its event loop (from `scheduler-overloaded.turn` seconds for a turn, or no "
+            "sample at all for seconds), the threads that idled meanwhile although tasks waited, and the time that it took to "
             "read graphs. Silent where tasks computed less than `scheduler-overloaded.tiny` "
             "seconds and took it less than `scheduler-overloaded.seconds_a_task` each, of which "
             "`tiny-tasks` tells; below `scheduler-overloaded.tasks`, "
