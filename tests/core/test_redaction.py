@@ -79,6 +79,8 @@ def test_what_surrounds_a_secret_is_kept(flight: Flight, stored: bytes) -> None:
         ("Worker tcp://127.0.0.1:4711 left", "Worker tcp://127.0.0.1:4711 left"),
         ("key=('x-1', 3)", "key=('x-1', 3)"),
         ("tokens: 12", "tokens: [redacted]"),
+        ("x.TokenizationError: Object f has no", "x.TokenizationError: Object f has no"),
+        ("jwt.InvalidTokenError: it has expired", "jwt.InvalidTokenError: it has expired"),
         ("password=hunter2, user=me", "password=[redacted], user=me"),
         ("s3://bucket/key?X-Amz-Signature=0a1b2c", "s3://bucket/key?X-Amz-Signature=[redacted]"),
         ("ghp_0123456789abcdefghijABCDEFGHIJ", "[redacted]"),

@@ -211,3 +211,63 @@ def test_a_memory_error_that_the_job_wraps_is_one_all_the_same() -> None:
     assert (found.rule, found.retry_advice) == ("task-memory-error", "memory")
     assert "8.0 TiB" in found.title
     assert "TileError: tile 7 is too wide" in found.cause
+
+
+PICKLING = (
+    "Traceback (most recent call last):\n"
+    '  File "/v/distributed/protocol/pickle.py", line 63, in dumps\n'
+    "AttributeError: Can't pickle local object 'main.<locals>.<lambda>'\n\n"
+    "During handling of the above exception, another exception occurred:\n\n"
+    "Traceback (most recent call last):\n"
+    '  File "/v/cloudpickle/cloudpickle.py", line 1313, in dump\n'
+    "{why}\n\n"
+    "The above exception was the direct cause of the following exception:\n\n"
+    "Traceback (most recent call last):\n"
+    '  File "/jobs/nightly.py", line 9, in main\n    client.compute(blocks)\n'
+    '  File "/v/distributed/client.py", line 3000, in _graph_to_futures\n'
+    "TypeError: Could not serialize object of type _HLGExprSequence\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("why", "told", "remedy"),
+    [
+        ("TypeError: h5py objects can't be pickled", "h5py objects", "inside the task"),
+        ("TypeError: cannot pickle 'SSLContext' object", "a SSLContext", "SSLContext"),
+        (
+            "PicklingError: Could not pickle object as excessively deep recursion",
+            "excessively deep recursion",
+            "a flat form",
+        ),
+    ],
+)
+def test_what_the_last_pickle_refused_is_the_reason(
+    why: str, told: str, remedy: str
+) -> None:
+    run = a_run(
+        a_worker(),
+        failed_with(
+            an_exception(
+                "TypeError",
+                "Could not serialize object of type _HLGExprSequence",
+                traceback=PICKLING.format(why=why),
+            )
+        ),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("graph-not-serializable", "high")
+    assert told in found.title
+    assert "lambda" not in found.title + found.cause
+    assert remedy in found.remedy
+
+
+def test_what_cannot_be_hashed_is_called_by_its_name() -> None:
+    said = "Object <function main.<locals>.enrich at 0x7fd9> cannot be deterministically hashed. This"
+    run = a_run(
+        a_worker(), failed_with(an_exception("dask.tokenize.TokenizationError", said))
+    )
+
+    assert verdict(run).title == (
+        "The graph could not be pickled: the function 'enrich' cannot be hashed"
+    )

@@ -75,6 +75,16 @@ def test_a_result_that_cannot_be_pickled_is_named_with_its_task() -> None:
     assert found.evidence[0].source == "tasks"
 
 
+def test_what_cannot_be_pickled_inside_of_a_result_is_told_with_what_holds_it() -> None:
+    held = list(a_task("open-1"))
+    held[1] = (*held[1][:-2], "dict", "finished")
+    found = verdict(a_worker(), a_graph(), tuple(held), a_result_that_stayed())
+
+    assert found.subject.key == "open-1"
+    assert "(lock inside of a dict)" in found.title
+    assert "'open-1', or one like it, finished" in found.cause
+
+
 def test_a_result_that_the_driver_cannot_read_is_told_apart_from_a_tasks_error() -> (
     None
 ):

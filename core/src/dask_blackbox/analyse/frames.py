@@ -11,6 +11,7 @@ __all__ = [
     "Frame",
     "came_from_a_task",
     "came_from_the_cluster",
+    "cause_of_last",
     "end_of",
     "frame_of_stack",
     "frames_of_call_stack",
@@ -18,6 +19,7 @@ __all__ = [
     "last_frame",
     "members_of_group",
     "raised_apart_from_dask",
+    "raised_at_end",
     "raised_by_a_library",
     "raised_on_purpose",
     "read_by_the_driver",
@@ -110,9 +112,18 @@ def user_frames(traceback: str) -> tuple[Frame, ...]:
 def root_of_chain(traceback: str) -> tuple[str, str] | None:
     """Return class and message of the first exception of a chain; None if it is alone."""
     sections = _sections(traceback)
-    if len(sections) < 2:  # noqa: PLR2004
-        return None
-    for text in reversed(sections[0].splitlines()):
+    return raised_at_end(sections[0]) if len(sections) > 1 else None
+
+
+def cause_of_last(traceback: str) -> tuple[str, str] | None:
+    """Return class and message of what the last exception was raised for, or None."""
+    sections = _sections(traceback)
+    return raised_at_end(sections[-2]) if len(sections) > 1 else None
+
+
+def raised_at_end(section: str) -> tuple[str, str] | None:
+    """Return class and message of what a text ends with having raised, or None."""
+    for text in reversed(section.splitlines()):
         found = _RAISED.match(text)
         if found:
             return found["name"], (found["message"] or "").strip()

@@ -28,8 +28,10 @@ _PATTERNS = (
     r"(?i:(?<=X-Amz-Security-Token=)[^&\s]+)",
 )
 _ASSIGNED = re.compile(
-    r"(?i)(?P<name>\b[\w.-]*(?:secret|password|passwd|token|api_?key|access_?key)[\w.-]*"
-    r"['\"]?\s*[=:]\s*)(?P<value>\[redacted\]|\"[^\"]*\"|'[^']*'|[^\s,;&)}\]]+)"
+    # Neither what Dask tokenises nor `InvalidTokenError: …` assigns anything.
+    r"(?i)(?P<name>\b[\w.-]*(?:secret|password|passwd|token(?!i[sz])|api_?key|access_?key)"
+    r"[\w.-]*(?<!error)(?<!exception)(?<!warning)['\"]?\s*[=:]\s*)"
+    r"(?P<value>\[redacted\]|\"[^\"]*\"|'[^']*'|[^\s,;&)}\]]+)"
 )
 
 

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.frames import cause_of_last
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import class_of, short
-from dask_blackbox.finding import Finding
+from dask_blackbox.finding import Evidence, Finding
 from dask_blackbox.manifest import DriverException
 
 __all__ = ["GRAPH_NOT_SERIALIZABLE"]
@@ -28,7 +29,13 @@ _SENDING = (
 _GRAPH = re.compile(
     r"Could not serialize object of type \(?'?(?:LLGExpr|HighLevelGraph|_?HLG\w*|\w*Expr)\b"
 )
+_DEEP = re.compile(r"recursion", re.IGNORECASE)
 _GATHERING = ("in _gather", "in gather")
+_PRINTED = re.compile(
+    r"^<(?:(?P<kind>function|bound method|class) )?'?(?P<name>[\w.<>]+?)'?"
+    r"(?: object| of .+)?(?: at 0x\w+)?>$",
+    re.DOTALL,
+)
 _HASHED = re.compile(
     r"Object (?P<what>.{1,300}?) cannot be deterministically hashed", re.DOTALL
 )
@@ -42,47 +49,76 @@ def _ask(case: Case) -> Iterator[Finding]:
         yield _not_hashed(case, exception)
         return
     refused = case.said(r"Could not serialize object") or case.raised("PicklingError")
-    cannot = _the_thing_itself(f"{exception.message}\n{exception.traceback}")
-    if not refused and cannot is None:
+    text = f"{exception.message}\n{exception.traceback}"
+    if not refused and _CANNOT.search(text) is None:
         return
     graph = case.said(_GRAPH.pattern)
-    text = exception.traceback
-    sending = any(word in text for word in _SENDING)
-    if not graph and (not sending or any(word in text for word in _GATHERING)):
+    sending = any(word in exception.traceback for word in _SENDING)
+    gathering = any(word in exception.traceback for word in _GATHERING)
+    if not graph and (not sending or gathering):
         return
-    what = short(cannot["what"], 80).strip("'") if cannot else None
+    what, why = _refusal(exception)
     where = (
         f" It was submitted at {exception.file}:{exception.line} in {exception.function}."
         if exception.file
         else ""
     )
     title = "The graph could not be pickled"
+    told = f"it holds a {what}" if what else short(why, 90)
+    this = "this graph" if case.run.details("graph-updated") else "anything"
     yield GRAPH_NOT_SERIALIZABLE.found(
-        f"{title}: it holds a {what}" if what else title,
+        f"{title}: {told}" if told else title,
         cause=(
-            f"{class_of(exception.exception)} before anything reached the scheduler: "
+            f"{class_of(exception.exception)} before {this} reached the scheduler: "
             + (
                 f"something that a task needs holds a {what}."
                 if what
-                else f"{short(exception.message, 200)}."
+                else f"{short(why or exception.message, 200).rstrip('.')}."
             )
             + where
         ),
-        remedy=(
-            f"Don't carry {'a ' + what if what else 'it'} into a task: open connections, "
-            "locks, files and clients inside the task, and hand over only what describes "
-            "them (a path, a URL). Look at what the function closes over and at `self`, if "
-            "it is a method."
-        ),
+        remedy=_remedy(what, why),
         confidence="high" if graph or sending else "medium",
-        evidence=case.exception_evidence(),
+        evidence=(
+            *case.exception_evidence(),
+            *([Evidence(text=short(why, 400), source="driver")] if why else ()),
+        ),
+    )
+
+
+def _refusal(exception: DriverException) -> tuple[str | None, str]:
+    """Return what pickle refuses, and what was said of it, as far as either is known.
+
+    Dask tries pickle first and cloudpickle then: only what the last of them refused counts,
+    as functions that are local are nothing to the first and something to the second.
+    """
+    last = cause_of_last(exception.traceback)
+    name, why = last or ("", "")
+    text = why or f"{exception.message}\n{exception.traceback}"
+    found = _the_thing_itself(text)
+    what = short(found["what"], 80).strip("'") if found else None
+    return what, f"{class_of(name)}: {why}" if why else ""
+
+
+def _remedy(what: str | None, why: str) -> str:
+    if _DEEP.search(why):
+        return (
+            "What the task is given is nested too deeply for pickle, which follows every "
+            "link: hand over a flat form of it (a list, an array, a table of parents), or "
+            "build it inside the task."
+        )
+    return (
+        f"Don't carry {'a ' + what if what else 'it'} into a task: open connections, "
+        "locks, files and clients inside the task, and hand over only what describes "
+        "them (a path, a URL). Look at what the function closes over and at `self`, if "
+        "it is a method."
     )
 
 
 def _not_hashed(case: Case, exception: DriverException) -> Finding:
     """Return what to say where Dask names tasks by what they hold, and could not."""
     found = _HASHED.search(exception.message)
-    what = short(found["what"], 100) if found else "something in it"
+    what = _name_of_object(found["what"]) if found else "something in it"
     return GRAPH_NOT_SERIALIZABLE.found(
         f"The graph could not be pickled: {what} cannot be hashed",
         cause=(
@@ -98,6 +134,15 @@ def _not_hashed(case: Case, exception: DriverException) -> Finding:
         confidence="medium",
         evidence=case.exception_evidence(),
     )
+
+
+def _name_of_object(told: str) -> str:
+    """Return what an object is called, of how Python prints it: no address."""
+    found = _PRINTED.match(told)
+    if found is None:
+        return short(told, 100)
+    kind, name = found["kind"], found["name"].rpartition(".")[2]
+    return f"the {kind} '{name}'" if kind else f"a {name}"
 
 
 def _the_thing_itself(text: str) -> re.Match[str] | None:

@@ -10,7 +10,7 @@ import polars as pl
 
 from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.frames import read_by_the_driver
+from dask_blackbox.analyse.frames import raised_at_end, read_by_the_driver
 from dask_blackbox.analyse.hang_evidence import log_evidence
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import class_of, quoted, short
@@ -20,9 +20,7 @@ from dask_blackbox.manifest import DriverException
 __all__ = ["RESULT_NOT_SERIALIZABLE"]
 
 _SAID = r"Could not serialize object of type (?P<type>[\w.]+)"
-_WHY = re.compile(
-    r"^(?:\w+\.)*\w*Error: (?P<why>[Cc]an(?:no|')t pickle .+)$", re.MULTILINE
-)
+_HOLDERS = ("dict", "list", "tuple", "set", "object", "DataFrame", "Series")
 _UNREAD = ("ModuleNotFoundError", "ImportError", "AttributeError")
 _DROPPED = "as_completed._track_future"
 _REFUSED = (
@@ -70,8 +68,7 @@ def _in_silence(case: Case) -> Iterator[Finding]:
     if not suspects or len(case.run.tasks.filter(pl.col("stop") > last["at"])):
         return
     first, what = suspects[0], quoted(dict.fromkeys(r["prefix"] for r in suspects))
-    why = _WHY.search(last["message"])
-    because = f" ({short(why['why'], 120)})" if why else ""
+    because = _why(last["message"])
     yield RESULT_NOT_SERIALIZABLE.found(
         f"A result of {what} ({kind}) cannot travel to the driver, which waits for it",
         cause=(
@@ -100,24 +97,28 @@ def _in_silence(case: Case) -> Iterator[Finding]:
 
 def _could_not_leave(case: Case, exception: DriverException, kind: str) -> Finding:
     suspects = _that_returned(case, kind)
-    found = _WHY.search(exception.message)
-    why = f" ({short(found['why'], 120)})" if found else ""
+    if not suspects and (holders := _that_may_hold(case)):
+        suspects, inside = holders, f" inside of a {class_of(holders[0]['typename'])}"
+    else:
+        inside = ""
+    why = _why(exception.message)
     what = quoted(list(dict.fromkeys(row["prefix"] for row in suspects)))
     first = suspects[0] if suspects else {}
     key, worker = first.get("key"), first.get("worker")
-    whose = f"of {what} ({kind})" if suspects else f"of type {kind}"
+    whose = f"of {what} ({kind}{inside})" if suspects else f"of type {kind}"
     held = f"'{short(key, 80)}'" if key else "A task"
+    if inside:
+        held += ", or one like it,"
     on = f" on {case.name_of(worker)}" if worker else ""
     return RESULT_NOT_SERIALIZABLE.found(
         f"A result {whose} cannot travel to the driver",
         cause=(
-            f"{held} finished{on} and returned an object of type {kind}, which cannot be "
-            f"pickled{why}. The task had gone well; "
-            "only its result could not be fetched."
+            f"{held} finished{on} and returned an object of type {kind}{inside}, which "
+            f"cannot be pickled{why}. The task had gone well; its result could not be fetched."
             + (
                 f" {len(suspects)} tasks returned such an object; which one the driver "
                 "asked for is not recorded."
-                if len(suspects) > 1
+                if len(suspects) > 1 and not inside
                 else ""
             )
         ),
@@ -179,6 +180,21 @@ def _that_returned(case: Case, kind: str) -> list[dict[str, Any]]:
     tasks = case.run.tasks.filter(pl.col("outcome") == "finished")
     named = tasks["typename"].cast(pl.String).str.split(".").list.last() == bare
     return tasks.filter(named).sort("stop", descending=True).head(20).to_dicts()
+
+
+def _why(text: str) -> str:
+    """Return what pickle said at last, in brackets, or nothing."""
+    lines = text.partition("\n")[2]
+    found = raised_at_end(lines) if lines else None
+    return f" ({short(found[1] or class_of(found[0]), 120)})" if found else ""
+
+
+def _that_may_hold(case: Case) -> list[dict[str, Any]]:
+    """Return the executions whose result can hold anything, if all are of one prefix."""
+    tasks = case.run.tasks.filter(pl.col("outcome") == "finished")
+    last = tasks["typename"].cast(pl.String).str.split(".").list.last()
+    held = tasks.filter(last.is_in(_HOLDERS)).sort("stop", descending=True)
+    return held.head(20).to_dicts() if held["prefix"].n_unique() == 1 else []
 
 
 RESULT_NOT_SERIALIZABLE = Rule(
