@@ -13,6 +13,7 @@ import polars as pl
 
 from dask_blackbox.analyse.deaths import WINDOW, Death
 from dask_blackbox.analyse.nanny_lines import NannyLines
+from dask_blackbox.analyse.signals import NATIVE, sender_of
 from dask_blackbox.analyse.words import duration, short, size
 from dask_blackbox.finding import Confidence
 from dask_blackbox.run import RunTables
@@ -23,7 +24,6 @@ DESERIALIZE = re.compile(
     r"Failed to deserialize|Error during deserialization|"
     r"(?:ModuleNotFoundError|ImportError|AttributeError: Can't get attribute)"
 )
-_NATIVE = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE")
 _NEAR = 0.9
 
 
@@ -141,7 +141,7 @@ def _of_a_signal(death: Death) -> CauseOfDeath | None:
         return None
     share = _share(death)
     sure: Confidence = "high"
-    if name in _NATIVE:
+    if name in NATIVE:
         slug, because = (
             "worker-segfault",
             f"its process crashed in native code ({name})",
@@ -166,8 +166,12 @@ def _of_a_signal(death: Death) -> CauseOfDeath | None:
         slug, sure = "worker-memory-limit", "medium"
         because = f"it was terminated (SIGTERM) at {share:.0%} of its memory limit"
     else:
-        slug = "worker-signalled"
-        because = f"something outside Dask sent its process {name}"
+        slug, sender = "worker-signalled", sender_of(name)
+        because = (
+            f"it {sender.because.format(name=name)}"
+            if sender
+            else f"something outside Dask sent its process {name}"
+        )
     return CauseOfDeath(slug=slug, confidence=sure, because=because)
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import polars as pl
 
 from dask_blackbox.analyse.nanny_lines import NannyLines
+from dask_blackbox.analyse.signals import CRASHES
 from dask_blackbox.analyse.words import signal_name
 from dask_blackbox.run import RunTables
 
@@ -52,8 +53,6 @@ _CLOSED_IN_ORDER = (
     "adaptive",
 )
 _FROZEN = "check-worker-ttl"
-
-_CRASHES = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +161,7 @@ def deaths_of(run: RunTables) -> tuple[Death, ...]:
 def _is_unexpected(death: Death, life: dict[str, Any]) -> bool:
     """Say whether nobody meant this worker to go."""
     # A worker that crashes while it is asked to close has crashed all the same.
-    crashed = death.signal in _CRASHES and bool(death.executing)
+    crashed = death.signal in CRASHES and bool(death.executing)
     given_up = death.restarted_for_memory is not None or death.frozen_for is not None
     if crashed or given_up:
         return True

@@ -35,8 +35,9 @@ def _ask(case: Case) -> Iterator[Finding]:
         more=where,
         remedy=(
             f"{look}its version, whether it is safe to use from several threads (try "
-            "threads_per_worker=1), and whether it was built for this machine. Trying "
-            "again as it is will most likely crash again."
+            "threads_per_worker=1), and whether it was built for this machine. Data that is "
+            "nested very deeply overruns the stack like this, too "
+            "(`sys.setrecursionlimit`). Trying again as it is will most likely crash again."
         ),
     )
 
@@ -50,7 +51,7 @@ WORKER_SEGFAULT = Rule(
     ask=_ask,
     page=Page(
         detects=(
-            "A worker's process was ended by SIGSEGV, SIGBUS, SIGILL or SIGFPE: a compiled "
+            "A worker's process was ended by SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGTRAP: a compiled "
             "library touched memory that was not its own, or was built for another machine."
         ),
         evidence=(

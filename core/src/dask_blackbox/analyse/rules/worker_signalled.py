@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.obituary import deaths_blamed_on, verdict_on_deaths
 from dask_blackbox.analyse.rule import Page, Rule
+from dask_blackbox.analyse.signals import sender_of
 from dask_blackbox.analyse.words import size
 from dask_blackbox.finding import Finding
 
@@ -33,6 +34,18 @@ def _ask(case: Case) -> Iterator[Finding]:
         else "Ask what ends processes on that host: a job scheduler's limit, a spot "
         "notice, a colleague, an earlyoom daemon."
     )
+    sender = sender_of(last.signal)
+    if sender is not None:
+        yield from verdict_on_deaths(
+            case,
+            WORKER_SIGNALLED,
+            deaths,
+            did=f"got {last.signal}",
+            how=sender.how,
+            remedy=sender.remedy,
+            retry_advice=sender.retry_advice,
+        )
+        return
     yield from verdict_on_deaths(
         case,
         WORKER_SIGNALLED,

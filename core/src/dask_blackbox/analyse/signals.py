@@ -1,0 +1,106 @@
+"""What signals say by themselves of who sent them, and what to do then.
+
+SIGKILL and SIGTERM may come from anybody.  Most of the others have one sender: the kernel at
+a limit, a timer of the process's own, a terminal that was closed, a batch system that warns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dask_blackbox.finding import RetryAdvice
+
+__all__ = ["CRASHES", "NATIVE", "Sender", "sender_of"]
+
+NATIVE = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP")
+"""What the processor, or a compiler's trap, makes of a fault in native code."""
+
+CRASHES = (*NATIVE, "SIGABRT")
+"""What a process dies of by itself, whoever else asks it to go."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sender:
+    """Where a signal comes from.
+
+    Attributes:
+        how: Completes “A worker got SIGXCPU …”.
+        because: Completes “it …”.
+        remedy: What to do.
+        retry_advice: Whether trying again helps.
+    """
+
+    how: str
+    because: str
+    remedy: str
+    retry_advice: RetryAdvice
+
+
+_BATCH = Sender(
+    how="from outside Dask",
+    because="was sent {name}, which ends a process that has no handler for it",
+    remedy=(
+        "Batch systems send it as a warning before they end a job (Slurm's `--signal`, Grid "
+        "Engine's `-notify`), and scripts to have logs rotated: see who does that, and send "
+        "it to the job's script rather than to its workers."
+    ),
+    retry_advice="unknown",
+)
+
+_SENDERS = {
+    "SIGXCPU": Sender(
+        how="at its limit of CPU time",
+        because="had used up the CPU time that a process may have there ({name})",
+        remedy=(
+            "Raise the limit where workers are started (`ulimit -t unlimited`, `LimitCPU=`, "
+            "`/etc/security/limits.conf`); login nodes set it, so let workers run as jobs of "
+            "the batch system. It is counted for each process: trying again ends as this did, "
+            "unless tasks become shorter and workers are replaced in between."
+        ),
+        retry_advice="environment",
+    ),
+    "SIGXFSZ": Sender(
+        how="at its limit of the size of a file",
+        because="wrote a file larger than a process may there ({name})",
+        remedy=(
+            "Raise the limit where workers are started (`ulimit -f unlimited`, "
+            "`LimitFSIZE=`), or write smaller files."
+        ),
+        retry_advice="environment",
+    ),
+    "SIGALRM": Sender(
+        how="of a timer in its own process",
+        because="was ended by a timer that its own code had set ({name})",
+        remedy=(
+            "Look for `signal.alarm` and `signal.setitimer`, as timeout decorators use them: "
+            "tasks run in threads, where no handler of Python's can be set. Use "
+            "`future.result(timeout=…)` in the driver, or a timeout of the library itself."
+        ),
+        retry_advice="code",
+    ),
+    "SIGHUP": Sender(
+        how="as its terminal or session was closed",
+        because="was told that its terminal or session had closed ({name})",
+        remedy=(
+            "Start workers so that they outlive the session: as a service or a batch job, "
+            "under `nohup`, `setsid` or `tmux`."
+        ),
+        retry_advice="environment",
+    ),
+    "SIGSYS": Sender(
+        how="for a system call that is forbidden there",
+        because="made a system call that its container or sandbox forbids ({name})",
+        remedy=(
+            "See which one (`dmesg`, the audit log), and allow it in the seccomp profile of "
+            "the container, or use another version of the library that makes it."
+        ),
+        retry_advice="environment",
+    ),
+    "SIGUSR1": _BATCH,
+    "SIGUSR2": _BATCH,
+}
+
+
+def sender_of(name: str | None) -> Sender | None:
+    """Return where a signal comes from, if its name says so."""
+    return _SENDERS.get(name or "")

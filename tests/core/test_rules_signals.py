@@ -1,0 +1,67 @@
+"""Which signals say by themselves who sent them."""
+
+from __future__ import annotations
+
+import pytest
+from building import (
+    LIMIT,
+    MIB,
+    Piece,
+    a_death,
+    a_graph,
+    a_run,
+    a_worker,
+    killed_worker,
+    raised_in,
+)
+from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.finding import Finding
+from dask_blackbox.run import RunTables
+
+
+def verdict(run: RunTables) -> Finding:
+    found = verdict_of(findings_in(run), run)
+    assert found is not None
+    return found
+
+
+def killed_by(exit_code: int) -> list[Piece]:
+    """Return a worker that was ended while it ran `fit-1`, and the run that failed."""
+    return [
+        a_worker(memory_limit=LIMIT),
+        a_graph(),
+        *a_death(exit_code=exit_code, executing=["fit-1"], memory=[(2, 90 * MIB)]),
+        *raised_in("fit-1", killed_worker("fit-1")),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "title", "remedy", "advice"),
+    [
+        (-24, "got SIGXCPU at its limit of CPU time", "ulimit -t", "environment"),
+        (-25, "got SIGXFSZ at its limit of the size", "ulimit -f", "environment"),
+        (-14, "got SIGALRM of a timer in its own", "signal.alarm", "code"),
+        (-1, "got SIGHUP as its terminal", "nohup", "environment"),
+        (-31, "got SIGSYS for a system call", "seccomp", "environment"),
+        (-10, "got SIGUSR1 from outside Dask", "Slurm", "unknown"),
+        (-15, "got SIGTERM from outside Dask", "what ends processes", "transient"),
+    ],
+)
+def test_a_signal_of_one_sender_is_told_with_its_sender(
+    exit_code: int, title: str, remedy: str, advice: str
+) -> None:
+    found = verdict(a_run(*killed_by(exit_code)))
+
+    assert (found.rule, found.confidence) == ("worker-signalled", "high")
+    assert title in found.title
+    assert "while running 'fit'" in found.title
+    assert remedy in found.remedy
+    assert found.retry_advice == advice
+    assert ("something outside Dask" in found.cause) == (exit_code == -15)
+
+
+def test_a_trap_of_a_compiler_is_a_crash_of_native_code() -> None:
+    found = verdict(a_run(*killed_by(-5)))
+
+    assert (found.rule, found.confidence) == ("worker-segfault", "high")
+    assert "SIGTRAP" in found.title
