@@ -27,7 +27,13 @@ from dask_blackbox.analyse.words import class_of, prefix_of
 from dask_blackbox.finding import Confidence
 from dask_blackbox.manifest import DriverException
 
-__all__ = ["Blame", "blame_of", "only_waited", "ran_out_of_patience"]
+__all__ = [
+    "Blame",
+    "blame_of",
+    "closed_connection_to",
+    "only_waited",
+    "ran_out_of_patience",
+]
 
 _WRAPPERS = ("prefect.", "airflow.")
 _WAITED = ("TimeoutError", "Timeout")
@@ -36,6 +42,7 @@ _FAILED = re.compile(
     r"\b(?:fail(?:ed|ures?|s)?|errors?|errored|exceptions?)\b", re.IGNORECASE
 )
 _NO_EXCEPTIONS = ("CancelledError", "GeneratorExit", "KeyboardInterrupt", "SystemExit")
+_CLOSED = re.compile(r"\(closed\) [^>]*\bremote=(?P<address>[^\s>]+)>")
 _QUOTABLE = 12
 _LONG_BEFORE = 120.0
 
@@ -87,6 +94,9 @@ def blame_of(
     failure, proven = _failure_behind(exception, failures, state)
     killed = (failure is not None and failure.killed) or _names_killed_worker(exception)
     if not killed:
+        cut_off = () if failure is not None else _deaths_that_cut_off(exception, dead)
+        if cut_off:
+            return _for_deaths(cut_off, None, failure=None, proven=True)
         in_vain = deserted if exception is None else _waited_in_vain(exception)
         hung = in_vain and (exception is not None or state in ("aborted", "lost"))
         if failure is not None or not dead or not hung:
@@ -197,6 +207,19 @@ def _names_killed_worker(exception: DriverException | None) -> bool:
     return any(class_of(name) == "KilledWorker" for name in classes_of(exception))
 
 
+def _deaths_that_cut_off(exception: DriverException | None, dead: _Dead) -> _Dead:
+    """Return the deaths behind a closed connection that the driver was told of.
+
+    `Client.run` asks all workers, apart from tasks: who dies of that is named by its
+    address alone, and others die of it at the same time.
+    """
+    address = None if exception is None else closed_connection_to(exception)
+    moments = [d.at for d, _ in dead if d.address == address]
+    return tuple(
+        pair for pair in dead if any(abs(pair[0].at - at) <= WINDOW for at in moments)
+    )
+
+
 def _blamed_by(exception: DriverException | None) -> str | None:
     if exception is None:
         return None
@@ -206,6 +229,14 @@ def _blamed_by(exception: DriverException | None) -> str | None:
 def only_waited(exception: DriverException) -> bool:
     """Say whether the driver only noticed that nothing came any more, or was stopped."""
     return ran_out_of_patience(exception) or _is_any_of(exception, _STOPPED)
+
+
+def closed_connection_to(exception: DriverException) -> str | None:
+    """Return the address at the far end of a closed connection that ended the driver."""
+    if not _is_any_of(exception, ("CommClosedError",)):
+        return None
+    named = _CLOSED.search(exception.message)
+    return named["address"] if named else None
 
 
 def _waited_in_vain(exception: DriverException) -> bool:

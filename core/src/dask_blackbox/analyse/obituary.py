@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from dask_blackbox.analyse.blame import closed_connection_to
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.deaths import Death
 from dask_blackbox.analyse.frames import frame_of_stack
@@ -156,7 +157,7 @@ def _the_guilty(case: Case, deaths: tuple[Death, ...]) -> str:
     blame = case.blame
     if not blame.guilty:
         at_work = sorted({key for death in deaths for key in death.at_work_on})
-        return f"At work then: {quoted(at_work)}." if at_work else ""
+        return f"At work then: {quoted(at_work)}." if at_work else _no_task(case)
     certified = [death for death in deaths if death.executing]
     times = sum(blame.guilty in death.executing for death in certified)
     if not times:
@@ -184,6 +185,18 @@ def _the_guilty(case: Case, deaths: tuple[Death, ...]) -> str:
     if together and len(together) <= 20:  # noqa: PLR2004
         sentence += f"; beside it on those workers: {quoted(together, most=2)}"
     return sentence + "."
+
+
+def _no_task(case: Case) -> str:
+    """Return a sentence on what workers did for the driver apart from tasks, or nothing."""
+    exception = case.exception
+    if exception is None or closed_connection_to(exception) is None:
+        return ""
+    at = f", at {exception.file}:{exception.line}" if exception.file else ""
+    return (
+        "No task was at work then: the driver had asked workers for something by itself "
+        f"(as `client.run` does{at}), and lost the connection while it was done."
+    )
 
 
 def evidence_of(case: Case, deaths: tuple[Death, ...]) -> tuple[Evidence, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from dask_blackbox.analyse.blame import ran_out_of_patience
+from dask_blackbox.analyse.blame import closed_connection_to, ran_out_of_patience
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import short, size
@@ -33,7 +33,7 @@ _CLASSES = ("CommClosedError", "ClosedClientError", "FatalCommClosedError")
 
 
 def _ask(case: Case) -> Iterator[Finding]:
-    if not case.failed or case.blame.failure is not None:
+    if not case.failed or case.blame.failure is not None or _lost_a_worker(case):
         return
     if case.said(_CONNECTING) and not case.saw_the_cluster:
         return  # it was never there
@@ -85,6 +85,14 @@ def _ask(case: Case) -> Iterator[Finding]:
             *_told_by("scheduler-lost", lost),
         ),
     )
+
+
+def _lost_a_worker(case: Case) -> bool:
+    """Say whether the connection that was closed was one to a worker."""
+    if case.exception is None:
+        return False
+    address = closed_connection_to(case.exception)
+    return address is not None and address in case.run.workers["address"].to_list()
 
 
 def _fell_silent(case: Case) -> bool:

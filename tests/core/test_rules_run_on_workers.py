@@ -1,0 +1,76 @@
+"""Workers that die of what the driver asks them for by itself, apart from tasks."""
+
+from __future__ import annotations
+
+from building import (
+    LIMIT,
+    MIB,
+    a_death,
+    a_run,
+    a_worker,
+    an_event,
+    an_exception,
+    failed_with,
+)
+from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.finding import Finding
+from dask_blackbox.run import RunTables
+
+
+def verdict(run: RunTables) -> Finding:
+    found = verdict_of(findings_in(run), run)
+    assert found is not None
+    return found
+
+
+def a_closed_connection(remote: str) -> tuple[str, object]:
+    """Return that the driver was told of a connection that had been closed."""
+    message = (
+        "in <TCP (closed) Scheduler Broadcast local=tcp://127.0.0.1:45042 "
+        f"remote={remote}>: Stream is closed"
+    )
+    error = an_exception("distributed.comm.core.CommClosedError", message)
+    return failed_with(error, at=11)
+
+
+def test_a_function_that_is_run_on_all_workers_ends_them() -> None:
+    run = a_run(
+        a_worker("tcp://w1"),
+        a_worker("tcp://w2"),
+        *a_death("tcp://w1", exit_code=3),
+        *a_death("tcp://w2", exit_code=3),
+        an_event("scheduler-closing", at=10.5, reason="terminate"),
+        a_closed_connection("tcp://w2"),
+    )
+    found = verdict(run)
+
+    assert found.rule == "worker-exit"
+    assert "2 times with code 3" in found.title
+    assert "`client.run` does, at /jobs/nightly.py:12" in found.cause
+
+
+def test_a_table_that_is_loaded_on_all_workers_takes_them_over_their_limit() -> None:
+    run = a_run(
+        a_worker("tcp://w1", memory_limit=LIMIT),
+        an_event(
+            "worker-restarted-for-memory", "tcp://w1", at=9.8, pid=100, rss=390 * MIB
+        ),
+        *a_death("tcp://w1", exit_code=-15, memory=[(9, 380 * MIB)]),
+        a_closed_connection("tcp://w1"),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("worker-memory-limit", "high")
+    assert "No task was at work then" in found.cause
+
+
+def test_a_closed_connection_to_a_worker_is_no_word_on_the_scheduler() -> None:
+    run = a_run(a_worker("tcp://w1"), a_closed_connection("tcp://w1"))
+
+    assert verdict(run).rule != "scheduler-lost"
+
+
+def test_a_closed_connection_to_the_scheduler_is_one() -> None:
+    run = a_run(a_worker("tcp://w1"), a_closed_connection("tcp://127.0.0.1:8786"))
+
+    assert verdict(run).rule == "scheduler-lost"
