@@ -11,6 +11,8 @@ from building import (
     a_graph,
     a_run,
     a_worker,
+    aborted,
+    an_event,
     killed_worker,
     raised_in,
 )
@@ -38,10 +40,10 @@ def killed_by(exit_code: int) -> list[Piece]:
 @pytest.mark.parametrize(
     ("exit_code", "title", "remedy", "advice"),
     [
-        (-24, "got SIGXCPU at its limit of CPU time", "ulimit -t", "environment"),
-        (-25, "got SIGXFSZ at its limit of the size", "ulimit -f", "environment"),
-        (-14, "got SIGALRM of a timer in its own", "signal.alarm", "code"),
-        (-1, "got SIGHUP as its terminal", "nohup", "environment"),
+        (-24, "got SIGXCPU at the limit of CPU time", "ulimit -t", "environment"),
+        (-25, "got SIGXFSZ at the limit of a file", "ulimit -f", "environment"),
+        (-14, "got SIGALRM from a timer set in", "signal.alarm", "code"),
+        (-1, "got SIGHUP because a terminal", "nohup", "environment"),
         (-31, "got SIGSYS for a system call", "seccomp", "environment"),
         (-10, "got SIGUSR1 from outside Dask", "Slurm", "unknown"),
         (-15, "got SIGTERM from outside Dask", "what ends processes", "transient"),
@@ -65,3 +67,23 @@ def test_a_trap_of_a_compiler_is_a_crash_of_native_code() -> None:
 
     assert (found.rule, found.confidence) == ("worker-segfault", "high")
     assert "SIGTRAP" in found.title
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("inproc://127.0.0.1/1/4", "threads of its own process"),
+        ("tcp://w1", "the driver's own code"),
+    ],
+)
+def test_a_driver_that_crashes_is_not_looked_for_with_its_host(
+    address: str, said: str
+) -> None:
+    lost = an_event("driver-lost", at=20, pid=7, exit_code=-11, oom_kills=0)
+
+    found = verdict(a_run(a_worker(address), lost, aborted()))
+
+    assert (found.rule, found.confidence) == ("driver-killed", "high")
+    assert found.title.startswith("The driver crashed in native code (SIGSEGV)")
+    assert said in found.remedy
+    assert found.retry_advice == "code"

@@ -49,7 +49,7 @@ _BATCH = Sender(
 
 _SENDERS = {
     "SIGXCPU": Sender(
-        how="at its limit of CPU time",
+        how="at the limit of CPU time",
         because="had used up the CPU time that a process may have there ({name})",
         remedy=(
             "Raise the limit where workers are started (`ulimit -t unlimited`, `LimitCPU=`, "
@@ -60,7 +60,7 @@ _SENDERS = {
         retry_advice="environment",
     ),
     "SIGXFSZ": Sender(
-        how="at its limit of the size of a file",
+        how="at the limit of a file's size",
         because="wrote a file larger than a process may there ({name})",
         remedy=(
             "Raise the limit where workers are started (`ulimit -f unlimited`, "
@@ -69,7 +69,7 @@ _SENDERS = {
         retry_advice="environment",
     ),
     "SIGALRM": Sender(
-        how="of a timer in its own process",
+        how="from a timer set in the process itself",
         because="was ended by a timer that its own code had set ({name})",
         remedy=(
             "Look for `signal.alarm` and `signal.setitimer`, as timeout decorators use them: "
@@ -79,7 +79,7 @@ _SENDERS = {
         retry_advice="code",
     ),
     "SIGHUP": Sender(
-        how="as its terminal or session was closed",
+        how="because a terminal or session was closed",
         because="was told that its terminal or session had closed ({name})",
         remedy=(
             "Start workers so that they outlive the session: as a service or a batch job, "

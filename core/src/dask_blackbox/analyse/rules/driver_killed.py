@@ -13,9 +13,10 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.hang import AtWork
 from dask_blackbox.analyse.hang_evidence import evidence_of_stack
 from dask_blackbox.analyse.rule import Page, Rule
+from dask_blackbox.analyse.signals import CRASHES
 from dask_blackbox.analyse.state import last_sign_of_life
 from dask_blackbox.analyse.words import counted, duration, quoted, short
-from dask_blackbox.finding import Confidence, Evidence, Finding, Subject
+from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
 
 __all__ = ["DRIVER_KILLED"]
 
@@ -67,9 +68,9 @@ def _ask(case: Case) -> Iterator[Finding]:
             + _at_work(case, longest)
             + _stood_still(stood)
         ),
-        remedy=_MORE_MEMORY if by_kernel else _remedy(longest),
+        remedy=_MORE_MEMORY if by_kernel else _remedy(case, by, longest),
         confidence=sure,
-        retry_advice="memory" if by_kernel else "unknown" if waited else None,
+        retry_advice=_advice(by, by_kernel=by_kernel, waited=waited),
         subject=None
         if longest is None
         else Subject(key=longest.key, prefix=longest.prefix, worker=longest.worker),
@@ -85,6 +86,8 @@ def _title(by: str | None, itself: str, *, both: bool, by_kernel: bool) -> str:
         return "Driver and recorder vanished together"
     if by_kernel:
         return "The kernel's out-of-memory killer took the driver"
+    if by in CRASHES:
+        return f"The driver crashed in native code ({by})"
     if by:
         return f"The driver was ended by {by}"
     return (
@@ -94,7 +97,34 @@ def _title(by: str | None, itself: str, *, both: bool, by_kernel: bool) -> str:
     )
 
 
-def _remedy(longest: AtWork | None) -> str:
+def _advice(by: str | None, *, by_kernel: bool, waited: bool) -> RetryAdvice | None:
+    if by_kernel:
+        return "memory"
+    if by in CRASHES:
+        return "code"
+    return "unknown" if waited else None
+
+
+def _in_the_driver(case: Case) -> bool:
+    """Say whether workers were threads of the driver (`processes=False`)."""
+    workers = case.run.workers["address"].to_list()
+    return any(str(address).startswith("inproc://") for address in workers)
+
+
+def _remedy(case: Case, by: str | None, longest: AtWork | None) -> str:
+    if by in CRASHES:
+        where = (
+            "Its workers were threads of its own process (`processes=False`), so a task may "
+            "have crashed it: workers that are processes die alone, and Dask then names the "
+            "task. "
+            if _in_the_driver(case)
+            else "No worker crashed: it was the driver's own code. "
+        )
+        return (
+            f"{where}Look at the compiled libraries that are called there: their versions, "
+            "and whether they may be used from several threads. `python -X faulthandler` "
+            "prints the line at which it happens."
+        )
     slow = (
         "If it was to be stopped because it took too long, look at what was at work. "
     )
