@@ -25,6 +25,12 @@ DESERIALIZE = re.compile(
     r"(?:ModuleNotFoundError|ImportError|AttributeError: Can't get attribute)"
 )
 _NEAR = 0.9
+# Dask's own words, not a task's: what a task could not allocate need not end its worker.
+_NO_MEMORY = re.compile(
+    r"\A(?:Unable to allocate internal buffer"
+    r"|(?:Unexpected exception during heartbeat|Failed to Serialize|Error in batched write)"
+    r"(?s:.*)\bMemoryError\b)"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +55,7 @@ def cause_of_death(death: Death, run: RunTables) -> CauseOfDeath:
         or _of_its_host(death)
         or _of_its_environment(death, run)
         or _of_a_signal(death)
+        or _of_want_of_memory(death)
         or _of_an_exit(death)
         or _of_nobody(death, run)
     )
@@ -179,6 +186,22 @@ def _share(death: Death) -> float:
     if not death.peak_memory or not death.memory_limit:
         return 0.0
     return death.peak_memory / death.memory_limit
+
+
+def _of_want_of_memory(death: Death) -> CauseOfDeath | None:
+    """A process that may not grow (`ulimit -v`) cannot even send its heartbeats."""
+    if death.exit_code not in (0, 1, None):
+        return None
+    if not any(_NO_MEMORY.match(line) for line in death.last_lines):
+        return None
+    return CauseOfDeath(
+        slug="task-memory-error",
+        confidence="medium",
+        because=(
+            "its process could allocate no more memory, not even for a heartbeat, and so "
+            "it closed itself"
+        ),
+    )
 
 
 def _of_an_exit(death: Death) -> CauseOfDeath | None:

@@ -10,6 +10,7 @@ from typing import Any
 from dask.utils import parse_bytes
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.obituary import deaths_blamed_on, verdict_on_deaths
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import class_of, short, size
 from dask_blackbox.finding import Evidence, Finding, Subject
@@ -25,6 +26,7 @@ _ASKED = re.compile(  # as NumPy, Torch, CuPy and Arrow say it
 
 
 def _ask(case: Case) -> Iterator[Finding]:
+    yield from _that_closed_workers(case)
     failure = case.blame.failure
     if case.explained or failure is None or failure.killed:
         return
@@ -80,6 +82,29 @@ def _wanted(message: str) -> str | None:
     return asked["size"] or size(int(asked["bytes"]))
 
 
+def _that_closed_workers(case: Case) -> Iterator[Finding]:
+    """Yield that whole processes could allocate nothing any more, and closed themselves."""
+    deaths = deaths_blamed_on(case, TASK_MEMORY_ERROR.slug)
+    if not deaths:
+        return
+    limits = {death.memory_limit for death in deaths}
+    unknown = "Dask knows of no limit there, so it neither spilled nor paused."
+    yield from verdict_on_deaths(
+        case,
+        TASK_MEMORY_ERROR,
+        deaths,
+        did="could allocate no more memory",
+        how="and closed themselves" if len(deaths) > 1 else "and closed itself",
+        more=unknown if limits == {None} else "",
+        remedy=(
+            "Something other than Dask limits what a process may allocate there: `ulimit -v` "
+            "(login nodes and batch systems set it), or a machine without overcommit. Set "
+            "`--memory-limit` below that, so that Dask spills in time; make the pieces "
+            "smaller, or have the limit raised."
+        ),
+    )
+
+
 def _split(wanted: str | None, limit: int | None, threads: Any) -> str:
     """Return in how many pieces it fits: a thread's share, of which a quarter is free."""
     if wanted is None or limit is None:
@@ -108,7 +133,9 @@ TASK_MEMORY_ERROR = Rule(
         ),
         evidence=(
             "The class of the task's exception (MemoryError, NumPy's, Arrow's), tied to the "
-            "driver's exception. Silent where the worker died (`worker-memory-limit`) and "
+            "driver's exception; or a worker that could not even send a heartbeat for want "
+            "of memory, says so, and closes itself. Silent where the worker died at its "
+            "limit (`worker-memory-limit`) and "
             "where the scheduler refused to start the task (`result-too-large`)."
         ),
         remedy="Smaller chunks; check the shape.",

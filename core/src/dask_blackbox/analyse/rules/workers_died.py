@@ -55,13 +55,23 @@ def _ask(case: Case) -> Iterator[Finding]:
             f"It went well by luck: what dies of {main} this time can fail the run next "
             f"time. `dask blackbox rules {main}` says what to do."
             if main != "unknown"
-            else "Run workers with a nanny, so that their exit codes are recorded."
+            else _look_at(case, last)
         ),
         confidence="high",
         subject=Subject(worker=last.address, prefix=at_work[0] if at_work else None),
         evidence=evidence_of(case, deaths),
         retry_advice=_ADVICE.get(main, "unknown"),
     )
+
+
+def _look_at(case: Case, death: Death) -> str:
+    """Return what to do about a death that nobody can explain."""
+    lives = case.run.workers
+    own = lives.filter(lives["address"] == death.address)["nanny"].drop_nulls()
+    if not len(own):
+        return "Run workers with a nanny, so that their exit codes are recorded."
+    see = case.see("logs", "--worker", death.address)
+    return f"See what it said last (`{see}`), and what its host says of that moment."
 
 
 def _is_told(case: Case, death: Death) -> bool:

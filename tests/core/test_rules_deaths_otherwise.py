@@ -1,4 +1,4 @@
-"""Workers that die of what the driver asks them for by itself, apart from tasks."""
+"""Workers that die in other ways than of a task at its work, and what is said of them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from building import (
     LIMIT,
     MIB,
     a_death,
+    a_graph,
     a_run,
     a_worker,
+    aborted,
     an_event,
     an_exception,
     failed_with,
@@ -21,6 +23,11 @@ def verdict(run: RunTables) -> Finding:
     found = verdict_of(findings_in(run), run)
     assert found is not None
     return found
+
+
+def stood_still_without_workers() -> tuple[str, object]:
+    """Return that a task was wanted, and nobody there to do it."""
+    return an_event("stall", at=19, lasted=9, workers=0, states={"queued": 1})
 
 
 def a_closed_connection(remote: str) -> tuple[str, object]:
@@ -74,3 +81,36 @@ def test_a_closed_connection_to_the_scheduler_is_one() -> None:
     run = a_run(a_worker("tcp://w1"), a_closed_connection("tcp://127.0.0.1:8786"))
 
     assert verdict(run).rule == "scheduler-lost"
+
+
+def test_a_process_that_may_not_grow_closes_itself() -> None:
+    said = (
+        "Unexpected exception during heartbeat. Closing worker.\nTraceback (most recent "
+        'call last):\n  File "msgpack/_packer.pyx", line 108\nMemoryError: Unable to '
+        "allocate internal buffer."
+    )
+    run = a_run(
+        a_worker("tcp://w1", memory_limit=0),
+        a_graph(),
+        *a_death("tcp://w1", exit_code=None, processing=["read-1"], lines=[said]),
+        stood_still_without_workers(),
+        aborted(at=20),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("task-memory-error", "medium")
+    assert "Dask knows of no limit there" in found.cause
+    assert "ulimit -v" in found.remedy
+
+
+def test_a_task_that_could_not_allocate_has_not_ended_its_worker() -> None:
+    said = "Compute Failed\nKey: read-1\nException: 'MemoryError()'"
+    run = a_run(
+        a_worker("tcp://w1"),
+        a_graph(),
+        *a_death("tcp://w1", exit_code=0, processing=["read-1"], lines=[said]),
+        stood_still_without_workers(),
+        aborted(at=20),
+    )
+
+    assert verdict(run).rule == "worker-exit"
