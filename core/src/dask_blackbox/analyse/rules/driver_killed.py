@@ -105,6 +105,12 @@ def _advice(by: str | None, *, by_kernel: bool, waited: bool) -> RetryAdvice | N
     return "unknown" if waited else None
 
 
+def _of_prefixes(case: Case) -> str:
+    graphs = case.run.details("graph-updated")
+    prefixes = graphs[-1].get("prefixes") if graphs else None
+    return f" of {quoted(list(prefixes))}" if prefixes else ""
+
+
 def _in_the_driver(case: Case) -> bool:
     """Say whether workers were threads of the driver (`processes=False`)."""
     workers = case.run.workers["address"].to_list()
@@ -114,9 +120,9 @@ def _in_the_driver(case: Case) -> bool:
 def _remedy(case: Case, by: str | None, longest: AtWork | None) -> str:
     if by in CRASHES:
         where = (
-            "Its workers were threads of its own process (`processes=False`), so a task may "
-            "have crashed it: workers that are processes die alone, and Dask then names the "
-            "task. "
+            "Its workers were threads of its own process (`processes=False`), so a task"
+            f"{_of_prefixes(case)} may have crashed it: workers that are processes die "
+            "alone, and Dask then names the task. "
             if _in_the_driver(case)
             else "No worker crashed: it was the driver's own code. "
         )
