@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import polars as pl
 
@@ -10,7 +12,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.hang import ENDED_BY_US
 from dask_blackbox.analyse.rule import Page, Rule
-from dask_blackbox.analyse.words import class_of, short
+from dask_blackbox.analyse.words import class_of, counted, short
 from dask_blackbox.finding import Evidence, Finding, Subject
 
 __all__ = ["CANCELLED"]
@@ -22,6 +24,23 @@ _WHO_CLOSES = (
 )
 _CLASSES = ("FutureCancelledError", "CancelledError", "FuturesCancelledError")
 _REASON = r"(?P<key>\S+) cancelled for reason: (?P<reason>[^\n.]+)\.?(?P<more>[^\n]*\n?[^\n]*)"
+
+
+_UNSAID = (
+    "Find who cancelled it: `future.cancel()`, `client.cancel(…)`, or a future that was "
+    "released while another still needed it. `cancel` takes a `reason`, which is told then."
+)
+_ASKED = r"^Client (?P<client>\S+) requests to cancel (?P<number>\d+) keys"
+
+
+class _Asked(NamedTuple):
+    """Who asked the scheduler to cancel something, in sentences."""
+
+    own: bool
+    by: str
+    told: str
+    remedy: str
+    evidence: Evidence
 
 
 def _ask(case: Case) -> Iterator[Finding]:
@@ -41,6 +60,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         return
     reason = said["reason"].strip() if said else "unknown"
     key = said["key"] if said else (case.exception.key if case.exception else None)
+    asked = _who_asked(case, key)
     restarted = case.run.details("cluster-restarted")
     closed = case.run.details("scheduler-closing")
     if reason == "scheduler-restart" or (reason == "unknown" and restarted):
@@ -53,24 +73,29 @@ def _ask(case: Case) -> Iterator[Finding]:
         title = "The cluster was closed while the run still wanted its work"
         remedy = _WHO_CLOSES
     else:
-        title = f"The work was cancelled: {short(reason, 60)}"
-        remedy = (
-            "Find who cancelled it: `future.cancel()`, `client.cancel(…)`, or a future that "
-            "was released while another still needed it. Dask says who only if a `reason` "
-            "was given to `cancel`."
-        )
+        title = f"The work was cancelled{asked.by if asked else ''}"
+        title += "" if reason == "unknown" else f": {short(reason, 60)}"
+        remedy = asked.remedy if asked else _UNSAID
     yield CANCELLED.found(
         title,
         cause=(
             (f"'{short(key, 80)}' was cancelled" if key else "Futures were cancelled")
-            + f" for the reason “{short(reason, 160)}”."
+            + (
+                " without a reason."
+                if reason == "unknown"
+                else f" for the reason “{short(reason, 160)}”."
+            )
+            + (asked.told if asked else "")
         ),
         remedy=remedy,
         confidence="high" if said else "medium",
-        retry_advice="unknown" if reason == "unknown" and closed else None,
+        retry_advice="unknown"
+        if (reason == "unknown" and closed) or (asked and asked.own)
+        else None,
         subject=Subject(key=key, prefix=case.prefix_of(key) if key else None),
         evidence=(
             *case.exception_evidence(),
+            *([asked.evidence] if asked else ()),
             *(
                 Evidence(
                     text="The cluster was restarted.",
@@ -80,6 +105,50 @@ def _ask(case: Case) -> Iterator[Finding]:
                 for fact in restarted[-1:]
             ),
         ),
+    )
+
+
+def _who_asked(case: Case, key: str | None) -> _Asked | None:
+    """Return who asked the scheduler to cancel a key, as it logs that."""
+    logs = case.run.logs.filter(pl.col("role") == "scheduler")
+    done = logs["message"].str.starts_with(f"Scheduler cancels key {key}.")
+    if key is not None and not done.any():
+        return None
+    logs = logs.filter(pl.col("message").str.contains(_ASKED))
+    found = None
+    for row in logs.sort("at").tail(1).iter_rows(named=True):
+        found = re.match(_ASKED, row["message"])
+    if found is None:
+        return None
+    client, number = found["client"], int(found["number"])
+    own = client in {fact.get("client") for fact in case.run.details("driver-attached")}
+    in_a_task = client.startswith("Client-worker-")
+    if own:
+        by, who = " by the run's own driver", "the driver's own client"
+        remedy = (
+            "Find `future.cancel()` or `client.cancel(…)` in the job's own code: a "
+            "watchdog, a time limit, or what cleans up after an error. Give it a `reason`, "
+            "which is told here then."
+        )
+    elif in_a_task:
+        by, who = " by one of its tasks", f"a client inside of a task ({client})"
+        remedy = (
+            "Find `cancel` in what the tasks do with `worker_client` or `get_client`."
+        )
+    else:
+        by, who = " by another client of the cluster", f"another client, {client}"
+        remedy = (
+            f"Find whose client {client} was, another program on this cluster or a second "
+            "client of the job: it cancelled what this run wanted (`client.cancel(…, "
+            "force=True)`). Don't share a cluster with it. Then try again."
+        )
+    at = row["at"].timestamp()
+    return _Asked(
+        own=own,
+        by=by,
+        told=f" {who[0].upper()}{who[1:]} had asked for that ({counted(number, 'key')}).",
+        remedy=remedy,
+        evidence=Evidence(text=short(row["message"], 200), source="logs", at=at),
     )
 
 
