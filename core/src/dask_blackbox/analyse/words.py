@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dask_blackbox.quantities import duration
 
 __all__ = [
+    "article",
     "class_of",
     "clean",
     "counted",
@@ -41,6 +42,11 @@ def size(number: float) -> str:
 def counted(number: int, noun: str, plural: str | None = None) -> str:
     """Return a number with its noun: `1 worker`, `4 workers`, `1,200 tasks`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def article(noun: str) -> str:
+    """Return the article of a noun: `an OSError`, `a KeyError`."""
+    return "an" if noun[:1].upper() in "AEIOU" else "a"
 
 
 def listed(items: Sequence[str], *, most: int = 3) -> str:

@@ -18,6 +18,9 @@ from dask_blackbox.finding import Evidence, Finding
 __all__ = ["GRAPH_NOT_DESERIALIZABLE"]
 
 
+_ABSENT = "No such file or directory"
+
+
 def _ask(case: Case) -> Iterator[Finding]:
     if not case.failed or case.exception is None:
         return
@@ -53,6 +56,12 @@ def _ask(case: Case) -> Iterator[Finding]:
 def _remedy(case: Case, said: str) -> str:
     image = "most simply, use one image for driver, scheduler and workers."
     module = missing_module(said)
+    if module is None and _ABSENT in said:
+        return (
+            "Something in the graph opens that file when it is unpickled, which the scheduler "
+            "does, too: open it in the task instead, or put the file where scheduler and "
+            "workers see it under that path."
+        )
     if module is None:
         return (
             "Install the same packages, your own modules included, where the scheduler "

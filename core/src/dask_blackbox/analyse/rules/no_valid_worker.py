@@ -9,9 +9,15 @@ from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.hang import Hang
 from dask_blackbox.analyse.hang_evidence import evidence_of_hang, how_it_ended
+from dask_blackbox.analyse.restrictions import (
+    asks_for,
+    offered,
+    restrictions_in,
+    to_start,
+)
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.state import last_sign_of_life
-from dask_blackbox.analyse.words import class_of, counted, duration, listed, short
+from dask_blackbox.analyse.words import class_of, counted, duration, short
 from dask_blackbox.finding import Evidence, Finding, Subject
 
 __all__ = ["NO_VALID_WORKER"]
@@ -35,19 +41,28 @@ def _ask(case: Case) -> Iterator[Finding]:
     text = case.exception.message if case.exception is not None else ""
     text = failure.message if failure is not None and not text else text
     key = said["key"] if said else (failure.key if failure else None)
-    restricted = "restriction" in text
+    task = restrictions_in(text)
+    asks = asks_for(task)
     what = f"'{short(key, 80)}'" if key else "a task"
+    waited = f" for {said['waited']}" if said else ""
     yield NO_VALID_WORKER.found(
-        f"No worker could run {what}",
+        f"No worker could run '{short(case.prefix_of(key), 40)}': it asks for "
+        f"{short(asks, 50)}"
+        if key and asks
+        else f"No worker could run {what}",
         cause=(
-            f"{short(text, 500)}"
+            f"{what} asks for {short(asks, 200)}, and no worker has that"
+            f"{offered(case, task)}. It waited{waited}, as "
+            "`distributed.scheduler.no-workers-timeout` allows."
+            if asks
+            else f"{short(text, 500)}"
             if text
             else f"{what} waited for a worker, and none came that could run it."
         ),
         remedy=(
-            "Start workers that have what the task asks for (`--resources`, names, hosts), "
-            "or drop the restriction (`workers=`, `resources=`, `dask.annotate`)."
-            if restricted
+            f"Start a worker with {short(asks, 80)}{to_start(task)}, or drop the restriction "
+            "(`resources=`, `workers=`, `dask.annotate`)."
+            if asks
             else "Start workers, or find out why they left; see the deaths in this recording."
         ),
         confidence="high",
@@ -62,7 +77,7 @@ def _in_silence(case: Case) -> Iterator[Finding]:
     if hang is None:
         yield from _beside_others(case)
         return
-    restricted = [each for each in hang.unrunnable if _asks_for(each)]
+    restricted = [each for each in hang.unrunnable if asks_for(each)]
     if restricted:
         yield _of_restrictions(case, hang, restricted[0])
     elif not hang.workers and hang.wanted and _all_left(case):
@@ -80,14 +95,14 @@ def _beside_others(case: Case) -> Iterator[Finding]:
     if stuck is None:
         return
     task = stuck["tasks"][0]
-    key, asks = str(task["key"]), _asks_for(task)
+    key, asks = str(task["key"]), asks_for(task)
     prefix = case.prefix_of(key)
     waited = last_sign_of_life(case.run) - stuck["at"].timestamp() + stuck["lasted"]
     yield NO_VALID_WORKER.found(
         f"No worker could run '{short(prefix, 40)}': it asks for {short(asks, 50)}",
         cause=(
             f"'{short(key, 80)}' asks for {short(asks, 200)}, and no worker has "
-            f"that{_offered(case, task)}. It had waited for {duration(waited)} when the run "
+            f"that{offered(case, task)}. It had waited for {duration(waited)} when the run "
             "ended, while other tasks went on. Dask waits for such a worker without a word."
         ),
         remedy=_remedy(asks, task),
@@ -119,7 +134,7 @@ def _still_unrunnable(case: Case) -> dict[str, Any] | None:
 
 def _remedy(asks: str, task: dict[str, Any]) -> str:
     return (
-        f"Start a worker with {short(asks, 80)}{_start(task)}, or drop the restriction "
+        f"Start a worker with {short(asks, 80)}{to_start(task)}, or drop the restriction "
         "(`resources=`, `workers=`, `dask.annotate`). "
         "`distributed.scheduler.no-workers-timeout: 5 min` makes such a task fail."
     )
@@ -131,7 +146,7 @@ def _all_left(case: Case) -> bool:
 
 
 def _of_restrictions(case: Case, hang: Hang, task: dict[str, Any]) -> Finding:
-    key, asks = str(task["key"]), _asks_for(task)
+    key, asks = str(task["key"]), asks_for(task)
     prefix = case.prefix_of(key)
     others = (
         f" {counted(hang.states['no-worker'], 'task')} waited like this."
@@ -148,7 +163,7 @@ def _of_restrictions(case: Case, hang: Hang, task: dict[str, Any]) -> Finding:
         f"No worker could run '{short(prefix, 40)}': it asks for {short(asks, 50)}",
         cause=(
             f"'{short(key, 80)}' asks for {short(asks, 200)}, and "
-            f"{_nobody(hang)} that{_offered(case, task)}.{others}{loose} Dask waits for such "
+            f"{_nobody(hang)} that{offered(case, task)}.{others}{loose} Dask waits for such "
             f"a worker without a word. {how_it_ended(case, hang)}"
         ),
         remedy=_remedy(asks, task),
@@ -176,46 +191,12 @@ def _of_no_workers(case: Case, hang: Hang) -> Finding:
     )
 
 
-def _asks_for(task: dict[str, Any]) -> str:
-    """Return what a task asks of its worker, in words; nothing if it asks for nothing."""
-    resources = dict(task.get("resources") or {})
-    asks = [f"{name}={number:g}" for name, number in resources.items()]
-    for what in ("workers", "hosts"):
-        named = [str(name) for name in task.get(what) or ()]
-        if named:
-            noun = what.removesuffix("s") if len(named) == 1 else f"one of the {what}"
-            asks.append(f"{noun} {listed(named)}")
-    return " and ".join(asks)
-
-
 def _nobody(hang: Hang) -> str:
     if not hang.workers:
         return "there is no worker, so none has"
     return (
         f"none of {hang.workers} workers has" if hang.workers > 1 else "no worker has"
     )
-
-
-def _offered(case: Case, task: dict[str, Any]) -> str:
-    """Return which resources there were, if it is resources that the task asks for."""
-    if not task.get("resources"):
-        return ""
-    facts = case.run.details("worker-added")
-    each = [dict(fact["resources"] or {}) for fact in facts if "resources" in fact]
-    if not each:
-        return ""
-    there = dict.fromkeys(f"{k}={v:g}" for one in each for k, v in one.items())
-    return (
-        f" (there are {listed(list(there))})" if there else " (none has any resource)"
-    )
-
-
-def _start(task: dict[str, Any]) -> str:
-    resources = dict(task.get("resources") or {})
-    if not resources:
-        return ""
-    words = " ".join(f"{name}={number:g}" for name, number in resources.items())
-    return f' (`dask worker … --resources "{words}"`)'
 
 
 NO_VALID_WORKER = Rule(

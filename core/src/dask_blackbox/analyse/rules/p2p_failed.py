@@ -25,6 +25,8 @@ _CLASSES = (
     "DataUnavailable",
 )
 _SHUFFLING = "distributed/shuffle/"
+_FILES = ("FileNotFoundError", "NotADirectoryError", "PermissionError")
+_SCRATCH = "dask-scratch-space"
 _UNREACHED = ("CommClosedError", "TimeoutError", "OSError", "ConnectionError")
 
 
@@ -118,6 +120,12 @@ def _remedy(case: Case, root: tuple[str, str] | None, shuffle: Shuffle) -> str:
             "A worker did not answer the others: look at its event loop and its network; "
             "raise `distributed.comm.timeouts.connect` and `.tcp`, and "
             "`distributed.p2p.comm.retry.count`. Then try again."
+        )
+    if root is not None and root[0] in _FILES and _SCRATCH in root[1]:
+        return (
+            "The workers' scratch folder was removed, or cannot be reached, while they used "
+            "it: a job that cleans up temporary files, a disk that went away. Let them keep "
+            "it where nobody cleans (`--local-directory`, `temporary-directory`)."
         )
     if root is not None:
         return (

@@ -11,6 +11,7 @@ from dask_blackbox.analyse.hang_evidence import (
     evidence_of_stack,
     how_it_ended,
 )
+from dask_blackbox.analyse.obituary import name_of
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import counted, duration, quoted, short
 from dask_blackbox.finding import Finding, Subject
@@ -48,11 +49,13 @@ def _ask(case: Case) -> Iterator[Finding]:
             else f"Nothing ended but '{short(longest.prefix, 40)}' was at work for "
             f"{duration(longest.executing_for or 0)}"
             if longest
+            else f"No worker was left, and {counted(hang.wanted, 'task')} waited"
+            if not hang.workers and case.deaths
             else f"Nothing moved for {duration(hang.lasted)}: "
             f"{counted(hang.wanted, 'task')} waited, none was executing"
         ),
         cause=f"{_who_waits_for_whom(case, hang)} {how_it_ended(case, hang)}",
-        remedy=_remedy(longest),
+        remedy=_remedy(longest, nobody=not hang.workers),
         # A task that executes may just be slow; one that waits for others is not.
         confidence="low" if longest and not shared else "medium",
         subject=Subject(
@@ -125,14 +128,26 @@ def _who_waits_for_whom(case: Case, hang: Hang) -> str:
             f"'{short(key, 60)}' waited for {quoted(on, most=2, longest=80)}."
         )
     states = ", ".join(f"{number} {state}" for state, number in hang.states.items())
+    were = "There was" if hang.workers == 1 else "There were"
+    paused = f", {len(hang.paused)} of them paused" if hang.paused else ""
     sentences.append(
-        f"There were {counted(hang.workers, 'worker')}, {len(hang.paused)} of them paused; "
-        f"unfinished tasks: {states}."
+        f"{were} {counted(hang.workers, 'worker')}{paused}; unfinished tasks: {states}."
     )
+    if not hang.workers and case.deaths:
+        last = case.deaths[-1]
+        sentences.append(
+            f"The last, {name_of(case, last)}: {case.cause_of(last).because}."
+        )
     return " ".join(sentences)
 
 
-def _remedy(longest: AtWork | None) -> str:
+def _remedy(longest: AtWork | None, *, nobody: bool) -> str:
+    if nobody:
+        return (
+            "See what became of the workers, and why nothing starts new ones: a nanny, a "
+            "cluster manager (`cluster.adapt(minimum=1)`), the host that they ran on. "
+            "`distributed.scheduler.no-workers-timeout` makes such tasks fail soon."
+        )
     if longest is None:
         return (
             "No task was at work, so waiting longer would not have helped. Look at the "

@@ -12,7 +12,14 @@ from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import came_from_a_task, end_of, user_frame
 from dask_blackbox.analyse.raised import lost_by_the_client
 from dask_blackbox.analyse.rule import Page, Rule
-from dask_blackbox.analyse.words import class_of, counted, listed, quoted, short
+from dask_blackbox.analyse.words import (
+    article,
+    class_of,
+    counted,
+    listed,
+    quoted,
+    short,
+)
 from dask_blackbox.finding import (
     Confidence,
     Evidence,
@@ -224,15 +231,21 @@ def _remedy(case: Case, failure: TaskFailure) -> str:
         look = f"Look at what '{short(failure.prefix or failure.key, 40)}' calls"
     name = class_of(failure.telling)
     advice = advice_on_class(failure.telling)
+    if _NO_SPACE in failure.message:
+        return (
+            f"{look}: the disk that it writes to is full, and stays so when it is tried "
+            "again. Free space or write elsewhere, and remove what an attempt that failed "
+            "has left."
+        )
     if advice == "transient":
         return (
-            f"{look}. A {name} often passes: `retries=3` on this task "
+            f"{look}. {article(name).capitalize()} {name} often passes: `retries=3` on this task "
             f"(`client.submit(…, retries=3)`, `dask.annotate(retries=3)`) tries it again "
             "without the rest of the run."
         )
     if advice == "unknown":
         return (
-            f"{look}. Whether a {name} passes by itself depends on what was called; if it "
+            f"{look}. Whether {article(name)} {name} passes by itself depends on what was called; if it "
             "may, `retries=` on this task tries it again without the rest of the run."
         )
     return (

@@ -31,8 +31,13 @@ def _ask(case: Case) -> Iterator[Finding]:
     by_cause: dict[str, list[Death]] = {}
     for death in deaths:
         by_cause.setdefault(case.cause_of(death).slug, []).append(death)
+    alone = len(by_cause) == 1
     causes = [
-        f"{len(of)} of {slug}"
+        slug
+        if alone and slug != "unknown"
+        else "without a known cause"
+        if alone
+        else f"{len(of)} of {slug}"
         if slug != "unknown"
         else f"{len(of)} without a known cause"
         for slug, of in sorted(by_cause.items(), key=lambda pair: -len(pair[1]))
@@ -118,7 +123,7 @@ WORKERS_DIED = Rule(
             "on workers that were retired, restarted on request, or closed with the cluster."
         ),
         remedy="See the page of the cause that it names.",
-        before="2 workers died: 2 of worker-memory-limit",
+        before="2 workers died: worker-memory-limit",
         after="0 deaths",
     ),
 )

@@ -37,7 +37,7 @@ def _ask(case: Case) -> Iterator[Finding]:
             f"({', '.join(causes)}): that comes first."
         )
     yield WORKERS_NEVER_ARRIVED.found(
-        f"Only {came} of {wanted} workers arrived within {waited}",
+        f"{f'Only {came}' if came else 'None'} of {wanted} workers arrived within {waited}",
         cause=(
             f"The driver waited {waited} for {counted(wanted, 'worker')}; "
             f"{counted(came, 'worker')} arrived.{died}"

@@ -1,0 +1,61 @@
+"""What verdicts say, where the same cause has different reasons or remedies."""
+
+from __future__ import annotations
+
+import pytest
+from building import (
+    a_run,
+    a_worker,
+    an_exception,
+    failed_with,
+    raised_in,
+)
+from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse.restrictions import restrictions_in
+from dask_blackbox.finding import Finding
+from dask_blackbox.run import RunTables
+
+TIMED_OUT = an_exception("TimeoutError", "timed out after 300 s.")
+NO_WORKER = (
+    "Attempted to run task 'fit-1' but timed out after 4.00 s waiting for a valid worker "
+    "matching all restrictions.\n\nRestrictions:\nhost_restrictions={'10.0.0.5'}\n"
+    "worker_restrictions=set()\nresource_restrictions={'GPU': 2.0, 'memory': 64000000000.0}\n"
+)
+
+
+def verdict(run: RunTables) -> Finding:
+    found = verdict_of(findings_in(run), run)
+    assert found is not None
+    return found
+
+
+def test_restrictions_are_read_from_the_text_of_the_exception() -> None:
+    found = verdict(
+        a_run(
+            a_worker(),
+            failed_with(
+                an_exception("distributed.scheduler.NoValidWorkerError", NO_WORKER)
+            ),
+        )
+    )
+
+    assert found.rule == "no-valid-worker"
+    assert found.title.startswith(
+        "No worker could run 'fit': it asks for GPU=2 and mem"
+    )
+    assert "memory=64000000000 and host 10.0.0.5" in found.cause
+    assert '--resources "GPU=2 memory=64000000000"' in found.remedy
+
+
+@pytest.mark.parametrize("text", ["", "resource_restrictions={'GPU': x}", "no such"])
+def test_a_text_without_restrictions_that_can_be_read_has_none(text: str) -> None:
+    assert restrictions_in(text) == {}
+
+
+def test_a_full_disk_is_not_tried_again() -> None:
+    error = an_exception("OSError", "[Errno 28] No space left on device")
+    found = verdict(a_run(a_worker(), *raised_in("export-1", error)))
+
+    assert (found.rule, found.retry_advice) == ("task-exception", "environment")
+    assert "is full" in found.remedy
+    assert "retries" not in found.remedy
