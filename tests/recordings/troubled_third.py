@@ -43,6 +43,7 @@ TROUBLED: dict[str, Workload] = with_mended(
                 ("cpu-oversubscribed",),
                 settings=_THREADS_OF_THEIR_OWN,
             ),
+            Workload(t.one_native_thread),
             Workload(t.naps_of_tasks, ("io-bound",), ("workers-idle",)),
             Workload(t.a_bag_of_downloads, ("io-bound",), ("workers-idle",)),
             Workload(

@@ -29,7 +29,7 @@ MIB = 2**20
 
 def rows_applied_in_threads(client: Client, data: Path) -> None:
     """A frame, and a function of Python for each of its rows."""
-    frame = pd.DataFrame({"x": np.arange(64_000), "y": 2.0})
+    frame = pd.DataFrame({"x": np.arange(240_000), "y": 2.0})
     ddf = dd.from_pandas(frame, npartitions=32)
 
     def score(row: Any) -> float:
@@ -46,7 +46,7 @@ def loops_in_threads(client: Client, data: Path) -> None:
 
 
 def products_by_turns(client: Client, data: Path) -> None:
-    x = da.random.random((28_000, 700), chunks=(700, 700))
+    x = da.random.random((112_000, 700), chunks=(700, 700))
     x.map_blocks(
         lambda b: np.linalg.svd(b, compute_uv=False)[None], chunks=(1, 700), dtype=float
     ).sum().compute()
@@ -61,6 +61,10 @@ def native_threads(client: Client, data: Path) -> None:
         return float(sum((block @ block).mean() for _ in range(4)))
 
     client.gather(client.map(products, range(40)))
+
+
+def one_native_thread(client: Client, data: Path) -> None:
+    native_threads(client, data)
 
 
 def naps_of_tasks(client: Client, data: Path) -> None:
