@@ -123,3 +123,13 @@ def test_a_scheduler_that_tells_nothing_for_seconds_stood_still() -> None:
     assert slugs(a_run(workers(4), graphs(2), some, wanted)) == []
     run = a_run(workers(4), graphs(2), some, gaps)
     assert slugs(run) == ["scheduler-overloaded"]
+
+
+@pytest.mark.parametrize(("host", "found"), [("node-1", True), ("node-9", False)])
+def test_a_scheduler_on_the_host_is_none_of_the_others_there(
+    host: str, *, found: bool
+) -> None:
+    told = an_event("scheduler-info", f"tcp://{host}:8786", at=1, pid=9)
+    busy = a_load(seconds=30, cpu=3.0, host_busy=30.0 + 3.0, cores=1)
+
+    assert ("scheduler-overloaded" in slugs(waited_for(told, busy))) is found

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import polars as pl
+
 from dask_blackbox.run import RunTables
 
 __all__ = ["Host", "Tolls"]
@@ -25,6 +27,8 @@ class Host:
         threads: Of the workers on it.
         seconds: How long it was watched.
         cpu: CPU seconds of our workers, and of programs that their tasks started.
+        scheduler: CPU seconds of the scheduler, if it runs there in a process of its own or
+            of the driver.
         busy: CPU seconds of the whole host, or None if unknown.
         memory: Bytes that it has, or None if unknown.
         limits: Memory limits of its workers, together.
@@ -35,6 +39,7 @@ class Host:
     threads: int
     seconds: float
     cpu: float
+    scheduler: float
     busy: float | None
     memory: int | None
     limits: int
@@ -46,9 +51,10 @@ class Host:
 
     @property
     def others(self) -> float:
-        """How much of its cores others used, 0 to 1."""
+        """How much of its cores others used than workers and scheduler, 0 to 1."""
         busy = self.cpu if self.busy is None else self.busy
-        return max(busy - self.cpu, 0.0) / max(self.seconds * self.cores, 1e-9)
+        rest = max(busy - self.cpu - self.scheduler, 0.0)
+        return rest / max(self.seconds * self.cores, 1e-9)
 
 
 class Tolls:
@@ -134,20 +140,31 @@ class Tolls:
         every = [each for ts in told.values() for each in ts]
         busy = [each.get("host_busy") for each in longest]
         at_once = [life for life in lives if life["left"] is None] or lives
+        seconds = sum(each["seconds"] for each in longest)
         return Host(
             name=name,
             cores=max(int(each.get("cores") or 1) for each in every),
             threads=sum(life["nthreads"] or 1 for life in at_once),
-            seconds=sum(each["seconds"] for each in longest),
+            seconds=seconds,
             cpu=sum(
                 (each.get("cpu") or 0.0) + (each.get("children") or 0.0)
                 for ts in one_each.values()
                 for each in ts
             ),
+            scheduler=self._scheduling(name, {*one_each}) * seconds,
             busy=None if None in busy else sum(b for b in busy if b is not None),
             memory=max(int(each.get("host_memory") or 0) for each in every) or None,
             limits=sum(life["memory_limit"] or 0 for life in at_once),
         )
+
+    def _scheduling(self, host: str, workers: set[int | None]) -> float:
+        """Return how many cores the scheduler used of a host that it shares with workers."""
+        for fact in self._run.details("scheduler-info"):
+            shared = fact.get("pid") in workers  # they have counted it
+            if f"://{host}:" in str(fact["subject"]) and not shared:
+                samples = self._run.metrics.filter(pl.col("source") == "scheduler")
+                return float(samples["cpu"].mean() or 0.0) / 100  # type: ignore[arg-type]
+        return 0.0
 
 
 def _by_label(told: dict[str, Any]) -> dict[tuple[str, ...], float]:

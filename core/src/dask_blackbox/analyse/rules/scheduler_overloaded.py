@@ -9,7 +9,6 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.rule import Page, Rule
-from dask_blackbox.analyse.tolls import Host
 from dask_blackbox.analyse.words import counted, duration, quoted
 from dask_blackbox.finding import Cost, Evidence, Finding
 
@@ -55,7 +54,7 @@ def _ask(case: Case) -> Iterator[Finding]:
     if len(loads.tasks) < threshold(case, "tasks"):
         return
     others = threshold(case, "others")
-    if any(_others(case, host) > others for host in case.tolls.hosts):
+    if any(host.others > others for host in case.tolls.hosts):
         return  # nobody had a core there, the scheduler neither
     found = _overload(case)
     if found is None:
@@ -86,14 +85,6 @@ def _ask(case: Case) -> Iterator[Finding]:
             .iter_rows(named=True)
         ),
     )
-
-
-def _others(case: Case, host: Host) -> float:
-    """Return how much of a host's cores others used: the scheduler is none of them."""
-    told = case.run.details("scheduler-info")
-    here = any(f"://{host.name}:" in str(fact["subject"]) for fact in told)
-    own = case.loads.slices["cpu"].mean() if here else None
-    return host.others - float(own or 0.0) / 100 / host.cores  # type: ignore[arg-type]
 
 
 def _overload(case: Case) -> _Overload | None:
