@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from distributed import Client, wait
 from distributed.diagnostics.plugin import SchedulerPlugin
-from troubles import block_of, python_loop
+from troubles import after, block_of, python_loop
 
 Block = Any
 MIB = 2**20
@@ -33,7 +33,8 @@ def rows_applied_in_threads(client: Client, data: Path) -> None:
     ddf = dd.from_pandas(frame, npartitions=32)
 
     def score(row: Any) -> float:
-        return sum(n * row["y"] for n in range(40 + int(row["x"]) % 9))
+        times = 40 + int(row["x"]) % 9
+        return float(sum(n * row["y"] for n in range(times)))
 
     ddf.map_partitions(
         lambda part: part.apply(score, axis=1), meta=("score", "float64")
@@ -69,13 +70,13 @@ def one_native_thread(client: Client, data: Path) -> None:
 
 def naps_of_tasks(client: Client, data: Path) -> None:
     """Downloads, as people write them down to try something."""
-    parts = [dask.delayed(lambda n: time.sleep(0.5) or n)(n) for n in range(44)]
+    parts = [dask.delayed(lambda n: after(None, n, 0.5))(n) for n in range(44)]
     dask.delayed(sum)(parts).compute()
 
 
 def a_bag_of_downloads(client: Client, data: Path) -> None:
     bag = db.from_sequence(range(120), npartitions=24)
-    bag.map(lambda n: time.sleep(0.12) or n).sum().compute()
+    bag.map(lambda n: after(None, n, 0.12)).sum().compute()
 
 
 # The scheduler
@@ -223,7 +224,7 @@ def names_that_are_known(client: Client, data: Path) -> None:
 
 def one_sleeps_on(client: Client, data: Path) -> None:
     parts = [
-        dask.delayed(lambda n, s: time.sleep(s) or n)(n, 9 if n == 5 else 0.15)
+        dask.delayed(lambda n, s: after(None, n, s))(n, 9 if n == 5 else 0.15)
         for n in range(24)
     ]
     dask.compute(*parts)
@@ -231,7 +232,7 @@ def one_sleeps_on(client: Client, data: Path) -> None:
 
 def none_sleeps_on(client: Client, data: Path) -> None:
     parts = [
-        dask.delayed(lambda n, s: time.sleep(s) or n)(n, 0.5 if n < 20 else 0.15)
+        dask.delayed(lambda n, s: after(None, n, s))(n, 0.5 if n < 20 else 0.15)
         for n in range(36)
     ]
     dask.compute(*parts)
@@ -271,7 +272,7 @@ def a_chain_on_two(client: Client, data: Path) -> None:
 def three_partitions(client: Client, data: Path) -> None:
     ddf = dd.from_pandas(pd.DataFrame({"x": range(3_000)}), npartitions=3)
     ddf.map_partitions(
-        lambda part: part.assign(y=time.sleep(5) or python_loop(1, 20_000_000)),
+        lambda part: part.assign(y=python_loop(1, 28_000_000)),
         meta={"x": "int64", "y": "float64"},
     ).y.sum().compute()
 
