@@ -10,6 +10,7 @@ from dask_blackbox.analyse.advice import advice_on_class
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import came_from_a_task, end_of, user_frame
+from dask_blackbox.analyse.lone_worker import LoneWorker, lone_worker
 from dask_blackbox.analyse.raised import lost_by_the_client
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import (
@@ -24,6 +25,7 @@ from dask_blackbox.finding import (
     Confidence,
     Evidence,
     Finding,
+    RetryAdvice,
     Subject,
 )
 
@@ -117,19 +119,18 @@ def _finding(
         title = f"{name} in '{prefix}': {_said_or_done(first)}".rstrip(": ")
     else:
         title = f"{counted(len(failures), 'task')} of '{prefix}' failed with {name}"
+    lone = lone_worker(case, first)
     return TASK_EXCEPTION.found(
         title,
-        cause=_cause(case, failures),
-        remedy=_remedy(case, first),
+        cause=_cause(case, failures, lone),
+        remedy=_remedy(case, first, lone),
         confidence=confidence,
         severity="failure" if severity == "failure" else "warning",
         subject=Subject(
             key=first.key, prefix=first.prefix or None, worker=first.worker
         ),
         evidence=_evidence(case, first),
-        retry_advice="environment"
-        if _NO_SPACE in first.message
-        else advice_on_class(first.telling),
+        retry_advice=_advice(first, lone),
     )
 
 
@@ -140,7 +141,7 @@ def _said_or_done(failure: TaskFailure) -> str:
     return f"`{short(failure.frame.code, 60)}` in {failure.frame.function}"
 
 
-def _cause(case: Case, failures: list[TaskFailure]) -> str:
+def _cause(case: Case, failures: list[TaskFailure], lone: LoneWorker | None) -> str:
     first = failures[0]
     where = f" on {case.name_of(first.worker)}" if first.worker else ""
     sentences = [f"'{short(first.key, 80)}' raised {short(str(first), 300)}{where}"]
@@ -151,6 +152,8 @@ def _cause(case: Case, failures: list[TaskFailure]) -> str:
     sentences.extend(_how_it_came(first))
     sentences.extend(_how_it_was_lost(case, first))
     sentences.extend(_died_before(case, first))
+    if lone is not None:
+        sentences.append(lone.told)
     if first.attempts > 1:
         sentences.append(f"It was tried {first.attempts} times")
     if first.dependents:
@@ -224,11 +227,21 @@ def _died_before(case: Case, failure: TaskFailure) -> Iterator[str]:
         )
 
 
-def _remedy(case: Case, failure: TaskFailure) -> str:
+def _advice(failure: TaskFailure, lone: LoneWorker | None) -> RetryAdvice:
+    if _NO_SPACE in failure.message:
+        return "environment"
+    advice = advice_on_class(failure.telling)
+    # What went well on other workers may do so again.
+    return "unknown" if lone is not None and advice in ("code", "data") else advice
+
+
+def _remedy(case: Case, failure: TaskFailure, lone: LoneWorker | None) -> str:
     if failure.frame is not None:
         look = f"Look at {failure.frame.file}:{failure.frame.line}"
     else:
         look = f"Look at what '{short(failure.prefix or failure.key, 40)}' calls"
+    if lone is not None:
+        return f"{look}. {lone.remedy}"
     name = class_of(failure.telling)
     advice = advice_on_class(failure.telling)
     if _NO_SPACE in failure.message:

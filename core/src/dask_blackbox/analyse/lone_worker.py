@@ -1,0 +1,94 @@
+"""Did tasks fail on one worker only, while others did the same well?
+
+Then it is hardly the task's input or code: that worker lacks what the others have.  Most
+often it came later than they did, and nobody has given it what they were given.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import polars as pl
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.failures import TaskFailure
+from dask_blackbox.analyse.words import counted, duration, listed
+
+__all__ = ["LoneWorker", "lone_worker"]
+
+_ENOUGH_ELSEWHERE = 3
+_ENOUGH_THERE = 2
+_MANNERS = (
+    "If the others were given something by `client.run`, a file or an upload, this one "
+    "lacks it: a plugin (`client.register_plugin`) sets up those that come later, too"
+)
+
+
+class LoneWorker(NamedTuple):
+    """A worker on which all tasks of a prefix failed, and what is different about it.
+
+    Attributes:
+        told: What was seen, in sentences.
+        remedy: What to do.
+    """
+
+    told: str
+    remedy: str
+
+
+def lone_worker(case: Case, failure: TaskFailure) -> LoneWorker | None:
+    """Return what is told of the only worker on which a task's like failed, or None.
+
+    Args:
+        case: The run.
+        failure: Of the task.
+    """
+    worker, prefix = failure.worker, failure.prefix
+    if not worker or not prefix:
+        return None
+    same = pl.col("prefix") == prefix
+    own = pl.col("cause").is_null() | (pl.col("cause") == pl.col("key"))
+    failed = case.run.errors.filter(same & own & (pl.col("outcome") != "killed"))
+    well = case.run.tasks.filter(same & (pl.col("outcome") == "finished"))
+    there, enough = failed["key"].n_unique(), len(well) >= _ENOUGH_ELSEWHERE
+    alone = set(failed["worker"].drop_nulls()) == {worker}
+    if not alone or not enough or worker in set(well["worker"]):
+        return None
+    came = _came(case, worker, well)
+    if there < _ENOUGH_THERE and not came:
+        return None
+    others = listed(sorted({case.name_of(each) for each in well["worker"]}))
+    told = (
+        f"So it did only there: {counted(there, 'task')} of '{prefix}' failed on that "
+        f"worker and none went well, while {len(well):,} went well on {others}"
+    )
+    if came:
+        return LoneWorker(f"{told}. {came}", f"{_MANNERS}.")
+    return LoneWorker(
+        told, "Compare that worker with the others: its host, files and environment."
+    )
+
+
+def _came(case: Case, worker: str, well: pl.DataFrame) -> str:
+    """Return how a worker came after the others had begun, or nothing."""
+    life = case.run.workers.filter(pl.col("address") == worker).sort("joined").tail(1)
+    begun = well["start"].min()
+    if not len(life) or begun is None or life["joined"][0] <= begun:
+        return ""
+    row = life.row(0, named=True)
+    moment = row["joined"].timestamp()
+    late = duration((row["joined"] - begun).total_seconds())
+    told = f"That worker came {late} after they had begun"
+    lives = case.run.workers.filter(pl.col("address") != worker)
+    same = pl.lit(value=False)
+    for word in ("name", "nanny"):
+        if row[word] and row[word] != worker:
+            same = same | (pl.col(word) == row[word]).fill_null(value=False)
+    before = set(lives.filter(same)["address"])
+    dead = [d for d in case.deaths if d.address in before and d.at <= moment]
+    if dead:
+        slug = case.cause_of(dead[-1]).slug
+        told += (
+            f", in place of {case.name_of(dead[-1].address)}, which had died ({slug})"
+        )
+    return told

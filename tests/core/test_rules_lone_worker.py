@@ -1,0 +1,90 @@
+"""Tasks that fail on one worker only, while others do the same well."""
+
+from __future__ import annotations
+
+from building import (
+    Piece,
+    a_death,
+    a_failed_task,
+    a_graph,
+    a_run,
+    a_task,
+    a_worker,
+    an_exception,
+    failed_with,
+)
+from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.finding import Finding
+
+WELL = [a_task(f"predict-{n}", worker="tcp://w2", start=3.0 + n) for n in range(3)]
+
+
+def failed_on(worker: str, key: str = "predict-8") -> Piece:
+    return a_failed_task(key, "ValueError", "no model was loaded", worker=worker)
+
+
+def verdict(*pieces: Piece | list[Piece]) -> Finding:
+    error = an_exception("ValueError", "no model was loaded")
+    run = a_run(a_graph(), a_worker("tcp://w2"), *pieces, failed_with(error))
+    found = verdict_of(findings_in(run), run)
+    assert found is not None
+    return found
+
+
+def test_a_worker_that_took_anothers_place_lacks_what_that_one_had() -> None:
+    found = verdict(
+        a_worker("tcp://w1", name="one"),
+        a_death("tcp://w1", exit_code=-9, at=5.0),
+        a_worker("tcp://w3", name="one", at=6.0),
+        *WELL,
+        failed_on("tcp://w3"),
+    )
+
+    assert "in place of worker one (tcp://w1), which had died" in found.cause
+    assert "3 went well on worker 2 (tcp://w2)" in found.cause
+    assert "register_plugin" in found.remedy
+    assert found.retry_advice == "unknown"
+
+
+def test_one_worker_of_several_is_compared_with_the_others() -> None:
+    found = verdict(
+        a_worker("tcp://w1"),
+        *WELL,
+        failed_on("tcp://w1"),
+        failed_on("tcp://w1", "predict-9"),
+    )
+
+    assert (
+        "2 tasks of 'predict' failed on that worker and none went well" in found.cause
+    )
+    assert "Compare that worker with the others" in found.remedy
+
+
+def test_one_bad_input_is_no_bad_worker() -> None:
+    found = verdict(a_worker("tcp://w1"), *WELL, failed_on("tcp://w1"))
+
+    assert "on that worker" not in found.cause
+    assert found.retry_advice == "code"
+
+
+def test_a_worker_that_did_some_well_is_like_the_others() -> None:
+    found = verdict(
+        a_worker("tcp://w1", at=6.0),
+        *WELL,
+        a_task("predict-7", worker="tcp://w1", start=7.0),
+        failed_on("tcp://w1"),
+    )
+
+    assert "on that worker" not in found.cause
+
+
+def test_tasks_that_fail_on_two_workers_fail_by_themselves() -> None:
+    found = verdict(
+        a_worker("tcp://w1", at=6.0),
+        a_worker("tcp://w3", at=6.0),
+        *WELL,
+        failed_on("tcp://w1"),
+        failed_on("tcp://w3", "predict-9"),
+    )
+
+    assert "on that worker" not in found.cause
