@@ -371,13 +371,16 @@ def a_life_that_ends(address: str, *keys: str, at: float) -> list[Any]:
     ]
 
 
-def test_a_task_that_outlives_every_worker_is_why_a_driver_waited_for_ever() -> None:
+@pytest.mark.parametrize("end", [aborted(at=60), failed_with(TIMED_OUT, at=60)])
+def test_a_task_that_outlives_every_worker_is_why_a_driver_waited_for_ever(
+    end: Piece,
+) -> None:
     lives = [
         *a_life_that_ends("tcp://w1", "long-1", "short-1", at=10),
         *a_life_that_ends("tcp://w2", "long-1", at=20),
     ]
     workers = [a_worker(f"tcp://w{n}") for n in (1, 2, 3)]
-    found = verdict(*workers, *lives, a_stall(at=50, workers=1), aborted(at=60))
+    found = verdict(*workers, *lives, a_stall(at=50, workers=1), end)
 
     assert (found.rule, found.confidence) == ("worker-lifetime", "high")
     assert found.subject.key == "long-1"

@@ -198,8 +198,8 @@ def _of_want_of_memory(death: Death) -> CauseOfDeath | None:
         slug="task-memory-error",
         confidence="medium",
         because=(
-            "its process could allocate no more memory, not even for a heartbeat, and so "
-            "it closed itself"
+            "its process could allocate no more memory, not even for a heartbeat "
+            "(MemoryError), and so it closed itself"
         ),
     )
 

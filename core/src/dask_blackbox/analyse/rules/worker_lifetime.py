@@ -94,7 +94,8 @@ def _in_silence(case: Case) -> Iterator[Finding]:
 
 def _again_and_again(case: Case) -> Iterator[Finding]:
     """Yield that a task takes longer than workers live, and so begins again for ever."""
-    if not case.failed or case.explained or case.exception is not None:
+    given_up = case.exception is None or only_waited(case.exception)
+    if not case.failed or case.explained or not given_up:
         return
     leaving = {
         fact["subject"]: fact
