@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import pytest
 from building import (
     LIMIT,
     MIB,
     a_death,
     a_graph,
     a_run,
+    a_task,
     a_worker,
     aborted,
     an_event,
     an_exception,
     failed_with,
+    killed_worker,
+    raised_in,
 )
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.finding import Finding
@@ -114,3 +118,52 @@ def test_a_task_that_could_not_allocate_has_not_ended_its_worker() -> None:
     )
 
     assert verdict(run).rule == "worker-exit"
+
+
+@pytest.mark.parametrize(
+    ("between", "results", "kept"),
+    [
+        (300 * MIB, 0, True),  # it never came down
+        (80 * MIB, 0, False),  # each task gave it back
+        (300 * MIB, 120 * MIB, False),  # that is what Dask keeps
+    ],
+)
+def test_what_earlier_tasks_left_behind_is_not_the_last_ones_fault(
+    between: int, results: int, *, kept: bool
+) -> None:
+    memory = [(2, 60 * MIB), (4, 200 * MIB), (6.5, between), (8.5, between)]
+    run = a_run(
+        a_worker("tcp://w1", memory_limit=LIMIT, nthreads=1),
+        a_graph(),
+        *(
+            a_task(f"add-{n}", start=3.0 + n, compute=0.9, nbytes=results)
+            for n in range(4)
+        ),
+        an_event(
+            "worker-restarted-for-memory", "tcp://w1", at=9.8, pid=100, rss=390 * MIB
+        ),
+        *a_death(
+            "tcp://w1",
+            exit_code=-15,
+            executing=["add-9"],
+            memory=[*memory, (9.7, LIMIT)],
+        ),
+        *raised_in("add-9", killed_worker("add-9")),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("worker-memory-limit", "high")
+    assert ("no result accounts" in found.cause) == kept
+    assert ("keeps from one task to the next" in found.remedy) == kept
+
+
+def test_a_death_beside_another_failure_was_no_luck() -> None:
+    run = a_run(
+        a_worker("tcp://w1"),
+        *a_death("tcp://w1", exit_code=-9),
+        failed_with(an_exception("KeyError", "'tuesday'"), at=30),
+    )
+    (died,) = [each for each in findings_in(run) if each.rule == "workers-died"]
+
+    assert "luck" not in died.remedy
+    assert "not why the run failed" in died.remedy

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.left_behind import left_behind
 from dask_blackbox.analyse.memory import memory_need
 from dask_blackbox.analyse.obituary import (
     deaths_blamed_on,
@@ -28,6 +29,8 @@ def _ask(case: Case) -> Iterator[Finding]:
         return
     need = memory_need(case, deaths)
     limit = f"{size(need.limit)} " if need.limit else ""
+    left = left_behind(case, deaths[-1])
+    more = (left.told() if left else "", where_it_was(deaths))
     whose = "its" if len(deaths) == 1 else "their"
     yield from verdict_on_deaths(
         case,
@@ -35,8 +38,8 @@ def _ask(case: Case) -> Iterator[Finding]:
         deaths,
         did="died",
         how=f"at {whose} {limit}memory limit",
-        more=where_it_was(deaths),
-        remedy=need.advice(),
+        more=" ".join(sentence for sentence in more if sentence),
+        remedy=left.advice() if left else need.advice(),
     )
 
 

@@ -22,7 +22,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         return
     where = where_it_was(deaths)
     look = (
-        f"{where} Look at the compiled library that is called there: "
+        "Look at the compiled library that is called there: "
         if where
         else "Look at the compiled libraries that the task calls: "
     )

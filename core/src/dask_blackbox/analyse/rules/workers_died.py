@@ -57,8 +57,7 @@ def _ask(case: Case) -> Iterator[Finding]:
             f"{case.cause_of(last).because}.{doing}{_cost(case)}"
         ),
         remedy=(
-            f"It went well by luck: what dies of {main} this time can fail the run next "
-            f"time. `dask blackbox rules {main}` says what to do."
+            f"{_luck(case, main)} `dask blackbox rules {main}` says what to do."
             if main != "unknown"
             else _look_at(case, last)
         ),
@@ -67,6 +66,13 @@ def _ask(case: Case) -> Iterator[Finding]:
         evidence=evidence_of(case, deaths),
         retry_advice=_ADVICE.get(main, "unknown"),
     )
+
+
+def _luck(case: Case, main: str) -> str:
+    """Return why it matters, in a sentence: of a failed run, luck is no word."""
+    if case.state == "succeeded":
+        return f"It went well by luck: what dies of {main} this time can fail the run next time."
+    return f"That is not why the run failed, but {main} can fail the next one."
 
 
 def _look_at(case: Case, death: Death) -> str:
