@@ -15,6 +15,7 @@ from dask_blackbox.run import RunTables
 __all__ = ["Host", "Tolls"]
 
 _AT_ONCE = 1.0
+_MOST = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,6 +132,11 @@ class Tolls:
             if life["address"] in self.loads:
                 found[str(life["host"])].append(life)
         return tuple(self._host(name, lives) for name, lives in found.items())
+
+    @property
+    def busy(self) -> bool:
+        """Whether others had most of a host: then much takes long with nothing wrong."""
+        return any(host.others > _MOST for host in self.hosts)
 
     def _host(self, name: str, lives: list[dict[str, Any]]) -> Host:
         told = {life["address"]: self.loads[life["address"]] for life in lives}

@@ -26,6 +26,8 @@ def _ask(case: Case) -> Iterator[Finding]:
     long = paused >= DRIVER_BOUND.threshold(case, "long")
     if paused < DRIVER_BOUND.threshold(case, "seconds"):
         return
+    if case.tolls.busy and not long:
+        return  # whoever takes the cores from the workers takes them from the driver
     if paused < DRIVER_BOUND.threshold(case, "share" if long else "most") * whole:
         return
     if loads.compute < DRIVER_BOUND.threshold(case, "computed"):
@@ -94,7 +96,8 @@ DRIVER_BOUND = Rule(
             "reached the scheduler; the time before the first graph, and after the last task; "
             "each as far as there were workers that waited. "
             "Silent below `driver-bound.seconds`, below `driver-bound.share` of the run "
-            "(`driver-bound.most` where it is less than `driver-bound.long` seconds), and on a "
+            "(`driver-bound.most` where it is less than `driver-bound.long` seconds, and never where others have most of a "
+            "host's cores), and on a "
             "cluster that computed less than `driver-bound.computed` seconds, unless most of the "
             "run was between `driver-bound.graphs` graphs or more."
         ),

@@ -16,11 +16,14 @@ from dask_blackbox.finding import Cost, Evidence, Finding, Subject
 __all__ = ["STRAGGLER"]
 
 _LOOKED_AT = 200
+_ON_BUSY_HOSTS = 2.0
 
 
 def _ask(case: Case) -> Iterator[Finding]:
     loads = case.loads
     least = STRAGGLER.threshold(case, "core_seconds")
+    if case.tolls.busy:
+        least *= _ON_BUSY_HOSTS  # any task may wait for a core there
     if loads.total("lack") < least:
         return
     long = _long_ones(case)
@@ -198,7 +201,8 @@ STRAGGLER = Rule(
         evidence=(
             "Tasks that computed `straggler.times` as long as the median of their prefix (of "
             "`straggler.siblings` tasks or more) and at least `straggler.seconds`; and the "
-            "threads that had no task meanwhile. Silent below `straggler.core_seconds` and "
+            "threads that had no task meanwhile. Silent below `straggler.core_seconds` "
+            "(twice as many where others have most of a host's cores) and "
             "`straggler.share` of the core time, on long tasks beside which others worked, and where "
             "the first task of a kind is long on half of the workers or more: that is what each "
             "of them does once."
