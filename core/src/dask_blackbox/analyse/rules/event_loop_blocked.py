@@ -17,16 +17,23 @@ __all__ = ["EVENT_LOOP_BLOCKED"]
 
 # Where others have the cores, a loop stands still for seconds with nothing wrong.
 _STARVED = 20
+# A thread of ours in the worker tells whether that was so: how often it got a core late.
+_ON_TIME = 0.2
+_WAITED = 0.8
 _SAID = re.compile(r"Event loop was unresponsive in (\w+) for ([\d.]+)\s*(ms|s)\b")
 
 
 def _ask(case: Case) -> Iterator[Finding]:
     blocks = _blocks(case)
     worst = EVENT_LOOP_BLOCKED.threshold(case, "seconds")
-    if _starved(case):
-        worst *= _STARVED
+    starved = _starved(case)
     whole = max(case.loads.stopped - case.loads.started, 1e-9)
-    long = [block for block in blocks if block["seconds"] >= worst]
+    long = [
+        block
+        for block in blocks
+        if block["seconds"]
+        >= (worst * _STARVED if starved and not _held(case, block) else worst)
+    ]
     by_process: dict[tuple[str, int], float] = {}
     for block in long:
         process = (block["who"], block["pid"])
@@ -120,6 +127,14 @@ def _executing(case: Case, block: dict[str, Any]) -> str | None:
     return str(ran["key"][-1]) if len(ran) else None
 
 
+def _held(case: Case, block: dict[str, Any]) -> bool:
+    """Say whether the GIL was held: threads there were on time, but for such moments."""
+    sums = case.tolls.of_worker(block["source"])
+    if sums["late"] > _ON_TIME * sums["woken"]:
+        return False
+    return sums["waited"] >= _WAITED * block["seconds"]
+
+
 def _starved(case: Case) -> bool:
     """Say whether others had taken the host's cores, as far as known: then all stands still."""
     most = EVENT_LOOP_BLOCKED.threshold(case, "others")
@@ -145,7 +160,8 @@ EVENT_LOOP_BLOCKED = Rule(
             "where the longest is shorter than `event-loop-blocked.seconds`, where all of them "
             "are less than `event-loop-blocked.share` of the run. Where other processes had more "
             "of the host's cores than `event-loop-blocked.others`, or nobody knows, it takes twenty "
-            "times as long."
+            "times as long, unless a thread of ours in that worker was late for the GIL in just "
+            "such moments."
         ),
         remedy="Shorter calls into code that keeps the GIL, or processes for them.",
         before="def check(text):\n    return re.match(r'(a+)+$', text)   # minutes, with the GIL held",
