@@ -1,9 +1,17 @@
-"""Who cancelled the work?"""
+"""Who cancelled the work, and who gave up waiting?"""
 
 from __future__ import annotations
 
 import pytest
-from building import a_graph, a_log_line, a_run, a_worker, an_event, an_exception
+from building import (
+    a_graph,
+    a_log_line,
+    a_run,
+    a_task,
+    a_worker,
+    an_event,
+    an_exception,
+)
 from building import failed_with as ended_with
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.finding import Finding
@@ -63,3 +71,25 @@ def test_nobody_is_accused_for_other_keys() -> None:
 
     assert found.title == "The work was cancelled"
     assert THEIRS not in found.cause
+
+
+def timed_out(*done: float) -> Finding:
+    tasks = [a_task(f"draw-{n}", start=at) for n, at in enumerate(done)]
+    waited = an_exception("TimeoutError", "timed out after 4 s.")
+    run = a_run(a_worker(), a_graph(), *tasks, ended_with(waited, at=8.0))
+    found = verdict_of(findings_in(run), run)
+    assert found is not None
+    return found
+
+
+def test_of_a_time_that_was_too_short_is_told_how_much_longer_the_work_needs() -> None:
+    found = timed_out(3.0, 4.0, 5.0, 6.0)
+
+    assert found.rule == "driver-exception"
+    assert "4 of 10 tasks had ended, the last of them 1.0 s before" in found.cause
+    assert "need about 7.5 s more" in found.cause
+    assert "Raise it by 11 s or more" in found.remedy
+
+
+def test_work_that_had_come_to_a_stop_has_no_pace() -> None:
+    assert "Work was going on" not in timed_out().cause

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.deaths import Death
 from dask_blackbox.analyse.obituary import evidence_of, name_of
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import quoted, short
@@ -38,7 +39,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         yield _released(case, key, missing)
         return
     who = (
-        f"{name_of(case, losses[-1])} held it and died: "
+        f"It was held by {name_of(case, losses[-1])}, which died{_doing(case, losses[-1])}: "
         f"{case.cause_of(losses[-1]).because}. "
         if losses
         else ""
@@ -73,6 +74,11 @@ def _ask(case: Case) -> Iterator[Finding]:
             *(evidence_of(case, tuple(losses[-1:])) if losses else ()),
         ),
     )
+
+
+def _doing(case: Case, death: Death) -> str:
+    running = quoted(dict.fromkeys(case.prefix_of(key) for key in death.executing))
+    return f" while it was executing {running}" if death.executing else ""
 
 
 def _missing(case: Case) -> tuple[str, float] | None:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from dask_blackbox.analyse.advice import advice_on_class
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.frames import end_of, root_of_chain
+from dask_blackbox.analyse.frames import end_of, raised_by_a_library, root_of_chain
+from dask_blackbox.analyse.pace import Pace, pace_of
 from dask_blackbox.analyse.raised import untangled
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import class_of, counted, duration, short
@@ -50,12 +51,16 @@ def _of_exception(case: Case, exception: DriverException) -> Finding:
     )
     sentences = [f"The driver raised {name}: {short(message, 300)}".rstrip(": ")]
     sentences[0] += where
-    root = root_of_chain(exception.traceback)
+    trace = exception.traceback
+    root = root_of_chain(trace)
     if root and class_of(root[0]) != name:
         sentences.append(f"It began with {class_of(root[0])}: {short(root[1], 200)}")
     sentences.append(_tasks_then(case))
     if waited and (stall := case.stall()) is not None:
         sentences.append(stall.rstrip("."))
+    pace = pace_of(case) if waited and not raised_by_a_library(trace) else None
+    if pace is not None:
+        sentences.append(pace.told)
     doubt = waited or case.failures or case.deaths
     sure: Confidence = "medium" if doubt else "high"
     if not case.saw_the_cluster:
@@ -64,7 +69,7 @@ def _of_exception(case: Case, exception: DriverException) -> Finding:
     return DRIVER_EXCEPTION.found(
         f"{name} in the driver: {short(message, 80)}".rstrip(": "),
         cause=". ".join(sentences) + ".",
-        remedy=_remedy(exception, name, advice, waited=waited),
+        remedy=_remedy(exception, name, advice, waited=waited, pace=pace),
         confidence=sure,
         evidence=_evidence(case, exception),
         retry_advice=advice,
@@ -92,13 +97,24 @@ def _tasks_then(case: Case) -> str:
 
 
 def _remedy(
-    exception: DriverException, name: str, advice: RetryAdvice, *, waited: bool
+    exception: DriverException,
+    name: str,
+    advice: RetryAdvice,
+    *,
+    waited: bool,
+    pace: Pace | None,
 ) -> str:
     look = (
         f"Look at {exception.file}:{exception.line}"
         if exception.file
         else "Look at its traceback"
     )
+    if pace is not None:
+        return (
+            f"{look}: its time was too short for {counted(pace.sent, 'task')}. Raise it by "
+            f"{duration(1.5 * pace.rest)} or more, take more workers, or ask for less at "
+            "a time."
+        )
     if waited:
         return (
             f"{look}: something was waited for and did not come in time. See what the workers "
