@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.left_behind import left_behind
 from dask_blackbox.analyse.memory import memory_need
 from dask_blackbox.analyse.obituary import deaths_blamed_on, verdict_on_deaths
 from dask_blackbox.analyse.rule import Page, Rule
@@ -36,15 +37,18 @@ def _ask(case: Case) -> Iterator[Finding]:
             "See what the host says of that moment (`dmesg`, `OOMKilled`, exit code 137). "
             f"If it was for memory: {limit}"
         )
+    left = left_behind(case, deaths[-1])
     yield from verdict_on_deaths(
         case,
         KERNEL_OOM,
         deaths,
         did="died",
+        more=left.told() if left else "",
         how=f"by the kernel's out-of-memory killer, probably{seen}"
         if guessed
         else f"by the kernel's out-of-memory killer{seen}",
-        remedy=f"{limit}start with {size(need.wanted)} for each worker.",
+        remedy=f"{limit}start with {size(need.wanted)} for each worker."
+        + (f" {left.advice()}" if left else ""),
     )
 
 
