@@ -167,3 +167,40 @@ def test_a_death_beside_another_failure_was_no_luck() -> None:
 
     assert "luck" not in died.remedy
     assert "not why the run failed" in died.remedy
+
+
+def a_task_that_ends_worker_after_worker(
+    *end: object, ended: bool = False
+) -> RunTables:
+    """Return a run in which Dask would have tried a task again for ever."""
+    pieces = [a_graph()]
+    for n in range(3):
+        address, at = f"tcp://w{n}", 10.0 * (n + 1)
+        pieces.append(a_worker(address, pid=n))
+        pieces += a_death(address, exit_code=-11, executing=["warp-1"], at=at, pid=n)
+    pieces.append(a_worker("tcp://w9", pid=9))
+    if ended:
+        pieces.append(a_task("warp-1", worker="tcp://w9", start=32))
+    return a_run(*pieces, *end)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("code", [-15, 143, -1])
+def test_a_host_that_ends_a_driver_that_waits_for_such_a_task_is_no_cause(
+    code: int,
+) -> None:
+    lost = an_event("driver-lost", at=40, pid=7, exit_code=code, oom_kills=0)
+    end = (lost, aborted(at=40))
+    found = verdict(a_task_that_ends_worker_after_worker(*end))
+
+    assert (found.rule, found.confidence) == ("worker-segfault", "medium")
+    assert "3 times" in found.title
+    assert "the driver waited until it was ended by SIG" in found.cause
+    over = verdict(a_task_that_ends_worker_after_worker(*end, ended=True))
+    assert over.rule == "driver-killed"
+
+
+def test_a_driver_that_is_killed_itself_did_not_only_wait() -> None:
+    lost = an_event("driver-lost", at=40, pid=7, exit_code=-9, oom_kills=1)
+    run = a_task_that_ends_worker_after_worker(lost, aborted(at=40))
+
+    assert verdict(run).rule == "driver-killed"

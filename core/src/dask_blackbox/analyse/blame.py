@@ -81,6 +81,7 @@ def blame_of(
     *,
     state: State,
     deserted: bool,
+    again: bool = False,
 ) -> Blame:
     """Return where a failure comes from.
 
@@ -90,6 +91,7 @@ def blame_of(
         dead: The deaths of the run with their causes.
         state: How the run ended.
         deserted: Whether no worker was left at the end.
+        again: Whether a task had ended worker after worker when the driver was told to end.
     """
     failure, proven = _failure_behind(exception, failures, state)
     killed = (failure is not None and failure.killed) or _names_killed_worker(exception)
@@ -98,6 +100,7 @@ def blame_of(
         if cut_off:
             return _for_deaths(cut_off, None, failure=None, proven=True)
         in_vain = deserted if exception is None else _waited_in_vain(exception)
+        in_vain = in_vain or again
         hung = in_vain and (exception is not None or state in ("aborted", "lost"))
         if failure is not None or not dead or not hung:
             return Blame(failure=failure, proven=proven)

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
+
+import polars as pl
 
 from dask_blackbox.analyse.blame import (
     Blame,
@@ -23,7 +26,14 @@ from dask_blackbox.analyse.hang import Hang, hang_of
 from dask_blackbox.analyse.history import History
 from dask_blackbox.analyse.loads import Loads
 from dask_blackbox.analyse.raised import classes_of, untangled
-from dask_blackbox.analyse.state import FAILED, State, state_of
+from dask_blackbox.analyse.state import (
+    ASKED,
+    FAILED,
+    State,
+    last_sign_of_life,
+    signal_of_driver,
+    state_of,
+)
 from dask_blackbox.analyse.tolls import Tolls
 from dask_blackbox.analyse.words import class_of, counted, duration, prefix_of
 from dask_blackbox.finding import Confidence, Evidence, Finding
@@ -31,6 +41,8 @@ from dask_blackbox.manifest import DriverException
 from dask_blackbox.run import RunTables
 
 __all__ = ["Case"]
+
+_RECENT = 120.0  # seconds
 
 
 class Case:
@@ -125,7 +137,25 @@ class Case:
             tuple((death, self.cause_of(death)) for death in self.deaths),
             state=self.state,
             deserted=not self.run.workers["left"].has_nulls(),
+            again=self._dies_again_and_again,
         )
+
+    @property
+    def _dies_again_and_again(self) -> bool:
+        """Whether one task had ended worker after worker when the driver was told to end.
+
+        Dask gives it up after `allowed-failures` deaths; where that was raised, a host's
+        patience ends before.
+        """
+        asked = self.exception is None and signal_of_driver(self.run) in ASKED
+        if not (asked or self.raised("KeyboardInterrupt")) or not self.deaths:
+            return False
+        times = Counter(key for death in self.deaths for key in set(death.executing))
+        again = {key for key, deaths in times.items() if deaths > 1}
+        ended = self.run.tasks.filter(pl.col("outcome") == "finished")["key"]
+        again -= {*ended.to_list(), *(failure.key for failure in self.failures)}
+        recent = last_sign_of_life(self.run) - self.deaths[-1].at < _RECENT
+        return recent and any(key in again for key in self.deaths[-1].executing)
 
     def threshold(self, name: str, default: float) -> float:
         """Return the number `<slug>.<name>` of the user's settings, or the default."""

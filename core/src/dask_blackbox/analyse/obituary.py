@@ -12,6 +12,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.deaths import Death
 from dask_blackbox.analyse.frames import frame_of_stack
 from dask_blackbox.analyse.rule import Rule
+from dask_blackbox.analyse.state import signal_of_driver
 from dask_blackbox.analyse.words import class_of, counted, quoted, short, size
 from dask_blackbox.finding import Evidence, Finding, RetryAdvice, Subject
 
@@ -129,7 +130,16 @@ def _told(case: Case, deaths: tuple[Death, ...]) -> str:
             )
             + "."
         )
+    sentences.append(_waited_until(case))
     return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _waited_until(case: Case) -> str:
+    """Return a sentence on how a driver ended that was told of no failure, or nothing."""
+    if case.blame.failure is not None or case.state not in ("aborted", "lost"):
+        return ""
+    by = signal_of_driver(case.run)
+    return f"Nothing was raised: the driver waited until it was ended{f' by {by}' if by else ''}."
 
 
 def _raised_before(case: Case, deaths: tuple[Death, ...]) -> str:

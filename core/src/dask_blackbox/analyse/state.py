@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from typing import Literal, cast, get_args
 
 from dask_blackbox.run import RunTables
 
-__all__ = ["FAILED", "STALE", "State", "last_sign_of_life", "state_of"]
+__all__ = [
+    "ASKED",
+    "FAILED",
+    "STALE",
+    "State",
+    "exit_code_of_driver",
+    "last_sign_of_life",
+    "signal_of_driver",
+    "state_of",
+]
 
 State = Literal["running", "succeeded", "failed", "aborted", "lost"]
 
@@ -16,6 +26,11 @@ FAILED: tuple[State, ...] = ("failed", "aborted", "lost")
 
 STALE = 60.0
 """Seconds without a heartbeat after which nobody is believed to record any more."""
+
+ASKED = ("SIGTERM", "SIGINT", "SIGHUP")
+"""Signals by which a host, or somebody, asks a driver to end."""
+
+_SHELLS = 128
 
 
 def state_of(run: RunTables, *, now: float | None = None) -> State:
@@ -43,3 +58,24 @@ def last_sign_of_life(run: RunTables) -> float:
         if len(frame)
     ]
     return max(moments)
+
+
+def exit_code_of_driver(run: RunTables) -> int | None:
+    """Return what the driver's process exited with; negative for a signal."""
+    code = None if run.ending is None else run.ending.exit_code
+    lost = next(iter(run.details("driver-lost")[-1:]), {})
+    return lost.get("exit_code") if code is None else code
+
+
+def signal_of_driver(run: RunTables) -> str | None:
+    """Return the signal that ended the driver; shells say 128 and the signal's number."""
+    ended = next(iter(run.details("driver-ended")[-1:]), {})
+    told, code = ended.get("signal"), exit_code_of_driver(run)
+    if told is None and code is not None and (code < 0 or code > _SHELLS):
+        told = -code if code < 0 else code - _SHELLS
+    if isinstance(told, int):
+        try:
+            return signal.Signals(abs(told)).name
+        except ValueError:
+            return f"signal {told}"
+    return str(told) if told else None

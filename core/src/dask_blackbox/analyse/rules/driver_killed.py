@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -14,14 +13,18 @@ from dask_blackbox.analyse.hang import AtWork
 from dask_blackbox.analyse.hang_evidence import evidence_of_stack
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.signals import CRASHES
-from dask_blackbox.analyse.state import last_sign_of_life
+from dask_blackbox.analyse.state import (
+    ASKED,
+    exit_code_of_driver,
+    last_sign_of_life,
+    signal_of_driver,
+)
 from dask_blackbox.analyse.words import counted, duration, quoted, short
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
 
 __all__ = ["DRIVER_KILLED"]
 
 
-_SHELLS = 128
 _RECENT, _STOOD = 120.0, 10.0
 _KERNEL = "The kernel's counter of out-of-memory kills went up where the driver ran. "
 _MORE_MEMORY = (
@@ -29,7 +32,6 @@ _MORE_MEMORY = (
     "the workers (`to_parquet`, `to_zarr`) or reduce them there, rather than gather them; no "
     "large data in the driver's own code. Workers of a `LocalCluster` share the container."
 )
-_ASKED = ("SIGTERM", "SIGINT", "SIGHUP")
 
 
 def _ask(case: Case) -> Iterator[Finding]:
@@ -37,9 +39,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         return
     ended = next(iter(case.run.details("driver-ended")[-1:]), {})
     lost = next(iter(case.run.details("driver-lost")[-1:]), {})
-    code = None if case.run.ending is None else case.run.ending.exit_code
-    code = lost.get("exit_code") if code is None else code
-    by = _signal(ended, code)
+    code, by = exit_code_of_driver(case.run), signal_of_driver(case.run)
     itself = "" if by or code is None else f" with exit code {code}"
     both = case.state == "lost"
     by_kernel = by == "SIGKILL" and _kernel_kills(case, ended, lost) > 0
@@ -48,7 +48,7 @@ def _ask(case: Case) -> Iterator[Finding]:
     sure: Confidence = "high" if by or (lost and not both) else "medium"
     # Somebody's patience may have ended, and what it waited for is the cause.
     stood = _scheduler_stood_for(case)
-    waited = by in _ASKED and (
+    waited = by in ASKED and (
         case.hang is not None or stood is not None or not case.saw_the_cluster
     )
     if waited:
@@ -192,23 +192,6 @@ def _at_work(case: Case, longest: AtWork | None) -> str:
         f"{case.name_of(longest.worker)} for {duration(longest.executing_for or 0)} when "
         f"last looked at{at}: whether it hung or was only slow, nobody can say."
     )
-
-
-def _signal(ended: dict[str, Any], exit_code: int | None) -> str | None:
-    """Return the signal that ended it; shells say 128 and the signal's number."""
-    told = ended.get("signal")
-    if (
-        told is None
-        and exit_code is not None
-        and (exit_code < 0 or exit_code > _SHELLS)
-    ):
-        told = -exit_code if exit_code < 0 else exit_code - _SHELLS
-    if isinstance(told, int):
-        try:
-            return signal.Signals(abs(told)).name
-        except ValueError:
-            return f"signal {told}"
-    return str(told) if told else None
 
 
 def _then(case: Case) -> str:
