@@ -103,11 +103,10 @@ def a_task_gathers_what_its_tasks_have_loaded(stage: Stage) -> None:
         client.submit(consolidate, 30).result()
 
 
-def load_embeddings(rows: int) -> int:
+def load_embeddings(rows: int, dask_worker: Any) -> int:
     """Keep a table of embeddings on this worker, for the tasks that come."""
-    worker: Any = get_worker()
-    worker.embeddings = [np.ones((rows // 8, 512)) for _ in range(8)]
-    return len(worker.embeddings)
+    dask_worker.embeddings = [np.ones((rows // 8, 512)) for _ in range(8)]
+    return len(dask_worker.embeddings)
 
 
 @failure("worker-memory-limit", names="MiB|GiB", noise="no task at all at that time")

@@ -165,10 +165,9 @@ def a_guard_exits_while_memory_is_high(stage: Stage) -> None:
             os._exit(75)  # EX_TEMPFAIL: "come again later"
         return frame
 
-    def warm() -> int:
-        worker: Any = get_worker()
-        worker.table = np.ones(46_000_000)
-        return int(worker.table.nbytes)
+    def warm(dask_worker: Any) -> int:
+        dask_worker.table = np.ones(46_000_000)
+        return int(dask_worker.table.nbytes)
 
     with stage.local(1, memory_limit="580MiB") as client:
         client.run(warm)
