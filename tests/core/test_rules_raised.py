@@ -271,3 +271,24 @@ def test_what_cannot_be_hashed_is_called_by_its_name() -> None:
     assert verdict(run).title == (
         "The graph could not be pickled: the function 'enrich' cannot be hashed"
     )
+
+
+@pytest.mark.parametrize(
+    ("code", "rule"),
+    [
+        ('rates["2026-11-20"]', "driver-exception"),
+        ("raise errors[0]", "task-exception"),
+    ],
+)
+def test_an_error_of_the_drivers_that_a_task_had_too_is_the_drivers(
+    code: str, rule: str
+) -> None:
+    text = f'Traceback (most recent call last):\n  File "/jobs/a.py", line 9, in main\n    {code}\n'
+    run = a_run(
+        a_worker(),
+        a_graph(),
+        a_failed_task("rate-1", "KeyError", "'2026-11-20'", traceback=IN_A_TASK),
+        failed_with(an_exception("KeyError", "'2026-11-20'", traceback=text)),
+    )
+
+    assert verdict(run).rule == rule

@@ -15,6 +15,7 @@ from dask_blackbox.analyse.death_causes import CauseOfDeath
 from dask_blackbox.analyse.deaths import WINDOW, Death
 from dask_blackbox.analyse.failures import TaskFailure, blamed_key
 from dask_blackbox.analyse.frames import (
+    met_at_home,
     raised_apart_from_dask,
     raised_by_a_library,
     raised_on_purpose,
@@ -139,8 +140,10 @@ def _failure_behind(
         dead = [failure for failure in failures if failure.killed]
         same = [failure for failure in dead if failure.key == key]
         return next(iter((same or dead)[-1:]), None), True
+    at_home = met_at_home(exception.traceback)
+    candidates = [f for f in failures if not at_home or _passes(exception, f)]
     for leads_to in (_is_named, _is_chained, _is_quoted, _is_unread, _is_lost):
-        for failure in failures:
+        for failure in candidates:
             if leads_to(exception, failure):
                 return failure, True
     return _failure_presumed(exception, failures), False
@@ -182,6 +185,11 @@ def _is_chained(exception: DriverException, failure: TaskFailure) -> bool:
     if failure.message:
         return failure.message in exception.traceback
     # A bare `assert`, or `next()` of nothing, says nothing: the line has to tell.
+    return _passes(exception, failure)
+
+
+def _passes(exception: DriverException, failure: TaskFailure) -> bool:
+    """Say whether the driver's traceback goes through the line at which a task raised."""
     frame = failure.frame
     line = f'File "{frame.file}", line {frame.line}, in' if frame else ""
     return bool(line) and line in exception.traceback

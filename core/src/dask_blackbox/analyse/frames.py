@@ -18,6 +18,7 @@ __all__ = [
     "is_the_users",
     "last_frame",
     "members_of_group",
+    "met_at_home",
     "raised_apart_from_dask",
     "raised_at_end",
     "raised_by_a_library",
@@ -209,6 +210,22 @@ def raised_apart_from_dask(traceback: str) -> bool:
     return bool(frames) and not any(
         part in frame.file for frame in frames for part in _OF_DASK
     )
+
+
+def met_at_home(traceback: str) -> bool:
+    """Say whether the user's code met an error where it asked nothing of Dask.
+
+    A task may have raised the same, which was handled; what a client raises, or `raise`
+    hands on, is another matter.
+    """
+    sections = _sections(traceback)
+    frames = _frames(sections[-1]) if sections else []
+    own = [n for n, frame in enumerate(frames) if is_the_users(frame)]
+    if not own:
+        return False
+    asked = any(part in f.file for f in frames[own[0] :] for part in _OF_DASK[:2])
+    code = frames[own[-1]].code
+    return bool(code) and not code.startswith("raise") and not asked
 
 
 def raised_on_purpose(traceback: str) -> bool:

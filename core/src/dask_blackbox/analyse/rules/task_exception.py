@@ -43,6 +43,7 @@ _NOT_TASKS = {
     ),
 }
 """What runs on a cluster beside tasks: where a traceback shows it, and how to say it."""
+_PIECE = re.compile(r"^\(.+, (?P<number>\d+)\)$")
 _NO_SPACE = "No space left on device"
 
 
@@ -235,11 +236,24 @@ def _advice(failure: TaskFailure, lone: LoneWorker | None) -> RetryAdvice:
     return "unknown" if lone is not None and advice in ("code", "data") else advice
 
 
-def _remedy(case: Case, failure: TaskFailure, lone: LoneWorker | None) -> str:
+def _look(failure: TaskFailure) -> str:
+    """Return where to look; without a line of the user's own, it is at the input."""
     if failure.frame is not None:
-        look = f"Look at {failure.frame.file}:{failure.frame.line}"
-    else:
-        look = f"Look at what '{short(failure.prefix or failure.key, 40)}' calls"
+        return f"Look at {failure.frame.file}:{failure.frame.line}"
+    called = f"'{short(failure.prefix or failure.key, 40)}'"
+    look = f"Look at what {called} was given: no line of your own raised"
+    piece = _PIECE.search(failure.key)
+    if piece is None or not failure.traceback:
+        return look if failure.traceback else f"Look at what {called} calls"
+    number = int(piece["number"])
+    return (
+        f"{look}. It is piece {number} (the first is 0): of a list of files or partitions, "
+        f"most likely number {number + 1}"
+    )
+
+
+def _remedy(case: Case, failure: TaskFailure, lone: LoneWorker | None) -> str:
+    look = _look(failure)
     if lone is not None:
         return f"{look}. {lone.remedy}"
     name = class_of(failure.telling)
