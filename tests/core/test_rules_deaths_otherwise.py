@@ -9,6 +9,7 @@ from building import (
     a_death,
     a_graph,
     a_run,
+    a_sample,
     a_task,
     a_worker,
     aborted,
@@ -204,3 +205,42 @@ def test_a_driver_that_is_killed_itself_did_not_only_wait() -> None:
     run = a_task_that_ends_worker_after_worker(lost, aborted(at=40))
 
     assert verdict(run).rule == "driver-killed"
+
+
+def a_deadline_of_the_users_own(message: str) -> tuple[str, object]:
+    """Return that the driver's own code looked at the clock, or at its data, and raised."""
+    trace = (
+        'Traceback (most recent call last):\n  File "/jobs/nightly.py", line 12, in main\n'
+        f"    raise JobError({message!r})\njobs.JobError: {message}\n"
+    )
+    return failed_with(an_exception("jobs.JobError", message, traceback=trace), at=40)
+
+
+@pytest.mark.parametrize(
+    ("message", "rule"),
+    [
+        ("3 of 9 parts are not done after 60 s: giving up", "workers-paused"),
+        ("the prices of Tuesday are negative", "driver-exception"),
+    ],
+)
+def test_a_deadline_in_the_users_own_words_is_one(message: str, rule: str) -> None:
+    stall = an_event(
+        "stall",
+        at=38,
+        lasted=20,
+        workers=1,
+        statuses={"paused": 1},
+        paused=["tcp://w1"],
+        states={"processing": 3},
+    )
+    full = a_sample(memory=380 * MIB, status="paused")
+    end = a_deadline_of_the_users_own(message)
+
+    assert verdict(a_run(a_worker(), a_graph(), full, stall, end)).rule == rule
+
+
+def test_who_gives_up_such_a_task_in_words_of_his_own_is_no_cause_either() -> None:
+    end = a_deadline_of_the_users_own("no progress for half a minute")
+    found = verdict(a_task_that_ends_worker_after_worker(end))
+
+    assert (found.rule, found.confidence) == ("worker-segfault", "medium")

@@ -44,6 +44,12 @@ _FAILED = re.compile(
 )
 _NO_EXCEPTIONS = ("CancelledError", "GeneratorExit", "KeyboardInterrupt", "SystemExit")
 _CLOSED = re.compile(r"\(closed\) [^>]*\bremote=(?P<address>[^\s>]+)>")
+_LATE = re.compile(
+    r"time[ds]?[ _-]?out|deadline|(?:gave|giving) up|no progress|took too long|"
+    r"not (?:yet )?(?:done|finished|completed?|ready)\b|still (?:running|pending|waiting)|"
+    r"did(?: not|n't) (?:finish|end|arrive|complete|come)\b",
+    re.IGNORECASE,
+)
 _QUOTABLE = 12
 _LONG_BEFORE = 120.0
 
@@ -92,7 +98,7 @@ def blame_of(
         dead: The deaths of the run with their causes.
         state: How the run ended.
         deserted: Whether no worker was left at the end.
-        again: Whether a task had ended worker after worker when the driver was told to end.
+        again: Whether a task had ended worker after worker when the driver gave up.
     """
     failure, proven = _failure_behind(exception, failures, state)
     killed = (failure is not None and failure.killed) or _names_killed_worker(exception)
@@ -239,7 +245,17 @@ def _blamed_by(exception: DriverException | None) -> str | None:
 
 def only_waited(exception: DriverException) -> bool:
     """Say whether the driver only noticed that nothing came any more, or was stopped."""
-    return ran_out_of_patience(exception) or _is_any_of(exception, _STOPPED)
+    return (
+        ran_out_of_patience(exception)
+        or _is_any_of(exception, _STOPPED)
+        or _gave_up(exception)
+    )
+
+
+def _gave_up(exception: DriverException) -> bool:
+    """Say whether the user's own code looked at the clock, and raised what it likes to."""
+    said = f"{class_of(exception.exception)}: {exception.message}"
+    return bool(_LATE.search(said)) and raised_on_purpose(exception.traceback)
 
 
 def closed_connection_to(exception: DriverException) -> str | None:

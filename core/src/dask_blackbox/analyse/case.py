@@ -142,13 +142,16 @@ class Case:
 
     @property
     def _dies_again_and_again(self) -> bool:
-        """Whether one task had ended worker after worker when the driver was told to end.
+        """Whether a task had ended worker after worker when the driver ended, or gave up.
 
         Dask gives it up after `allowed-failures` deaths; where that was raised, a host's
         patience ends before.
         """
         asked = self.exception is None and signal_of_driver(self.run) in ASKED
-        if not (asked or self.raised("KeyboardInterrupt")) or not self.deaths:
+        gave_up = self.exception is not None and only_waited(self.exception)
+        if not self.deaths or not (
+            asked or gave_up or self.raised("KeyboardInterrupt")
+        ):
             return False
         times = Counter(key for death in self.deaths for key in set(death.executing))
         again = {key for key, deaths in times.items() if deaths > 1}
