@@ -123,6 +123,12 @@ TROUBLED: dict[str, Workload] = with_mended(
                 cluster={**_FOUR, "memory_limit": "2GiB"},
                 alone=True,
             ),
+            Workload(
+                t.night_of_queries,
+                ("slower-than-usual",),
+                ("io-bound",),
+                nights=(*[{"seconds": 0.2}] * 8, {"seconds": 0.8}),
+            ),
         )
     }
 )

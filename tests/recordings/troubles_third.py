@@ -369,3 +369,8 @@ def crumbs_in_a_loop(client: Client, data: Path) -> None:
     """A loop that submits one at a time."""
     futures = [client.submit(functools.partial(pow, n), 2) for n in range(2_500)]
     client.gather(futures)
+
+
+def night_of_queries(client: Client, data: Path, *, seconds: float = 0.2) -> None:
+    """The same queries each night; one night the base answers late."""
+    client.gather(client.map(lambda n: after(None, n, seconds), range(24), pure=False))
