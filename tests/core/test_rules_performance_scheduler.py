@@ -94,6 +94,37 @@ def test_the_gil_is_to_blame_where_a_core_was_free() -> None:
     assert "gil-bound" not in slugs(locked(others=0.8 * 8 * 40))
 
 
+def multiplied(*, native: int, cpu: float) -> RunTables:
+    """Return two threads on two cores, whose library has threads of its own."""
+    return a_run(
+        workers(2),
+        graphs(2),
+        tasks("dot", 20, seconds=4.0),
+        fine(
+            ["execute", "dot", "thread-cpu", "seconds", 20.0],
+            ["execute", "dot", "thread-noncpu", "seconds", 60.0],
+        ),
+        a_load("tcp://w1", cpu=cpu, host_busy=76, cores=2, native_threads=native),
+        a_load("tcp://w2", cpu=cpu, host_busy=76, cores=2, native_threads=native),
+    )
+
+
+def test_threads_that_a_library_starts_share_the_cores_too() -> None:
+    found = the("cpu-oversubscribed", multiplied(native=4, cpu=35.0))
+
+    assert found.title.startswith("2 threads of up to 4 native threads each shared 2")
+    assert found.cost is not None
+    assert found.cost.amount == pytest.approx(10.0)  # 60 s, of which it worked for 50
+    assert "OPENBLAS_NUM_THREADS and MKL_NUM_THREADS to 1" in found.remedy
+
+
+@pytest.mark.parametrize(("native", "cpu"), [(1, 35.0), (4, 12.0)])
+def test_native_threads_that_are_one_or_idle_are_not_to_blame(
+    native: int, cpu: float
+) -> None:
+    assert "cpu-oversubscribed" not in slugs(multiplied(native=native, cpu=cpu))
+
+
 @pytest.mark.parametrize(("seconds", "found"), [(6.0, True), (2.0, False)])
 def test_a_short_wait_of_the_cluster_is_told_if_it_is_much_of_the_run(
     seconds: float, *, found: bool

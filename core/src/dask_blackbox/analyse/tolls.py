@@ -33,6 +33,7 @@ class Host:
         busy: CPU seconds of the whole host, or None if unknown.
         memory: Bytes that it has, or None if unknown.
         limits: Memory limits of its workers, together.
+        native: Threads that libraries may start for each task, as far as that is set.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Host:
     busy: float | None
     memory: int | None
     limits: int
+    native: int = 1
 
     @property
     def load(self) -> float:
@@ -160,6 +162,7 @@ class Tolls:
             scheduler=self._scheduling(name, {*one_each}) * seconds,
             busy=None if None in busy else sum(b for b in busy if b is not None),
             memory=max(int(each.get("host_memory") or 0) for each in every) or None,
+            native=max(int(each.get("native_threads") or 1) for each in every),
             limits=sum(life["memory_limit"] or 0 for life in at_once),
         )
 

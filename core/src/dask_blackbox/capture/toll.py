@@ -16,6 +16,7 @@ __all__ = ["Toll"]
 _EVERY = 10.0
 # The interpreter's switch interval is 5 ms: who waits for longer than this waits for it.
 _LATE = 0.004
+_NATIVE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 class Toll:
@@ -88,11 +89,19 @@ def _host_cpu() -> dict[str, float]:
 
 
 def _host() -> dict[str, Any]:
+    told = {"cores": _cores(), "native_threads": _native_threads()}
     try:
         from distributed.system import MEMORY_LIMIT
     except ImportError:
-        return {"cores": _cores()}
-    return {"cores": _cores(), "host_memory": int(MEMORY_LIMIT)}
+        return told
+    return {**told, "host_memory": int(MEMORY_LIMIT)}
+
+
+def _native_threads() -> int | None:
+    """Return how many threads libraries may start for a task, where that is set."""
+    said = [os.environ.get(name, "") for name in _NATIVE]
+    numbers = [int(each) for each in said if each.isdigit()]
+    return max(numbers, default=None)
 
 
 def _cores() -> int:

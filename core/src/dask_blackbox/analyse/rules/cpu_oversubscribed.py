@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.rule import Page, Rule
-from dask_blackbox.analyse.threads import waiting_prefixes
+from dask_blackbox.analyse.threads import WaitingPrefix, waiting_prefixes
 from dask_blackbox.analyse.tolls import Host
 from dask_blackbox.analyse.words import counted, duration, short
 from dask_blackbox.finding import Cost, Evidence, Finding, Subject
@@ -20,36 +20,27 @@ def _ask(case: Case) -> Iterator[Finding]:
     waiting = waiting_prefixes(
         case, share=CPU_OVERSUBSCRIBED.threshold(case, "waiting")
     )
-    cost, whole = sum(each.waited for each in waiting), max(case.loads.compute, 1e-9)
-    if not waiting or cost < CPU_OVERSUBSCRIBED.threshold(case, "core_seconds"):
+    waited, whole = sum(each.waited for each in waiting), max(case.loads.compute, 1e-9)
+    if not waiting or waited < CPU_OVERSUBSCRIBED.threshold(case, "share") * whole:
         return
-    if cost < CPU_OVERSUBSCRIBED.threshold(case, "share") * whole:
-        return
-    crowded = [host for host in case.tolls.hosts if _crowded(case, host)]
+    native = _by_libraries(case)
+    crowded = [host for host in case.tolls.hosts if _crowded(case, host, native)]
     if not crowded:
         return
-    worst = max(crowded, key=lambda host: host.threads / host.cores)
+    worst = max(crowded, key=lambda host: host.threads * host.native / host.cores)
+    libraries = worst.native > 1 and native > 0
+    # While a task waited for threads of its library, they worked for it.
+    cost = max(waited - native, 0.0) if libraries else waited
+    if cost < CPU_OVERSUBSCRIBED.threshold(case, "core_seconds"):
+        return
     first = max(waiting, key=lambda each: each.waited)
-    name, factor = (
-        short(first.prefix, 40),
-        (first.cpu + first.waited) / max(first.cpu, 1e-3),
-    )
+    factor = (first.cpu + first.waited) / max(first.cpu, 1e-3)
+    each = f" of up to {worst.native} native threads each" if libraries else ""
     yield CPU_OVERSUBSCRIBED.found(
-        f"{counted(worst.threads, 'thread')} shared {counted(worst.cores, 'core')}: tasks "
-        f"took {factor:.1f} times as long as they computed",
-        cause=(
-            f"On {worst.name}, {counted(worst.threads, 'thread')} of workers kept "
-            f"{counted(worst.cores, 'core')} busy at {worst.load:.0%}. Tasks of '{name}' were "
-            f"on a core for {duration(first.cpu)} and waited {duration(first.waited)} for "
-            "one; all the while they held their memory."
-        ),
-        remedy=(
-            f"{counted(worst.cores, 'thread')} on that host rather than {worst.threads} do "
-            f"the same work in the same time, with {1 - worst.cores / worst.threads:.0%} less "
-            "memory in use at once (`n_workers` times `threads_per_worker`; on Kubernetes, "
-            "`--nthreads` as the CPU limit). If tasks start threads of their own (BLAS, "
-            "OpenMP), set OMP_NUM_THREADS=1."
-        ),
+        f"{counted(worst.threads, 'thread')}{each} shared {counted(worst.cores, 'core')}: "
+        f"tasks took {factor:.1f} times as long as they computed",
+        cause=_cause(worst, first, native if libraries else 0.0),
+        remedy=_remedy(worst, libraries=libraries),
         confidence="medium",
         subject=Subject(prefix=first.prefix),
         cost=Cost(amount=cost, share=cost / whole),
@@ -65,10 +56,51 @@ def _ask(case: Case) -> Iterator[Finding]:
     )
 
 
-def _crowded(case: Case, host: Host) -> bool:
-    threshold = CPU_OVERSUBSCRIBED.threshold
+def _cause(worst: Host, first: WaitingPrefix, native: float) -> str:
+    libraries = (
+        f" Libraries computed {duration(native)} in threads of their own meanwhile, as "
+        f"OMP_NUM_THREADS or its like is {worst.native} there."
+        if native
+        else ""
+    )
     return (
-        host.threads >= threshold(case, "threads_a_core") * host.cores
+        f"On {worst.name}, {counted(worst.threads, 'thread')} of workers kept "
+        f"{counted(worst.cores, 'core')} busy at {worst.load:.0%}. Tasks of "
+        f"'{short(first.prefix, 40)}' were on a core for {duration(first.cpu)} and waited "
+        f"{duration(first.waited)}; all the while they held their memory.{libraries}"
+    )
+
+
+def _remedy(worst: Host, *, libraries: bool) -> str:
+    if libraries:
+        return (
+            f"Set OMP_NUM_THREADS, OPENBLAS_NUM_THREADS and MKL_NUM_THREADS to "
+            f"{max(worst.cores // worst.threads, 1)} (Dask's nannies do so by themselves, by "
+            "`distributed.nanny.pre-spawn-environ`), so that the threads of workers and "
+            f"libraries together are as many as the {counted(worst.cores, 'core')}."
+        )
+    return (
+        f"{counted(worst.cores, 'thread')} on that host rather than {worst.threads} do "
+        f"the same work in the same time, with {1 - worst.cores / worst.threads:.0%} less "
+        "memory in use at once (`n_workers` times `threads_per_worker`; on Kubernetes, "
+        "`--nthreads` as the CPU limit). If tasks start threads of their own (BLAS, "
+        "OpenMP), set OMP_NUM_THREADS=1."
+    )
+
+
+def _by_libraries(case: Case) -> float:
+    """Return CPU seconds of workers beyond their tasks', if that is much of them."""
+    cpu = sum(host.cpu for host in case.tolls.hosts)
+    own = sum(parts.get("thread-cpu", 0.0) for parts in case.tolls.by_prefix.values())
+    much = CPU_OVERSUBSCRIBED.threshold(case, "native") * cpu
+    return cpu - own if cpu - own >= much else 0.0
+
+
+def _crowded(case: Case, host: Host, native: float) -> bool:
+    threshold = CPU_OVERSUBSCRIBED.threshold
+    threads = host.threads * (host.native if native else 1)
+    return (
+        threads >= threshold(case, "threads_a_core") * host.cores
         and host.load >= threshold(case, "load")
         and host.others <= threshold(case, "others")
     )
@@ -81,12 +113,13 @@ CPU_OVERSUBSCRIBED = Rule(
     severity="notice",
     ask=_ask,
     thresholds={
-        "core_seconds": 6,
+        "core_seconds": 5,
         "share": 0.4,
         "waiting": 0.5,
         "threads_a_core": 2.5,
         "load": 0.65,
         "others": 0.3,
+        "native": 0.3,
     },
     page=Page(
         detects=(
@@ -94,7 +127,9 @@ CPU_OVERSUBSCRIBED = Rule(
             "work for a core: they took turns, which wins nothing and costs memory."
         ),
         evidence=(
-            "Time that tasks spent off the core, CPU time of the workers and of the host. "
+            "Time that tasks spent off the core, CPU time of the workers and of the host. Threads "
+            "that libraries start count where OMP_NUM_THREADS or its like says how many, and "
+            "`cpu-oversubscribed.native` of the CPU time was theirs. "
             "Silent below `cpu-oversubscribed.threads_a_core`, where cores were free "
             "(`cpu-oversubscribed.load`), where others kept the host busy "
             "(`cpu-oversubscribed.others`), and on `gil-bound` runs."

@@ -132,7 +132,7 @@ def _held(case: Case, block: dict[str, Any]) -> bool:
     sums = case.tolls.of_worker(block["source"])
     if sums["late"] > _ON_TIME * sums["woken"]:
         return False
-    return sums["waited"] >= _WAITED * block["seconds"]
+    return bool(sums["waited"] >= _WAITED * block["seconds"])
 
 
 def _starved(case: Case) -> bool:
