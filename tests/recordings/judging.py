@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -11,8 +12,9 @@ from staging import Failure
 
 if TYPE_CHECKING:
     from dask_blackbox.attach import RunCard
+    from dask_blackbox.run import RunTables
 
-__all__ = ["NOT_YET", "Result", "judge"]
+__all__ = ["NOT_YET", "Result", "judge", "judge_run"]
 
 NOT_YET = "not made yet"
 
@@ -53,7 +55,21 @@ def judge(story: Failure, place: Path) -> Result:
     opened = [Run.open(each) for each in runs]
     # A recorder that was killed when the story was told before may have been taken up.
     own = [run for run in opened if run.manifest.started >= told["at"]]
-    card = (own or opened)[0].card()
+    return judge_run(story, told, (own or opened)[0])
+
+
+def judge_run(story: Failure, told: Mapping[str, Any], run: RunTables) -> Result:
+    """Diagnose a recording with the rules of now, and judge what they say.
+
+    Args:
+        story: What was told.
+        told: What became of the telling.
+        run: The recording.
+    """
+    from dask_blackbox.analyse import findings_in
+    from dask_blackbox.attach import card_of
+
+    card = card_of(run, findings_in(run))
     if told.get("exit") == 0 and card.state == "succeeded":
         return Result(story, "absent", "it did not fail there: nothing to diagnose")
     return _compared(story, card)

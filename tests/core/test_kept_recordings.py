@@ -1,0 +1,35 @@
+"""What the rules say of the real recordings that are kept in tests/recordings/kept."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "recordings"))
+
+from judging import judge_run
+from keeping import archives, kept
+from storytelling import load_failures
+
+ARGUABLE = {
+    "a_mapped_file_is_truncated": "its second attempt met an empty file and raised",
+    "a_pivot_of_too_many_values": "workers died seven times before a task raised",
+}
+"""Stories that went another way than was set down, and what happened instead."""
+
+
+@pytest.mark.parametrize(
+    "archive", archives(), ids=lambda each: each.name.split(".")[0]
+)
+def test_the_verdicts_on_real_recordings_are_right(archive: Path) -> None:
+    stories = load_failures()
+    said = [
+        judge_run(stories[each.name], each.told, each.run)
+        for each in kept(archive)
+        if each.name not in ARGUABLE
+    ]
+
+    assert said
+    assert [(e.story.name, e.problem) for e in said if e.kind != "right"] == []
