@@ -7,6 +7,7 @@ from building import (
     LIMIT,
     MIB,
     a_death,
+    a_departure,
     a_graph,
     a_run,
     a_sample,
@@ -244,3 +245,31 @@ def test_who_gives_up_such_a_task_in_words_of_his_own_is_no_cause_either() -> No
     found = verdict(a_task_that_ends_worker_after_worker(end))
 
     assert (found.rule, found.confidence) == ("worker-segfault", "medium")
+
+
+@pytest.mark.parametrize(
+    ("nanny", "step", "rule", "advice"),
+    [
+        (None, 0, "unknown", "unknown"),
+        (None, 80, "kernel-oom", "memory"),
+        ("tcp://n1", 0, "worker-host-lost", "transient"),
+        ("tcp://n1", 80, "worker-host-lost", "memory"),
+    ],
+)
+def test_how_full_a_worker_was_is_a_word_on_what_nobody_saw(
+    nanny: str | None, step: int, rule: str, advice: str
+) -> None:
+    climb = [a_sample(at=5 + n / 2, memory=(90 + n * step) * MIB) for n in range(10)]
+    run = a_run(
+        a_worker(nanny=nanny, memory_limit=2**31),
+        a_graph(),
+        *climb,
+        *a_departure("tcp://w1", at=10, processing=["read-1"]),
+        *([an_event("nanny-lost", "tcp://w1", at=13)] if nanny else []),
+        *raised_in("read-1", killed_worker("read-1"), at=14),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.retry_advice) == (rule, advice)
+    assert found.confidence != "high" or rule == "worker-host-lost"
+    assert ("its memory had climbed by" in found.cause) == bool(step)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from dask_blackbox.analyse.deaths import WINDOW, Death
+from dask_blackbox.analyse.deaths import FULL, WINDOW, Death
 from dask_blackbox.analyse.nanny_lines import NannyLines
 from dask_blackbox.analyse.signals import NATIVE, sender_of
 from dask_blackbox.analyse.words import duration, short, size
@@ -24,7 +24,6 @@ DESERIALIZE = re.compile(
     r"Failed to deserialize|Error during deserialization|"
     r"(?:ModuleNotFoundError|ImportError|AttributeError: Can't get attribute)"
 )
-_NEAR = 0.9
 # Dask's own words, not a task's: what a task could not allocate need not end its worker.
 _NO_MEMORY = re.compile(
     r"\A(?:Unable to allocate internal buffer"
@@ -146,7 +145,7 @@ def _of_a_signal(death: Death) -> CauseOfDeath | None:
     name = death.signal
     if name is None:
         return None
-    share = _share(death)
+    share = death.share_of_memory
     sure: Confidence = "high"
     if name in NATIVE:
         slug, because = (
@@ -158,7 +157,7 @@ def _of_a_signal(death: Death) -> CauseOfDeath | None:
     elif name == "SIGKILL" and death.oom_kills:
         slug = "kernel-oom"
         because = "the kernel's out-of-memory killer took it (its counter went up)"
-    elif name == "SIGKILL" and share >= _NEAR:
+    elif name == "SIGKILL" and share >= FULL:
         slug, sure = "kernel-oom", "medium"
         because = f"it was killed (SIGKILL) at {share:.0%} of its memory limit"
     elif name == "SIGKILL" and death.climbed_until_it_died:
@@ -169,7 +168,7 @@ def _of_a_signal(death: Death) -> CauseOfDeath | None:
             f"{size(death.peak_memory or 0)}: probably by the kernel, for a container's "
             "limit or for a machine that was full, though no counter that we see says so"
         )
-    elif name == "SIGTERM" and share >= _NEAR:
+    elif name == "SIGTERM" and share >= FULL:
         slug, sure = "worker-memory-limit", "medium"
         because = f"it was terminated (SIGTERM) at {share:.0%} of its memory limit"
     else:
@@ -180,12 +179,6 @@ def _of_a_signal(death: Death) -> CauseOfDeath | None:
             else f"something outside Dask sent its process {name}"
         )
     return CauseOfDeath(slug=slug, confidence=sure, because=because)
-
-
-def _share(death: Death) -> float:
-    if not death.peak_memory or not death.memory_limit:
-        return 0.0
-    return death.peak_memory / death.memory_limit
 
 
 def _of_want_of_memory(death: Death) -> CauseOfDeath | None:
@@ -228,10 +221,17 @@ def _of_nobody(death: Death, run: RunTables) -> CauseOfDeath:
         return CauseOfDeath(
             slug="worker-host-lost",
             confidence="high",
-            because="its nanny vanished together with it: nobody answers at its address",
+            because="its nanny vanished together with it: nobody answers at its address"
+            + _and(death.was_full),
         )
     if death.closing:
         because = f"it closed itself ({short(death.closing, 80)})"
+    elif not nanny and death.was_full:
+        because = (
+            f"it vanished, and had no nanny to see how; {death.was_full}: it was probably "
+            "killed by the kernel, for a container's limit or for a machine that was full"
+        )
+        return CauseOfDeath(slug="kernel-oom", confidence="medium", because=because)
     elif not nanny:
         because = "it had no nanny to see how it ended"
     elif death.with_nanny is False or _heard_after(run, nanny, death.at):
@@ -242,9 +242,14 @@ def _of_nobody(death: Death, run: RunTables) -> CauseOfDeath:
         return CauseOfDeath(
             slug="worker-host-lost",
             confidence="medium",
-            because="its nanny vanished together with it, without a word",
+            because="its nanny vanished together with it, without a word"
+            + _and(death.was_full),
         )
     return CauseOfDeath(slug="unknown", confidence="low", because=because)
+
+
+def _and(clause: str) -> str:
+    return f"; {clause}" if clause else ""
 
 
 def _heard_after(run: RunTables, nanny: str, at: float) -> bool:

@@ -20,13 +20,16 @@ import polars as pl
 
 from dask_blackbox.analyse.nanny_lines import NannyLines
 from dask_blackbox.analyse.signals import CRASHES
-from dask_blackbox.analyse.words import signal_name
+from dask_blackbox.analyse.words import signal_name, size
 from dask_blackbox.run import RunTables
 
-__all__ = ["WINDOW", "Death", "deaths_of"]
+__all__ = ["FULL", "WINDOW", "Death", "deaths_of"]
 
 WINDOW = 5.0
 """Seconds by which witnesses of one death may lie apart, before and after."""
+
+FULL = 0.9
+"""Share of its memory limit from which on memory may well be what a worker died of."""
 
 _SLOW = 60.0
 """Seconds that a process may take to accept its nanny's SIGTERM."""
@@ -139,6 +142,26 @@ class Death:
         at_the_top = recent[-1][1] >= _TOP * (self.peak_memory or 0)
         much = grown >= max(_MUCH, recent[-1][1] / 3)
         return grown if at_the_top and much else None
+
+    @property
+    def share_of_memory(self) -> float:
+        """The most memory that it was seen with, as a share of its limit; 0 if unknown."""
+        if not self.peak_memory or not self.memory_limit:
+            return 0.0
+        return self.peak_memory / self.memory_limit
+
+    @property
+    def was_full(self) -> str:
+        """How full its memory was at the end, as a clause, if that may be why it ended."""
+        grown = self.climbed_until_it_died
+        if grown is not None:
+            return (
+                f"its memory had climbed by {size(grown)} in its last seconds, to "
+                f"{size(self.peak_memory or 0)}"
+            )
+        if self.share_of_memory >= FULL:
+            return f"its memory had been at {self.share_of_memory:.0%} of its limit"
+        return ""
 
 
 def deaths_of(run: RunTables) -> tuple[Death, ...]:

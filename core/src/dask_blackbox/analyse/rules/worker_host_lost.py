@@ -12,11 +12,20 @@ from dask_blackbox.finding import Finding
 
 __all__ = ["WORKER_HOST_LOST"]
 
+_FULL = (
+    "Memory was high, or climbing steeply, when that happened, and a container that is full "
+    "may be killed as a whole, nanny included: Dask's own limit has to be well below the container's "
+    "(`--memory-limit`). "
+)
+_AGAIN = " Trying again helps unless the pod was killed for memory."
+
 
 def _ask(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_HOST_LOST.slug)
     if not deaths:
         return
+    full = [death for death in deaths if death.was_full]
+    of_memory = 2 * len(full) > len(deaths)
     hosts = sorted({death.host for death in deaths if death.host})
     yield from verdict_on_deaths(
         case,
@@ -27,11 +36,13 @@ def _ask(case: Case) -> Iterator[Finding]:
         if len(deaths) == 1
         else "together with their nannies",
         remedy=(
-            f"Ask the platform what happened to {listed(hosts) if hosts else 'the host'}: a "
+            (_FULL if of_memory else "")
+            + f"Ask the platform what happened to {listed(hosts) if hosts else 'the host'}: a "
             "pod that was evicted or killed for memory (`kubectl describe pod`: OOMKilled, "
-            "exit code 137), a node that went away, a network that was cut. Trying again "
-            "helps unless the pod was killed for memory."
+            "exit code 137), a node that went away, a network that was cut."
+            + ("" if of_memory else _AGAIN)
         ),
+        retry_advice="memory" if of_memory else None,
     )
 
 
