@@ -10,6 +10,7 @@ from building import (
     a_run,
     a_task,
     a_worker,
+    an_event,
     an_exception,
     failed_with,
 )
@@ -88,3 +89,26 @@ def test_tasks_that_fail_on_two_workers_fail_by_themselves() -> None:
     )
 
     assert "on that worker" not in found.cause
+
+
+def test_a_late_worker_without_a_module_is_not_all_workers() -> None:
+    missing = an_exception("ModuleNotFoundError", "No module named 'tariffs'")
+    own = an_event("driver-code", modules={"tariffs": "1"})
+    late = a_failed_task(
+        "predict-8", missing.exception, missing.message, worker="tcp://w1"
+    )
+    run = a_run(
+        a_graph(),
+        own,
+        a_worker("tcp://w2"),
+        a_worker("tcp://w1", at=6.0),
+        *WELL,
+        late,
+        failed_with(missing),
+    )
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.rule == "module-not-shipped"
+    assert found.title.startswith("One worker cannot import 'tariffs'")
+    assert "came 3.0 s after they had begun" in found.cause

@@ -9,6 +9,7 @@ import pytest
 from building import (
     a_failed_task,
     a_graph,
+    a_log_line,
     a_run,
     a_worker,
     an_exception,
@@ -292,3 +293,25 @@ def test_an_error_of_the_drivers_that_a_task_had_too_is_the_drivers(
     )
 
     assert verdict(run).rule == rule
+
+
+def test_what_a_callback_raised_is_told_beside_what_came_of_it() -> None:
+    said = (
+        "Error in callback <function put at 0x7f> of <Future: finished>:\n"
+        "Traceback (most recent call last):\n"
+        "ValueError: shop-7: a negative number of customers"
+    )
+    noise = "Connection closed before a request was finished"
+    run = a_run(
+        a_worker(),
+        a_graph(),
+        a_log_line(said, role="driver"),
+        a_log_line(noise, role="driver", at=6.0, seq=2),
+        failed_with(an_exception("KeyError", "'shop-7'")),
+    )
+    found = verdict(run)
+
+    assert found.rule == "driver-exception"
+    assert found.evidence[-1].text.endswith(
+        "… ValueError: shop-7: a negative number of customers"
+    )

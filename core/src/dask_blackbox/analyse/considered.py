@@ -10,6 +10,7 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.memory import peaks_of
+from dask_blackbox.analyse.noise import NOISE
 from dask_blackbox.analyse.words import counted, duration, listed, quoted, size
 from dask_blackbox.finding import Finding
 from dask_blackbox.run import RunTables
@@ -17,14 +18,6 @@ from dask_blackbox.run import RunTables
 __all__ = ["Considered", "considered"]
 
 _ERROR = 40
-_NOISE = (
-    "CommClosedError",
-    "StreamClosedError",
-    "Connection closed",
-    "Failed to communicate with scheduler",
-    "Compute Failed",
-    "Worker stream died",
-)
 _MUCH = 0.8
 _DEADLY = ("worker-", "kernel-oom", "environment-mismatch", "module-not-shipped")
 
@@ -134,7 +127,7 @@ def _noise(case: Case, verdict: Finding) -> Iterator[Considered]:
     errors = case.run.logs.filter(pl.col("level") >= _ERROR)
     seen = {
         name: number
-        for name in _NOISE
+        for name in NOISE
         if (number := int(errors["message"].str.contains(name, literal=True).sum()))
     }
     if seen:

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import polars as pl
+
 from dask_blackbox.analyse.advice import advice_on_class
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.frames import end_of, raised_by_a_library, root_of_chain
+from dask_blackbox.analyse.frames import (
+    end_of,
+    raised_at_end,
+    raised_by_a_library,
+    root_of_chain,
+)
+from dask_blackbox.analyse.noise import NOISE
 from dask_blackbox.analyse.pace import Pace, pace_of
 from dask_blackbox.analyse.raised import untangled
 from dask_blackbox.analyse.rule import Page, Rule
@@ -16,6 +24,7 @@ from dask_blackbox.manifest import DriverException
 
 __all__ = ["DRIVER_EXCEPTION"]
 
+_ERROR = 40
 _DATA = (
     "FileNotFoundError",
     "KeyError",
@@ -136,7 +145,28 @@ def _advice(qualified: str, *, waited: bool) -> RetryAdvice:
 def _evidence(case: Case, exception: DriverException) -> tuple[Evidence, ...]:
     tail = end_of(exception.traceback)
     more = (Evidence(text=tail[:1500], source="driver"),) if tail else ()
-    return (*case.exception_evidence(), *more)
+    return (*case.exception_evidence(), *more, *_logged_before(case))
+
+
+def _logged_before(case: Case) -> Iterator[Evidence]:
+    """Yield the last error that the driver itself had logged: of a callback, perhaps."""
+    errors = case.run.logs.filter(
+        (pl.col("role") == "driver")
+        & (pl.col("level") >= _ERROR)
+        & ~pl.col("message").str.contains_any(NOISE)
+    )
+    for row in errors.sort("at").tail(1).iter_rows(named=True):
+        message = row["message"]
+        end = raised_at_end(message)
+        text = short(message.partition("\n")[0], 200)
+        if end is not None and "\n" in message:
+            text += f" … {class_of(end[0])}: {short(end[1], 200)}"
+        yield Evidence(
+            text=f"The driver had logged: {text}",
+            source="logs",
+            at=row["at"].timestamp(),
+            see=case.see("logs", "--role", "driver"),
+        )
 
 
 def _of_exit_code(case: Case, code: int) -> Finding:

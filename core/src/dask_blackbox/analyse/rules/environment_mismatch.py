@@ -74,7 +74,7 @@ def _ask_a_task(case: Case) -> Iterator[Finding]:
         case,
         ENVIRONMENT_MISMATCH,
         failure,
-        f"Workers have no module '{name}'",
+        f"have no module '{name}'",
         cause=(
             f"'{short(failure.key, 80)}' failed on "
             f"{case.name_of(failure.worker) if failure.worker else 'a worker'} with "
@@ -122,7 +122,7 @@ def _of_versions(case: Case, failure: TaskFailure) -> Iterator[Finding]:
         case,
         ENVIRONMENT_MISMATCH,
         failure,
-        f"Workers have '{name}' {theirs}, the driver has {ours}",
+        f"have '{name}' {theirs}, the driver has {ours}",
         cause=(
             f"'{short(failure.key, 80)}' failed on {case.name_of(failure.worker)} with "
             f"{short(str(failure))}. That worker has {name} {theirs}; the driver has {ours}."

@@ -55,7 +55,7 @@ def _of_a_task(case: Case, failure: TaskFailure) -> Iterator[Finding]:
         case,
         MODULE_NOT_SHIPPED,
         failure,
-        f"Workers cannot import '{own.name}', a file of the driver's own",
+        f"cannot import '{own.name}', a file of the driver's own",
         cause=(
             f"'{short(failure.key, 80)}' failed on {on} with {short(str(failure))}. "
             f"{own.told()}"
