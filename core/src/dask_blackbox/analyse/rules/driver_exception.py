@@ -153,7 +153,7 @@ def _logged_before(case: Case) -> Iterator[Evidence]:
     errors = case.run.logs.filter(
         (pl.col("role") == "driver")
         & (pl.col("level") >= _ERROR)
-        & ~pl.col("message").str.contains_any(NOISE)
+        & ~pl.col("message").str.contains_any(list(NOISE))
     )
     for row in errors.sort("at").tail(1).iter_rows(named=True):
         message = row["message"]
