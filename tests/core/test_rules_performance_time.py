@@ -125,6 +125,31 @@ def test_a_driver_that_is_busy_itself_is_told_what_it_costs() -> None:
     assert found.cost.amount == pytest.approx(158, abs=2)
 
 
+def slow_driver(**told: float) -> RunTables:
+    begun = [2.0 + 10 * n for n in range(5)]
+    short = [a_task(f"sum-{n}", start=at, compute=1) for n, at in enumerate(begun)]
+    watched = {"pid": 7, "seconds": 44.0, "cpu": 0.0, "delayed": 0.0, **told}
+    told_of = an_event("driver-load", "driver", at=44, **watched)
+    return a_run(workers(4), graphs(*begun), short, told_of, succeeded(at=45))
+
+
+def test_a_driver_that_computed_is_told_from_one_that_waited_itself() -> None:
+    busy, idle = (the("driver-bound", slow_driver(cpu=cpu)) for cpu in (31.0, 0.5))
+
+    assert "was on a core for 31 s in all." in busy.cause
+    assert (busy.confidence, idle.confidence) == ("high", "medium")
+    assert "it waited itself" in idle.cause
+    assert "adapt(minimum=0" in idle.remedy
+
+
+def test_what_others_took_from_a_driver_is_not_its_own() -> None:
+    found = the("driver-bound", slow_driver(cpu=9.0, delayed=4.0))
+    assert found.title == "The cluster waited 36 s of 44 s for the driver"
+    assert "4.0 s that it waited for a core that others had" in found.cause
+
+    assert "driver-bound" not in slugs(slow_driver(cpu=9.0, delayed=25.0))
+
+
 def test_a_short_run_may_wait_for_its_driver() -> None:
     run = a_run(workers(), graphs(6), a_task(start=6, compute=1), succeeded(at=12))
 

@@ -8,6 +8,7 @@ import sys
 import textwrap
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 from distributed import Client, LocalCluster, as_completed, wait
@@ -15,6 +16,12 @@ from healthy_tasks import prices
 from staging import Stage, until
 
 __all__ = ["HOSTS"]
+
+
+def _started(stage: Stage, *options: str) -> Any:
+    """Start two workers that can import what this module imports."""
+    here = {"PYTHONPATH": str(Path(__file__).parent)}
+    return stage.started(2, "--memory-limit", "1GiB", *options, environment=here)
 
 
 def _commanded(stage: Stage, text: str, *words: str) -> None:
@@ -151,14 +158,14 @@ def two_clients_at_once(stage: Stage) -> None:
 def lifetimes_done_right(stage: Stage) -> None:
     """Each worker is renewed after a while; tasks are short, and nothing is lost."""
     options = ("--lifetime", "14s", "--lifetime-stagger", "4s", "--lifetime-restart")
-    with stage.started(2, *options, "--memory-limit", "1GiB") as (client, _):
+    with _started(stage, *options) as (client, _):
         for n in range(8):
             client.gather(client.map(prices, range(n * 20, n * 20 + 16)))
 
 
 def retired_one_by_one(stage: Stage) -> None:
     """Workers are replaced while they hold results: each hands its own on, and goes."""
-    with stage.started(2, "--memory-limit", "1GiB") as (client, cluster):
+    with _started(stage) as (client, cluster):
         held = client.map(lambda n: bytes(1_000_000 + n), range(30))
         wait(held)
         for old in list(client.scheduler_info(n_workers=-1)["workers"]):
@@ -216,7 +223,7 @@ def one_thread_for_a_minute(stage: Stage) -> None:
 
 def two_drivers_take_turns(stage: Stage) -> None:
     """A cluster lives on; each driver records its own part of it."""
-    with stage.started(2, "--memory-limit", "1GiB") as (client, cluster):
+    with _started(stage) as (client, cluster):
         client.gather(client.map(prices, range(30)))
         with Client(cluster.address, set_as_default=False) as other:
             other.gather(other.map(prices, range(30, 40)))

@@ -126,6 +126,7 @@ EVENT_KINDS: dict[str, str] = {
     "driver-code": "modules {name: hash} of the user's own, machine, dirty: whether files differ from the git commit",
     "driver-warning": "category, message, filename, lineno",
     "driver-exception": "exception, message, traceback, frames, chain, found: a module that was missing",
+    "driver-load": "pid, seconds since it was attached; of its main thread: cpu, delayed (waited for a core)",
     "driver-ended": "state, exit_code, signal, oom_kills: of the kernel's, during the run",
     "driver-lost": "pid, how it was noticed, exit_code: negative for a signal, oom_kills",
     "scheduler-lost": "address, error",

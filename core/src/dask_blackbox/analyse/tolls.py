@@ -12,7 +12,7 @@ import polars as pl
 
 from dask_blackbox.run import RunTables
 
-__all__ = ["Host", "Tolls"]
+__all__ = ["DriverTime", "Host", "Tolls"]
 
 _AT_ONCE = 1.0
 _MOST = 0.5
@@ -58,6 +58,21 @@ class Host:
         busy = self.cpu if self.busy is None else self.busy
         rest = max(busy - self.cpu - self.scheduler, 0.0)
         return rest / max(self.seconds * self.cores, 1e-9)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriverTime:
+    """What the driver's main thread did.
+
+    Attributes:
+        seconds: How long it was watched.
+        cpu: Seconds that it had a core.
+        delayed: Seconds that it waited for one, which others had.
+    """
+
+    seconds: float
+    cpu: float
+    delayed: float
 
 
 class Tolls:
@@ -118,6 +133,17 @@ class Tolls:
             for name in ("seconds", "cpu", "children", "gc", "woken", "late", "waited"):
                 sums[name] += told.get(name) or 0.0
         return sums
+
+    @cached_property
+    def driver(self) -> DriverTime | None:
+        """The driver that was watched for longest; None where its system does not tell."""
+        told = self._run.details("driver-load")
+        if not told:
+            return None
+        longest = max(told, key=lambda each: each["seconds"])
+        return DriverTime(
+            seconds=longest["seconds"], cpu=longest["cpu"], delayed=longest["delayed"]
+        )
 
     @cached_property
     def graphs(self) -> float:

@@ -116,6 +116,8 @@ async def left(client: Any) -> None:
     with guard("the last words of a cluster"):
         order = _attached.get(client.id)
         if order is not None:
+            if _tap is not None:
+                _tap.tell_time()
             await asyncio.to_thread(_drain, order.address)
             _attached.pop(client.id, None)
 

@@ -160,6 +160,7 @@ class DriverTap:
             recording, "driver", lambda role: role, lambda row: sink("log", row)
         )
         self._showwarning: Any = None
+        self._begun = (time.monotonic(), _main_thread())
 
     def start(self) -> None:
         """Begin to listen."""
@@ -180,9 +181,20 @@ class DriverTap:
 
     def stop(self) -> None:
         """Stop listening."""
+        self.tell_time()
         self._tap.detach()
         if warnings.showwarning is self._shown:
             warnings.showwarning = self._showwarning
+
+    def tell_time(self) -> None:
+        """Say what the main thread did since the beginning, where the system tells."""
+        now, (begun, before) = _main_thread(), self._begun
+        if now is None or before is None:
+            return
+        seconds = round(time.monotonic() - begun, 3)
+        cpu, delayed = (round(b - a, 3) for a, b in zip(before, now, strict=True))
+        told = {"pid": os.getpid(), "seconds": seconds, "cpu": cpu, "delayed": delayed}
+        self._sink("event", [time.time(), "driver-load", "driver", json.dumps(told)])
 
     def _warned(self, message: Any, category: Any, filename: str, lineno: int) -> None:
         detail = {
@@ -198,3 +210,13 @@ class DriverTap:
             time.time(), "driver", "py.warnings", logging.WARNING,
             f"{detail['category']}: {detail['message']} ({filename}:{lineno})", None,
         )  # fmt: skip
+
+
+def _main_thread() -> tuple[float, float] | None:
+    """Return the seconds that the main thread had a core, and waited for one (Linux)."""
+    try:
+        with open("/proc/self/schedstat", encoding="ascii") as file:
+            cpu, delayed, *_ = file.read().split()
+        return int(cpu) / 1e9, int(delayed) / 1e9
+    except (OSError, ValueError):
+        return None
