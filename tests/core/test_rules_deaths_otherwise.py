@@ -273,3 +273,21 @@ def test_how_full_a_worker_was_is_a_word_on_what_nobody_saw(
     assert (found.rule, found.retry_advice) == (rule, advice)
     assert found.confidence != "high" or rule == "worker-host-lost"
     assert ("its memory had climbed by" in found.cause) == bool(step)
+
+
+@pytest.mark.parametrize(
+    ("last", "advice"), [(900 * MIB, "memory"), (120 * MIB, "transient")]
+)
+def test_a_scheduler_whose_memory_had_grown_is_told_so(last: int, advice: str) -> None:
+    gone = an_exception(
+        "distributed.client.FutureCancelledError",
+        "weigh-1 cancelled for reason: scheduler-connection-lost.",
+    )
+    memory = [
+        a_sample("scheduler", at=at, memory=rss)
+        for at, rss in ((2, 90 * MIB), (9, last))
+    ]
+    found = verdict(a_run(a_worker(), *memory, failed_with(gone)))
+
+    assert (found.rule, found.retry_advice) == ("scheduler-lost", advice)
+    assert ("grown from 90 MiB to 900 MiB" in found.title) == (advice == "memory")

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import polars as pl
+
 from dask_blackbox.analyse.blame import closed_connection_to, ran_out_of_patience
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.rule import Page, Rule
@@ -27,6 +29,13 @@ _SILENT = (
     "that went away. Nothing says that it died; if it still stands, trying again will hang, too."
 )
 _OUTLIVED = 3.0  # seconds
+_TIMES, _MUCH, _TOP = 2, 192 * 2**20, 0.95
+_MORE_MEMORY = (
+    "See how its process or pod ended (out of memory: exit code 137, `OOMKilled`), and what "
+    "it had to hold: graphs with large literals (`client.scatter` them, or load them in "
+    "tasks), very many tasks, futures that are never released. Then give it what is left to "
+    "hold, and a quarter more."
+)
 _CANCELLED = r"cancelled for reason: unknown"
 _CONNECTING = "in _ensure_connected"
 _CLASSES = ("CommClosedError", "ClosedClientError", "FatalCommClosedError")
@@ -62,10 +71,7 @@ def _ask(case: Case) -> Iterator[Finding]:
     )
     if not told and not (lost and unheard):
         return
-    reason = _reason(case, closing)
-    how, advice = _how(reason)
-    if reason is None and _fell_silent(case):
-        how = f"it did not answer any more, {_OPEN}"
+    how, advice, remedy = _account(case, _reason(case, closing))
     by = _asked_by(closing)
     sure: Confidence = "high" if told and (lost or closing) else "medium"
     yield SCHEDULER_LOST.found(
@@ -75,7 +81,7 @@ def _ask(case: Case) -> Iterator[Finding]:
             f"{how[0].upper()}{how[1:]}{by}.{_memory(case)} Lost workers and closed connections "
             "after that moment are consequences."
         ),
-        remedy=_SILENT if how.endswith(_OPEN) else _remedy(reason),
+        remedy=remedy,
         confidence=sure,
         retry_advice=advice,
         evidence=(
@@ -85,6 +91,17 @@ def _ask(case: Case) -> Iterator[Finding]:
             *_told_by("scheduler-lost", lost),
         ),
     )
+
+
+def _account(case: Case, reason: str | None) -> tuple[str, RetryAdvice, str]:
+    """Return how it went, whether trying again helps, and what to do."""
+    how, advice = _how(reason)
+    if reason is None and _fell_silent(case):
+        return f"it did not answer any more, {_OPEN}", advice, _SILENT
+    grown = _grown(case) if reason is None else ""
+    if grown:
+        return f"{how}, when its memory had {grown}", "memory", _MORE_MEMORY
+    return how, advice, _remedy(reason)
 
 
 def _lost_a_worker(case: Case) -> bool:
@@ -207,6 +224,16 @@ def _remedy(reason: str | None) -> str:
         "node that went away). If it was memory: smaller graphs, no large literals in "
         "tasks, futures released when done. Otherwise try again."
     )
+
+
+def _grown(case: Case) -> str:
+    """Return how its memory had grown, if so much that it may have been killed for it."""
+    own = case.run.metrics.filter(pl.col("source") == "scheduler").sort("at")
+    seen = own["memory"].drop_nulls().to_list()
+    if not seen or seen[-1] < max(seen[0] * _TIMES, seen[0] + _MUCH):
+        return ""
+    at_the_top = seen[-1] >= _TOP * max(seen)
+    return f"grown from {size(seen[0])} to {size(seen[-1])}" if at_the_top else ""
 
 
 def _memory(case: Case) -> str:
