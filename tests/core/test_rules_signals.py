@@ -62,6 +62,21 @@ def test_a_signal_of_one_sender_is_told_with_its_sender(
     assert ("something outside Dask" in found.cause) == (exit_code == -15)
 
 
+def test_a_daemon_that_watches_memory_asks_before_it_kills() -> None:
+    climb = [(5.0 + n / 2, (90 + 60 * n) * MIB) for n in range(10)]
+    run = a_run(
+        a_worker(memory_limit=2**31),
+        a_graph(),
+        *a_death(exit_code=-15, executing=["fit-1"], memory=climb),
+        *raised_in("fit-1", killed_worker("fit-1")),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("worker-signalled", "medium")
+    assert "earlyoom" in found.cause
+    assert found.retry_advice == "memory"
+
+
 def test_a_trap_of_a_compiler_is_a_crash_of_native_code() -> None:
     found = verdict(a_run(*killed_by(-5)))
 

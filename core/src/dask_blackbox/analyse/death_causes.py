@@ -178,6 +178,7 @@ def _of_a_signal(death: Death) -> CauseOfDeath | None:
             if sender
             else f"something outside Dask sent its process {name}"
         )
+        sure = "medium" if death.was_full and not sender else "high"
     return CauseOfDeath(slug=slug, confidence=sure, because=because)
 
 

@@ -78,7 +78,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         f"The scheduler went away: {how}",
         cause=(
             "The driver lost its connection to the scheduler, and with it all futures. "
-            f"{how[0].upper()}{how[1:]}{by}.{_memory(case)} Lost workers and closed connections "
+            f"{how[0].upper()}{how[1:]}{by}.{_memory(case) if advice != 'memory' else ''} Lost workers and closed connections "
             "after that moment are consequences."
         ),
         remedy=remedy,

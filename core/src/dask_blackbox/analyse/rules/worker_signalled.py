@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.deaths import Death
 from dask_blackbox.analyse.obituary import deaths_blamed_on, verdict_on_deaths
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.signals import sender_of
@@ -19,13 +20,6 @@ def _ask(case: Case) -> Iterator[Finding]:
     if not deaths:
         return
     last = deaths[-1]
-    memory = ""
-    if last.peak_memory and last.memory_limit:
-        memory = (
-            f"Memory was not the reason: {size(last.peak_memory)} of "
-            f"{size(last.memory_limit)}, and neither its nanny nor the kernel's counter "
-            "speaks of it."
-        )
     same = case.blame.always and len(deaths) > 1
     hint = (
         "The same task was running each time, so its own code (or a program that it "
@@ -34,6 +28,11 @@ def _ask(case: Case) -> Iterator[Finding]:
         else "Ask what ends processes on that host: a job scheduler's limit, a spot "
         "notice, a colleague, an earlyoom daemon."
     )
+    if last.was_full:
+        hint = (
+            "See the log of such a daemon (`journalctl -u earlyoom -u systemd-oomd`), and "
+            "how full the host was; with a lower `memory_limit` Dask spills before."
+        )
     sender = sender_of(last.signal)
     if sender is not None:
         yield from verdict_on_deaths(
@@ -52,9 +51,25 @@ def _ask(case: Case) -> Iterator[Finding]:
         deaths,
         did=f"got {last.signal}",
         how="from outside Dask",
-        more=memory,
+        more=_memory(last),
         remedy=f"{hint} If it was a passing event, trying again is enough.",
-        retry_advice="unknown" if same else "transient",
+        retry_advice="memory" if last.was_full else "unknown" if same else "transient",
+    )
+
+
+def _memory(last: Death) -> str:
+    """Return a sentence on whether memory may have been why, or nothing."""
+    if last.was_full:
+        return (
+            f"{last.was_full[0].upper()}{last.was_full[1:]}: a daemon that watches the memory "
+            "of the host (earlyoom, systemd-oomd) may have ended it, though nothing says so."
+        )
+    if not last.peak_memory or not last.memory_limit:
+        return ""
+    return (
+        f"Nothing points to memory: it was seen with {size(last.peak_memory)} of "
+        f"{size(last.memory_limit)} at most, and neither its nanny nor the kernel's counter "
+        "speaks of it."
     )
 
 
