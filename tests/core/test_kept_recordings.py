@@ -9,9 +9,11 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "recordings"))
 
+from dask_blackbox.analyse import findings_in
 from judging import judge_run
 from keeping import archives, kept
 from storytelling import load_failures
+from workload import all_workloads, judged
 
 ARGUABLE = {
     "a_mapped_file_is_truncated": "its second attempt met an empty file and raised",
@@ -21,7 +23,7 @@ ARGUABLE = {
 
 
 @pytest.mark.parametrize(
-    "archive", archives(), ids=lambda each: each.name.split(".")[0]
+    "archive", archives("failures"), ids=lambda each: each.name.split(".")[0]
 )
 def test_the_verdicts_on_real_recordings_are_right(archive: Path) -> None:
     stories = load_failures()
@@ -33,3 +35,17 @@ def test_the_verdicts_on_real_recordings_are_right(archive: Path) -> None:
 
     assert said
     assert [(e.story.name, e.problem) for e in said if e.kind != "right"] == []
+
+
+@pytest.mark.parametrize(
+    "archive", archives("workloads"), ids=lambda each: each.name.split(".")[0]
+)
+def test_the_findings_in_real_recordings_are_true(archive: Path) -> None:
+    workloads = all_workloads()[archive.name.removeprefix("workloads_").split(".")[0]]
+    said = {
+        each.name: judged(workloads[each.name], findings_in(each.run))[0]
+        for each in kept(archive)
+    }
+
+    assert said
+    assert {name: problem for name, problem in said.items() if problem} == {}

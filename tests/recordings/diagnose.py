@@ -64,7 +64,9 @@ def diagnose_kept() -> tuple[list[Result], list[Result]]:
         kept of the sets held out.
     """
     sets, found, now = _held_out(), [], []
-    here = {each.name: each for archive in archives() for each in kept(archive)}
+    here = {
+        each.name: each for archive in archives("failures") for each in kept(archive)
+    }
     for name, story in load_failures().items():
         said = Result(story, "absent", NOT_YET)
         if name in here:

@@ -1,8 +1,9 @@
-"""Keep what `make.py` has recorded in the repository, an archive for each room.
+"""Keep what was recorded in the repository, an archive for each module of stories.
 
     python tests/recordings/keep.py --store FOLDER [--store FOLDER …] [--place OLD=NEW …]
+    python tests/recordings/keep.py --workloads --store FOLDER …
 
-Only what is told and judged: a story that could not be told here stays as it was kept
+What `make.py` has told, or what the commands of workloads have.  Only what is told and judged: a story that could not be told here stays as it was kept
 before.  `diagnose.py --kept` asks the rules of now about all of them.
 """
 
@@ -14,11 +15,14 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from dask_blackbox.analyse import findings_in
 from dask_blackbox.opened import Run
-from keeping import KEPT, Kept, keep, kept
+from keeping import Kept, archive_of, keep, kept
 from staging import Failure
 from storytelling import load_failures
+from workload import Workload, all_workloads, judged, newest
 
+_MOST_TASKS = 20_000
 _ROOT = str(Path(__file__).parents[2])
 
 
@@ -38,7 +42,7 @@ def _told(story: Failure, stores: Sequence[Path]) -> Kept | None:
 
 
 def _of_room(room: str, stores: Sequence[Path]) -> Iterator[Kept]:
-    archive = KEPT / f"{room}.tar.xz"
+    archive = archive_of("failures", room)
     before = {each.name: each for each in kept(archive)} if archive.exists() else {}
     for story in load_failures().values():
         if story.room == room:
@@ -47,13 +51,40 @@ def _of_room(room: str, stores: Sequence[Path]) -> Iterator[Kept]:
                 yield found
 
 
+def _of_workloads(
+    module: str, workloads: Mapping[str, Workload], stores: Sequence[Path]
+) -> Iterator[Kept]:
+    """Yield the newest recording of each workload that is told once, if it is right."""
+    archive = archive_of("workloads", module)
+    before = {each.name: each for each in kept(archive)} if archive.exists() else {}
+    for name, workload in workloads.items():
+        runs = [run for store in stores for run in newest(str(store), name, 1)]
+        small = [run for run in runs if len(run.tasks) <= _MOST_TASKS]
+        if len(workload.nights) > 1 or (runs and not small):
+            continue
+        found = Kept(name, {}, small[-1]) if small else before.get(name)
+        if found is not None and not judged(workload, findings_in(found.run))[0]:
+            yield found
+
+
+def keep_workloads(stores: Sequence[Path], places: Mapping[str, str]) -> int:
+    """Keep the recordings of workloads; return how many there are."""
+    number = 0
+    for module, workloads in all_workloads().items():
+        found = list(_of_workloads(module, workloads, stores))
+        if found:
+            number += keep(archive_of("workloads", module), found, places)
+            print(f"{module:28}{len(found):4}")
+    return number
+
+
 def keep_all(stores: Sequence[Path], places: Mapping[str, str]) -> int:
     """Keep the recordings of all rooms; return how many there are."""
     number = 0
     for room in dict.fromkeys(each.room for each in load_failures().values()):
         found = list(_of_room(room, stores))
         if found:
-            number += keep(KEPT / f"{room}.tar.xz", found, places)
+            number += keep(archive_of("failures", room), found, places)
             print(f"{room:28}{len(found):4}")
     return number
 
@@ -62,6 +93,7 @@ def main() -> int:
     """Keep what is in the stores."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--store", type=Path, action="append", default=[])
+    parser.add_argument("--workloads", action="store_true")
     parser.add_argument(
         "--place",
         action="append",
@@ -77,7 +109,8 @@ def main() -> int:
         sys.base_prefix: "/usr/local",
         str(Path.home()): "/home/me",
     }
-    print(f"{keep_all(asked.store, places)} recordings are kept")
+    chosen = keep_workloads if asked.workloads else keep_all
+    print(f"{chosen(asked.store, places)} recordings are kept")
     return 0
 
 

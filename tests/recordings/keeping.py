@@ -12,14 +12,16 @@ import json
 import tarfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import polars as pl
 from dask_blackbox.manifest import Ending, Manifest
 from dask_blackbox.run import RunTables
 
-__all__ = ["KEPT", "Kept", "archives", "keep", "kept"]
+__all__ = ["KEPT", "Kept", "Kind", "archive_of", "archives", "keep", "kept"]
+
+Kind = Literal["failures", "workloads"]
 
 KEPT = Path(__file__).with_name("kept")
 """Where the archives are."""
@@ -42,9 +44,14 @@ class Kept(NamedTuple):
     run: RunTables
 
 
-def archives() -> list[Path]:
-    """Return the archives that there are, by name."""
-    return sorted(KEPT.glob("*.tar.xz"))
+def archive_of(kind: Kind, room: str) -> Path:
+    """Return the file that holds the recordings of a module of stories or workloads."""
+    return KEPT / f"{kind}_{room}.tar.xz"
+
+
+def archives(kind: Kind) -> list[Path]:
+    """Return the archives that there are of a kind, by name."""
+    return sorted(KEPT.glob(f"{kind}_*.tar.xz"))
 
 
 def keep(archive: Path, runs: Iterable[Kept], places: Mapping[str, str]) -> int:

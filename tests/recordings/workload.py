@@ -12,6 +12,7 @@ long-lived clusters.  With `--again` nothing is run: the recordings of the last 
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import shutil
 import subprocess
@@ -34,7 +35,26 @@ from distributed import Client, LocalCluster
 from staging import Stage
 from starting import processes
 
-__all__ = ["NOTHING", "Workload", "main", "with_mended"]
+__all__ = [
+    "NOTHING",
+    "Workload",
+    "all_workloads",
+    "judged",
+    "main",
+    "newest",
+    "with_mended",
+]
+
+_MODULES = {
+    "healthy": "HEALTHY",
+    "healthy_suites": "SUITES",
+    "healthy_third": "THIRD",
+    "troubled": "TROUBLED",
+    "troubled_otherwise": "TROUBLED",
+    "troubled_third": "TROUBLED",
+    "troubled_third_tasks": "TROUBLED",
+}
+"""The modules that hold workloads, and what they call them."""
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 _TWO = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "2GiB"}
@@ -137,7 +157,8 @@ def _fresh(store: str, name: str) -> str:
     return f"{name}-{len(list(Path(store).glob(f'runs/job={name}/*'))) + 1}"
 
 
-def _newest(store: str, name: str, number: int) -> list[Run]:
+def newest(store: str, name: str, number: int) -> list[Run]:
+    """Return the newest recordings of a job in a folder."""
     found = sorted(
         Path(store).glob(f"runs/job={name}/*/*/run.json"),
         key=lambda path: path.stat().st_mtime,
@@ -145,7 +166,7 @@ def _newest(store: str, name: str, number: int) -> list[Run]:
     return [Run.open(each.parent) for each in found[-number:]]
 
 
-def _judged(
+def judged(
     workload: Workload, findings: tuple[Finding, ...]
 ) -> tuple[str, Counter[str]]:
     """Return what is wrong with the findings of a run, or nothing."""
@@ -155,6 +176,14 @@ def _judged(
     sentences = [f"false: {', '.join(wrong)}"] if wrong else []
     sentences += [f"missing: {', '.join(missing)}"] if missing else []
     return "; ".join(sentences), found
+
+
+def all_workloads() -> dict[str, Mapping[str, Workload]]:
+    """Return the workloads of all modules, by module and by name."""
+    return {
+        module: getattr(importlib.import_module(module), name)
+        for module, name in _MODULES.items()
+    }
 
 
 def with_mended(workloads: Mapping[str, Workload]) -> dict[str, Workload]:
@@ -176,7 +205,7 @@ def with_mended(workloads: Mapping[str, Workload]) -> dict[str, Workload]:
 def _say_savings(workloads: Mapping[str, Workload], store: str) -> None:
     """Print what findings say that they cost, beside what it saved to mend it."""
     for name, each in workloads.items():
-        before, after = _newest(store, name, 1), _newest(store, name + _MENDED, 1)
+        before, after = newest(store, name, 1), newest(store, name + _MENDED, 1)
         costs = [
             f.cost.amount
             for run in before
@@ -234,9 +263,9 @@ def _judge(names: Sequence[str], workloads: Mapping[str, Workload], store: str) 
     """Say what is found in the newest recording of each workload."""
     wrong, fired = 0, Counter[str]()
     for name in names:
-        runs = _newest(store, name, len(workloads[name].nights))
+        runs = newest(store, name, len(workloads[name].nights))
         findings = tuple(finding for run in runs for finding in run.findings())
-        problem, found = _judged(workloads[name], findings)
+        problem, found = judged(workloads[name], findings)
         problem = problem if runs else "not recorded"
         wrong, fired = wrong + bool(problem), fired + found
         print(f"{'WRONG' if problem else 'right':6}{name:36}{problem}")
