@@ -33,8 +33,9 @@ def _ask(case: Case) -> Iterator[Finding]:
         f"A result of {inputs} was to be gathered on a worker of {limit}",
         cause=(
             f"The scheduler refused to run '{short(key, 80)}': its inputs are {inputs}, and "
-            f"{case.name_of(refused['worker'])} has a memory limit of {limit}. It looks like "
-            "compute() on a whole collection."
+            f"{case.name_of(refused['worker'])} has a memory limit of {limit}. That is "
+            "`compute()` on a whole collection, `repartition` to one, or a task that takes "
+            f"all pieces at once{_asked_at(case)}."
         ),
         remedy=(
             "Write the result from the workers (`to_parquet`, `to_zarr`) or reduce it before "
@@ -53,6 +54,13 @@ def _ask(case: Case) -> Iterator[Finding]:
             *case.exception_evidence(),
         ),
     )
+
+
+def _asked_at(case: Case) -> str:
+    exception = case.exception
+    if exception is None or not exception.file:
+        return ""
+    return f"; it was asked for at {exception.file}:{exception.line}"
 
 
 RESULT_TOO_LARGE = Rule(
