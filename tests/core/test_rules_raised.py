@@ -315,3 +315,40 @@ def test_what_a_callback_raised_is_told_beside_what_came_of_it() -> None:
     assert found.evidence[-1].text.endswith(
         "… ValueError: shop-7: a negative number of customers"
     )
+
+
+@pytest.mark.parametrize(
+    ("message", "title", "remedy"),
+    [
+        (
+            "Metadata inference failed in `apply`.\n\nYou have supplied a custom",
+            "Metadata inference failed in `apply`: TypeError: no such",
+            "Pass `meta=` to `apply`",
+        ),
+        ("IOLoop is closed", "IOLoop is closed", "while it is open"),
+        ("Dataset 'rates' not found", "Dataset 'rates' not", "list_datasets"),
+        (
+            "You are trying to merge on int64 and string columns for key 'shop'.",
+            "You are trying to merge",
+            "they are int64 and string",
+        ),
+    ],
+)
+def test_an_error_that_is_known_by_its_words_comes_with_what_to_do(
+    message: str, title: str, remedy: str
+) -> None:
+    text = (
+        "Traceback (most recent call last):\nTypeError: no such\n\n"
+        "The above exception was the direct cause of the following exception:\n\n"
+        'Traceback (most recent call last):\n  File "/jobs/a.py", line 9, in main\n'
+        f"ValueError: {message}\n"
+    )
+    run = a_run(
+        a_worker(),
+        a_graph(),
+        failed_with(an_exception("ValueError", message, traceback=text)),
+    )
+    found = verdict(run)
+
+    assert found.title.startswith(f"ValueError in the driver: {title}")
+    assert remedy in found.remedy

@@ -292,7 +292,7 @@ def a_late_worker_knows_no_path(stage: Stage) -> None:
 
     with stage.started(1) as (client, cluster):
         folder = str(stage.module("tariffs", "def rate(n):\n    return n * 3\n").parent)
-        client.run(sys.path.append, folder)
+        client.run(lambda: sys.path.append(folder))
         futures = client.map(rated, range(40))
         until(lambda: sum(each.done() for each in futures) > 2)
         cluster.start_worker("--nthreads", "2")

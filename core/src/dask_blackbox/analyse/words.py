@@ -22,6 +22,7 @@ __all__ = [
     "size",
 ]
 
+_SPELT_WITH_A_VOWEL = "AEFHILMNORSX"
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 _UNPRINTABLE = re.compile(
     r"\x1b\[[0-9;?]*[A-Za-z]|[^\S\n\t ]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
@@ -45,7 +46,9 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def article(noun: str) -> str:
-    """Return the article of a noun: `an OSError`, `a KeyError`."""
+    """Return the article of a noun: `an OSError`, `a KeyError`, `an SSLContext`."""
+    if noun[:2].isupper():
+        return "an" if noun[0] in _SPELT_WITH_A_VOWEL else "a"
     return "an" if noun[:1].upper() in "AEIOU" else "a"
 
 

@@ -8,6 +8,7 @@ import polars as pl
 
 from dask_blackbox.analyse.advice import advice_on_class
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.driver_hints import hint_on, plain_message
 from dask_blackbox.analyse.frames import (
     end_of,
     raised_at_end,
@@ -89,7 +90,7 @@ def _named(exception: DriverException) -> tuple[str, str]:
     """Return class and message; of what Dask dispatched to a backend, the original one."""
     name, message, _ = untangled(exception.exception, exception.message)
     _, _, original = message.partition("Original Message: ")
-    return name, original or message
+    return name, plain_message(exception, original or message)
 
 
 def _tasks_then(case: Case) -> str:
@@ -129,6 +130,8 @@ def _remedy(
             f"{look}: something was waited for and did not come in time. See what the workers "
             "were doing then; raise the timeout only if they were making progress."
         )
+    if hint := hint_on(exception):
+        return f"{look}. {hint}"
     if name in ("FileNotFoundError", "NotADirectoryError"):
         return f"{look}, and check that the path exists where the driver runs."
     if advice in ("transient", "unknown"):

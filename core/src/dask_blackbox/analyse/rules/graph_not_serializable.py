@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.frames import cause_of_last
 from dask_blackbox.analyse.rule import Page, Rule
-from dask_blackbox.analyse.words import class_of, short
+from dask_blackbox.analyse.words import article, class_of, short
 from dask_blackbox.finding import Evidence, Finding
 from dask_blackbox.manifest import DriverException
 
@@ -64,14 +64,14 @@ def _ask(case: Case) -> Iterator[Finding]:
         else ""
     )
     title = "The graph could not be pickled"
-    told = f"it holds a {what}" if what else short(why, 90)
+    told = f"it holds {article(what)} {what}" if what else short(why, 90)
     this = "this graph" if case.run.details("graph-updated") else "anything"
     yield GRAPH_NOT_SERIALIZABLE.found(
         f"{title}: {told}" if told else title,
         cause=(
             f"{class_of(exception.exception)} before {this} reached the scheduler: "
             + (
-                f"something that a task needs holds a {what}."
+                f"something that a task needs holds {article(what)} {what}."
                 if what
                 else f"{short(why or exception.message, 200).rstrip('.')}."
             )
@@ -108,7 +108,7 @@ def _remedy(what: str | None, why: str) -> str:
             "build it inside the task."
         )
     return (
-        f"Don't carry {'a ' + what if what else 'it'} into a task: open connections, "
+        f"Don't carry {f'{article(what)} {what}' if what else 'it'} into a task: open connections, "
         "locks, files and clients inside the task, and hand over only what describes "
         "them (a path, a URL). Look at what the function closes over and at `self`, if "
         "it is a method."

@@ -22,6 +22,7 @@ __all__ = ["RESULT_NOT_SERIALIZABLE"]
 _SAID = r"Could not serialize object of type (?P<type>[\w.]+)"
 _HOLDERS = ("dict", "list", "tuple", "set", "object", "DataFrame", "Series")
 _UNREAD = ("ModuleNotFoundError", "ImportError", "AttributeError")
+_CANNOT = re.compile(r"[Cc]an(?:no|')t pickle '?(?P<what>[\w.]+)'? object")
 _DROPPED = "as_completed._track_future"
 _REFUSED = (
     r"^(?:Could not serialize object of type |Failed to serialize <)(?P<type>[\w.]+)"
@@ -124,7 +125,7 @@ def _could_not_leave(case: Case, exception: DriverException, kind: str) -> Findi
         ),
         remedy=(
             f"Return plain data from {what if suspects else 'the task'} (arrays, frames, "
-            f"paths, settings) and make the {kind} where it is used; or, if it is only "
+            f"paths, settings) and make the {_refused(why, kind)} where it is used; or, if it is only "
             "needed on the workers, don't fetch it: pass the future on."
         ),
         confidence="high",
@@ -187,6 +188,12 @@ def _why(text: str) -> str:
     lines = text.partition("\n")[2]
     found = raised_at_end(lines) if lines else None
     return f" ({short(found[1] or class_of(found[0]), 120)})" if found else ""
+
+
+def _refused(why: str, kind: str) -> str:
+    """Return what is not to be returned: what pickle refused, else what held it."""
+    found = _CANNOT.search(why)
+    return found["what"] if found else kind
 
 
 def _that_may_hold(case: Case) -> list[dict[str, Any]]:
