@@ -234,7 +234,7 @@ PICKLING = (
     ("why", "told", "remedy"),
     [
         ("TypeError: h5py objects can't be pickled", "h5py objects", "inside the task"),
-        ("TypeError: cannot pickle 'SSLContext' object", "a SSLContext", "SSLContext"),
+        ("TypeError: cannot pickle 'SSLContext' object", "an SSLContext", "SSLContext"),
         (
             "PicklingError: Could not pickle object as excessively deep recursion",
             "excessively deep recursion",
