@@ -50,24 +50,27 @@ class Processes:
                 self.address = text.partition('"address": "')[2].partition('"')[0]
             time.sleep(0.05)
 
-    def start_worker(self, *options: str, shell: str = "") -> subprocess.Popen[bytes]:
+    def start_worker(
+        self, *options: str, shell: str = "", python: str = ""
+    ) -> subprocess.Popen[bytes]:
         """Start `dask worker`.
 
         Args:
             options: Of its command line.
             shell: What a shell does before it, such as `ulimit -n 64`.
+            python: Another interpreter.
         """
         started = self._start(
             "dask_worker", self.address, "--no-dashboard", "--local-directory",
-            str(self.folder), *options, shell=shell,
+            str(self.folder), *options, shell=shell, python=python,
         )  # fmt: skip
         self.workers.append(started)
         return started
 
     def _start(
-        self, module: str, *words: str, shell: str = ""
+        self, module: str, *words: str, shell: str = "", python: str = ""
     ) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", f"distributed.cli.{module}", *words]
+        command = [python or sys.executable, "-m", f"distributed.cli.{module}", *words]
         if shell:
             command = ["/bin/sh", "-c", f'{shell}; exec "$@"', "sh", *command]
         return subprocess.Popen(
