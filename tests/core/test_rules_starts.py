@@ -484,23 +484,18 @@ def test_a_key_that_was_sent_twice_is_told_of_a_run_that_succeeded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("nbytes", "typename", "fires"),
-    [
-        (1200, "pandas.DataFrame", True),
-        (2258, "pandas.DataFrame", False),
-        (28, "int", False),
-    ],
+    ("hollow", "fires"), [(["read_parquet"], True), ([], False), (["from-map"], False)]
 )
-def test_a_table_without_a_column_is_no_input(
-    nbytes: int, typename: str, *, fires: bool
+def test_a_graph_that_holds_an_empty_table_reads_nothing(
+    hollow: list[str], *, fires: bool
 ) -> None:
-    kind, row = a_task("read_parquet-1", nbytes=nbytes)
-    read = (kind, (*row[:-2], typename, "finished"))
+    read = a_task("read_parquet-1", nbytes=1200)
+    graph = an_event("graph-updated", graph=1, hollow=hollow)
 
-    assert ("silent-empty-input" in rules_of(read)) is fires
-    assert "silent-empty-input" not in rules_of(read, failed_with(TIMED_OUT))
-    several = [read, a_task("read_parquet-2", nbytes=5000), succeeded()]
-    assert "silent-empty-input" not in rules_of(*several)
+    assert ("silent-empty-input" in rules_of(graph, read)) is fires
+    assert "silent-empty-input" not in rules_of(graph, read, failed_with(TIMED_OUT))
+    other = a_task("read_csv-2", nbytes=5000)
+    assert "silent-empty-input" not in rules_of(graph, read, other, succeeded())
 
 
 # Data that was released

@@ -15,6 +15,7 @@ import shutil
 import sys
 import tempfile
 import time
+import traceback
 from pathlib import Path
 
 from changed_jobs import Job
@@ -41,7 +42,9 @@ def judged(night: Night, card: RunCard) -> str:
     if night.blames and blame not in night.blames:
         problems.append(f"blames {blame}, not {' or '.join(night.blames)}")
     found = {each.rule for each in card.findings}
-    problems += [f"does not find {each}" for each in night.findings if each not in found]
+    problems += [
+        f"does not find {each}" for each in night.findings if each not in found
+    ]
     return "; ".join(problems)
 
 
@@ -54,7 +57,9 @@ def _base(name: str, folder: Path) -> Path:
         job.set_up()
         for _ in range(_GOOD):
             card = job.night()
-            print(f"      {name} {card.run_id}: {card.state} {card.headline}"[:_LONGEST])
+            print(
+                f"      {name} {card.run_id}: {card.state} {card.headline}"[:_LONGEST]
+            )
             if card.state != "succeeded":
                 raise RuntimeError(f"a good night was none: {card.headline}")
         (base / "done").touch()
@@ -95,13 +100,20 @@ def main() -> int:
         if asked.names and night.name not in asked.names:
             continue
         began = time.monotonic()
-        card = _again(night, folder) if asked.again else told(night, folder)
+        try:
+            card = _again(night, folder) if asked.again else told(night, folder)
+        except Exception:  # noqa: BLE001 - the others shall be told all the same
+            traceback.print_exc()
+            card = None
         if card is None:
+            print(f"----- {night.name} could not be told")
             continue
         problem, number = judged(night, card), number + 1
         wrong += bool(problem)
         took = time.monotonic() - began
-        print(f"{'WRONG' if problem else 'right':6}{night.name:36}{took:4.0f} s  {problem}")
+        print(
+            f"{'WRONG' if problem else 'right':6}{night.name:36}{took:4.0f} s  {problem}"
+        )
         print(f"      {card.headline}"[:_LONGEST])
         if card.past is not None:
             print(f"      {card.past.confidence}: {card.past.says}"[: 2 * _LONGEST])

@@ -75,6 +75,8 @@ class Job:
         """Variables of the driver, and of a cluster that it has of its own."""
         self.cluster: dict[str, str] = {}
         """Variables of the cluster."""
+        self.of_workers = {"JOB_IMAGE": "registry/shop:2026.11.1"}
+        """Variables of its workers alone."""
         self.workers, self.worker_options, self.python = 2, ["--nthreads", "1"], ""
         self.before: list[str] = []
         """Words before the driver's command."""
@@ -185,6 +187,7 @@ class Job:
         here = {"PYTHONPATH": self._path("cluster"), **self.cluster}
         with ExitStack() as night:
             cluster = night.enter_context(processes(0, environment=here))
+            cluster.environment |= self.of_workers
             for _ in range(self.workers):
                 cluster.start_worker(*self.worker_options, python=self.python)
             rates = "http://127.0.0.1:9"

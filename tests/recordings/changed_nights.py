@@ -112,8 +112,8 @@ def workers_have_another_python(job: Job) -> None:
     job.python = os.environ["OTHER_PYTHON"]
 
 
-@night("orders", "package shoptools (workers", "infrastructure", "task-exception")
-def a_package_is_downgraded_on_workers(job: Job) -> None:
+@night("orders", "package shoptools (", "infrastructure", "task-exception")
+def a_package_is_downgraded_on_the_cluster(job: Job) -> None:
     job.install("cluster", "shoptools", "1.1.0", _BROKEN)
 
 
@@ -130,9 +130,16 @@ def a_package_is_gone_from_workers(job: Job) -> None:
 
 
 @night("orders", "dask-config distributed.worker.memory.terminate", "infrastructure")
-def a_setting_of_workers_is_changed_by_a_variable(job: Job) -> None:
+def a_setting_of_the_cluster_is_changed_by_a_variable(job: Job) -> None:
     """Workers are ended at a small part of their limit."""
     job.cluster["DASK_DISTRIBUTED__WORKER__MEMORY__TERMINATE"] = "0.001"
+
+
+@night("orders", "dask-config distributed.comm.compression (workers)", "infrastructure")
+def a_setting_of_workers_is_changed_by_a_variable(job: Job) -> None:
+    """They compress in a way for which nothing is installed, or which nobody knows."""
+    job.of_workers["DASK_DISTRIBUTED__COMM__COMPRESSION"] = "nonsense"
+    job.service = False
 
 
 @night("frames", "dask-config dataframe.shuffle", "infrastructure")
@@ -149,7 +156,7 @@ def a_worker_fewer(job: Job) -> None:
 
 @night("frames", "cluster-shape memory limit", "infrastructure", "worker-memory-limit")
 def half_the_memory(job: Job) -> None:
-    job.environment["JOB_MEMORY"] = "200MiB"
+    job.environment["JOB_MEMORY"] = "350MiB"
 
 
 @night("orders", "host", "infrastructure", "task-exception")
@@ -160,7 +167,7 @@ def another_kernel_and_a_service_is_down(job: Job) -> None:
 @night("orders", ("cluster-shape image", "host"), "infrastructure")
 def another_image_of_workers(job: Job) -> None:
     """Only its tag tells: the files that it lacks are no package."""
-    job.cluster["JOB_IMAGE"] = "registry/shop:2026.11.2"
+    job.of_workers["JOB_IMAGE"] = "registry/shop:2026.11.2"
     job.service = False
 
 
@@ -190,7 +197,11 @@ def a_parameter_that_leaves_nothing(job: Job) -> None:
 @night("orders", "input-size partitions", "data", "driver-exception")
 def no_file_has_arrived(job: Job) -> None:
     job.files = 0
-    job.edit("job.py", "    rows = client.map(load", "    files[0]\n    rows = client.map(load")
+    job.edit(
+        "job.py",
+        "    rows = client.map(load",
+        "    files[0]\n    rows = client.map(load",
+    )
     job.commit("fail early")
 
 
@@ -199,7 +210,9 @@ def no_file_has_arrived(job: Job) -> None:
 
 @night("orders", "code prefix pick", "code", "task-exception")
 def a_lambda(job: Job) -> None:
-    job.edit("job.py", "lambda rows: rows[: asked.first]", "lambda rows: rows[asked.first]")
+    job.edit(
+        "job.py", "lambda rows: rows[: asked.first]", "lambda rows: rows[asked.first]"
+    )
 
 
 @night("orders", "code prefix scale", "code", "task-exception")
@@ -209,7 +222,7 @@ def a_constant_in_a_closure(job: Job) -> None:
 
 @night("orders", "code prefix total", "code", "task-exception")
 def a_default(job: Job) -> None:
-    job.edit("job.py", "digits: int = 2", 'digits: int = "two"  # type: ignore')
+    job.edit("job.py", "digits: int = 2", 'digits: int = "two"')
 
 
 @night("orders", "code prefix cleaned", "code", "task-exception")
@@ -245,6 +258,12 @@ def a_function_is_renamed_and_a_service_is_down(job: Job) -> None:
     job.edit("job.py", "def cleaned(", "def tidied(")
     job.edit("job.py", "(cleaned, rows)", "(tidied, rows)")
     job.service = False
+
+
+@night("orders", NOTHING, "nothing", "driver-exception")
+def the_script_does_not_compile(job: Job) -> None:
+    """Nothing of the driver is known then; what is not known has not changed."""
+    job.edit("job.py", "def main() -> None:", "def main() -> None")
 
 
 # Two at once.

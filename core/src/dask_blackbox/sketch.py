@@ -56,6 +56,7 @@ class PrefixSketch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         compute: Seconds that all of them computed.
         result: Bytes of all results.
         code: Hash of the functions that they run.
+        functions: What of the user's own these are, as `module:name`.
     """
 
     name: str
@@ -69,6 +70,7 @@ class PrefixSketch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     compute: float = 0.0
     result: float = 0.0
     code: str | None = None
+    functions: tuple[str, ...] = ()
 
 
 class Inputs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -119,6 +121,7 @@ class Sketch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             are those of `finding.Change`; those of a role have it after a slash
             (`package/workers`).
         unknown: Kinds of facts that the recording does not tell of.
+        parts: What the job's own modules are made of: file, line and hash by `module:name`.
     """
 
     format: int = SKETCH_FORMAT
@@ -139,6 +142,7 @@ class Sketch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     prefixes: tuple[PrefixSketch, ...] = ()
     facts: dict[str, dict[str, str]] = {}
     unknown: tuple[str, ...] = ()
+    parts: dict[str, str] = {}
 
     @property
     def good(self) -> bool:
@@ -157,7 +161,7 @@ class _Format(msgspec.Struct):
 def packed(sketch: Sketch) -> bytes:
     """Return a sketch as it is stored; the same bytes for the same sketch.
 
-    One that would be larger than `LARGEST` loses its cheapest prefixes, then facts.
+    One that would be larger than `LARGEST` loses its parts, its cheapest prefixes, then facts.
     """
     while True:
         blob = gzip.compress(msgspec.json.encode(sketch), 6, mtime=0)
@@ -167,6 +171,8 @@ def packed(sketch: Sketch) -> bytes:
 
 
 def _smaller(sketch: Sketch) -> Sketch:
+    if sketch.parts:
+        return msgspec.structs.replace(sketch, parts={})
     if len(sketch.prefixes) > 1:
         kept = sketch.prefixes[: len(sketch.prefixes) // 2]
         return msgspec.structs.replace(sketch, prefixes=kept)

@@ -13,7 +13,8 @@ import polars as pl
 
 from dask_blackbox.analyse.deaths import FULL, WINDOW, Death
 from dask_blackbox.analyse.nanny_lines import NannyLines
-from dask_blackbox.analyse.signals import NATIVE, sender_of
+from dask_blackbox.analyse.pythons import pythons_apart
+from dask_blackbox.analyse.signals import CRASHES, NATIVE, sender_of
 from dask_blackbox.analyse.words import duration, short, size
 from dask_blackbox.finding import Confidence
 from dask_blackbox.run import RunTables
@@ -53,6 +54,7 @@ def cause_of_death(death: Death, run: RunTables) -> CauseOfDeath:
         _of_its_nanny(death)
         or _of_its_host(death)
         or _of_its_environment(death, run)
+        or _of_another_python(death, run)
         or _of_a_signal(death)
         or _of_want_of_memory(death)
         or _of_an_exit(death)
@@ -139,6 +141,24 @@ def _lines_near(run: RunTables, at: float) -> list[str]:
         & pl.col("message").str.contains(DESERIALIZE.pattern)
     )
     return near["message"].head(20).to_list()
+
+
+def _of_another_python(death: Death, run: RunTables) -> CauseOfDeath | None:
+    """Functions travel as bytecode, and what another Python makes of that is chance."""
+    if death.signal not in CRASHES:
+        return None
+    apart = pythons_apart(run, death.address)
+    if apart is None:
+        return None
+    ours, theirs = apart
+    because = (
+        f"its process crashed ({death.signal}) in Python {theirs}, and the driver has "
+        f"{ours}: functions of the driver's own travel as bytecode, which another minor "
+        "version cannot run"
+    )
+    return CauseOfDeath(
+        slug="environment-mismatch", confidence="medium", because=because
+    )
 
 
 def _of_a_signal(death: Death) -> CauseOfDeath | None:

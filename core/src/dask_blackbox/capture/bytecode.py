@@ -13,7 +13,7 @@ import sys
 import types
 from typing import Any
 
-__all__ = ["DIALECT", "code_hash", "signed"]
+__all__ = ["DIALECT", "NO_CODE", "code_hash", "said_by", "signed"]
 
 DIALECT = f"2py{sys.version_info[0]}{sys.version_info[1]}"
 """What a hash begins with: the version of this way to hash, and that of Python."""
@@ -21,7 +21,9 @@ DIALECT = f"2py{sys.version_info[0]}{sys.version_info[1]}"
 _DIGITS = 12
 _DEEPEST = 8
 _OPTIMISED = 0x1  # a function's flag; bodies of classes and modules don't have it
-_NO_CODE = frozenset(("__doc__", "__firstlineno__", "__static_attributes__"))
+NO_CODE = frozenset(("__doc__", "__firstlineno__", "__static_attributes__"))
+"""Names of a body whose values are no code."""
+
 _JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
 _CONSTANTS = frozenset(dis.hasconst)
 _SILENT = frozenset(("NOP", "RESUME", "CACHE", "EXTENDED_ARG", "NOT_TAKEN"))
@@ -78,15 +80,23 @@ def _of_body(code: types.CodeType, depth: int) -> Any:
     for each in dis.get_instructions(code):
         if each.opname in _SILENT:
             continue
-        if each.opname == "STORE_NAME" and each.argval in _NO_CODE:
+        if each.opname == "STORE_NAME" and each.argval in NO_CODE:
             before = None
             continue
         if before is not None:
             yield before
-        said = b"" if each.opcode in _JUMPS else _constant(each.argval, depth)
-        before = each.opname.encode() + b" " + said + b";"
+        before = said_by(each, depth)
     if before is not None:
         yield before
+
+
+def said_by(instruction: dis.Instruction, depth: int = 0) -> bytes:
+    """Return what an instruction of a body does, wherever it stands; empty if nothing."""
+    if instruction.opname in _SILENT:
+        return b""
+    jumps = instruction.opcode in _JUMPS
+    said = b"" if jumps else _constant(instruction.argval, depth)
+    return instruction.opname.encode() + b" " + said + b";"
 
 
 def _constant(value: Any, depth: int) -> bytes:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .bytecode import code_hash, signed
+from .images import image_variables
 from .logs import LogTap, cut, plain, words_of
 from .surroundings import folder_of_code
 
@@ -48,6 +49,7 @@ def describe_driver(
         "callable": None if function is None else code_of(function),
         "parameters": None if parameters is None else dict(parameters),
         "client": client,
+        "image": image_variables(),
     }
 
 

@@ -2,7 +2,8 @@
 
 A worker of each host is asked, of a few hosts at most: workers of one cluster come from
 one image, and where they do not, the packages that Dask compares tell.  Lists that are
-alike are told once.
+alike are told once.  With them comes which image each has, and the settings that are not
+the scheduler's.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Callable
 
-from .packages import environment
+from .packages import environment, settings_and_image
 
 __all__ = ["Inventory"]
 
 _HOSTS = 4
 _ANSWERING = 20.0
+_MOST = 100  # settings in which a worker differs
 
 
 class Inventory:
@@ -30,6 +32,8 @@ class Inventory:
     def __init__(self, scheduler: Any, name: str, tell: Callable[..., None]) -> None:
         self._scheduler, self._name, self._tell = scheduler, name, tell
         self._hosts: set[str] = set()
+        about = settings_and_image()
+        self._settings, self._image = about["settings"], about["image"]
         self._told: list[tuple[str, Any]] = []
         self._asking: set[asyncio.Future[None]] = set()
         self._begin(self._own())
@@ -60,7 +64,9 @@ class Inventory:
             found = await asyncio.get_running_loop().run_in_executor(None, environment)
         except Exception:
             return
-        self._say("scheduler", str(self._scheduler.address), found)
+        self._say(
+            "scheduler", str(self._scheduler.address), {**found, "image": self._image}
+        )
 
     async def _ask(self, address: str, host: str) -> None:
         try:
@@ -72,7 +78,21 @@ class Inventory:
             self._say("worker", address, found)
 
     def _say(self, role: str, address: str, found: dict[str, Any]) -> None:
-        packages = found.get("packages")
-        if (role, packages) not in self._told:
-            self._told.append((role, packages))
-            self._tell("packages", address, role=role, packages=packages)
+        told = {
+            "packages": found.get("packages"),
+            "image": found.get("image") or {},
+            "config": self._unlike(found.get("settings") or {}),
+        }
+        if (role, told) not in self._told:
+            self._told.append((role, told))
+            self._tell("packages", address, role=role, **told)
+
+    def _unlike(self, settings: dict[str, str]) -> dict[str, str | None]:
+        """Return the settings that are not the scheduler's own."""
+        own = self._settings
+        if not settings or not own:
+            return {}
+        unlike = [
+            name for name in {*own, *settings} if own.get(name) != settings.get(name)
+        ]
+        return {name: settings.get(name) for name in sorted(unlike)[:_MOST]}

@@ -31,6 +31,7 @@ _NODES = ("dask._task_spec", "dask.optimization", "dask.utils")
 # Moments, run numbers and seeds are no code: they are left out of the values.
 _LARGEST = 1_000_000
 _WORD = re.compile(r"[^\W\d]{1,40}(?:[ _.-][^\W\d]{1,40})*")
+_MOST_TOLD = 16  # names for one prefix
 _HANDED = 2  # levels from a task down to what it was given by name
 _OWN = "own "
 _LIBRARY = "lib"  # the dialect of a mark that knows no code, only names of a library's
@@ -50,7 +51,22 @@ class CodeMarks:
         Args:
             firsts: A task's `TaskState` of each prefix of a graph.
         """
-        found: dict[str, str] = {}
+        return {name: mark for name, (mark, _) in self._new(firsts).items()}
+
+    def told(self, firsts: dict[str, Any]) -> dict[str, Any]:
+        """Return the same as `code`, and what of the user's own they stand for.
+
+        Args:
+            firsts: A task's `TaskState` of each prefix of a graph.
+        """
+        new = self._new(firsts)
+        return {
+            "code": {name: mark for name, (mark, _) in new.items()},
+            "functions": {name: own for name, (_, own) in new.items() if own},
+        }
+
+    def _new(self, firsts: dict[str, Any]) -> dict[str, tuple[str, list[str]]]:
+        found: dict[str, tuple[str, list[str]]] = {}
         if len(firsts) <= len(self._done) and firsts.keys() <= self._done:
             return found  # as of every graph but the first few of a kind
         deadline = time.perf_counter() + _SECONDS
@@ -61,11 +77,11 @@ class CodeMarks:
                 break
             known = self._known.setdefault(name, [])
             try:
-                mark = mark_of(ts.run_spec) or ""
+                mark, own = _marked(ts.run_spec)
             except Exception:
-                mark = ""
+                mark, own = "", []
             if mark and mark not in known:
-                found[name] = mark
+                found[name] = (mark, own)
             known.append(mark)
             if len(known) >= _MOST_GRAPHS:
                 self._done.add(name)
@@ -74,17 +90,35 @@ class CodeMarks:
 
 def mark_of(run_spec: Any) -> str | None:
     """Return a hash of the functions that a task runs; None if none is known."""
-    parts: list[str] = []
+    return _marked(run_spec)[0] or None
+
+
+class _Parts(list[str]):
+    """What is hashed, and the names of what is the user's own in it, by module."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: dict[str, None] = {}
+
+    def named(self, module: Any, name: str) -> None:
+        """Add a name of the user's own, as far as there are few."""
+        if len(self.names) < _MOST_TOLD:
+            self.names[f"{module}:{name}"[:200]] = None
+
+
+def _marked(run_spec: Any) -> tuple[str, list[str]]:
+    """Return a hash of the functions that a task runs, and the names of the user's own."""
+    parts = _Parts()
     _walk(run_spec, parts, set(), 0)
     if not parts:
-        return None
+        return "", []
     # In their order: what calls what is part of it.
     text = "\n".join(parts)
     own = any(part.startswith(_OWN) for part in parts)
-    return signed(text) if own else signed(text, _LIBRARY)
+    return signed(text) if own else signed(text, _LIBRARY), list(parts.names)
 
 
-def _walk(value: Any, parts: list[str], seen: set[int], depth: int) -> None:
+def _walk(value: Any, parts: _Parts, seen: set[int], depth: int) -> None:
     """Add the functions that a value holds, as far as it is made of known things."""
     if depth > _DEEPEST or len(parts) >= _MOST_PARTS or id(value) in seen:
         return
@@ -106,7 +140,7 @@ def _walk(value: Any, parts: list[str], seen: set[int], depth: int) -> None:
             _walk(each, parts, seen, depth + 1)
 
 
-def _inside(value: Any, kind: Any, parts: list[str]) -> Any:
+def _inside(value: Any, kind: Any, parts: _Parts) -> Any:
     """Return what may hold functions in turn; None of what is not known."""
     if kind is dict:
         return islice(value.values(), _MOST_ITEMS)
@@ -134,7 +168,7 @@ def _wrapped(value: Any) -> Any:
     return (held.get("__wrapped__"),) if type(held) is dict else ()
 
 
-def _inside_node(value: Any, parts: list[str]) -> list[Any]:
+def _inside_node(value: Any, parts: _Parts) -> list[Any]:
     """Return what may hold functions in a node of Dask's: a task, a caller of a method."""
     method = getattr(value, "method", None)
     if type(method) is str:
@@ -147,19 +181,23 @@ def _inside_node(value: Any, parts: list[str]) -> list[Any]:
     return inside
 
 
-def _function(function: Any, parts: list[str], seen: set[int], depth: int) -> None:
+def _function(function: Any, parts: _Parts, seen: set[int], depth: int) -> None:
     if not _is_own(function):
         parts.append(f"{function.__module__}.{function.__qualname__}")
         return
     code = function.__code__
     # Its name is not part of it: a function that was renamed does what it did.
     parts.append(f"{_OWN}{code_hash(code)}")
+    parts.named(function.__module__, function.__qualname__)
     _values((function.__defaults__, function.__kwdefaults__), parts, 0)
-    for used in _used(code, function.__globals__):
+    for name, used in _used(code, function.__globals__):
         if type(used) is types.FunctionType or issubclass(type(used), type):
             _walk(used, parts, seen, depth + 1)
         else:
+            known = len(parts)
             _values(used, parts, 0)
+            if len(parts) > known:
+                parts.named(function.__module__, name)
     for cell in function.__closure__ or ():
         try:
             held = cell.cell_contents
@@ -172,18 +210,18 @@ def _function(function: Any, parts: list[str], seen: set[int], depth: int) -> No
 
 
 def _used(code: Any, scope: dict[str, Any]) -> Any:
-    """Yield the globals that a function uses, and functions of modules of the user's own."""
+    """Yield by name the globals that a function uses, and functions of the user's modules."""
     names = dict.fromkeys(islice(_names(code, 0), _MOST_NAMES))
     for name in names:
         found = scope.get(name)
         if type(found) is not types.ModuleType:
-            yield found
+            yield name, found
             continue
         inside = types.ModuleType.__getattribute__(found, "__dict__")
         for attribute in names:
             used = inside.get(attribute)
             if type(used) is types.FunctionType and _is_own(used):
-                yield used
+                yield attribute, used
 
 
 def _names(code: Any, depth: int) -> Any:
@@ -194,7 +232,7 @@ def _names(code: Any, depth: int) -> Any:
             yield from _names(each, depth + 1)
 
 
-def _class(kind: Any, parts: list[str], seen: set[int], depth: int) -> None:
+def _class(kind: Any, parts: _Parts, seen: set[int], depth: int) -> None:
     """Add a class: its name, and of one of the user's own what its methods do."""
     methods = [
         each
@@ -222,7 +260,7 @@ def _is_own(function: Any) -> bool:
     return not any(part in file for part in _FOREIGN)
 
 
-def _values(value: Any, parts: list[str], depth: int) -> None:
+def _values(value: Any, parts: _Parts, depth: int) -> None:
     """Add the plain values in what a function was given: small numbers, and words."""
     kind = type(value)
     if kind in (bool, float) or (kind is int and abs(value) < _LARGEST):

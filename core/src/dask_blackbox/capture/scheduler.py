@@ -19,6 +19,7 @@ from .closings import closing_of, unwatch_closing, watch_closing
 from .dask_events import told_by_dask
 from .descriptions import scheduler_facts, worker_facts
 from .executions import scheduler_exception, split, texts
+from .hollow import hollow
 from .inventory import Inventory
 from .logs import LogTap
 from .marks import CodeMarks
@@ -298,11 +299,12 @@ class SchedulerCapture(SchedulerPlugin):
             return
         self._graphs += 1
         self._measures.spans.seen(census.groups)
+        firsts = census.firsts()
         self._event(
             "graph-updated", client, graph=self._graphs, tasks=len(tasks), wanted=len(keys),
             prefixes=census.prefixes(), annotations=kwargs.get("annotations"),
             all_tasks=len(self._tasks), new=census.new(), edges=census.edges(),
-            code=self._marks.of(census.firsts()),
+            **self._marks.told(firsts), hollow=hollow(firsts),
         )  # fmt: skip
 
     # Workers and clients

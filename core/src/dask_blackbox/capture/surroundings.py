@@ -12,15 +12,18 @@ import os
 import platform
 import subprocess
 import sys
+import time
 import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from .bytecode import code_hash, signed
+from .parts import parts_of
 
 __all__ = [
     "cluster_facts",
+    "code_facts",
     "folder_of_code",
     "machine_facts",
     "modules_of",
@@ -32,6 +35,8 @@ _OURS = f"{os.sep}dask_blackbox{os.sep}"
 _MOST = 400
 _LARGEST = 300_000  # bytes of source; compiling more would be felt
 _HEADER = 16  # of a compiled file: magic, flags, then time and size of its source
+_MOST_PARTS = 1_500
+_SECONDS = 0.3  # of this thread's processor time, for parts
 _GIT = 5.0
 _IMAGES = ("image", "_image", "docker_image", "container_image")
 
@@ -42,7 +47,22 @@ def modules_of(known: set[str]) -> dict[str, str]:
     Args:
         known: Names that were told before; grows by those that are told now.
     """
+    return code_facts(known)["modules"]
+
+
+def code_facts(known: set[str]) -> dict[str, dict[str, str]]:
+    """Return what code of the user's own is loaded: `modules` and their `parts`.
+
+    Args:
+        known: Modules that were told before; grows by those that are told now.
+
+    Returns:
+        Of modules, a hash by name; of their parts, as far as there are not too many, file,
+        line and hash by module and name: `{"shop:Tax.added": "shop.py:27 1f00ba75"}`.
+    """
     found: dict[str, str] = {}
+    parts: dict[str, str] = {}
+    deadline = time.thread_time() + _SECONDS
     for name, module in list(sys.modules.items()):
         # (`__mp_main__` is `__main__` once more.)
         if name in known or name == "__mp_main__" or len(known) >= _MOST:
@@ -57,7 +77,11 @@ def modules_of(known: set[str]) -> dict[str, str]:
             continue
         if code is not None:
             found[name] = signed(code_hash(code))
-    return found
+            if len(parts) < _MOST_PARTS and time.thread_time() < deadline:
+                place = os.path.basename(file)
+                for part, (line, digest) in parts_of(code).items():
+                    parts[f"{name}:{part}"] = f"{place}:{line} {digest}"
+    return {"modules": found, "parts": parts}
 
 
 def _compiled(file: str) -> types.CodeType | None:

@@ -26,7 +26,7 @@ from .certificate import forget_ring, leave_rings, process_started, ring_folder
 from .executions import split
 from .keeping import CapsuleKeeper
 from .logs import LogTap, cut, plain, words_of
-from .packages import environment
+from .packages import environment, settings_and_image
 from .ring import Ring
 from .toll import Toll
 from .watcher import Watcher
@@ -131,8 +131,9 @@ class WorkerCapture(WorkerPlugin):
         return told
 
     async def packages(self) -> dict[str, Any]:
-        """Return what is installed here (an RPC handler)."""
-        return await asyncio.get_running_loop().run_in_executor(None, environment)
+        """Return what is installed here, with settings and image (an RPC handler)."""
+        found = await asyncio.get_running_loop().run_in_executor(None, environment)
+        return {**found, **settings_and_image()}
 
     def teardown(self, worker: Any) -> None:
         worker.handlers.pop(f"{self.name}-tell", None)

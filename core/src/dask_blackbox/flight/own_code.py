@@ -43,25 +43,24 @@ class OwnCode:
     def look(self) -> None:
         """Look now, in whatever thread this is."""
         from dask_blackbox.capture.surroundings import (
+            code_facts,
             folder_of_code,
             machine_facts,
-            modules_of,
             uncommitted,
         )
 
         with guard("the driver's own code"):
-            modules = modules_of(self._known)
-            self._tell({"modules": modules, "machine": machine_facts()})
+            self._tell({**code_facts(self._known), "machine": machine_facts()})
             self._tell({"dirty": uncommitted(folder_of_code(self._function))})
 
     def finish(self) -> None:
         """Tell what was loaded since; takes a second at most."""
-        from dask_blackbox.capture.surroundings import modules_of
+        from dask_blackbox.capture.surroundings import code_facts
 
         self._thread.join(_PATIENCE)
         if self._thread.is_alive():
             return
         with guard("the driver's own code"):
-            modules = modules_of(self._known)
-            if modules:
-                self._tell({"modules": modules})
+            facts = code_facts(self._known)
+            if facts["modules"]:
+                self._tell(dict(facts))

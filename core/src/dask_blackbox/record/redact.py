@@ -33,7 +33,7 @@ _ARGUMENTS = re.compile(
     r"(?s)(Compute Failed\n.*?\n(?:Task|args): +[^\n(]*)\(.*?(?=\nException: |$)"
 )
 
-_INVENTORIES = ("packages", "modules", "prefixes", "new", "code")
+_INVENTORIES = ("packages", "modules", "prefixes", "new", "code", "functions", "parts")
 
 
 class Redactor:
@@ -67,6 +67,8 @@ class Redactor:
                 str(k): self.value(v, str(k), settings=settings)
                 for k, v in value.items()
             }
+        if isinstance(value, list | tuple) and name == "argv":
+            return self._words([str(each) for each in value])
         if isinstance(value, list | tuple):
             return [self.value(each, name, settings=settings) for each in value]
         plain = isinstance(value, str | int | float) and not isinstance(value, bool)
@@ -74,6 +76,14 @@ class Redactor:
         if plain and value and secret:
             return BLANK
         return self.text(value) if isinstance(value, str) else value
+
+    def _words(self, words: list[str]) -> list[str]:
+        """Return the words of a command without secrets: `--password` names the next one."""
+        named = [False, *(w.startswith("-") and secret_name(w) for w in words)]
+        return [
+            BLANK if secret and not word.startswith("-") else self.text(word)
+            for word, secret in zip(words, named, strict=False)
+        ]
 
     def exception(self, told: DriverException) -> DriverException:
         """Return an exception of the driver without secrets."""

@@ -6,6 +6,7 @@ import os
 import sys
 
 import dask.dataframe as dd
+import numpy as np
 import pandas as pd
 from dask_blackbox import recording
 from distributed import Client, LocalCluster
@@ -22,6 +23,8 @@ def named(frame: pd.DataFrame) -> pd.DataFrame:
 
 def priced(frame: pd.DataFrame, least: float) -> pd.DataFrame:
     """Return what is worth a look."""
+    distances = np.ones(30_000_000)  # 240 MB, for a moment
+    assert distances.size > len(frame)
     return frame[frame.price > least]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from dask_blackbox.analyse.changes.marks import MARKED, alike, shown
+from dask_blackbox.analyse.changes.places import Places
 from dask_blackbox.analyse.changes.prefixes import (
     broke_off,
     code_of_prefixes,
@@ -33,6 +34,7 @@ class Difference(NamedTuple):
         before: As it was; None: it was not there.
         after: As it is; None: it is gone.
         by: How much, where it is a number: the logarithm of its growth.
+        where: Of code, which functions, with file and line, as far as that is known.
     """
 
     kind: str
@@ -40,6 +42,7 @@ class Difference(NamedTuple):
     before: str | None
     after: str | None
     by: float | None = None
+    where: str = ""
 
 
 def differences(before: Sketch, after: Sketch) -> list[Difference]:
@@ -47,18 +50,33 @@ def differences(before: Sketch, after: Sketch) -> list[Difference]:
 
     Only what both of them know of is compared.
     """
+    code = [Difference("code", *each) for each in code_of_prefixes(before, after)]
+    plain = [each for kind in _PLAIN for each in _plain(kind, before, after)]
+    places = Places(before, after)
     return [
         *_by_role("package", before, after),
         *_pythons(before, after),
         *_config(before, after),
-        *(each for kind in _PLAIN for each in _plain(kind, before, after)),
-        *(Difference("code", *each) for each in code_of_prefixes(before, after)),
+        *(_placed(each, places) for each in (*plain, *code)),
         *(
             Difference("graph-shape", what, old, new, by)
             for what, old, new, by in shape_of_graphs(before, after)
         ),
         *_inputs(before, after),
     ]
+
+
+def _placed(change: Difference, places: Places) -> Difference:
+    """Return a change of code with the functions that are not as they were."""
+    kind, _, name = change.what.partition(" ")
+    if change.kind != "code" or None in (change.before, change.after):
+        return change
+    asked = {
+        "prefix": places.of_prefix,
+        "module": places.of_module,
+        "callable": places.of_callable,
+    }.get(kind)
+    return change if asked is None else change._replace(where=asked(name))
 
 
 def _both_know(kind: str, before: Sketch, after: Sketch) -> bool:
@@ -100,7 +118,9 @@ def _plain(kind: str, before: Sketch, after: Sketch) -> Iterator[Difference]:
         yield from _code(old, new)
         return
     for each in _changed(old, new, loosely=kind == "parameters"):
-        yield each._replace(kind=kind)
+        # Every machine has cores: where they are not told, nobody has looked.
+        if kind != "host" or None not in (each.before, each.after):
+            yield each._replace(kind=kind)
 
 
 def _code(old: dict[str, str], new: dict[str, str]) -> Iterator[Difference]:
@@ -173,18 +193,29 @@ def _config(before: Sketch, after: Sketch) -> Iterator[Difference]:
         for each in _changed(old, new, loosely=True):
             said.add(each[1:4])
             yield each._replace(kind="dask-config")
-    if not _both_know("dask-config/scheduler", before, after):
+    # A scheduler that has the driver's configuration has none of its own in the sketch,
+    # and workers have only what is not the scheduler's.
+    theirs = [_of_scheduler(sketch) for sketch in (before, after)]
+    if not _both_know("dask-config/scheduler", before, after) or not all(theirs):
         return
-    # A scheduler that has the driver's configuration has none of its own in the sketch.
-    theirs = [
-        _values(sketch, "dask-config/scheduler") or _values(sketch, "dask-config")
-        for sketch in (before, after)
-    ]
-    if all(theirs):
-        for each in _changed(theirs[0], theirs[1], loosely=True):
+    for each in _changed(theirs[0], theirs[1], loosely=True):
+        if each[1:4] not in said:
+            said.add(each[1:4])
+            yield _of_role(each, "scheduler")
+    if _both_know("dask-config/workers", before, after):
+        own = (_values(sketch, "dask-config/workers") for sketch in (before, after))
+        old, new = (all_ | more for all_, more in zip(theirs, own, strict=True))
+        for each in _changed(old, new, loosely=True):
             if each[1:4] not in said:
-                what = f"{each.what} (scheduler)"
-                yield each._replace(kind="dask-config", what=what)
+                yield _of_role(each, "workers")
+
+
+def _of_scheduler(sketch: Sketch) -> dict[str, str]:
+    return _values(sketch, "dask-config/scheduler") or _values(sketch, "dask-config")
+
+
+def _of_role(each: Difference, role: str) -> Difference:
+    return each._replace(kind="dask-config", what=f"{each.what} ({role})")
 
 
 def _inputs(before: Sketch, after: Sketch) -> Iterator[Difference]:

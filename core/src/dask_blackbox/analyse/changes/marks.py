@@ -9,7 +9,15 @@ from __future__ import annotations
 
 from dask_blackbox.sketch import Sketch
 
-__all__ = ["MARKED", "Mark", "alike", "incomparable", "shown", "tells_code"]
+__all__ = [
+    "MARKED",
+    "Mark",
+    "alike",
+    "comparable",
+    "incomparable",
+    "shown",
+    "tells_code",
+]
 
 MARKED = ("callable ", "module ")
 """What of the facts of a run's code has marks for its values."""
@@ -26,6 +34,16 @@ def incomparable(before: Sketch, after: Sketch) -> list[str]:
     if any(not alike(old[name], new[name]) for name in old.keys() & new.keys()):
         kinds.add("code")
     return sorted(kinds)
+
+
+def comparable(before: Sketch, after: Sketch) -> bool:
+    """Say whether the modules of two runs were hashed in one dialect, as far as they were."""
+    told: list[set[str]] = [
+        {d for what, mark in run.facts.get("code", {}).items()
+         if what.startswith("module ") for d in _dialects(mark)}
+        for run in (before, after)
+    ]  # fmt: skip
+    return bool(told[0]) and told[0] == told[1]
 
 
 def _marks(sketch: Sketch) -> dict[str, Mark]:

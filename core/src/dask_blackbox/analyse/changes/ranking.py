@@ -25,8 +25,8 @@ _UNKNOWN = 0.75  # for the order only: without a history, nobody knows
 _ORDER = (
     "code",
     "input-size",
+    "python",  # with another Python, packages are others, too
     "package",
-    "python",
     "parameters",
     "cluster-shape",
     "graph-shape",

@@ -118,9 +118,14 @@ def _sentence(blame: Blame, telling: Sequence[Ranked], others: set[Blame]) -> st
         said += f" changed{fits}; so did {listed(sorted(others))}"
     if all(is_of_code(each.change) for each in telling):
         # A hash tells nobody anything.
-        return f"{said}: {listed([each.change.what for each in telling], most=3)}"
+        return f"{said}: {listed([_placed(each.change) for each in telling], most=3)}"
     more = f", and {len(telling) - 1} more" if len(telling) > 1 else ""
     return f"{said}: {_step(first.change)}{more}"
+
+
+def _placed(change: Difference) -> str:
+    """Return which code has changed: `prefix tax: Tax.added (shop.py:27)`."""
+    return f"{change.what}, {change.where}" if change.where else change.what
 
 
 def _step(change: Difference) -> str:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from dask_blackbox.analyse.changes.differences import differences
+from dask_blackbox.analyse.changes.differences import Difference, differences
 from dask_blackbox.analyse.changes.marks import incomparable
 from dask_blackbox.analyse.changes.ranking import Ranked, ranked
 from dask_blackbox.analyse.changes.rarity import Rarities
@@ -108,6 +108,11 @@ def _without_good(past: Past) -> str:
     )
 
 
+def _after(change: Difference) -> str:
+    """Return how it is: of code, with where it stands, as a hash tells nobody anything."""
+    return f"{change.after}: {change.where}" if change.where else change.after or ""
+
+
 def as_change(each: Ranked) -> Change:
     """Return a change as cards have it."""
     change = each.change
@@ -115,7 +120,7 @@ def as_change(each: Ranked) -> Change:
         kind=change.kind,
         what=short(change.what, _LONGEST),
         before=None if change.before is None else short(change.before, _LONGEST),
-        after=None if change.after is None else short(change.after, _LONGEST),
+        after=None if change.after is None else short(_after(change), _LONGEST),
         rarity=None if each.rarity is None else round(each.rarity, 4),
         why=each.why,
     )

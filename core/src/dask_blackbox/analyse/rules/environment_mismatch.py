@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from dask_blackbox.analyse.accusing import verdict_on_failure
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.deaths import Death
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.modules import (
     driver_has_package,
@@ -20,6 +22,7 @@ from dask_blackbox.analyse.modules import (
     worker_has_package,
 )
 from dask_blackbox.analyse.obituary import deaths_blamed_on, verdict_on_deaths
+from dask_blackbox.analyse.pythons import pythons_apart
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import short
 from dask_blackbox.finding import Finding
@@ -32,6 +35,10 @@ _READING = ("Failed to deserialize", "Error during deserialization", "pickle.loa
 
 def _ask(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, ENVIRONMENT_MISMATCH.slug)
+    apart = next(filter(None, map(partial(_crashed_apart, case), deaths)), None)
+    if apart is not None:
+        yield from _of_pythons(case, deaths, *apart)
+        return
     if deaths:
         text = " ".join(case.cause_of(d).because for d in deaths)
         missing = _MISSING.search(text)
@@ -52,6 +59,29 @@ def _ask(case: Case) -> Iterator[Finding]:
         )
         return
     yield from _ask_a_task(case)
+
+
+def _crashed_apart(case: Case, death: Death) -> tuple[str, str] | None:
+    """Return both Pythons, if a worker crashed that has another one than the driver."""
+    return None if death.signal is None else pythons_apart(case.run, death.address)
+
+
+def _of_pythons(
+    case: Case, deaths: list[Death], ours: str, theirs: str
+) -> Iterator[Finding]:
+    yield from verdict_on_deaths(
+        case,
+        ENVIRONMENT_MISMATCH,
+        deaths,
+        did="crashed",
+        how=f"in Python {theirs}; the driver has {ours}",
+        remedy=(
+            f"Give driver and workers the same minor version of Python: {ours} for the "
+            f"workers, or {theirs} for the driver. Trying again in the same environment "
+            "fails again. If it still crashes then, look at the compiled library that the "
+            "task calls."
+        ),
+    )
 
 
 def _ask_a_task(case: Case) -> Iterator[Finding]:
@@ -168,7 +198,8 @@ ENVIRONMENT_MISMATCH = Rule(
         evidence=(
             "Workers that left with the reason `worker-handle-scheduler-connection-broken` "
             "or exit code 0 and whose last lines say “Failed to deserialize” or name a "
-            "missing module; or a task that raises ModuleNotFoundError for a package that "
+            "missing module; that crashed in another minor version of Python than the driver's, "
+            "which cannot run its bytecode (medium confidence); or a task that raises ModuleNotFoundError for a package that "
             "the driver has. Silent where the driver does not have it either."
         ),
         remedy="The same image everywhere; ship your own modules.",

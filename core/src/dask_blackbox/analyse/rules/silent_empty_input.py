@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from statistics import median
 from typing import Any
 
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.changes.differences import differences
 from dask_blackbox.analyse.rule import Page, Rule
+from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.analyse.sketching.prefixes import inputs_of, prefixes_of
 from dask_blackbox.analyse.words import counted, short, size
 from dask_blackbox.finding import Evidence, Finding, Subject
@@ -17,31 +20,30 @@ from dask_blackbox.sketch import Sketch
 __all__ = ["SILENT_EMPTY_INPUT"]
 
 _READS = r"(?i)^(?:read|from)[-_]|readparquet|readcsv|fused-?io"
-_FRAME = "DataFrame"
 _LITTLE = 10_000  # bytes of a few empty tables
+_LONG = 0.05  # seconds of a task that tell of what it read
 
 
 def _ask(case: Case) -> Iterator[Finding]:
     if case.state != "succeeded":
         return
-    nothing = _read_without_a_column(case)
+    nothing = _without_a_file(case)
     if nothing is not None:
         yield _of_nothing(case, nothing)
         return
     yield from _less_than_ever(case)
 
 
-def _read_without_a_column(case: Case) -> dict[str, Any] | None:
-    """Return the only piece that was read, if it has not even a column."""
+def _without_a_file(case: Case) -> dict[str, Any] | None:
+    """Return a task that is called reading and had nothing to read, if all were such."""
+    graphs = case.run.details("graph-updated")
+    hollow = {str(name) for graph in graphs for name in graph.get("hollow") or ()}
     reads = case.run.tasks.filter(
         pl.col("prefix").str.contains(_READS) & (pl.col("outcome") == "finished")
     )
-    if reads["key"].n_unique() != 1:
+    if not hollow or not set(reads["prefix"].to_list()) <= hollow or not len(reads):
         return None
-    row = reads.row(0, named=True)
-    frame = (row["typename"] or "").rpartition(".")[2] == _FRAME
-    empty = (row["nbytes"] or 0) <= SILENT_EMPTY_INPUT.threshold(case, "empty_frame")
-    return row if frame and empty and row["nbytes"] else None
+    return reads.row(0, named=True)
 
 
 def _of_nothing(case: Case, row: dict[str, Any]) -> Finding:
@@ -49,10 +51,9 @@ def _of_nothing(case: Case, row: dict[str, Any]) -> Finding:
     return SILENT_EMPTY_INPUT.found(
         f"'{short(prefix, 40)}' read nothing, and the run succeeded",
         cause=(
-            f"All that was read is one table without rows or columns "
-            f"('{short(key, 60)}', {row['nbytes']:,} bytes): a pattern of paths that "
-            "matches no file gives such a table, and no error. What was computed from it is "
-            "empty."
+            f"The graph has a table without rows and columns where it is called reading "
+            f"('{short(key, 60)}'): a pattern of paths that matches no file gives such a "
+            "table, and no error. What was computed from it is empty."
         ),
         remedy=(
             "Check the path (its date, its bucket, its spelling) and whether the files had "
@@ -64,7 +65,8 @@ def _of_nothing(case: Case, row: dict[str, Any]) -> Finding:
         subject=Subject(key=key, prefix=prefix, worker=row["worker"]),
         evidence=(
             Evidence(
-                text=f"{key} returned a {row['typename']} of {row['nbytes']:,} bytes.",
+                text=f"{key} reads no file; it returned a {row['typename']} of "
+                f"{row['nbytes'] or 0:,} bytes.",
                 source="tasks",
                 at=row["stop"].timestamp(),
             ),
@@ -82,6 +84,8 @@ def _less_than_ever(case: Case) -> Iterator[Finding]:
     if now.nbytes is None or now.nbytes > min(
         share * usual, _LITTLE * (now.partitions or 1)
     ):
+        return
+    if _asked_otherwise(case) or _read_as_long(case):
         return
     yield SILENT_EMPTY_INPUT.found(
         f"Next to nothing was read: {size(now.nbytes)}; it never was less than {size(usual)}",
@@ -105,6 +109,37 @@ def _less_than_ever(case: Case) -> Iterator[Finding]:
     )
 
 
+def _asked_otherwise(case: Case) -> bool:
+    """Say whether parameters, or the code that reads, are others than in the last good run.
+
+    What is read and what is kept of it may be one task: then less is what was asked for.
+    """
+    sketch = sketch_of(case)
+    good = case.history.last_good_for(sketch.run_id)
+    if good is None:
+        return False
+    readers = {f"prefix {each.name}" for each in sketch.prefixes if each.roots}
+    return any(
+        each.kind == "parameters" or (each.kind == "code" and each.what in readers)
+        for each in differences(good, sketch)
+    )
+
+
+def _read_as_long(case: Case) -> bool:
+    """Say whether the tasks that read took as long as in the good runs: they had input."""
+    now = {each.name: each for each in sketch_of(case).prefixes if each.roots}
+    for name, each in now.items():
+        before = [
+            known.compute / known.tasks
+            for good in case.history.good
+            for known in good.prefixes
+            if known.name == name and known.tasks
+        ]
+        if before and each.tasks and median(before) >= _LONG:
+            return each.compute / each.tasks >= median(before) / 2
+    return False
+
+
 def _least_read(good: tuple[Sketch, ...]) -> int | None:
     """Return the least that a good run read; None if that is little, or not known."""
     read = [each.inputs.nbytes for each in good if each.inputs.nbytes]
@@ -122,7 +157,7 @@ SILENT_EMPTY_INPUT = Rule(
     severity="warning",
     retry_advice="data",
     ask=_ask,
-    thresholds={"empty_frame": 1250, "share_of_usual": 0.01, "good_runs": 3},
+    thresholds={"share_of_usual": 0.01, "good_runs": 3},
     page=Page(
         detects=(
             "`dd.read_parquet` of a pattern that matches no file returns an empty table "
@@ -130,10 +165,13 @@ SILENT_EMPTY_INPUT = Rule(
             "The run is green, and its result is empty."
         ),
         evidence=(
-            "One table without a column as all that was read; or, with three good runs of "
-            "the job before, less than a hundredth of the least that any of them read. Bytes "
-            "are of the results in memory. Silent on jobs whose input has always been small, "
-            "and on files without rows but with columns in a job without history."
+            "An empty table in the graph in place of files, as all that was read; or, with "
+            "three good runs of the job before, less than a hundredth of the least that any "
+            "of them read. Bytes are of the results in memory. Silent on tables that are "
+            "empty because nothing more was asked for; on nights with other parameters or "
+            "other code where it is read, and where reading took as long as ever, as then "
+            "something was read and left out; on jobs whose input has always been small; and "
+            "on files without rows in a job without history."
         ),
         remedy="Check the path and the time of arrival; fail where there is nothing to read.",
         before='ddf = dd.read_parquet(f"s3://lake/{day}/*.parquet")',

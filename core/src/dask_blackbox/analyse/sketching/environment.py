@@ -8,23 +8,29 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dask_blackbox.analyse.sketching.arguments import options_of
+from dask_blackbox.analyse.sketching.images import (
+    driver_images,
+    images_of,
+    settings_of_workers,
+)
+from dask_blackbox.analyse.sketching.normal import normal_value, own_name
 from dask_blackbox.analyse.words import size
 from dask_blackbox.run import RunTables
 
-__all__ = ["facts_of"]
+__all__ = ["facts_of", "parts_of"]
 
 _LONGEST = 160
 _HASHED = 12
 _VOLATILE = ("blackbox.", "temporary-directory", "tokenize.")
 _MOST_CONFIG = 800
 _MOST_PARAMETERS = 200
+_MOST_PARTS = 800
 _ORCHESTRATORS = ("apache-airflow", "prefect", "dagster", "luigi", "flytekit")
-_DAG = re.compile(r"^unusual_prefix_[0-9a-f]+_")
 
 Facts = dict[str, dict[str, str]]
 
@@ -43,6 +49,7 @@ def facts_of(run: RunTables) -> tuple[Facts, tuple[str, ...]]:
         "python": _python(driver, scheduler, workers),
         "dask-config": _config(driver.get("config")),
         "dask-config/scheduler": _config(scheduler.get("config")),
+        "dask-config/workers": _config(settings_of_workers(run)),
         "parameters": _parameters(told),
         "code": _code(run, told),
         "cluster-shape": _cluster(run, drivers, workers),
@@ -75,6 +82,7 @@ def _unknown(
         yield "package/scheduler/others"
     if "worker" not in roles:
         yield "package/workers/others"
+        yield "dask-config/workers"
 
 
 def _packages(
@@ -141,7 +149,7 @@ def _release(version: str) -> str:
 def _config(config: Any) -> dict[str, str]:
     if not isinstance(config, Mapping):
         return {}
-    flat = sorted(_flat(config))
+    flat = sorted(_flat(config))  # (of workers, it is flat already)
     kept = [pair for pair in flat if not pair[0].startswith(_VOLATILE)]
     return dict(kept[:_MOST_CONFIG])
 
@@ -150,8 +158,10 @@ def _parameters(driver: Mapping[str, Any]) -> dict[str, str]:
     given = driver.get("parameters")
     flat = dict(sorted(_flat(given))[:_MOST_PARAMETERS]) if given else {}
     arguments = driver.get("argv")
-    if isinstance(arguments, list) and len(arguments) > 1:
-        flat["command line"] = _brief(" ".join(str(each) for each in arguments[1:]))
+    if isinstance(arguments, list):
+        # What is given by name has its own name; none of them hides another.
+        for name, value in options_of([str(each) for each in arguments[1:]]).items():
+            flat[name] = _brief(value)
     return flat
 
 
@@ -167,8 +177,10 @@ def _brief(value: Any) -> str:
     said = value if isinstance(value, str) else json.dumps(value, default=str)
     if len(said) <= _LONGEST:
         return said
-    digest = hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:_HASHED]
-    return f"{len(said):,} characters, hash {digest}"
+    # Of a hash, nobody can say afterwards whether only a date in it is another one.
+    same = normal_value(said)
+    digest = hashlib.sha256(same.encode("utf-8", "replace")).hexdigest()[:_HASHED]
+    return f"{len(same):,} characters, hash {digest}"
 
 
 def _code(run: RunTables, driver: Mapping[str, Any]) -> dict[str, str]:
@@ -190,12 +202,20 @@ def _code(run: RunTables, driver: Mapping[str, Any]) -> dict[str, str]:
             found["uncommitted changes"] = "yes" if told["dirty"] else "no"
         modules = told.get("modules")
         if isinstance(modules, Mapping):
-            # Airflow names the module of a DAG after a hash of its path.
             found |= {
-                f"module {_DAG.sub('', name)}": str(each)
-                for name, each in modules.items()
+                f"module {own_name(name)}": str(each) for name, each in modules.items()
             }
     return found
+
+
+def parts_of(run: RunTables) -> dict[str, str]:
+    """Return what the job's own modules are made of: where and what, by module and name."""
+    found: dict[str, str] = {}
+    for told in run.details("driver-code"):
+        parts = told.get("parts")
+        if isinstance(parts, Mapping):
+            found |= {own_name(str(name)): str(each) for name, each in parts.items()}
+    return dict(list(found.items())[:_MOST_PARTS])
 
 
 def _cluster(
@@ -212,6 +232,7 @@ def _cluster(
         ),
         "workers": str(_at_once(lives)),
     }
+    found |= images_of(run)
     if any(worker.get("resources") for worker in workers):
         found["resources"] = _common(
             _brief(worker.get("resources")) for worker in workers
@@ -245,7 +266,7 @@ def _at_once(lives: Any) -> int:
 
 
 def _host(run: RunTables, driver: Mapping[str, Any]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    found = driver_images(driver)
     kind = run.manifest.host.get("kind")
     if kind:
         found["orchestrator"] = str(kind)

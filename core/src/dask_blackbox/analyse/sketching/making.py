@@ -9,7 +9,7 @@ import msgspec
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.numbers import numbers_of
-from dask_blackbox.analyse.sketching.environment import facts_of
+from dask_blackbox.analyse.sketching.environment import facts_of, parts_of
 from dask_blackbox.analyse.sketching.fingerprints import fingerprint_of
 from dask_blackbox.analyse.sketching.prefixes import inputs_of, prefixes_of
 from dask_blackbox.analyse.words import short
@@ -65,6 +65,7 @@ def _without_verdict(case: Case) -> Sketch:
         parts["graphs"] = len(case.run.details("graph-updated"))
     with guard("the environment of a sketch"):
         parts["facts"], parts["unknown"] = facts_of(case.run)
+        parts["parts"] = parts_of(case.run)
     return Sketch(
         blackbox=manifest.blackbox,
         recording=manifest.recording,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["normal_message", "normal_prefix", "normal_value"]
+__all__ = ["normal_message", "normal_prefix", "normal_value", "own_name"]
 
 _BLANK = "#"
 
@@ -39,6 +39,15 @@ _COUNTER = re.compile(r"(?:(?<=^)|(?<=[-_.:/]))\d+(?=$|[-_.:/])|\d{4,}")
 _QUOTED_KEY = re.compile(r"(?:\('[^']*'(?:, ?\d+)+\))")
 _SPACES = re.compile(r"\s+")
 _LONGEST = 300
+_DAG = re.compile(r"^unusual_prefix_[0-9a-f]+_")
+
+
+def own_name(name: str) -> str:
+    """Return the name of a module, or of something in it, as it is every night.
+
+    Airflow names the module of a DAG after a hash of its path.
+    """
+    return _DAG.sub("", name)
 
 
 def normal_prefix(prefix: str) -> str:

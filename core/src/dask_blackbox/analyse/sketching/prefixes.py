@@ -6,13 +6,14 @@ from typing import Any
 
 import polars as pl
 
-from dask_blackbox.analyse.sketching.normal import normal_prefix
+from dask_blackbox.analyse.sketching.normal import normal_prefix, own_name
 from dask_blackbox.run import RunTables
 from dask_blackbox.sketch import QUANTILES, REST, Inputs, PrefixSketch
 
 __all__ = ["inputs_of", "prefixes_of"]
 
 _MOST = 150
+_MOST_FUNCTIONS = 16
 
 
 def prefixes_of(run: RunTables) -> tuple[PrefixSketch, ...]:
@@ -81,6 +82,10 @@ def _plans(run: RunTables) -> dict[str, dict[str, Any]]:
             plan = plans.setdefault(normal_prefix(str(name)), {})
             codes = {*plan.get("code", "").split("+"), str(code)} - {""}
             plan["code"] = "+".join(sorted(codes)[:4])
+        for name, own in _mapping(graph.get("functions")).items():
+            plan = plans.setdefault(normal_prefix(str(name)), {})
+            told = dict.fromkeys((*plan.get("functions", ()), *map(own_name, own)))
+            plan["functions"] = tuple(told)[:_MOST_FUNCTIONS]
     return plans
 
 
