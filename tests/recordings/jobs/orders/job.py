@@ -1,5 +1,8 @@
 """A nightly job as a team would write it, on a cluster that is there: what its orders come to."""
 
+# mypy: ignore-errors
+# (Code as a team has it, with modules in a folder of its own.)
+
 from __future__ import annotations
 
 import argparse

@@ -67,7 +67,7 @@ def _crashed_apart(case: Case, death: Death) -> tuple[str, str] | None:
 
 
 def _of_pythons(
-    case: Case, deaths: list[Death], ours: str, theirs: str
+    case: Case, deaths: tuple[Death, ...], ours: str, theirs: str
 ) -> Iterator[Finding]:
     yield from verdict_on_deaths(
         case,

@@ -45,6 +45,8 @@ _NOT_TASKS = {
 """What runs on a cluster beside tasks: where a traceback shows it, and how to say it."""
 _PIECE = re.compile(r"^\(.+, (?P<number>\d+)\)$")
 _NO_SPACE = "No space left on device"
+_OF_PREFECT = "/prefect/task_engine.py"
+"""In the traceback of a task of Prefect's, of which Dask's own retries know nothing."""
 
 
 def _ask(case: Case) -> Iterator[Finding]:
@@ -266,19 +268,25 @@ def _remedy(case: Case, failure: TaskFailure, lone: LoneWorker | None) -> str:
         )
     if advice == "transient":
         return (
-            f"{look}. {article(name).capitalize()} {name} often passes: `retries=3` on this task "
-            f"(`client.submit(…, retries=3)`, `dask.annotate(retries=3)`) tries it again "
+            f"{look}. {article(name).capitalize()} {name} often passes: {_retries(failure)} tries this task again "
             "without the rest of the run."
         )
     if advice == "unknown":
         return (
             f"{look}. Whether {article(name)} {name} passes by itself depends on what was called; if it "
-            "may, `retries=` on this task tries it again without the rest of the run."
+            f"may, {_retries(failure)} tries this task again without the rest of the run."
         )
     return (
         f"{look}. The same input fails in the same way, so trying again as it is won't help: "
         "mend the code, or check the input of this key before it."
     )
+
+
+def _retries(failure: TaskFailure) -> str:
+    """Return what tries a task again: Dask, or the host whose task it is."""
+    if _OF_PREFECT in failure.traceback:
+        return "`@task(retries=3, retry_delay_seconds=10)` of Prefect's"
+    return "`client.submit(…, retries=3)` or `dask.annotate(retries=3)`"
 
 
 def _evidence(case: Case, failure: TaskFailure) -> tuple[Evidence, ...]:
@@ -318,7 +326,7 @@ TASK_EXCEPTION = Rule(
             "failed. Failed tasks that the driver handled are warnings, not verdicts. Silent on "
             "tasks whose workers died, and on errors that other rules explain better."
         ),
-        remedy="Mend the line that is named; `retries=` for errors that pass by themselves.",
+        remedy="Mend the line that is named; `retries=` (Dask's, or that of the host's own task) for errors that pass.",
         before="def parse(row):\n    return int(row['amount'])",
         after="def parse(row):\n    return int(row['amount'] or 0)",
     ),
