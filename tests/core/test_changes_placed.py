@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 from dask_blackbox.analyse.changes import Difference, differences
+from dask_blackbox.analyse.comparing import comparison_of
 from dask_blackbox.analyse.sketching.arguments import options_of
 from dask_blackbox.capture.images import image_variables
 from dask_blackbox.capture.parts import parts_of
 from dask_blackbox.record.redact import Redactor
+from dask_blackbox.report.comparison_text import comparison_text
 from sketching import a_night, a_prefix
 
 SHOP = """
@@ -75,7 +77,7 @@ def test_a_prefix_tells_which_of_its_functions_is_another() -> None:
     other = {"shop:Tax.added": "shop.py:7 99", "shop:work": "shop.py:21 22"}
     [change] = _told(prefixes=(tax,), parts=other)
 
-    assert (change.what, change.where) == ("prefix tax", "Tax.added (shop.py:7)")
+    assert (change.what, change.where) == ("prefix tax", "Tax.added at shop.py:7")
 
 
 def test_a_value_that_a_prefix_was_given_is_told_by_who_gave_it() -> None:
@@ -83,7 +85,7 @@ def test_a_value_that_a_prefix_was_given_is_told_by_who_gave_it() -> None:
     other = {"shop:Tax.added": "shop.py:6 11", "shop:work": "shop.py:20 99"}
     [change] = _told(prefixes=(tax,), parts=other)
 
-    assert change.where == "given by work (shop.py:20)"
+    assert change.where == "given by work at shop.py:20"
 
 
 def test_a_module_tells_what_in_it_is_another() -> None:
@@ -91,7 +93,7 @@ def test_a_module_tells_what_in_it_is_another() -> None:
     other = {"shop:Tax.added": "shop.py:6 11", "shop:new": "shop.py:40 99"}
     [change] = _told(facts=facts, parts=other)
 
-    assert (change.what, change.where) == ("module shop", "new (shop.py:40)")
+    assert (change.what, change.where) == ("module shop", "new at shop.py:40")
 
 
 def test_each_option_of_a_command_has_a_name_of_its_own() -> None:
@@ -149,3 +151,17 @@ def test_what_nobody_told_of_a_machine_has_not_changed() -> None:
     before = a_night(1, facts={"host": {"driver's cores": "8"}})
 
     assert differences(before, a_night(2)) == []
+
+
+@pytest.mark.parametrize(("width", "memory"), [(80, False), (120, True)])
+def test_a_comparison_leaves_columns_out_before_it_cuts_names(
+    width: int, *, memory: bool
+) -> None:
+    name = "merge-of-orders"
+    two = (a_night(n, prefixes=(a_prefix(name, compute=n),)) for n in (1, 2))
+    lines = comparison_text(comparison_of(*two), width=width).splitlines()
+    [row] = [line for line in lines if line.startswith(name)]
+
+    assert "100" in row
+    assert max(map(len, lines)) <= width
+    assert any("memory" in line and "median" in line for line in lines) is memory

@@ -27,6 +27,8 @@ _MOST_CHANGES = 30
 _MOST_PREFIXES = 20
 _NOTABLE = 1.25
 _LITTLE = 0.005
+_MEASURES = {"seconds": "median", "nbytes": "result", "memory": "memory"}
+_LEAST_WIDTHS = (90, 116)  # columns that it takes to show the second, and all
 _UNKNOWN = "\N{EN DASH}"
 
 
@@ -48,7 +50,7 @@ def comparison_text(told: Comparison, *, width: int = 100, colour: bool = False)
         Text(),
     ]
     if told.prefixes:
-        parts.append(_prefixes(told.prefixes[:_MOST_PREFIXES]))
+        parts.append(_prefixes(told.prefixes[:_MOST_PREFIXES], _fitting(width)))
     if len(told.prefixes) > _MOST_PREFIXES:
         more = len(told.prefixes) - _MOST_PREFIXES
         parts.append(Text(f"+{more} prefixes that changed less (--json has them)"))
@@ -102,13 +104,20 @@ def _numbers(numbers: Sequence[Measured]) -> Table:
     return table
 
 
-def _prefixes(prefixes: Sequence[PrefixPair]) -> Table:
-    table = _table("prefix", "tasks", "median", "", "result", "", "memory", "", "all")
+def _fitting(width: int) -> dict[str, str]:
+    """Return what of tasks there is room for: a name that is cut tells nobody anything."""
+    room = sum(width >= least for least in _LEAST_WIDTHS)
+    return dict(list(_MEASURES.items())[: 1 + room])
+
+
+def _prefixes(prefixes: Sequence[PrefixPair], shown_of: dict[str, str]) -> Table:
+    heads = [each for head in shown_of.values() for each in (head, "")]
+    table = _table("prefix", "tasks", *heads, "all")
     for pair in prefixes:
         by_name = pair.measured
         cells: list[str | Text] = [plain(pair.name)]
         cells.append(_both(by_name["tasks"], count))
-        for name in ("seconds", "nbytes", "memory"):
+        for name in shown_of:
             shown = duration if name == "seconds" else _size
             cells += [_both(by_name[name], shown), _times(by_name[name])]
         sign = "+" if pair.cost >= 0 else ""

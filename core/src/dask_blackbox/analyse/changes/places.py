@@ -1,4 +1,4 @@
-"""Where code has changed: which function, in which file, at which line; in which commit.
+"""Where code has changed: which function, in which file, at which line.
 
 A hash of a prefix or of a module says that it runs other code.  The parts of the job's
 own modules (functions, methods, constants) say which, and a prefix knows the names of
@@ -16,8 +16,6 @@ from dask_blackbox.sketch import Sketch
 __all__ = ["Places"]
 
 _LOCAL = ".<locals>"
-_COMMIT, _DIRTY = "git commit", "uncommitted changes"
-_SHORT = 8
 _MOST = 3
 
 
@@ -68,17 +66,8 @@ class Places:
             each for each in self.changed if each.partition(":")[2] == name
         )
 
-    def commits(self) -> tuple[str, str]:
-        """Return from which commit to which; empty where that is not known or the same."""
-        old, new = (each.facts.get("code", {}) for each in (self._before, self._after))
-        dirty = " with changes" if new.get(_DIRTY) == "yes" else ""
-        was, now = old.get(_COMMIT, "")[:_SHORT], new.get(_COMMIT, "")[:_SHORT]
-        if not was or not now or (was == now and not dirty):
-            return "", ""
-        return f"commit {was}", f"commit {now}{dirty}"
-
     def _said(self, names: Iterable[str]) -> str:
-        said = [f"{each.partition(':')[2]} ({self.changed[each]})" for each in names]
+        said = [f"{each.partition(':')[2]} at {self.changed[each]}" for each in names]
         return listed(said, most=_MOST) if said else ""
 
 

@@ -124,8 +124,8 @@ def _sentence(blame: Blame, telling: Sequence[Ranked], others: set[Blame]) -> st
 
 
 def _placed(change: Difference) -> str:
-    """Return which code has changed: `prefix tax: Tax.added (shop.py:27)`."""
-    return f"{change.what}, {change.where}" if change.where else change.what
+    """Return which code has changed: `prefix tax (Tax.added at shop.py:27)`."""
+    return f"{change.what} ({change.where})" if change.where else change.what
 
 
 def _step(change: Difference) -> str:

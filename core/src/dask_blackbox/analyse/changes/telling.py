@@ -110,7 +110,7 @@ def _without_good(past: Past) -> str:
 
 def _after(change: Difference) -> str:
     """Return how it is: of code, with where it stands, as a hash tells nobody anything."""
-    return f"{change.after}: {change.where}" if change.where else change.after or ""
+    return f"{change.after} ({change.where})" if change.where else change.after or ""
 
 
 def as_change(each: Ranked) -> Change:
