@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 from dask_blackbox.analyse.changes import Difference, differences
+from dask_blackbox.analyse.changes.ranking import ranked
+from dask_blackbox.analyse.changes.rarity import Rarities
+from dask_blackbox.analyse.changes.relevance import Accused
 from dask_blackbox.analyse.comparing import comparison_of
 from dask_blackbox.analyse.sketching.arguments import options_of
 from dask_blackbox.capture.images import image_variables
@@ -108,6 +111,15 @@ def test_each_option_of_a_command_has_a_name_of_its_own() -> None:
         "--tag": "a, b",
         "argument 2": "out",
     }
+
+
+def test_a_parameter_with_a_name_stands_before_one_with_a_place() -> None:
+    given = {"argument 1": "10", "least": "10.0"}
+    before = a_night(1, facts={"parameters": given})
+    after = a_night(2, facts={"parameters": {"argument 1": "99", "least": "99.0"}})
+    changes, _ = ranked(differences(before, after), Rarities([]), Accused())
+
+    assert [each.change.what for each in changes] == ["least", "argument 1"]
 
 
 def test_a_secret_that_an_option_names_is_blanked_out() -> None:

@@ -148,7 +148,7 @@ def a_setting_of_the_driver_is_changed_by_a_variable(job: Job) -> None:
     job.edit("job.py", ".sum().compute()", ".sum(split_out=2).compute()")
 
 
-@night("orders", "cluster-shape workers", "infrastructure", "driver-exception")
+@night("orders", "cluster-shape workers", "infrastructure", "workers-never-arrived")
 def a_worker_fewer(job: Job) -> None:
     """The job waits for as many workers as it always had."""
     job.workers = 1
@@ -176,7 +176,7 @@ def another_image_of_workers(job: Job) -> None:
 
 @night("frames", "input-size bytes", "data", "worker-memory-limit")
 def ten_times_the_input(job: Job) -> None:
-    job.rows = 12
+    job.rows = 40
 
 
 @night("frames", ("input-size bytes", "nothing"), ("data", "nothing"), "task-exception")
@@ -284,7 +284,7 @@ def a_parameter_for_nothing_and_a_package(job: Job) -> None:
 @night("frames", "input-size bytes", (), "worker-memory-limit")
 def a_package_for_nothing_and_more_input(job: Job) -> None:
     job.install("driver", "confetti", "3.1")
-    job.rows = 12
+    job.rows = 40
 
 
 # What the past is like.

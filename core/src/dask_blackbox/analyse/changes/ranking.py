@@ -83,5 +83,7 @@ def _place(each: Ranked) -> tuple[float, int, float, float, str]:
     if kind == "code":
         word = what.partition(" ")[0]
         narrow = _NARROW.index(word) if word in _NARROW else len(_NARROW)
+    elif kind == "parameters" and what.startswith("argument "):
+        narrow = 1.0  # what has a name says more than what has a place
     by = -abs(each.change.by or 0)
     return (-(rarity + each.weight), order, narrow, by, what)
