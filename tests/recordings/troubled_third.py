@@ -84,6 +84,14 @@ TROUBLED: dict[str, Workload] = with_mended(
                 alone=True,
             ),
             Workload(
+                t.names_without_stealing,
+                (),
+                ("network-bound",),
+                cluster=_FOUR,
+                settings={"distributed.scheduler.work-stealing": False},
+                alone=True,
+            ),
+            Workload(
                 t.one_sleeps_on,
                 ("straggler",),
                 ("io-bound",),

@@ -201,6 +201,10 @@ def names_of_their_own(client: Client, data: Path) -> None:
     )
 
 
+def names_without_stealing(client: Client, data: Path) -> None:
+    names_of_their_own(client, data)
+
+
 def names_that_are_known(client: Client, data: Path) -> None:
     here = min(client.scheduler_info(n_workers=-1)["workers"])
     held = client.map(block_of, range(40), mebibytes=16, workers=[here])
