@@ -215,7 +215,6 @@ def names_that_are_known(client: Client, data: Path) -> None:
                 lambda b, n: python_loop(n, 15_000),
                 held[n % 40],
                 n,
-                workers=[here],
                 key=f"name-{n}",
             )
             for n in range(1_200)
