@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from building import Piece, a_run, a_task, an_event, succeeded
+from building import Piece, a_run, a_task, a_worker, an_event, succeeded
 from building_loads import a_load, demand, fine, graphs, slugs, tasks, the, workers
 from dask_blackbox.run import RunTables
 
@@ -56,6 +56,23 @@ def test_edges_that_a_slow_scheduler_has_to_look_at_are_counted() -> None:
 
     assert "120,000 results of each other" in found.cause
     assert "600 edges instead of 120,000" in found.remedy
+
+
+@pytest.mark.parametrize(("late", "found"), [(0.5, True), (3.0, False)])
+def test_tasks_that_move_to_workers_that_came_late_are_moved_for_a_reason(
+    late: float, *, found: bool
+) -> None:
+    run = a_run(
+        a_worker("tcp://w1", pid=1, at=0.5),
+        a_worker("tcp://w2", pid=2, at=late),
+        graphs(2),
+        tasks("use", 800, seconds=0.005, every=0.008),
+        demand(*[50] * 5),
+        an_event("scheduler-load", at=0, steal_requests=0),
+        an_event("scheduler-load", at=6, steal_requests=750, stolen=740),
+    )
+
+    assert ("stealing-churn" in slugs(run)) is found
 
 
 def test_what_each_worker_does_once_is_no_straggler() -> None:

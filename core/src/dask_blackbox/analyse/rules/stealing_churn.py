@@ -13,6 +13,7 @@ __all__ = ["STEALING_CHURN"]
 
 # Seconds of the scheduler, the victim and the thief for a request, measured.
 _A_REQUEST = 0.001
+_ONCE = 1.0
 
 
 def _ask(case: Case) -> Iterator[Finding]:
@@ -25,10 +26,17 @@ def _ask(case: Case) -> Iterator[Finding]:
     tasks = len(case.loads.tasks)
     if requests < STEALING_CHURN.threshold(case, "requests"):
         return
-    if requests < STEALING_CHURN.threshold(case, "a_task") * tasks:
+    often = STEALING_CHURN.threshold(case, "a_task")
+    if _came_later(case):
+        often = max(often, _ONCE)  # that is what stealing is for
+    if requests < often * tasks:
         return
     transfer = float(case.loads.tasks["transfer"].sum() or 0.0)
-    cost = requests * _A_REQUEST + min(transfer, case.loads.total("overhead"))
+    # As many of the transfers as of the tasks were for stealing.
+    granted = told[-1].get("stolen")
+    stolen = requests if granted is None else int(granted)
+    moving = transfer * min(stolen / max(tasks, 1), 1.0)
+    cost = requests * _A_REQUEST + min(moving, case.loads.total("overhead"))
     share = case.loads.share(cost)
     if share < STEALING_CHURN.threshold(case, "share"):
         return
@@ -38,20 +46,28 @@ def _ask(case: Case) -> Iterator[Finding]:
         cause=(
             f"For {counted(tasks, 'task')} of {duration(mean)} the scheduler asked workers "
             f"{requests:,} times to give one up to another, {requests / max(tasks, 1):.1f} "
-            f"times a task. Each asks the victim, and moves the task's inputs: transfers took "
-            f"{duration(transfer)}."
+            f"times a task, and {stolen:,} were given up. Each asks the victim, and moves the "
+            f"task's inputs: transfers took {duration(transfer)}, of which about "
+            f"{duration(moving)} were for that. It asks so often where it misjudges how long "
+            "tasks take (each has a name of its own, and seems to take half a second) or how "
+            "large their inputs are."
         ),
         remedy=(
             "Turn stealing off for this job, `distributed.scheduler.work-stealing: false`, or "
             "ask for it less often (`distributed.scheduler.work-stealing-interval: 1s`). If "
             "all tasks need one large input, `client.replicate` or "
             "`client.scatter(…, broadcast=True)` puts it everywhere first; batch tasks that "
-            f"take less than {duration(0.1)}."
+            f"take less than {duration(0.1)}. Names that differ by a number after a hyphen "
+            f"(`key=f'load-{{n}}'`) are known by their durations. At most {duration(cost)} of "
+            "core time can be won."
         ),
         confidence="medium",
         cost=Cost(amount=cost, share=share),
         evidence=(
-            Evidence(text=f"{requests:,} requests to steal", source="events"),
+            Evidence(
+                text=f"{requests:,} requests to steal, {stolen:,} granted",
+                source="events",
+            ),
             Evidence(
                 text=f"{counted(tasks, 'task')}, {duration(transfer)} of transfers",
                 source="tasks",
@@ -60,22 +76,30 @@ def _ask(case: Case) -> Iterator[Finding]:
     )
 
 
+def _came_later(case: Case) -> bool:
+    """Say whether workers came while tasks were there already."""
+    begun = case.loads.begin
+    joined = case.run.workers["joined"].drop_nulls().dt.epoch("us") / 1e6
+    return bool((joined > begun).any())
+
+
 STEALING_CHURN = Rule(
     slug="stealing-churn",
     title="Tasks were moved from worker to worker",
     question="Did the scheduler keep moving tasks from worker to worker?",
     severity="notice",
     ask=_ask,
-    thresholds={"requests": 300, "a_task": 0.5, "share": 0.1},
+    thresholds={"requests": 200, "a_task": 0.3, "share": 0.1},
     page=Page(
         detects=(
-            "Work stealing asked for tasks to be given up about as often as there are tasks: "
-            "their durations are misjudged, or all of their data lies on one worker."
+            "Work stealing asked for a good part of the tasks to be given up: their durations "
+            "or the sizes of their inputs are misjudged, and what they need is sent after them."
         ),
         evidence=(
             "The scheduler's own count of requests to steal, against the tasks that were "
-            "executed. Silent below `stealing-churn.requests`, below `stealing-churn.a_task` "
-            "requests for each task, and below `stealing-churn.share` of the core time."
+            "executed; and what part of the transfers was for them. Silent below "
+            "`stealing-churn.requests`, below `stealing-churn.a_task` requests for each task (one, "
+            "if workers came while tasks were there), and below `stealing-churn.share` of the core time."
         ),
         remedy="Spread the inputs first; longer tasks; stealing off.",
         before="base = client.submit(load)\nclient.map(use, range(10_000), base=base)",
