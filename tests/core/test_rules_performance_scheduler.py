@@ -181,3 +181,16 @@ def test_a_scheduler_on_the_host_is_none_of_the_others_there(
     busy = a_load(seconds=30, cpu=3.0, host_busy=30.0 + 3.0, cores=1)
 
     assert ("scheduler-overloaded" in slugs(waited_for(told, busy))) is found
+
+
+def test_the_waiting_of_a_neighbours_tasks_is_not_ours() -> None:
+    neighbour = fine(["execute", "sleep", "thread-noncpu", "seconds", 60.0])
+    load = a_load(cpu=1.0, host_busy=4.0)
+
+    ours = tasks("sleep", 60, seconds=1.0)
+    wanted = demand(*[2] * 31)
+    assert slugs(a_run(workers(), graphs(2), ours, wanted, neighbour, load)) == [
+        "io-bound"
+    ]
+    few = tasks("sleep", 2, seconds=1.0)
+    assert slugs(a_run(workers(), graphs(2), few, demand(2), neighbour, load)) == []

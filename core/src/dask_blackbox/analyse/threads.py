@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import polars as pl
+
 from dask_blackbox.analyse.case import Case
 
 __all__ = ["Computing", "WaitingPrefix", "computing", "waiting_prefixes"]
@@ -46,8 +48,13 @@ class Computing:
 def waiting_prefixes(case: Case, *, share: float) -> list[WaitingPrefix]:
     """Return the prefixes whose tasks were off the core for a share of their time."""
     found = []
+    computed = case.run.tasks.group_by("prefix").agg(pl.col("compute").sum())
+    own = dict(computed.iter_rows())
     for prefix, parts in case.tolls.by_prefix.items():
         cpu, waited = parts.get("thread-cpu", 0.0), parts.get("thread-noncpu", 0.0)
+        # Dask's totals are of all its clients: no more than this run computed is its own.
+        ours = min((own.get(prefix) or 0.0) / max(cpu + waited, 1e-9), 1.0)
+        cpu, waited = ours * cpu, ours * waited
         whole = cpu + waited
         if whole >= _SOME * case.loads.compute and waited >= share * whole > 0:
             found.append(WaitingPrefix(prefix=prefix, cpu=cpu, waited=waited))
