@@ -38,10 +38,21 @@ def test_an_empty_run_that_succeeded_has_nothing_to_say() -> None:
     assert findings_in(a_run()) == ()
 
 
-def test_a_shuffle_that_lost_a_worker_was_repeated_by_dask_itself() -> None:
-    left = "distributed.shuffle._exceptions.P2PConsistencyError"
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "distributed.shuffle._exceptions.P2PConsistencyError",
+            "Worker left during active",
+        ),
+        ("RuntimeError", "P2P eec64d2be7a8bca7 failed during unpack phase"),
+    ],
+)
+def test_a_shuffle_that_failed_on_the_way_was_repeated_by_dask_itself(
+    name: str, message: str
+) -> None:
     run = a_run(
-        a_failed_task("join-1", left, "Worker left during active", outcome="retried"),
+        a_failed_task("join-1", name, message, outcome="retried"),
         a_task("join-1", start=7),
     )
 

@@ -24,6 +24,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         & ((pl.col("message") != "") | (pl.col("traceback") != ""))
         # A shuffle that lost a worker begins again: `shuffle-restarted` tells of it.
         & ~pl.col("exception").fill_null("").str.starts_with("distributed.shuffle.")
+        & ~pl.col("message").fill_null("").str.contains(r"^P2P \w+ failed during ")
     )
     for (prefix,), rows in hidden.group_by("prefix", maintain_order=True):
         if {(prefix, name) for name in rows["exception"]} <= known:

@@ -53,13 +53,14 @@ def _ask(case: Case) -> Iterator[Finding]:
             "large their inputs are."
         ),
         remedy=(
-            "Turn stealing off for this job, `distributed.scheduler.work-stealing: false`, or "
-            "ask for it less often (`distributed.scheduler.work-stealing-interval: 1s`). If "
-            "all tasks need one large input, `client.replicate` or "
-            "`client.scatter(…, broadcast=True)` puts it everywhere first; batch tasks that "
-            f"take less than {duration(0.1)}. Names that differ by a number after a hyphen "
-            f"(`key=f'load-{{n}}'`) are known by their durations. At most {duration(cost)} of "
-            "core time can be won."
+            "Put the inputs where the tasks will run before they are submitted: make them on all "
+            "workers rather than on some (no `workers=`), `client.rebalance()`, or, of one that "
+            "all tasks need, `client.replicate` or `client.scatter(…, broadcast=True)`. Names "
+            "that differ by a number after a hyphen (`key=f'load-{n}'`) are known by their "
+            f"durations; batch tasks that take less than {duration(0.1)}. At most "
+            f"{duration(cost)} of core time can be won. Without stealing "
+            "(`distributed.scheduler.work-stealing: false`) tasks stay with their data, which "
+            "is slower still if that is on one worker."
         ),
         confidence="medium",
         cost=Cost(amount=cost, share=share),
@@ -101,7 +102,7 @@ STEALING_CHURN = Rule(
             "`stealing-churn.requests`, below `stealing-churn.a_task` requests for each task (one, "
             "if workers came while tasks were there), and below `stealing-churn.share` of the core time."
         ),
-        remedy="Spread the inputs first; longer tasks; stealing off.",
+        remedy="Spread the inputs first; longer tasks; names by which durations are known.",
         before="base = client.submit(load)\nclient.map(use, range(10_000), base=base)",
         after="base = client.submit(load)\nclient.replicate(base)\nclient.map(use, range(10_000), base=base)",
     ),
