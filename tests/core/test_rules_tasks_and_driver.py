@@ -215,6 +215,7 @@ def test_a_failed_task_that_the_driver_handled_is_a_warning() -> None:
 
     assert (found.rule, found.severity) == ("task-exception", "warning")
     assert "The driver went on without it" in found.cause
+    assert found.remedy.startswith("If the driver counts on that")
     assert verdict_of((found,), run) is None
 
 

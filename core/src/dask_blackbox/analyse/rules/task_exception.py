@@ -44,6 +44,10 @@ _NOT_TASKS = {
 }
 """What runs on a cluster beside tasks: where a traceback shows it, and how to say it."""
 _PIECE = re.compile(r"^\(.+, (?P<number>\d+)\)$")
+_HANDLED = (
+    "If the driver counts on that, let the function return a value that says so, and "
+    "nothing is said here. If not, its result lacks these tasks'. "
+)
 _NO_SPACE = "No space left on device"
 _OF_PREFECT = "/prefect/task_engine.py"
 """In the traceback of a task of Prefect's, of which Dask's own retries know nothing."""
@@ -123,10 +127,11 @@ def _finding(
     else:
         title = f"{counted(len(failures), 'task')} of '{prefix}' failed with {name}"
     lone = lone_worker(case, first)
+    handled = "" if case.failed else _HANDLED
     return TASK_EXCEPTION.found(
         title,
         cause=_cause(case, failures, lone),
-        remedy=_remedy(case, first, lone),
+        remedy=handled + _remedy(case, first, lone),
         confidence=confidence,
         severity="failure" if severity == "failure" else "warning",
         subject=Subject(
@@ -165,8 +170,9 @@ def _cause(case: Case, failures: list[TaskFailure], lone: LoneWorker | None) -> 
         )
     if len(failures) > 1:
         sentences.append(f"So did {quoted([f.key for f in failures[1:]])}")
-    elif not case.failed:
-        sentences.append("The driver went on without it")
+    if not case.failed:
+        them = "it" if len(failures) == 1 else "them"
+        sentences.append(f"The driver went on without {them}")
     verdict = case.failed and first is case.blame.failure
     others = [f for f in case.failures if verdict and f is not first and not f.killed]
     if others:
