@@ -191,9 +191,13 @@ def _the_guilty(case: Case, deaths: tuple[Death, ...]) -> str:
             f"; '{short(blame.blamed, 80)}', which Dask blames, "
             "was only on the same worker"
         )
-    together = sorted({k for d in certified for k in d.executing} - {blame.guilty})
-    if together and len(together) <= 20:  # noqa: PLR2004
-        sentence += f"; beside it on those workers: {quoted(together, most=2)}"
+    with_it = [d for d in certified if blame.guilty in d.executing]
+    beside = sorted({k for d in with_it for k in d.executing} - {blame.guilty})
+    if beside and len(beside) <= 20:  # noqa: PLR2004
+        sentence += f"; beside it on the same worker: {quoted(beside, most=2)}"
+    others = sorted({k for d in certified if d not in with_it for k in d.executing})
+    if others and len(others) <= 20:  # noqa: PLR2004
+        sentence += f"; at the other deaths: {quoted(others, most=2)}"
     return sentence + "."
 
 
