@@ -130,8 +130,39 @@ def _told(case: Case, deaths: tuple[Death, ...]) -> str:
             )
             + "."
         )
+    sentences.append(_counted_besides(case))
     sentences.append(_waited_until(case))
     return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _counted_besides(case: Case) -> str:
+    """Return a sentence on closed workers that Dask counts as deaths of the same task."""
+    died = {death.address for death in case.deaths}
+    reasons = {
+        fact["subject"]: str(fact.get("reason") or "")
+        for fact in case.run.details("worker-closing")
+    }
+    closed = [
+        fact["subject"]
+        for fact in case.run.details("worker-removed")
+        if fact["subject"] not in died
+        and not fact.get("expected")
+        and case.blame.blamed in (fact.get("processing") or ())
+        and reasons.get(fact["subject"])
+    ]
+    if not closed or case.blame.failure is None:
+        return ""
+    why = sorted({short(reasons[address], 40) for address in closed})
+    dropped = (
+        "; a cluster object gives up workers that still restart after "
+        "`distributed.deploy.lost-worker-timeout`"
+        if any(reason.startswith("nanny-close") for reason in why)
+        else ""
+    )
+    return (
+        f"Dask also counts against that task {counted(len(closed), 'worker')} that had it "
+        f"in hand when closed ({', '.join(why)}{dropped})."
+    )
 
 
 def _waited_until(case: Case) -> str:
