@@ -311,3 +311,22 @@ def test_workers_that_were_closed_with_the_task_in_hand_are_counted_apart() -> N
     assert "A worker crashed" in found.title
     assert "counts against that task 1 worker that" in found.cause
     assert "lost-worker-timeout" in found.cause
+
+
+@pytest.mark.parametrize(
+    ("pid", "code", "advice"),
+    [(7, -9, "memory"), (8, -9, "transient"), (7, -15, "unknown")],
+)
+def test_a_driver_that_is_its_scheduler_is_seen_to_grow(
+    pid: int, code: int, advice: str
+) -> None:
+    lost = an_event("driver-lost", at=20, pid=7, exit_code=code, oom_kills=0)
+    facts = [an_event("driver-attached", pid=7), an_event("scheduler-info", pid=pid)]
+    memory = [
+        a_sample("scheduler", at=at, memory=rss)
+        for at, rss in ((2, 90 * MIB), (15, 1200 * MIB), (19, 1900 * MIB))
+    ]
+    found = verdict(a_run(a_worker(), *facts, *memory, lost, aborted()))
+
+    assert (found.rule, found.retry_advice) == ("driver-killed", advice)
+    assert ("grown from 90 MiB to 1.9 GiB" in found.cause) == (advice == "memory")

@@ -13,10 +13,11 @@ from dask_blackbox.analyse.skew import Skew, pieces_of, skew_before, usual_growt
 from dask_blackbox.analyse.words import counted, short, size
 from dask_blackbox.run import RunTables
 
-__all__ = ["MemoryNeed", "memory_need", "peaks_of"]
+__all__ = ["MemoryNeed", "how_the_scheduler_grew", "memory_need", "peaks_of"]
 
 _GENEROUS = 2.0
 _STEP = 2**26
+_TIMES, _MUCH, _TOP = 2, 192 * 2**20, 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,3 +142,15 @@ def peaks_of(run: RunTables) -> pl.DataFrame:
         .join(limits, left_on="source", right_on="address", how="left")
         .sort("peak", descending=True)
     )
+
+
+def how_the_scheduler_grew(run: RunTables) -> str:
+    """Return `grown from … to …`, if it was largest at its end, and much larger than before.
+
+    Its samples are of its process: with a `LocalCluster` that is the driver's.
+    """
+    own = run.metrics.filter(pl.col("source") == "scheduler").sort("at")
+    seen = own["memory"].drop_nulls().to_list()
+    if not seen or seen[-1] < max(seen[0] * _TIMES, seen[0] + _MUCH, _TOP * max(seen)):
+        return ""
+    return f"grown from {size(seen[0])} to {size(seen[-1])}"

@@ -11,6 +11,7 @@ import polars as pl
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.hang import AtWork
 from dask_blackbox.analyse.hang_evidence import evidence_of_stack
+from dask_blackbox.analyse.memory import how_the_scheduler_grew
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.signals import CRASHES
 from dask_blackbox.analyse.state import (
@@ -27,6 +28,10 @@ __all__ = ["DRIVER_KILLED"]
 
 _RECENT, _STOOD = 120.0, 10.0
 _KERNEL = "The kernel's counter of out-of-memory kills went up where the driver ran. "
+_SEE = (
+    "See what the host says of that moment (`dmesg`, `OOMKilled`, exit code 137). If it was "
+    "for memory: "
+)
 _MORE_MEMORY = (
     "Give the driver's container more memory, or the driver less to hold: write results from "
     "the workers (`to_parquet`, `to_zarr`) or reduce them there, rather than gather them; no "
@@ -43,6 +48,7 @@ def _ask(case: Case) -> Iterator[Finding]:
     itself = "" if by or code is None else f" with exit code {code}"
     both = case.state == "lost"
     by_kernel = by == "SIGKILL" and _kernel_kills(case, ended, lost) > 0
+    grown = "" if by_kernel or by != "SIGKILL" else _grown(case)
     after = duration(max(last_sign_of_life(case.run) - case.run.manifest.started, 0))
     title = _title(by, itself, both=both, by_kernel=by_kernel)
     sure: Confidence = "high" if by or (lost and not both) else "medium"
@@ -64,13 +70,15 @@ def _ask(case: Case) -> Iterator[Finding]:
                 else f"The driver's process ended{f' by {by}' if by else itself} without "
                 "raising an exception and without saying goodbye"
             )
-            + f", {after} after the start. {_KERNEL if by_kernel else ''}{_then(case)}"
+            + f", {after} after the start. {_KERNEL if by_kernel else grown}{_then(case)}"
             + _at_work(case, longest)
             + _stood_still(stood)
         ),
-        remedy=_MORE_MEMORY if by_kernel else _remedy(case, by, longest),
+        remedy=(_SEE if grown else "") + _MORE_MEMORY
+        if by_kernel or grown
+        else _remedy(case, by, longest),
         confidence=sure,
-        retry_advice=_advice(by, by_kernel=by_kernel, waited=waited),
+        retry_advice=_advice(by, by_kernel=by_kernel or bool(grown), waited=waited),
         subject=None
         if longest is None
         else Subject(key=longest.key, prefix=longest.prefix, worker=longest.worker),
@@ -78,6 +86,20 @@ def _ask(case: Case) -> Iterator[Finding]:
             *_evidence(ended, lost),
             *(evidence_of_stack(case, longest) if longest else ()),
         ),
+    )
+
+
+def _grown(case: Case) -> str:
+    """Return a sentence on the memory of a driver that was its scheduler's process, too."""
+    own = {fact.get("pid") for fact in case.run.details("driver-attached")} - {None}
+    if not own & {fact.get("pid") for fact in case.run.details("scheduler-info")}:
+        return ""
+    grown = how_the_scheduler_grew(case.run)
+    return (
+        f"Its memory had {grown}: it was probably killed by the kernel, though no counter "
+        "that we see says so. "
+        if grown
+        else ""
     )
 
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import polars as pl
-
 from dask_blackbox.analyse.blame import closed_connection_to, ran_out_of_patience
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.memory import how_the_scheduler_grew
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import short, size
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice
@@ -29,7 +28,6 @@ _SILENT = (
     "that went away. Nothing says that it died; if it still stands, trying again will hang, too."
 )
 _OUTLIVED = 3.0  # seconds
-_TIMES, _MUCH, _TOP = 2, 192 * 2**20, 0.95
 _MORE_MEMORY = (
     "See how its process or pod ended (out of memory: exit code 137, `OOMKilled`), and what "
     "it had to hold: graphs with large literals (`client.scatter` them, or load them in "
@@ -98,7 +96,7 @@ def _account(case: Case, reason: str | None) -> tuple[str, RetryAdvice, str]:
     how, advice = _how(reason)
     if reason is None and _fell_silent(case):
         return f"it did not answer any more, {_OPEN}", advice, _SILENT
-    grown = _grown(case) if reason is None else ""
+    grown = how_the_scheduler_grew(case.run) if reason is None else ""
     if grown:
         return f"{how}, when its memory had {grown}", "memory", _MORE_MEMORY
     return how, advice, _remedy(reason)
@@ -224,16 +222,6 @@ def _remedy(reason: str | None) -> str:
         "node that went away). If it was memory: smaller graphs, no large literals in "
         "tasks, futures released when done. Otherwise try again."
     )
-
-
-def _grown(case: Case) -> str:
-    """Return how its memory had grown, if so much that it may have been killed for it."""
-    own = case.run.metrics.filter(pl.col("source") == "scheduler").sort("at")
-    seen = own["memory"].drop_nulls().to_list()
-    if not seen or seen[-1] < max(seen[0] * _TIMES, seen[0] + _MUCH):
-        return ""
-    at_the_top = seen[-1] >= _TOP * max(seen)
-    return f"grown from {size(seen[0])} to {size(seen[-1])}" if at_the_top else ""
 
 
 def _memory(case: Case) -> str:
