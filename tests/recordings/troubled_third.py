@@ -78,7 +78,7 @@ TROUBLED: dict[str, Workload] = with_mended(
             Workload(
                 t.names_of_their_own,
                 ("stealing-churn",),
-                ("network-bound",),
+                ("network-bound", *_MEMORY),
                 cluster=_FOUR,
                 mended=t.names_that_are_known,
                 alone=True,
@@ -86,7 +86,7 @@ TROUBLED: dict[str, Workload] = with_mended(
             Workload(
                 t.names_without_stealing,
                 (),
-                ("network-bound",),
+                ("network-bound", *_MEMORY),
                 cluster=_FOUR,
                 settings={"distributed.scheduler.work-stealing": False},
                 alone=True,
