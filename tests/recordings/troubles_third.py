@@ -186,10 +186,12 @@ def weights_that_stay(client: Client, data: Path) -> None:
     )
 
 
-def names_of_their_own(client: Client, data: Path) -> None:
-    """Each task has a name of its own, so that all of them seem to take half a second."""
-    here = min(client.scheduler_info(n_workers=-1)["workers"])
-    held = client.map(block_of, range(40), mebibytes=16, workers=[here])
+def names_of_their_own(
+    client: Client, data: Path, *, workers: list[str] | None = None
+) -> None:
+    """All lies on one worker; tasks with names of their own seem to take half a second."""
+    here = [min(client.scheduler_info(n_workers=-1)["workers"])]
+    held = client.map(block_of, range(40), mebibytes=16, workers=workers or here)
     wait(held)
     client.gather(
         [
@@ -205,21 +207,9 @@ def names_without_stealing(client: Client, data: Path) -> None:
     names_of_their_own(client, data)
 
 
-def names_that_are_known(client: Client, data: Path) -> None:
-    here = min(client.scheduler_info(n_workers=-1)["workers"])
-    held = client.map(block_of, range(40), mebibytes=16, workers=[here])
-    wait(held)
-    client.gather(
-        [
-            client.submit(
-                lambda b, n: python_loop(n, 15_000),
-                held[n % 40],
-                n,
-                key=f"name-{n}",
-            )
-            for n in range(1_200)
-        ]
-    )
+def names_with_inputs_everywhere(client: Client, data: Path) -> None:
+    every = list(client.scheduler_info(n_workers=-1)["workers"])
+    names_of_their_own(client, data, workers=every)
 
 
 # What is uneven

@@ -48,17 +48,15 @@ def _ask(case: Case) -> Iterator[Finding]:
             f"{requests:,} times to give one up to another, {requests / max(tasks, 1):.1f} "
             f"times a task, and {stolen:,} were given up. Each asks the victim, and moves the "
             f"task's inputs: transfers took {duration(transfer)}, of which about "
-            f"{duration(moving)} were for that. It asks so often where it misjudges how long "
-            "tasks take (each has a name of its own, and seems to take half a second) or how "
-            "large their inputs are."
+            f"{duration(moving)} were for that. It asks so often where what "
+            "many short tasks need lies on few workers, and the more so where it misjudges how "
+            "long they take (a name of its own for each: half a second) or how large inputs are."
         ),
         remedy=(
             "Put the inputs where the tasks will run before they are submitted: make them on all "
             "workers rather than on some (no `workers=`), `client.rebalance()`, or, of one that "
-            "all tasks need, `client.replicate` or `client.scatter(…, broadcast=True)`. Names "
-            "that differ by a number after a hyphen (`key=f'load-{n}'`) are known by their "
-            f"durations; batch tasks that take less than {duration(0.1)}. At most "
-            f"{duration(cost)} of core time can be won. Without stealing "
+            "all tasks need, `client.replicate` or `client.scatter(…, broadcast=True)`. Batch "
+            f"tasks that take less than {duration(0.1)}. At most {duration(cost)} of core time can be won. Without stealing "
             "(`distributed.scheduler.work-stealing: false`) tasks stay with their data, which "
             "is slower still if that is on one worker."
         ),
@@ -102,7 +100,7 @@ STEALING_CHURN = Rule(
             "`stealing-churn.requests`, below `stealing-churn.a_task` requests for each task (one, "
             "if workers came while tasks were there), and below `stealing-churn.share` of the core time."
         ),
-        remedy="Spread the inputs first; longer tasks; names by which durations are known.",
+        remedy="Spread the inputs first; longer tasks.",
         before="base = client.submit(load)\nclient.map(use, range(10_000), base=base)",
         after="base = client.submit(load)\nclient.replicate(base)\nclient.map(use, range(10_000), base=base)",
     ),
