@@ -56,9 +56,9 @@ def _ask(case: Case) -> Iterator[Finding]:
             "Put the inputs where the tasks will run before they are submitted: make them on all "
             "workers rather than on some (no `workers=`), `client.rebalance()`, or, of one that "
             "all tasks need, `client.replicate` or `client.scatter(…, broadcast=True)`. Batch "
-            f"tasks that take less than {duration(0.1)}. At most {duration(cost)} of core time can be won. Without stealing "
-            "(`distributed.scheduler.work-stealing: false`) tasks stay with their data, which "
-            "is slower still if that is on one worker."
+            f"tasks that take less than {duration(0.1)}. At most {duration(cost)} of core time "
+            "can be won. Without stealing (`distributed.scheduler.work-stealing: false`) "
+            "tasks stay with their data, which is slower still if that is on one worker."
         ),
         confidence="medium",
         cost=Cost(amount=cost, share=share),
