@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import traceback
 
+import msgspec
 import pytest
 from building import (
     a_failed_task,
@@ -17,7 +18,9 @@ from building import (
 )
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.analyse.raised import untangled
+from dask_blackbox.capture.driver import describe_exception
 from dask_blackbox.finding import Finding
+from dask_blackbox.manifest import DriverException
 from dask_blackbox.run import RunTables
 from distributed.utils import truncate_exception
 
@@ -352,3 +355,29 @@ def test_an_error_that_is_known_by_its_words_comes_with_what_to_do(
 
     assert found.title.startswith(f"ValueError in the driver: {title}")
     assert remedy in found.remedy
+
+
+def test_what_was_handled_when_the_driver_raised_from_none_is_what_ended_it() -> None:
+    try:
+        try:
+            int("no curve")
+        except ValueError:
+            raise RuntimeError("no price") from None
+    except RuntimeError as error:
+        told = msgspec.convert(describe_exception(error), DriverException)
+    run = a_run(
+        a_worker(),
+        a_graph(),
+        a_failed_task("load-1", "OSError", "handled"),
+        a_failed_task(
+            "price-1",
+            "ValueError",
+            "invalid literal for int() with base 10: 'no curve'",
+        ),
+        failed_with(told),
+    )
+    found = verdict(run)
+
+    assert told.chain == ("RuntimeError",)
+    assert (found.rule, found.confidence) == ("task-exception", "high")
+    assert found.subject.key == "price-1"

@@ -64,6 +64,7 @@ class DriverException(msgspec.Struct, kw_only=True, frozen=True):
         message: Its text.
         traceback: As Python prints it, chained causes included.
         chain: Qualified class names from the outermost to the root cause.
+        handled: Class and message of what was being handled when it was raised `from None`.
         file: File of the user's own innermost frame, if there is one.
         line: Line in that file.
         function: Function of that frame.
@@ -76,6 +77,7 @@ class DriverException(msgspec.Struct, kw_only=True, frozen=True):
     message: str
     traceback: str = ""
     chain: tuple[str, ...] = ()
+    handled: tuple[str, ...] = ()
     file: str | None = None
     line: int | None = None
     function: str | None = None

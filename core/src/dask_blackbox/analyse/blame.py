@@ -148,7 +148,7 @@ def _failure_behind(
         return next(iter((same or dead)[-1:]), None), True
     at_home = met_at_home(exception.traceback)
     candidates = [f for f in failures if not at_home or _passes(exception, f)]
-    for leads_to in (_is_named, _is_chained, _is_quoted, _is_unread, _is_lost):
+    for leads_to in _LEADS:
         for failure in candidates:
             if leads_to(exception, failure):
                 return failure, True
@@ -216,6 +216,16 @@ def _is_unread(exception: DriverException, failure: TaskFailure) -> bool:
 def _is_lost(exception: DriverException, failure: TaskFailure) -> bool:
     """Say whether the client lost this one: it listens for `Exception` alone."""
     return failure.raised.name in _NO_EXCEPTIONS and lost_by_the_client(exception)
+
+
+def _is_handled(exception: DriverException, failure: TaskFailure) -> bool:
+    """Say whether the driver was handling this one when it raised `from None`."""
+    what = f"{failure.exception}: {failure.message}"
+    return any(told == what[: len(told)] for told in exception.handled if told)
+
+
+_LEADS = (_is_named, _is_chained, _is_quoted, _is_unread, _is_lost, _is_handled)
+"""The ways in which the driver's exception may lead to a task, the surest first."""
 
 
 def _names_killed_worker(exception: DriverException | None) -> bool:

@@ -12,7 +12,7 @@ import sys
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from .surroundings import folder_of_code
 __all__ = ["DriverTap", "as_json", "code_of", "describe_driver", "describe_exception"]
 
 _LONGEST = 20_000
+_SHORT = 2_000
 _FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen")
 
 
@@ -113,16 +114,31 @@ def describe_exception(error: BaseException) -> dict[str, Any]:
         )
     text = plain("".join(traceback.format_exception(error)))
     frame = _own_frame(error)
+    handled = [f"{_qualified(e)}: {words_of(e)}"[:_SHORT] for e in _hidden(error)]
     return {
         "exception": _qualified(error),
         "message": cut(words_of(error), _LONGEST),
         "traceback": text if len(text) <= _LONGEST else f"… cut\n{text[-_LONGEST:]}",
         "chain": chain,
+        "handled": handled,
         "file": None if frame is None else frame.filename,
         "line": None if frame is None else frame.lineno,
         "function": None if frame is None else frame.name,
         "key": _key_of(error),
     }
+
+
+def _hidden(error: BaseException) -> Iterator[BaseException]:
+    """Yield what was being handled when it was raised `from None`: no traceback shows it."""
+    seen: set[int] = set()
+    each: BaseException | None = error
+    hidden = False
+    while each is not None and id(each) not in seen:
+        seen.add(id(each))
+        if hidden:
+            yield each
+        hidden = hidden or (each.__suppress_context__ and each.__cause__ is None)
+        each = each.__cause__ or each.__context__
 
 
 def _own_frame(error: BaseException) -> traceback.FrameSummary | None:

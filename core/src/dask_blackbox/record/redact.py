@@ -91,6 +91,7 @@ class Redactor:
             told,
             message=self.text(told.message),
             traceback=self.text(told.traceback),
+            handled=tuple(self.text(each) for each in told.handled),
             found={name: self.text(value) for name, value in told.found.items()},
         )
 
