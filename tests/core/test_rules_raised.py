@@ -381,3 +381,24 @@ def test_what_was_handled_when_the_driver_raised_from_none_is_what_ended_it() ->
     assert told.chain == ("RuntimeError",)
     assert (found.rule, found.confidence) == ("task-exception", "high")
     assert found.subject.key == "price-1"
+
+
+def test_without_a_line_of_the_users_the_way_and_who_asked_are_told() -> None:
+    steps = ("operation", "partitioning_index", "hash_it", "hash_array", "factorize")
+    text = "Traceback (most recent call last):\n" + "".join(
+        f'  File "/v/site-packages/dask/{name}.py", line 9, in {name}\n    go()\n'
+        for name in steps
+    )
+    run = a_run(
+        a_worker(),
+        a_graph(),
+        a_failed_task("('shuffle-1', 4)", "TypeError", "unhashable", traceback=text),
+        failed_with(an_exception("TypeError", "unhashable")),
+    )
+    found = verdict(run)
+
+    assert (
+        "`operation` → `partitioning_index` → `hash_it` → `…` → `factor" in found.cause
+    )
+    assert "The driver had asked for it at /jobs/nightly.py:12" in found.cause
+    assert "piece 4 (the first is 0)" in found.remedy

@@ -27,6 +27,7 @@ __all__ = [
     "root_of_chain",
     "user_frame",
     "user_frames",
+    "way_of",
     "within",
 ]
 
@@ -52,6 +53,7 @@ _READER = "distributed/protocol/core.py"
 _OF_DASK = ("/distributed/", "/dask/", "/airflow/", "/prefect", "/dask_blackbox/")
 _WAITS = ("/threading.py", "/selectors.py", "/asyncio/base_events.py")
 _COMPILED = (".pyx", ".pxi", ".pxd")  # libraries' Cython names its files like this
+_STEPS = 4
 _RUNS_TASKS = "_run_task"
 _NOT_THE_USERS = (
     "/site-packages/",
@@ -226,6 +228,15 @@ def met_at_home(traceback: str) -> bool:
     asked = any(part in f.file for f in frames[own[0] :] for part in _OF_DASK[:2])
     code = frames[own[-1]].code
     return bool(code) and not code.startswith("raise") and not asked
+
+
+def way_of(traceback: str) -> tuple[str, ...]:
+    """Return the first three functions of the last exception's way, and where it ended."""
+    sections = _sections(traceback)
+    names = [frame.function for frame in _frames(sections[-1])] if sections else []
+    named = [n.rpartition(".")[2] for n in names if not n.startswith(("<", "__"))]
+    way = tuple(dict.fromkeys(named))
+    return way if len(way) <= _STEPS else (*way[:3], "…", way[-1])
 
 
 def raised_on_purpose(traceback: str) -> bool:

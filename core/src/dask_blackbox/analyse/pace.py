@@ -39,7 +39,7 @@ def pace_of(case: Case) -> Pace | None:
         return None
     finished = finished.filter(pl.col("stop").dt.epoch("us") / 1e6 <= ending.ended)
     done = finished["key"].n_unique()
-    sent = sum(int(f.get("tasks") or 0) for f in case.run.details("graph-updated"))
+    sent = sum(map(_new, case.run.details("graph-updated")))
     begun, last = _seconds(finished["start"].min()), _seconds(finished["stop"].max())
     if begun is None or last is None or not 0 < done < sent:
         return None
@@ -53,6 +53,12 @@ def pace_of(case: Case) -> Pace | None:
         f"{duration(rest)} more"
     )
     return Pace(done, sent, rest, told)
+
+
+def _new(graph: dict[str, Any]) -> int:
+    """Return how many tasks a graph brought; those that it names again are none of them."""
+    new = graph.get("new") or {}
+    return sum(int(each[0]) for each in new.values()) or int(graph.get("tasks") or 0)
 
 
 def _seconds(moment: Any) -> float | None:

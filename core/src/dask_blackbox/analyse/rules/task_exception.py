@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dask_blackbox.analyse.advice import advice_on_class
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.failures import TaskFailure
-from dask_blackbox.analyse.frames import came_from_a_task, end_of, user_frame
+from dask_blackbox.analyse.frames import came_from_a_task, end_of, user_frame, way_of
 from dask_blackbox.analyse.lone_worker import LoneWorker, lone_worker
 from dask_blackbox.analyse.raised import lost_by_the_client
 from dask_blackbox.analyse.rule import Page, Rule
@@ -157,6 +157,7 @@ def _cause(case: Case, failures: list[TaskFailure], lone: LoneWorker | None) -> 
         sentences[0] += f", at {first.frame}"
         if first.frame.code:
             sentences[0] += f" (`{short(first.frame.code, 100)}`)"
+    sentences.extend(_where_it_was(case, first))
     sentences.extend(_how_it_came(first))
     sentences.extend(_how_it_was_lost(case, first))
     sentences.extend(_died_before(case, first))
@@ -184,6 +185,18 @@ def _cause(case: Case, failures: list[TaskFailure], lone: LoneWorker | None) -> 
         own = "exception does not say" if case.exception else "exit code does not prove"
         sentences.append(f"The driver's own {own} that it came from there")
     return ". ".join(sentences) + "."
+
+
+def _where_it_was(case: Case, failure: TaskFailure) -> Iterator[str]:
+    """Yield the way to what raised, and who asked for it, without a line of the user's."""
+    if failure.frame is not None or not failure.traceback:
+        return
+    way = " → ".join(f"`{name}`" for name in way_of(failure.traceback))
+    if way:
+        yield f"It was in {way}"
+    exception = case.exception
+    if exception and exception.file and failure is case.blame.failure:
+        yield f"The driver had asked for it at {exception.file}:{exception.line}"
 
 
 def _how_it_came(failure: TaskFailure) -> Iterator[str]:
