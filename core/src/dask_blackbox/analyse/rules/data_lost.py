@@ -54,7 +54,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         remedy=(
             "Load the data in a task instead of scattering it, so that Dask can repeat it; "
             "or `client.scatter(…, broadcast=True)`, so that one lost worker does not "
-            "matter. Keep a reference to futures that are still needed."
+            "matter. " + _mend(case, losses)
         ),
         confidence="high" if losses else "medium",
         subject=Subject(
@@ -79,6 +79,14 @@ def _ask(case: Case) -> Iterator[Finding]:
 def _doing(case: Case, death: Death) -> str:
     running = quoted(dict.fromkeys(case.prefix_of(key) for key in death.executing))
     return f" while it was executing {running}" if death.executing else ""
+
+
+def _mend(case: Case, losses: list[Death]) -> str:
+    """Return what else to do: what the worker died of comes first."""
+    slug = case.cause_of(losses[-1]).slug if losses else "unknown"
+    if slug == "unknown":
+        return "Keep a reference to futures that are still needed."
+    return f"And mend what the worker died of: `dask blackbox rules {slug}`."
 
 
 def _missing(case: Case) -> tuple[str, float] | None:
