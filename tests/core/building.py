@@ -236,10 +236,11 @@ def a_sample(
     spilled: int = 0,
     status: str = "running",
     net_read: float = 0.0,
+    cpu: float = 50.0,
 ) -> Piece:
     """Return a sample of a worker."""
     return "metric", (
-        START + at, source, 50.0, memory, 0, spilled, 10, net_read, 0.0, 0.0, 0.0,
+        START + at, source, cpu, memory, 0, spilled, 10, net_read, 0.0, 0.0, 0.0,
         0.02, 1, 0, 1, status,
     )  # fmt: skip
 

@@ -251,11 +251,11 @@ class PendingJob(ProcessInterface):
 
     def __init__(self, scheduler: str, name: Any = None, queue: str = "short") -> None:
         self.queue = queue
-        super().__init__(scheduler=scheduler, name=name)
+        super().__init__(scheduler=scheduler, name=name)  # type: ignore[no-untyped-call]
 
     async def start(self) -> None:
-        await super().start()
-        print(f"job {self.name} is pending in {self.queue} (Priority)")
+        await super().start()  # type: ignore[no-untyped-call]
+        print(f"a job is pending in {self.queue} (Priority)")
 
 
 @failure(

@@ -160,8 +160,7 @@ def a_server_accepts_and_never_answers(stage: Stage) -> None:
             return list(await asyncio.wait_for(client.gather(tiles), 15))
 
     with stage.local(2, memory_limit="300MiB", processes=True) as client:
-        assert client.scheduler is not None
-        print(asyncio.run(main(client.scheduler.address)))
+        print(asyncio.run(main(client.scheduler_info()["address"])))
 
 
 @failure(
@@ -219,7 +218,7 @@ def an_actor_waits_for_itself(stage: Stage) -> None:
             return self.count
 
     with stage.local(2) as client:
-        tally = client.submit(Tally, actor=True).result()
+        tally: Any = client.submit(Tally, actor=True).result()
         for number in range(5):
             print(tally.add(number).result())
         print(tally.drained().result(timeout=15))

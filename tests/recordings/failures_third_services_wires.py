@@ -301,12 +301,16 @@ def a_generator_is_needed_on_the_other_worker(stage: Stage) -> None:
         time.sleep(0.3)
         return (word.lower() for word in text.split())
 
+    def counted(number: int) -> int:
+        time.sleep(0.1)
+        return number
+
     def shared(left: Iterator[str], right: Iterator[str]) -> set[str]:
         return set(left) & set(right)
 
     with stage.local(2) as client:
         first, second = client.scheduler_info()["workers"]
-        noise = client.map(lambda n: time.sleep(0.1) or n, range(30), pure=False)
+        noise = client.map(counted, range(30), pure=False)
         left = client.submit(tokens, "The quick brown fox", workers=[first])
         right = client.submit(tokens, "a lazy brown dog", workers=[second])
         both = client.submit(shared, left, right)

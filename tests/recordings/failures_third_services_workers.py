@@ -52,7 +52,7 @@ class LicencePlugin(WorkerPlugin):
 def a_plugin_fails_on_the_restarted_worker(stage: Stage) -> None:
     def simulate(seed: int) -> float:
         time.sleep(0.1)
-        return float(seed * get_worker().solver)
+        return float(seed * get_worker().solver)  # type: ignore[attr-defined]
 
     with stage.local(1) as client:
         client.register_plugin(LicencePlugin(str(stage.folder / "seat")))

@@ -125,6 +125,8 @@ EVENT_KINDS: dict[str, str] = {
     "driver-attached": "pid, argv, cwd, python, packages, config, git, callable, parameters, client, image {variable: value}",
     "driver-code": "modules {name: hash} of the user's own, parts {module:name: file:line and hash}, machine, dirty: whether files differ from the git commit",
     "driver-warning": "category, message, filename, lineno",
+    "driver-stood": "lasted (at one line of the user's), stack, connecting [{address, lasted}] (clients that have reached no scheduler yet)",
+    "driver-moved": "lasted",
     "driver-exception": "exception, message, traceback, frames, chain, found: a module that was missing",
     "driver-load": "pid, seconds since it was attached; of its main thread: cpu, delayed (waited for a core)",
     "driver-ended": "state, exit_code, signal, oom_kills: of the kernel's, during the run",

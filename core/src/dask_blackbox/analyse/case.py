@@ -26,6 +26,7 @@ from dask_blackbox.analyse.hang import Hang, hang_of
 from dask_blackbox.analyse.history import History
 from dask_blackbox.analyse.loads import Loads
 from dask_blackbox.analyse.raised import classes_of, untangled
+from dask_blackbox.analyse.standing import Standing, standing_of
 from dask_blackbox.analyse.state import (
     ASKED,
     FAILED,
@@ -227,6 +228,13 @@ class Case:
         exception = self.exception
         waited = exception is not None and ran_out_of_patience(exception)
         return "high" if waited else "medium"
+
+    @cached_property
+    def driver_stood(self) -> Standing | None:
+        """Where the driver stood when it was stopped, if no traceback tells."""
+        if self.exception is not None and not self.raised("KeyboardInterrupt"):
+            return None
+        return standing_of(self.run)
 
     def stall(self) -> str | None:
         """Return a sentence on what stood still when the run ended, if anything did."""

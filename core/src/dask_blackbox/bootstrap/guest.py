@@ -22,11 +22,13 @@ from dask_blackbox.errors import RecorderError
 from dask_blackbox.flight.found_modules import described
 from dask_blackbox.flight.joining import install
 from dask_blackbox.flight.own_code import OwnCode
+from dask_blackbox.flight.standing import Standing
 from dask_blackbox.guard import guard
 from dask_blackbox.record.link import Link, call_recorder
 from dask_blackbox.record.orders import Attach, Drain
+from dask_blackbox.settings import setting_seconds
 
-__all__ = ["joined", "left", "report", "report_exit"]
+__all__ = ["joined", "left", "report", "report_exit", "watch"]
 
 _CALLING = 5.0
 _FINDING = 30.0
@@ -36,6 +38,7 @@ _lock = threading.Lock()
 _link: tuple[int, Link] | None = None
 _tap: DriverTap | None = None
 _attached: dict[str, Attach] = {}
+_standing: tuple[int, Standing] | None = None
 
 
 def _the_link() -> Link:
@@ -98,6 +101,24 @@ def _say(link: Link, kind: str, detail: dict[str, Any]) -> None:
 def _failed(doing: str, error: BaseException) -> None:
     if _link is not None:
         _say(_link[1], "capture-failed", {"doing": doing, "error": repr(error)})
+
+
+def watch() -> None:
+    """Tell where this process stands, should it stand for long; a client is being made."""
+    global _standing  # noqa: PLW0603 - one for each process
+    with guard("where the driver stands"):
+        if _standing is None or _standing[0] != os.getpid():
+            thread = threading.get_ident()
+            _standing = (
+                os.getpid(),
+                Standing(thread, setting_seconds("stall.after"), _stood),
+            )
+            _standing[1].start()
+
+
+def _stood(kind: str, detail: dict[str, Any]) -> None:
+    if not _is_a_worker():
+        _say(_the_link(), kind, detail)
 
 
 async def joined(client: Any) -> None:

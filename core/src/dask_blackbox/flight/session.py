@@ -30,6 +30,7 @@ from dask_blackbox.flight.ending import end_of, said_again
 from dask_blackbox.flight.keeper import Keeper
 from dask_blackbox.flight.own_code import OwnCode
 from dask_blackbox.flight.relaying import Relay, must_relay
+from dask_blackbox.flight.standing import Standing
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import Ending, Manifest
 from dask_blackbox.record.orders import LEFT, Config, End
@@ -70,6 +71,8 @@ class Recording:
         self._keeper: Keeper | None = None
         self._driver: Any = None
         self._code: OwnCode | None = None
+        self._standing: Standing | None = None
+        self._thread = threading.get_ident()
         self._reason: str | None = None
         self._exit_code: int | None = None
         self._left = False
@@ -305,6 +308,10 @@ class Recording:
                 lambda told: keeper.event("driver-code", told), self._function
             )
             self._code.start()
+        with guard("where the driver stands"):
+            after = setting_seconds("stall.after")
+            self._standing = Standing(self._thread, after, keeper.event)
+            self._standing.start()
 
     def _hear_of_the_store(self) -> None:
         if self._keeper is None:
@@ -332,6 +339,8 @@ class Recording:
 
     def _give_up(self) -> None:
         with guard("the end of the recorder"):
+            if self._standing is not None:
+                self._standing.stop()
             if self._driver is not None:
                 self._driver.stop()
             if self._keeper is not None:
@@ -339,6 +348,8 @@ class Recording:
                 self._keeper = None
 
     def _conclude(self, end: End) -> RunCard:
+        if self._standing is not None:
+            self._standing.stop()
         if self._driver is not None:
             self._driver.stop()
         if self._code is not None:

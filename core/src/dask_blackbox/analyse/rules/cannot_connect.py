@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.rule import Page, Rule
+from dask_blackbox.analyse.standing import evidence_of_standing
 from dask_blackbox.analyse.words import class_of, duration, short
 from dask_blackbox.finding import Finding, RetryAdvice
 
@@ -54,6 +55,11 @@ def _ask(case: Case) -> Iterator[Finding]:
 def _still_trying(case: Case) -> Iterator[Finding]:
     """Yield that the driver was stopped while `Client(…)` was still trying."""
     exception = case.exception
+    if exception is None or case.raised("KeyboardInterrupt"):
+        found = list(_stood_connecting(case))
+        yield from found
+        if found:
+            return
     if exception is None or case.saw_the_cluster:
         return
     stopped = only_waited(exception) or case.raised("KeyboardInterrupt", "SystemExit")
@@ -79,6 +85,38 @@ def _still_trying(case: Case) -> Iterator[Finding]:
         confidence="medium",
         retry_advice="unknown",
         evidence=case.exception_evidence(),
+    )
+
+
+def _stood_connecting(case: Case) -> Iterator[Finding]:
+    """Yield that a client was still trying when the driver was stopped without a word."""
+    stood = case.driver_stood
+    known = {fact.get("address") for fact in case.run.details("scheduler-info")}
+    trying = (
+        [each for each in stood.connecting if each[0] not in known] if stood else []
+    )
+    if stood is None or not trying or case.state == "failed":
+        return
+    address, lasted = max(trying, key=lambda each: each[1])
+    frame = stood.own_frame
+    at = f" at {frame.file}:{frame.line}" if frame else ""
+    yield CANNOT_CONNECT.found(
+        f"The driver was still trying to connect to {address} when it was stopped",
+        cause=(
+            f"`Client(…)`{at} had been trying to reach a scheduler at {address} for "
+            f"{duration(lasted)} when the driver was stopped. Nobody refused: either nothing "
+            "answers there at all (a firewall, a host that is down or not yet up), or "
+            "something takes the connection and does not answer as a scheduler does."
+        ),
+        remedy=(
+            f"Check that {address} is right, that a scheduler runs there, and that no "
+            "firewall or network policy lies between. A `timeout=` of `Client(…)` (or "
+            "`distributed.comm.timeouts.connect`) below the host's own patience makes it "
+            "fail with a reason."
+        ),
+        confidence="medium",
+        retry_advice="unknown",
+        evidence=(evidence_of_standing(stood), *case.exception_evidence()),
     )
 
 
@@ -153,8 +191,9 @@ CANNOT_CONNECT = Rule(
         detects="`Client(address)` gave up: nothing listens there, or nothing gets through.",
         evidence=(
             "The driver's exception and the chain of its causes: a refused connection, an "
-            "unknown name, silence, or a greeting that is no scheduler's; with medium confidence, that the driver was stopped "
-            "while `Client(…)` was still at it. Silent where that scheduler had been there before "
+            "unknown name, silence, or a greeting that is no scheduler's; with medium "
+            "confidence, that the driver was stopped while `Client(…)` was still at it, as it "
+            "told itself. Silent where that scheduler had been there before "
             "(`scheduler-lost`)."
         ),
         remedy="Check address, port, DNS and firewall, in this order.",

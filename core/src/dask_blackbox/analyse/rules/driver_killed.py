@@ -14,6 +14,7 @@ from dask_blackbox.analyse.hang_evidence import evidence_of_stack
 from dask_blackbox.analyse.memory import how_the_scheduler_grew
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.signals import CRASHES
+from dask_blackbox.analyse.standing import Standing, evidence_of_standing
 from dask_blackbox.analyse.state import (
     ASKED,
     exit_code_of_driver,
@@ -55,7 +56,10 @@ def _ask(case: Case) -> Iterator[Finding]:
     # Somebody's patience may have ended, and what it waited for is the cause.
     stood = _scheduler_stood_for(case)
     waited = by in ASKED and (
-        case.hang is not None or stood is not None or not case.saw_the_cluster
+        case.hang is not None
+        or stood is not None
+        or not case.saw_the_cluster
+        or _in_vain(case)
     )
     if waited:
         sure = "medium"
@@ -73,6 +77,7 @@ def _ask(case: Case) -> Iterator[Finding]:
             + f", {after} after the start. {_KERNEL if by_kernel else grown}{_then(case)}"
             + _at_work(case, longest)
             + _stood_still(stood)
+            + _stood_at(case.driver_stood)
         ),
         remedy=(_SEE if grown else "") + _MORE_MEMORY
         if by_kernel or grown
@@ -85,6 +90,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         evidence=(
             *_evidence(ended, lost),
             *(evidence_of_stack(case, longest) if longest else ()),
+            *([evidence_of_standing(case.driver_stood)] if case.driver_stood else ()),
         ),
     )
 
@@ -153,11 +159,14 @@ def _remedy(case: Case, by: str | None, longest: AtWork | None) -> str:
             "and whether they may be used from several threads. `python -X faulthandler` "
             "prints the line at which it happens."
         )
-    slow = (
-        "If it was to be stopped because it took too long, look at what was at work. "
-    )
+    slow, what = "If it was stopped because it took too long, look at", ""
+    frame = case.driver_stood.own_frame if case.driver_stood else None
+    if longest:
+        what = f"{slow} what was at work. "
+    elif frame and _in_vain(case):
+        what = f"{slow} {frame.file}:{frame.line}: no task had ended meanwhile. "
     return (
-        (slow if longest else "")
+        what
         + "See what the host says of that moment: an out-of-memory kill (exit code 137, "
         "`OOMKilled`), a timeout or a cancellation by the orchestrator, a node that went "
         "away. If results are gathered into the driver, it needs memory for them."
@@ -171,6 +180,25 @@ def _stood_still(stood: float | None) -> str:
         f" The scheduler had stood still for {duration(stood)} by then: it was "
         "frozen, or out of reach, and whoever waited for it waited in vain."
     )
+
+
+def _stood_at(standing: Standing | None) -> str:
+    """Return at which line of the user's the driver had been, as it told itself."""
+    frame = standing.own_frame if standing else None
+    if standing is None or frame is None:
+        return ""
+    code = f" (`{short(frame.code, 80)}`)" if frame.code else ""
+    return f" The driver had been at {frame}{code} for {duration(standing.lasted)}."
+
+
+def _in_vain(case: Case) -> bool:
+    """Say whether no task has ended since the driver came to the line where it stood."""
+    standing = case.driver_stood
+    if standing is None:
+        return False
+    moments = case.run.tasks["stop"].dt.epoch("us") / 1e6
+    since = last_sign_of_life(case.run) - standing.lasted
+    return float(moments.max() or 0.0) < since  # type: ignore[arg-type]
 
 
 def _scheduler_stood_for(case: Case) -> float | None:

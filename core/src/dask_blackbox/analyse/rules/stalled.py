@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dask_blackbox.analyse.blame import ran_out_of_patience
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.hang import ENDED_BY_US, AtWork, Hang
 from dask_blackbox.analyse.hang_evidence import (
@@ -13,20 +14,21 @@ from dask_blackbox.analyse.hang_evidence import (
 )
 from dask_blackbox.analyse.obituary import name_of
 from dask_blackbox.analyse.rule import Page, Rule
+from dask_blackbox.analyse.standing import (
+    Standing,
+    evidence_of_standing,
+    shared_in,
+    standing_in,
+)
+from dask_blackbox.analyse.state import ASKED, signal_of_driver
+from dask_blackbox.analyse.waits import idle_share
 from dask_blackbox.analyse.words import counted, duration, quoted, short
 from dask_blackbox.finding import Finding, Subject
 
 __all__ = ["STALLED"]
 
-_SHARED = {
-    "distributed/lock.py": ("a `Lock`", "give it back"),
-    "distributed/multi_lock.py": ("a `MultiLock`", "give it back"),
-    "distributed/semaphore.py": ("a `Semaphore`", "give a lease of it back"),
-    "distributed/queues.py": ("a `Queue`", "put something into it, or take it out"),
-    "distributed/event.py": ("an `Event`", "set it"),
-    "distributed/variable.py": ("a `Variable`", "set it"),
-}
-"""What tasks share through the scheduler: where they wait for it, and what ends that."""
+
+_HELD = ("a `Lock`", "a `MultiLock`", "a `Semaphore`")
 
 
 def _ask(case: Case) -> Iterator[Finding]:
@@ -34,11 +36,16 @@ def _ask(case: Case) -> Iterator[Finding]:
     if hang is None or not hang.wanted:
         if not case.explained and case.said(ENDED_BY_US):
             yield _of_our_own_end(case)
+        elif case.failed and not case.explained and case.blame.failure is None:
+            yield from _of_the_driver(case)
         return
     longest = hang.executing[0] if hang.executing else None
     shared = _shared(longest)
-    # A driver that vanished while a task was at work need not have had a hang.
-    if longest and not shared and case.exception is None:
+    idle = idle_share(case, hang, longest) if longest and not shared else None
+    # A driver that vanished while a task was at work need not have had a hang: whoever
+    # stopped it may just have lost patience with a task that waits, not with one that works.
+    waits = shared or (idle is not None and signal_of_driver(case.run) in ASKED)
+    if longest and not waits and case.exception is None:
         return
     told = longest or (hang.tasks[0] if hang.tasks else None)
     yield STALLED.found(
@@ -46,6 +53,9 @@ def _ask(case: Case) -> Iterator[Finding]:
             f"'{short(longest.prefix, 40)}' waited for {shared[0]} for "
             f"{duration(longest.executing_for or 0)}, and nothing ended"
             if longest and shared
+            else f"'{short(longest.prefix, 40)}' waited{_place(longest)} for "
+            f"{duration(longest.executing_for or 0)}, and nothing ended"
+            if longest and idle is not None
             else f"Nothing ended but '{short(longest.prefix, 40)}' was at work for "
             f"{duration(longest.executing_for or 0)}"
             if longest
@@ -54,10 +64,10 @@ def _ask(case: Case) -> Iterator[Finding]:
             else f"Nothing moved for {duration(hang.lasted)}: "
             f"{counted(hang.wanted, 'task')} waited, none was executing"
         ),
-        cause=f"{_who_waits_for_whom(case, hang)} {how_it_ended(case, hang)}",
-        remedy=_remedy(longest, nobody=not hang.workers),
+        cause=f"{_who_waits_for_whom(case, hang, idle)} {how_it_ended(case, hang)}",
+        remedy=_remedy(hang, longest),
         # A task that executes may just be slow; one that waits for others is not.
-        confidence="low" if longest and not shared else "medium",
+        confidence="low" if longest and not shared and idle is None else "medium",
         subject=Subject(
             key=told.key if told else None,
             prefix=told.prefix if told else None,
@@ -72,11 +82,88 @@ def _ask(case: Case) -> Iterator[Finding]:
 
 def _shared(task: AtWork | None) -> tuple[str, str] | None:
     """Return what a task waits for that tasks share, and what would end its wait."""
-    for frame in task.beyond if task else ():
-        for file, told in _SHARED.items():
-            if frame.file.endswith(file):
-                return told
-    return None
+    return shared_in(task.beyond) if task else None
+
+
+def _others_of(hang: Hang) -> list[AtWork]:
+    """Return tasks that wait for something shared at other lines than the longest."""
+    found: dict[str, AtWork] = {}
+    for task in hang.executing:
+        if _shared(task):
+            found.setdefault(str(task.own_frame), task)
+    return list(found.values())[1:]
+
+
+def _place(task: AtWork) -> str:
+    frame = task.own_frame
+    return f" at {frame.file.rpartition('/')[2]}:{frame.line}" if frame else ""
+
+
+def _line(task: AtWork) -> str:
+    frame = task.own_frame
+    return f" (`{short(frame.code, 80)}`)" if frame and frame.code else ""
+
+
+def _idled(task: AtWork, idle: float) -> str:
+    """Return a sentence on a task that waited for something outside of Dask."""
+    frame = task.own_frame
+    line = f" in `{short(frame.code, 80)}`" if frame and frame.code else ""
+    innermost = task.stack[-1]
+    into = f" (below it: {innermost.function} of {innermost.file.rpartition('/')[2]})"
+    return (
+        f"It waited{line}{into if innermost != frame else ''} rather than computed: its "
+        f"worker used {idle:.0%} of a core meanwhile."
+    )
+
+
+def _of_the_driver(case: Case) -> Iterator[Finding]:
+    """Yield that the driver itself waited for something of Dask's, and no task was wanted."""
+    stood, exception = case.driver_stood, case.exception
+    if stood is None and exception is not None and ran_out_of_patience(exception):
+        end = case.run.ending.ended if case.run.ending else case.run.manifest.started
+        stood = standing_in(exception.traceback, end)
+    if stood is None or not case.saw_the_cluster:
+        return
+    awaited, remedy = _awaited(stood)
+    if not awaited:
+        return
+    frame = stood.own_frame
+    at = f", at {frame}" if frame else ""
+    line = f" (`{short(frame.code, 100)}`)" if frame and frame.code else ""
+    yield STALLED.found(
+        f"The driver waited {awaited}{stood.so_long}, and no task was wanted",
+        cause=(
+            f"The driver had been waiting {awaited}{stood.so_long}{at}{line} "
+            f"when it {'was stopped' if exception is None else 'gave up'}. No task was left to be done by then: nobody was at work "
+            "whose end it could have waited for."
+        ),
+        remedy=(f"Look at {frame.file}:{frame.line}: " if frame else "") + remedy,
+        confidence="medium",
+        evidence=(evidence_of_standing(stood), *case.exception_evidence()),
+    )
+
+
+def _awaited(stood: Standing) -> tuple[str, str]:
+    """Return for what the driver waited, and what to do; nothing if it is none of these."""
+    if stood.shared:
+        what, ends = stood.shared
+        return (
+            f"for {what}",
+            (
+                f"find who was to {ends}: did that task fail, return early, or use another name? "
+                "Give the wait a timeout."
+            ),
+        )
+    if stood.in_client("run", "_run"):
+        return (
+            "inside of `client.run`",
+            (
+                "the function does not come back on at least one worker. It runs on the worker's "
+                "event loop, which does nothing else meanwhile, not even heartbeats: give what it "
+                "waits for a timeout, or submit it as a task."
+            ),
+        )
+    return "", ""
 
 
 def _of_our_own_end(case: Case) -> Finding:
@@ -98,7 +185,7 @@ def _of_our_own_end(case: Case) -> Finding:
     )
 
 
-def _who_waits_for_whom(case: Case, hang: Hang) -> str:
+def _who_waits_for_whom(case: Case, hang: Hang, idle: float | None) -> str:
     sentences = []
     if hang.executing:
         longest = hang.executing[0]
@@ -109,7 +196,16 @@ def _who_waits_for_whom(case: Case, hang: Hang) -> str:
             f"{duration(longest.executing_for or 0)} when last looked at{at}."
         )
         if shared := _shared(longest):
-            sentences.append(f"It waited for {shared[0]}; nobody came to {shared[1]}.")
+            sentences.append(
+                f"It waited for {shared[0]}{_line(longest)}; nobody came to {shared[1]}."
+            )
+            sentences += [
+                f"'{short(other.key, 60)}' waited as well, at {other.own_frame}"
+                f"{_line(other)}."
+                for other in _others_of(hang)[:2]
+            ]
+        elif idle is not None:
+            sentences.append(_idled(longest, idle))
     held = [task for task in hang.tasks if task.executing_for is None]
     if held:
         first = held[0]
@@ -141,8 +237,8 @@ def _who_waits_for_whom(case: Case, hang: Hang) -> str:
     return " ".join(sentences)
 
 
-def _remedy(longest: AtWork | None, *, nobody: bool) -> str:
-    if nobody:
+def _remedy(hang: Hang, longest: AtWork | None) -> str:
+    if not hang.workers:
         return (
             "See what became of the workers, and why nothing starts new ones: a nanny, a "
             "cluster manager (`cluster.adapt(minimum=1)`), the host that they ran on. "
@@ -160,12 +256,22 @@ def _remedy(longest: AtWork | None, *, nobody: bool) -> str:
         return (
             f"{look}find who was to {shared[1]}, and whether that task could run at all (did it "
             "fail, or wait for the same thread?). Use `with` for what must be given back, and "
-            "give the wait a timeout."
+            f"give the wait a timeout.{_crosswise(longest, _others_of(hang))}"
         )
     return (
         f"{look}does it wait for something that has no timeout (a connection, a lock, a "
         "service)? Dask has no timeout for tasks: give it one of its own. If it is only "
         "slow, give the run more time, or the task less to do."
+    )
+
+
+def _crosswise(task: AtWork, others: list[AtWork]) -> str:
+    mine = _shared(task)
+    if mine is None or mine[0] not in _HELD or mine not in map(_shared, others):
+        return ""
+    return (
+        " If each of them holds what another one wants, they wait for ever: let all tasks "
+        "take such things in the same order."
     )
 
 
@@ -183,10 +289,12 @@ STALLED = Rule(
         ),
         evidence=(
             "The stall detector's last account: what was executing, for how long and at "
-            "which line, what waited for what. Low confidence if a task was executing, as it "
-            "may only be slow, unless it waited for a lock, queue or event of Dask's. Silent "
-            "on runs that succeeded, on failures with another cause, and on a driver that "
-            "vanished while a task was at work."
+            "which line, what waited for what; or, where no task was wanted, the driver's own "
+            "wait for something that is shared through the scheduler. Low confidence if a task "
+            "was executing, as it may only be slow, unless it waited: for a lock, queue or "
+            "event of Dask's, or in a call that waits while its worker used next to no "
+            "processor. Silent on runs that succeeded, on failures with another cause, and on a "
+            "driver that vanished while a task was at work."
         ),
         remedy="Look at the task that it names; give what it waits for a timeout.",
         before="requests.get(url)",

@@ -13,6 +13,7 @@ from dask_blackbox.analyse.frames import came_from_a_task, end_of, user_frame, w
 from dask_blackbox.analyse.lone_worker import LoneWorker, lone_worker
 from dask_blackbox.analyse.raised import lost_by_the_client
 from dask_blackbox.analyse.rule import Page, Rule
+from dask_blackbox.analyse.setups import setup_failed_before
 from dask_blackbox.analyse.words import (
     article,
     class_of,
@@ -235,7 +236,7 @@ def _how_it_was_lost(case: Case, failure: TaskFailure) -> Iterator[str]:
 
 
 def _died_before(case: Case, failure: TaskFailure) -> Iterator[str]:
-    """Yield that workers had died of, or at, the same task before it raised."""
+    """Yield what had gone wrong before it raised: deaths at the same task, its worker's setup."""
     dead = [
         death
         for death in case.deaths
@@ -247,6 +248,8 @@ def _died_before(case: Case, failure: TaskFailure) -> Iterator[str]:
             f"Before, {counted(len(dead), 'worker')} had died while it was executing "
             f"({', '.join(causes)}), and it was tried again"
         )
+    if unset := setup_failed_before(case, failure):
+        yield unset[0]
 
 
 def _advice(failure: TaskFailure, lone: LoneWorker | None) -> RetryAdvice:
@@ -295,6 +298,10 @@ def _remedy(case: Case, failure: TaskFailure, lone: LoneWorker | None) -> str:
             f"{look}. Whether {article(name)} {name} passes by itself depends on what was called; if it "
             f"may, {_retries(failure)} tries this task again without the rest of the run."
         )
+    if setup_failed_before(case, failure):
+        look = (
+            f"If it needs what failed to set up on its worker, mend that first. {look}"
+        )
     return (
         f"{look}. The same input fails in the same way, so trying again as it is won't help: "
         "mend the code, or check the input of this key before it."
@@ -322,6 +329,8 @@ def _evidence(case: Case, failure: TaskFailure) -> tuple[Evidence, ...]:
     ]
     if tail:
         facts.append(Evidence(text=tail[:1500], source="errors", at=failure.at))
+    if unset := setup_failed_before(case, failure):
+        facts.append(unset[1])
     return (*facts, *(case.exception_evidence() if case.failed else ()))
 
 

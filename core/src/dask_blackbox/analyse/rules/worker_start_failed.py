@@ -75,7 +75,7 @@ def _of_a_plugin(case: Case, lines: list[dict[str, Any]]) -> Iterator[Finding]:
         cause=(
             f"The driver registered the plugin '{short(plugin, 60)}', and its `setup` raised "
             f"{root[0]}: {short(root[1], 200)} on the workers. Workers that start later "
-            "would fail to start."
+            "log that and go on without the plugin."
         ),
         remedy=(
             "Mend the plugin's `setup`: it runs on every worker, with the worker's files and "

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.hang_evidence import evidence_of_hang, how_it_ended
 from dask_blackbox.analyse.rule import Page, Rule
-from dask_blackbox.analyse.words import counted
+from dask_blackbox.analyse.standing import Standing, evidence_of_standing
+from dask_blackbox.analyse.words import counted, duration, short
 from dask_blackbox.finding import Finding
 
 __all__ = ["WORKERS_NEVER_ARRIVED"]
@@ -72,6 +73,11 @@ def _of_a_scatter(case: Case) -> Finding:
 
 def _in_silence(case: Case) -> Iterator[Finding]:
     """Yield that work waited for workers and not a single one ever came."""
+    stood = case.driver_stood
+    waits = stood is not None and stood.in_client("wait_for_workers")
+    if stood and waits and case.failed and case.blame.failure is None:
+        yield _of_a_driver_that_waited(case, stood)
+        return
     hang = case.hang
     if hang is None or hang.workers or not hang.wanted or len(case.run.workers):
         return
@@ -89,6 +95,29 @@ def _in_silence(case: Case) -> Iterator[Finding]:
         ),
         confidence=case.sure_of_the_hang,
         evidence=evidence_of_hang(case, hang),
+    )
+
+
+def _of_a_driver_that_waited(case: Case, stood: Standing) -> Finding:
+    there = case.run.workers["left"].null_count()
+    frame = stood.own_frame
+    line = f" (`{short(frame.code, 80)}`)" if frame and frame.code else ""
+    return WORKERS_NEVER_ARRIVED.found(
+        f"The driver waited {duration(stood.lasted)} for workers; {there or 'none'} "
+        f"{'was' if there < 2 else 'were'} there",  # noqa: PLR2004 - one of them
+        cause=(
+            f"The driver had been in `wait_for_workers`{line} for {duration(stood.lasted)} "
+            f"when it was stopped{f', at {frame}' if frame else ''}. "
+            f"{counted(there, 'worker')} had come by then, fewer than it waits for."
+        ),
+        remedy=(
+            "See why workers are pending: quota, queue or nodes of the cluster manager, an "
+            "image that cannot be pulled, a security group or interface that keeps them from "
+            "reaching the scheduler. `wait_for_workers(n, timeout=…)` makes it fail with a "
+            "reason."
+        ),
+        confidence="medium",
+        evidence=(evidence_of_standing(stood), *case.exception_evidence()),
     )
 
 

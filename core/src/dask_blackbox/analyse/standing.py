@@ -1,0 +1,155 @@
+"""Where the driver stood when it was stopped, and for what of Dask's it waited there.
+
+An exception says by its traceback where the driver was.  What a signal ends says nothing:
+then the last thing counts that the driver told of itself while it stood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dask_blackbox.analyse.frames import (
+    Frame,
+    frames_of_call_stack,
+    is_the_users,
+    within,
+)
+from dask_blackbox.analyse.state import last_sign_of_life
+from dask_blackbox.analyse.words import duration, short
+from dask_blackbox.finding import Evidence
+from dask_blackbox.run import RunTables
+
+__all__ = [
+    "SHARED",
+    "Standing",
+    "evidence_of_standing",
+    "shared_in",
+    "standing_in",
+    "standing_of",
+]
+
+SHARED = {
+    "distributed/lock.py": ("a `Lock`", "give it back"),
+    "distributed/multi_lock.py": ("a `MultiLock`", "give it back"),
+    "distributed/semaphore.py": ("a `Semaphore`", "give a lease of it back"),
+    "distributed/queues.py": ("a `Queue`", "put something into it, or take it out"),
+    "distributed/event.py": ("an `Event`", "set it"),
+    "distributed/variable.py": ("a `Variable`", "set it"),
+    "distributed/actor.py": ("a method of an actor", "let it return"),
+}
+"""What is shared through Dask: what waits for it, and what would end that."""
+
+_CLIENT = "distributed/client.py"
+_RECENT = 90.0
+_GOODBYE = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """Where the driver stood.
+
+    Attributes:
+        at: When it was told, epoch seconds.
+        lasted: Seconds at that line, until the run ended; 0 if nobody told.
+        stack: Where it was, the innermost frame last.
+        connecting: Addresses that clients were trying to reach, with the seconds until
+            the run ended.
+    """
+
+    at: float
+    lasted: float
+    stack: tuple[Frame, ...] = field(default=(), repr=False)
+    connecting: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def so_long(self) -> str:
+        """For how long, in words to put behind others; empty if nobody told."""
+        return f" for {duration(self.lasted)}" if self.lasted else ""
+
+    @property
+    def own_frame(self) -> Frame | None:
+        """The innermost frame of the user's own code."""
+        own = [frame for frame in self.stack if is_the_users(frame)]
+        return within(own[::-1]) if own else None
+
+    @property
+    def beyond(self) -> tuple[Frame, ...]:
+        """The frames below the user's own code: what it called, and was in."""
+        own = [n for n, frame in enumerate(self.stack) if is_the_users(frame)]
+        return self.stack[own[-1] + 1 :] if own else ()
+
+    @property
+    def shared(self) -> tuple[str, str] | None:
+        """What of `SHARED` the driver waited for."""
+        return shared_in(self.beyond)
+
+    def in_client(self, *methods: str) -> bool:
+        """Say whether the driver was in one of these methods of its client."""
+        return any(
+            frame.file.endswith(_CLIENT) and frame.function in methods
+            for frame in self.beyond
+        )
+
+
+def shared_in(frames: Sequence[Frame]) -> tuple[str, str] | None:
+    """Return what of `SHARED` the frames of a wait are in."""
+    for file, told in SHARED.items():  # a `Lock` is a `Semaphore` underneath
+        if any(frame.file.endswith(file) for frame in frames):
+            return told
+    return None
+
+
+def standing_of(run: RunTables) -> Standing | None:
+    """Return where the driver stood when the run ended; None if that is not known."""
+    told = run.details("driver-stood")
+    if not told:
+        return None
+    last, end = told[-1], last_sign_of_life(run)
+    at, told_after = last["at"].timestamp(), float(last.get("lasted") or 0)
+    moved = [fact["at"].timestamp() for fact in run.details("driver-moved")]
+    # What ends in the last moments ends because the run does.
+    if any(at < each < end - _GOODBYE for each in moved):
+        return None
+    # It tells again when twice the time has passed.
+    if end - at > max(2 * told_after, _RECENT):
+        return None
+    since = max(end - at, 0.0)
+    return Standing(
+        at=at,
+        lasted=since + told_after,
+        stack=frames_of_call_stack(tuple(map(str, last.get("stack") or ()))),
+        connecting=tuple(
+            (str(each["address"]), float(each.get("lasted") or 0) + since)
+            for each in last.get("connecting") or ()
+            if each.get("address")
+        ),
+    )
+
+
+def standing_in(traceback: str, at: float) -> Standing:
+    """Return where the driver stood whose own patience ended, as its traceback tells.
+
+    Args:
+        traceback: Of what it raised.
+        at: When it did, epoch seconds.
+    """
+    return Standing(at=at, lasted=0.0, stack=frames_of_call_stack((traceback,)))
+
+
+def evidence_of_standing(standing: Standing) -> Evidence:
+    """Return the driver's own line, and what that called, as evidence."""
+    own = standing.own_frame
+    frames = [*([own] if own else []), *standing.beyond[:2]]
+    if standing.stack and standing.stack[-1] not in frames:
+        frames.append(standing.stack[-1])
+    lines = [
+        str(frame).rpartition("/site-packages/")[2]
+        + (f": {short(frame.code, 100)}" if frame.code else "")
+        for frame in frames
+    ]
+    return Evidence(
+        text=f"The driver had stood{standing.so_long} at:\n" + "\n".join(lines),
+        source="events",
+        at=standing.at,
+    )
