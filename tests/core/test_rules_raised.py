@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 import traceback
 
 import msgspec
@@ -19,6 +20,7 @@ from building import (
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.analyse.raised import untangled
 from dask_blackbox.capture.driver import describe_exception
+from dask_blackbox.capture.logs import words_of
 from dask_blackbox.finding import Finding
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.run import RunTables
@@ -402,3 +404,40 @@ def test_without_a_line_of_the_users_the_way_and_who_asked_are_told() -> None:
     )
     assert "The driver had asked for it at /jobs/nightly.py:12" in found.cause
     assert "piece 4 (the first is 0)" in found.remedy
+
+
+def test_a_unicode_error_keeps_its_words_through_pickle() -> None:
+    try:
+        b"caf\xe9".decode("utf-8")
+    except UnicodeDecodeError as error:
+        arrived = pickle.loads(pickle.dumps(error))
+
+    assert "can't decode byte 0xe9 in position 3" in words_of(arrived)
+
+
+@pytest.mark.parametrize(
+    ("raised", "message", "root", "advice"),
+    [
+        ("job.QuotaExceededError", "page 31: 429, no more today", "", "unknown"),
+        ("job.PricingError", "no curve", "", "code"),
+        ("subprocess.CalledProcessError", "died with SIGKILL", "", "unknown"),
+        ("RuntimeError", "no part 0", "PermissionError: 403 on lake", "environment"),
+        ("RuntimeError", "no part 0", "ConnectionResetError: gone", "transient"),
+        ("RuntimeError", "no part 0", "RuntimeError: inner", "code"),
+    ],
+)
+def test_whether_trying_again_helps_follows_what_it_began_with_and_what_it_says(
+    raised: str, message: str, root: str, advice: str
+) -> None:
+    link = (
+        "\n\nThe above exception was the direct cause of the following exception:\n\n"
+    )
+    text = f"{IN_A_TASK}{root}{link if root else ''}{IN_A_TASK}{raised}: {message}\n"
+    run = a_run(
+        a_worker(),
+        a_graph(),
+        a_failed_task("publish-1", raised, message, traceback=text),
+        failed_with(an_exception(raised, message)),
+    )
+
+    assert verdict(run).retry_advice == advice

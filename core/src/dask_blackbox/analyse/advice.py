@@ -7,12 +7,13 @@ pass; for the rest of theirs, nobody knows.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from dask_blackbox.analyse.words import class_of
 from dask_blackbox.finding import RetryAdvice
 
-__all__ = ["PASSING", "advice_on", "advice_on_class"]
+__all__ = ["PASSING", "advice_on", "advice_on_class", "advice_on_text"]
 
 PASSING = frozenset((
     "BrokenPipeError", "ConnectTimeout", "ConnectTimeoutError", "ConnectionAbortedError",
@@ -29,7 +30,15 @@ _DATA = frozenset(
 )
 _ENVIRONMENT = frozenset(("ImportError", "ModuleNotFoundError", "PermissionError"))
 _MEMORY = frozenset(("MemoryError", "_ArrayMemoryError"))
-_OUTSIDE = frozenset(("BlockingIOError", "EnvironmentError", "IOError", "OSError"))
+_OUTSIDE = frozenset((
+    "BlockingIOError", "BrokenExecutor", "BrokenProcessPool", "CalledProcessError",
+    "EnvironmentError", "IOError", "OSError", "TimeoutExpired",
+))  # fmt: skip
+_PASSING_WORDS = re.compile(
+    r"\b(?:429|502|503|504)\b|rate.?limit|too many requests|throttl|\bquota\b|temporar"
+    r"|try(?:ing)? again|retry|timed? ?out|connection (?:was )?(?:reset|refused|aborted)",
+    re.IGNORECASE,
+)
 _TALKERS = frozenset((
     "adlfs", "aiobotocore", "aiohttp", "asyncpg", "azure", "boto3", "botocore",
     "cassandra", "clickhouse_connect", "confluent_kafka", "databricks", "duckdb",
@@ -60,6 +69,19 @@ def advice_on_class(qualified: str) -> RetryAdvice:
     if name in _OUTSIDE or qualified.partition(".")[0] in _TALKERS:
         return "unknown"
     return "code"
+
+
+def advice_on_text(qualified: str, message: str) -> RetryAdvice:
+    """Return the advice on an exception of which class and message are known.
+
+    Args:
+        qualified: Its name with its module.
+        message: Its text: what speaks of limits, or of other times, may pass.
+    """
+    advice = advice_on_class(qualified)
+    if advice == "code" and _PASSING_WORDS.search(message):
+        return "unknown"
+    return advice
 
 
 def advice_on(error: BaseException) -> RetryAdvice:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import polars as pl
 
-from dask_blackbox.analyse.advice import PASSING
+from dask_blackbox.analyse.advice import PASSING, advice_on_text
 from dask_blackbox.analyse.frames import (
     Frame,
     members_of_group,
@@ -68,12 +68,18 @@ class TaskFailure:
         return members_of_group(self.traceback)
 
     @property
-    def telling(self) -> str:
-        """The class that decides whether trying again helps: of a group, the worst."""
-        names = [name for name, _ in self.members]
-        lasting = [name for name in names if class_of(name) not in PASSING]
-        itself = self.raised.name if self.raised.how else self.exception
-        return (lasting or names or [itself])[0]
+    def telling(self) -> tuple[str, str]:
+        """Class and message that decide whether trying again helps.
+
+        Of a group, the worst; of a chain, the first, if the last says nothing about it.
+        """
+        name, message, how = self.raised
+        members = list(self.members)
+        lasting = [each for each in members if class_of(each[0]) not in PASSING]
+        itself = (name if how else self.exception, message)
+        if self.root and not members and advice_on_text(*itself) == "code":
+            return itself if advice_on_text(*self.root) == "code" else self.root
+        return (lasting or members or [itself])[0]
 
     @cached_property
     def raised(self) -> Raised:

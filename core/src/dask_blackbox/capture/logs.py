@@ -52,7 +52,11 @@ def cut(text: str, longest: int) -> str:
 def words_of(error: BaseException) -> str:
     """Return an exception's message, whatever its `__str__` does."""
     try:
-        return plain(str(error))
+        text = str(error)
+        if not text and isinstance(error, UnicodeError) and error.args:
+            # On its way through pickle it lost what its text is made of, not its arguments.
+            text = str(type(error)(*error.args))
+        return plain(text)
     except Exception as problem:
         return f"<its text cannot be made: {type(problem).__name__}>"
 

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from dask_blackbox.analyse.advice import advice_on_class
+from dask_blackbox.analyse.advice import advice_on_text
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import came_from_a_task, end_of, user_frame, way_of
@@ -105,7 +105,7 @@ def _unrecorded(case: Case) -> Iterator[Finding]:
         else "Look at its traceback.",
         confidence="medium",
         evidence=case.exception_evidence(),
-        retry_advice=advice_on_class(exception.exception),
+        retry_advice=advice_on_text(exception.exception, exception.message),
     )
 
 
@@ -220,7 +220,7 @@ def _how_it_came(failure: TaskFailure) -> Iterator[str]:
             f"{class_of(n)}: {short(m, 100)}".rstrip(": ") for n, m in failure.members
         ]
         yield f"In that group: {listed(told)}"
-    if failure.root is not None:
+    if failure.root is not None and failure.root[1] != failure.message:
         root, message = failure.root
         yield f"It began with {class_of(root)}: {short(message, 200)}"
 
@@ -255,7 +255,7 @@ def _died_before(case: Case, failure: TaskFailure) -> Iterator[str]:
 def _advice(failure: TaskFailure, lone: LoneWorker | None) -> RetryAdvice:
     if _NO_SPACE in failure.message:
         return "environment"
-    advice = advice_on_class(failure.telling)
+    advice = advice_on_text(*failure.telling)
     # What went well on other workers may do so again.
     return "unknown" if lone is not None and advice in ("code", "data") else advice
 
@@ -280,8 +280,8 @@ def _remedy(case: Case, failure: TaskFailure, lone: LoneWorker | None) -> str:
     look = _look(failure)
     if lone is not None:
         return f"{look}. {lone.remedy}"
-    name = class_of(failure.telling)
-    advice = advice_on_class(failure.telling)
+    name = class_of(failure.telling[0])
+    advice = advice_on_text(*failure.telling)
     if _NO_SPACE in failure.message:
         return (
             f"{look}: the disk that it writes to is full, and stays so when it is tried "
