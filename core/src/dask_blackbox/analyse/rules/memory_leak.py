@@ -153,7 +153,7 @@ MEMORY_LEAK = Rule(
         "seconds": 10,
         "tasks": 20,
         "bytes": 128 * 2**20,
-        "share": 0.1,
+        "share": 0.05,
         "steadiness": 0.4,
     },
     page=Page(
