@@ -75,6 +75,15 @@ def test_tasks_that_move_to_workers_that_came_late_are_moved_for_a_reason(
     assert ("stealing-churn" in slugs(run)) is found
 
 
+def test_tiny_tasks_with_very_many_inputs_are_told_so() -> None:
+    tiny = tasks("inc", 8_000, seconds=0.0005, every=0.01)
+    graph = an_event("graph-updated", "Client-1", at=2, tasks=8_000, edges=800_000)
+    found = the("tiny-tasks", a_run(workers(), graph, tiny, demand(*[900] * 41)))
+
+    assert "800,000 results of each other, 100 each" in found.cause
+    assert found.remedy.startswith("Join what all of them ask for")
+
+
 def test_what_each_worker_does_once_is_no_straggler() -> None:
     even = tasks("work", 60, seconds=0.5, threads=4, since=10)
     first = [

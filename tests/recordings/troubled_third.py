@@ -52,7 +52,12 @@ TROUBLED: dict[str, Workload] = with_mended(
                 ("io-bound",),
                 cluster=_MANY,
             ),
-            Workload(t.each_needs_hundreds, ("scheduler-overloaded",), cluster=_FOUR),
+            Workload(
+                t.each_needs_hundreds,
+                ("tiny-tasks",),
+                ("scheduler-overloaded",),
+                cluster=_FOUR,
+            ),
             Workload(
                 t.a_busy_thread_beside_the_scheduler,
                 ("scheduler-overloaded",),

@@ -12,7 +12,10 @@ import polars as pl
 
 from dask_blackbox.run import RunTables
 
-__all__ = ["DriverTime", "Host", "Tolls"]
+__all__ = ["MANY_EDGES", "DriverTime", "Host", "Tolls"]
+
+MANY_EDGES = 20
+"""Inputs of a task, on average, that are many."""
 
 _AT_ONCE = 1.0
 _MOST = 0.5
@@ -151,6 +154,13 @@ class Tolls:
         told = self._run.details("scheduler-load")
         seconds = [each.get("update_graph") or 0.0 for each in told]
         return max(seconds[-1] - seconds[0], 0.0) if len(seconds) > 1 else 0.0
+
+    @cached_property
+    def edges(self) -> tuple[int, int]:
+        """How many results the tasks of the run's graphs ask for, and how many tasks."""
+        told = self._run.details("graph-updated")
+        known = [each for each in told if each.get("edges") is not None]
+        return sum(g["edges"] for g in known), sum(g.get("tasks") or 0 for g in known)
 
     @cached_property
     def hosts(self) -> tuple[Host, ...]:

@@ -13,6 +13,8 @@ from dask_blackbox.finding import Cost, Evidence, Finding, Subject
 
 __all__ = ["CPU_OVERSUBSCRIBED"]
 
+_LITTLE = 0.4
+
 
 def _ask(case: Case) -> Iterator[Finding]:
     if any(finding.rule == "gil-bound" for finding in case.found):
@@ -31,7 +33,10 @@ def _ask(case: Case) -> Iterator[Finding]:
     libraries = worst.native > 1 and native > 0
     # While a task waited for threads of its library, they worked for it.
     cost = max(waited - native, 0.0) if libraries else waited
-    if cost < CPU_OVERSUBSCRIBED.threshold(case, "core_seconds"):
+    least = CPU_OVERSUBSCRIBED.threshold(case, "core_seconds")
+    if cost < (
+        _LITTLE * least if libraries else least
+    ):  # what they spin away is not in it
         return
     first = max(waiting, key=lambda each: each.waited)
     factor = (first.cpu + first.waited) / max(first.cpu, 1e-3)

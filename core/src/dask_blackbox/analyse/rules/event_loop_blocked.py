@@ -19,6 +19,7 @@ __all__ = ["EVENT_LOOP_BLOCKED"]
 _STARVED = 20
 # A thread of ours in the worker tells whether that was so: how often it got a core late.
 _ON_TIME = 0.2
+_COMPUTED = 0.6
 _WAITED = 0.8
 _SAID = re.compile(r"Event loop was unresponsive in (\w+) for ([\d.]+)\s*(ms|s)\b")
 
@@ -128,10 +129,11 @@ def _executing(case: Case, block: dict[str, Any]) -> str | None:
 
 
 def _held(case: Case, block: dict[str, Any]) -> bool:
-    """Say whether the GIL was held: threads there were on time, but for such moments."""
+    """Say whether the GIL was held: that process got its cores, but for such moments."""
     sums = case.tolls.of_worker(block["source"])
-    if sums["late"] > _ON_TIME * sums["woken"]:
-        return False
+    on_time = sums["late"] <= _ON_TIME * sums["woken"]
+    if not on_time and sums["cpu"] < _COMPUTED * sums["seconds"]:
+        return False  # it got no core, then or ever
     return bool(sums["waited"] >= _WAITED * block["seconds"])
 
 

@@ -9,6 +9,7 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.rule import Page, Rule
+from dask_blackbox.analyse.tolls import MANY_EDGES
 from dask_blackbox.analyse.words import counted, duration, quoted
 from dask_blackbox.finding import Cost, Evidence, Finding
 
@@ -16,7 +17,6 @@ __all__ = ["SCHEDULER_OVERLOADED"]
 
 _GOOD_TASK = 0.2
 _GAP = 2.5  # seconds, or times as long as usual, between two samples
-_MANY_EDGES = 20  # inputs of a task
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,8 +129,8 @@ def _reasons(case: Case) -> str:
         " That is far more than the millisecond or two that a task takes it: something "
         "else keeps it busy."
     )
-    edges, tasks = _edges(case)
-    if edges >= _MANY_EDGES * max(tasks, 1):
+    edges, tasks = case.tolls.edges
+    if edges >= MANY_EDGES * max(tasks, 1):
         said += (
             f" Its tasks ask for {edges:,} results of each other, {edges / tasks:.0f} each, "
             "and each of them is looked at when one ends."
@@ -151,8 +151,8 @@ def _remedy(case: Case, found: _Overload, threads: int, *, slow: bool) -> str:
     )
     if not slow:
         return fewer
-    edges, asked = _edges(case)
-    if edges >= _MANY_EDGES * max(asked, 1):
+    edges, asked = case.tolls.edges
+    if edges >= MANY_EDGES * max(asked, 1):
         return (
             f"Put a step between: where {edges / asked:.0f} inputs are first joined into "
             f"one, each task asks for that one, {asked:,} edges instead of {edges:,}. "
@@ -170,12 +170,6 @@ def _remedy(case: Case, found: _Overload, threads: int, *, slow: bool) -> str:
         "look at. In a process of its own (`dask scheduler`), "
         f"{duration(found.cost)} of core time can be won at most."
     )
-
-
-def _edges(case: Case) -> tuple[int, int]:
-    """Return how many results the tasks of the run's graphs ask for, and how many tasks."""
-    told = [g for g in case.run.details("graph-updated") if g.get("edges") is not None]
-    return sum(g["edges"] for g in told), sum(g.get("tasks") or 0 for g in told)
 
 
 def _plugins(case: Case) -> list[str]:

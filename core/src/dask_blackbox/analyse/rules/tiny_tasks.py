@@ -10,6 +10,7 @@ import polars as pl
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.prefixes import computed_by_prefix, told_of_prefixes
 from dask_blackbox.analyse.rule import Page, Rule
+from dask_blackbox.analyse.tolls import MANY_EDGES
 from dask_blackbox.analyse.words import counted, duration, short
 from dask_blackbox.finding import Cost, Finding, Subject
 
@@ -60,9 +61,10 @@ def _ask(case: Case) -> Iterator[Finding]:
             f"{duration(mean)}. Scheduling and sending a task takes about a millisecond, "
             f"whatever it does. While tasks waited, threads were idle for "
             f"{duration(cost)}, {share:.0%} of the core time that was there."
+            + _asked(case)
         ),
         remedy=(
-            f"Batch about {batch:,} of '{name}' into one (then they take "
+            f"{_join(case)}Batch about {batch:,} of '{name}' into one (then they take "
             f"{duration(batch * mean)} each): {math.ceil(first['number'] / batch):,} tasks "
             f"instead of {first['number']:,}. For frames and arrays that is the size of "
             f"partitions and chunks: about 100 MiB each; for futures, a function that "
@@ -73,6 +75,28 @@ def _ask(case: Case) -> Iterator[Finding]:
         cost=Cost(amount=cost, share=share),
         evidence=told_of_prefixes(by_prefix),
     )
+
+
+def _many(case: Case) -> bool:
+    edges, tasks = case.tolls.edges
+    return edges >= MANY_EDGES * max(tasks, 1)
+
+
+def _asked(case: Case) -> str:
+    """Return that tasks have very many inputs, if they do: that is handed out, too."""
+    edges, tasks = case.tolls.edges
+    if not _many(case):
+        return ""
+    return (
+        f" They ask for {edges:,} results of each other, {edges / tasks:.0f} each, which are "
+        "handed out with them."
+    )
+
+
+def _join(case: Case) -> str:
+    if not _many(case):
+        return ""
+    return "Join what all of them ask for in a task between, so that each asks for one result. "
 
 
 TINY_TASKS = Rule(
