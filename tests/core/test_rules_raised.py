@@ -441,3 +441,15 @@ def test_whether_trying_again_helps_follows_what_it_began_with_and_what_it_says(
     )
 
     assert verdict(run).retry_advice == advice
+
+
+def test_what_the_jobs_own_code_checks_may_be_otherwise_the_next_time() -> None:
+    text = (
+        'Traceback (most recent call last):\n  File "/jobs/a.py", line 9, in main\n'
+        '    raise ValueError("only 3 rows: upstream is late")\n'
+    )
+    error = an_exception("ValueError", "only 3 rows: upstream is late", traceback=text)
+    found = verdict(a_run(a_worker(), a_graph(), failed_with(error)))
+
+    assert (found.rule, found.retry_advice) == ("driver-exception", "unknown")
+    assert "depends on what it found there" in found.remedy

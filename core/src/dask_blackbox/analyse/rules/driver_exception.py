@@ -6,13 +6,15 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from dask_blackbox.analyse.advice import advice_on_class
+from dask_blackbox.analyse.advice import advice_on_text
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.driver_hints import hint_on, plain_message
 from dask_blackbox.analyse.frames import (
     end_of,
+    raised_apart_from_dask,
     raised_at_end,
     raised_by_a_library,
+    raised_on_purpose,
     root_of_chain,
 )
 from dask_blackbox.analyse.noise import NOISE
@@ -75,11 +77,14 @@ def _of_exception(case: Case, exception: DriverException) -> Finding:
     sure: Confidence = "medium" if doubt else "high"
     if not case.saw_the_cluster:
         sure = "low"
-    advice = _advice(exception.exception, waited=waited)
+    elsewhere = waited and raised_apart_from_dask(trace)
+    advice = _advice(exception, waited=waited)
     return DRIVER_EXCEPTION.found(
         f"{name} in the driver: {short(message, 80)}".rstrip(": "),
         cause=". ".join(sentences) + ".",
-        remedy=_remedy(exception, name, advice, waited=waited, pace=pace),
+        remedy=_remedy(
+            exception, name, advice, waited=waited and not elsewhere, pace=pace
+        ),
         confidence=sure,
         evidence=_evidence(case, exception),
         retry_advice=advice,
@@ -134,15 +139,26 @@ def _remedy(
         return f"{look}. {hint}"
     if name in ("FileNotFoundError", "NotADirectoryError"):
         return f"{look}, and check that the path exists where the driver runs."
-    if advice in ("transient", "unknown"):
-        return f"{look}, and at what it talks to: that may have been away for a moment."
-    return f"{look}. Trying again as it is won't help."
+    more = ". Trying again as it is won't help."
+    if raised_on_purpose(exception.traceback):
+        more = (
+            ": the job's own code raises this, so whether trying again helps depends on "
+            "what it found there."
+        )
+    elif advice in ("transient", "unknown"):
+        more = ", and at what it talks to: that may have been away for a moment."
+    return look + more
 
 
-def _advice(qualified: str, *, waited: bool) -> RetryAdvice:
+def _advice(exception: DriverException, *, waited: bool) -> RetryAdvice:
     if waited:
         return "unknown"
-    return "data" if class_of(qualified) in _DATA else advice_on_class(qualified)
+    if class_of(exception.exception) in _DATA:
+        return "data"
+    advice = advice_on_text(exception.exception, exception.message)
+    # What the job's own code checks may be otherwise the next time.
+    checked = raised_on_purpose(exception.traceback)
+    return "unknown" if advice == "code" and checked else advice
 
 
 def _evidence(case: Case, exception: DriverException) -> tuple[Evidence, ...]:
