@@ -168,7 +168,7 @@ def test_a_death_beside_another_failure_was_no_luck() -> None:
     (died,) = [each for each in findings_in(run) if each.rule == "workers-died"]
 
     assert "luck" not in died.remedy
-    assert "not why the run failed" in died.remedy
+    assert "worker-signalled may fail the next one" in died.remedy
 
 
 def a_task_that_ends_worker_after_worker(
@@ -330,3 +330,23 @@ def test_a_driver_that_is_its_scheduler_is_seen_to_grow(
 
     assert (found.rule, found.retry_advice) == ("driver-killed", advice)
     assert ("grown from 90 MiB to 1.9 GiB" in found.cause) == (advice == "memory")
+
+
+@pytest.mark.parametrize(
+    ("done", "rule"), [(True, "driver-exception"), (False, "worker-signalled")]
+)
+def test_a_death_whose_work_was_done_elsewhere_kept_nobody_waiting(
+    *, done: bool, rule: str
+) -> None:
+    tasks = [a_task(f"step-{n}", worker="tcp://w2", start=3.0 + n) for n in range(56)]
+    run = a_run(
+        a_worker("tcp://w1"),
+        a_worker("tcp://w2", pid=2),
+        a_graph(80),
+        *a_death("tcp://w1", exit_code=-9, executing=["step-30"], at=10),
+        *(task for n, task in enumerate(tasks) if done or n != 30),
+        failed_with(an_exception("TimeoutError", ""), at=60),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == (rule, "medium")

@@ -36,6 +36,11 @@ def simulate(year: int, seconds: float = 1.0) -> int:
     return year
 
 
+def has_left(client: Client, worker: str) -> bool:
+    """Say whether the scheduler has taken notice that a worker is gone."""
+    return worker not in client.scheduler_info()["workers"]
+
+
 def end(cluster: Processes, number: int, signal_number: int) -> None:
     """Send a signal to a `dask worker`, and to it alone."""
     os.kill(cluster.workers[number].pid, signal_number)
@@ -67,7 +72,7 @@ def spot_instances_are_taken_back_in_turn(stage: Stage) -> None:
             time.sleep(2)
             parent = client.run(os.getppid, workers=[where])[where]
             os.kill(parent, signal.SIGTERM)
-            until(lambda w=where: w not in client.scheduler_info()["workers"])
+            until(partial(has_left, client, where))
         long.result()
 
 
@@ -142,7 +147,7 @@ def two_hosts_lose_their_power(stage: Stage) -> None:
                 n for n, each in enumerate(cluster.workers) if each.pid == parent
             )
             unplug(cluster, number)
-            until(lambda w=busy: w not in client.scheduler_info()["workers"])
+            until(partial(has_left, client, busy))
         found.result()
 
 

@@ -31,7 +31,7 @@ _MEGABYTE = 1_000_000
 
 def unfold(book: pd.DataFrame) -> pd.DataFrame:
     """Make a row of every level of an order book."""
-    long = book.loc[book.index.repeat(book["depth"])]
+    long: pd.DataFrame = book.loc[book.index.repeat(book["depth"])]
     return long.assign(level=long.groupby("day").cumcount(), side="bid")
 
 
@@ -155,7 +155,8 @@ def no_limit_is_set_in_a_small_container(stage: Stage) -> None:
 
     def correlate(numbers: list[float]) -> float:
         wide = np.random.default_rng(1).random((9_000, 9_000))
-        return float(np.corrcoef(wide)[0, 0]) + sum(numbers)
+        related: Any = np.corrcoef(wide)
+        return float(related[0, 0]) + sum(numbers)
 
     options = ["--memory-limit", "0"]
     with (

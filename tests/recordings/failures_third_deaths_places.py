@@ -186,7 +186,7 @@ def connections_to_a_warehouse_are_never_closed(stage: Stage) -> None:
             worker.sessions = Sessions()
             raise URLError(ConnectionRefusedError(errno.ECONNREFUSED, "refused"))
         time.sleep(0.02)
-        return sum(worker.sessions.fetch(ask) for _ in range(3)) + row
+        return int(sum(worker.sessions.fetch(ask) for _ in range(3))) + row
 
     with (
         socket.create_server(("127.0.0.1", 0), backlog=4_096) as server,

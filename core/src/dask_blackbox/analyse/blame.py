@@ -89,6 +89,7 @@ def blame_of(
     state: State,
     deserted: bool,
     again: bool = False,
+    made_good: tuple[Death, ...] = (),
 ) -> Blame:
     """Return where a failure comes from.
 
@@ -99,6 +100,7 @@ def blame_of(
         state: How the run ended.
         deserted: Whether no worker was left at the end.
         again: Whether a task had ended worker after worker when the driver gave up.
+        made_good: Deaths that nobody waits for any more: their work was done elsewhere.
     """
     failure, proven = _failure_behind(exception, failures, state)
     killed = (failure is not None and failure.killed) or _names_killed_worker(exception)
@@ -109,9 +111,10 @@ def blame_of(
         in_vain = deserted if exception is None else _waited_in_vain(exception)
         in_vain = in_vain or again
         hung = in_vain and (exception is not None or state in ("aborted", "lost"))
-        if failure is not None or not dead or not hung:
+        felt = dead if deserted else tuple(p for p in dead if p[0] not in made_good)
+        if failure is not None or not felt or not hung:
             return Blame(failure=failure, proven=proven)
-        return _for_deaths(dead, None, failure=None, proven=False)
+        return _for_deaths(felt, None, failure=None, proven=False)
     key = failure.key if failure is not None else _blamed_by(exception)
     moment = None if failure is None else failure.at
     chosen = _deaths_of_key(dead, key, moment)

@@ -139,6 +139,20 @@ class Case:
             state=self.state,
             deserted=not self.run.workers["left"].has_nulls(),
             again=self._dies_again_and_again,
+            made_good=self._made_good,
+        )
+
+    @property
+    def _made_good(self) -> tuple[Death, ...]:
+        """The deaths of whose work nothing was left to do when the run ended."""
+        done = self.run.tasks.filter(pl.col("outcome") == "finished")
+        last = done.group_by("key").agg(pl.col("stop").max().dt.epoch("us") / 1e6)
+        ended: dict[str, float] = dict(last.drop_nulls().iter_rows())
+        return tuple(
+            death
+            for death in self.deaths
+            if not death.lost_scattered
+            and all(ended.get(key, 0.0) > death.at for key in death.at_work_on)
         )
 
     @property

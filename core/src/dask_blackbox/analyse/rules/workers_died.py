@@ -72,7 +72,7 @@ def _luck(case: Case, main: str) -> str:
     """Return why it matters, in a sentence: of a failed run, luck is no word."""
     if case.state == "succeeded":
         return f"It went well by luck: what dies of {main} this time can fail the run next time."
-    return f"That is not why the run failed, but {main} can fail the next one."
+    return f"The verdict says what failed the run in the end; {main} may fail the next one."
 
 
 def _look_at(case: Case, death: Death) -> str:
