@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dask_blackbox.analyse.words import class_of
 from dask_blackbox.finding import RetryAdvice
 
-__all__ = ["PASSING", "advice_on", "advice_on_class", "advice_on_text"]
+__all__ = ["NO_SPACE", "PASSING", "advice_on", "advice_on_class", "advice_on_text"]
 
 PASSING = frozenset((
     "BrokenPipeError", "ConnectTimeout", "ConnectTimeoutError", "ConnectionAbortedError",
@@ -39,6 +39,13 @@ _PASSING_WORDS = re.compile(
     r"|try(?:ing)? again|retry|timed? ?out|connection (?:was )?(?:reset|refused|aborted)",
     re.IGNORECASE,
 )
+NO_SPACE = re.compile(
+    r"No space left on device|(?:database or )?disk is full|[Dd]isk quota exceeded"
+    r"|not enough (?:free |disk )*space|could not extend file",
+    re.IGNORECASE,
+)
+"""What systems, databases and libraries say of a disk that is full."""
+
 _TALKERS = frozenset((
     "adlfs", "aiobotocore", "aiohttp", "asyncpg", "azure", "boto3", "botocore",
     "cassandra", "clickhouse_connect", "confluent_kafka", "databricks", "duckdb",
@@ -78,6 +85,8 @@ def advice_on_text(qualified: str, message: str) -> RetryAdvice:
         qualified: Its name with its module.
         message: Its text: what speaks of limits, or of other times, may pass.
     """
+    if NO_SPACE.search(message):
+        return "environment"
     advice = advice_on_class(qualified)
     if advice == "code" and _PASSING_WORDS.search(message):
         return "unknown"

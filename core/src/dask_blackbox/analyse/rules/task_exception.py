@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from dask_blackbox.analyse.advice import advice_on_text
+from dask_blackbox.analyse.advice import NO_SPACE, advice_on_text
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import came_from_a_task, end_of, user_frame, way_of
@@ -49,7 +49,6 @@ _HANDLED = (
     "If the driver counts on that, let the function return a value that says so, and "
     "nothing is said here. If not, its result lacks these tasks'. "
 )
-_NO_SPACE = "No space left on device"
 _OF_PREFECT = "/prefect/task_engine.py"
 """In the traceback of a task of Prefect's, of which Dask's own retries know nothing."""
 
@@ -253,8 +252,6 @@ def _died_before(case: Case, failure: TaskFailure) -> Iterator[str]:
 
 
 def _advice(failure: TaskFailure, lone: LoneWorker | None) -> RetryAdvice:
-    if _NO_SPACE in failure.message:
-        return "environment"
     advice = advice_on_text(*failure.telling)
     # What went well on other workers may do so again.
     return "unknown" if lone is not None and advice in ("code", "data") else advice
@@ -282,7 +279,7 @@ def _remedy(case: Case, failure: TaskFailure, lone: LoneWorker | None) -> str:
         return f"{look}. {lone.remedy}"
     name = class_of(failure.telling[0])
     advice = advice_on_text(*failure.telling)
-    if _NO_SPACE in failure.message:
+    if NO_SPACE.search(failure.telling[1]):
         return (
             f"{look}: the disk that it writes to is full, and stays so when it is tried "
             "again. Free space or write elsewhere, and remove what an attempt that failed "
