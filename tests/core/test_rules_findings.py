@@ -59,6 +59,32 @@ def test_a_shuffle_that_failed_on_the_way_was_repeated_by_dask_itself(
     assert findings_in(run) == ()
 
 
+def test_errors_that_the_driver_asked_again_for_were_hidden_by_that() -> None:
+    run = a_run(
+        a_worker(),
+        a_graph(),
+        a_failed_task("fetch-1", "OSError", "503", at=4.0),
+        a_task("fetch-1", start=5.0),
+        a_failed_task("fetch-2", "OSError", "503", at=4.0),
+        a_task("fetch-2", start=5.0),
+    )
+    found = the_only(run)
+
+    assert found.rule == "retries-hid-errors"
+    assert found.title == "Retries hid 2 errors in 2 tasks of 'fetch'"
+
+
+def test_an_error_after_work_that_went_well_is_not_hidden_by_it() -> None:
+    run = a_run(
+        a_worker(),
+        a_graph(),
+        a_task("fetch-1", start=2.0),
+        a_failed_task("fetch-1", "OSError", "503", at=9.0),
+    )
+
+    assert the_only(run).rule == "task-exception"
+
+
 def test_retries_that_hid_errors_are_counted() -> None:
     run = a_run(
         a_failed_task("fetch-1", "ConnectionError", "no", outcome="retried", at=4),

@@ -19,7 +19,7 @@ from dask_blackbox.analyse.raised import Raised, untangled
 from dask_blackbox.analyse.words import class_of
 from dask_blackbox.run import RunTables
 
-__all__ = ["TaskFailure", "attempts_of", "blamed_key", "failures_of"]
+__all__ = ["TaskFailure", "attempts_of", "blamed_key", "failures_of", "mended_later"]
 
 _BLAMED = re.compile(r"Attempted to run task '?(?P<key>.+?)'? on \d+ different workers")
 
@@ -96,6 +96,9 @@ def failures_of(run: RunTables) -> tuple[TaskFailure, ...]:
     final = run.errors.filter(pl.col("outcome").is_in(["erred", "killed"])).sort("at")
     if not len(final):
         return ()
+    if run.ending is not None and run.ending.exception is None:
+        # The driver may have ended of one that somebody else asked for again.
+        final = final.join(mended_later(run), on=["key", "at"], how="anti")
     own = pl.col("cause").is_null() | (pl.col("cause") == pl.col("key"))
     inherited = final.filter(~own).unique("key").group_by("cause").len()
     dependents = dict(inherited.iter_rows())
@@ -120,6 +123,21 @@ def failures_of(run: RunTables) -> tuple[TaskFailure, ...]:
             dependents=dependents.get(key, 0),
         )
     return tuple(failures.values())
+
+
+def mended_later(run: RunTables) -> pl.DataFrame:
+    """Return the rows of tasks that raised in the end, and were asked again and went well.
+
+    By `client.retry`, most often.
+    """
+    erred = run.errors.filter(pl.col("outcome") == "erred")
+    last = run.tasks.filter(pl.col("outcome") == "finished")
+    well = last.group_by("key").agg(pl.col("start").max().alias("again"))
+    return (
+        erred.join(well, on="key", how="inner")
+        .filter(pl.col("again") > pl.col("at"))
+        .drop("again")
+    )
 
 
 def attempts_of(run: RunTables) -> dict[str, int]:

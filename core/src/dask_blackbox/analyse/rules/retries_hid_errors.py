@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.failures import mended_later
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import class_of, counted, listed, short
 from dask_blackbox.finding import Evidence, Finding, Subject
@@ -17,9 +18,9 @@ __all__ = ["RETRIES_HID_ERRORS"]
 def _ask(case: Case) -> Iterator[Finding]:
     failed = [failure.key for failure in case.failures]
     known = {(failure.prefix, failure.exception) for failure in case.failures}
-    hidden = case.run.errors.filter(
-        (pl.col("outcome") == "retried")
-        & ~pl.col("key").is_in(failed)
+    retried = case.run.errors.filter(pl.col("outcome") == "retried")
+    hidden = pl.concat([retried, mended_later(case.run)]).filter(
+        ~pl.col("key").is_in(failed)
         # Dask repeats tasks of its own accord, too: nothing had been raised.
         & ((pl.col("message") != "") | (pl.col("traceback") != ""))
         # A shuffle that lost a worker begins again: `shuffle-restarted` tells of it.
