@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from building import a_log_line, a_run, a_worker, an_exception, raised_in
+from building import (
+    a_death,
+    a_log_line,
+    a_run,
+    a_worker,
+    an_exception,
+    failed_with,
+    raised_in,
+)
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.finding import Finding
 
@@ -36,3 +44,32 @@ def test_a_plugin_that_failed_later_or_elsewhere_has_nothing_to_do_with_it() -> 
     later, elsewhere = verdict(at=15), verdict(at=5, worker="tcp://w2")
 
     assert "licence" not in later.cause + elsewhere.cause
+
+
+def left_because_of(raised: str) -> Finding:
+    """Return the verdict on workers that raised while they read what they were sent."""
+    line = f"Failed to deserialize\n{raised}"
+    broken = "worker-handle-scheduler-connection-broken"
+    dead = a_death(exit_code=0, processing=["load-1"], lines=[line], closing=broken)
+    late = failed_with(an_exception("TimeoutError", "timed out after 300 s."))
+    run = a_run(a_worker(), *dead, late)
+    found = verdict_of(findings_in(run), run)
+    assert found is not None
+    return found
+
+
+def test_a_library_of_the_system_that_workers_lack_is_named() -> None:
+    no_such = "cannot open shared object file: No such file or directory"
+    found = left_because_of(f"OSError: libgdal.so.30: {no_such}")
+
+    assert found.rule == "environment-mismatch"
+    assert "for want of the library 'libgdal.so.30'" in found.title
+    assert "LD_LIBRARY_PATH" in found.remedy
+
+
+def test_what_reading_raised_on_workers_is_told() -> None:
+    found = left_because_of("KeyError: 'SCORING_REGISTRY_URL'")
+
+    assert found.rule == "environment-mismatch"
+    assert "KeyError: 'SCORING_REGISTRY_URL'" in found.title
+    assert "`__setstate__`" in found.remedy

@@ -30,6 +30,10 @@ from dask_blackbox.finding import Finding
 __all__ = ["ENVIRONMENT_MISMATCH"]
 
 _MISSING = re.compile(r"No module named '([\w.]+)'")
+_LIBRARY = re.compile(r"([\w.+-]+\.so[\w.]*): cannot open shared object file")
+_RAISED = re.compile(
+    r"could not read what it was sent: ([\w.]*(?:Error|Exception): .+)"
+)
 _READING = ("Failed to deserialize", "Error during deserialization", "pickle.loads")
 
 
@@ -53,12 +57,40 @@ def _ask(case: Case) -> Iterator[Finding]:
             if missing
             else f"because their '{other}' is not the driver's"
             if other
-            else "because they could not read what they were sent",
+            else _how(text),
             more=_versions_told(case, other, deaths[-1].address) if other else "",
-            remedy=_remedy(case, module),
+            remedy=_remedy(case, module) if module else _remedy_of_reading(case, text),
         )
         return
     yield from _ask_a_task(case)
+
+
+def _how(text: str) -> str:
+    """Return for want of what workers left that lack no module."""
+    library, raised = _LIBRARY.search(text), _RAISED.search(text)
+    if library:
+        return f"for want of the library '{library[1]}'"
+    if raised:
+        return f"because reading what they were sent raised {short(raised[1], 80)}"
+    return "because they could not read what they were sent"
+
+
+def _remedy_of_reading(case: Case, text: str) -> str:
+    library = _LIBRARY.search(text)
+    if library:
+        return (
+            f"Install the system's library '{library[1]}' in the workers' image, or make it "
+            "found there (`ldconfig`, `LD_LIBRARY_PATH`): the package that loads it is there, "
+            "and its import fails. Trying again in the same environment fails again."
+        )
+    if not _RAISED.search(text):
+        return _remedy(case, None)
+    return (
+        "What the driver pickles is made anew on every worker, by an import, `__setstate__` or "
+        "`__reduce__`, and that raised there: give the workers what it asks for (a variable, a "
+        "file, a package of the driver's version), or send plain values and make the object "
+        "inside of the task. The last lines of the worker's log name the line."
+    )
 
 
 def _crashed_apart(case: Case, death: Death) -> tuple[str, str] | None:
