@@ -220,7 +220,8 @@ CANCELLED = Rule(
             "under it, or the driver itself was interrupted."
         ),
         evidence=(
-            "The driver's exception with the reason that Dask gives, and the cluster's "
+            "The driver's exception with the reason that Dask gives, the client whose request "
+            "the scheduler logged (the driver's own, or another), and the cluster's "
             "restart event. Silent where the scheduler was lost or data was lost, which "
             "Dask reports as cancellations too, and where `blackbox.stall.end-run` cancelled."
         ),

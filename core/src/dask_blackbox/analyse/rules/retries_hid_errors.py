@@ -78,7 +78,8 @@ RETRIES_HID_ERRORS = Rule(
             "such attempts away."
         ),
         evidence=(
-            "Every failed attempt, recorded on the worker. Silent on tasks that failed in the "
+            "Every failed attempt, recorded on the worker, and tasks that raised in the end and "
+            "went well when the driver asked again (`client.retry`). Silent on tasks that failed in the "
             "end, and on tasks that were repeated because a worker died or left a shuffle."
         ),
         remedy="Watch the number; mend what is not the service's fault.",

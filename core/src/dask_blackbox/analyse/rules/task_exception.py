@@ -347,7 +347,7 @@ TASK_EXCEPTION = Rule(
         evidence=(
             "The scheduler's record of the failed task and its traceback, tied to the "
             "driver's exception by key, by class and message, or by a message quoted in "
-            "it; with medium confidence, if the driver raises by itself that some have "
+            "it, or by what it was handling when it raised `from None`; with medium confidence, if the driver raises by itself that some have "
             "failed. Failed tasks that the driver handled are warnings, not verdicts. Silent on "
             "tasks whose workers died, and on errors that other rules explain better."
         ),

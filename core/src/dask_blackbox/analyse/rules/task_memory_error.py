@@ -132,7 +132,8 @@ TASK_MEMORY_ERROR = Rule(
             "the piece was too large for any worker of this kind."
         ),
         evidence=(
-            "The class of the task's exception (MemoryError, NumPy's, Arrow's), tied to the "
+            "The class of the task's exception (MemoryError, NumPy's, Arrow's), or of what it "
+            "began with, tied to the "
             "driver's exception; or a worker that could not even send a heartbeat for want "
             "of memory, says so, and closes itself. Silent where the worker died at its "
             "limit (`worker-memory-limit`) and "
