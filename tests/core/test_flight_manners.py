@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -89,6 +90,15 @@ def test_a_driver_without_dask_is_recorded(flight: Flight) -> None:
     assert messages(found.logs, "nothing of Dask here") == ["nothing of Dask here"]
     [warned] = found.details("driver-warning")
     assert warned["message"] == "a warning of the user's"
+
+
+def test_what_the_driver_itself_did_is_recorded(flight: Flight) -> None:
+    told = run(flight, "no_dask").details("driver-load")
+
+    if sys.platform == "linux":
+        [load] = told
+        assert 0 < load["cpu"] <= load["seconds"]
+        assert load["delayed"] >= 0
 
 
 def test_warnings_and_log_lines_still_reach_the_user(flight: Flight) -> None:

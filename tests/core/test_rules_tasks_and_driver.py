@@ -416,6 +416,29 @@ def test_scattered_data_names_who_held_it() -> None:
     assert "SIGKILL" in found.cause
 
 
+@pytest.mark.parametrize(
+    ("prefixes", "sure"), [(["read", "sum"], "high"), (["read-fused"], "medium")]
+)
+def test_a_piece_that_nobody_made_here_was_not_released(
+    prefixes: list[str], sure: str
+) -> None:
+    run = driver_got(
+        "distributed.client.FutureCancelledError",
+        "('sum-1', 0) cancelled for reason: lost dependencies.",
+        an_event("graph-updated", "Client-1", prefixes=dict.fromkeys(prefixes, 1)),
+        a_log_line(
+            "User asked for computation on lost data. Final key is ('sum-1', 0) with "
+            "missing dependency ('read-65d14654b817ac3ea53040e6092bf7ab', 10)",
+            role="scheduler",
+        ),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("data-lost", sure)
+    assert "'('sum-1', 0)' needs '('read-" in found.cause
+    assert ("nobody has made it" in found.title) == (sure == "medium")
+
+
 def test_a_memory_error_of_a_task_says_what_it_asked_for() -> None:
     error = an_exception(
         "numpy._core._exceptions._ArrayMemoryError",

@@ -15,6 +15,7 @@ from dask_blackbox.finding import Evidence, Finding, Subject
 
 __all__ = ["DATA_LOST"]
 
+_PIECE = r"\(.+, \d+\)"
 _GONE = (
     r"computation on lost data\. Final key is .+ with missing dependency (?P<key>.+)"
 )
@@ -24,7 +25,8 @@ def _ask(case: Case) -> Iterator[Finding]:
     if not case.failed or case.exception is None:
         return
     said = case.said(
-        r"(?P<key>\S+) cancelled for reason: (?:already forgotten|lost dependencies)"
+        rf"(?P<key>{_PIECE}|\S+) cancelled for reason: "
+        r"(?:already forgotten|lost dependencies)"
     )
     if not said:
         return
@@ -147,6 +149,17 @@ def _left_in_order(case: Case, key: str, gone: dict[str, Any]) -> Finding:
 def _released(case: Case, key: str, missing: tuple[str, float]) -> Finding:
     """Return that nobody had kept what was asked for, though no worker died with it."""
     gone, at = missing
+    evidence = (
+        Evidence(
+            text=f"The scheduler was asked for {key}, with {gone} missing.",
+            source="logs",
+            at=at,
+            see=case.see("logs", "--role", "scheduler", "--filter", "lost data"),
+        ),
+        *case.exception_evidence(),
+    )
+    if not _was_ever_asked_for(case, gone):
+        return _never_here(case, key, gone, evidence)
     return DATA_LOST.found(
         f"'{short(gone, 60)}' was needed, and had been released before",
         cause=(
@@ -161,15 +174,42 @@ def _released(case: Case, key: str, missing: tuple[str, float]) -> Finding:
         ),
         confidence="high",
         subject=Subject(key=gone, prefix=case.prefix_of(gone)),
-        evidence=(
-            Evidence(
-                text=f"The scheduler was asked for {key}, with {gone} missing.",
-                source="logs",
-                at=at,
-                see=case.see("logs", "--role", "scheduler", "--filter", "lost data"),
-            ),
-            *case.exception_evidence(),
+        evidence=evidence,
+    )
+
+
+def _was_ever_asked_for(case: Case, key: str) -> bool:
+    """Say whether a key may have been on this cluster; of scattered data nobody knows."""
+    if not re.fullmatch(_PIECE, key):
+        return True
+    prefix = case.prefix_of(key)
+    graphs = case.run.details("graph-updated")
+    return any(prefix in (graph.get("prefixes") or ()) for graph in graphs) or bool(
+        (case.run.tasks["prefix"] == prefix).any()
+    )
+
+
+def _never_here(
+    case: Case, key: str, gone: str, evidence: tuple[Evidence, ...]
+) -> Finding:
+    """Return that a piece of a collection was taken for granted, and nobody had made it."""
+    prefix = short(case.prefix_of(gone), 40)
+    return DATA_LOST.found(
+        f"'{short(gone, 60)}' was needed, and nobody has made it on this cluster",
+        cause=(
+            f"'{short(key, 80)}' needs '{short(gone, 80)}', of which the scheduler does not "
+            f"know: no graph of this run had tasks of '{prefix}'. The collection was "
+            "persisted by another client, in another session, or under another name, and "
+            "what was sent here refers to it as if it were done."
         ),
+        remedy=(
+            "Compute with the client that persisted the collection; let others read the data "
+            "themselves, from files or a table, rather than a collection that is held for "
+            "them."
+        ),
+        confidence="medium",
+        subject=Subject(key=gone, prefix=case.prefix_of(gone)),
+        evidence=evidence,
     )
 
 
