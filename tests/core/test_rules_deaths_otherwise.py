@@ -350,3 +350,49 @@ def test_a_death_whose_work_was_done_elsewhere_kept_nobody_waiting(
     found = verdict(run)
 
     assert (found.rule, found.confidence) == (rule, "medium")
+
+
+def a_crash_of_two_threads(function: str) -> str:
+    """Return the stack of a crash in one thread, while another was busy as well."""
+    busy = (
+        "Thread 0x01 (most recent call first):\n"
+        '  File "/jobs/wait.py", line 3 in slow\n'
+        '  File "/v/distributed/worker.py", line 9 in _run_task\n'
+    )
+    crashed = (
+        "Current thread 0x02 (most recent call first):\n"
+        f'  File "/jobs/warp.py", line 7 in {function}\n'
+        '  File "/v/distributed/worker.py", line 9 in _run_task\n'
+    )
+    return f"Fatal Python error: Segmentation fault\n\n{busy}\n{crashed}"
+
+
+@pytest.mark.parametrize(
+    ("function", "guilty"), [("warp", "warp"), ("<lambda>", "slow")]
+)
+def test_the_stack_of_a_crash_tells_the_guilty_from_who_was_always_there(
+    function: str, guilty: str
+) -> None:
+    stack = a_crash_of_two_threads(function)
+    dead = [
+        piece
+        for n in (1, 2)
+        for piece in a_death(
+            f"tcp://w{n}",
+            exit_code=-11,
+            at=5.0 * n,
+            pid=n,
+            executing=["slow-1", f"warp-{n}"],
+            stack=stack,
+        )
+    ]
+    workers = [a_worker(f"tcp://w{n}", pid=n) for n in (1, 2)]
+    killed = raised_in("slow-1", killed_worker("slow-1"), at=11)
+    found = verdict(a_run(*workers, a_graph(), *dead, *killed))
+
+    assert (found.rule, found.confidence) == ("worker-segfault", "high")
+    assert f"while running '{guilty}'" in found.title
+    assert "/jobs/warp.py:7" in found.cause
+    assert ("'slow-1', which Dask blames, was only" in found.cause) == (
+        guilty == "warp"
+    )

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
+from dask_blackbox.analyse.crashes import suspects_of
 from dask_blackbox.analyse.death_causes import CauseOfDeath
 from dask_blackbox.analyse.deaths import WINDOW, Death
 from dask_blackbox.analyse.failures import TaskFailure, blamed_key
@@ -327,7 +328,7 @@ def _for_deaths(
     dead: _Dead, key: str | None, *, failure: TaskFailure | None, proven: bool
 ) -> Blame:
     deaths = tuple(death for death, _ in dead)
-    running = Counter(name for death in deaths for name in set(death.executing))
+    running = Counter(name for death in deaths for name in set(suspects_of(death)))
     guilty, times = None, 0
     if running:
         times = max(running.values())

@@ -6,6 +6,7 @@ import dataclasses
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 __all__ = [
     "Frame",
@@ -15,6 +16,7 @@ __all__ = [
     "end_of",
     "frame_of_stack",
     "frames_of_call_stack",
+    "functions_of_crash",
     "is_the_users",
     "last_frame",
     "members_of_group",
@@ -46,6 +48,7 @@ _STACKED = re.compile(
 )
 _RAISES = re.compile(r"raise\b|(?:sys\.)?exit\(")
 _THREAD = re.compile(r"^(?:Current thread|Thread) ", re.MULTILINE)
+_CURRENT = re.compile(r"^Current thread ", re.MULTILINE)
 _CLIENT = ("distributed/client.py", "distributed/utils.py")
 _ASKER = (*_CLIENT, "distributed/utils_comm.py", "distributed/core.py")
 _SERVERS = ("distributed/scheduler.py", "distributed/worker.py", "distributed/nanny.py")
@@ -270,18 +273,11 @@ def frame_of_stack(stack: str) -> Frame | None:
     """Return where the task was in a stack that Python's `faulthandler` wrote.
 
     It writes every thread, the innermost frame first; the one that ran a task counts, in
-    its user's code if it has some.
+    its user's code if it has some: the one of the crash, if that ran a task.
     """
     best: Frame | None = None
-    for thread in _THREAD.split(stack)[1:]:
-        frames = [
-            Frame(file=m["file"], line=int(m["line"]), function=m["name"])
-            for m in map(_STACKED.match, thread.splitlines())
-            if m
-        ]
-        at_task = next(
-            (n for n, frame in enumerate(frames) if _RUNS_TASKS in frame.function), None
-        )
+    for frames in _threads(stack):
+        at_task = _at_task(frames)
         if not at_task:
             continue
         own = [frame for frame in frames[:at_task] if is_the_users(frame)]
@@ -289,6 +285,35 @@ def frame_of_stack(stack: str) -> Frame | None:
             return within(own)
         best = best or frames[0]
     return best
+
+
+def functions_of_crash(stack: str) -> frozenset[str]:
+    """Return the functions that the thread was in that crashed, if it ran a task."""
+    if not _CURRENT.search(stack):
+        return frozenset()
+    frames = _threads(stack)[0]
+    return frozenset(frame.function for frame in frames[: _at_task(frames) or 0])
+
+
+def _at_task(frames: list[Frame]) -> int | None:
+    """Return the place of Dask's frame that runs tasks."""
+    return next(
+        (n for n, frame in enumerate(frames) if _RUNS_TASKS in frame.function), None
+    )
+
+
+def _threads(stack: str) -> list[list[Frame]]:
+    """Return the frames of each thread; first of the one that the signal came in."""
+    starts = [*(found.start() for found in _THREAD.finditer(stack)), len(stack)]
+    texts = [stack[a:b] for a, b in pairwise(starts)]
+    return [
+        [
+            Frame(file=m["file"], line=int(m["line"]), function=m["name"])
+            for m in map(_STACKED.match, text.splitlines())
+            if m
+        ]
+        for text in sorted(texts, key=lambda text: not _CURRENT.match(text))
+    ]
 
 
 def frames_of_call_stack(told: Sequence[str]) -> tuple[Frame, ...]:

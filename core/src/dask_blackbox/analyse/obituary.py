@@ -9,6 +9,7 @@ import polars as pl
 
 from dask_blackbox.analyse.blame import closed_connection_to
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.crashes import suspects_of
 from dask_blackbox.analyse.deaths import Death
 from dask_blackbox.analyse.frames import frame_of_stack
 from dask_blackbox.analyse.rule import Rule
@@ -216,7 +217,7 @@ def _the_guilty(case: Case, deaths: tuple[Death, ...]) -> str:
     sentence = f"'{short(blame.guilty, 80)}' was executing {often}"
     if alike > times:
         sentence += f", some task of '{short(prefix, 40)}' at {alike} of them"
-    was_running = any(blame.blamed in death.executing for death in certified)
+    was_running = any(blame.blamed in suspects_of(death) for death in certified)
     if blame.blamed and blame.blamed != blame.guilty and not was_running:
         sentence += (
             f"; '{short(blame.blamed, 80)}', which Dask blames, "
