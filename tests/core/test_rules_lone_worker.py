@@ -112,3 +112,16 @@ def test_a_late_worker_without_a_module_is_not_all_workers() -> None:
     assert found.rule == "module-not-shipped"
     assert found.title.startswith("One worker cannot import 'tariffs'")
     assert "came 3.0 s after they had begun" in found.cause
+
+
+def test_what_a_second_attempt_meets_may_be_what_the_first_one_left() -> None:
+    found = verdict(
+        a_worker("tcp://w1"),
+        a_death("tcp://w1", exit_code=-9, at=5.0, executing=["predict-8"]),
+        failed_on("tcp://w2"),
+    )
+
+    assert (found.rule, found.confidence) == ("task-exception", "medium")
+    assert found.retry_advice == "unknown"
+    assert "may be what that attempt left" in found.cause
+    assert "`dask blackbox rules worker-signalled`" in found.remedy

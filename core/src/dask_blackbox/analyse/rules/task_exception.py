@@ -7,18 +7,23 @@ from collections import Counter
 from collections.abc import Iterator
 
 from dask_blackbox.analyse.advice import NO_SPACE, advice_on_text
+from dask_blackbox.analyse.around import (
+    dead_at,
+    died_before,
+    how_it_came,
+    how_it_was_lost,
+    where_it_was,
+)
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.failures import TaskFailure
-from dask_blackbox.analyse.frames import came_from_a_task, end_of, user_frame, way_of
+from dask_blackbox.analyse.frames import came_from_a_task, end_of, user_frame
 from dask_blackbox.analyse.lone_worker import LoneWorker, lone_worker
-from dask_blackbox.analyse.raised import lost_by_the_client
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.setups import setup_failed_before
 from dask_blackbox.analyse.words import (
     article,
     class_of,
     counted,
-    listed,
     quoted,
     short,
 )
@@ -58,7 +63,9 @@ def _ask(case: Case) -> Iterator[Finding]:
     if blamed is not None and blamed.killed:
         blamed = None
     if blamed is not None and not case.explained:
-        sure: Confidence = "high" if case.blame.proven else "medium"
+        # What a second attempt met may be what the first one left, with its worker.
+        alone = case.blame.proven and not dead_at(case, blamed)
+        sure: Confidence = "high" if alone else "medium"
         yield _finding(case, [blamed], "failure", sure)
     elif blamed is None:
         yield from _unrecorded(case)
@@ -138,7 +145,7 @@ def _finding(
             key=first.key, prefix=first.prefix or None, worker=first.worker
         ),
         evidence=_evidence(case, first),
-        retry_advice=_advice(first, lone),
+        retry_advice=_advice(case, first, lone),
     )
 
 
@@ -157,10 +164,10 @@ def _cause(case: Case, failures: list[TaskFailure], lone: LoneWorker | None) -> 
         sentences[0] += f", at {first.frame}"
         if first.frame.code:
             sentences[0] += f" (`{short(first.frame.code, 100)}`)"
-    sentences.extend(_where_it_was(case, first))
-    sentences.extend(_how_it_came(first))
-    sentences.extend(_how_it_was_lost(case, first))
-    sentences.extend(_died_before(case, first))
+    sentences.extend(where_it_was(case, first))
+    sentences.extend(how_it_came(first))
+    sentences.extend(how_it_was_lost(case, first))
+    sentences.extend(died_before(case, first))
     if lone is not None:
         sentences.append(lone.told)
     if first.attempts > 1:
@@ -187,74 +194,11 @@ def _cause(case: Case, failures: list[TaskFailure], lone: LoneWorker | None) -> 
     return ". ".join(sentences) + "."
 
 
-def _where_it_was(case: Case, failure: TaskFailure) -> Iterator[str]:
-    """Yield the way to what raised, and who asked for it, without a line of the user's."""
-    if failure.frame is not None or not failure.traceback:
-        return
-    way = " → ".join(f"`{name}`" for name in way_of(failure.traceback))
-    if way:
-        yield f"It was in {way}"
-    exception = case.exception
-    if exception and exception.file and failure is case.blame.failure:
-        yield f"The driver had asked for it at {exception.file}:{exception.line}"
-
-
-def _how_it_came(failure: TaskFailure) -> Iterator[str]:
-    """Yield what was before the exception that the driver got."""
-    name, _, how = failure.raised
-    if how == "quoted":
-        yield (
-            f"The {name} itself cannot be pickled, so the driver got an `Exception` with "
-            "its text"
-        )
-    if how == "cut":
-        yield (
-            "Dask cut its long message (`distributed.admin.max-error-length`), so the "
-            f"driver got no {name} to catch"
-            if class_of(failure.exception) != name
-            else "Dask cut its long message (`distributed.admin.max-error-length`)"
-        )
-    if failure.members:
-        told = [
-            f"{class_of(n)}: {short(m, 100)}".rstrip(": ") for n, m in failure.members
-        ]
-        yield f"In that group: {listed(told)}"
-    if failure.root is not None and failure.root[1] != failure.message:
-        root, message = failure.root
-        yield f"It began with {class_of(root)}: {short(message, 200)}"
-
-
-def _how_it_was_lost(case: Case, failure: TaskFailure) -> Iterator[str]:
-    """Yield why the driver got something that speaks of nothing."""
-    exception = case.exception
-    if failure is case.blame.failure and exception and lost_by_the_client(exception):
-        yield (
-            f"{failure.raised.name} is no `Exception`, and Dask's client passes on only "
-            f"those: the driver got {class_of(exception.exception)} from the client itself"
-        )
-
-
-def _died_before(case: Case, failure: TaskFailure) -> Iterator[str]:
-    """Yield what had gone wrong before it raised: deaths at the same task, its worker's setup."""
-    dead = [
-        death
-        for death in case.deaths
-        if failure.key in death.executing and death.at <= failure.at
-    ]
-    if dead:
-        causes = Counter(case.cause_of(death).slug for death in dead)
-        yield (
-            f"Before, {counted(len(dead), 'worker')} had died while it was executing "
-            f"({', '.join(causes)}), and it was tried again"
-        )
-    if unset := setup_failed_before(case, failure):
-        yield unset[0]
-
-
-def _advice(failure: TaskFailure, lone: LoneWorker | None) -> RetryAdvice:
+def _advice(case: Case, failure: TaskFailure, lone: LoneWorker | None) -> RetryAdvice:
     advice = advice_on_text(*failure.telling)
     # What went well on other workers may do so again.
-    return "unknown" if lone is not None and advice in ("code", "data") else advice
+    otherwise = lone is not None or dead_at(case, failure)
+    return "unknown" if otherwise and advice in ("code", "data") else advice
 
 
 def _look(failure: TaskFailure) -> str:
@@ -275,6 +219,12 @@ def _look(failure: TaskFailure) -> str:
 
 def _remedy(case: Case, failure: TaskFailure, lone: LoneWorker | None) -> str:
     look = _look(failure)
+    if dead := dead_at(case, failure):
+        return (
+            f"{look}, and at what an attempt leaves behind whose worker dies: write aside "
+            "and rename, or let a second attempt write over it. And mend what the worker "
+            f"died of: `dask blackbox rules {next(iter(dead))}`."
+        )
     if lone is not None:
         return f"{look}. {lone.remedy}"
     name = class_of(failure.telling[0])
