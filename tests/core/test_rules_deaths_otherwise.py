@@ -396,3 +396,24 @@ def test_the_stack_of_a_crash_tells_the_guilty_from_who_was_always_there(
     assert ("'slow-1', which Dask blames, was only" in found.cause) == (
         guilty == "warp"
     )
+
+
+@pytest.mark.parametrize(("with_it", "said"), [(2, "'slow' or 'leave'"), (1, "'slow'")])
+def test_who_was_there_as_often_may_be_guilty_as_well(with_it: int, said: str) -> None:
+    dead = [
+        piece
+        for n in (1, 2)
+        for piece in a_death(
+            f"tcp://w{n}",
+            exit_code=9,
+            at=5.0 * n,
+            pid=n,
+            executing=["slow-1", f"leave-{n}"] if n <= with_it else ["slow-1"],
+        )
+    ]
+    workers = [a_worker(f"tcp://w{n}", pid=n) for n in (1, 2)]
+    killed = raised_in("slow-1", killed_worker("slow-1"), at=11)
+    found = verdict(a_run(*workers, a_graph(), *dead, *killed))
+
+    assert found.title.endswith(f"while running {said}")
+    assert f"Code that {said} runs" in found.remedy

@@ -21,11 +21,13 @@ __all__ = [
     "deaths_blamed_on",
     "evidence_of",
     "name_of",
+    "prefixes_at_fault",
     "verdict_on_deaths",
     "where_it_was",
 ]
 
 _SHOWN = 4
+_FEW = 3
 
 
 def deaths_blamed_on(case: Case, slug: str) -> tuple[Death, ...]:
@@ -79,8 +81,28 @@ def verdict_on_deaths(
 
 def _while_running(case: Case, deaths: tuple[Death, ...]) -> str:
     """Return ` while running 'hog'`, or nothing if it is unknown what ran."""
-    prefix = _prefix_at_work(case, deaths)
-    return f" while running '{short(prefix, 40)}'" if prefix else ""
+    suspects = prefixes_at_fault(case, deaths)
+    if not suspects:
+        return ""
+    return " while running " + " or ".join(f"'{short(each, 40)}'" for each in suspects)
+
+
+def prefixes_at_fault(case: Case, deaths: tuple[Death, ...]) -> tuple[str, ...]:
+    """Return the prefixes of the tasks that may be guilty: several if nothing decides.
+
+    What ran at as many deaths as the one that Dask blames may have caused them as well.
+    """
+    first = _prefix_at_work(case, deaths)
+    if first is None:
+        return ()
+    times = Counter(
+        prefix
+        for death in deaths
+        for prefix in {case.prefix_of(key) for key in suspects_of(death)}
+    )
+    alike = [prefix for prefix, n in times.items() if n >= times[first] and n > 1]
+    others = sorted(set(alike) - {first})
+    return (first, *others) if len(others) < _FEW else (first,)
 
 
 def _prefix_at_work(case: Case, deaths: tuple[Death, ...]) -> str | None:

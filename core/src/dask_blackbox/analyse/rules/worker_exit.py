@@ -11,7 +11,11 @@ from collections.abc import Iterator
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.deaths import Death
 from dask_blackbox.analyse.frames import Frame, user_frame
-from dask_blackbox.analyse.obituary import deaths_blamed_on, verdict_on_deaths
+from dask_blackbox.analyse.obituary import (
+    deaths_blamed_on,
+    prefixes_at_fault,
+    verdict_on_deaths,
+)
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import short
 from dask_blackbox.finding import Finding
@@ -25,9 +29,8 @@ def _ask(case: Case) -> Iterator[Finding]:
         return
     code = deaths[-1].exit_code
     frame = _where_it_left(deaths)
-    what = (
-        short(case.prefix_of(case.blame.guilty), 40) if case.blame.guilty else "a task"
-    )
+    names = [f"'{short(name, 40)}'" for name in prefixes_at_fault(case, deaths)]
+    what = " or ".join(names) or "a task"
     yield from verdict_on_deaths(
         case,
         WORKER_EXIT,
@@ -36,7 +39,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         how=f"with code {code}",
         more=f"`sys.exit` was called at {frame}." if frame else "",
         remedy=(
-            f"Code that '{what}' runs ends its process (`sys.exit`, `os._exit`, `exit()`, "
+            f"Code that {what} runs ends its process (`sys.exit`, `os._exit`, `exit()`, "
             f"or a library's main function){f': see {frame.file}:{frame.line}' if frame else ''}. "
             "Raise an exception instead: it reaches the client with its traceback, and the "
             "worker with its data lives on."
