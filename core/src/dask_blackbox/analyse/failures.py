@@ -131,7 +131,10 @@ def mended_later(run: RunTables) -> pl.DataFrame:
     By `client.retry`, most often.
     """
     erred = run.errors.filter(pl.col("outcome") == "erred")
-    last = run.tasks.filter(pl.col("outcome") == "finished")
+    if not len(erred):
+        return erred
+    asked = pl.col("key").is_in(erred["key"].unique().to_list())
+    last = run.tasks.filter(asked & (pl.col("outcome") == "finished"))
     well = last.group_by("key").agg(pl.col("start").max().alias("again"))
     return (
         erred.join(well, on="key", how="inner")
