@@ -84,6 +84,23 @@ def test_tiny_tasks_with_very_many_inputs_are_told_so() -> None:
     assert found.remedy.startswith("Join what all of them ask for")
 
 
+@pytest.mark.parametrize(("number", "found"), [(2, True), (200, False)])
+def test_small_graphs_that_come_together_wait_for_each_other(
+    number: int, *, found: bool
+) -> None:
+    run = a_run(
+        workers(4),
+        graphs(*[2 + n / 100 for n in range(number)]),
+        tasks("load", 400, seconds=0.05, threads=4, every=0.1),
+        demand(*[300] * 11),
+        an_event("scheduler-load", at=1, update_graph=0.5),
+        an_event("scheduler-load", at=12, update_graph=12.5),
+        succeeded(at=14),
+    )
+
+    assert ("scheduler-overloaded" in slugs(run)) is found
+
+
 def test_what_each_worker_does_once_is_no_straggler() -> None:
     even = tasks("work", 60, seconds=0.5, threads=4, since=10)
     first = [

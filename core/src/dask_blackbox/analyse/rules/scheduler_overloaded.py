@@ -16,6 +16,7 @@ from dask_blackbox.finding import Cost, Evidence, Finding
 __all__ = ["SCHEDULER_OVERLOADED"]
 
 _GOOD_TASK = 0.2
+_LARGE = 0.2  # seconds to take in a graph
 _GAP = 2.5  # seconds, or times as long as usual, between two samples
 
 
@@ -102,7 +103,8 @@ def _overload(case: Case) -> _Overload | None:
     graphs = case.tolls.graphs
     idle = max(loads.all_capacity - loads.compute, 0.0)
     building = min(graphs * loads.threads.highest, idle)
-    if building > cost and graphs >= threshold(case, "graph_seconds"):
+    large = graphs >= _LARGE * len(loads.graphs)  # small ones wait for each other
+    if large and building > cost and graphs >= threshold(case, "graph_seconds"):
         share = building / max(loads.all_capacity, 1e-9)
         found = _Overload(cost=building, share=share, busy=busy, graphs=graphs)
     if found.cost < threshold(case, "core_seconds") or not loads.matters(found.cost):
