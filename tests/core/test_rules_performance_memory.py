@@ -63,6 +63,17 @@ def a_life(*memory: int, managed: int = 0, tasks: int = 60) -> RunTables:
     return a_run(a_worker(memory_limit=GIB), samples, each)
 
 
+def test_a_peak_between_two_samples_is_the_workers_own_word() -> None:
+    own = an_event(
+        "process-load", "tcp://w1", at=9, seconds=10, peak_memory=LIMIT * 0.93
+    )
+    run = a_run(a_worker(), a_sample(100, at=3), own)
+
+    assert (
+        the("memory-near-limit", run).title == "Memory reached 93% of a worker's limit"
+    )
+
+
 def test_memory_that_only_grows_is_a_leak_with_a_rate() -> None:
     found = the("memory-leak", a_life(120, 180, 240, 300, 360, 420))
 

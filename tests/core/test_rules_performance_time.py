@@ -403,15 +403,17 @@ def test_event_loops_on_a_host_without_free_cores_are_not_blamed() -> None:
 
 
 def test_a_gil_that_was_held_is_told_from_a_busy_host_by_who_was_late() -> None:
-    busy = {"seconds": 40.0, "cpu": 20.0, "host_busy": 150.0, "woken": 300}
+    def load(late: int, waited: float) -> Piece:
+        return a_load(cpu=20, host_busy=150, woken=300, late=late, waited=waited)
+
     line = a_log_line(
         "Event loop was unresponsive in Worker for 9.00s.  This is often", at=20.0
     )
     task = a_task("pow-1", start=10, compute=12)
 
-    held = a_run(workers(1), task, line, a_load(**busy, late=8, waited=9.2))
+    held = a_run(workers(1), task, line, load(8, 9.2))
     assert the("event-loop-blocked", held).subject.key == "pow-1"
-    starved = a_run(workers(1), task, line, a_load(**busy, late=150, waited=20.0))
+    starved = a_run(workers(1), task, line, load(150, 20.0))
     assert slugs(starved) == []
 
 

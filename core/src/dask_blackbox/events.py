@@ -119,7 +119,7 @@ EVENT_KINDS: dict[str, str] = {
     "topic": "topic, message: what the user's own code logged with log_event",
     "span": "a part of the work, so far (id): name, parent, enqueued, start, stop, done, states, nbytes, durations, groups, all_groups, metrics",
     "fine-metrics": "totals since the scheduler's start: [[context, span or prefix, activity, unit, value]]; once before the first task if there were any",
-    "process-load": "seconds, cpu, children, gc, host_busy, host_stolen, woken, late, waited (for the GIL), cores, native_threads, host_memory: every 10 s",
+    "process-load": "seconds, cpu, children, gc, host_busy, host_stolen, woken, late, waited (for the GIL), peak_memory, cores, native_threads, host_memory: every 10 s",
     "scheduler-load": "transitions, update_graph, longest_tick, steal_requests, steal_cost: since the scheduler's start; plugins: neither Dask's nor ours; stolen, steal_refused: since the recording began",
     "profile": "start, stop, asked, told (workers), tree; left_out_below: frames that were seen fewer times than that are not in it",
     "driver-attached": "pid, argv, cwd, python, packages, config, git, callable, parameters, client, image {variable: value}",

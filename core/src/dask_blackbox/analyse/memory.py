@@ -127,15 +127,30 @@ def _idle(run: RunTables, deaths: tuple[Death, ...]) -> int | None:
 
 
 def peaks_of(run: RunTables) -> pl.DataFrame:
-    """Return each worker's highest memory sample: `source`, `peak`, `memory_limit`."""
+    """Return the most memory that each worker was seen with: `source`, `peak`, `memory_limit`.
+
+    By the scheduler's samples, one a second, and by the worker's own, of which it told the
+    highest.
+    """
+    own = [
+        {"source": told["subject"], "memory": int(told["peak_memory"])}
+        for told in run.details("process-load")
+        if told.get("peak_memory")
+    ]
+    schema = {"source": pl.String, "memory": pl.Int64}
     limits = (
         run.workers.filter(pl.col("memory_limit") > 0)
         .group_by("address")
         .agg(pl.col("memory_limit").max(), pl.col("name").last())
     )
     return (
-        run.metrics.filter(
-            (pl.col("source") != "scheduler") & pl.col("memory").is_not_null()
+        pl.concat(
+            [
+                run.metrics.filter(
+                    (pl.col("source") != "scheduler") & pl.col("memory").is_not_null()
+                ).select("source", "memory"),
+                pl.DataFrame(own, schema=schema),
+            ]
         )
         .group_by("source")
         .agg(pl.col("memory").max().alias("peak"))

@@ -24,7 +24,7 @@ class Toll:
 
     def __init__(self) -> None:
         self._since = time.perf_counter()
-        self._woken = self._late = 0
+        self._woken = self._late = self._peak = 0
         self._waited = 0.0
         self._before = self._counters()
 
@@ -34,6 +34,10 @@ class Toll:
         self._woken += 1
         self._late += late >= _LATE
         self._waited += max(0.0, late)
+
+    def has(self, rss: int) -> None:
+        """Remember the most memory that the process had."""
+        self._peak = max(self._peak, rss)
 
     def due(self) -> bool:
         """Say whether it is time to tell."""
@@ -48,9 +52,9 @@ class Toll:
             if before is not None:
                 told[name] = round(value - before, 3)
         told |= {"woken": self._woken, "late": self._late}
-        told |= {"waited": round(self._waited, 3), **_host()}
+        told |= {"waited": round(self._waited, 3), "peak_memory": self._peak, **_host()}
         self._since, self._before = now, counters
-        self._woken = self._late = 0
+        self._woken = self._late = self._peak = 0
         self._waited = 0.0
         return told
 

@@ -320,6 +320,7 @@ class WorkerCapture(WorkerPlugin):
             try:
                 with open("/proc/self/statm", encoding="ascii") as file:
                     rss = int(file.read().split()[1]) * page
+                toll.has(rss)
                 with self._lock:
                     if self._ring is not None:
                         self._ring.sample(time.time(), rss)
