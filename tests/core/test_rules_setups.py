@@ -6,6 +6,8 @@ from building import (
     a_death,
     a_log_line,
     a_run,
+    a_sample,
+    a_task,
     a_worker,
     an_exception,
     failed_with,
@@ -73,3 +75,26 @@ def test_what_reading_raised_on_workers_is_told() -> None:
     assert found.rule == "environment-mismatch"
     assert "KeyError: 'SCORING_REGISTRY_URL'" in found.title
     assert "`__setstate__`" in found.remedy
+
+
+def out_of_reach(*, heartbeat: float) -> str:
+    """Return the rule on a worker that nobody reaches, and that beat last at a moment."""
+    line = a_log_line(
+        "broadcast failed: OSError: Timed out trying to connect to tcp://w1 after 30 s",
+        role="scheduler",
+        source="scheduler",
+        at=40,
+    )
+    late = failed_with(an_exception("TimeoutError", "timed out after 20 s."), at=45)
+    run = a_run(a_worker(), a_task("sum-1"), a_sample(at=heartbeat), line, late)
+    found = verdict_of(findings_in(run), run)
+    assert found is not None
+    return found.rule
+
+
+def test_a_worker_that_lives_and_that_nobody_reaches_is_named() -> None:
+    assert out_of_reach(heartbeat=43) == "cannot-connect"
+
+
+def test_a_worker_that_has_gone_silent_is_not_only_out_of_reach() -> None:
+    assert out_of_reach(heartbeat=10) == "driver-exception"

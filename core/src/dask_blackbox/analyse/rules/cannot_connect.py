@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import polars as pl
+
 from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.standing import evidence_of_standing
-from dask_blackbox.analyse.words import class_of, duration, short
-from dask_blackbox.finding import Finding, RetryAdvice
+from dask_blackbox.analyse.unreached import unreached
+from dask_blackbox.analyse.words import class_of, counted, duration, short
+from dask_blackbox.finding import Finding, RetryAdvice, Subject
 
 __all__ = ["CANNOT_CONNECT"]
 
@@ -34,6 +37,7 @@ def _ask(case: Case) -> Iterator[Finding]:
     if not said:
         yield from _still_trying(case)
         yield from _answered_otherwise(case)
+        yield from _of_a_worker(case)
         return
     address, waited = said["address"], said["waited"]
     known = case.run.details("scheduler-info")
@@ -147,6 +151,36 @@ def _answered_otherwise(case: Case) -> Iterator[Finding]:
     )
 
 
+def _of_a_worker(case: Case) -> Iterator[Finding]:
+    """Yield that a worker lives and cannot be reached where it says that it is."""
+    exception = case.exception
+    if exception is not None and not only_waited(exception):
+        return
+    lines = unreached(case)
+    if not lines:
+        return
+    address, line = lines[-1]
+    ended = case.run.tasks.filter(pl.col("worker") == address)
+    ran = f" {counted(len(ended), 'task')} ended there." if len(ended) else ""
+    who = case.name_of(address)
+    yield CANNOT_CONNECT.found(
+        f"{who[0].upper()}{who[1:]} cannot be reached at the address that it announces",
+        cause=(
+            f"{who[0].upper()}{who[1:]} had registered with the scheduler and had not left, "
+            f"but nobody gets a connection to {address}.{ran} What lies on it, results and "
+            "inputs of other tasks, can be fetched by nobody, and whoever wants it waits."
+        ),
+        remedy=(
+            f"Check that {address} is right and open to driver, scheduler and the other "
+            "workers: `--contact-address`, `--host` or `--interface` of `dask worker`, the "
+            "ports that its container or firewall lets through (`--worker-port`)."
+        ),
+        confidence="medium",
+        subject=Subject(worker=address),
+        evidence=(line, *case.exception_evidence()),
+    )
+
+
 def _why(case: Case, address: str, waited: str) -> tuple[str, str, RetryAdvice]:
     """Return why, what to do, and whether trying again would help."""
     advice: RetryAdvice = "environment"
@@ -188,7 +222,11 @@ CANNOT_CONNECT = Rule(
     retry_advice="environment",
     ask=_ask,
     page=Page(
-        detects="`Client(address)` gave up: nothing listens there, or nothing gets through.",
+        detects=(
+            "`Client(address)` gave up: nothing listens there, or nothing gets through. Or a "
+            "worker is there that nobody reaches at the address that it announces, and what "
+            "lies on it was waited for."
+        ),
         evidence=(
             "The driver's exception and the chain of its causes: a refused connection, an "
             "unknown name, silence, or a greeting that is no scheduler's; with medium "
