@@ -103,20 +103,21 @@ def _stood_connecting(case: Case) -> Iterator[Finding]:
         return
     address, lasted = max(trying, key=lambda each: each[1])
     frame = stood.own_frame
-    at = f" at {frame.file}:{frame.line}" if frame else ""
+    at = f", at {frame}" if frame else ""
     yield CANNOT_CONNECT.found(
         f"The driver was still trying to connect to {address} when it was stopped",
         cause=(
-            f"`Client(…)`{at} had been trying to reach a scheduler at {address} for "
-            f"{duration(lasted)} when the driver was stopped. Nobody refused: either nothing "
+            f"`Client(…)` had been trying to reach a scheduler at {address} for "
+            f"{duration(lasted)} when the driver was stopped{at}. Nobody refused: either nothing "
             "answers there at all (a firewall, a host that is down or not yet up), or "
             "something takes the connection and does not answer as a scheduler does."
         ),
         remedy=(
             f"Check that {address} is right, that a scheduler runs there, and that no "
-            "firewall or network policy lies between. A `timeout=` of `Client(…)` (or "
-            "`distributed.comm.timeouts.connect`) below the host's own patience makes it "
-            "fail with a reason."
+            "firewall or network policy lies between. `timeout=` of `Client(…)` (or "
+            "`distributed.comm.timeouts.connect`) below the host's own patience makes it fail "
+            "with a reason where nothing answers; it does not end a connection that was taken "
+            "and left without an answer."
         ),
         confidence="medium",
         retry_advice="unknown",
