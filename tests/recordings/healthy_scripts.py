@@ -359,13 +359,13 @@ def retries_never_needed(client: Client, data: Path) -> None:
 
 
 def held_by_name(client: Client, data: Path) -> None:
-    """A frame is published, asked by another client, and taken back."""
-    frame = dd.read_parquet(data / "x", columns=["id4", "v3"]).persist()
-    client.publish_dataset(shared=frame)
+    """Futures are published, found by another client, and taken back."""
+    held = client.map(prices, range(30))
+    client.publish_dataset(shared=held)
     address: Any = client.scheduler
     with Client(address.address, set_as_default=False) as other:
         shared: Any = other.get_dataset("shared")
-        other.compute(shared.groupby("id4")["v3"].mean()).result()
+        assert sum(other.gather(shared)) > 0
     client.unpublish_dataset("shared")
 
 

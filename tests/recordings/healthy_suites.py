@@ -54,7 +54,7 @@ _LIBRARIES: Mapping[str, tuple[str, ...]] = {
     "nearest_means": ("dask_ml",),
 }
 _ARCHIVES = ("archives_searched", "vectors_of_texts", "folded_words")
-_TABLES = ("held_by_name", "night_of_files")
+_TABLES = ("night_of_files",)
 _TRULY: Mapping[str, tuple[str, ...]] = {}
 
 
