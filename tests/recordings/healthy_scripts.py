@@ -16,7 +16,6 @@ from typing import Any
 import dask
 import dask.array as da
 import dask.bag as db
-import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 from distributed import (
