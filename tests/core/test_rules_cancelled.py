@@ -93,3 +93,16 @@ def test_of_a_time_that_was_too_short_is_told_how_much_longer_the_work_needs() -
 
 def test_work_that_had_come_to_a_stop_has_no_pace() -> None:
     assert "Work was going on" not in timed_out().cause
+
+
+def test_what_the_job_cancels_of_its_own_is_no_work_of_dasks() -> None:
+    text = (
+        'Traceback (most recent call last):\n  File "/jobs/a.py", line 9, in main\n'
+        "    await upload\nasyncio.exceptions.CancelledError\n"
+    )
+    own = an_exception("asyncio.exceptions.CancelledError", "", traceback=text)
+    run = a_run(a_worker(), a_graph(), ended_with(own))
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.rule == "driver-exception"

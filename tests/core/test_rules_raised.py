@@ -453,3 +453,16 @@ def test_what_the_jobs_own_code_checks_may_be_otherwise_the_next_time() -> None:
 
     assert (found.rule, found.retry_advice) == ("driver-exception", "unknown")
     assert "depends on what it found there" in found.remedy
+
+
+def test_what_the_job_pickles_by_itself_is_no_graph() -> None:
+    why = "cannot pickle '_thread.lock' object"
+    text = (
+        'Traceback (most recent call last):\n  File "/jobs/a.py", line 9, in map_models\n'
+        f"    pickle.dump(model, file)\nTypeError: {why}\n"
+    )
+    error = an_exception("TypeError", why, traceback=text)
+
+    assert verdict(a_run(a_worker(), a_graph(), failed_with(error))).rule == (
+        "driver-exception"
+    )

@@ -10,6 +10,7 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.failures import TaskFailure
+from dask_blackbox.analyse.frames import raised_apart_from_dask
 from dask_blackbox.analyse.hang import ENDED_BY_US
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import class_of, counted, short
@@ -56,7 +57,7 @@ def _ask(case: Case) -> Iterator[Finding]:
     if case.said(ENDED_BY_US):
         return  # our own option ended it: that is a hang
     said = case.said(_REASON)
-    if not said and (_only_timed_out(case) or not case.raised(*_CLASSES)):
+    if not said and (_is_another_matter(case) or not case.raised(*_CLASSES)):
         return
     reason = said["reason"].strip() if said else "unknown"
     key = said["key"] if said else (case.exception.key if case.exception else None)
@@ -152,10 +153,12 @@ def _who_asked(case: Case, key: str | None) -> _Asked | None:
     )
 
 
-def _only_timed_out(case: Case) -> bool:
-    """Say whether it was a timeout: those cancel what they waited for, inside."""
-    outermost = "" if case.exception is None else case.exception.exception
-    return class_of(outermost).endswith(("TimeoutError", "Timeout"))
+def _is_another_matter(case: Case) -> bool:
+    """Say whether it was a timeout, which cancels what it waited for, or nothing of Dask's."""
+    if case.exception is None:
+        return False
+    timeout = class_of(case.exception.exception).endswith(("TimeoutError", "Timeout"))
+    return timeout or raised_apart_from_dask(case.exception.traceback)
 
 
 def _all_were_closed(case: Case, moment: float) -> bool:

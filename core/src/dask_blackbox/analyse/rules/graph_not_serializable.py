@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.frames import cause_of_last
+from dask_blackbox.analyse.frames import cause_of_last, met_at_home
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import article, class_of, short
 from dask_blackbox.finding import Evidence, Finding
@@ -52,6 +52,8 @@ def _ask(case: Case) -> Iterator[Finding]:
     text = f"{exception.message}\n{exception.traceback}"
     if not refused and _CANNOT.search(text) is None:
         return
+    if met_at_home(exception.traceback):
+        return  # the job pickles something by itself
     graph = case.said(_GRAPH.pattern)
     sending = any(word in exception.traceback for word in _SENDING)
     gathering = any(word in exception.traceback for word in _GATHERING)
