@@ -67,7 +67,8 @@ KERNEL_OOM = Rule(
         evidence=(
             "SIGKILL, together with a rise of the `oom_kill` counter of the worker's "
             "cgroup (versions 1 and 2): high confidence. SIGKILL at 90 % of the worker's "
-            "memory limit, or while its memory climbed, without that counter: medium. Silent where the nanny itself "
+            "memory limit, or while its memory climbed, without that counter: medium; so is a "
+            "worker without nanny that vanished then. Silent where the nanny itself "
             "terminated the worker."
         ),
         remedy=(

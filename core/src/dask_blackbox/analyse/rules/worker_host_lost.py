@@ -61,7 +61,8 @@ WORKER_HOST_LOST = Rule(
         evidence=(
             "A removal without a death certificate although the worker had a nanny and the "
             "recording went on for more than five seconds, and no sign of life from that "
-            "nanny since. Never more than medium confidence."
+            "nanny since: high confidence where nobody answers at its address. Its memory "
+            "curve says whether the pod was probably killed for memory."
         ),
         remedy="Look at the platform's own events for that pod or node.",
         before="resources: {limits: {memory: 4Gi}}   # dask worker --memory-limit 4GiB",

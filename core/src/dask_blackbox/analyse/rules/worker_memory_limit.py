@@ -59,7 +59,8 @@ WORKER_MEMORY_LIMIT = Rule(
         evidence=(
             "The nanny's `worker-restart-memory` event or its log line "
             "(“exceeded 95% memory budget”), joined with the removal of the worker within "
-            "five seconds, its last memory samples, and what it was executing. Without "
+            "five seconds, its last memory samples, and what it was executing; what tasks "
+            "before it had left there is told apart. Without "
             "those, a SIGTERM at 90 % of the limit counts with medium confidence. Silent "
             "where the run succeeded, or failed of something else: see `workers-died`."
         ),

@@ -88,7 +88,9 @@ WORKER_SIGNALLED = Rule(
         evidence=(
             "The exit signal that the nanny saw, and what is absent: no memory-limit event, "
             "no rise of the kernel's out-of-memory counter, no missed heartbeats, no "
-            "request to close. Silent where any of these explains the signal."
+            "request to close. Signals of one sender only (SIGXCPU, SIGALRM, SIGHUP, …) are "
+            "told with their sender; medium confidence where memory was climbing. Silent "
+            "where any of these explains the signal."
         ),
         remedy=(
             "Find who sends it: a batch system, a node's memory daemon, a script, or the "
