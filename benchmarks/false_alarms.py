@@ -49,6 +49,7 @@ def made_up_job(random: np.random.Generator, runs: int) -> list[Sketch]:
     base, per_byte = random.uniform(5, 120), random.uniform(60, 7200) / size
     power = random.uniform(0.8, 1.05)
     took = base + (per_byte * read**power * size ** (1 - power))
+    own = took * 3.0  # seconds that tasks have a core, of four threads
     took *= np.exp(random.normal(0, 1, runs) * spread)
     took *= _neighbours(random, runs)
     outliers = random.random(runs) < _SLOW_ONCE
@@ -63,6 +64,7 @@ def made_up_job(random: np.random.Generator, runs: int) -> list[Sketch]:
         "share": read / size,
         "read": read,
         "took": took,
+        "own": own,
         "peak": peak,
         "spread": spread,
     }
@@ -94,6 +96,7 @@ def _sketch(
     share: float,
     read: float,
     took: float,
+    own: float,
     peak: float,
     spread: float,
     shares: np.ndarray,
@@ -114,6 +117,8 @@ def _sketch(
                 seconds=tuple(seconds * each for each in _SIX),
                 memory=tuple(memory * each for each in (0.5, 0.7, 0.8, 0.9, 1.0, 1.0)),
                 compute=seconds * tasks,
+                # Caches and clocks differ, and neighbours have no part in it.
+                cpu=own * part / tasks * math.exp(random.normal(0, spread / 3)) * tasks,
             )
         )
     return Sketch(
@@ -137,6 +142,7 @@ def _times(sketch: Sketch, factor: float) -> Sketch:
             seconds=tuple(factor * value for value in each.seconds),
             memory=tuple(factor * value for value in each.memory),
             compute=each.compute * factor,
+            cpu=(each.cpu or 0) * factor,
         )
         for each in sketch.prefixes
     )

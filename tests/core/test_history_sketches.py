@@ -23,6 +23,7 @@ from building import (
 from dask_blackbox.analyse import Case, findings_in, verdict_of
 from dask_blackbox.analyse.sketching import normal_prefix, sketch_of
 from dask_blackbox.analyse.sketching.normal import normal_message
+from dask_blackbox.analyse.sketching.prefixes import with_cpu
 from dask_blackbox.errors import FutureFormatError, MalformedRecordingError
 from dask_blackbox.layout import RunAddress, read_sketch_name, sketch_name
 from dask_blackbox.run import RunTables
@@ -225,6 +226,16 @@ def test_a_run_is_sketched_by_prefix() -> None:
     assert (load.tasks, load.planned, load.roots, load.seconds[2]) == (3, 4, 4, 1.0)
     # One of four was not read: the others stand for it.
     assert (sketch.inputs.partitions, sketch.inputs.nbytes) == (4, 4000)
+
+
+@pytest.mark.parametrize(("waited", "known"), [(25.0, 70.0), (2.0, None)])
+def test_time_with_a_core_is_known_where_most_of_the_time_was_told(
+    waited: float, known: float | None
+) -> None:
+    join = a_prefix("join-#", compute=100.0)
+    told = {"join-1": {"thread-cpu": 70.0, "thread-noncpu": waited}}
+
+    assert with_cpu((join,), told)[0].cpu == known
 
 
 def test_of_a_prefect_flow_the_states_of_its_tasks_are_no_input() -> None:

@@ -54,6 +54,30 @@ def test_twice_as_long_is_slower_than_usual() -> None:
     assert found[0].unusual.factor == pytest.approx(2, rel=0.05)
 
 
+def _busy(number: int, seconds: float, cpu: float | None) -> Sketch:
+    """Return a night on a host that others keep busy, now and then."""
+    told = (seconds,) * 6
+    join = a_prefix("join", seconds=told, compute=100 * seconds, cpu=cpu)
+    return a_night(number, duration=600 * seconds, prefixes=(join,))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "cpu", "found"),
+    [(6.0, 500.0, ["join"]), (6.0, 105.0, []), (6.0, None, []), (1.1, 103.0, [])],
+)
+def test_on_a_busy_host_the_time_with_a_core_tells_a_slow_task_from_a_slow_night(
+    seconds: float, cpu: float | None, found: list[str]
+) -> None:
+    earlier = [
+        _busy(n, wall, 100.0 + n) for n, wall in enumerate((1, 3, 1.2, 2.6, 1, 3.2, 5))
+    ][::-1]
+
+    told = slower(earlier, _busy(8, seconds, cpu))
+
+    assert [part.prefix for part in told] == found
+    assert all(part.cpu for part in told)
+
+
 def test_a_night_like_the_others_is_not() -> None:
     assert slower(nights(60), a_last(times=1.05)) == []
 

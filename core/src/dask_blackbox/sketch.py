@@ -55,6 +55,8 @@ class PrefixSketch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         memory: Quantiles of a worker's memory while such a task ran.
         compute: Seconds that all of them computed.
         result: Bytes of all results.
+        cpu: Seconds that all of them had a core, which neighbours do not change; None: that
+            is not known.
         code: Hash of the functions that they run.
         functions: What of the user's own these are, as `module:name`.
     """
@@ -69,6 +71,7 @@ class PrefixSketch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     memory: tuple[float, ...] = ()
     compute: float = 0.0
     result: float = 0.0
+    cpu: float | None = None
     code: str | None = None
     functions: tuple[str, ...] = ()
 

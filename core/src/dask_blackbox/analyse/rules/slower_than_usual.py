@@ -42,12 +42,16 @@ def _title(part: UnusualPart) -> str:
     times = f"{part.unusual.factor:.1f} times"
     if part.prefix is None:
         return f"The run took {times} as long as usual"
+    if part.cpu:
+        return f"Tasks of '{part.prefix}' computed {times} as long as usual"
     return f"Tasks of '{part.prefix}' took {times} as long as usual"
 
 
 def _said(part: UnusualPart) -> str:
     unusual = part.unusual
     whose = "It took" if part.prefix is None else f"One of '{part.prefix}' took"
+    if part.cpu:
+        whose = f"One of '{part.prefix}' had a core for"
     return (
         f"{whose} {duration(unusual.value)}; {duration(unusual.expected)} was to be "
         f"expected {_by(unusual)}, and up to {duration(unusual.bar)} would have been usual."
@@ -61,7 +65,8 @@ def _by(unusual: Unusual) -> str:
 
 def _whose(first: UnusualPart, prefixes: list[UnusualPart]) -> str:
     if first.prefix is not None:
-        return "The run as a whole took no longer than it may."
+        own = " Of that time, neighbours have no part." if first.cpu else ""
+        return f"The run as a whole took no longer than it may.{own}"
     if not prefixes:
         return "No prefix of tasks stands out: the time went between tasks, or to all."
     names = quoted(part.prefix or "" for part in prefixes)
@@ -70,8 +75,9 @@ def _whose(first: UnusualPart, prefixes: list[UnusualPart]) -> str:
 
 def _fact(part: UnusualPart) -> str:
     unusual = part.unusual
+    what = "core time, mean" if part.cpu else "median"
     return (
-        f"'{part.prefix}': median of {counted(part.tasks, 'task')} "
+        f"'{part.prefix}': {what} of {counted(part.tasks, 'task')} "
         f"{duration(unusual.value)}, usually {duration(unusual.expected)}"
     )
 
@@ -104,7 +110,9 @@ SLOWER_THAN_USUAL = Rule(
             "else partitions; for tasks of a prefix, bytes of a partition) is taken into "
             "account by a robust line, and what remains is compared with its spread in "
             "earlier runs, and with the worst of them. Silent below 4 earlier runs, below 8 "
-            "where the input's size is not known, and below 1.4 to 1.8 times the expected. Of "
+            "where the input's size is not known, and below 1.4 to 1.8 times the expected. Where "
+            "the time of tasks is not unusual for a busy host, the time that they had a core "
+            "is judged in the same way. Of "
             "healthy runs, about 1 in 100 is called so: `benchmarks/false_alarms.py` "
             "measures it, and [history](../history.md) has the numbers."
         ),

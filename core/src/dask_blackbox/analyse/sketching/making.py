@@ -11,7 +11,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.numbers import numbers_of
 from dask_blackbox.analyse.sketching.environment import facts_of, parts_of
 from dask_blackbox.analyse.sketching.fingerprints import fingerprint_of
-from dask_blackbox.analyse.sketching.prefixes import inputs_of, prefixes_of
+from dask_blackbox.analyse.sketching.prefixes import inputs_of, prefixes_of, with_cpu
 from dask_blackbox.analyse.words import short
 from dask_blackbox.finding import Finding
 from dask_blackbox.guard import guard
@@ -60,7 +60,8 @@ def _without_verdict(case: Case) -> Sketch:
         parts["numbers"] = numbers_of(case)
         parts["duration"] = parts["numbers"].get("duration")
     with guard("the prefixes of a sketch"):
-        parts["prefixes"] = prefixes = prefixes_of(case.run)
+        prefixes = with_cpu(prefixes_of(case.run), case.tolls.by_prefix)
+        parts["prefixes"] = prefixes
         parts["inputs"] = _read(inputs_of(prefixes), manifest)
         parts["graphs"] = len(case.run.details("graph-updated"))
     with guard("the environment of a sketch"):

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import polars as pl
 
 from dask_blackbox.analyse.sketching.normal import normal_prefix, own_name
 from dask_blackbox.run import RunTables
 from dask_blackbox.sketch import QUANTILES, REST, Inputs, PrefixSketch
 
-__all__ = ["inputs_of", "prefixes_of"]
+__all__ = ["inputs_of", "prefixes_of", "with_cpu"]
 
 _MOST = 150
 _MOST_FUNCTIONS = 16
+_HEARD = 0.8  # of the time that tasks took
 
 
 def prefixes_of(run: RunTables) -> tuple[PrefixSketch, ...]:
@@ -38,6 +41,31 @@ def prefixes_of(run: RunTables) -> tuple[PrefixSketch, ...]:
     if len(sketches) <= _MOST:
         return tuple(sketches)
     return (*sketches[:_MOST], _merged(sketches[_MOST:]))
+
+
+def with_cpu(
+    prefixes: tuple[PrefixSketch, ...], told: Mapping[str, Mapping[str, float]]
+) -> tuple[PrefixSketch, ...]:
+    """Return prefixes with the seconds that their tasks had a core.
+
+    Workers tell them with their heartbeats: where the last ones were not heard, so that
+    much of the time is in neither sum, they are not known.
+
+    Args:
+        prefixes: As `prefixes_of` returns them.
+        told: Seconds by prefix and activity, in Dask's words.
+    """
+    found: dict[str, list[float]] = {}
+    for name, parts in told.items():
+        sums = found.setdefault(normal_prefix(name), [0.0, 0.0])
+        sums[0] += parts.get("thread-cpu", 0.0)
+        sums[1] += parts.get("thread-cpu", 0.0) + parts.get("thread-noncpu", 0.0)
+    return tuple(
+        msgspec.structs.replace(each, cpu=round(sums[0], 6))
+        if (sums := found.get(each.name)) and sums[1] > _HEARD * each.compute > 0
+        else each
+        for each in prefixes
+    )
 
 
 def inputs_of(prefixes: tuple[PrefixSketch, ...]) -> Inputs:
