@@ -49,9 +49,12 @@ def made_up_job(random: np.random.Generator, runs: int) -> list[Sketch]:
     base, per_byte = random.uniform(5, 120), random.uniform(60, 7200) / size
     power = random.uniform(0.8, 1.05)
     took = base + (per_byte * read**power * size ** (1 - power))
-    own = took * 3.0  # seconds that tasks have a core, of four threads
-    took *= np.exp(random.normal(0, 1, runs) * spread)
-    took *= _neighbours(random, runs)
+    shaken = np.exp(random.normal(0, 1, runs) * spread)
+    neighbours = _neighbours(random, runs)
+    # Seconds that tasks have a core, of four threads: neighbours share caches and clocks.
+    chance = random.spawn(1)[0]
+    own = took * 3.0 * np.sqrt(neighbours) * np.exp(chance.normal(0, noise / 3, runs))
+    took *= shaken * neighbours
     outliers = random.random(runs) < _SLOW_ONCE
     took = np.where(outliers, took * random.uniform(1.2, 2.2, runs), took)
     peak = random.uniform(2e8, 2e10) * (0.3 + 0.7 * (read / size) ** 0.8)
@@ -71,6 +74,7 @@ def made_up_job(random: np.random.Generator, runs: int) -> list[Sketch]:
     return [
         _sketch(
             random,
+            chance,
             day,
             **{name: float(column[day]) for name, column in columns.items()},
             shares=shares,
@@ -91,6 +95,7 @@ def _neighbours(random: np.random.Generator, runs: int) -> np.ndarray:
 
 def _sketch(
     random: np.random.Generator,
+    chance: np.random.Generator,
     day: int,
     *,
     share: float,
@@ -117,8 +122,7 @@ def _sketch(
                 seconds=tuple(seconds * each for each in _SIX),
                 memory=tuple(memory * each for each in (0.5, 0.7, 0.8, 0.9, 1.0, 1.0)),
                 compute=seconds * tasks,
-                # Caches and clocks differ, and neighbours have no part in it.
-                cpu=own * part / tasks * math.exp(random.normal(0, spread / 3)) * tasks,
+                cpu=own * part * math.exp(chance.normal(0, spread / 3)),
             )
         )
     return Sketch(

@@ -113,6 +113,16 @@ def test_each_option_of_a_command_has_a_name_of_its_own() -> None:
     }
 
 
+def test_of_a_command_that_made_no_client_the_options_are_compared() -> None:
+    given = {"--first": "9", "limit": "100"}
+    before = a_night(1, facts={"parameters": given})
+    after = a_night(2, unknown=("parameters/others",))
+    after.facts["parameters"] = {"--first": "many"}
+    [change] = [e for e in differences(before, after) if e.kind == "parameters"]
+
+    assert change[1:4] == ("--first", "9", "many")
+
+
 def test_a_parameter_with_a_name_stands_before_one_with_a_place() -> None:
     given = {"argument 1": "10", "least": "10.0"}
     before = a_night(1, facts={"parameters": given})

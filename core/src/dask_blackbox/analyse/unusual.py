@@ -15,6 +15,7 @@ _HIGH = 4
 _LARGE = 0.1
 _MOST = 6
 _STRICTER = 1.25
+_STRICTEST = 1.6  # what is asked second, of the same tasks
 _LEAST_SECONDS = 3.0
 _LEAST_BYTES = 64 * 2**20
 _TASKS = 4
@@ -50,7 +51,11 @@ def slower(earlier: Sequence[Sketch], sketch: Sketch) -> list[UnusualPart]:
     for prefix in _costly(sketch):
         part = _of_prefix(earlier, sketch, prefix, _median_seconds)
         # On a host that others keep busy, only this tells a slow task from a slow night.
-        own = None if part is not None else _of_prefix(earlier, sketch, prefix, _cpu)
+        own = (
+            None
+            if part is not None
+            else _of_prefix(earlier, sketch, prefix, _cpu, strict=_STRICTEST)
+        )
         each = part or own
         if each and (each.value - each.expected) * prefix.tasks > _LEAST_SECONDS:
             told = UnusualPart(prefix.name, each, prefix.tasks, cpu=part is None)
@@ -133,6 +138,8 @@ def _of_prefix(
     sketch: Sketch,
     prefix: PrefixSketch,
     quantity: Callable[[PrefixSketch], float | None],
+    *,
+    strict: float = _STRICTER,
 ) -> Unusual | None:
     def measure(each: Sketch) -> float | None:
         for known in each.prefixes:
@@ -140,4 +147,4 @@ def _of_prefix(
                 return quantity(known)
         return None
 
-    return _judged(earlier, sketch, measure, _per_partition, strict=_STRICTER)
+    return _judged(earlier, sketch, measure, _per_partition, strict=strict)

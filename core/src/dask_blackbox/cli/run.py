@@ -46,9 +46,9 @@ def run(
     """
     from dask_blackbox.bootstrap import environment_for
     from dask_blackbox.flight import recording
-    from dask_blackbox.identity import identity_from_environment
+    from dask_blackbox.identity import argv_of, identity_from_environment
 
-    found = identity_from_environment(argv=_argv_of(command))
+    found = identity_from_environment(argv=argv_of(command))
     rec = recording(
         store=store_url,
         job=job or found.job,
@@ -63,19 +63,6 @@ def run(
     card = rec.finish_command(code)
     _show(card, card_path)
     sys.exit(code if code >= 0 else _BY_SIGNAL - code)
-
-
-def _argv_of(command: Sequence[str]) -> list[str]:
-    """Return the command as its own process will see it: without the interpreter."""
-    if Path(command[0]).name.startswith("python") and len(command) > 1:
-        rest = list(command[1:])
-        if rest[0] == "-m" and len(rest) > 1:
-            return rest[1:]
-        if rest[0] == "-c":  # a text is no name
-            return [f"{Path(command[0]).name} -c", *rest[2:]]
-        script = next((i for i, word in enumerate(rest) if not word.startswith("-")), 0)
-        return rest[script:]
-    return list(command)
 
 
 def _run(command: Sequence[str], environment: dict[str, str] | None) -> int:

@@ -22,10 +22,10 @@ from dask_blackbox.identity.orchestrators import (
     from_prefect,
 )
 from dask_blackbox.identity.shell import fresh_run_id, from_shell
-from dask_blackbox.identity.who import Identity
+from dask_blackbox.identity.who import Identity, argv_of
 from dask_blackbox.settings import setting
 
-__all__ = ["HOSTS", "Identity", "fresh_run_id", "identity_from_environment"]
+__all__ = ["HOSTS", "Identity", "argv_of", "fresh_run_id", "identity_from_environment"]
 
 HOSTS = (
     from_airflow,

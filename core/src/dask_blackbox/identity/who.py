@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["Identity", "filled", "joined", "number", "script_of"]
+__all__ = ["Identity", "argv_of", "filled", "joined", "number", "script_of"]
 
 _PASSWORD = re.compile(r"//[^/@\s]*@")
 
@@ -60,3 +60,16 @@ def script_of(argv: Sequence[str]) -> str | None:
         return None
     # `python -m package` arrives as the path of package/__main__.py.
     return path.parent.name or None if path.name == "__main__.py" else path.stem
+
+
+def argv_of(command: Sequence[str]) -> list[str]:
+    """Return a command as its own process sees it: without the interpreter."""
+    if command and PurePath(command[0]).name.startswith("python") and len(command) > 1:
+        rest = list(command[1:])
+        if rest[0] == "-m" and len(rest) > 1:
+            return rest[1:]
+        if rest[0] == "-c":  # a text is no name
+            return [f"{PurePath(command[0]).name} -c", *rest[2:]]
+        script = next((i for i, word in enumerate(rest) if not word.startswith("-")), 0)
+        return rest[script:]
+    return list(command)

@@ -56,6 +56,7 @@ def total(rows: Rows, *, digits: int = 2) -> float:
 def work(client: Client, asked: argparse.Namespace) -> float:
     """Send the night's work, and return what it comes to."""
     files = sorted(map(str, Path(asked.input).glob("*.json")))
+    assert files, "no orders have arrived"
     rows = client.map(load, files, pure=False)
     rows = client.map(cleaned, rows)
     rows = client.map(shop.Tax(0.19).added, rows, key="tax")

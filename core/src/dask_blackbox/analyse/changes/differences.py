@@ -114,6 +114,8 @@ def _plain(kind: str, before: Sketch, after: Sketch) -> Iterator[Difference]:
     if not _both_know(kind, before, after):
         return
     old, new = _values(before, kind), _values(after, kind)
+    if not _both_know(f"{kind}/others", before, after):
+        old, new = (_of_a_command(values) for values in (old, new))
     if kind == "code":
         yield from _code(old, new)
         return
@@ -121,6 +123,11 @@ def _plain(kind: str, before: Sketch, after: Sketch) -> Iterator[Difference]:
         # Every machine has cores: where they are not told, nobody has looked.
         if kind != "host" or None not in (each.before, each.after):
             yield each._replace(kind=kind)
+
+
+def _of_a_command(values: dict[str, str]) -> dict[str, str]:
+    """Return the parameters that a command line tells."""
+    return {n: each for n, each in values.items() if n.startswith(("-", "argument "))}
 
 
 def _code(old: dict[str, str], new: dict[str, str]) -> Iterator[Difference]:

@@ -30,6 +30,8 @@ Mark = str
 def incomparable(before: Sketch, after: Sketch) -> list[str]:
     """Return the kinds of facts of which one of two runs does not tell, or tells otherwise."""
     kinds = {*before.unknown, *after.unknown}
+    if (before.inputs.partitions is None) != (after.inputs.partitions is None):
+        kinds.add("input-size")  # one of them ended before it read, or never reads
     old, new = _marks(before), _marks(after)
     if any(not alike(old[name], new[name]) for name in old.keys() & new.keys()):
         kinds.add("code")

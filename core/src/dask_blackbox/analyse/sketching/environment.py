@@ -20,6 +20,7 @@ from dask_blackbox.analyse.sketching.images import (
 )
 from dask_blackbox.analyse.sketching.normal import normal_value, own_name
 from dask_blackbox.analyse.words import size
+from dask_blackbox.identity import argv_of
 from dask_blackbox.run import RunTables
 
 __all__ = ["facts_of", "parts_of"]
@@ -59,11 +60,12 @@ def facts_of(run: RunTables) -> tuple[Facts, tuple[str, ...]]:
         facts.pop("dask-config/scheduler")
     return (
         {kind: values for kind, values in facts.items() if values},
-        tuple(_unknown(driver, scheduler, workers, everything)),
+        tuple(_unknown(drivers, driver, scheduler, workers, everything)),
     )
 
 
 def _unknown(
+    drivers: list[dict[str, Any]],
     driver: Mapping[str, Any],
     scheduler: Mapping[str, Any],
     workers: list[dict[str, Any]],
@@ -71,7 +73,10 @@ def _unknown(
 ) -> Iterator[str]:
     """Yield kinds of facts that nobody told, lest their absence be taken for a change."""
     if not driver:
-        yield from ("package/driver", "dask-config", "parameters", "code")
+        yield from ("package/driver", "dask-config", "code")
+        # A command is known by who started it; what else its driver was given is not.
+        told = any(each.get("argv") for each in drivers)
+        yield "parameters/others" if told else "parameters"
     if not scheduler:
         yield from ("package/scheduler", "dask-config/scheduler")
     if not workers:
@@ -159,8 +164,9 @@ def _parameters(driver: Mapping[str, Any]) -> dict[str, str]:
     flat = dict(sorted(_flat(given))[:_MOST_PARAMETERS]) if given else {}
     arguments = driver.get("argv")
     if isinstance(arguments, list):
+        arguments = argv_of([str(each) for each in arguments])
         # What is given by name has its own name; none of them hides another.
-        for name, value in options_of([str(each) for each in arguments[1:]]).items():
+        for name, value in options_of(arguments[1:]).items():
             flat[name] = _brief(value)
     return flat
 
@@ -190,7 +196,7 @@ def _code(run: RunTables, driver: Mapping[str, Any]) -> dict[str, str]:
         found[f"callable {function.get('name') or ''}".strip()] = str(function["hash"])
     arguments = driver.get("argv")
     if isinstance(arguments, list) and arguments:
-        found["script"] = _brief(str(arguments[0]))
+        found["script"] = _brief(argv_of([str(each) for each in arguments])[0])
     git = driver.get("git")
     if isinstance(git, Mapping) and git.get("commit"):
         found["git commit"] = str(git["commit"])[:_HASHED]
