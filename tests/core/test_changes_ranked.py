@@ -367,6 +367,24 @@ def test_code_that_changed_is_named_and_not_its_commit() -> None:
     )
 
 
+def test_code_that_no_task_runs_is_a_guess_where_the_tasks_run_what_they_ran() -> None:
+    parts = (a_prefix("join", code="2py311.j"),)
+
+    def night(number: int, module: str) -> Sketch:
+        return a_night(
+            number, prefixes=parts, facts={"code": {"module job": f"2py311.{module}"}}
+        )
+
+    told = told_by(
+        history_of(night(n, "a") for n in range(8)),
+        failed(night(8, "b")),
+        Accused(a_verdict(), prefix="join"),
+    )
+
+    assert (told.past.blame, told.past.confidence) == ("code", "low")
+    assert "the tasks that failed run the code that they ran before" in told.past.says
+
+
 def test_of_a_module_that_changed_elsewhere_the_failing_task_is_not_blamed() -> None:
     def night(number: int, module: str, other: str) -> Sketch:
         parts = (a_prefix("join"), a_prefix("scale", code=other))

@@ -48,6 +48,7 @@ def comparison_of(
         steps=rarities.steps,
         blind=blind,
         habits=len(habits),
+        as_ever=accused.as_ever,
     )
     return Comparison(
         before=_run(before),

@@ -15,7 +15,7 @@ _HIGH = 4
 _LARGE = 0.1
 _MOST = 6
 _STRICTER = 1.25
-_STRICTEST = 1.6  # what is asked second, of the same tasks
+_BLATANT = 3.0  # times the expected, for what is asked second of the same tasks
 _LEAST_SECONDS = 3.0
 _LEAST_BYTES = 64 * 2**20
 _TASKS = 4
@@ -138,8 +138,6 @@ def _of_prefix(
     sketch: Sketch,
     prefix: PrefixSketch,
     quantity: Callable[[PrefixSketch], float | None],
-    *,
-    strict: float = _STRICTER,
 ) -> Unusual | None:
     def measure(each: Sketch) -> float | None:
         for known in each.prefixes:
@@ -147,4 +145,4 @@ def _of_prefix(
                 return quantity(known)
         return None
 
-    return _judged(earlier, sketch, measure, _per_partition, strict=strict)
+    return _judged(earlier, sketch, measure, _per_partition, strict=_STRICTER)

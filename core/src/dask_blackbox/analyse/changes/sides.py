@@ -54,6 +54,7 @@ def sides(
     steps: int,
     blind: Sequence[str],
     habits: int = 0,
+    as_ever: bool = False,
 ) -> tuple[Blame, str, Confidence]:
     """Return which side changed, a sentence that says it, and how sure that is.
 
@@ -63,6 +64,7 @@ def sides(
         steps: How many earlier times one run came after another.
         blind: Kinds of facts that one of the two runs does not tell of.
         habits: How many habits were left out.
+        as_ever: The tasks that failed run the code that they ran before.
     """
     unseen = f" ({_names(blind)} could not be compared)" if blind else ""
     rare = [
@@ -83,11 +85,17 @@ def sides(
         return "several", f"{said}{unseen}.", "low"
     blame = found.pop()
     others = {side_of(each.change.kind) for each in rare} - {blame}
-    return (
-        blame,
-        _sentence(blame, telling, others) + unseen + ".",
-        _confidence(telling, steps, others=bool(others), blind=bool(blind)),
-    )
+    said = _sentence(blame, telling, others)
+    if as_ever and all(_is_beside_the_tasks(each.change) for each in rare):
+        said += "; the tasks that failed run the code that they ran before"
+        return blame, f"{said}{unseen}.", "low"
+    sure = _confidence(telling, steps, others=bool(others), blind=bool(blind))
+    return blame, f"{said}{unseen}.", sure
+
+
+def _is_beside_the_tasks(change: Difference) -> bool:
+    """Say whether it is code, and none that tasks are known to run."""
+    return change.kind == "code" and not change.what.startswith("prefix ")
 
 
 def _nothing(ranked: Sequence[Ranked], verdict: Finding | None, habits: int) -> str:

@@ -74,6 +74,7 @@ def told_by(
         steps=rarities.steps,
         blind=blind,
         habits=len(habits),
+        as_ever=accused.as_ever,
     )
     past = _replace(
         past,

@@ -112,7 +112,7 @@ SLOWER_THAN_USUAL = Rule(
             "earlier runs, and with the worst of them. Silent below 4 earlier runs, below 8 "
             "where the input's size is not known, and below 1.4 to 1.8 times the expected. Where "
             "the time of tasks is not unusual for a busy host, the time that they had a core "
-            "is judged in the same way. Of "
+            "is judged in the same way, from 3 times the expected on. Of "
             "healthy runs, about 1 in 100 is called so: `benchmarks/false_alarms.py` "
             "measures it, and [history](../history.md) has the numbers."
         ),
