@@ -50,13 +50,9 @@ def slower(earlier: Sequence[Sketch], sketch: Sketch) -> list[UnusualPart]:
         found.append(UnusualPart(None, whole))
     for prefix in _costly(sketch):
         part = _of_prefix(earlier, sketch, prefix, _median_seconds)
+        own = None if part is not None else _of_prefix(earlier, sketch, prefix, _cpu)
         # On a host that others keep busy, only this tells a slow task from a slow night.
-        own = (
-            None
-            if part is not None
-            else _of_prefix(earlier, sketch, prefix, _cpu, strict=_STRICTEST)
-        )
-        each = part or own
+        each = own if own is not None and own.factor >= _BLATANT else part
         if each and (each.value - each.expected) * prefix.tasks > _LEAST_SECONDS:
             told = UnusualPart(prefix.name, each, prefix.tasks, cpu=part is None)
             found.append(told)
