@@ -387,3 +387,17 @@ def healthy() -> RunTables:
 
 def test_a_healthy_shuffle_is_nobodys_business() -> None:
     assert findings_in(healthy()) == ()
+
+
+def test_an_exception_that_is_returned_and_cannot_be_read_is_named_with_its_task() -> (
+    None
+):
+    refused = list(a_task("checked-13"))
+    refused[1] = (*refused[1][:-2], "etl.BadRowError", "finished")
+    message = "BadRowError.__init__() missing 1 required positional argument: 'reason'"
+    pieces = a_worker(), a_graph(), a_task("inc-1"), tuple(refused)
+    found = verdict(*pieces, a_result_that_stayed(message))
+
+    assert found.rule == "result-not-serializable"
+    assert found.subject.key == "checked-13"
+    assert "`super().__init__(…)`" in found.remedy

@@ -21,6 +21,7 @@ __all__ = ["RESULT_NOT_SERIALIZABLE"]
 
 _SAID = r"Could not serialize object of type (?P<type>[\w.]+)"
 _HOLDERS = ("dict", "list", "tuple", "set", "object", "DataFrame", "Series")
+_MADE = re.compile(r"(?P<type>\w+)\.(?:__init__|__new__|__setstate__)\(\)")
 _UNREAD = ("ModuleNotFoundError", "ImportError", "AttributeError")
 _CANNOT = re.compile(r"[Cc]an(?:no|')t pickle '?(?P<what>[\w.]+)'? object")
 _DROPPED = "as_completed._track_future"
@@ -141,28 +142,56 @@ def _could_not_leave(case: Case, exception: DriverException, kind: str) -> Findi
 def _could_not_be_read(case: Case, exception: DriverException) -> Finding:
     name = class_of(exception.exception)
     lacks = name in _UNREAD
+    made = _MADE.search(exception.message)
+    suspects = _that_returned(case, made["type"]) if made else []
+    first = suspects[0] if suspects else {}
+    whose = (
+        f" '{short(first['key'], 80)}' on {case.name_of(first['worker'])} had returned such "
+        "an object."
+        if suspects
+        else ""
+    )
     return RESULT_NOT_SERIALIZABLE.found(
         f"The driver could not read a result: {name}: {short(exception.message, 80)}",
         cause=(
             f"A result came from a worker, and unpickling it in the driver raised {name}: "
-            f"{short(exception.message, 200)}. The task itself had gone well."
+            f"{short(exception.message, 200)}. The task itself had gone well.{whose}"
         ),
-        remedy=(
-            "Install in the driver's environment what the result's class needs, in the "
-            "workers' version; or return plain data."
-            if lacks
-            else "Make the result's class one that can be pickled and read again (look at its "
-            "`__reduce__` and `__setstate__`), or return plain data."
-        ),
+        remedy=_remedy_of_reading(made["type"] if made else None, lacks=lacks),
         confidence="high",
         retry_advice="environment" if lacks else None,
+        subject=Subject(
+            key=first.get("key"),
+            prefix=first.get("prefix"),
+            worker=first.get("worker"),
+        ),
         evidence=(
+            *_returned(suspects),
             *case.exception_evidence(),
             Evidence(
                 text="\n".join(exception.traceback.strip().splitlines()[-6:])[:1500],
                 source="driver",
             ),
         ),
+    )
+
+
+def _remedy_of_reading(made: str | None, *, lacks: bool) -> str:
+    if lacks:
+        return (
+            "Install in the driver's environment what the result's class needs, in the "
+            "workers' version; or return plain data."
+        )
+    if made:
+        return (
+            f"Reading makes a {made} anew from what its `__reduce__` tells, and that is not "
+            "what its `__init__` asks for. An exception tells the arguments of "
+            "`super().__init__(…)`: hand all of its own on there, or write `__reduce__`; or "
+            "return plain data."
+        )
+    return (
+        "Make the result's class one that can be pickled and read again (look at its "
+        "`__reduce__` and `__setstate__`), or return plain data."
     )
 
 
