@@ -401,3 +401,25 @@ def test_an_exception_that_is_returned_and_cannot_be_read_is_named_with_its_task
     assert found.rule == "result-not-serializable"
     assert found.subject.key == "checked-13"
     assert "`super().__init__(…)`" in found.remedy
+
+
+def test_a_line_that_fails_where_the_scheduler_reads_a_graph_is_named() -> None:
+    unread = "Error during deserialization of the task graph. This frequently"
+    told = (
+        "Traceback (most recent call last):\n"
+        '  File "/v/lib/python3.12/site-packages/distributed/scheduler.py", line 5, in u\n'
+        "    expr = deserialize(header, frames)\n"
+        '  File "/jobs/registry.py", line 9, in __setstate__\n'
+        '    self.url = os.environ["REGISTRY_URL"]\n'
+        "KeyError: 'REGISTRY_URL'\n\n"
+        "The above exception was the direct cause of the following exception:\n\n"
+        "Traceback (most recent call last):\n"
+        '  File "/jobs/nightly.py", line 12, in main\n    scores.compute()\n'
+        f"RuntimeError: {unread}\n"
+    )
+    error = an_exception("RuntimeError", unread, chain=("KeyError",), traceback=told)
+    found = verdict(a_worker(), failed_with(error))
+
+    assert found.rule == "graph-not-deserializable"
+    assert "at /jobs/registry.py:9 in __setstate__" in found.cause
+    assert found.remedy.startswith("Look at /jobs/registry.py:9")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.frames import root_of_chain
+from dask_blackbox.analyse.frames import Frame, root_of_chain, user_frame
 from dask_blackbox.analyse.modules import (
     driver_has_package,
     missing_module,
@@ -18,6 +18,8 @@ from dask_blackbox.finding import Evidence, Finding
 __all__ = ["GRAPH_NOT_DESERIALIZABLE"]
 
 
+_CHAINED = "\nThe above exception was the direct cause"
+_OF_PACKAGES = ("ModuleNotFoundError", "ImportError", "AttributeError")
 _ABSENT = "No such file or directory"
 
 
@@ -28,16 +30,20 @@ def _ask(case: Case) -> Iterator[Finding]:
         return
     root = root_of_chain(case.exception.traceback)
     because = f"{class_of(root[0])}: {short(root[1], 160)}" if root else None
+    frame = _frame(case.exception.traceback) if root else None
+    at = f", at {frame}" if frame else ""
+    if frame and frame.code:
+        at += f" (`{short(frame.code, 100)}`)"
     failed = case.run.details("graph-failed")
     yield GRAPH_NOT_DESERIALIZABLE.found(
         "The scheduler could not read the graph" + (f": {because}" if because else ""),
         cause=(
             "The driver sent a graph that the scheduler could not unpickle"
-            + (f": {because}. " if because else ". ")
+            + (f": {because}{at}. " if because else ". ")
             + "Its environment lacks something that the driver has, or has it in another "
             "version."
         ),
-        remedy=_remedy(case, root[1] if root else ""),
+        remedy=_remedy(case, root, frame),
         confidence="high",
         evidence=(
             *case.exception_evidence(),
@@ -53,7 +59,16 @@ def _ask(case: Case) -> Iterator[Finding]:
     )
 
 
-def _remedy(case: Case, said: str) -> str:
+def _frame(traceback: str) -> Frame | None:
+    """Return the user's line that was run when the scheduler read the graph, if there is one.
+
+    A class that is not there is missed by Dask's own line.
+    """
+    return user_frame(traceback.partition(_CHAINED)[0])
+
+
+def _remedy(case: Case, root: tuple[str, str] | None, frame: Frame | None) -> str:
+    name, said = (class_of(root[0]), root[1]) if root else ("", "")
     image = "most simply, use one image for driver, scheduler and workers."
     module = missing_module(said)
     if module is None and _ABSENT in said:
@@ -61,6 +76,13 @@ def _remedy(case: Case, said: str) -> str:
             "Something in the graph opens that file when it is unpickled, which the scheduler "
             "does, too: open it in the task instead, or put the file where scheduler and "
             "workers see it under that path."
+        )
+    if module is None and frame is not None and name not in _OF_PACKAGES:
+        return (
+            f"Look at {frame.file}:{frame.line}: that is run wherever the object is read, "
+            "first by the scheduler. Give the scheduler and the workers what it asks for (a "
+            "variable, a file, a service), or send plain values and make the object inside "
+            "of the task."
         )
     if module is None:
         return (
