@@ -466,3 +466,30 @@ def test_what_the_job_pickles_by_itself_is_no_graph() -> None:
     assert verdict(a_run(a_worker(), a_graph(), failed_with(error))).rule == (
         "driver-exception"
     )
+
+
+@pytest.mark.parametrize(
+    ("message", "at", "rule"),
+    [
+        ("the upload failed: 403", 8.0, "driver-exception"),
+        ("the upload failed: 403", 19.0, "task-exception"),
+        ("2 tiles failed", 8.0, "task-exception"),
+        ("some of 'draw' failed", 8.0, "task-exception"),
+    ],
+)
+def test_other_things_fail_than_tasks(message: str, at: float, rule: str) -> None:
+    text = (
+        'Traceback (most recent call last):\n  File "/jobs/a.py", line 9, in main\n'
+        "    raise RuntimeError(message)\n"
+    )
+    error = an_exception("RuntimeError", message, traceback=text)
+    run = a_run(
+        a_worker(),
+        a_graph(),
+        a_failed_task("draw-1", "TileError", "sea", at=at - 1),
+        a_failed_task("draw-2", "TileError", "sea", at=at),
+        failed_with(error, at=20),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == (rule, "medium")

@@ -51,7 +51,12 @@ _LATE = re.compile(
     r"did(?: not|n't) (?:finish|end|arrive|complete|come)\b",
     re.IGNORECASE,
 )
+_COUNTED = re.compile(
+    r"\b\d+(?: of \d+)?(?: \w+){0,3}? (?:failed|failures?|errors?|errored|exceptions?)\b",
+    re.IGNORECASE,
+)
 _QUOTABLE = 12
+_SOON = 5.0
 _LONG_BEFORE = 120.0
 
 _Dead = tuple[tuple[Death, CauseOfDeath], ...]
@@ -91,6 +96,7 @@ def blame_of(
     deserted: bool,
     again: bool = False,
     made_good: tuple[Death, ...] = (),
+    ended: float | None = None,
 ) -> Blame:
     """Return where a failure comes from.
 
@@ -102,8 +108,9 @@ def blame_of(
         deserted: Whether no worker was left at the end.
         again: Whether a task had ended worker after worker when the driver gave up.
         made_good: Deaths that nobody waits for any more: their work was done elsewhere.
+        ended: When the driver's work ended, epoch seconds.
     """
-    failure, proven = _failure_behind(exception, failures, state)
+    failure, proven = _failure_behind(exception, failures, state, ended)
     killed = (failure is not None and failure.killed) or _names_killed_worker(exception)
     if not killed:
         cut_off = () if failure is not None else _deaths_that_cut_off(exception, dead)
@@ -138,7 +145,10 @@ def _is_alike(pair: tuple[Death, CauseOfDeath], key: str, cause: str | None) -> 
 
 
 def _failure_behind(
-    exception: DriverException | None, failures: tuple[TaskFailure, ...], state: State
+    exception: DriverException | None,
+    failures: tuple[TaskFailure, ...],
+    state: State,
+    ended: float | None,
 ) -> tuple[TaskFailure | None, bool]:
     """Return the failure that reached the driver, and whether that is proven."""
     if exception is None:
@@ -156,11 +166,11 @@ def _failure_behind(
         for failure in candidates:
             if leads_to(exception, failure):
                 return failure, True
-    return _failure_presumed(exception, failures), False
+    return _failure_presumed(exception, failures, ended), False
 
 
 def _failure_presumed(
-    exception: DriverException, failures: tuple[TaskFailure, ...]
+    exception: DriverException, failures: tuple[TaskFailure, ...], ended: float | None
 ) -> TaskFailure | None:
     """Return the failure that most likely reached the driver, if nothing proves it."""
     if not failures:
@@ -168,13 +178,24 @@ def _failure_presumed(
     lost = lost_by_the_client(exception)
     if lost or exception.exception.startswith(_WRAPPERS):
         return failures[-1]
-    return failures[0] if _counts_failures(exception) else None
+    return failures[0] if _counts_failures(exception, failures, ended) else None
 
 
-def _counts_failures(exception: DriverException) -> bool:
-    """Say whether the driver looked at its futures, and raised because some had failed."""
-    speaks = _FAILED.search(exception.message) is not None
-    return speaks and raised_on_purpose(exception.traceback)
+def _counts_failures(
+    exception: DriverException, failures: tuple[TaskFailure, ...], ended: float | None
+) -> bool:
+    """Say whether the driver looked at its futures, and raised because some had failed.
+
+    Other things fail, too: it names what did, tells how many, or raises soon after.
+    """
+    said = exception.message
+    if not _FAILED.search(said) or not raised_on_purpose(exception.traceback):
+        return False
+    names = {each for f in failures for each in (f.prefix, f.raised.name) if each}
+    named = any(name in said for name in names)
+    counted = _COUNTED.search(said) is not None
+    soon = ended is None or ended - failures[-1].at <= _SOON
+    return named or counted or soon
 
 
 def _is_named(exception: DriverException, failure: TaskFailure) -> bool:

@@ -140,6 +140,7 @@ class Case:
             deserted=not self.run.workers["left"].has_nulls(),
             again=self._dies_again_and_again,
             made_good=self._made_good,
+            ended=None if self.run.ending is None else self.run.ending.ended,
         )
 
     @property
