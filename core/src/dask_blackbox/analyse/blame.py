@@ -1,8 +1,7 @@
 """Which task, and which deaths, the failure of a run comes from.
 
 Dask blames the task that was on a worker once too often; the guilty one is the task that
-was *executing* each time.  And a driver may catch, wrap and raise again: the chain of its
-exception, or a message quoted in it, still leads back to the task.
+was *executing* each time.
 """
 
 from __future__ import annotations
@@ -14,16 +13,15 @@ from dataclasses import dataclass
 from dask_blackbox.analyse.crashes import suspects_of
 from dask_blackbox.analyse.death_causes import CauseOfDeath
 from dask_blackbox.analyse.deaths import WINDOW, Death
-from dask_blackbox.analyse.failures import TaskFailure, blamed_key
+from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import (
-    met_at_home,
     raised_apart_from_dask,
     raised_by_a_library,
     raised_on_purpose,
-    user_frame,
 )
 from dask_blackbox.analyse.hang import ENDED_BY_US
-from dask_blackbox.analyse.raised import classes_of, lost_by_the_client
+from dask_blackbox.analyse.leads import blamed_by, failure_behind, names_killed_worker
+from dask_blackbox.analyse.raised import classes_of
 from dask_blackbox.analyse.state import State
 from dask_blackbox.analyse.words import class_of, prefix_of
 from dask_blackbox.finding import Confidence
@@ -37,13 +35,8 @@ __all__ = [
     "ran_out_of_patience",
 ]
 
-_WRAPPERS = ("prefect.", "airflow.")
 _WAITED = ("TimeoutError", "Timeout")
 _STOPPED = ("CancelledRun", "TerminationSignal", "AirflowTaskTerminated")
-_FAILED = re.compile(
-    r"\b(?:fail(?:ed|ures?|s)?|errors?|errored|exceptions?)\b", re.IGNORECASE
-)
-_NO_EXCEPTIONS = ("CancelledError", "GeneratorExit", "KeyboardInterrupt", "SystemExit")
 _CLOSED = re.compile(r"\(closed\) [^>]*\bremote=(?P<address>[^\s>]+)>")
 _LATE = re.compile(
     r"time[ds]?[ _-]?out|deadline|(?:gave|giving) up|no progress|took too long|"
@@ -51,12 +44,6 @@ _LATE = re.compile(
     r"did(?: not|n't) (?:finish|end|arrive|complete|come)\b",
     re.IGNORECASE,
 )
-_COUNTED = re.compile(
-    r"\b\d+(?: of \d+)?(?: \w+){0,3}? (?:failed|failures?|errors?|errored|exceptions?)\b",
-    re.IGNORECASE,
-)
-_QUOTABLE = 12
-_SOON = 5.0
 _LONG_BEFORE = 120.0
 
 _Dead = tuple[tuple[Death, CauseOfDeath], ...]
@@ -110,8 +97,8 @@ def blame_of(
         made_good: Deaths that nobody waits for any more: their work was done elsewhere.
         ended: When the driver's work ended, epoch seconds.
     """
-    failure, proven = _failure_behind(exception, failures, state, ended)
-    killed = (failure is not None and failure.killed) or _names_killed_worker(exception)
+    failure, proven = failure_behind(exception, failures, state, ended)
+    killed = (failure is not None and failure.killed) or names_killed_worker(exception)
     if not killed:
         cut_off = () if failure is not None else _deaths_that_cut_off(exception, dead)
         if cut_off:
@@ -123,7 +110,7 @@ def blame_of(
         if failure is not None or not felt or not hung:
             return Blame(failure=failure, proven=proven)
         return _for_deaths(felt, None, failure=None, proven=False)
-    key = failure.key if failure is not None else _blamed_by(exception)
+    key = failure.key if failure is not None else blamed_by(exception)
     moment = None if failure is None else failure.at
     chosen = _deaths_of_key(dead, key, moment)
     first = _for_deaths(chosen, key, failure=failure, proven=proven)
@@ -144,121 +131,6 @@ def _is_alike(pair: tuple[Death, CauseOfDeath], key: str, cause: str | None) -> 
     return own.slug == cause and prefix_of(key) in prefixes
 
 
-def _failure_behind(
-    exception: DriverException | None,
-    failures: tuple[TaskFailure, ...],
-    state: State,
-    ended: float | None,
-) -> tuple[TaskFailure | None, bool]:
-    """Return the failure that reached the driver, and whether that is proven."""
-    if exception is None:
-        # A command that ended with an exit code and told us no exception.
-        unheard = failures[-1] if failures and state == "failed" else None
-        return unheard, False
-    if _names_killed_worker(exception):
-        key = exception.key or _blamed_by(exception)
-        dead = [failure for failure in failures if failure.killed]
-        same = [failure for failure in dead if failure.key == key]
-        return next(iter((same or dead)[-1:]), None), True
-    at_home = met_at_home(exception.traceback)
-    candidates = [f for f in failures if not at_home or _passes(exception, f)]
-    for leads_to in _LEADS:
-        for failure in candidates:
-            if leads_to(exception, failure):
-                return failure, True
-    return _failure_presumed(exception, failures, ended), False
-
-
-def _failure_presumed(
-    exception: DriverException, failures: tuple[TaskFailure, ...], ended: float | None
-) -> TaskFailure | None:
-    """Return the failure that most likely reached the driver, if nothing proves it."""
-    if not failures:
-        return None
-    lost = lost_by_the_client(exception)
-    if lost or exception.exception.startswith(_WRAPPERS):
-        return failures[-1]
-    return failures[0] if _counts_failures(exception, failures, ended) else None
-
-
-def _counts_failures(
-    exception: DriverException, failures: tuple[TaskFailure, ...], ended: float | None
-) -> bool:
-    """Say whether the driver looked at its futures, and raised because some had failed.
-
-    Other things fail, too: it names what did, tells how many, or raises soon after.
-    """
-    said = exception.message
-    if not _FAILED.search(said) or not raised_on_purpose(exception.traceback):
-        return False
-    names = {each for f in failures for each in (f.prefix, f.raised.name) if each}
-    named = any(name in said for name in names)
-    counted = _COUNTED.search(said) is not None
-    soon = ended is None or ended - failures[-1].at <= _SOON
-    return named or counted or soon
-
-
-def _is_named(exception: DriverException, failure: TaskFailure) -> bool:
-    return exception.key is not None and failure.key == exception.key
-
-
-def _is_quoted(exception: DriverException, failure: TaskFailure) -> bool:
-    enough = len(failure.message) >= _QUOTABLE
-    return enough and failure.message in exception.message
-
-
-def _is_chained(exception: DriverException, failure: TaskFailure) -> bool:
-    names = {class_of(name) for name in classes_of(exception)}
-    if class_of(failure.exception) not in names:
-        return False
-    if failure.message == exception.message:
-        return True
-    if failure.message:
-        return failure.message in exception.traceback
-    # A bare `assert`, or `next()` of nothing, says nothing: the line has to tell.
-    return _passes(exception, failure)
-
-
-def _passes(exception: DriverException, failure: TaskFailure) -> bool:
-    """Say whether the driver's traceback goes through the line at which a task raised."""
-    frame = failure.frame
-    line = f'File "{frame.file}", line {frame.line}, in' if frame else ""
-    return bool(line) and line in exception.traceback
-
-
-def _is_unread(exception: DriverException, failure: TaskFailure) -> bool:
-    """Say whether the driver got a failure's pickle: it does not have the class."""
-    if not exception.message.startswith(("b'\\x80", 'b"\\x80')):
-        return False
-    frame = user_frame(exception.traceback)
-    return (
-        frame is not None
-        and failure.frame is not None
-        and ((frame.file, frame.line) == (failure.frame.file, failure.frame.line))
-    )
-
-
-def _is_lost(exception: DriverException, failure: TaskFailure) -> bool:
-    """Say whether the client lost this one: it listens for `Exception` alone."""
-    return failure.raised.name in _NO_EXCEPTIONS and lost_by_the_client(exception)
-
-
-def _is_handled(exception: DriverException, failure: TaskFailure) -> bool:
-    """Say whether the driver was handling this one when it raised `from None`."""
-    what = f"{failure.exception}: {failure.message}"
-    return any(told == what[: len(told)] for told in exception.handled if told)
-
-
-_LEADS = (_is_named, _is_chained, _is_quoted, _is_unread, _is_lost, _is_handled)
-"""The ways in which the driver's exception may lead to a task, the surest first."""
-
-
-def _names_killed_worker(exception: DriverException | None) -> bool:
-    if exception is None:
-        return False
-    return any(class_of(name) == "KilledWorker" for name in classes_of(exception))
-
-
 def _deaths_that_cut_off(exception: DriverException | None, dead: _Dead) -> _Dead:
     """Return the deaths behind a closed connection that the driver was told of.
 
@@ -270,12 +142,6 @@ def _deaths_that_cut_off(exception: DriverException | None, dead: _Dead) -> _Dea
     return tuple(
         pair for pair in dead if any(abs(pair[0].at - at) <= WINDOW for at in moments)
     )
-
-
-def _blamed_by(exception: DriverException | None) -> str | None:
-    if exception is None:
-        return None
-    return blamed_key(exception.message) or blamed_key(exception.traceback)
 
 
 def only_waited(exception: DriverException) -> bool:
