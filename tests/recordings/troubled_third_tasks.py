@@ -28,7 +28,9 @@ from workload import Workload, main
 __all__ = ["TROUBLED"]
 
 _THREE = {"n_workers": 3, "threads_per_worker": 1, "memory_limit": "1GiB"}
-_DIED = ("recomputed-work",)
+# (What sleeps waits for something outside.)
+_SLEEPS = ("io-bound",)
+_DIED = ("recomputed-work", *_SLEEPS)
 
 
 def orders(rows: int = 20_000) -> pd.DataFrame:
@@ -211,7 +213,7 @@ TROUBLED: dict[str, Workload] = {
         # That they failed is true, and worth a line, though the driver expects it.
         Workload(errors_that_are_expected, may=("task-exception",)),
         Workload(two_workers_are_killed, ("workers-died",), _DIED, _THREE, alone=True),
-        Workload(a_cluster_that_breathes, cluster=_THREE, alone=True),
+        Workload(a_cluster_that_breathes, (), _SLEEPS, _THREE, alone=True),
         Workload(restarted_between_two_parts, alone=True),
     )
 }
