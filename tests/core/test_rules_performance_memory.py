@@ -63,6 +63,17 @@ def a_life(*memory: int, managed: int = 0, tasks: int = 60) -> RunTables:
     return a_run(a_worker(memory_limit=GIB), samples, each)
 
 
+def test_one_task_that_fills_a_worker_is_no_matter_of_the_many_beside_it() -> None:
+    many = [a_task(f"loop-{n}", start=2 + n, compute=1) for n in range(20)]
+    one = a_task("fill-1", start=30, compute=4)
+    run = a_run(a_worker(), many, one, a_sample(100, at=3), a_sample(900, at=32))
+
+    assert slugs(run) == ["memory-near-limit"]
+    more = [a_task(f"fill-{n}", start=40 + n, compute=1) for n in range(4)]
+    run = a_run(a_worker(), many, one, more, a_sample(100, at=3), a_sample(900, at=32))
+    assert the("chunks-too-large", run).subject.prefix == "fill"
+
+
 def test_a_peak_between_two_samples_is_the_workers_own_word() -> None:
     own = an_event(
         "process-load", "tcp://w1", at=9, seconds=10, peak_memory=LIMIT * 0.93

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
@@ -16,6 +17,7 @@ from dask_blackbox.finding import Cost, Evidence, Finding, Subject
 
 __all__ = ["CHUNKS_TOO_LARGE"]
 
+_LATE = 1.0  # seconds until the scheduler hears of it
 _GOOD = 0.1  # of the memory that a thread has
 
 
@@ -107,10 +109,11 @@ def _worst(case: Case) -> _Worst | None:
     if not len(prefixes):
         return None
     most = prefixes.sort("piece", descending=True, nulls_last=True).row(0, named=True)
-    long = prefixes.sort("compute", descending=True).row(0, named=True)
-    held = _held_by_a_task(case, row["source"])
+    held, at = _held_by_a_task(case, row["source"])
     results = (most["piece"] or 0) >= held
-    chosen = most if results else long
+    chosen = most if results else _running(case, prefixes, row["source"], at)
+    if chosen is None:
+        return None  # one task of its kind: there is nothing to cut smaller
     return _Worst(
         worker=row["source"],
         limit=int(row["memory_limit"]),
@@ -123,17 +126,43 @@ def _worst(case: Case) -> _Worst | None:
     )
 
 
-def _held_by_a_task(case: Case, worker: str) -> int:
-    """Return what a running task adds to the memory of a worker, by its samples."""
+def _running(
+    case: Case, prefixes: pl.DataFrame, worker: str, at: float
+) -> dict[str, Any] | None:
+    """Return the prefix of what a worker ran at a moment, or the one that took most."""
+    ran = _at_work(case, worker, at)
+    known = prefixes.sort("compute", descending=True)
+    if len(ran):
+        known = known.filter(pl.col("prefix") == ran["prefix"][-1])
+    return known.row(0, named=True) if len(known) else None
+
+
+def _at_work(case: Case, worker: str, at: float) -> pl.DataFrame:
+    """Return what a worker executed at a moment, the longest last."""
+    return case.loads.tasks.filter(
+        (pl.col("worker") == worker)
+        & (pl.col("begun") <= at)
+        & (pl.col("ended") >= at - _LATE)
+    ).sort("compute")
+
+
+def _held_by_a_task(case: Case, worker: str) -> tuple[int, float]:
+    """Return what a running task adds to a worker's memory, by its samples, and when."""
     samples = case.run.metrics.filter(
         (pl.col("source") == worker) & pl.col("memory").is_not_null()
     ).with_columns(own=pl.col("memory") - pl.col("managed").fill_null(0))
     ordered = samples.sort("own")
     top = ordered.filter(pl.col("executing") > 0).tail(1)
     if not len(top):
-        return 0
-    grown = int(top["own"][0]) - int(ordered["own"][0])
-    return grown // max(int(top["executing"][0]), 1)
+        return 0, 0.0
+    at = float(top["at"].dt.epoch("us")[0]) / 1e6
+    begun = _at_work(case, worker, at)["begun"].min()
+    # What was there before it began is not what it holds: others left it, or a cache.
+    since = pl.from_epoch(pl.lit(begun or 0.0) * 1e6, "us").dt.replace_time_zone("UTC")
+    earlier = samples.sort("at").filter(pl.col("at") <= since)["own"]
+    before = int(earlier[-1] if len(earlier) else ordered["own"][0])
+    grown = max(int(top["own"][0]) - before, 0)
+    return grown // max(int(top["executing"][0]), 1), at
 
 
 CHUNKS_TOO_LARGE = Rule(
