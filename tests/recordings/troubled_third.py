@@ -48,8 +48,8 @@ TROUBLED: dict[str, Workload] = with_mended(
             Workload(t.a_bag_of_downloads, ("io-bound",), ("workers-idle",)),
             Workload(
                 t.more_sleepers_than_it_feeds,
-                ("scheduler-overloaded",),
-                ("io-bound",),
+                (),  # each thread waits for the next task, but not for the scheduler
+                ("scheduler-overloaded", "io-bound"),
                 cluster=_MANY,
             ),
             Workload(
@@ -126,13 +126,14 @@ TROUBLED: dict[str, Workload] = with_mended(
             Workload(t.one_large_array, ("memory-near-limit",), _MEMORY, _SMALL),
             Workload(
                 t.sums_of_what_is_not_held,
+                (),  # fused tasks have other names each time: nobody can know
                 ("recomputed-work",),
                 mended=t.sums_of_what_is_held,
             ),
             Workload(
                 t.turned_and_added,
-                ("network-bound",),
-                _MEMORY,
+                ("recomputed-work",),
+                ("network-bound", *_MEMORY),
                 cluster={**_FOUR, "memory_limit": "2GiB"},
                 alone=True,
             ),
