@@ -426,12 +426,14 @@ def test_roles_of_one_process_complain_of_one_loop() -> None:
     run = a_run(
         workers(1),
         a_load(),
+        a_log_line(said.format("Nanny"), role="nanny", source="tcp://n1", at=20),
         a_log_line(
-            said.format("Scheduler"), role="scheduler", source="scheduler", at=20
+            said.format("Scheduler"), role="scheduler", source="scheduler", at=20.1
         ),
-        a_log_line(said.format("Nanny"), role="nanny", source="tcp://n1", at=20.1),
     )
     found = the("event-loop-blocked", run)
+
+    assert found.title == "An event loop stood still for 7.0 s (scheduler)"
 
     assert "1 time, 7.0 s altogether" in found.cause
 

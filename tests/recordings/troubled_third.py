@@ -61,13 +61,14 @@ TROUBLED: dict[str, Workload] = with_mended(
             Workload(
                 t.a_busy_thread_beside_the_scheduler,
                 ("scheduler-overloaded",),
-                ("io-bound",),
+                ("io-bound", "event-loop-blocked"),
                 cluster=_FOUR,
                 mended=t.nobody_beside_the_scheduler,
             ),
             Workload(
                 t.an_audit_of_transitions,
                 ("scheduler-overloaded",),
+                ("event-loop-blocked",),
                 cluster=_FOUR,
                 mended=t.no_audit_of_transitions,
                 alone=True,

@@ -111,6 +111,8 @@ def _blocks(case: Case) -> list[dict[str, Any]]:
         same = newest.get(line["pid"])
         if same is not None and abs(same["at"] - block["at"]) < 1:
             same["seconds"] = max(same["seconds"], seconds)
+            if said[1] == "Scheduler":  # the one that matters most
+                same |= {"who": said[1], "source": line["source"]}
             continue
         newest[line["pid"]] = block
         found.append(block)
