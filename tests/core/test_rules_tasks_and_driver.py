@@ -193,6 +193,7 @@ def test_the_exceptions_of_a_group_are_named() -> None:
     assert "In that group: ConnectionError: status 503, and TimeoutError: late" in (
         found.cause.replace(" and", ", and")
     )
+    assert found.title.endswith("in 'fetch': ConnectionError: status 503 and 1 more")
     assert "/jobs/nightly.py:80" in found.remedy
     assert found.retry_advice == "transient"
 

@@ -150,7 +150,12 @@ def _finding(
 
 
 def _said_or_done(failure: TaskFailure) -> str:
-    """Return the message; of what raises without a word, the line that raised."""
+    """Return the message; of a group, its first; without a word, the line that raised."""
+    if failure.members:
+        name, message = failure.members[0]
+        more = len(failure.members) - 1
+        first = f"{class_of(name)}: {short(message, 60)}".rstrip(": ")
+        return f"{first} and {more} more" if more else first
     if failure.raised.message or failure.frame is None or not failure.frame.code:
         return short(failure.raised.message, 80)
     return f"`{short(failure.frame.code, 60)}` in {failure.frame.function}"
