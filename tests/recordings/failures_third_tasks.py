@@ -372,6 +372,24 @@ def a_command_line_is_parsed_in_a_task(stage: Stage) -> None:
         client.gather([client.submit(parsed, each, pure=False) for each in lines])
 
 
+@afterwards(
+    "worker-exit",
+    "stalled",
+    names=["SystemExit|exit"],
+    bound=40,
+    hang=True,
+    why="it ends the event loop of a cluster of threads, and all stands still",
+)
+def a_task_exits_in_a_thread_of_the_driver(stage: Stage) -> None:
+    def checked(row: int) -> int:
+        if row == 13:
+            sys.exit("row 13 is not valid")
+        return row
+
+    with stage.local(1, threads_per_worker=2, processes=False) as client:
+        client.gather(client.map(checked, range(20)))
+
+
 def consumed(name: str) -> int:
     queue: Any = Queue(name)
     return int(queue.get(timeout=10)) + 1
