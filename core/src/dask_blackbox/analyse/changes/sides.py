@@ -126,14 +126,23 @@ def _sentence(blame: Blame, telling: Sequence[Ranked], others: set[Blame]) -> st
         said += f" changed{fits}; so did {listed(sorted(others))}"
     if all(is_of_code(each.change) for each in telling):
         # A hash tells nobody anything.
-        return f"{said}: {listed([_placed(each.change) for each in telling], most=3)}"
+        return f"{said}: {listed(_places([each.change for each in telling]), most=3)}"
     more = f", and {len(telling) - 1} more" if len(telling) > 1 else ""
     return f"{said}: {_step(first.change)}{more}"
 
 
-def _placed(change: Difference) -> str:
-    """Return which code has changed: `prefix tax (Tax.added at shop.py:27)`."""
-    return f"{change.what} ({change.where})" if change.where else change.what
+def _places(changes: Sequence[Difference]) -> list[str]:
+    """Return which code has changed: `prefix tax (Tax.added at shop.py:27)`.
+
+    A module in which it is the same that has changed says nothing more.
+    """
+    said: dict[str, str] = {}
+    for change in changes:
+        if not change.where:
+            said[change.what] = change.what
+        elif change.where not in said:
+            said[change.where] = f"{change.what} ({change.where})"
+    return list(said.values())
 
 
 def _step(change: Difference) -> str:

@@ -61,11 +61,14 @@ def with_cpu(
         sums[0] += parts.get("thread-cpu", 0.0)
         sums[1] += parts.get("thread-cpu", 0.0) + parts.get("thread-noncpu", 0.0)
     return tuple(
-        msgspec.structs.replace(each, cpu=round(sums[0], 6))
-        if (sums := found.get(each.name)) and sums[1] > _HEARD * each.compute > 0
-        else each
-        for each in prefixes
+        _with_cpu(each, *found.get(each.name, (0.0, 0.0))) for each in prefixes
     )
+
+
+def _with_cpu(prefix: PrefixSketch, cpu: float, told: float) -> PrefixSketch:
+    if not told or told <= _HEARD * prefix.compute:
+        return prefix
+    return msgspec.structs.replace(prefix, cpu=round(cpu, 6))
 
 
 def inputs_of(prefixes: tuple[PrefixSketch, ...]) -> Inputs:
