@@ -301,7 +301,7 @@ def test_a_job_without_runs_is_said_to_have_none(shelf_url: str) -> None:
     done = CliRunner().invoke(blackbox, ["history", "weekly", "--store", shelf_url])
 
     assert done.exit_code == 1
-    assert "no recording 'weekly'" in done.output
+    assert "no job 'weekly'" in done.output
 
 
 @pytest.fixture

@@ -78,11 +78,23 @@ class RecordingError(BlackboxError):
 
 
 class RunNotFoundError(RecordingError):
-    """Nothing is recorded under that name."""
+    """Nothing is recorded under that name.
 
-    def __init__(self, name: str, where: str) -> None:
+    Args:
+        name: As it was asked for.
+        where: The store.
+        what: What was asked for: a recording, or a job.
+    """
+
+    def __init__(self, name: str, where: str, what: str = "recording") -> None:
+        if name == "latest":
+            super().__init__(
+                f"nothing is recorded in {where} yet; is it the store that the runs "
+                "record into (`--store`, the setting `blackbox.store.url`)?"
+            )
+            return
         super().__init__(
-            f"no recording {name!r} in {where}; "
+            f"no {what} {name!r} in {where}; "
             f"`dask blackbox ls --store {where}` lists what is there"
         )
 

@@ -73,7 +73,7 @@ def _beginning(store: Store, typed: str) -> str:
     )
     jobs = [job for job in jobs if job.startswith(typed)]
     if not jobs:
-        raise RunNotFoundError(typed, store.url)
+        raise RunNotFoundError(typed, store.url, "job")
     if len(jobs) > 1:
         raise AmbiguousRunError(typed, jobs[:10], more=len(jobs) > 10)  # noqa: PLR2004
     return jobs[0]
