@@ -228,12 +228,15 @@ def test_a_run_is_sketched_by_prefix() -> None:
     assert (sketch.inputs.partitions, sketch.inputs.nbytes) == (4, 4000)
 
 
-@pytest.mark.parametrize(("waited", "known"), [(25.0, 70.0), (2.0, None)])
-def test_time_with_a_core_is_known_where_most_of_the_time_was_told(
-    waited: float, known: float | None
+@pytest.mark.parametrize(
+    ("cpu", "waited", "known"),
+    [(60.0, 40.0, 60.0), (30.0, 20.0, 60.0), (6.0, 4.0, None)],
+)
+def test_time_with_a_core_is_told_by_what_was_heard_of_it_unless_that_is_little(
+    cpu: float, waited: float, known: float | None
 ) -> None:
     join = a_prefix("join-#", compute=100.0)
-    told = {"join-1": {"thread-cpu": 70.0, "thread-noncpu": waited}}
+    told = {"join-1": {"thread-cpu": cpu, "thread-noncpu": waited}}
 
     assert with_cpu((join,), told)[0].cpu == known
 

@@ -16,7 +16,7 @@ __all__ = ["inputs_of", "prefixes_of", "with_cpu"]
 
 _MOST = 150
 _MOST_FUNCTIONS = 16
-_HEARD = 0.8  # of the time that tasks took
+_HEARD = 0.25  # of the time that tasks took
 
 
 def prefixes_of(run: RunTables) -> tuple[PrefixSketch, ...]:
@@ -48,8 +48,8 @@ def with_cpu(
 ) -> tuple[PrefixSketch, ...]:
     """Return prefixes with the seconds that their tasks had a core.
 
-    Workers tell them with their heartbeats: where the last ones were not heard, so that
-    much of the time is in neither sum, they are not known.
+    Workers tell them with their heartbeats, of which the last ones may not be heard: the
+    share of what was told counts for all, unless that is little.
 
     Args:
         prefixes: As `prefixes_of` returns them.
@@ -68,7 +68,7 @@ def with_cpu(
 def _with_cpu(prefix: PrefixSketch, cpu: float, told: float) -> PrefixSketch:
     if not told or told <= _HEARD * prefix.compute:
         return prefix
-    return msgspec.structs.replace(prefix, cpu=round(cpu, 6))
+    return msgspec.structs.replace(prefix, cpu=round(prefix.compute * cpu / told, 6))
 
 
 def inputs_of(prefixes: tuple[PrefixSketch, ...]) -> Inputs:
