@@ -169,8 +169,12 @@ def _evidence(case: Case, exception: DriverException) -> tuple[Evidence, ...]:
 
 def _logged_before(case: Case) -> Iterator[Evidence]:
     """Yield the last error that the driver itself had logged: of a callback, perhaps."""
+    # With a `LocalCluster`, the scheduler and the driver's client share one process.
+    own = (pl.col("role") == "driver") | (
+        (pl.col("role") == "scheduler") & (pl.col("logger") == "distributed.client")
+    )
     errors = case.run.logs.filter(
-        (pl.col("role") == "driver")
+        own
         & (pl.col("level") >= _ERROR)
         & ~pl.col("message").str.contains_any(list(NOISE))
     )
@@ -184,7 +188,7 @@ def _logged_before(case: Case) -> Iterator[Evidence]:
             text=f"The driver had logged: {text}",
             source="logs",
             at=row["at"].timestamp(),
-            see=case.see("logs", "--role", "driver"),
+            see=case.see("logs", "--role", row["role"]),
         )
 
 
