@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from building import (
     Piece,
     a_run,
@@ -234,3 +235,22 @@ def test_two_tasks_that_want_each_others_locks_are_both_named() -> None:
     assert "'a' waited for a `Lock` for" in found.title
     assert "'b' waited as well, at /jobs/nightly.py:9 in b" in found.cause
     assert "the same order" in found.remedy
+
+
+@pytest.mark.parametrize("where", ["concurrent/futures/_base.py", "asyncio/tasks.py"])
+def test_a_future_of_the_standard_library_that_was_waited_for_is_a_wait(
+    where: str,
+) -> None:
+    waited = (
+        "Traceback (most recent call last):\n"
+        '  File "/jobs/nightly.py", line 84, in main\n    done.result(timeout=25)\n'
+        f'  File "/usr/lib/python3.12/{where}", line 458, in result\n'
+        "    raise TimeoutError()\nTimeoutError\n"
+    )
+    late = an_exception("TimeoutError", "", traceback=waited)
+    queued = {"queued": 61}
+    stall = an_event("stall", at=20, lasted=16, workers=0, states=queued)
+
+    found = verdict(stall, failed_with(late, at=25))
+
+    assert found.rule == "workers-never-arrived"

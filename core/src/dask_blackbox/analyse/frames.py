@@ -53,6 +53,12 @@ _CLIENT = ("distributed/client.py", "distributed/utils.py")
 _ASKER = (*_CLIENT, "distributed/utils_comm.py", "distributed/core.py")
 _SERVERS = ("distributed/scheduler.py", "distributed/worker.py", "distributed/nanny.py")
 _READER = "distributed/protocol/core.py"
+_PATIENCE = (
+    "/concurrent/futures/",
+    "/asyncio/tasks.py",
+    "/asyncio/timeouts.py",
+    "/threading.py",
+)
 _OF_DASK = ("/distributed/", "/dask/", "/airflow/", "/prefect", "/dask_blackbox/")
 _WAITS = ("/threading.py", "/selectors.py", "/asyncio/base_events.py")
 _COMPILED = (".pyx", ".pxi", ".pxd")  # libraries' Cython names its files like this
@@ -206,6 +212,8 @@ def raised_by_a_library(traceback: str) -> bool:
     frames = [frame for section in _sections(traceback) for frame in _frames(section)]
     if not frames or is_the_users(frames[-1]):
         return False
+    if any(part in frames[-1].file for part in _PATIENCE):
+        return False  # whatever that waits for, the program's own patience has ended
     return raised_apart_from_dask(traceback)
 
 

@@ -47,7 +47,7 @@ def _ask(case: Case) -> Iterator[Finding]:
             f"{case.name_of(last['address'])} was closed by the cluster object itself "
             f"({_CLOSED}) in the middle of the run, and nobody took its place: 0 workers. "
             f"{before}after a death the cluster waits `distributed.deploy.lost-worker-timeout` "
-            "(15 s) and gives up a worker that happens to be restarting at that moment. "
+            f"({_patience(case)}) and gives up a worker that happens to be restarting at that moment. "
             f"{how_it_ended(case, hang)}"
         ),
         remedy=(
@@ -73,6 +73,18 @@ def _ask(case: Case) -> Iterator[Finding]:
             *evidence_of_hang(case, hang),
         ),
     )
+
+
+def _patience(case: Case) -> str:
+    """Return for how long the driver's cluster waits for a worker, as it was set."""
+    for fact in case.run.details("driver-attached"):
+        config = (fact.get("config") or {}).get("distributed") or {}
+        deploy = config.get("deploy") or {}
+        # Where a variable sets it, Dask keeps the underscores.
+        for name in ("lost-worker-timeout", "lost_worker_timeout"):
+            if deploy.get(name) is not None:
+                return str(deploy[name])
+    return "15 s"
 
 
 def _closed_before(case: Case, hang: Hang) -> list[dict[str, Any]]:

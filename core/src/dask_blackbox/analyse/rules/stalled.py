@@ -254,8 +254,8 @@ def _remedy(hang: Hang, longest: AtWork | None) -> str:
     look = f"Look at {frame.file}:{frame.line}: " if frame else ""
     if shared := _shared(longest):
         return (
-            f"{look}find who was to {shared[1]}, and whether that task could run at all (did it "
-            "fail, or wait for the same thread?). Use `with` for what must be given back, and "
+            f"{look}find who was to {shared[1]} (another task, or the driver), and whether it "
+            "could (did it fail, or wait for the same thread?). Use `with` for what must be given back, and "
             f"give the wait a timeout.{_crosswise(longest, _others_of(hang))}"
         )
     return (
