@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from building import (
     Piece,
+    a_log_line,
     a_run,
     a_sample,
     a_task,
@@ -116,6 +117,20 @@ def test_a_driver_that_is_stopped_while_it_waits_for_workers_says_so() -> None:
 
     assert found.rule == "workers-never-arrived"
     assert found.confidence == "medium"
+
+
+def test_workers_whose_handshakes_failed_meanwhile_are_why_none_came() -> None:
+    shook = (
+        "Listener on 'tls://10.0.0.1:8786': TLS handshake failed with remote 'tls://w'"
+    )
+    found = verdict(
+        ON_A_CLUSTER,
+        a_log_line(shook, at=30, role="scheduler", source="scheduler"),
+        stood(of_dask("client.py", "wait_for_workers")),
+        aborted(at=50),
+    )
+
+    assert found.rule == "tls-misconfigured"
 
 
 def test_a_driver_that_is_stopped_in_its_own_code_is_told_with_its_line() -> None:

@@ -125,8 +125,11 @@ def _of_the_workers(case: Case) -> Iterator[Finding]:
     )
     hang = case.hang
     nobody = not len(case.run.workers)
-    waited = case.raised("WorkerStartTimeoutError") or (
-        hang is not None and not hang.workers
+    stood = case.driver_stood
+    waited = (
+        case.raised("WorkerStartTimeoutError")
+        or (hang is not None and not hang.workers)
+        or (stood is not None and stood.in_client("wait_for_workers"))
     )
     if not len(failed) or not nobody or not waited:
         return
