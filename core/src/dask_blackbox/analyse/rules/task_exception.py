@@ -230,6 +230,12 @@ def _remedy(case: Case, failure: TaskFailure, lone: LoneWorker | None) -> str:
             "and rename, or let a second attempt write over it. And mend what the worker "
             f"died of: `dask blackbox rules {next(iter(dead))}`."
         )
+    if setup_failed_before(case, failure):
+        return (
+            f"{look}: does it need what failed to set up on that worker? Then mend that, and "
+            "let `setup` succeed on workers that start later, with what is left of the "
+            "first ones: Dask runs on without it, and logs it only there."
+        )
     if lone is not None:
         return f"{look}. {lone.remedy}"
     name = class_of(failure.telling[0])
@@ -249,10 +255,6 @@ def _remedy(case: Case, failure: TaskFailure, lone: LoneWorker | None) -> str:
         return (
             f"{look}. Whether {article(name)} {name} passes by itself depends on what was called; if it "
             f"may, {_retries(failure)} tries this task again without the rest of the run."
-        )
-    if setup_failed_before(case, failure):
-        look = (
-            f"If it needs what failed to set up on its worker, mend that first. {look}"
         )
     return (
         f"{look}. The same input fails in the same way, so trying again as it is won't help: "
