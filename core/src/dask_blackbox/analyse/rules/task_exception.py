@@ -230,14 +230,8 @@ def _remedy(case: Case, failure: TaskFailure, lone: LoneWorker | None) -> str:
             "and rename, or let a second attempt write over it. And mend what the worker "
             f"died of: `dask blackbox rules {next(iter(dead))}`."
         )
-    if setup_failed_before(case, failure):
-        return (
-            f"{look}: does it need what failed to set up on that worker? Then mend that, and "
-            "let `setup` succeed on workers that start later, with what is left of the "
-            "first ones: Dask runs on without it, and logs it only there."
-        )
-    if lone is not None:
-        return f"{look}. {lone.remedy}"
+    if of_worker := _of_its_worker(case, failure, lone):
+        return f"{look}{of_worker}"
     name = class_of(failure.telling[0])
     advice = advice_on_text(*failure.telling)
     if NO_SPACE.search(failure.telling[1]):
@@ -260,6 +254,19 @@ def _remedy(case: Case, failure: TaskFailure, lone: LoneWorker | None) -> str:
         f"{look}. The same input fails in the same way, so trying again as it is won't help: "
         "mend the code, or check the input of this key before it."
     )
+
+
+def _of_its_worker(
+    case: Case, failure: TaskFailure, lone: LoneWorker | None
+) -> str | None:
+    """Return what to do about the worker, if it is the worker that was different."""
+    if setup_failed_before(case, failure):
+        return (
+            ": does it need what failed to set up on that worker? Then mend that, and let "
+            "`setup` succeed on workers that start later, with what is left of the first "
+            "ones: Dask runs on without it, and logs it only there."
+        )
+    return None if lone is None else f". {lone.remedy}"
 
 
 def _retries(failure: TaskFailure) -> str:
