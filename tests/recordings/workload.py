@@ -209,7 +209,7 @@ def _say_savings(workloads: Mapping[str, Workload], store: str) -> None:
         costs = [
             f.cost.amount
             for run in before
-            for f in run.findings()
+            for f in run.card().findings
             if f.rule in each.must and f.cost is not None
         ]
         if costs and after:
@@ -264,7 +264,7 @@ def _judge(names: Sequence[str], workloads: Mapping[str, Workload], store: str) 
     wrong, fired = 0, Counter[str]()
     for name in names:
         runs = newest(store, name, len(workloads[name].nights))
-        findings = tuple(finding for run in runs for finding in run.findings())
+        findings = tuple(finding for run in runs for finding in run.card().findings)
         problem, found = judged(workloads[name], findings)
         problem = problem if runs else "not recorded"
         wrong, fired = wrong + bool(problem), fired + found
