@@ -8,7 +8,7 @@ from types import ModuleType
 
 import msgspec
 import pytest
-from building import MIB, a_run, a_sample, a_task, a_worker, succeeded
+from building import MIB, a_run, a_sample, a_task, a_worker, an_event, succeeded
 from dask_blackbox.analyse import History, findings_in
 from dask_blackbox.analyse.forecast import forecast_of
 from dask_blackbox.analyse.unusual import more_memory, slower
@@ -157,7 +157,9 @@ def test_memory_that_only_wavers_has_no_forecast() -> None:
     assert (told.growth, told.runs_left, told.near) == (0.0, None, 0)
 
 
-def a_run_now(*, seconds: float, memory: int) -> tuple[Finding, ...]:
+def a_run_now(
+    *, seconds: float, memory: int, others: float = 0.0
+) -> tuple[Finding, ...]:
     """Return what is found in a run of a job whose nights take a minute and 100 MiB."""
     numbers = {"peak_memory": 100.0 * MIB, "memory_limit": 400.0 * MIB}
     history = history_of(
@@ -168,6 +170,17 @@ def a_run_now(*, seconds: float, memory: int) -> tuple[Finding, ...]:
         [a_worker("tcp://w1", at=0.5)],
         [a_task("inc-1", start=1.0)],
         [a_sample("tcp://w1", at=2.0, memory=memory)],
+        [
+            an_event(
+                "process-load",
+                "tcp://w1",
+                at=12.0,
+                seconds=10.0,
+                cpu=1.0,
+                cores=1,
+                host_busy=1.0 + 10 * others,
+            )
+        ],
         [succeeded(at=seconds)],
     )
     return findings_in(run, history=history)
@@ -183,6 +196,12 @@ def test_rules_tell_it_with_numbers() -> None:
     large = found["more-memory-than-usual"]
     assert large.title == "A worker had 3.5 times as much memory as usual"
     assert "500 MiB" in large.remedy
+
+
+def test_a_night_on_which_others_had_the_host_is_not_slow_by_itself() -> None:
+    rules = {f.rule for f in a_run_now(seconds=200.0, memory=101 * MIB, others=0.8)}
+
+    assert "slower-than-usual" not in rules
 
 
 def test_rules_are_silent_on_a_usual_run() -> None:

@@ -25,6 +25,8 @@ def _ask(case: Case) -> Iterator[Finding]:
         return
     first = parts[0]
     prefixes = [part for part in parts if part.prefix is not None]
+    if not prefixes and case.tolls.busy:
+        return  # others had the host: a slow night, and nothing of the job's
     yield SLOWER_THAN_USUAL.found(
         _title(first),
         cause=f"{_said(first)} {_whose(first, prefixes)}".strip(),
@@ -109,7 +111,8 @@ SLOWER_THAN_USUAL = Rule(
             "The sketches of the job's good runs, 100 at most. The size of the input (bytes, "
             "else partitions; for tasks of a prefix, bytes of a partition) is taken into "
             "account by a robust line, and what remains is compared with its spread in "
-            "earlier runs, and with the worst of them. Silent below 4 earlier runs, below 8 "
+            "earlier runs, and with the worst of them. Silent where "
+            "others had most of the workers' host and no tasks stand out, below 4 earlier runs, below 8 "
             "where the input's size is not known, and below 1.4 to 1.8 times the expected. Where "
             "the time of tasks is not unusual for a busy host, the time that they had a core "
             "is judged in the same way, from 3 times the expected on. Of "
