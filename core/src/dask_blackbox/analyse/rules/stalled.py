@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dask_blackbox.analyse.awaited import awaited
 from dask_blackbox.analyse.blame import ran_out_of_patience
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.hang import ENDED_BY_US, AtWork, Hang
@@ -15,7 +16,6 @@ from dask_blackbox.analyse.hang_evidence import (
 from dask_blackbox.analyse.obituary import name_of
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.standing import (
-    Standing,
     evidence_of_standing,
     shared_in,
     standing_in,
@@ -124,46 +124,23 @@ def _of_the_driver(case: Case) -> Iterator[Finding]:
         stood = standing_in(exception.traceback, end)
     if stood is None or not case.saw_the_cluster:
         return
-    awaited, remedy = _awaited(stood)
-    if not awaited:
+    wait = awaited(stood)
+    if wait is None:
         return
     frame = stood.own_frame
     at = f", at {frame}" if frame else ""
     line = f" (`{short(frame.code, 100)}`)" if frame and frame.code else ""
+    ended = "was stopped" if exception is None else "gave up"
     yield STALLED.found(
-        f"The driver waited {awaited}{stood.so_long}, and no task was wanted",
+        f"The driver waited {wait.what}{stood.so_long}, and no task was wanted",
         cause=(
-            f"The driver had been waiting {awaited}{stood.so_long}{at}{line} "
-            f"when it {'was stopped' if exception is None else 'gave up'}. No task was left to be done by then: nobody was at work "
-            "whose end it could have waited for."
+            f"The driver had been waiting {wait.what}{stood.so_long}{at}{line} when it "
+            f"{ended}. No task was left to be done by then: {wait.because}."
         ),
-        remedy=(f"Look at {frame.file}:{frame.line}: " if frame else "") + remedy,
+        remedy=(f"Look at {frame.file}:{frame.line}: " if frame else "") + wait.remedy,
         confidence="medium",
         evidence=(evidence_of_standing(stood), *case.exception_evidence()),
     )
-
-
-def _awaited(stood: Standing) -> tuple[str, str]:
-    """Return for what the driver waited, and what to do; nothing if it is none of these."""
-    if stood.shared:
-        what, ends = stood.shared
-        return (
-            f"for {what}",
-            (
-                f"find who was to {ends}: did that task fail, return early, or use another name? "
-                "Give the wait a timeout."
-            ),
-        )
-    if stood.in_client("run", "_run"):
-        return (
-            "inside of `client.run`",
-            (
-                "the function does not come back on at least one worker. It runs on the worker's "
-                "event loop, which does nothing else meanwhile, not even heartbeats: give what it "
-                "waits for a timeout, or submit it as a task."
-            ),
-        )
-    return "", ""
 
 
 def _of_our_own_end(case: Case) -> Finding:
