@@ -153,7 +153,8 @@ def one_file_has_one_more_column(stage: Stage) -> None:
     with stage.local(2) as client:
         client.submit(fail_once, str(stage.folder / "once")).result()
         frame = dd.from_map(read, range(10), meta=events_of(0, 0))
-        frame.set_index("session", divisions=[0, 2_500, 5_000]).value.sum().compute()
+        indexed = frame.set_index("session", divisions=[0, 2_500, 5_000])
+        indexed.map_partitions(len).compute()
 
 
 class Sessions:
