@@ -75,6 +75,8 @@ def test_a_table_that_is_loaded_on_all_workers_takes_them_over_their_limit() -> 
 
     assert (found.rule, found.confidence) == ("worker-memory-limit", "high")
     assert "No task was at work then" in found.cause
+    assert "pieces" not in found.remedy
+    assert "what the driver runs on every worker" in found.remedy
 
 
 def test_a_closed_connection_to_a_worker_is_no_word_on_the_scheduler() -> None:

@@ -27,7 +27,8 @@ class MemoryNeed:
     Attributes:
         limit: Bytes that a worker had; None if unlimited or unknown.
         threads: Tasks that a worker could run at once.
-        at_once: Tasks that a worker did run at once when it died, at most.
+        at_once: Tasks that a worker did run at once when it died, at most; 0 if none was
+            at work.
         seen: The most memory that one was seen with, in bytes.
         idle: What a worker needs before it does anything, in bytes.
         wanted: A limit to try next, in bytes.
@@ -62,8 +63,13 @@ class MemoryNeed:
                 f"or run fewer tasks at once: with threads_per_worker=1 a task may use "
                 f"{size(limit - (self.idle or 0))} rather than {size(share)}"
             )
-        ways.append(f"or make the pieces {self._smaller()}")
+        if self.at_once:
+            ways.append(f"or make the pieces {self._smaller()}")
+        else:
+            ways.append("or have less loaded by what the driver runs on every worker")
         text = ", ".join(ways)
+        if not self.at_once:
+            return f"{text[0].upper()}{text[1:]}."
         verb = "had" if self.at_once == 1 else "shared"
         had = f"{counted(self.at_once, 'task')} {verb} {size(limit)}"
         if self.idle:
@@ -96,6 +102,8 @@ def memory_need(case: Case, deaths: tuple[Death, ...]) -> MemoryNeed:
     limit = max(limits, default=None)
     threads = max((death.nthreads or 1 for death in deaths), default=1)
     at_once = max((min(len(d.executing), threads) for d in deaths), default=0)
+    if any(death.at_work_on for death in deaths):
+        at_once = at_once or threads
     basis = max(limit or 0, max(seen, default=0))
     idle = _idle(case.run, deaths)
     skew = skew_before(case.run, deaths[-1].at, limit)
@@ -105,7 +113,7 @@ def memory_need(case: Case, deaths: tuple[Death, ...]) -> MemoryNeed:
     return MemoryNeed(
         limit=limit,
         threads=threads,
-        at_once=at_once or threads,
+        at_once=at_once,
         seen=max(seen, default=None),
         idle=idle,
         wanted=math.ceil(max(_GENEROUS * basis, reckoned) / _STEP) * _STEP,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from dask_blackbox.analyse.blame import closed_connection_to
+from dask_blackbox.analyse.blame import closed_connection_to, only_waited
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.crashes import suspects_of
 from dask_blackbox.analyse.deaths import Death
@@ -190,10 +190,17 @@ def _counted_besides(case: Case) -> str:
 
 def _waited_until(case: Case) -> str:
     """Return a sentence on how a driver ended that was told of no failure, or nothing."""
-    if case.blame.failure is not None or case.state not in ("aborted", "lost"):
+    if case.blame.failure is not None:
         return ""
-    by = signal_of_driver(case.run)
-    return f"Nothing was raised: the driver waited until it was ended{f' by {by}' if by else ''}."
+    deserted = not case.run.workers["left"].has_nulls()
+    empty = "no worker was left" if deserted else ""
+    if case.state in ("aborted", "lost"):
+        by = signal_of_driver(case.run)
+        waited = f"the driver waited until it was ended{f' by {by}' if by else ''}"
+        return f"Nothing was raised: {empty}{', and ' if empty else ''}{waited}."
+    if empty and case.exception is not None and only_waited(case.exception):
+        return f"Nothing was raised by a task: {empty}, and the driver waited in vain."
+    return ""
 
 
 def _raised_before(case: Case, deaths: tuple[Death, ...]) -> str:

@@ -31,7 +31,7 @@ _RECENT, _STOOD = 120.0, 10.0
 _KERNEL = "The kernel's counter of out-of-memory kills went up where the driver ran. "
 _SEE = (
     "See what the host says of that moment (`dmesg`, `OOMKilled`, exit code 137). If it was "
-    "for memory: "
+    "for memory, this helps. "
 )
 _MORE_MEMORY = (
     "Give the driver's container more memory, or the driver less to hold: write results from "
