@@ -14,6 +14,7 @@ from building import (
     a_log_line,
     a_run,
     a_worker,
+    aborted,
     an_exception,
     failed_with,
 )
@@ -219,66 +220,6 @@ def test_a_memory_error_that_the_job_wraps_is_one_all_the_same() -> None:
     assert "TileError: tile 7 is too wide" in found.cause
 
 
-PICKLING = (
-    "Traceback (most recent call last):\n"
-    '  File "/v/distributed/protocol/pickle.py", line 63, in dumps\n'
-    "AttributeError: Can't pickle local object 'main.<locals>.<lambda>'\n\n"
-    "During handling of the above exception, another exception occurred:\n\n"
-    "Traceback (most recent call last):\n"
-    '  File "/v/cloudpickle/cloudpickle.py", line 1313, in dump\n'
-    "{why}\n\n"
-    "The above exception was the direct cause of the following exception:\n\n"
-    "Traceback (most recent call last):\n"
-    '  File "/jobs/nightly.py", line 9, in main\n    client.compute(blocks)\n'
-    '  File "/v/distributed/client.py", line 3000, in _graph_to_futures\n'
-    "TypeError: Could not serialize object of type _HLGExprSequence\n"
-)
-
-
-@pytest.mark.parametrize(
-    ("why", "told", "remedy"),
-    [
-        ("TypeError: h5py objects can't be pickled", "h5py objects", "inside the task"),
-        ("TypeError: cannot pickle 'SSLContext' object", "an SSLContext", "SSLContext"),
-        (
-            "PicklingError: Could not pickle object as excessively deep recursion",
-            "excessively deep recursion",
-            "a flat form",
-        ),
-    ],
-)
-def test_what_the_last_pickle_refused_is_the_reason(
-    why: str, told: str, remedy: str
-) -> None:
-    run = a_run(
-        a_worker(),
-        failed_with(
-            an_exception(
-                "TypeError",
-                "Could not serialize object of type _HLGExprSequence",
-                traceback=PICKLING.format(why=why),
-            )
-        ),
-    )
-    found = verdict(run)
-
-    assert (found.rule, found.confidence) == ("graph-not-serializable", "high")
-    assert told in found.title
-    assert "lambda" not in found.title + found.cause
-    assert remedy in found.remedy
-
-
-def test_what_cannot_be_hashed_is_called_by_its_name() -> None:
-    said = "Object <function main.<locals>.enrich at 0x7fd9> cannot be deterministically hashed. This"
-    run = a_run(
-        a_worker(), failed_with(an_exception("dask.tokenize.TokenizationError", said))
-    )
-
-    assert verdict(run).title == (
-        "The graph could not be pickled: the function 'enrich' cannot be hashed"
-    )
-
-
 @pytest.mark.parametrize(
     ("code", "rule"),
     [
@@ -455,19 +396,6 @@ def test_what_the_jobs_own_code_checks_may_be_otherwise_the_next_time() -> None:
     assert "depends on what it found there" in found.remedy
 
 
-def test_what_the_job_pickles_by_itself_is_no_graph() -> None:
-    why = "cannot pickle '_thread.lock' object"
-    text = (
-        'Traceback (most recent call last):\n  File "/jobs/a.py", line 9, in map_models\n'
-        f"    pickle.dump(model, file)\nTypeError: {why}\n"
-    )
-    error = an_exception("TypeError", why, traceback=text)
-
-    assert verdict(a_run(a_worker(), a_graph(), failed_with(error))).rule == (
-        "driver-exception"
-    )
-
-
 @pytest.mark.parametrize(
     ("message", "at", "rule"),
     [
@@ -493,3 +421,33 @@ def test_other_things_fail_than_tasks(message: str, at: float, rule: str) -> Non
     found = verdict(run)
 
     assert (found.rule, found.confidence) == (rule, "medium")
+
+
+LEFT = (
+    "Unhandled exception in async instruction for <Task finished name=\"execute('check-3')\" "
+    "coro=<Worker.execute() done> exception=SystemExit('row 13 is not valid')>\n"
+    'Traceback (most recent call last):\n  File "/jobs/a.py", line 9, in check\n'
+    "    sys.exit(text)\nSystemExit: row 13 is not valid\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("address", "rule"),
+    [("inproc://10.0.0.1/7/4", "worker-exit"), ("tcp://w1", "driver-killed")],
+)
+def test_an_exit_in_a_thread_of_the_driver_ends_the_loop_that_all_share(
+    address: str, rule: str
+) -> None:
+    found = verdict(
+        a_run(
+            a_worker(address, nanny=None),
+            a_graph(),
+            a_log_line(LEFT, source=address),
+            aborted(at=60.0),
+        )
+    )
+
+    assert found.rule == rule
+    if rule == "worker-exit":
+        assert "'row 13 is not valid'" in found.cause
+        assert "/jobs/a.py:9" in found.remedy

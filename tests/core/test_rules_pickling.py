@@ -1,0 +1,87 @@
+"""What cannot be pickled, and who refused it."""
+
+from __future__ import annotations
+
+import pytest
+from building import a_graph, a_run, a_worker, an_exception, failed_with
+from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.finding import Finding
+from dask_blackbox.run import RunTables
+
+PICKLING = (
+    "Traceback (most recent call last):\n"
+    '  File "/v/distributed/protocol/pickle.py", line 63, in dumps\n'
+    "AttributeError: Can't pickle local object 'main.<locals>.<lambda>'\n\n"
+    "During handling of the above exception, another exception occurred:\n\n"
+    "Traceback (most recent call last):\n"
+    '  File "/v/cloudpickle/cloudpickle.py", line 1313, in dump\n'
+    "{why}\n\n"
+    "The above exception was the direct cause of the following exception:\n\n"
+    "Traceback (most recent call last):\n"
+    '  File "/jobs/nightly.py", line 9, in main\n    client.compute(blocks)\n'
+    '  File "/v/distributed/client.py", line 3000, in _graph_to_futures\n'
+    "TypeError: Could not serialize object of type _HLGExprSequence\n"
+)
+
+
+def verdict(run: RunTables) -> Finding:
+    found = verdict_of(findings_in(run), run)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("why", "told", "remedy"),
+    [
+        ("TypeError: h5py objects can't be pickled", "h5py objects", "inside the task"),
+        ("TypeError: cannot pickle 'SSLContext' object", "an SSLContext", "SSLContext"),
+        (
+            "PicklingError: Could not pickle object as excessively deep recursion",
+            "excessively deep recursion",
+            "a flat form",
+        ),
+    ],
+)
+def test_what_the_last_pickle_refused_is_the_reason(
+    why: str, told: str, remedy: str
+) -> None:
+    run = a_run(
+        a_worker(),
+        failed_with(
+            an_exception(
+                "TypeError",
+                "Could not serialize object of type _HLGExprSequence",
+                traceback=PICKLING.format(why=why),
+            )
+        ),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("graph-not-serializable", "high")
+    assert told in found.title
+    assert "lambda" not in found.title + found.cause
+    assert remedy in found.remedy
+
+
+def test_what_cannot_be_hashed_is_called_by_its_name() -> None:
+    said = "Object <function main.<locals>.enrich at 0x7fd9> cannot be deterministically hashed. This"
+    run = a_run(
+        a_worker(), failed_with(an_exception("dask.tokenize.TokenizationError", said))
+    )
+
+    assert verdict(run).title == (
+        "The graph could not be pickled: the function 'enrich' cannot be hashed"
+    )
+
+
+def test_what_the_job_pickles_by_itself_is_no_graph() -> None:
+    why = "cannot pickle '_thread.lock' object"
+    text = (
+        'Traceback (most recent call last):\n  File "/jobs/a.py", line 9, in map_models\n'
+        f"    pickle.dump(model, file)\nTypeError: {why}\n"
+    )
+    error = an_exception("TypeError", why, traceback=text)
+
+    assert verdict(a_run(a_worker(), a_graph(), failed_with(error))).rule == (
+        "driver-exception"
+    )
