@@ -55,7 +55,9 @@ _LIBRARIES: Mapping[str, tuple[str, ...]] = {
 }
 _ARCHIVES = ("archives_searched", "vectors_of_texts", "folded_words")
 _TABLES = ("night_of_files",)
-_TRULY: Mapping[str, tuple[str, ...]] = {}
+_TRULY: Mapping[str, tuple[str, ...]] = {
+    "objects_collected": ("gc-time",),  # 77 % of its CPU time, without Dask as well
+}
 
 
 def _needs(name: str) -> Any:
