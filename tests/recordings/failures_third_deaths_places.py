@@ -246,7 +246,7 @@ def an_array_is_persisted_without_spilling(stage: Stage) -> None:
 )
 def the_last_worker_is_filled_by_a_plugin_of_the_user(stage: Stage) -> None:
     def warm_up(dask_worker: Any) -> None:
-        dask_worker.tables = [np.ones(12_000_000) for _ in range(4)]
+        dask_worker.tables = [np.ones(12_000_000) for _ in range(5)]
 
     def ask(number: int) -> int:
         worker: Any = get_worker()
