@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import dask.config
 import pytest
 from dask_blackbox.identity import Identity, identity_from_environment
+from dask_blackbox.manifest import own_version
 
 ETL = ["/srv/jobs/etl.py", "--day", "2026-11-21"]
 
@@ -284,3 +285,8 @@ def test_nonsense_in_a_number_or_a_template_does_no_harm() -> None:
 
     assert slurm.attempt == 1
     assert argo.job == "nightly"
+
+
+def test_files_that_no_installer_knows_of_have_no_version() -> None:
+    assert own_version()
+    assert own_version("nobody-has-installed-this") == ""

@@ -7,12 +7,11 @@ import platform
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import version
 from typing import Any
 
 from dask_blackbox.flight.session import Recording
 from dask_blackbox.identity import identity_from_environment
-from dask_blackbox.manifest import Manifest
+from dask_blackbox.manifest import Manifest, own_version
 from dask_blackbox.settings import setting
 
 __all__ = ["recording"]
@@ -67,7 +66,7 @@ def recording(
         started=time.time(),
         host=dict(found.host if host is None else host),
         machine=platform.node(),
-        blackbox=version("dask-blackbox"),
+        blackbox=own_version(),
     )
     return Recording(
         client,

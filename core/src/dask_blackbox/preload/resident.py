@@ -14,7 +14,6 @@ import time
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ from dask_blackbox.flight.configuring import config_of
 from dask_blackbox.flight.joining import scheduler_config, worker_and_nanny
 from dask_blackbox.guard import guard
 from dask_blackbox.identity import fresh_run_id
-from dask_blackbox.manifest import Manifest
+from dask_blackbox.manifest import Manifest, own_version
 from dask_blackbox.preload.line import Line
 from dask_blackbox.preload.naming import host_of, job_of, packages_of
 from dask_blackbox.record.orders import LEFT, Attach, End, Telling
@@ -184,7 +183,7 @@ class Resident(SchedulerPlugin):
             started=time.time(),
             host=host_of(self._scheduler, client, span),
             machine=platform.node(),
-            blackbox=version("dask-blackbox"),
+            blackbox=own_version(),
         )
         name = f"dask-blackbox-{recording}"
         capture = SchedulerCapture(
