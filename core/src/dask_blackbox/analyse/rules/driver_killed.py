@@ -26,6 +26,8 @@ from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Su
 
 __all__ = ["DRIVER_KILLED"]
 
+_WAITS = ("gather", "result", "compute", "wait")
+
 
 _RECENT, _STOOD = 120.0, 10.0
 _KERNEL = "The kernel's counter of out-of-memory kills went up where the driver ran. "
@@ -244,12 +246,24 @@ def _at_work(case: Case, longest: AtWork | None) -> str:
     )
 
 
+def _waited_for_work(standing: Standing | None) -> bool:
+    """Say whether the driver had a client, and stood where it waits for tasks."""
+    stack = standing.stack if standing else ()
+    return any(
+        frame.file.endswith("distributed/client.py") and frame.function in _WAITS
+        for frame in stack
+    )
+
+
 def _then(case: Case) -> str:
     sentences = []
     if not case.saw_the_cluster:
         sentences.append(
-            "It had reached no cluster by then: if it was in `Client(…)`, see what listens at "
-            "that address."
+            "Nothing was recorded of its cluster, for which it was waiting: the scheduler did "
+            "not answer the recorder either."
+            if _waited_for_work(case.driver_stood)
+            else "It had reached no cluster by then: if it was in `Client(…)`, see what "
+            "listens at that address."
         )
     if case.deaths:
         sentences.append(f"{counted(len(case.deaths), 'worker')} had died by then.")

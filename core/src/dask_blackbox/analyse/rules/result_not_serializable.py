@@ -12,6 +12,7 @@ from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.frames import raised_at_end, read_by_the_driver
 from dask_blackbox.analyse.hang_evidence import log_evidence
+from dask_blackbox.analyse.modules import missing_module
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.words import class_of, quoted, short
 from dask_blackbox.finding import Evidence, Finding, Subject
@@ -143,7 +144,8 @@ def _could_not_be_read(case: Case, exception: DriverException) -> Finding:
     name = class_of(exception.exception)
     lacks = name in _UNREAD
     made = _MADE.search(exception.message)
-    suspects = _that_returned(case, made["type"]) if made else []
+    missing = missing_module(exception.message)
+    suspects = _that_returned(case, made["type"]) if made else _of(case, missing)
     first = suspects[0] if suspects else {}
     whose = (
         f" '{short(first['key'], 80)}' on {case.name_of(first['worker'])} had returned such "
@@ -223,6 +225,16 @@ def _refused(why: str, kind: str) -> str:
     """Return what is not to be returned: what pickle refused, else what held it."""
     found = _CANNOT.search(why)
     return found["what"] if found else kind
+
+
+def _of(case: Case, module: str | None) -> list[dict[str, Any]]:
+    """Return the executions whose result's class is of a module, the newest first."""
+    if module is None:
+        return []
+    tasks = case.run.tasks.filter(pl.col("outcome") == "finished")
+    package = f"{module.partition('.')[0]}."
+    named = tasks["typename"].cast(pl.String).str.starts_with(package)
+    return tasks.filter(named).sort("stop", descending=True).head(20).to_dicts()
 
 
 def _that_may_hold(case: Case) -> list[dict[str, Any]]:
