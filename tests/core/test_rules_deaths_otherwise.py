@@ -419,3 +419,19 @@ def test_who_was_there_as_often_may_be_guilty_as_well(with_it: int, said: str) -
 
     assert found.title.endswith(f"while running {said}")
     assert f"Code that {said} runs" in found.remedy
+
+
+def test_what_the_kernel_took_needs_more_than_it_had_not_than_dask_allowed() -> None:
+    run = a_run(
+        a_worker(memory_limit=12 * 2**30),
+        a_graph(),
+        *a_death(
+            exit_code=-9, executing=["draw-1"], oom_kills=1, memory=[(9, 768 * MIB)]
+        ),
+        *raised_in("draw-1", killed_worker("draw-1")),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("kernel-oom", "high")
+    assert "Dask's own limit of 12 GiB was above" in found.remedy
+    assert "start with 1.5 GiB for each worker, twice what one" in found.remedy

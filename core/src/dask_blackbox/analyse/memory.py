@@ -95,8 +95,17 @@ class MemoryNeed:
         )
 
 
-def memory_need(case: Case, deaths: tuple[Death, ...]) -> MemoryNeed:
-    """Return what workers that died of memory had, and what to give them."""
+def memory_need(
+    case: Case, deaths: tuple[Death, ...], *, met_its_limit: bool = True
+) -> MemoryNeed:
+    """Return what workers that died of memory had, and what to give them.
+
+    Args:
+        case: The run.
+        deaths: Of workers that died of memory.
+        met_its_limit: It was Dask's own limit; otherwise what they were seen with is all
+            that is known of how much there was.
+    """
     limits = [death.memory_limit for death in deaths if death.memory_limit]
     seen = [death.peak_memory for death in deaths if death.peak_memory]
     limit = max(limits, default=None)
@@ -104,7 +113,8 @@ def memory_need(case: Case, deaths: tuple[Death, ...]) -> MemoryNeed:
     at_once = max((min(len(d.executing), threads) for d in deaths), default=0)
     if any(death.at_work_on for death in deaths):
         at_once = at_once or threads
-    basis = max(limit or 0, max(seen, default=0))
+    most = max(seen, default=0)
+    basis = max(limit or 0, most) if met_its_limit or not most else most
     idle = _idle(case.run, deaths)
     skew = skew_before(case.run, deaths[-1].at, limit)
     prefix = case.prefix_of(case.blame.guilty) if case.blame.guilty else ""

@@ -22,7 +22,7 @@ def _ask(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, KERNEL_OOM.slug)
     if not deaths:
         return
-    need = memory_need(case, deaths)
+    need = memory_need(case, deaths, met_its_limit=False)
     seen = f" (last seen with {size(need.seen)})" if need.seen else ""
     limit = (
         f"Dask's own limit of {size(need.limit)} was above what the container or host "
@@ -47,7 +47,8 @@ def _ask(case: Case) -> Iterator[Finding]:
         how=f"by the kernel's out-of-memory killer, probably{seen}"
         if guessed
         else f"by the kernel's out-of-memory killer{seen}",
-        remedy=f"{limit}start with {size(need.wanted)} for each worker."
+        remedy=f"{limit}start with {size(need.wanted)} for each worker"
+        + (", twice what one was seen with." if need.seen else ".")
         + (f" {left.advice()}" if left else ""),
     )
 
