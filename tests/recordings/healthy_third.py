@@ -50,6 +50,7 @@ _TRULY: Mapping[str, tuple[str, ...]] = {
     # Tasks did fail; the driver counts on it, which nobody can see.
     "a_script_with_errors_of_its_own": ("task-exception",),
     "errors_skipped_by_choice": ("task-exception",),
+    "coroutines_as_tasks": ("io-bound",),  # one at a time on each thread
 }
 
 
