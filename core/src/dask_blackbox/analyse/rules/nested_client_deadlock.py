@@ -37,18 +37,20 @@ def _ask(case: Case) -> Iterator[Finding]:
     inner = _sent_from_tasks(case)
     of = f" of {quoted(inner)}" if inner else ""
     many = counted(len(waiting), f"task of '{short(first.prefix, 40)}'", "tasks")
+    workers = {task.worker for task in waiting}
+    of_whom = "of that worker" if len(workers) == 1 else f"of {len(workers)} workers"
     yield NESTED_CLIENT_DEADLOCK.found(
         f"'{short(first.prefix, 40)}' waits for tasks that need the thread it holds",
         cause=(
             f"'{short(first.key, 80)}' on {case.name_of(first.worker)} waits inside of "
             f"itself for the result of other tasks{of}"
-            f"{f', at {frame}' if frame else ''}. Every thread of that worker is taken by "
+            f"{f', at {frame}' if frame else ''}. Every thread {of_whom} is taken by "
             f"a task that waits like this ({many} in all), so {behind} cannot start. "
             f"{how_it_ended(case, hang)}"
         ),
         remedy=(
             "Wait inside `with worker_client() as client:`, which gives the thread back "
-            "meanwhile (or call `secede()` before waiting and `rejoin()` after it); or let "
+            "meanwhile unless it is told `separate_thread=False` (or call `secede()` before waiting and `rejoin()` after it); or let "
             "the driver submit the inner tasks. More threads only move the deadlock."
         ),
         confidence=case.sure_of_the_hang,
