@@ -168,6 +168,19 @@ def test_native_threads_that_are_one_or_idle_are_not_to_blame(
     assert "cpu-oversubscribed" not in slugs(multiplied(native=native, cpu=cpu))
 
 
+def test_tasks_that_wait_behind_a_long_one_keep_the_others_idle() -> None:
+    """Four are bound to the worker of the long one, and three workers can't take them."""
+    even = tasks("apply", 24, seconds=0.2, threads=4)
+    long = a_task("apply-99", worker="tcp://w4", start=3.5, compute=10)
+    behind = [a_task(f"apply-8{n}", worker="tcp://w4", start=14 + n) for n in range(4)]
+    wanted = demand(20, 10, *[5] * 12, 4, 3, 2, 1)
+    found = the("straggler", a_run(workers(4), graphs(2), even, long, behind, wanted))
+
+    assert found.subject.key == "apply-99"
+    assert found.cost is not None
+    assert found.cost.amount == pytest.approx(30, abs=3)
+
+
 @pytest.mark.parametrize(("seconds", "found"), [(6.0, True), (2.0, False)])
 def test_a_short_wait_of_the_cluster_is_told_if_it_is_much_of_the_run(
     seconds: float, *, found: bool

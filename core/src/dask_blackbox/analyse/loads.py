@@ -20,6 +20,7 @@ from dask_blackbox.run import RunTables
 __all__ = ["Loads"]
 
 _WORTH_A_WORD = 0.05
+_HARDLY = 0.5
 
 
 class Loads:
@@ -224,8 +225,17 @@ class Loads:
 
     @cached_property
     def lacking(self) -> Curve:
-        """How many threads had nothing to do while others worked."""
-        rate = self.slices.select(pl.col("lack") / pl.col("seconds")).to_series()
+        """How many threads had nothing to do, or nothing that they could, while others worked.
+
+        Where hardly a task ends and nothing is moved, threads idle although tasks are wanted:
+        those wait behind others, on workers that they are bound to.
+        """
+        stuck = (pl.col("number") < _HARDLY * pl.col("threads")) & (
+            pl.col("transfer") + pl.col("disk") < _HARDLY * pl.col("overhead")
+        )
+        behind = pl.when(stuck).then(pl.col("overhead")).otherwise(0.0)
+        idle = (pl.col("lack") + behind) / pl.col("seconds")
+        rate = self.slices.select(idle).to_series()
         return Curve.of_spans(self.slices["begin"], self.slices["end"], rate)
 
 

@@ -24,8 +24,6 @@ def _ask(case: Case) -> Iterator[Finding]:
     least = STRAGGLER.threshold(case, "core_seconds")
     if case.tolls.busy:
         least *= _ON_BUSY_HOSTS  # any task may wait for a core there
-    if loads.total("lack") < least:
-        return
     long = _long_ones(case)
     if not len(long):
         return
@@ -187,7 +185,7 @@ STRAGGLER = Rule(
     ask=_ask,
     thresholds={
         "core_seconds": 5,
-        "share": 0.2,
+        "share": 0.15,
         "times": 4,
         "siblings": 6,
         "seconds": 3,
