@@ -451,3 +451,22 @@ def test_an_exit_in_a_thread_of_the_driver_ends_the_loop_that_all_share(
     if rule == "worker-exit":
         assert "'row 13 is not valid'" in found.cause
         assert "/jobs/a.py:9" in found.remedy
+
+
+def test_a_task_that_asked_others_is_not_the_one_that_raised() -> None:
+    leaf = '  File "/jobs/a.py", line 3, in leaf\n    1 / price\n'
+    asked = (
+        '  File "/jobs/a.py", line 9, in totals\n    client.gather(leaves)\n'
+        '  File "/v/site-packages/distributed/client.py", line 25, in gather\n'
+    )
+    said = ("ZeroDivisionError", "float division by zero")
+    head = "Traceback (most recent call last):\n"
+    run = a_run(
+        a_worker(),
+        a_graph(),
+        a_failed_task("totals-1", *said, at=8.0, traceback=head + asked + leaf),
+        a_failed_task("leaf-1", *said, at=8.2, traceback=head + leaf),
+        failed_with(an_exception(*said)),
+    )
+
+    assert verdict(run).subject.key == "leaf-1"

@@ -9,7 +9,12 @@ from __future__ import annotations
 import re
 
 from dask_blackbox.analyse.failures import TaskFailure, blamed_key
-from dask_blackbox.analyse.frames import met_at_home, raised_on_purpose, user_frame
+from dask_blackbox.analyse.frames import (
+    came_from_a_task,
+    met_at_home,
+    raised_on_purpose,
+    user_frame,
+)
 from dask_blackbox.analyse.raised import classes_of, lost_by_the_client
 from dask_blackbox.analyse.state import State
 from dask_blackbox.analyse.words import class_of
@@ -55,6 +60,8 @@ def failure_behind(
         return next(iter((same or dead)[-1:]), None), True
     at_home = met_at_home(exception.traceback)
     candidates = [f for f in failures if not at_home or _passes(exception, f)]
+    # A task that asked for others' work with a client of its own got their error, too.
+    candidates.sort(key=lambda failure: came_from_a_task(failure.traceback))
     for leads_to in _LEADS:
         for failure in candidates:
             if leads_to(exception, failure):

@@ -215,11 +215,8 @@ def _look(failure: TaskFailure) -> str:
     piece = _PIECE.search(failure.key)
     if piece is None or not failure.traceback:
         return look if failure.traceback else f"Look at what {called} calls"
-    number = int(piece["number"])
-    return (
-        f"{look}. It is piece {number} (the first is 0): of a list of files or partitions, "
-        f"most likely number {number + 1}"
-    )
+    several = ", each of several files" if "fused" in failure.prefix else ""
+    return f"{look}. It is piece {piece['number']} (the first is 0{several})"
 
 
 def _remedy(case: Case, failure: TaskFailure, lone: LoneWorker | None) -> str:
