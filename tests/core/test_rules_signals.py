@@ -82,6 +82,7 @@ def test_a_trap_of_a_compiler_is_a_crash_of_native_code() -> None:
 
     assert (found.rule, found.confidence) == ("worker-segfault", "high")
     assert "SIGTRAP" in found.title
+    assert "a stack that was overrun itself" in found.cause  # nothing could be written
 
 
 @pytest.mark.parametrize(

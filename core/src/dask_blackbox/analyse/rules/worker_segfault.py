@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.deaths import Death
 from dask_blackbox.analyse.obituary import (
     deaths_blamed_on,
     verdict_on_deaths,
@@ -32,13 +33,23 @@ def _ask(case: Case) -> Iterator[Finding]:
         deaths,
         did="crashed",
         how=f"in native code ({deaths[-1].signal})",
-        more=where,
+        more=where or _no_stack(deaths),
         remedy=(
             f"{look}its version, whether it is safe to use from several threads (try "
-            "threads_per_worker=1), and whether it was built for this machine. Data that is "
-            "nested very deeply overruns the stack like this, too "
-            "(`sys.setrecursionlimit`). Trying again as it is will most likely crash again."
+            "threads_per_worker=1), and whether it was built for this machine. Trying "
+            "again as it is will most likely crash again."
         ),
+    )
+
+
+def _no_stack(deaths: tuple[Death, ...]) -> str:
+    """Return what it means that no stack was written, though they are recorded."""
+    if any(death.stack for death in deaths) or not any(d.certified for d in deaths):
+        return ""
+    return (
+        "Python's stack could not be written at the crash, which points to a stack that was "
+        "overrun itself: very deep recursion in native code, such as `repr`, pickling or "
+        "parsing of data that is nested very deeply, with `sys.setrecursionlimit` raised."
     )
 
 

@@ -77,6 +77,8 @@ def _ask(case: Case) -> Iterator[Finding]:
     every = (
         "The only worker was"
         if hang.workers == 1
+        else "Both workers were"
+        if hang.workers == 2  # noqa: PLR2004
         else f"All {hang.workers} workers were"
     )
     yield WORKERS_PAUSED.found(
