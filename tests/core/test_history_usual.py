@@ -214,6 +214,20 @@ def test_rules_are_silent_on_a_usual_run() -> None:
     }
 
 
+@pytest.mark.parametrize(("least", "fires"), [(200, True), (0, False)])
+def test_a_run_without_a_task_is_told_of_a_job_that_always_had_some(
+    least: int, *, fires: bool
+) -> None:
+    nights = [a_night(n, facts={}) for n in range(3)]
+    nights += [a_night(3, prefixes=(a_prefix(planned=least),))]
+    history = history_of(msgspec.structs.replace(each, facts={}) for each in nights)
+    idle = a_run([a_worker("tcp://w1", at=0.5)], [succeeded(at=9.0)])
+
+    rules = {f.rule for f in findings_in(idle, history=history)}
+
+    assert ("silent-empty-input" in rules) is fires
+
+
 def test_runs_near_the_limit_are_counted() -> None:
     numbers = {"peak_memory": 370.0 * MIB, "memory_limit": 400.0 * MIB}
     history = history_of(

@@ -328,13 +328,3 @@ def after_a_run_that_was_killed(job: Job) -> None:
 @night("orders", ("code prefix total",), "code", findings=("slower-than-usual",))
 def one_step_is_eight_times_slower(job: Job) -> None:
     job.edit("job.py", "range(1_500_000)", "range(12_000_000)")
-
-
-@night("frames", "code prefix", "code", findings=("more-memory-than-usual",))
-def one_step_keeps_more(job: Job) -> None:
-    job.edit(
-        "job.py",
-        "    return frame[frame.price > least]",
-        "    copies = [frame.copy(deep=True) for _ in range(20)]\n"
-        "    return copies[0][frame.price > least]",
-    )

@@ -106,7 +106,7 @@ def _of_pythons(
         ENVIRONMENT_MISMATCH,
         deaths,
         did="crashed",
-        how=f"in Python {theirs}; the driver has {ours}",
+        how=f"in Python {theirs} (the driver has {ours})",
         remedy=(
             f"Give driver and workers the same minor version of Python: {ours} for the "
             f"workers, or {theirs} for the driver. Trying again in the same environment "

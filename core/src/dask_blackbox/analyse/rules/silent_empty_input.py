@@ -10,6 +10,7 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.changes.differences import differences
+from dask_blackbox.analyse.changes.rarity import Rarities
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.analyse.sketching.prefixes import inputs_of, prefixes_of
@@ -21,6 +22,8 @@ __all__ = ["SILENT_EMPTY_INPUT"]
 
 _READS = r"(?i)^(?:read|from)[-_]|readparquet|readcsv|fused-?io"
 _LITTLE = 10_000  # bytes of a few empty tables
+_SOME = 4  # tasks
+_RARE = 0.5  # of the runs without such a change
 _LONG = 0.05  # seconds of a task that tell of what it read
 
 
@@ -31,7 +34,11 @@ def _ask(case: Case) -> Iterator[Finding]:
     if nothing is not None:
         yield _of_nothing(case, nothing)
         return
-    yield from _less_than_ever(case)
+    graphs = case.run.details("graph-updated")
+    if any(graph.get("tasks") for graph in graphs) or len(case.run.tasks):
+        yield from _less_than_ever(case)
+    elif case.run.details("worker-added"):
+        yield from _without_a_task(case)
 
 
 def _without_a_file(case: Case) -> dict[str, Any] | None:
@@ -69,6 +76,36 @@ def _of_nothing(case: Case, row: dict[str, Any]) -> Finding:
                 f"{row['nbytes'] or 0:,} bytes.",
                 source="tasks",
                 at=row["stop"].timestamp(),
+            ),
+        ),
+    )
+
+
+def _without_a_task(case: Case) -> Iterator[Finding]:
+    """Yield that nothing was computed, by a job that always has computed."""
+    tasks = [sum(p.planned for p in good.prefixes) for good in case.history.good]
+    if len(tasks) < SILENT_EMPTY_INPUT.thresholds["good_runs"] or min(tasks) < _SOME:
+        return
+    if _asked_otherwise(case):
+        return
+    yield SILENT_EMPTY_INPUT.found(
+        f"No task was sent to the cluster; there never were fewer than {min(tasks)}",
+        cause=(
+            "The run succeeded, had workers, and gave them nothing to do. "
+            f"{counted(len(tasks), 'good run')} of this job before sent at least "
+            f"{counted(min(tasks), 'task')} each: where tasks are made for each file or "
+            "row that is found, none was found."
+        ),
+        remedy=(
+            "Check whether the input had arrived when the run began, and whether its path "
+            "is that of this run's day. Let the run fail where it finds nothing to do."
+        ),
+        confidence="medium",
+        evidence=(
+            Evidence(
+                text=f"No graph reached the scheduler; in good runs before, at least "
+                f"{counted(min(tasks), 'task')}.",
+                source="events",
             ),
         ),
     )
@@ -119,10 +156,14 @@ def _asked_otherwise(case: Case) -> bool:
     if good is None:
         return False
     readers = {f"prefix {each.name}" for each in sketch.prefixes if each.roots}
-    return any(
-        each.kind == "parameters" or (each.kind == "code" and each.what in readers)
+    asked = [
+        each
         for each in differences(good, sketch)
-    )
+        if each.kind == "parameters" or (each.kind == "code" and each.what in readers)
+    ]
+    # A seed or a run's number is another one every night, and asks for nothing.
+    rarities = Rarities(case.history.sketches if asked else ())
+    return any((rarities.of(each) or 0.0) >= _RARE for each in asked)
 
 
 def _read_as_long(case: Case) -> bool:
@@ -167,8 +208,8 @@ SILENT_EMPTY_INPUT = Rule(
         evidence=(
             "An empty table in the graph in place of files, as all that was read; or, with "
             "three good runs of the job before, less than a hundredth of the least that any "
-            "of them read. Bytes are of the results in memory. Silent on tables that are "
-            "empty because nothing more was asked for; on nights with other parameters or "
+            "of them read, or no task at all. Bytes are of the results in memory. Silent on "
+            "tables that are empty because nothing more was asked for; on nights with other parameters or "
             "other code where it is read, and where reading took as long as ever, as then "
             "something was read and left out; on jobs whose input has always been small; and "
             "on files without rows in a job without history."
