@@ -432,3 +432,30 @@ def test_a_line_that_fails_where_the_scheduler_reads_a_graph_is_named() -> None:
     assert found.rule == "graph-not-deserializable"
     assert "at /jobs/registry.py:9 in __setstate__" in found.cause
     assert found.remedy.startswith("Look at /jobs/registry.py:9")
+
+
+def test_a_task_that_failed_before_is_not_why_a_graph_could_not_be_pickled() -> None:
+    told = (
+        "Traceback (most recent call last):\n"
+        '  File "/v/lib/python3.12/site-packages/distributed/client.py", line 7, in '
+        "_graph_to_futures\n    expr = serialize(dsk)\n"
+        "TypeError: cannot pickle 'sqlite3.Connection' object\n\n"
+        "The above exception was the direct cause of the following exception:\n\n"
+        "Traceback (most recent call last):\n"
+        '  File "/jobs/nightly.py", line 62, in run_stage\n    dask.compute(*parts)\n'
+        "TypeError: Could not serialize object of type _HLGExprSequence\n\n"
+        "The above exception was the direct cause of the following exception:\n\n"
+        "Traceback (most recent call last):\n"
+        '  File "/jobs/nightly.py", line 64, in run_stage\n    raise PipelineError\n'
+        "PipelineError: stage 'enrich' failed\n"
+    )
+    error = an_exception(
+        "etl.PipelineError", "stage 'enrich' failed", chain=("TypeError",),
+        traceback=told,
+    )  # fmt: skip
+    caught = a_failed_task("probe-1", "FileNotFoundError", "/data/_SUCCESS", at=3)
+
+    found = verdict(a_worker(), a_graph(), caught, failed_with(error))
+
+    assert found.rule == "graph-not-serializable"
+    assert "sqlite3.Connection" in found.title

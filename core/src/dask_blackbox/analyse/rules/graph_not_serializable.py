@@ -29,6 +29,7 @@ _SENDING = (
 _GRAPH = re.compile(
     r"Could not serialize object of type \(?'?(?:LLGExpr|HighLevelGraph|_?HLG\w*|\w*Expr)\b"
 )
+_DASKS = "Could not serialize object of type"
 _DEEP = re.compile(r"recursion", re.IGNORECASE)
 _GATHERING = ("in _gather", "in gather")
 _PRINTED = re.compile(
@@ -43,7 +44,11 @@ _HASHED = re.compile(
 
 def _ask(case: Case) -> Iterator[Finding]:
     exception = case.exception
-    if not case.failed or exception is None or case.blame.failure is not None:
+    if not case.failed or exception is None:
+        return
+    # A task that had failed before, and is blamed for want of better, is not what it says.
+    told = case.said(_GRAPH.pattern) and not case.blame.proven
+    if case.blame.failure is not None and not told:
         return
     if case.raised("TokenizationError"):
         yield _not_hashed(case, exception)
@@ -66,10 +71,10 @@ def _ask(case: Case) -> Iterator[Finding]:
         else ""
     )
     title = "The graph could not be pickled"
-    told = f"it holds {article(what)} {what}" if what else short(why, 90)
+    holds = f"it holds {article(what)} {what}" if what else short(why, 90)
     this = "this graph" if case.run.details("graph-updated") else "anything"
     yield GRAPH_NOT_SERIALIZABLE.found(
-        f"{title}: {told}" if told else title,
+        f"{title}: {holds}" if holds else title,
         cause=(
             f"{class_of(exception.exception)} before {this} reached the scheduler: "
             + (
@@ -94,7 +99,11 @@ def _refusal(exception: DriverException) -> tuple[str | None, str]:
     Dask tries pickle first and cloudpickle then: only what the last of them refused counts,
     as functions that are local are nothing to the first and something to the second.
     """
-    last = cause_of_last(exception.traceback)
+    trace = exception.traceback
+    last = cause_of_last(trace)
+    if last and last[1].startswith(_DASKS) and not exception.message.startswith(_DASKS):
+        # The job's own exception was raised for Dask's, and that for the refusal.
+        last = cause_of_last(trace[: trace.rfind(_DASKS)]) or last
     name, why = last or ("", "")
     text = why or f"{exception.message}\n{exception.traceback}"
     found = _the_thing_itself(text)
