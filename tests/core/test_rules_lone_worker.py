@@ -125,3 +125,12 @@ def test_what_a_second_attempt_meets_may_be_what_the_first_one_left() -> None:
     assert found.retry_advice == "unknown"
     assert "may be what that attempt left" in found.cause
     assert "`dask blackbox rules worker-signalled`" in found.remedy
+
+
+def test_what_earlier_attempts_raised_is_told_if_it_was_something_else() -> None:
+    found = verdict(
+        a_failed_task("predict-8", "TimeoutError", "late", outcome="retried", at=6.0),
+        failed_on("tcp://w2"),
+    )
+
+    assert "It was tried 2 times; before, it had raised TimeoutError" in found.cause

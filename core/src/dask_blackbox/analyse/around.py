@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+import polars as pl
+
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import way_of
@@ -17,6 +19,7 @@ __all__ = [
     "died_before",
     "how_it_came",
     "how_it_was_lost",
+    "raised_before",
     "where_it_was",
 ]
 
@@ -66,6 +69,15 @@ def how_it_was_lost(case: Case, failure: TaskFailure) -> Iterator[str]:
             f"{failure.raised.name} is no `Exception`, and Dask's client passes on only "
             f"those: the driver got {class_of(exception.exception)} from the client itself"
         )
+
+
+def raised_before(case: Case, failure: TaskFailure) -> list[str]:
+    """Return what earlier attempts of a task had raised, if that was something else."""
+    rows = case.run.errors.filter(
+        (pl.col("key") == failure.key) & (pl.col("outcome") == "retried")
+    )
+    names = [class_of(name or "") for name in rows.sort("at")["exception"]]
+    return [n for n in dict.fromkeys(names) if n and n != failure.raised.name]
 
 
 def dead_at(case: Case, failure: TaskFailure) -> Counter[str]:

@@ -12,6 +12,7 @@ from dask_blackbox.analyse.around import (
     died_before,
     how_it_came,
     how_it_was_lost,
+    raised_before,
     where_it_was,
 )
 from dask_blackbox.analyse.case import Case
@@ -24,6 +25,7 @@ from dask_blackbox.analyse.words import (
     article,
     class_of,
     counted,
+    listed,
     quoted,
     short,
 )
@@ -176,7 +178,9 @@ def _cause(case: Case, failures: list[TaskFailure], lone: LoneWorker | None) -> 
     if lone is not None:
         sentences.append(lone.told)
     if first.attempts > 1:
-        sentences.append(f"It was tried {first.attempts} times")
+        earlier = raised_before(case, first)
+        before = f"; before, it had raised {listed(earlier)}" if earlier else ""
+        sentences.append(f"It was tried {first.attempts} times{before}")
     if first.dependents:
         sentences.append(
             f"{counted(first.dependents, 'task')} that needed it could not run"
