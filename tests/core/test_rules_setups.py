@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from building import (
     a_death,
+    a_departure,
     a_log_line,
     a_run,
     a_sample,
     a_task,
     a_worker,
+    an_event,
     an_exception,
     failed_with,
     raised_in,
@@ -98,3 +100,19 @@ def test_a_worker_that_lives_and_that_nobody_reaches_is_named() -> None:
 
 def test_a_worker_that_has_gone_silent_is_not_only_out_of_reach() -> None:
     assert out_of_reach(heartbeat=10) == "driver-exception"
+
+
+def test_a_worker_that_is_asked_for_by_its_name_and_has_left_is_told() -> None:
+    left = a_departure(at=20, expected=True)
+    asks = {"key": "join-1", "hosts": ["1"], "workers": [], "resources": {}}
+    stall = an_event(
+        "stall", at=80, lasted=60, workers=2, states={"no-worker": 1},
+        unrunnable=[asks],
+    )  # fmt: skip
+    late = failed_with(an_exception("TimeoutError", ""), at=100)
+    run = a_run(a_worker(), left, stall, late)
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.rule == "no-valid-worker"
+    assert "any more (worker '1' left 1 m 20 s before the end" in found.cause

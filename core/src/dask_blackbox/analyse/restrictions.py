@@ -7,7 +7,8 @@ import re
 from typing import Any
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.words import listed
+from dask_blackbox.analyse.state import last_sign_of_life
+from dask_blackbox.analyse.words import duration, listed
 
 __all__ = ["asks_for", "offered", "restrictions_in", "to_start"]
 
@@ -52,7 +53,7 @@ def asks_for(task: dict[str, Any]) -> str:
 def offered(case: Case, task: dict[str, Any]) -> str:
     """Return which resources there were, if it is resources that the task asks for."""
     if not task.get("resources"):
-        return ""
+        return _gone(case, task)
     facts = case.run.details("worker-added")
     each = [dict(fact["resources"] or {}) for fact in facts if "resources" in fact]
     if not each:
@@ -67,6 +68,23 @@ def offered(case: Case, task: dict[str, Any]) -> str:
     ]
     hint = "; upper and lower case are different names" if case_only else ""
     return f" (there {'is' if len(there) == 1 else 'are'} {listed(list(there))}{hint})"
+
+
+def _gone(case: Case, task: dict[str, Any]) -> str:
+    """Return that a worker had the name that a task asks for, and left."""
+    asked = {
+        str(name) for name in (*(task.get("hosts") or ()), *(task.get("workers") or ()))
+    }
+    left = case.run.workers.drop_nulls("left").sort("left")
+    gone = [row for row in left.to_dicts() if row["name"] in asked]
+    if not gone:
+        return ""
+    last = gone[-1]
+    ago = duration(max(last_sign_of_life(case.run) - last["left"].timestamp(), 0.0))
+    return (
+        f" any more (worker '{last['name']}' left {ago} before the end; Dask takes a name that "
+        "no worker has for a host)"
+    )
 
 
 def to_start(task: dict[str, Any]) -> str:
