@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from building import (
+    a_failed_task,
     a_run,
     a_worker,
     an_exception,
@@ -67,3 +68,19 @@ def test_a_full_disk_is_not_tried_again(name: str, said: str) -> None:
     assert (found.rule, found.retry_advice) == ("task-exception", "environment")
     assert "is full" in found.remedy
     assert "retries" not in found.remedy
+
+
+def test_what_a_first_attempt_left_behind_is_not_the_cause() -> None:
+    full = a_failed_task(
+        "export-1",
+        "OSError",
+        "[Errno 28] No space left on device",
+        at=7,
+        outcome="retried",
+    )
+    error = an_exception("KeyError", "'index'")
+    found = verdict(a_run(a_worker(), full, *raised_in("export-1", error)))
+
+    assert (found.rule, found.retry_advice) == ("task-exception", "environment")
+    assert "before, it had raised OSError ([Errno 28] No space left" in found.cause
+    assert "begin with OSError (a disk that is full)" in found.remedy

@@ -17,6 +17,7 @@ from dask_blackbox.analyse.words import class_of, counted, listed, short
 __all__ = [
     "dead_at",
     "died_before",
+    "errors_before",
     "how_it_came",
     "how_it_was_lost",
     "raised_before",
@@ -73,11 +74,26 @@ def how_it_was_lost(case: Case, failure: TaskFailure) -> Iterator[str]:
 
 def raised_before(case: Case, failure: TaskFailure) -> list[str]:
     """Return what earlier attempts of a task had raised, if that was something else."""
+    return [
+        f"{class_of(name)} ({short(message, 120)})" if message else class_of(name)
+        for name, message in errors_before(case, failure)
+    ]
+
+
+def errors_before(case: Case, failure: TaskFailure) -> list[tuple[str, str]]:
+    """Return class and message of earlier attempts' errors, of each other class the first.
+
+    What a later attempt meets may be what the first one left behind: half a file, an input
+    that was changed in place.
+    """
     rows = case.run.errors.filter(
         (pl.col("key") == failure.key) & (pl.col("outcome") == "retried")
     )
-    names = [class_of(name or "") for name in rows.sort("at")["exception"]]
-    return [n for n in dict.fromkeys(names) if n and n != failure.raised.name]
+    found: dict[str, tuple[str, str]] = {}
+    for name, message in rows.sort("at").select("exception", "message").iter_rows():
+        if name and class_of(name) != failure.raised.name:
+            found.setdefault(class_of(name), (name, message or ""))
+    return list(found.values())
 
 
 def dead_at(case: Case, failure: TaskFailure) -> Counter[str]:

@@ -10,6 +10,7 @@ from dask_blackbox.analyse.advice import NO_SPACE, advice_on_text
 from dask_blackbox.analyse.around import (
     dead_at,
     died_before,
+    errors_before,
     how_it_came,
     how_it_was_lost,
     raised_before,
@@ -205,6 +206,9 @@ def _cause(case: Case, failures: list[TaskFailure], lone: LoneWorker | None) -> 
 
 def _advice(case: Case, failure: TaskFailure, lone: LoneWorker | None) -> RetryAdvice:
     advice = advice_on_text(*failure.telling)
+    before = _lasting_before(case, failure)
+    if before is not None and advice in ("code", "data"):
+        advice = advice_on_text(*before)
     # What went well on other workers may do so again.
     otherwise = lone is not None or dead_at(case, failure)
     return "unknown" if otherwise and advice in ("code", "data") else advice
@@ -231,8 +235,8 @@ def _remedy(case: Case, failure: TaskFailure, lone: LoneWorker | None) -> str:
             "and rename, or let a second attempt write over it. And mend what the worker "
             f"died of: `dask blackbox rules {next(iter(dead))}`."
         )
-    if of_worker := _of_its_worker(case, failure, lone):
-        return f"{look}{of_worker}"
+    if more := _of_its_worker(case, failure, lone) or _of_the_first(case, failure):
+        return f"{look}{more}"
     name = class_of(failure.telling[0])
     advice = advice_on_text(*failure.telling)
     if NO_SPACE.search(failure.telling[1]):
@@ -254,6 +258,31 @@ def _remedy(case: Case, failure: TaskFailure, lone: LoneWorker | None) -> str:
     return (
         f"{look}. The same input fails in the same way, so trying again as it is won't help: "
         "mend the code, or check the input of this key before it."
+    )
+
+
+def _lasting_before(case: Case, failure: TaskFailure) -> tuple[str, str] | None:
+    """Return what an earlier attempt had raised, if that does not pass by itself."""
+    return next(
+        (
+            error
+            for error in errors_before(case, failure)
+            if advice_on_text(*error) in ("environment", "memory")
+        ),
+        None,
+    )
+
+
+def _of_the_first(case: Case, failure: TaskFailure) -> str | None:
+    """Return what to do of an attempt that may only have met what the first one left."""
+    before = _lasting_before(case, failure)
+    if before is None:
+        return None
+    full = " (a disk that is full)" if NO_SPACE.search(before[1]) else ""
+    return (
+        f"; but begin with {class_of(before[0])}{full}, which an earlier attempt raised. "
+        "What a later one meets may be what that left behind: half a file, an input that "
+        "was changed in place."
     )
 
 
