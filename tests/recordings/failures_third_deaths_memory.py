@@ -256,7 +256,7 @@ def a_bag_of_tokens_is_materialised(stage: Stage) -> None:
 @failure("worker-memory-limit", names=["deduplicate", "MiB"], allowed=1)
 def a_memory_death_of_a_script_of_many_steps(stage: Stage) -> None:
     def read(part: int) -> Any:
-        return np.arange(200_000) + part
+        return np.arange(200_000) + part * 1_000_000
 
     def clean(numbers: Any) -> Any:
         return numbers[numbers % 2 == 0]
