@@ -135,7 +135,7 @@ def test_a_task_that_could_not_allocate_has_not_ended_its_worker() -> None:
 def test_what_earlier_tasks_left_behind_is_not_the_last_ones_fault(
     between: int, results: int, *, kept: bool
 ) -> None:
-    memory = [(2, 60 * MIB), (4, 200 * MIB), (6.5, between), (8.5, between)]
+    memory = [(2, 60 * MIB), (4, 200 * MIB), (6.1, between), (6.5, between)]
     run = a_run(
         a_worker("tcp://w1", memory_limit=LIMIT, nthreads=1),
         a_graph(),
@@ -435,3 +435,42 @@ def test_what_the_kernel_took_needs_more_than_it_had_not_than_dask_allowed() -> 
     assert (found.rule, found.confidence) == ("kernel-oom", "high")
     assert "Dask's own limit of 12 GiB was above" in found.remedy
     assert "start with 1.5 GiB for each worker, twice what one" in found.remedy
+
+
+def test_a_death_before_a_shuffle_of_bad_data_is_not_why_that_failed() -> None:
+    said = "P2P 2dd13b545a92e934bf655a3209ba7a2e failed during transfer phase"
+    chain = (
+        "Traceback (most recent call last):\n"
+        '  File "/v/site-packages/distributed/shuffle/_core.py", line 520, in transfer\n'
+        "ValueError: Expected self.meta.columns to match data.columns\n\n"
+        "The above exception was the direct cause of the following exception:\n\n"
+        "Traceback (most recent call last):\n"
+        '  File "/v/site-packages/distributed/shuffle/_core.py", line 531, in handle\n'
+        f"RuntimeError: {said}\n"
+    )
+    error = an_exception("RuntimeError", said, traceback=chain, chain=["ValueError"])
+    dead = a_death("tcp://w1", exit_code=1, at=4, executing=["once-1"])
+    run = a_run(a_worker(), *dead, *raised_in("shuffle-transfer-1", error))
+    found = verdict(run)
+
+    assert (found.rule, found.retry_advice) == ("p2p-failed", "code")
+    assert "died" not in found.cause + found.remedy
+
+
+def test_what_the_last_task_took_at_once_was_not_left_by_tiny_ones() -> None:
+    tiny = [a_task(f"get-{n}", start=8.0 + n / 100, compute=0.005) for n in range(40)]
+    memory = [(2, 60 * MIB), (8.45, 300 * MIB), (8.6, 350 * MIB)]
+    run = a_run(
+        a_worker("tcp://w1", memory_limit=LIMIT, nthreads=1),
+        a_graph(),
+        *tiny,
+        an_event(
+            "worker-restarted-for-memory", "tcp://w1", at=8.7, pid=100, rss=390 * MIB
+        ),
+        *a_death(
+            "tcp://w1", exit_code=-15, executing=["merge-1"], memory=memory, at=8.8
+        ),
+        *raised_in("merge-1", killed_worker("merge-1")),
+    )
+
+    assert "no result accounts" not in verdict(run).cause

@@ -18,7 +18,7 @@ __all__ = ["LeftBehind", "left_behind"]
 
 _BEFORE = 2  # tasks that ended there: one may have loaded what all of them need
 _SHARE = 0.5
-_SOON = 0.5  # seconds
+_LONG = 1.0  # seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,12 +70,14 @@ def left_behind(case: Case, death: Death) -> LeftBehind | None:
     ).sort("stop")
     if len(done) < _BEFORE:
         return None
-    # What falls in between is given back: a whole task, and the beginning of the last.
+    # What falls in between is given back.  What comes after may be the last one's own.
     since, begun = (done["stop"][-n].timestamp() for n in (_BEFORE, 1))
-    recent = [(at, rss) for at, rss in death.memory if at > since]
-    if not recent or recent[0][0] > begun + _SOON:
-        return None  # all that was seen may be the last one's own
-    floor = min(rss for _, rss in recent)
+    between = [
+        rss for at, rss in death.memory if min(since, begun - _LONG) < at <= begun
+    ]
+    if len(between) < _BEFORE:
+        return None
+    floor = min(between)
     idle = min(rss for _, rss in death.memory)
     samples = case.run.metrics.filter(pl.col("source") == death.address)
     if len(samples):

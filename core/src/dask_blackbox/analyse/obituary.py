@@ -14,7 +14,14 @@ from dask_blackbox.analyse.deaths import Death
 from dask_blackbox.analyse.frames import frame_of_stack
 from dask_blackbox.analyse.rule import Rule
 from dask_blackbox.analyse.state import signal_of_driver
-from dask_blackbox.analyse.words import class_of, counted, quoted, short, size
+from dask_blackbox.analyse.words import (
+    class_of,
+    counted,
+    prefix_of,
+    quoted,
+    short,
+    size,
+)
 from dask_blackbox.finding import Evidence, Finding, RetryAdvice, Subject
 
 __all__ = [
@@ -95,13 +102,13 @@ def prefixes_at_fault(case: Case, deaths: tuple[Death, ...]) -> tuple[str, ...]:
     first = _prefix_at_work(case, deaths)
     if first is None:
         return ()
+    # By their names alone: of keys that never ended, nobody recorded what Dask makes of them.
     times = Counter(
-        prefix
-        for death in deaths
-        for prefix in {case.prefix_of(key) for key in suspects_of(death)}
+        prefix for death in deaths for prefix in set(map(prefix_of, suspects_of(death)))
     )
-    alike = [prefix for prefix, n in times.items() if n >= times[first] and n > 1]
-    others = sorted(set(alike) - {first})
+    own = prefix_of(case.blame.guilty) if case.blame.guilty else first
+    alike = [prefix for prefix, n in times.items() if n >= times[own] and n > 1]
+    others = sorted(set(alike) - {own})
     return (first, *others) if len(others) < _FEW else (first,)
 
 

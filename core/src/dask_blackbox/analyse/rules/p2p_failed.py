@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.deaths import Death
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import root_of_chain
 from dask_blackbox.analyse.rule import Page, Rule
@@ -53,7 +54,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         if root
         else f"A shuffle failed{title}",
         cause=(
-            f"{shuffle.named} failed{during}. {began}{_left_during(case)}"
+            f"{shuffle.named} failed{during}. {began}{_left_during(case, root)}"
             f"{shuffle.progress()}"
         ),
         remedy=_remedy(case, root, shuffle),
@@ -91,25 +92,32 @@ def _root(case: Case, failure: TaskFailure | None) -> tuple[str, str] | None:
     return None
 
 
-def _left_during(case: Case) -> str:
-    if not case.deaths:
+def _felt(case: Case, root: tuple[str, str] | None) -> tuple[Death, ...]:
+    """Return the deaths that may be why it failed: not if it has another cause."""
+    own = root is not None and not root[0].endswith(_UNREACHED)
+    return () if own and root is not None and root[0] not in _CLASSES else case.deaths
+
+
+def _left_during(case: Case, root: tuple[str, str] | None) -> str:
+    deaths = _felt(case, root)
+    if not deaths:
         return ""
-    causes = sorted({case.cause_of(death).slug for death in case.deaths})
+    causes = sorted({case.cause_of(death).slug for death in deaths})
     return (
-        f"{counted(len(case.deaths), 'worker')} died in this run "
+        f"{counted(len(deaths), 'worker')} died in this run "
         f"({', '.join(causes)}), and each time the shuffle has to begin anew. "
     )
 
 
 def _advice(case: Case, root: tuple[str, str] | None) -> RetryAdvice:
-    if case.deaths or (root is not None and root[0].endswith(_UNREACHED)):
+    if _felt(case, root) or (root is not None and root[0].endswith(_UNREACHED)):
         return "transient"
     return "code" if root is not None and root[0] not in _CLASSES else "unknown"
 
 
 def _remedy(case: Case, root: tuple[str, str] | None, shuffle: Shuffle) -> str:
-    if case.deaths:
-        slug = case.cause_of(case.deaths[-1]).slug
+    if deaths := _felt(case, root):
+        slug = case.cause_of(deaths[-1]).slug
         what = f" (`dask blackbox rules {slug}`)" if slug != "unknown" else ""
         return (
             f"See what the workers died of{what}; keep workers that may be taken away out of "
