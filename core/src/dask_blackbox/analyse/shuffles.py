@@ -96,7 +96,7 @@ def shuffle_behind(case: Case, known: str | None = None) -> Shuffle:
     prefix = _transfer_prefix(logs, own) or _known_prefix(case)
     at = restarts["at"].max() if len(restarts) else None
     done = case.run.tasks.filter(
-        (pl.col("prefix") == prefix) & (pl.col("outcome") == "finished")
+        pl.col("prefix").eq_missing(prefix) & (pl.col("outcome") == "finished")
     )
     return Shuffle(
         id=own,
