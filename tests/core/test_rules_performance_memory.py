@@ -10,6 +10,7 @@ from building import (
     MIB,
     START,
     Piece,
+    a_death,
     a_log_line,
     a_run,
     a_task,
@@ -72,6 +73,15 @@ def test_one_task_that_fills_a_worker_is_no_matter_of_the_many_beside_it() -> No
     more = [a_task(f"fill-{n}", start=40 + n, compute=1) for n in range(4)]
     run = a_run(a_worker(), many, one, more, a_sample(100, at=3), a_sample(900, at=32))
     assert the("chunks-too-large", run).subject.prefix == "fill"
+
+
+def test_what_a_worker_held_as_it_died_is_not_put_down_to_tasks_that_ended() -> None:
+    many = [a_task(f"fill-{n}", start=28 + n / 9, compute=0.1) for n in range(40)]
+    seen = (a_sample(100, at=3), a_sample(900, at=32))
+    dead = a_death(exit_code=-15, executing=["join-1"], at=33)
+
+    assert "chunks-too-large" in slugs(a_run(a_worker(), many, *seen))
+    assert "chunks-too-large" not in slugs(a_run(a_worker(), many, *seen, *dead))
 
 
 def test_a_peak_between_two_samples_is_the_workers_own_word() -> None:

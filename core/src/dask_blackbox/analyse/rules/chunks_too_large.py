@@ -37,7 +37,7 @@ class _Worst:
 
 def _ask(case: Case) -> Iterator[Finding]:
     worst = _worst(case)
-    if worst is None:
+    if worst is None or _may_be_of_the_dead(case, worst):
         return
     own = worst.limit / worst.threads
     if worst.piece < CHUNKS_TOO_LARGE.threshold(case, "share") * own:
@@ -81,6 +81,12 @@ def _ask(case: Case) -> Iterator[Finding]:
             ),
         ),
     )
+
+
+def _may_be_of_the_dead(case: Case, worst: _Worst) -> bool:
+    """Say whether a task that never ended may have held it: the one its worker died at."""
+    died = any(death.address == worst.worker for death in case.deaths)
+    return died and not worst.results
 
 
 def _worst(case: Case) -> _Worst | None:
