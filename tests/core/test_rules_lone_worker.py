@@ -134,3 +134,17 @@ def test_what_earlier_attempts_raised_is_told_if_it_was_something_else() -> None
     )
 
     assert "It was tried 2 times; before, it had raised TimeoutError" in found.cause
+
+
+def test_a_pool_of_processes_in_a_task_comes_with_what_to_do() -> None:
+    said = "daemonic processes are not allowed to have children"
+    run = a_run(
+        a_graph(),
+        a_worker("tcp://w2"),
+        a_failed_task("all_cores-1", "AssertionError", said, worker="tcp://w2"),
+        failed_with(an_exception("AssertionError", said)),
+    )
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert "distributed.worker.daemon: False" in found.remedy

@@ -8,7 +8,6 @@ import polars as pl
 
 from dask_blackbox.analyse.advice import advice_on_text
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.driver_hints import hint_on, plain_message
 from dask_blackbox.analyse.frames import (
     end_of,
     raised_apart_from_dask,
@@ -17,6 +16,7 @@ from dask_blackbox.analyse.frames import (
     raised_on_purpose,
     root_of_chain,
 )
+from dask_blackbox.analyse.hints import hint_on, plain_message
 from dask_blackbox.analyse.noise import NOISE
 from dask_blackbox.analyse.pace import Pace, pace_of
 from dask_blackbox.analyse.raised import untangled
@@ -135,7 +135,7 @@ def _remedy(
             f"{look}: something was waited for and did not come in time. See what the workers "
             "were doing then; raise the timeout only if they were making progress."
         )
-    if hint := hint_on(exception):
+    if hint := hint_on(exception.message):
         return f"{look}. {hint}"
     if name in ("FileNotFoundError", "NotADirectoryError"):
         return f"{look}, and check that the path exists where the driver runs."

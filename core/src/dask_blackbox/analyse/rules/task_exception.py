@@ -19,6 +19,7 @@ from dask_blackbox.analyse.around import (
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import came_from_a_task, end_of, user_frame
+from dask_blackbox.analyse.hints import hint_on
 from dask_blackbox.analyse.lone_worker import LoneWorker, lone_worker
 from dask_blackbox.analyse.rule import Page, Rule
 from dask_blackbox.analyse.setups import setup_failed_before
@@ -255,10 +256,11 @@ def _remedy(case: Case, failure: TaskFailure, lone: LoneWorker | None) -> str:
             f"{look}. Whether {article(name)} {name} passes by itself depends on what was called; if it "
             f"may, {_retries(failure)} tries this task again without the rest of the run."
         )
-    return (
-        f"{look}. The same input fails in the same way, so trying again as it is won't help: "
-        "mend the code, or check the input of this key before it."
+    same = (
+        "The same input fails in the same way, so trying again as it is won't help: mend "
+        "the code, or check the input of this key before it."
     )
+    return f"{look}. {hint_on(failure.raised.message) or same}"
 
 
 def _lasting_before(case: Case, failure: TaskFailure) -> tuple[str, str] | None:

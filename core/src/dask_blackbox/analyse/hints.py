@@ -1,4 +1,4 @@
-"""What to do about errors of the driver that Dask and pandas tell in words of their own."""
+"""What to do about errors that Python, Dask and pandas tell in words of their own."""
 
 from __future__ import annotations
 
@@ -12,6 +12,14 @@ __all__ = ["hint_on", "plain_message"]
 
 _INFERENCE = re.compile(r"Metadata inference failed in `(?P<what>[^`]+)`")
 _HINTS = (
+    (
+        re.compile(r"^daemonic processes are not allowed to have children"),
+        (
+            "Workers under a nanny are daemons and may start no processes by "
+            "`multiprocessing`: use threads or more workers in place of a pool of processes, "
+            "or set `distributed.worker.daemon: False` where the workers are started."
+        ),
+    ),
     (
         _INFERENCE,
         (
@@ -46,10 +54,10 @@ _HINTS = (
 )
 
 
-def hint_on(exception: DriverException) -> str | None:
+def hint_on(message: str) -> str | None:
     """Return what to do about an error that is known by its words, or None."""
     for pattern, hint in _HINTS:
-        found = pattern.search(exception.message)
+        found = pattern.search(message)
         if found is not None:
             return hint.format(**found.groupdict())
     return None
