@@ -32,6 +32,7 @@ ROOMS = (
     "third_deaths_places",
     "third_services", "third_services_wires", "third_services_workers",
     "third_services_hangs",
+    "fourth_services", "fourth_hangs",
 )  # fmt: skip
 _NOT_HERE = 77
 _HERE = str(Path(__file__).parent)  # `dask worker` imports the stories
