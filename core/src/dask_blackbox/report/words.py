@@ -42,7 +42,7 @@ RETRY = {
     "transient": "may well succeed as it is",
     "memory": "only with more memory",
     "code": "not before the code is mended",
-    "data": "not before the data is mended",
+    "data": "not before the data, or the code that reads it, is mended",
     "environment": "not before the environment is mended",
     "unknown": "nobody can say",
 }
