@@ -141,6 +141,15 @@ def test_the_exception_that_ended_the_command_is_recorded(
     assert exception.rpartition(".")[2] in flight.errors
 
 
+def test_a_command_that_says_much_before_it_fails_is_heard(flights: Flights) -> None:
+    run = recording_in(flights["fail"].result().home)
+
+    said = run.logs.filter(pl.col("logger") == "distributed.job")["message"].to_list()
+    assert len(said) == 45
+    assert run.ending is not None
+    assert run.ending.exception is not None
+
+
 def test_clients_of_the_command_are_recorded(flights: Flights) -> None:
     run = recording_in(flights["fine"].result().home)
 

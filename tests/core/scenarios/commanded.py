@@ -99,6 +99,10 @@ def give_up(c: Client) -> None:
 
 
 def fail(c: Client) -> None:
+    for number in range(45):  # more at once than fits into a socket's buffer
+        logging.getLogger("distributed.job").warning(
+            "%d: %s", number, "much to say " * 200
+        )
     raise KeyError("after the work")
 
 

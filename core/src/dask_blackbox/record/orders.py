@@ -15,6 +15,7 @@ from dask_blackbox.manifest import DriverException, Manifest
 
 __all__ = [
     "LEFT",
+    "LONGEST_LINE",
     "Attach",
     "Config",
     "Drain",
@@ -34,6 +35,9 @@ __all__ = [
 
 LEFT = "left"
 """State of an end that only the recording can judge: its client has left the scheduler."""
+
+LONGEST_LINE = 64 * 2**20
+"""Bytes of a line; who says a longer one is hung up on, so a batch must never come near."""
 
 
 class Config(msgspec.Struct, kw_only=True, frozen=True):

@@ -10,11 +10,10 @@ from collections.abc import AsyncIterator
 
 from dask_blackbox.capture.certificate import process_started
 from dask_blackbox.capture.watcher import exit_code_of, handle_of
-from dask_blackbox.record.orders import Telling, encode
+from dask_blackbox.record.orders import LONGEST_LINE, Telling, encode
 
 __all__ = ["Owner"]
 
-_LINE = 64 * 2**20
 _LOOKING = 0.5
 _ENDING = 1.0  # seconds from the end of its pipes to the end of the process
 
@@ -37,7 +36,7 @@ class Owner:
 
     async def lines(self) -> AsyncIterator[bytes]:
         """Yield what the owner says, until it is gone."""
-        reader = asyncio.StreamReader(limit=_LINE)
+        reader = asyncio.StreamReader(limit=LONGEST_LINE)
         loop = asyncio.get_running_loop()
         await loop.connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(reader), sys.stdin

@@ -29,6 +29,7 @@ from dask_blackbox.record.kernel_kills import KernelKills
 from dask_blackbox.record.last_words import last_words
 from dask_blackbox.record.opening import Opening, open_recording
 from dask_blackbox.record.orders import (
+    LONGEST_LINE,
     Attach,
     Config,
     Drain,
@@ -120,7 +121,7 @@ class Recorder:
         """Record until the run has ended, or nobody is left who could say so."""
         manifest = self._config.manifest
         guests = await asyncio.start_unix_server(
-            self._guests.serve, self._config.socket
+            self._guests.serve, self._config.socket, limit=LONGEST_LINE
         )
         folder = Path(self._config.spool)
         # First: a folder with a run.json and no claim is waiting for somebody.
