@@ -98,11 +98,18 @@ def give_up(c: Client) -> None:
     sys.exit("no input files for today")
 
 
+def import_much() -> None:
+    """Import so much code of one's own that the recorder is told of it at length."""
+    folder = Path(os.environ["TMPDIR"]) / "own"
+    folder.mkdir()
+    sys.path.insert(0, str(folder))
+    for name in ("sales_a", "sales_b", "sales_c"):
+        text = "".join(f"def step_{n:04}(x):\n    return x + {n}\n" for n in range(450))
+        (folder / f"{name}.py").write_text(text)
+        __import__(name)
+
+
 def fail(c: Client) -> None:
-    for number in range(45):  # more at once than fits into a socket's buffer
-        logging.getLogger("distributed.job").warning(
-            "%d: %s", number, "much to say " * 200
-        )
     raise KeyError("after the work")
 
 
@@ -145,6 +152,8 @@ def main(how: str) -> None:
             act()
             return
     dask.config.set({"distributed.scheduler.allowed-failures": 0})
+    if how == "fail":
+        import_much()
     with client() as c:
         print("sum", sum(c.gather(c.map(double, range(20)))))
         for end in (
