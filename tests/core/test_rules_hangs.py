@@ -229,7 +229,7 @@ def test_the_resources_that_there_are_stand_beside_the_one_that_is_asked_for() -
     detail = '{"name": "1", "resources": {"CPU": 2.0}}'
     run = hung(of_resources(), workers=((kind, (at, what, address, detail)),))
 
-    assert "no worker has that (there is CPU=2)" in verdict(run).cause
+    assert "no worker has that (there is the resource CPU=2)" in verdict(run).cause
 
 
 def test_a_worker_that_is_asked_for_by_name_is_named() -> None:

@@ -67,7 +67,8 @@ def offered(case: Case, task: dict[str, Any]) -> str:
         n for n in task["resources"] if n not in names and n.casefold() in spelt
     ]
     hint = "; upper and lower case are different names" if case_only else ""
-    return f" (there {'is' if len(there) == 1 else 'are'} {listed(list(there))}{hint})"
+    number = "is the resource" if len(there) == 1 else "are the resources"
+    return f" (there {number} {listed(list(there))}{hint})"
 
 
 def _gone(case: Case, task: dict[str, Any]) -> str:

@@ -172,9 +172,9 @@ def _remedy(case: Case, who: str, root: tuple[str, str] | None) -> str:
         )
     if root is None:
         return (
-            "Read what the process printed to its standard error. Put what starts the "
-            'cluster under `if __name__ == "__main__":`, and make sure that the main module '
-            "can be imported again without side effects."
+            "Read what the process printed to its standard error: a preload that raises, a "
+            "port or a folder that it cannot have, or a main module that starts the cluster "
+            'again when the worker imports it (put that under `if __name__ == "__main__":`).'
         )
     return (
         "Mend that, and try it where workers run: `python -c 'import …'` for a preload, "
