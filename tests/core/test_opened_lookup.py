@@ -131,7 +131,7 @@ def test_what_fits_no_run_says_how_to_list_them(store: Store, typed: str) -> Non
 
 
 def test_an_empty_store_has_no_latest_run() -> None:
-    with pytest.raises(RunNotFoundError, match="latest"):
+    with pytest.raises(RunNotFoundError, match="nothing is recorded in"):
         find_run(MemoryStore(), "latest")
 
 

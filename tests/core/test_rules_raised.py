@@ -395,6 +395,16 @@ def test_what_the_jobs_own_code_checks_may_be_otherwise_the_next_time() -> None:
     assert (found.rule, found.retry_advice) == ("driver-exception", "unknown")
     assert "depends on what it found there" in found.remedy
 
+    # A mistake is one, also if it is raised by hand.
+    mistake = text.replace("ValueError", "TypeError")
+    error = an_exception(
+        "TypeError", "only 3 rows: upstream is late", traceback=mistake
+    )
+    found = verdict(a_run(a_worker(), a_graph(), failed_with(error)))
+
+    assert found.retry_advice == "code"
+    assert "depends" not in found.remedy
+
 
 @pytest.mark.parametrize(
     ("message", "at", "rule"),

@@ -24,6 +24,7 @@ _WHO_CLOSES = (
     "`client.shutdown()`, in the run itself or beside it. Fetch results before."
 )
 _CLASSES = ("FutureCancelledError", "CancelledError", "FuturesCancelledError")
+_NO_REASON = "unknown"  # Dask's own word
 _REASON = r"(?P<key>\S+) cancelled for reason: (?P<reason>[^\n.]+)\.?(?P<more>[^\n]*\n?[^\n]*)"
 
 
@@ -59,31 +60,25 @@ def _ask(case: Case) -> Iterator[Finding]:
     said = case.said(_REASON)
     if not said and (_is_another_matter(case) or not case.raised(*_CLASSES)):
         return
-    reason = said["reason"].strip() if said else "unknown"
+    yield _of_futures(case, said)
+
+
+def _of_futures(case: Case, said: re.Match[str] | None) -> Finding:
+    reason = said["reason"].strip() if said else _NO_REASON
     key = said["key"] if said else (case.exception.key if case.exception else None)
     asked = _who_asked(case, key)
     restarted = case.run.details("cluster-restarted")
-    closed = case.run.details("scheduler-closing")
-    if reason == "scheduler-restart" or (reason == "unknown" and restarted):
-        title = "The cluster was restarted while the run was at work"
-        remedy = (
-            "Find who calls `client.restart()` on this cluster; don't share a cluster "
-            "between runs that restart it. Then try again."
-        )
-    elif reason == "unknown" and closed:
-        title = "The cluster was closed while the run still wanted its work"
-        remedy = _WHO_CLOSES
-    else:
-        title = f"The work was cancelled{asked.by if asked else ''}"
-        title += "" if reason == "unknown" else f": {short(reason, 60)}"
-        remedy = asked.remedy if asked else _UNSAID
-    yield CANCELLED.found(
+    closed = bool(case.run.details("scheduler-closing"))
+    title, remedy = _what_happened(
+        reason, asked, restarted=bool(restarted), closed=closed
+    )
+    return CANCELLED.found(
         title,
         cause=(
             (f"'{short(key, 80)}' was cancelled" if key else "Futures were cancelled")
             + (
                 " without a reason."
-                if reason == "unknown"
+                if reason == _NO_REASON
                 else f" for the reason “{short(reason, 160)}”."
             )
             + (asked.told if asked else "")
@@ -91,7 +86,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         remedy=remedy,
         confidence="high" if said else "medium",
         retry_advice="unknown"
-        if (reason == "unknown" and closed) or (asked and asked.own)
+        if (reason == _NO_REASON and closed) or (asked and asked.own)
         else None,
         subject=Subject(key=key, prefix=case.prefix_of(key) if key else None),
         evidence=(
@@ -107,6 +102,24 @@ def _ask(case: Case) -> Iterator[Finding]:
             ),
         ),
     )
+
+
+def _what_happened(
+    reason: str, asked: _Asked | None, *, restarted: bool, closed: bool
+) -> tuple[str, str]:
+    """Return the title, and what to do."""
+    if reason == "scheduler-restart" or (reason == _NO_REASON and restarted):
+        remedy = (
+            "Find who calls `client.restart()` on this cluster; don't share a cluster "
+            "between runs that restart it. Then try again."
+        )
+        return "The cluster was restarted while the run was at work", remedy
+    if reason == _NO_REASON and closed:
+        title = "The cluster was closed while the run still wanted its work"
+        return title, _WHO_CLOSES
+    title = f"The work was cancelled{asked.by if asked else ''}"
+    title += "" if reason == _NO_REASON else f": {short(reason, 60)}"
+    return title, asked.remedy if asked else _UNSAID
 
 
 def _who_asked(case: Case, key: str | None) -> _Asked | None:

@@ -28,6 +28,11 @@ from dask_blackbox.manifest import DriverException
 __all__ = ["DRIVER_EXCEPTION"]
 
 _ERROR = 40
+_MISTAKES = frozenset((
+    "AttributeError", "IndexError", "NameError", "NotImplementedError", "TypeError",
+    "UnboundLocalError", "ZeroDivisionError",
+))  # fmt: skip
+"""What Python raises of code that is wrong; by hand, it means the same."""
 _DATA = (
     "FileNotFoundError",
     "KeyError",
@@ -140,7 +145,7 @@ def _remedy(
     if name in ("FileNotFoundError", "NotADirectoryError"):
         return f"{look}, and check that the path exists where the driver runs."
     more = ". Trying again as it is won't help."
-    if raised_on_purpose(exception.traceback):
+    if _checked(exception):
         more = (
             ": the job's own code raises this, so whether trying again helps depends on "
             "what it found there."
@@ -157,8 +162,14 @@ def _advice(exception: DriverException, *, waited: bool) -> RetryAdvice:
         return "data"
     advice = advice_on_text(exception.exception, exception.message)
     # What the job's own code checks may be otherwise the next time.
-    checked = raised_on_purpose(exception.traceback)
-    return "unknown" if advice == "code" and checked else advice
+    return "unknown" if advice == "code" and _checked(exception) else advice
+
+
+def _checked(exception: DriverException) -> bool:
+    """Say whether the job's own code raised it, of what it had found."""
+    if class_of(exception.exception) in _MISTAKES:
+        return False
+    return raised_on_purpose(exception.traceback)
 
 
 def _evidence(case: Case, exception: DriverException) -> tuple[Evidence, ...]:

@@ -42,6 +42,11 @@ def _ask(case: Case) -> Iterator[Finding]:
     lost = max(by_process.values(), default=0.0)
     if not long or lost < EVENT_LOOP_BLOCKED.threshold(case, "share") * whole:
         return
+    yield _told(case, long, Cost(amount=lost, unit="seconds", share=lost / whole))
+
+
+def _told(case: Case, long: list[dict[str, Any]], cost: Cost) -> Finding:
+    worst = EVENT_LOOP_BLOCKED.threshold(case, "seconds")
     first = max(long, key=lambda block: block["seconds"])
     key, ttl = _executing(case, first), 300.0
     ran = (
@@ -57,13 +62,13 @@ def _ask(case: Case) -> Iterator[Finding]:
             if any(each == role for each, _ in who)
         ]
     )
-    yield EVENT_LOOP_BLOCKED.found(
+    return EVENT_LOOP_BLOCKED.found(
         f"An event loop stood still for {duration(first['seconds'])} "
         f"({first['who'].lower()})",
         cause=(
             f"The event loops of {roles} could not turn for {duration(worst)} or more "
-            f"{counted(len(long), 'time')}, {duration(lost)} altogether in the worst process, "
-            f"{lost / whole:.0%} of the run.{ran} Something held the GIL in one long call, or "
+            f"{counted(len(long), 'time')}, {duration(cost.amount)} altogether in the worst process, "
+            f"{cost.share or 0:.0%} of the run.{ran} Something held the GIL in one long call, or "
             "moved very large data, and meanwhile the process answers nobody: no results, no "
             "data for others, no heartbeats."
         ),
@@ -78,7 +83,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         subject=Subject(
             key=key, worker=first["source"] if "://" in first["source"] else None
         ),
-        cost=Cost(amount=lost, unit="seconds", share=lost / whole),
+        cost=cost,
         evidence=tuple(
             Evidence(
                 text=f"{block['source']} (pid {block['pid']}): event loop unresponsive for "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Iterator
+from typing import Any
 
 import polars as pl
 
@@ -42,6 +43,12 @@ def _ask(case: Case) -> Iterator[Finding]:
     if share < STRAGGLER.threshold(case, "share"):
         return
     same = [row for row in rows if row["idle"] > first["idle"] / 2]
+    yield _told(case, first, same, Cost(amount=cost, share=share))
+
+
+def _told(
+    case: Case, first: dict[str, Any], same: list[dict[str, Any]], cost: Cost
+) -> Finding:
     name, times = (
         short(first["prefix"], 40),
         first["compute"] / max(first["median"], 1e-6),
@@ -54,14 +61,14 @@ def _ask(case: Case) -> Iterator[Finding]:
     )
     slow = _slow_worker(case, first["worker"], first["prefix"])
     pieces = max(2, math.ceil(first["compute"] / max(2 * first["median"], 1e-3)))
-    yield STRAGGLER.found(
+    return STRAGGLER.found(
         f"A task of '{name}' took {duration(first['compute'])}, {times:.0f} times as long "
-        f"as its like, and {duration(cost)} of core time waited for it",
+        f"as its like, and {duration(cost.amount)} of core time waited for it",
         cause=(
             f"'{short(first['key'], 80)}' on {case.name_of(first['worker'])} computed for "
             f"{duration(first['compute'])}; half of the {first['number']:,} tasks of "
             f"'{name}' took {duration(first['median'])} or less.{weight}{slow} While such tasks ran, "
-            f"threads without a task idled for {duration(cost)}, {share:.0%} of the core "
+            f"threads without a task idled for {duration(cost.amount)}, {cost.share or 0:.0%} of the core "
             "time that was there."
         ),
         remedy=(
@@ -77,7 +84,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         subject=Subject(
             key=first["key"], prefix=first["prefix"], worker=first["worker"]
         ),
-        cost=Cost(amount=cost, share=share),
+        cost=cost,
         evidence=tuple(
             Evidence(
                 text=f"{short(row['key'], 80)} on {row['worker']}: "
