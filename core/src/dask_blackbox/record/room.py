@@ -7,7 +7,11 @@ import shutil
 import stat
 from pathlib import Path
 
-__all__ = ["room_for"]
+__all__ = ["IN_MEMORY", "room_for"]
+
+IN_MEMORY = 32 * 2**20
+"""Bytes that are held in memory where nothing can be written."""
+
 
 _SHARE = 10
 _LEAST = 8
@@ -18,7 +22,9 @@ def room_for(folder: Path, limit: int) -> int:
 
     All recordings that wait beside it count together against `limit`; but since the
     newest is wanted most, it always has an eighth.  No recording takes more than a tenth
-    of what is free when it begins: a full disk would hurt the user more than a gap.
+    of what is free when it begins: a full disk would hurt the user more than a gap.  Of
+    what has no room at all (a full disk, a file system without files of its own), memory
+    holds some.
 
     Args:
         folder: The recording's own.
@@ -32,7 +38,8 @@ def room_for(folder: Path, limit: int) -> int:
     room = max(limit - others, limit // _LEAST)
     for place in (folder, *folder.parents):
         with contextlib.suppress(OSError):
-            return min(room, shutil.disk_usage(place).free // _SHARE)
+            free = shutil.disk_usage(place).free
+            return min(room, free // _SHARE if free else IN_MEMORY)
     return room
 
 

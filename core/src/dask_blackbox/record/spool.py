@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from dask_blackbox.manifest import SourceAccount
+from dask_blackbox.record.room import IN_MEMORY
 from dask_blackbox.segments import frame, open_segment
 
 __all__ = ["Spool", "checksum", "default_spool"]
@@ -33,7 +34,6 @@ __all__ = ["Spool", "checksum", "default_spool"]
 logger = logging.getLogger("dask_blackbox.record")
 
 _SOON, _LATER, _LARGE = 1.0, 5.0, 8 * 2**20
-_IN_MEMORY = 32 * 2**20
 _TELLING = ("event", "error")  # what a verdict needs most: dropped last of all
 _RESERVE = 0.1
 
@@ -206,7 +206,7 @@ class Spool:
             with contextlib.suppress(OSError):
                 os.close(segment.file)
             self._sizes[name] = len(segment.data)
-        elif self._held_bytes() + len(segment.data) <= _IN_MEMORY:
+        elif self._held_bytes() + len(segment.data) <= IN_MEMORY:
             self._held[name] = bytes(segment.data)
         else:
             why = f"{self.folder} cannot be written, and the store does not take it"
