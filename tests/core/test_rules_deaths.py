@@ -625,6 +625,23 @@ def test_workers_that_leave_after_their_scheduler_are_no_deaths() -> None:
     assert rules(run) == ["scheduler-lost"]
 
 
+def test_workers_whom_their_scheduler_has_still_removed_are_not_lost_with_it() -> None:
+    run = a_run(
+        a_worker(),
+        *a_departure(
+            at=10,
+            processing=["slow-1"],
+            closing="worker-handle-scheduler-connection-broken",
+        ),
+        an_event("scheduler-lost", at=30),
+        aborted(),
+    )
+
+    assert rules(run) == [
+        "environment-mismatch"
+    ]  # it left of itself, with work in hand
+
+
 def test_deaths_at_like_tasks_of_the_same_cause_belong_together() -> None:
     pieces = []
     for number, keys in enumerate((["hog-1"], ["hog-2"], ["hog-1", "hog-2"]), start=1):

@@ -247,6 +247,21 @@ def test_a_name_that_only_another_version_has_is_the_environments(
     assert ("'pricing' 1.4" in found.title) == (theirs == "1.4")
 
 
+def test_a_file_that_hides_an_installed_package_is_named() -> None:
+    said = "cannot import name 'quote' from 'pricing' (/home/me/pricing.py)"
+    error = an_exception("ImportError", said)
+    failed = a_failed_task("load-1", "ImportError", said)
+    here = an_event("driver-attached", "driver", packages={"pricing": "2.0"})
+    nowhere = an_event("driver-attached", "driver", packages={})
+
+    found = verdict(a_worker(), here, failed, failed_with(error))
+
+    assert (found.rule, found.confidence) == ("environment-mismatch", "medium")
+    assert "/home/me/pricing.py" in found.title
+    own = verdict(a_worker(), nowhere, failed, failed_with(error))
+    assert own.rule == "task-exception"
+
+
 @pytest.mark.parametrize(
     ("found", "rule"),
     [

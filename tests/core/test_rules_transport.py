@@ -230,7 +230,17 @@ def could_not_connect(
                 root="ConnectionResetError",
             ),
             "cut it at once",
-            "medium",
+            "low",
+        ),
+        (
+            could_not_connect(
+                "distributed.comm.core.CommClosedError",
+                "in <TLS (closed)>: SSLError: tlsv1 alert protocol version",
+                "ssl.SSLError: [SSL: TLSV1_ALERT_PROTOCOL_VERSION] tlsv1 alert",
+                "ssl.SSLError",
+            ),
+            "no version of TLS in common",
+            "high",
         ),
         (
             could_not_connect(
@@ -242,7 +252,7 @@ def could_not_connect(
             "high",
         ),
     ],
-    ids=["expired", "plain scheduler", "plain and fast", "not accepted", "plain driver", "no security"],
+    ids=["expired", "plain scheduler", "plain and fast", "not accepted", "plain driver", "versions", "no security"],
 )  # fmt: skip
 def test_what_the_two_ends_do_not_agree_on_is_said(
     end: Piece, said: str, sure: str

@@ -84,3 +84,16 @@ def test_what_a_first_attempt_left_behind_is_not_the_cause() -> None:
     assert (found.rule, found.retry_advice) == ("task-exception", "environment")
     assert "before, it had raised OSError ([Errno 28] No space left" in found.cause
     assert "begin with OSError (a disk that is full)" in found.remedy
+
+
+def test_a_worker_that_had_the_resource_and_left_is_named() -> None:
+    kind, (at, what, address, _) = a_worker()
+    came = kind, (at, what, address, '{"name": "1", "resources": {"GPU": 2.0}}')
+    message = NO_WORKER.replace(", 'memory': 64000000000.0", "")
+    error = an_exception("distributed.scheduler.NoValidWorkerError", message)
+
+    found = verdict(a_run(came, failed_with(error)))
+
+    assert "no worker has that any more: worker 1 (tcp://w1), which had it, has" in (
+        found.cause
+    )

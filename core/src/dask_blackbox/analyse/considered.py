@@ -59,6 +59,8 @@ def _deaths(case: Case, verdict: Finding) -> Iterator[Considered]:
             )
         elif told:
             why = "most of the deaths at the task that failed had another cause"
+        elif case.exception is None:
+            why = "nothing that was recorded ties the end of the run to that"
         else:
             why = "the driver's exception does not speak of workers that died"
         yield Considered(what=f"{counted(number, 'worker')} {of}", why_not=why)

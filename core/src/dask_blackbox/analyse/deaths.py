@@ -216,13 +216,17 @@ class _Witnesses:
         self._nannies = NannyLines(run)
         self._metrics = run.metrics.filter(pl.col("memory").is_not_null())
         self._lines = run.logs.filter(pl.col("role") == "worker")
-        self._scheduler_lost = bool(run.details("scheduler-lost"))
+        lost = [fact["at"].timestamp() for fact in run.details("scheduler-lost")]
+        self._scheduler_lost = max(lost, default=None)
         self._teardown = _teardown(run)
 
     def saw_teardown_before(self, death: Death) -> bool:
         """Say whether this only happened because everything was coming to its end."""
-        if self._scheduler_lost and "connection-broken" in (death.closing or ""):
-            return True
+        broken = "connection-broken" in (death.closing or "")
+        # Whom the scheduler itself still removed has not left because that was gone.
+        if self._scheduler_lost is not None and broken:
+            removal = self._near(self._removals, death.address, death.at)
+            return removal is None or removal["at"].timestamp() > self._scheduler_lost
         return self._teardown is not None and death.at > self._teardown
 
     def death_of(self, life: dict[str, Any]) -> Death:

@@ -55,6 +55,12 @@ def offered(case: Case, task: dict[str, Any]) -> str:
     if not task.get("resources"):
         return _gone(case, task)
     facts = case.run.details("worker-added")
+    for fact in reversed(facts):
+        had = dict(fact.get("resources") or {})
+        if all(
+            had.get(name, 0) >= wanted for name, wanted in task["resources"].items()
+        ):
+            return f" any more: {case.name_of(fact['subject'])}, which had it, has left"
     each = [dict(fact["resources"] or {}) for fact in facts if "resources" in fact]
     if not each:
         return ""

@@ -58,7 +58,10 @@ def _ask(case: Case) -> Iterator[Finding]:
     if case.said(ENDED_BY_US):
         return  # our own option ended it: that is a hang
     said = case.said(_REASON)
-    if not said and (_is_another_matter(case) or not case.raised(*_CLASSES)):
+    if said or _of_an_executor(case):
+        yield _of_futures(case, said)
+        return
+    if _is_another_matter(case) or not case.raised(*_CLASSES):
         return
     yield _of_futures(case, said)
 
@@ -163,6 +166,16 @@ def _who_asked(case: Case, key: str | None) -> _Asked | None:
         told=f" {who[0].upper()}{who[1:]} had asked for that ({counted(number, 'key')}).",
         remedy=remedy,
         evidence=Evidence(text=short(row["message"], 200), source="logs", at=at),
+    )
+
+
+def _of_an_executor(case: Case) -> bool:
+    """Say whether futures of `client.get_executor()` were cancelled, which carry no word."""
+    exception = case.exception
+    return (
+        exception is not None
+        and exception.exception == "concurrent.futures._base.CancelledError"
+        and _who_asked(case, None) is not None
     )
 
 

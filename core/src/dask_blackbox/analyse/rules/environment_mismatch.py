@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
+import msgspec
+
 from dask_blackbox.analyse.accusing import verdict_on_failure
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.deaths import Death
@@ -34,6 +36,8 @@ _LIBRARY = re.compile(r"([\w.+-]+\.so[\w.]*): cannot open shared object file")
 _RAISED = re.compile(
     r"could not read what it was sent: ([\w.]*(?:Error|Exception): .+)"
 )
+_HIDING = re.compile(r"cannot import name '[^']+' from '[\w.]+' \((?P<file>[^)]+)\)$")
+_INSTALLED = re.compile(r"/(?:site|dist)-packages/|/lib/python3")
 _READING = ("Failed to deserialize", "Error during deserialization", "pickle.loads")
 
 
@@ -176,6 +180,10 @@ def _of_versions(case: Case, failure: TaskFailure) -> Iterator[Finding]:
     if module is None or failure.worker is None:
         return
     ours = driver_has_package(case, module)
+    hiding = _HIDING.search(failure.message)
+    if ours is not None and hiding and not _INSTALLED.search(hiding["file"]):
+        yield _of_a_file_before_it(case, failure, module, hiding["file"])
+        return
     theirs = worker_has_package(case, failure.worker, module)
     if not ours or not theirs or ours == theirs:
         return
@@ -191,6 +199,29 @@ def _of_versions(case: Case, failure: TaskFailure) -> Iterator[Finding]:
         ),
         remedy=_remedy(case, module),
     )
+
+
+def _of_a_file_before_it(
+    case: Case, failure: TaskFailure, module: str, file: str
+) -> Finding:
+    """Return that a file on the workers hides a package that the driver has installed."""
+    name = package_of(case, module.partition(".")[0])
+    found = verdict_on_failure(
+        case,
+        ENVIRONMENT_MISMATCH,
+        failure,
+        f"have another '{module}': {short(file, 60)}",
+        cause=(
+            f"'{short(failure.key, 80)}' failed on {case.name_of(failure.worker or '')} with "
+            f"{short(str(failure))}. The driver has the package '{name}' installed; the "
+            f"worker took {short(file, 120)} for it, which lies in no folder of packages."
+        ),
+        remedy=(
+            f"Remove or rename {short(file, 120)} on the workers, or start them in another "
+            f"folder: what lies there comes before the installed '{name}'."
+        ),
+    )
+    return msgspec.structs.replace(found, confidence="medium")
 
 
 def _remedy(case: Case, module: str | None) -> str:

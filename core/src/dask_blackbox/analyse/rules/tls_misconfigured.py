@@ -19,6 +19,10 @@ _UNTRUSTED = re.compile(
 )
 # The second: what it sent was there before the handshake had begun.
 _PLAIN = re.compile("WRONG_VERSION_NUMBER|not idle; cannot convert to SSL")
+_VERSIONS = re.compile(
+    r"ALERT_PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL|NO_PROTOCOLS_AVAIL"
+)
+_CIPHERS = re.compile(r"NO_SHARED_CIPHER|NO_CIPHERS_AVAILABLE|ALERT_HANDSHAKE_FAILURE")
 _REFUSED = re.compile(r"SSLEOFError|SSLZeroReturnError|alert [\w ]+|ALERT_\w+|_ALERT")
 _NO_CONTEXT = r"TLS expects a `ssl_context` argument|encryption required by Dask config"
 _RESET = ("ConnectionResetError", "ConnectionAbortedError", "StreamClosedError")
@@ -73,8 +77,13 @@ def _of_the_handshake(case: Case, exception: DriverException) -> _Quarrel | None
         return _not_trusted(
             untrusted["why"].strip() if untrusted else "it does not match"
         )
-    if _PLAIN.search(exception.traceback):
-        return _ONLY_THE_DRIVER
+    for pattern, quarrel in (
+        (_PLAIN, _ONLY_THE_DRIVER),
+        (_VERSIONS, _NO_VERSION),
+        (_CIPHERS, _NO_CIPHER),
+    ):
+        if pattern.search(exception.traceback):
+            return quarrel
     if case.raised("SSLError", "SSLEOFError") or _REFUSED.search(exception.message):
         return _NOT_ACCEPTED
     if case.raised(*_RESET) and "_ensure_connected" in exception.traceback:
@@ -99,6 +108,20 @@ _ONLY_THE_DRIVER = _Quarrel(
     "Connect to `tcp://…` instead of `tls://…`, or start scheduler and workers with "
     "`--protocol tls` and their certificates.",
 )
+_NO_VERSION = _Quarrel(
+    "Driver and scheduler have no version of TLS in common",
+    "one end insists on a version of TLS that the other does not speak",
+    "Set `distributed.comm.tls.min-version` and `distributed.comm.tls.max-version` of both "
+    "ends so that they overlap (None: what OpenSSL has), and upgrade the older Python or "
+    "OpenSSL.",
+)
+_NO_CIPHER = _Quarrel(
+    "Driver and scheduler could not agree on a cipher",
+    "the handshake of TLS ended without one that both allow",
+    "Set `distributed.comm.tls.ciphers` of both ends so that they overlap, or leave it out "
+    "on both.",
+    "medium",
+)
 _NOT_ACCEPTED = _Quarrel(
     "The scheduler did not accept the driver's certificate",
     "the scheduler ended the TLS handshake, as one does that does not trust the "
@@ -111,9 +134,10 @@ _CUT = _Quarrel(
     "what listens there cut the connection before a word was said, as a scheduler that "
     "speaks TLS does with a client that does not; a proxy or another service on that port "
     "may do so, too",
-    "If the scheduler speaks TLS, connect to `tls://…` with `Security(…)`; otherwise check "
-    "that it is Dask's scheduler that listens on that port.",
-    "medium",
+    "Check that it is Dask's scheduler that listens on that port, and that a proxy or load "
+    "balancer before it has somewhere to go. If the scheduler speaks TLS, connect to "
+    "`tls://…` with `Security(…)`.",
+    "low",
 )
 
 

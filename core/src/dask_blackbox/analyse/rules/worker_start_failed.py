@@ -165,6 +165,11 @@ def _remedy(case: Case, who: str, root: tuple[str, str] | None) -> str:
             f"Something else has the {who}'s port: leave the port to Dask (`:0`), give a "
             "range (`--worker-port 40000:40100`), or end what is left of an earlier run."
         )
+    if "name taken" in message:
+        return (
+            "Two workers were given the same name: give each a `--name` of its own, or none, "
+            "or end the worker that is left of an earlier run."
+        )
     if name in ("ModuleNotFoundError", "ImportError"):
         return (
             "Install that module where the workers run, or take it off `--preload` "
