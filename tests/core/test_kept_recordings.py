@@ -23,6 +23,11 @@ OTHERWISE = {
     "a_preloaded_module_finds_no_token": "the right cause; what the preload raised was only "
     "printed, before there was a cluster",
     "a_loader_holds_its_connection": "the right cause, without the name of its class",
+    "a_load_balancer_without_backends": "what was seen fits TLS as well; low",
+    "a_pool_of_threads_is_handed_to_tasks": "Dask swallows what the pool said of itself",
+    "the_driver_waits_for_a_program_that_never_ends": "it was ended from outside",
+    "the_image_of_the_scheduler_knows_no_time_zones": "it names tzdata, which is better",
+    "the_named_worker_has_no_card": "an address, not the name that the user gave",
     "a_task_exits_in_a_thread_of_the_driver": "not known: the loop dies with the thread",
 }
 """Stories of which something else is said than was set down, and why."""

@@ -212,7 +212,7 @@ def verdicts_page(results: Sequence[Result], now: Sequence[Result] = ()) -> str:
         )
         parts.append(
             _part(
-                f"Held out, {label} set",
+                f"Held out, {label}" + ("" if ":" in label else " set"),
                 f"{len(mine)} failures of kinds that the corpus does not have, written before any "
                 f"rule was read, told once ({told}), and counted as they came out the "
                 "first time (`tests/recordings/heldout.json`): what is mended since does not "

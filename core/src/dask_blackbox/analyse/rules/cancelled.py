@@ -70,6 +70,7 @@ def _of_futures(case: Case, said: re.Match[str] | None) -> Finding:
     reason = said["reason"].strip() if said else _NO_REASON
     key = said["key"] if said else (case.exception.key if case.exception else None)
     asked = _who_asked(case, key)
+    key = key or (_last_cancelled(case) if asked else None)
     restarted = case.run.details("cluster-restarted")
     closed = bool(case.run.details("scheduler-closing"))
     title, remedy = _what_happened(
@@ -167,6 +168,13 @@ def _who_asked(case: Case, key: str | None) -> _Asked | None:
         remedy=remedy,
         evidence=Evidence(text=short(row["message"], 200), source="logs", at=at),
     )
+
+
+def _last_cancelled(case: Case) -> str | None:
+    """Return a key that the scheduler cancelled, as it logs that."""
+    logs = case.run.logs.filter(pl.col("role") == "scheduler").sort("at")
+    keys = logs["message"].str.extract(r"^Scheduler cancels key (\S+?)\. ").drop_nulls()
+    return str(keys[-1]) if len(keys) else None
 
 
 def _of_an_executor(case: Case) -> bool:
