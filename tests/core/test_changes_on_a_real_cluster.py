@@ -67,7 +67,7 @@ def test_larger_input_is_told_with_the_parameter_that_asked_for_it(
     assert changed["parameters", "rows"] == "20000"
     assert ("input-size", "bytes") in changed
     assert card.past is not None
-    assert card.past.blame == "data"
+    assert card.past.blame == "data", card.changes
     assert "nothing of ours has changed" in card.past.says
 
 

@@ -94,9 +94,11 @@ class Standing(threading.Thread):
         """Return the addresses that clients of this process are trying to reach."""
         module = sys.modules.get("distributed.client")
         clients: set[Any] = set()
-        if module is not None:
+        # Another thread may be importing it at this moment.
+        kind = getattr(module, "Client", None)
+        if kind is not None:
             with contextlib.suppress(RuntimeError):  # one comes or goes just now
-                clients.update(module.Client._instances)  # noqa: SLF001
+                clients.update(kind._instances)  # noqa: SLF001
         # One that is only being made is known to nobody but the frame that makes it.
         clients.update(filter(None, map(_being_made, frames)))
         trying = [c for c in clients if getattr(c, "status", "") in _CONNECTING]
