@@ -10,6 +10,7 @@ from itertools import pairwise
 
 __all__ = [
     "Frame",
+    "beyond_own_code",
     "came_from_a_task",
     "came_from_the_cluster",
     "cause_of_last",
@@ -21,6 +22,7 @@ __all__ = [
     "last_frame",
     "members_of_group",
     "met_at_home",
+    "own_frame_in",
     "raised_apart_from_dask",
     "raised_at_end",
     "raised_by_a_library",
@@ -357,3 +359,15 @@ def is_the_users(frame: Frame) -> bool:
     """Say whether a frame is in the user's own code, not in a library."""
     compiled = frame.file.endswith(_COMPILED) and not frame.file.startswith("/")
     return not compiled and not any(part in frame.file for part in _NOT_THE_USERS)
+
+
+def own_frame_in(stack: Sequence[Frame]) -> Frame | None:
+    """Return the innermost frame of the user's own code in a stack, outermost first."""
+    own = [frame for frame in stack if is_the_users(frame)]
+    return within(own[::-1]) if own else None
+
+
+def beyond_own_code(stack: Sequence[Frame]) -> tuple[Frame, ...]:
+    """Return the frames of a stack below the user's own code: what that had called."""
+    own = [n for n, frame in enumerate(stack) if is_the_users(frame)]
+    return tuple(stack[own[-1] + 1 :]) if own else ()

@@ -12,9 +12,9 @@ from typing import Any
 
 from dask_blackbox.analyse.frames import (
     Frame,
+    beyond_own_code,
     frames_of_call_stack,
-    is_the_users,
-    within,
+    own_frame_in,
 )
 from dask_blackbox.analyse.state import last_sign_of_life
 from dask_blackbox.run import RunTables
@@ -53,14 +53,12 @@ class AtWork:
     @property
     def own_frame(self) -> Frame | None:
         """The innermost frame of the user's own code."""
-        own = [frame for frame in self.stack if is_the_users(frame)]
-        return within(own[::-1]) if own else None
+        return own_frame_in(self.stack)
 
     @property
     def beyond(self) -> tuple[Frame, ...]:
         """The frames below the user's own code: what it called, and is in now."""
-        own = [n for n, frame in enumerate(self.stack) if is_the_users(frame)]
-        return self.stack[own[-1] + 1 :] if own else ()
+        return beyond_own_code(self.stack)
 
 
 @dataclass(frozen=True, kw_only=True)
