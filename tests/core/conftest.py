@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from dask_blackbox.testing import EmbeddedS3, embedded_s3
-from flying import Home
-from shelving import Shelf
+from event_types import undeclared_in_folder
+from scenario_runs import Home
+from stored_runs import Shelf
 
 
 @pytest.fixture
@@ -19,7 +20,10 @@ def shelf(tmp_path: Path) -> Shelf:
 
 @pytest.fixture(scope="module")
 def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Home]]:
-    """Return a maker of homes for scenarios; whoever still lives there is ended."""
+    """Return a maker of homes for scenarios; whoever still lives there is ended.
+
+    What was recorded there must be what the types of events declare.
+    """
     made: list[Home] = []
 
     def home() -> Home:
@@ -30,6 +34,7 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Hom
     yield home
     for each in made:
         each.clear()
+    assert set().union(*(undeclared_in_folder(each.folder) for each in made)) == set()
 
 
 @pytest.fixture(scope="session")

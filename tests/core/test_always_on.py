@@ -17,11 +17,14 @@ from typing import Any
 import msgspec
 import polars as pl
 import pytest
-from bareness import can_import, python_with
+from bare_environments import can_import, python_with
 from dask_blackbox import Run, RunCard
 from distributed import Client, span
 from distributed.versions import VersionMismatchWarning
-from flying import Flight, Home, fly, messages, until
+from scenario_runs import Flight, Home, fly, messages, until
+from stored_events import details
+
+pytestmark = pytest.mark.nightly
 
 THREADS = {f"thread-{n}" for n in range(10)}
 JOBS = THREADS | {"fails", "recovers", "nested", "nightly", "vanishes", "own"}
@@ -201,7 +204,7 @@ def test_a_span_gives_its_name_to_the_run(
     runs: dict[str, tuple[RunCard, Run]],
 ) -> None:
     _, run = runs["nightly"]
-    spans = {"/".join(told["name"]): told for told in run.details("span")}
+    spans = {"/".join(told["name"]): told for told in details(run, "span")}
 
     assert prefixes(run) == {"loaded": 3}
     assert set(spans) == {"nightly", "nightly/load"}
@@ -232,7 +235,7 @@ def test_host_and_driver_are_what_the_scheduler_knows(
 ) -> None:
     _, run = runs["fails"]
     host = run.manifest.host
-    [driver] = run.details("driver-attached")
+    [driver] = details(run, "driver-attached")
 
     assert host["kind"] == "scheduler"
     assert host["scheduler"] == resident.address
@@ -265,7 +268,7 @@ def test_one_process_records_them_all(
 ) -> None:
     lines = resident.home.processes().values()
 
-    assert len([line for line in lines if "dask_blackbox.record" in line]) == 1
+    assert len([line for line in lines if "dask_blackbox.recorder" in line]) == 1
 
 
 @pytest.fixture(scope="module")
@@ -289,7 +292,7 @@ def test_each_outermost_span_is_a_run_even_if_the_recorder_dies(
             client.gather(client.map(str, range(3)))
         until(lambda: len(list(by_span.store.rglob("run.json"))) == 2, "two runs")
         for pid, line in by_span.home.processes().items():
-            if "dask_blackbox.record" in line:
+            if "dask_blackbox.recorder" in line:
                 os.kill(pid, signal.SIGKILL)
         runs = by_span.runs(2)
 
@@ -300,7 +303,7 @@ def test_each_outermost_span_is_a_run_even_if_the_recorder_dies(
     for card, run in runs.values():
         assert card.completeness == {"recorded": True, "complete": True}
         assert run.manifest.host["span"] == card.job
-    assert "another one takes over" in by_span.log
+    assert "starting another one" in by_span.log
 
 
 def test_the_end_of_the_scheduler_ends_its_runs_with_a_card(
@@ -323,7 +326,7 @@ def test_the_end_of_the_scheduler_ends_its_runs_with_a_card(
         assert card.state == "failed"
         assert card.verdict is not None
         assert card.verdict.rule == "scheduler-lost"
-        assert "signal-15" in card.headline
+        assert "SIGTERM" in card.headline
     assert "the run of Client-third-" in resident.log
     assert "1 clients have been refused" in resident.log
 
@@ -358,4 +361,4 @@ def test_the_death_of_the_scheduler_is_the_verdict_of_its_runs(
     assert card.state == "aborted"
     assert card.verdict is not None
     assert card.verdict.rule == "scheduler-lost"
-    assert run.details("scheduler-lost")
+    assert details(run, "scheduler-lost")

@@ -36,7 +36,7 @@ def _loaded_after(code: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_rooms_import_as_the_contracts_say() -> None:
+def test_packages_import_as_the_contracts_say() -> None:
     if not LINT_IMPORTS.exists():
         pytest.skip("import-linter is in .venvs/lint: `make environments`")
     path = os.pathsep.join(str(source) for source in SOURCES)
@@ -75,12 +75,6 @@ def test_cards_are_shown_without_tables() -> None:
     assert loaded.isdisjoint({"polars", "bokeh", "distributed"})
 
 
-def test_modules_can_be_read_in_one_sitting() -> None:
-    lengths = {file: len(file.read_text().splitlines()) for file in MODULES}
-
-    assert {file.name: length for file, length in lengths.items() if length > 400} == {}
-
-
 def test_modules_say_what_they_are_for_and_are_named_for_it() -> None:
     vague = {"utils.py", "helpers.py", "common.py", "misc.py", "manager.py"}
     silent = [
@@ -93,12 +87,12 @@ def test_modules_say_what_they_are_for_and_are_named_for_it() -> None:
     assert silent == []
 
 
-def test_every_room_is_in_the_picture() -> None:
+def test_every_package_is_in_docs_architecture() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text()
     folders = {f"`{file.parent.name}/`" for file in PACKAGE.glob("*/__init__.py")}
     files = {f"`{file.name}`" for file in PACKAGE.glob("[a-z]*.py")}
 
-    assert {room for room in folders | files if room not in page} == set()
+    assert {name for name in folders | files if name not in page} == set()
 
 
 def test_every_end_to_end_test_belongs_to_a_suite() -> None:

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from dask._task_spec import Task
-from dask_blackbox.analyse.changes.marks import alike, tells_code
-from dask_blackbox.capture.marks import CodeMarks, mark_of
-from dask_blackbox.capture.surroundings import machine_facts, modules_of
-from sketching import a_night
+from dask_blackbox.analyse.changes.code_hashes import alike, tells_code
+from dask_blackbox.capture.driver.surroundings import machine_facts, modules_of
+from dask_blackbox.capture.scheduler.code_hashes import CodeMarks, mark_of
+from sketches import a_night
 
 
 def made(source: str, name: str = "work", file: str = "/jobs/shop.py") -> Any:
@@ -301,11 +301,11 @@ def test_a_task_that_cannot_be_read_has_no_mark() -> None:
 
 
 def test_modules_of_the_users_own_are_hashed_once() -> None:
-    assert a_night.__module__ == "sketching"
+    assert a_night.__module__ == "sketches"
     known: set[str] = set()
     found = modules_of(known)
 
-    assert "sketching" in found
+    assert "sketches" in found
     assert not {"json", "dask", "dask_blackbox.run"} & {*found}
     assert modules_of(known) == {}
 

@@ -8,7 +8,8 @@ from typing import Any
 import polars as pl
 import pytest
 from dask_blackbox import Run
-from flying import Flight, Home, fly, messages
+from scenario_runs import Flight, Home, fly, messages
+from stored_events import details
 
 LINES, BURST = 2_000, 20_000
 LIMIT = 320 * 2**20
@@ -41,7 +42,7 @@ def certificate(run: Run, key: str) -> dict[str, Any]:
     """Return the certificate of the worker that took this task along."""
     [found] = [
         each
-        for each in run.details("worker-certificate")
+        for each in details(run, "worker-certificate")
         if key in [task["key"] for task in each["executing"]]
     ]
     return found
@@ -102,7 +103,7 @@ def test_the_memory_curve_climbs_to_the_limit(flight: Flight, run: Run) -> None:
     curve = certificate(run, flight.told["keys"]["memory"])["memory"]
 
     assert curve[-1][1] > 0.8 * LIMIT > 0.5 * LIMIT > curve[0][1]
-    [restart] = run.details("worker-restarted-for-memory")
+    [restart] = details(run, "worker-restarted-for-memory")
     assert restart["pid"] == certificate(run, flight.told["keys"]["memory"])["pid"]
 
 

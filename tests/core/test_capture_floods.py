@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from dask_blackbox.capture.logs import LogTap
 
+pytestmark = pytest.mark.nightly
+
 LINES = 1_000
 
 

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-import bareness
+import bare_environments
 import polars as pl
 import pytest
-from flying import Flight, Home, fly, messages
+from scenario_runs import Flight, Home, fly, messages
+from stored_events import details
 
 CHECKOUT = str(Path(__file__).parents[2])
 TASKS, LINES = 50, 500
@@ -19,7 +20,7 @@ DEADLY = ("nanny", "bare", "uninstalled")
 
 @pytest.fixture(scope="module")
 def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return bareness.python_with("distributed", tmp_path_factory.mktemp("venv"))
+    return bare_environments.python_with("distributed", tmp_path_factory.mktemp("venv"))
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +82,7 @@ def test_a_worker_killed_at_work_loses_no_line(
     flight = flights[kind].result()
     [certificate] = [
         each
-        for each in flight.run.details("worker-certificate")
+        for each in details(flight.run, "worker-certificate")
         if flight.told["killed"] in [task["key"] for task in each["executing"]]
     ]
 
@@ -126,12 +127,12 @@ def test_a_cluster_without_our_package_says_which_packages_it_has(
     flights: dict[str, Future[Flight]], bare_python: Path
 ) -> None:
     flight = flights["uninstalled"].result()
-    [scheduler] = flight.run.details("scheduler-info")
+    [scheduler] = details(flight.run, "scheduler-info")
 
     assert scheduler["distributed"]
-    assert flight.run.details("capture-failed") == []
-    assert not bareness.can_import(bare_python, "dask_blackbox")
-    assert bareness.can_import(bare_python, "distributed")
+    assert details(flight.run, "capture-failed") == []
+    assert not bare_environments.can_import(bare_python, "dask_blackbox")
+    assert bare_environments.can_import(bare_python, "distributed")
 
 
 def test_no_log_line_of_dask_complains_about_the_recorder(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from dask_blackbox.capture.rows import RowBuffer
+from dask_blackbox.capture.scheduler.row_buffer import RowBuffer
 from hypothesis import given
 from hypothesis import strategies as st
 

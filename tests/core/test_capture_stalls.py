@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 from dask_blackbox import Run
-from flying import Flight, Home, fly
+from scenario_runs import Flight, Home, fly
+from stored_events import details
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def test_only_the_run_that_hangs_is_ended(flight: Flight) -> None:
 
 def test_a_stall_tells_nothing_of_another_runs_tasks(flight: Flight) -> None:
     for job in ("resource", "deep"):
-        for stall in hung(flight, job).details("stall"):
+        for stall in details(hung(flight, job), "stall"):
             assert sum(stall["states"].values()) == 1
             assert all(each["prefix"] != "inc" for each in stall["processing"])
 

@@ -4,11 +4,26 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 
 import msgspec
 import pytest
-from building import (
+from dask_blackbox.analyse import findings_in, state_of
+from dask_blackbox.analyse.formatting import (
+    counted,
+    duration,
+    listed,
+    prefix_of,
+    short,
+    size,
+)
+from dask_blackbox.analyse.numbers import NUMBERS
+from dask_blackbox.attach import RunCard, card_of
+from dask_blackbox.finding import ChainStep, Change, Evidence, Finding, Subject
+from dask_blackbox.manifest import SourceAccount
+from dask_blackbox.run import RunTables
+from runs_from_rows import (
     LIMIT,
     MIB,
     Piece,
@@ -29,20 +44,6 @@ from building import (
     raised_in,
     succeeded,
 )
-from dask_blackbox.analyse import findings_in, state_of
-from dask_blackbox.analyse.numbers import NUMBERS
-from dask_blackbox.analyse.words import (
-    counted,
-    duration,
-    listed,
-    prefix_of,
-    short,
-    size,
-)
-from dask_blackbox.attach import RunCard, card_of
-from dask_blackbox.finding import Change, Evidence, Finding, Subject
-from dask_blackbox.manifest import SourceAccount
-from dask_blackbox.run import RunTables
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -140,9 +141,11 @@ def test_the_numbers_are_measured_not_guessed() -> None:
 
     assert numbers == {
         "duration": 30.0,
+        "executions": 2,
         "tasks": 2,
         "task_failures": 0,
         "retried": 1,
+        "killed": 0,
         "workers": 2,
         "threads": 4,
         "deaths": 0,
@@ -235,6 +238,52 @@ def test_log_lines_that_never_came_are_missing() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("dropped", "said"),
+    [
+        (0, {"tcp://w1": ["3 log lines lost"]}),
+        (3, {"tcp://w1": ["3 log lines lost"]}),
+        (2_000, {"logs": ["at least 3 log lines lost, at most 2,000"]}),
+    ],
+)
+def test_lines_that_were_dropped_and_lines_that_are_missing_are_told_once(
+    dropped: int, said: dict[str, list[str]]
+) -> None:
+    account = SourceAccount(dropped={"log": dropped})
+    run = a_run(
+        *(a_log_line("x", seq=seq) for seq in (7, 8, 12, 13)),
+        succeeded(sources={"scheduler tcp://s": account}),
+    )
+
+    assert card(run).completeness["missing"] == said
+
+
+def test_how_far_the_recording_of_a_lost_run_goes_is_said() -> None:
+    run = a_run(a_worker(at=1), a_task("inc-1"), a_sample(at=41), ("ending", None))
+    run.last_heartbeat = run.manifest.started + 44
+    found = card(run)
+
+    assert found.state == "lost"
+    assert found.verdict is not None
+    assert "The last recorded fact is from 41 s after the start" in found.verdict.cause
+    assert "nothing later is recorded" in found.verdict.cause
+    [said] = found.completeness["missing"]["recorder"]
+    assert "the last recorded fact is from 41 s after the start" in said
+    assert "the last heartbeat was" in said
+
+
+def test_of_a_run_that_may_still_run_the_last_sign_of_life_is_said() -> None:
+    run = a_run(a_worker(at=1), ("ending", None))
+    run.last_heartbeat = time.time() - 20
+    found = card(run)
+
+    assert found.state == "running"
+    [said] = found.completeness["missing"]["recorder"]
+    assert re.fullmatch(
+        r"has not reported the end of the run: last heartbeat 2\d s ago", said
+    )
+
+
 def test_an_unrecorded_driver_error_is_said_without_much_confidence() -> None:
     error = an_exception("KeyError", "'tuesday'")
     run = a_run(failed_with(error, at=3), recorded=False)
@@ -242,7 +291,7 @@ def test_an_unrecorded_driver_error_is_said_without_much_confidence() -> None:
 
     assert found is not None
     assert (found.rule, found.confidence) == ("driver-exception", "low")
-    assert "Nothing was recorded of a cluster" in found.cause
+    assert "No cluster was recorded" in found.cause
     assert "No graph had reached" not in found.cause
 
 
@@ -256,7 +305,7 @@ def test_a_run_that_could_not_be_recorded_has_a_card_all_the_same() -> None:
         "recorded": False,
         "complete": False,
         "reason": "no such bucket",
-        "missing": {"recorder": ["nothing came, from the cluster or from the driver"]},
+        "missing": {"recorder": ["no data arrived from the cluster or the driver"]},
     }
     assert found.verdict is not None
     assert found.verdict.rule == "driver-exception"
@@ -306,7 +355,7 @@ def test_an_aborted_run_has_a_verdict() -> None:
     found = card(a_run(a_worker(), aborted()))
 
     assert found.state == "aborted"
-    assert found.headline == "The driver vanished after 20 s"
+    assert found.headline == "The driver disappeared after 20 s"
 
 
 def test_every_number_and_field_of_the_card_is_documented() -> None:
@@ -314,7 +363,7 @@ def test_every_number_and_field_of_the_card_is_documented() -> None:
     documented = set(re.findall(r"`(\w+)`", page))
     fields = {
         field.name
-        for struct in (RunCard, Finding, Change, Evidence, Subject)
+        for struct in (RunCard, Finding, ChainStep, Change, Evidence, Subject)
         for field in msgspec.structs.fields(struct)
     }
 

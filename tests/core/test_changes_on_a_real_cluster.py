@@ -7,10 +7,13 @@ from collections.abc import Iterator
 import pytest
 from dask_blackbox import Run, RunCard
 from dask_blackbox.analyse.history import one_per_run
-from dask_blackbox.opened.earlier import sketched_runs
+from dask_blackbox.reader.earlier_runs import sketched_runs
 from dask_blackbox.report import html, markdown, text
 from dask_blackbox.store import open_store
-from nights import Nights, nights
+from nightly_runs import Nights, nights
+from stored_events import details
+
+pytestmark = pytest.mark.nightly
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +32,12 @@ def cards(job: Nights) -> dict[str, RunCard]:
     told["broken"] = job.night()
     told["retried"] = job.night(attempt=2)
     job.install("1.2.0")
-    told["mended"] = job.night()
+    told["fixed"] = job.night()
     job.install("1.2.0", broken=True)
     told["larger"] = job.night(rows=20_000)
+    job.install("1.2.0")
+    told["narrow"] = job.night(parts=12)
+    told["wider"] = job.night(parts=380)
     return told
 
 
@@ -62,13 +68,16 @@ def test_larger_input_is_told_with_the_parameter_that_asked_for_it(
     cards: dict[str, RunCard],
 ) -> None:
     card = cards["larger"]
-    changed = {(each.kind, each.what): each.after for each in card.changes}
+    [parameter] = [each for each in card.changes if each.kind == "parameters"]
 
-    assert changed["parameters", "rows"] == "20000"
-    assert ("input-size", "bytes") in changed
+    assert (parameter.what, parameter.after) == ("rows", "20000")
+    # Twenty times the rows are twenty times the bytes.
+    assert [(each.kind, each.what) for each in parameter.explains] == [
+        ("input-size", "bytes")
+    ]
     assert card.past is not None
     assert card.past.blame == "data", card.changes
-    assert "nothing of ours has changed" in card.past.says
+    assert "Data: only " in card.past.says
 
 
 def test_the_same_failure_is_known_again_in_another_night(
@@ -95,21 +104,34 @@ def test_a_retry_is_compared_with_the_good_run_and_not_with_itself(
     assert past.runs == 4
 
 
-def test_the_first_run_and_good_runs_say_nothing_of_changes(
+def test_the_first_run_and_runs_as_before_say_nothing_of_changes(
     cards: dict[str, RunCard],
 ) -> None:
     assert cards["first"].changes == ()
-    assert cards["mended"].changes == ()
+    assert cards["fixed"].changes == ()
     assert "changed" not in text(cards["good"])
+
+
+def test_a_run_that_succeeded_with_more_partitions_says_so(
+    cards: dict[str, RunCard],
+) -> None:
+    card = cards["wider"]
+    changes = {each.what: (each.before, each.after) for each in card.changes}
+
+    assert card.state == "succeeded"
+    assert changes["partitions"] == ("12 partitions", "380 partitions")
+    assert "Changed: " in text(card)
 
 
 def test_every_run_has_left_a_sketch(job: Nights, cards: dict[str, RunCard]) -> None:
     names = list(sketched_runs(open_store(job.store), job.job))
 
-    assert len(names) == 8
-    assert len(one_per_run(names)) == 7
+    assert len(names) == 10
+    assert len(one_per_run(names)) == 9
     # The retry found its input on the cluster, and read nothing.
-    assert [each.partitions for each in one_per_run(names)] == [4, 4, None, 4, 4, 4, 4]
+    assert [each.partitions for each in one_per_run(names)] == [
+        380, 12, 4, 4, None, 4, 4, 4, 4
+    ]  # fmt: skip
 
 
 def test_every_rendering_tells_what_changed(cards: dict[str, RunCard]) -> None:
@@ -120,17 +142,17 @@ def test_every_rendering_tells_what_changed(cards: dict[str, RunCard]) -> None:
     for page in pages:
         assert "shoptools" in page
         assert "2.0.0" in page
-        assert "Infrastructure: nothing else has changed but packages" in page
+        assert "Infrastructure: only packages changed" in page
         assert "the failure names it" in page
 
 
 def test_the_drivers_own_code_is_recorded(cards: dict[str, RunCard]) -> None:
     run = Run.open(cards["good"].links["recording"])
-    told = run.details("driver-code")
+    told = details(run, "driver-code")
     modules = {name for each in told for name in each.get("modules") or ()}
 
-    assert "nights" in modules
-    [graph, *_] = run.details("graph-updated")
+    assert "nightly_runs" in modules
+    [graph, *_] = details(run, "graph-updated")
     assert list(graph["new"].values()) == [[1, 1]]
     assert list(graph["code"]) == list(graph["new"])
 

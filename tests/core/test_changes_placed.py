@@ -11,11 +11,11 @@ from dask_blackbox.analyse.changes.rarity import Rarities
 from dask_blackbox.analyse.changes.relevance import Accused
 from dask_blackbox.analyse.comparing import comparison_of
 from dask_blackbox.analyse.sketching.arguments import options_of
+from dask_blackbox.capture.driver.module_parts import parts_of
 from dask_blackbox.capture.images import image_variables
-from dask_blackbox.capture.parts import parts_of
-from dask_blackbox.record.redact import Redactor
+from dask_blackbox.recorder.redact import Redactor
 from dask_blackbox.report.comparison_text import comparison_text
-from sketching import a_night, a_prefix
+from sketches import a_night, a_prefix
 
 SHOP = """
 from json import loads

@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from dask_blackbox.analyse.changes import differences, seen_before, told_by
+from dask_blackbox.analyse.changes import changes_on_card, differences, seen_before
 from dask_blackbox.analyse.changes.relevance import Accused
 from dask_blackbox.analyse.history import History
 from dask_blackbox.finding import Finding, RetryAdvice, Subject
 from dask_blackbox.sketch import Inputs, Sketch
-from sketching import GIB, a_night, a_prefix, failed, history_of
+from sketches import GIB, a_night, a_prefix, failed, history_of
 
 
 def a_verdict(advice: RetryAdvice = "code", **fields: Any) -> Finding:
@@ -176,7 +176,7 @@ def test_a_change_of_every_night_is_left_out_and_named() -> None:
         a_night(8, facts={"parameters": {"batch": "b8x"}, "code": {"git commit": "d"}})
     )
 
-    told = told_by(history_of(nights), last, Accused(a_verdict()))
+    told = changes_on_card(history_of(nights), last, Accused(a_verdict()))
 
     assert [each.what for each in told.changes] == ["git commit"]
     assert told.changes[0].rarity == 1.0
@@ -189,7 +189,9 @@ def test_what_changes_now_and_then_comes_after_what_never_did() -> None:
         for n in range(21)
     ]
     facts = {"host": {"machine": "a"}, "cluster-shape": {"image": "new"}}
-    told = told_by(history_of(nights), failed(a_night(21, facts=facts)), Accused())
+    told = changes_on_card(
+        history_of(nights), failed(a_night(21, facts=facts)), Accused()
+    )
 
     assert [each.what for each in told.changes] == ["image", "machine"]
     assert told.changes[1].rarity == pytest.approx(0.6, abs=0.1)
@@ -206,7 +208,7 @@ def test_a_package_that_the_traceback_names_comes_first() -> None:
         a_verdict(),
         'File "/env/lib/python3.11/site-packages/pandas/core/frame.py", line 1',
     )
-    told = told_by(
+    told = changes_on_card(
         history_of(a_night(n) for n in range(8)),
         failed(a_night(8, facts=facts)),
         accused,
@@ -222,7 +224,7 @@ def test_a_package_that_the_traceback_names_comes_first() -> None:
 def test_the_code_of_the_prefix_that_failed_comes_first() -> None:
     parts = (a_prefix("load", roots=100), a_prefix("join", code="new"))
     accused = Accused(a_verdict(subject=Subject(prefix="join")), "", "join")
-    told = told_by(
+    told = changes_on_card(
         history_of(a_night(n) for n in range(8)),
         failed(
             a_night(8, prefixes=parts, facts={"host": {"orchestrator": "airflow 4"}})
@@ -236,7 +238,7 @@ def test_the_code_of_the_prefix_that_failed_comes_first() -> None:
 
 def test_a_memory_verdict_with_more_input_is_blamed_on_the_data() -> None:
     inputs = Inputs(partitions=100, nbytes=41 * GIB)
-    told = told_by(
+    told = changes_on_card(
         history_of(a_night(n) for n in range(30)),
         failed(a_night(30, inputs=inputs)),
         Accused(a_verdict("memory", rule="worker-memory-limit")),
@@ -244,15 +246,14 @@ def test_a_memory_verdict_with_more_input_is_blamed_on_the_data() -> None:
 
     assert told.past.blame == "data"
     assert told.past.says == (
-        "Data: nothing of ours has changed but the input: "
-        "4.1\N{MULTIPLICATION SIGN} the bytes."
+        "Data: only the input changed: 4.1\N{MULTIPLICATION SIGN} the bytes."
     )
     assert told.past.confidence == "high"
 
 
 def test_changes_on_several_sides_are_not_blamed_on_one() -> None:
     facts = {"code": {"git commit": "d"}, "host": {"orchestrator": "airflow 4"}}
-    told = told_by(
+    told = changes_on_card(
         history_of(a_night(n) for n in range(8)),
         failed(a_night(8, facts=facts)),
         Accused(),
@@ -262,7 +263,7 @@ def test_changes_on_several_sides_are_not_blamed_on_one() -> None:
 
 
 def test_where_nothing_changed_it_says_so() -> None:
-    told = told_by(
+    told = changes_on_card(
         history_of(a_night(n) for n in range(8)),
         failed(a_night(8)),
         Accused(a_verdict()),
@@ -273,7 +274,7 @@ def test_where_nothing_changed_it_says_so() -> None:
 
 
 def test_the_first_run_of_a_job_has_nothing_to_be_compared_with() -> None:
-    told = told_by(History(), failed(a_night(1)), Accused(a_verdict()))
+    told = changes_on_card(History(), failed(a_night(1)), Accused(a_verdict()))
 
     assert told.changes == ()
     assert told.past.says == "This is the first recorded run of this job."
@@ -282,11 +283,11 @@ def test_the_first_run_of_a_job_has_nothing_to_be_compared_with() -> None:
 def test_a_job_that_always_fails_is_compared_with_none() -> None:
     nights = [failed(a_night(n)) for n in range(5)]
     last = failed(a_night(5, facts={"code": {"git commit": "d"}}))
-    told = told_by(history_of(nights), last, Accused(a_verdict()))
+    told = changes_on_card(history_of(nights), last, Accused(a_verdict()))
 
     assert told.changes == ()
     assert told.past.last_good is None
-    assert "No earlier run of this job has ended well" in told.past.says
+    assert "No earlier run of this job succeeded" in told.past.says
     assert told.past.seen is not None
     assert (told.past.seen.times, told.past.seen.in_a_row) == (6, 6)
 
@@ -295,7 +296,7 @@ def test_what_came_with_a_failure_stays_rare_while_it_fails() -> None:
     facts = {"package/driver": {"pandas": "3.0.0"}}
     nights = [a_night(n) for n in range(6)]
     nights += [failed(a_night(n, facts=facts)) for n in range(6, 12)]
-    told = told_by(
+    told = changes_on_card(
         history_of(nights), failed(a_night(12, facts=facts)), Accused(a_verdict())
     )
 
@@ -326,21 +327,35 @@ def test_failures_of_the_same_kind_are_counted_by_runs() -> None:
     assert (seen.first, seen.last) == (a_night(0).started, a_night(2).started)
 
 
-def test_of_a_run_that_went_as_ever_changes_are_not_told() -> None:
-    told = told_by(
-        history_of([a_night(1)]),
-        a_night(2, facts={"code": {"git commit": "d"}}),
-        Accused(),
-        wanted=False,
+def test_of_a_run_that_succeeded_changes_are_listed_and_nothing_is_blamed() -> None:
+    history = history_of([a_night(1)])
+    inputs = Inputs(partitions=3167, nbytes=10 * GIB)
+    wide = tuple(
+        a_prefix(name, planned=3167, roots=3167 * (name == "load"))
+        for name in ("load", "join")
+    )
+    now = a_night(2, inputs=inputs, prefixes=wide)
+    told = changes_on_card(history, now, Accused(), blames=False)
+
+    assert [(e.what, e.before, e.after) for e in told.changes] == [
+        ("partitions", "100 partitions", "3,167 partitions")
+    ]
+    assert told.past.says == "Changed: 31\N{MULTIPLICATION SIGN} the partitions."
+    assert (told.past.blame, told.past.confidence) == ("data", "high")
+
+
+def test_a_run_that_succeeded_as_it_did_before_says_nothing_of_changes() -> None:
+    told = changes_on_card(
+        history_of([a_night(1)]), a_night(2), Accused(), blames=False
     )
 
-    assert told.changes == ()
+    assert (told.changes, told.past.says, told.past.last_good) == ((), "", None)
 
 
 def test_a_commit_of_something_else_explains_nothing() -> None:
     module = {"module job": "2py311.aaaa"}
     nights = [a_night(n, facts={"code": module}) for n in range(6)]
-    told = told_by(
+    told = changes_on_card(
         history_of(nights),
         failed(a_night(6, facts={"code": module | {"git commit": "decade"}})),
         Accused(a_verdict()),
@@ -349,22 +364,19 @@ def test_a_commit_of_something_else_explains_nothing() -> None:
     assert [each.why for each in told.changes] == ["the code that ran is the same"]
     assert told.past.blame == "nothing"
     assert told.past.says == (
-        "Nothing that is recorded has changed but git commit, "
-        "and the code that ran is the same."
+        "Only git commit changed, and the code that ran is the same."
     )
 
 
 def test_code_that_changed_is_named_and_not_its_commit() -> None:
     nights = [a_night(n, facts={"code": {"module job": "2py311.a"}}) for n in range(6)]
     facts = {"code": {"module job": "2py311.b", "git commit": "decade"}}
-    told = told_by(
+    told = changes_on_card(
         history_of(nights), failed(a_night(6, facts=facts)), Accused(a_verdict())
     )
 
     assert [each.what for each in told.changes] == ["module job", "git commit"]
-    assert told.past.says == (
-        "Code: nothing else has changed but the code: module job."
-    )
+    assert told.past.says == ("Code: only the code changed: module job.")
 
 
 def test_code_that_no_task_runs_is_a_guess_where_the_tasks_run_what_they_ran() -> None:
@@ -375,14 +387,14 @@ def test_code_that_no_task_runs_is_a_guess_where_the_tasks_run_what_they_ran() -
             number, prefixes=parts, facts={"code": {"module job": f"2py311.{module}"}}
         )
 
-    told = told_by(
+    told = changes_on_card(
         history_of(night(n, "a") for n in range(8)),
         failed(night(8, "b")),
         Accused(a_verdict(), prefix="join"),
     )
 
     assert (told.past.blame, told.past.confidence) == ("code", "low")
-    assert "the tasks that failed run the code that they ran before" in told.past.says
+    assert "the tasks that failed run the same code as before" in told.past.says
 
 
 def test_of_a_module_that_changed_elsewhere_the_failing_task_is_not_blamed() -> None:
@@ -396,7 +408,7 @@ def test_of_a_module_that_changed_elsewhere_the_failing_task_is_not_blamed() -> 
         'File "/jobs/job.py", line 7, in join',
         "join",
     )
-    told = told_by(
+    told = changes_on_card(
         history_of(night(n, "2py311.aaaa", "2py311.bbbb") for n in range(6)),
         failed(night(6, "2py311.cccc", "2py311.dddd")),
         accused,
@@ -407,7 +419,7 @@ def test_of_a_module_that_changed_elsewhere_the_failing_task_is_not_blamed() -> 
         ("module job", "it fits task-exception"),
     ]
     assert told.past.says == (
-        "Code: nothing else has changed but the code: prefix scale and module job."
+        "Code: only the code changed: prefix scale and module job."
     )
 
 
@@ -421,7 +433,7 @@ def test_code_of_another_python_is_not_compared_and_that_is_said() -> None:
             facts={"python": pythons, "code": {"module job": mark}},
         )
 
-    told = told_by(
+    told = changes_on_card(
         history_of(night(n, "3.11") for n in range(6)),
         failed(night(6, "3.12")),
         Accused(a_verdict("environment")),
@@ -433,7 +445,7 @@ def test_code_of_another_python_is_not_compared_and_that_is_said() -> None:
 
 def test_hashes_of_an_older_kind_are_not_taken_for_other_code() -> None:
     nights = [a_night(n, facts={"code": {"module job": "aaaa"}}) for n in range(6)]
-    told = told_by(
+    told = changes_on_card(
         history_of(nights),
         failed(a_night(6, facts={"code": {"module job": "2py311.bbbb"}})),
         Accused(a_verdict()),
@@ -441,7 +453,7 @@ def test_hashes_of_an_older_kind_are_not_taken_for_other_code() -> None:
 
     assert told.changes == ()
     assert told.past.says == (
-        "Nothing that is recorded has changed since the last good run "
+        "Nothing that is recorded changed since the last good run "
         "(the code could not be compared)."
     )
 
@@ -480,10 +492,10 @@ def test_graphs_that_follow_the_partitions_are_no_change() -> None:
 
 
 def test_an_empty_input_is_told_in_sizes() -> None:
-    told = told_by(
+    told = changes_on_card(
         history_of(a_night(n) for n in range(6)),
         failed(a_night(6, inputs=Inputs(partitions=100, nbytes=224))),
         Accused(a_verdict("data")),
     )
 
-    assert told.past.says.endswith("the input: bytes 10 GiB → 224 bytes.")
+    assert told.past.says.endswith("the input changed: bytes 10 GiB → 224 bytes.")

@@ -81,7 +81,7 @@ def test_lines_are_chosen_by_what_is_asked(
             {"worker": "bob", "level": "error"},
             (
                 "5 lines are recorded; 1 of them come from worker bob; "
-                "none of them are ERROR or graver: the gravest is INFO"
+                "none of them have level ERROR or higher: the highest is INFO"
             ),
         ),
         (
@@ -119,18 +119,18 @@ def test_where_no_line_is_left_it_says_at_which_condition(
 
 def test_a_recording_without_logs_says_so() -> None:
     assert chosen_lines(a_run(), LogQuery(level="error"))[1] == (
-        "this recording holds no log lines"
+        "this recording has no log lines"
     )
 
 
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ({"worker": "10.0.0"}, "fits several workers"),
+        ({"worker": "10.0.0"}, "matches several workers"),
         ({"worker": "carol"}, "there were: alice, bob"),
         ({"level": "loud"}, "give DEBUG, INFO"),
-        ({"since": "yesterday"}, r"--since yesterday is no time.*\+10s"),
-        ({"until": "5 apples"}, "--until 5 apples is no time"),
+        ({"since": "yesterday"}, r"--since yesterday is not a time.*\+10s"),
+        ({"until": "5 apples"}, "--until 5 apples is not a time"),
         ({"pattern": "("}, "not a regular expression"),
     ],
 )

@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from dask_blackbox.attach import RunCard
 from dask_blackbox.cli import VERBS, blackbox
 from dask_blackbox.testing import EPOCH, a_log
-from shelving import Shelf
+from stored_runs import Shelf
 
 DASK = [sys.executable, "-m", "dask", "blackbox"]
 
@@ -97,7 +97,7 @@ def test_ls_of_an_empty_store_says_that_it_is_empty(shelf: Shelf) -> None:
     result = typed("ls", "--store", shelf.url)
 
     assert result.exit_code == 0
-    assert f"No run is recorded in {shelf.url}" in result.stderr
+    assert f"No run in {shelf.url}" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_logs_says_why_there_is_nothing_and_prints_nothing(shelf: Shelf) -> None
 
     assert result.exit_code == 0
     assert result.stdout == ""
-    assert "the gravest is INFO" in result.stderr
+    assert "the highest is INFO" in result.stderr
 
 
 def test_logs_as_json_can_be_read_line_by_line(shelf: Shelf) -> None:
@@ -266,6 +266,6 @@ def test_serve_to_others_warns_that_there_is_no_login(shelf: Shelf) -> None:
     result = typed("serve", "--store", shelf.url, "--host", "192.0.2.1")
 
     assert result.exit_code == 2
-    assert "There is no login: whoever reaches 192.0.2.1" in result.stderr
-    assert "cannot listen at 192.0.2.1 port 8899" in result.stderr
+    assert "There is no login: anyone who can reach 192.0.2.1" in result.stderr
+    assert "cannot listen on 192.0.2.1 port 8899" in result.stderr
     assert "--host" in result.stderr

@@ -13,7 +13,7 @@ from dask_blackbox import Run
 from dask_blackbox.analyse import RULES
 from dask_blackbox.cli import blackbox
 from dask_blackbox.layout import RunAddress
-from dask_blackbox.opened.sketching import leave_sketch
+from dask_blackbox.reader.sketching import leave_sketch
 from dask_blackbox.testing import (
     EPOCH,
     a_certificate,
@@ -25,7 +25,7 @@ from dask_blackbox.testing import (
     an_event,
     recorded,
 )
-from shelving import Shelf
+from stored_runs import Shelf
 
 KEY = "('hog-1', 0)"
 STORY = (
@@ -100,7 +100,7 @@ def test_why_reads_as_text(shelf: Shelf) -> None:
 
     assert "(worker-memory-limit)" in said
     assert "   $ dask blackbox logs " in said
-    assert "Considered, and not the cause" in said
+    assert "Rejected causes" in said
 
 
 def test_why_tells_what_changed_and_how_to_compare(shelf: Shelf) -> None:

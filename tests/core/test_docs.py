@@ -16,7 +16,6 @@ import click
 import pytest
 import yaml
 from dask_blackbox.cli import VERBS
-from dask_blackbox.events import EVENT_KINDS
 from dask_blackbox.tables import SCHEMAS
 
 ROOT = Path(__file__).parents[2]
@@ -102,12 +101,6 @@ def test_every_table_is_documented_with_its_columns(table: str) -> None:
 
     assert f"`{table}`" in page
     assert [name for name in SCHEMAS[table] if f"`{name}`" not in page] == []
-
-
-def test_every_kind_of_event_is_documented() -> None:
-    page = (DOCS / "tables.md").read_text()
-
-    assert [kind for kind in EVENT_KINDS if f"`{kind}`" not in page] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_shown)

@@ -32,7 +32,7 @@ def test_a_failure_of_ours_is_a_line_in_the_log_and_kept(
     assert doing == "the weather"
     assert isinstance(error, LookupError)
     assert caplog.messages == [
-        "dask-blackbox went on without the weather: LookupError: no window"
+        "dask-blackbox continued without the weather: LookupError: no window"
     ]
 
 

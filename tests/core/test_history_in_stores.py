@@ -13,22 +13,22 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 from dask_blackbox import Run
-from dask_blackbox.analyse.changes import told_by
+from dask_blackbox.analyse.changes import changes_on_card
 from dask_blackbox.analyse.changes.relevance import Accused
-from dask_blackbox.analyse.sketching import told_of
+from dask_blackbox.analyse.sketching import facts_of_sketch
 from dask_blackbox.cli import blackbox
 from dask_blackbox.errors import RunNotFoundError, StoreUnreachableError
 from dask_blackbox.layout import RunAddress, sketch_name
 from dask_blackbox.manifest import Manifest
-from dask_blackbox.opened.comparing import compare_runs
-from dask_blackbox.opened.earlier import earlier_runs, sketched_runs
-from dask_blackbox.opened.job_histories import job_history
-from dask_blackbox.opened.sketching import put_sketch
+from dask_blackbox.reader.comparing import compare_runs
+from dask_blackbox.reader.earlier_runs import earlier_runs, sketched_runs
+from dask_blackbox.reader.job_histories import job_history
+from dask_blackbox.reader.sketching import put_sketch
 from dask_blackbox.report.history_text import history_text
 from dask_blackbox.sketch import Sketch, packed
 from dask_blackbox.store import MemoryStore, open_store
 from dask_blackbox.testing import EmbeddedS3, a_task, recorded
-from sketching import a_night, failed
+from sketches import a_night, failed
 
 
 def manifest_of(sketch: Sketch) -> Manifest:
@@ -81,7 +81,7 @@ def test_earlier_attempts_of_the_run_itself_are_known_apart(
 
     history = earlier_runs(store, manifest_of(own))
     assert [each.run_id for each in history.sketches] == ["run-1"]
-    told = told_by(history, own, Accused()).past
+    told = changes_on_card(history, own, Accused()).past
     assert [(each.attempt, each.alike) for each in told.tries] == [
         (1, False),
         (2, True),
@@ -117,7 +117,7 @@ def test_jobs_whose_safe_names_meet_are_told_apart(store: MemoryStore) -> None:
     address = RunAddress.of("shop/eu", "run-9", 1)
     other = a_night(9, job="shop_eu-of-somebody-else")
     put_sketch(store, mine)
-    name = sketch_name(address, other.started, other.state, **told_of(other))
+    name = sketch_name(address, other.started, other.state, **facts_of_sketch(other))
     store.put(name, packed(other))
 
     history = earlier_runs(store, manifest_of(a_night(20, job="shop/eu")))
@@ -255,7 +255,7 @@ def test_of_very_many_runs_the_newest_are_told_and_that_there_are_more(
     assert (told.total, told.more) == (500, True)
     assert told.runs[0].run == "nightly/run-619/1"
     assert "the newest 500 runs: 500 succeeded" in history_text(told)
-    assert "--all looks at all" in history_text(told)
+    assert "--all reads all" in history_text(told)
     everything = job_history(store, "nightly", patience=None)
     assert (everything.total, everything.more) == (620, False)
 
@@ -285,9 +285,7 @@ def test_both_verbs_print_for_people_and_for_programs(shelf_url: str) -> None:
         return done.output
 
     printed = told("compare", "nightly/run-1", "nightly/run-2")
-    assert (
-        "Code: nothing else has changed but the code: git commit c0ffee → d" in printed
-    )
+    assert "Code: only the code changed: git commit c0ffee → d" in printed
     assert "code git commit: c0ffee → d" in printed
     listed = told("history", "nightly")
     assert "2 runs: 1 failed, 1 succeeded" in listed

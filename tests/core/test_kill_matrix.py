@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
-from flying import Home
+from kill_checks import Seen
 from kill_matrix import ROWS
-from killing import kill_and_look
-from looking import Seen
+from kill_runs import kill_and_look
+from scenario_runs import Home
+
+pytestmark = pytest.mark.nightly
 
 _TELLING = (
     "worker · SIGTERM · --no-nanny",

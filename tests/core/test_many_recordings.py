@@ -9,7 +9,10 @@ import msgspec
 import polars as pl
 import pytest
 from dask_blackbox import Run, RunCard
-from flying import Flight, Home, begin, ended, messages
+from scenario_runs import Flight, Home, begin, ended, messages
+from stored_events import details
+
+pytestmark = pytest.mark.nightly
 
 PROCESSES, THREADS = 2, 2
 WHO = [f"p{p}t{t}" for p in range(PROCESSES) for t in range(THREADS)]
@@ -76,7 +79,7 @@ def test_no_recording_takes_what_another_ships_for_a_topic_of_the_users(
 ) -> None:
     run = run_of(flight.told["cards"][who])
 
-    assert run.details("topic") == []
+    assert details(run, "topic") == []
     assert len(messages(run.logs.filter(pl.col("key") == f"shared-{who}-0-0"), "a line of")) == 1  # fmt: skip
 
 

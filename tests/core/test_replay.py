@@ -14,25 +14,26 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import bareness
+import bare_environments
 import dask_blackbox
 import pytest
+from app_server import page_of, served
 from click.testing import CliRunner, Result
 from dask._task_spec import Dict, List, Task, TaskRef
 from dask.utils import apply
 from dask_blackbox import Run
-from dask_blackbox.analyse.capsules import capsules_of
-from dask_blackbox.capture.capsule import read_capsule
-from dask_blackbox.capture.keeping import place_for
-from dask_blackbox.capture.picking import TooLongError, dump, dump_task
-from dask_blackbox.capture.policy import Policy
+from dask_blackbox.analyse.task_bundles import bundles_of
+from dask_blackbox.capture.worker.kept_tasks import place_for
+from dask_blackbox.capture.worker.privacy_policy import Policy
+from dask_blackbox.capture.worker.task_bundle import read_bundle
+from dask_blackbox.capture.worker.task_pickling import TooLongError, dump, dump_task
 from dask_blackbox.cli import blackbox
 from dask_blackbox.cli.pickled import differences, names_in
 from dask_blackbox.cli.rerun import Unpickler
-from dask_blackbox.opened.capsules import is_trusted
+from dask_blackbox.events import BundleAnnounced, BundleStored
+from dask_blackbox.reader.task_bundles import is_trusted
 from dask_blackbox.serve import create_app
-from flying import Flight, Home, begin, ended, every_byte, until
-from serving import page_of, served
+from scenario_runs import Flight, Home, begin, ended, every_byte, until
 
 MARK = b"mark-of-the-values-4711"
 REPLAYED = {
@@ -59,9 +60,9 @@ def run_of(flight: Flight, name: str) -> Run:
     return Run.open(flight.told[name])
 
 
-def kept_in(run: Run, prefix: str) -> dict[str, Any]:
+def kept_in(run: Run, prefix: str) -> BundleStored:
     """Return what the recording says of the capsule of a prefix."""
-    [found] = [each for each in capsules_of(run) if _is(each["prefix"], prefix)]
+    [found] = [each for each in bundles_of(run) if _is(each.prefix or "", prefix)]
     return found
 
 
@@ -71,7 +72,7 @@ def _is(prefix: str, wanted: str) -> bool:
 
 
 def blob_of(run: Run, prefix: str) -> Path:
-    return Path(run.url or "") / f"capsules/{kept_in(run, prefix)['number']}.capsule"
+    return Path(run.url or "") / f"capsules/{kept_in(run, prefix).number}.capsule"
 
 
 def replayed(run: Run, *options: str, trusted: bool = True) -> Result:
@@ -88,7 +89,7 @@ def test_a_task_that_raised_raises_the_same_again(
     name, last_line = REPLAYED[prefix]
     run = run_of(flight, name)
 
-    result = replayed(run, "--key", kept_in(run, prefix)["subject"])
+    result = replayed(run, "--key", kept_in(run, prefix).subject)
 
     assert result.exit_code == 0, result.output
     assert "The same exception as recorded" in result.output
@@ -106,7 +107,9 @@ def test_the_card_names_the_capsule_of_the_task_that_it_is_about(
     assert key.startswith("check-")
     fact = card["verdict"]["evidence"][1]
     assert fact["text"].startswith(f"{key} is kept with 1 input")
-    assert fact["see"] == f"dask blackbox replay many/run/1 --key {key!r}"
+    assert (
+        fact["see"] == f"dask blackbox replay {card['links']['recording']} --key {key}"
+    )
     # Without --key, it is this one.
     assert f"{key}  LookupError" in replayed(run).output
 
@@ -114,15 +117,13 @@ def test_the_card_names_the_capsule_of_the_task_that_it_is_about(
 def test_of_a_retried_task_the_last_attempt_is_kept(flight: Flight) -> None:
     run = run_of(flight, "many")
     coming = [
-        each
-        for each in run.details("capsule-coming")
-        if each["prefix"] == "check_in_turn"
+        each for each in run.of(BundleAnnounced) if each.prefix == "check_in_turn"
     ]
     kept = kept_in(run, "check_in_turn")
 
     assert len(coming) == 3
-    assert kept["worker"] == coming[-1]["worker"]
-    assert len(list(Path(run.url or "").glob("capsules/*"))) == len(capsules_of(run))
+    assert kept.worker == coming[-1].worker
+    assert len(list(Path(run.url or "").glob("capsules/*"))) == len(bundles_of(run))
 
 
 def test_an_input_that_cannot_be_pickled_is_named(flight: Flight) -> None:
@@ -142,8 +143,7 @@ def test_an_input_that_is_too_large_is_named_with_its_size(flight: Flight) -> No
     assert "values-limit" in sentence
     assert blob_of(run, "use").stat().st_size < 100_000
     assert (
-        "left out: block-"
-        in replayed(run, "--key", kept_in(run, "use")["subject"]).output
+        "left out: block-" in replayed(run, "--key", kept_in(run, "use").subject).output
     )
 
 
@@ -151,7 +151,7 @@ def test_what_a_policy_names_is_not_in_the_capsule(flight: Flight) -> None:
     run = run_of(flight, "limited")
     blob = blob_of(run, "welcome").read_bytes()
     stored = every_byte(Path(run.url or ""))
-    capsule = read_capsule(blob)
+    bundle = read_bundle(blob)
 
     for secret in (
         b"Ada Lovelace", b"hunter-two", b"AKIAZQ3DUMMYKEY4TEST", b"key-of-the-service",
@@ -160,9 +160,9 @@ def test_what_a_policy_names_is_not_in_the_capsule(flight: Flight) -> None:
         assert secret not in stored
     assert MARK in blob
     assert {"password", "api_key", "a secret in a text"} <= set(
-        capsule.facts["redacted"]
+        bundle.facts["redacted"]
     )
-    [left_out] = capsule.facts["left_out"]
+    [left_out] = bundle.facts["left_out"]
     assert left_out["type"].endswith("Regular")
     assert left_out["why"] == "redacted: by its type"
 
@@ -170,8 +170,8 @@ def test_what_a_policy_names_is_not_in_the_capsule(flight: Flight) -> None:
 def test_what_others_run_on_the_same_cluster_is_not_kept(flight: Flight) -> None:
     run = run_of(flight, "others")
 
-    assert [each["prefix"] for each in run.details("capsule-coming")] == ["check"]
-    assert [each["prefix"] for each in capsules_of(run)] == ["check"]
+    assert [each.prefix for each in run.of(BundleAnnounced)] == ["check"]
+    assert [each.prefix for each in bundles_of(run)] == ["check"]
 
 
 def test_a_worker_that_dies_with_its_capsule_is_said(flight: Flight) -> None:
@@ -179,11 +179,11 @@ def test_a_worker_that_dies_with_its_capsule_is_said(flight: Flight) -> None:
     [sentence] = run.completeness["missing"]["capsules"]
 
     assert "could not be kept with its inputs" in sentence
-    assert "its worker was gone before it could hand it over" in sentence
-    assert capsules_of(run) == []
+    assert "its worker was gone before it could send it" in sentence
+    assert bundles_of(run) == []
     result = replayed(run)
     assert result.exit_code == 1
-    assert "its worker was gone before it could hand it over" in result.output
+    assert "its worker was gone before it could send it" in result.output
 
 
 def test_no_value_is_stored_that_nobody_asked_for(flight: Flight) -> None:
@@ -213,8 +213,8 @@ def test_only_the_process_that_reruns_unpickles() -> None:
         str(path.relative_to(sources))
         for path in sources.rglob("*.py")
         if re.search(r"\b(pickle\.loads?\(|Unpickler|read_pickle)", path.read_text())
-        # Workers and schedulers unpickle exceptions that they have pickled themselves.
-        and path.parent.name != "capture"
+        # Processes of the cluster unpickle what they, or their parent, have pickled.
+        and "capture" not in path.parts
     ]
 
     assert unpickling == ["cli/rerun.py"]
@@ -239,7 +239,7 @@ def test_a_store_that_is_not_trusted_is_not_unpickled(flight: Flight) -> None:
     result = replayed(run_of(flight, "many"), trusted=False)
 
     assert result.exit_code == 2
-    assert "not a store that you trust" in result.output
+    assert "not a trusted store" in result.output
     assert "UNPICKLED" not in result.output
 
 
@@ -272,33 +272,33 @@ def test_a_capsule_that_was_changed_is_not_unpickled(
     assert result.exit_code == 1
     assert "SHA-256" in result.output
     with pytest.raises(ValueError, match="SHA-256"):
-        read_capsule(bytes(changed))
+        read_bundle(bytes(changed))
 
 
 def test_any_cut_of_a_capsule_is_found(flight: Flight) -> None:
     whole = blob_of(run_of(flight, "many"), "check").read_bytes()
 
     for end in range(0, len(whole), 97):
-        with pytest.raises(ValueError, match=r"cut off|SHA-256"):
-            read_capsule(whole[:end])
+        with pytest.raises(ValueError, match=r"truncated|SHA-256"):
+            read_bundle(whole[:end])
 
 
 @pytest.mark.parametrize(
     ("store", "trusted", "yes"),
     [
-        ("s3://flights/etl", ["s3://flights/etl"], True),
-        ("s3://flights/etl", ["s3://flights/etl/"], True),
-        ("s3://flights/etl", ["s3://flights"], True),
-        ("s3://flights/etl/deep", ["s3://flights/etl"], True),
-        ("s3://flights/etl-2", ["s3://flights/etl"], False),
-        ("s3://flights-2/etl", ["s3://flights"], False),
-        ("s3://flights", ["s3://flights/etl"], False),
-        ("s3://flights/etl", [], False),
-        ("/data/flights", ["/data/flights"], True),
-        ("/data/flights/../flights", ["file:///data/flights"], True),
+        ("s3://dask-runs/etl", ["s3://dask-runs/etl"], True),
+        ("s3://dask-runs/etl", ["s3://dask-runs/etl/"], True),
+        ("s3://dask-runs/etl", ["s3://dask-runs"], True),
+        ("s3://dask-runs/etl/deep", ["s3://dask-runs/etl"], True),
+        ("s3://dask-runs/etl-2", ["s3://dask-runs/etl"], False),
+        ("s3://dask-runs-2/etl", ["s3://dask-runs"], False),
+        ("s3://dask-runs", ["s3://dask-runs/etl"], False),
+        ("s3://dask-runs/etl", [], False),
+        ("/data/runs", ["/data/runs"], True),
+        ("/data/runs/../runs", ["file:///data/runs"], True),
         ("/data/other/../../etc", ["/data/other"], False),
-        ("/data/flights-2", ["/data/flights"], False),
-        ("/data/flights", ["s3://data/flights"], False),
+        ("/data/runs-2", ["/data/runs"], False),
+        ("/data/runs", ["s3://data/runs"], False),
     ],
 )
 def test_trust_is_for_a_store_and_what_lies_in_it(
@@ -326,10 +326,10 @@ def test_an_environment_with_dask_alone_replays(
     tmp_path_factory: pytest.TempPathFactory,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    python = bareness.python_with("dask", tmp_path_factory.mktemp("venv"))
+    python = bare_environments.python_with("dask", tmp_path_factory.mktemp("venv"))
 
-    assert not bareness.can_import(python, "dask_blackbox")
-    assert not bareness.can_import(python, "distributed")
+    assert not bare_environments.can_import(python, "dask_blackbox")
+    assert not bare_environments.can_import(python, "distributed")
     result = replayed(run_of(flight, "many"), "--python", str(python))
 
     assert result.exit_code == 0, result.output
@@ -338,7 +338,7 @@ def test_an_environment_with_dask_alone_replays(
 
 
 def test_an_interpreter_without_dask_is_refused(flight: Flight, tmp_path: Path) -> None:
-    python = bareness.python_with("tomli", tmp_path / "venv")
+    python = bare_environments.python_with("tomli", tmp_path / "venv")
 
     result = replayed(run_of(flight, "many"), "--python", str(python))
 
@@ -354,7 +354,7 @@ def test_a_task_that_ends_otherwise_is_said(
     (tmp_path / "pandas.py").write_text("raise ImportError('another pandas')\n")
 
     run = run_of(flight, "many")
-    result = replayed(run, "--key", kept_in(run, "halve")["subject"])
+    result = replayed(run, "--key", kept_in(run, "halve").subject)
 
     assert result.exit_code == 1
     assert "cannot be unpickled here: ImportError: another pandas" in result.output
@@ -373,7 +373,7 @@ def test_the_debugger_opens_where_the_exception_arose(flight: Flight) -> None:
     ) as process:
         os.close(theirs)
         said = _conversation(
-            ours, {"Go on?": "y", "(Pdb) ": "p most * 1000", "5000": "q"}
+            ours, {"Continue?": "y", "(Pdb) ": "p most * 1000", "5000": "q"}
         )
     os.close(ours)
 
@@ -526,7 +526,7 @@ def test_other_versions_are_told_gravest_first() -> None:
 
     first, second, third, fourth = differences(there, here, ["mine"])
 
-    assert first.startswith("Python 3.12.1 there, 3.11.7 here (functions")
-    assert second == "dask 1 there, 2 here"
-    assert third == "mine 1 there, missing here"
-    assert fourth == "other versions of a 1 → 2"
+    assert first.startswith("Python 3.12.1 on the worker, 3.11.7 here (functions")
+    assert second == "dask 1 on the worker, 2 here"
+    assert third == "mine 1 on the worker, missing here"
+    assert fourth == "different versions of a 1 → 2"

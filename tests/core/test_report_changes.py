@@ -6,15 +6,15 @@ from typing import Any
 
 import msgspec
 import pytest
-from building import a_failed_task, a_run, a_worker, an_exception, raised_in
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.attach import RunCard, card_of
+from dask_blackbox.earlier_runs import EarlierRun, EarlierTry, Past, Seen
 from dask_blackbox.finding import Change
-from dask_blackbox.past import EarlierRun, EarlierTry, Past, Seen
 from dask_blackbox.report import html, markdown, text
-from dask_blackbox.report.past_words import looked_words, seen_words
+from dask_blackbox.report.history_sentences import looked_words, seen_words
 from dask_blackbox.run import RunTables
 from markdown_it import MarkdownIt
+from runs_from_rows import a_failed_task, a_run, a_worker, an_exception, raised_in
 
 HOSTILE = "<script>alert(1)</script>`|[x](javascript:1)\x1b[31m"
 
@@ -46,7 +46,7 @@ PAST = Past(
     unreadable=2,
     last_good=EarlierRun(run_id="run-7", started=1_795_230_000.0, duration=62.0),
     blame="data",
-    says="Data: nothing of ours has changed but the input: 4.1 times the bytes.",
+    says="Data: only the input changed: 4.1 times the bytes.",
     confidence="medium",
     habits=("parameters day",),
     seen=Seen(
@@ -70,7 +70,7 @@ def test_all_of_it_stands_in_every_rendering() -> None:
         said = page.replace("\\", "").replace("\n", " ")
         assert "4.1 times the bytes (likely)." in said
         assert "run-7" in said
-        assert "101 of 412 earlier runs looked at; 398 of them ended well" in said
+        assert "101 of 412 earlier runs looked at; 398 of them succeeded" in said
         assert "2 could not be read" in said
         assert "parameters day" in said
         assert "14 times, first on 2026-09-21, last on 2026-11-18" in said
@@ -125,9 +125,9 @@ def test_the_first_run_says_that_it_is_the_first() -> None:
         (Past(runs=2, looked_at=2, good=2), "both earlier runs looked at"),
         (
             Past(runs=9000, looked_at=101, good=8000, more=True),
-            "101 of more than 9,000 earlier runs looked at; 8,000 of them ended well",
+            "101 of more than 9,000 earlier runs looked at; 8,000 of them succeeded",
         ),
-        (Past(runs=3, looked_at=3), "all 3 earlier runs looked at; none ended well"),
+        (Past(runs=3, looked_at=3), "all 3 earlier runs looked at; none succeeded"),
     ],
 )
 def test_how_much_was_looked_at_is_said(past: Past, said: str) -> None:
@@ -153,8 +153,8 @@ def test_earlier_attempts_of_the_run_are_told_with_how_they_failed() -> None:
 
     assert seen_words(a_card(past=past)) == (
         "attempts 2 and 3 of this run failed in the same way; "
-        "attempt 1 failed otherwise (task-exception); attempt 4 was lost; "
-        "no other run of this job has failed so"
+        "attempt 1 failed differently (task-exception); attempt 4 was lost; "
+        "no other run of this job failed this way"
     )
 
 

@@ -8,8 +8,15 @@ import json
 import re
 from html.parser import HTMLParser
 
+import msgspec
 import pytest
-from building import (
+from dask_blackbox.attach import RunCard, card_of
+from dask_blackbox.earlier_runs import Past
+from dask_blackbox.finding import Finding
+from dask_blackbox.manifest import SourceAccount
+from dask_blackbox.report import html, placeholder_html
+from dask_blackbox.run import RunTables
+from runs_from_rows import (
     LIMIT,
     MIB,
     START,
@@ -26,11 +33,6 @@ from building import (
     an_exception,
     failed_with,
 )
-from dask_blackbox.attach import RunCard, card_of
-from dask_blackbox.finding import Finding
-from dask_blackbox.manifest import SourceAccount
-from dask_blackbox.report import html, placeholder_html
-from dask_blackbox.run import RunTables
 
 HOSTILE = (
     "</script><script>window.owned=1</script><img src=x onerror='window.owned=2'>"
@@ -118,7 +120,9 @@ def test_nothing_is_fetched_and_only_our_script_may_run() -> None:
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in policy
     assert "default-src 'none'" in policy
-    assert not [a for _, a in page.tags if "src" in a or "style" in a]
+    assert not [a for _, a in page.tags if "style" in a]
+    sources = [a["src"] or "" for _, a in page.tags if "src" in a]
+    assert [source[:15] for source in sources] == ["data:image/png;"]
     assert not [t for t, _ in page.tags if t in ("link", "iframe", "object", "base")]
     assert json.loads(data)["timeline"]["prefixes"]
 
@@ -139,7 +143,7 @@ def test_the_verdict_stands_before_everything_else() -> None:
     words = _Page(html(a_failed_run(), card)).words
 
     parts = ("It failed", "The reason", "the cause", "the remedy", "What happened")
-    places = [words.index(part) for part in (*parts, "All 1 log line")]
+    places = [words.index(part) for part in (*parts, "All 2 log line")]
     assert places == sorted(places)
 
 
@@ -149,7 +153,7 @@ def test_a_death_is_told_with_signal_memory_and_what_was_running() -> None:
     assert "1 worker died" in words
     assert "killed by signal 9 (SIGKILL)" in words
     assert "peak 390 MiB of 400 MiB" in words
-    assert "Running at that moment: wheel for 1.0 s" in words
+    assert "Running at that time: wheel for 1.0 s" in words
 
 
 def test_a_run_that_failed_before_any_graph_shows_the_drivers_exception() -> None:
@@ -163,7 +167,7 @@ def test_a_run_that_failed_before_any_graph_shows_the_drivers_exception() -> Non
 
     words = page_of(run).words
 
-    assert "No task, no worker and no measurement was recorded" in words
+    assert "No task, worker or measurement" in words
     assert "Traceback: at main" in words
 
 
@@ -190,7 +194,7 @@ def test_a_recording_that_nobody_ended_says_so() -> None:
 
     words = page_of(run).words
 
-    assert "nobody was left to say how the run ended" in words
+    assert "no process was left to report how the run ended" in words
     assert "a.seg is damaged: checksum differs" in words
     assert "last seen at" in words
 
@@ -267,3 +271,52 @@ def test_a_recording_without_one_of_its_tables_still_gives_a_page(name: str) -> 
     page = page_of(RunTables(run.manifest, run.ending, frames))
 
     assert re.search("Completeness", page.words)
+
+
+def test_links_of_a_page_that_is_kept_hold_no_signature() -> None:
+    signed = "https://bucket.example/report.html?X-Amz-Signature=0a1b2c"
+    links = {"report": signed, "dashboard": signed, "recording": "s3://bucket/runs/"}
+    run = a_run(failed_with())
+
+    page = html(run, card_of(run, (), links=links))
+
+    assert "Signature" not in page
+    assert 'href="report.html"' in page
+    assert 'href="https://bucket.example/report.html"' in page
+
+
+def test_a_run_that_succeeded_with_deaths_does_not_look_like_any_good_one() -> None:
+    run = a_run(a_worker(), a_death(exit_code=-9, at=3))
+
+    page = html(run, card_of(run, ()))
+
+    assert "succeeded, with 1 death</span>" in page
+    assert '<header class="masthead marred">' in page
+
+
+def test_deaths_that_are_alike_are_told_once() -> None:
+    deaths = [
+        a_death(
+            f"tcp://w{n}", pid=n, exit_code=code, at=10 + n, executing=[f"join-{n}"]
+        )
+        for n, code in enumerate((-9, -9, -9, -9, -11))
+    ]
+    workers = [a_worker(f"tcp://w{n}", pid=n, name=f"w{n}") for n in range(5)]
+    run = a_run(workers, *deaths, failed_with(at=20))
+
+    page = html(run, card_of(run, ()))
+
+    assert "5 workers died" in page
+    assert page.count('<article class="death">') == 2
+    assert "<b>3 more workers</b> died like this" in page
+
+
+def test_a_first_run_says_so_in_a_line() -> None:
+    past = Past(says="This is the first recorded run of this job.")
+    run = a_run(failed_with())
+    card = msgspec.structs.replace(card_of(run, ()), past=past)
+
+    page = html(run, card)
+
+    assert "This is the first recorded run of this job." in page
+    assert 'id="changed"' not in page

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import io
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from building import (
+from dask_blackbox.analyse import findings_in
+from dask_blackbox.attach import card_of
+from dask_blackbox.report import html, performance_html
+from dask_blackbox.run import RunTables
+from PIL import Image
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from runs_from_rows import (
     LIMIT,
     MIB,
+    START,
     a_death,
     a_failed_task,
     a_graph,
@@ -20,10 +29,6 @@ from building import (
     a_worker,
     failed_with,
 )
-from dask_blackbox.attach import card_of
-from dask_blackbox.report import html, performance_html
-from dask_blackbox.run import RunTables
-from playwright.sync_api import Browser, Page, sync_playwright
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 HOSTILE = "</script><script>window.owned=1</script><img src='http://127.0.0.1:9/' onerror='window.owned=2'>"
@@ -45,7 +50,9 @@ def browser() -> Iterator[Browser]:
 class Shown:
     """A page that is open, and what it complained about or asked for."""
 
-    def __init__(self, browser: Browser, page: str, folder: Path) -> None:
+    def __init__(
+        self, browser: Browser, page: str, folder: Path, place: str = ""
+    ) -> None:
         file = folder / "page.html"
         file.write_text(page, encoding="utf-8")
         self.page: Page = browser.new_page(viewport={"width": 1400, "height": 900})
@@ -59,7 +66,9 @@ class Shown:
             ),
         )
         self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(file.as_uri())
+        self.page.goto(f"{file.as_uri()}{place}")
+        if 'id="charts"' in page:
+            self.page.wait_for_selector("html[data-ready]")
 
     def assert_harmless(self) -> None:
         assert self.complaints == []
@@ -97,14 +106,15 @@ def test_the_report_draws_filters_and_zooms(
         page.click("#theme")
 
     inks = page.evaluate(
-        """() => [...document.querySelectorAll('.chart canvas:not(.over)')].map((canvas) => {
+        """() => [...document.querySelectorAll('.chart canvas.base')].map((canvas) => {
             const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
             return new Set(new Uint32Array(data.buffer)).size;
         })"""
     )
-    assert len(inks) == 5
+    assert len(inks) == 8
     assert min(inks) > 3  # something is drawn in each
 
+    page.click("#tab-logs")
     page.fill("#log-filters input[name=text]", "needle")
     assert page.locator("#log-lines tbody tr:visible").count() == 1
     page.fill("#log-filters input[name=text]", "")
@@ -124,7 +134,7 @@ def test_the_report_draws_filters_and_zooms(
         == 1
     )
     page.click("#reset")
-    assert page.locator("#log-lines tbody tr:visible").count() == 2
+    expect(page.locator("#log-lines tbody tr:visible")).to_have_count(2)
 
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     shown.assert_harmless()
@@ -140,6 +150,139 @@ def test_the_report_is_legible_on_a_narrow_screen(
 
     assert shown.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     shown.assert_harmless()
+
+
+BUSY = """() => {
+    const canvas = document.querySelector('#lanes canvas.work');
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    let sum = 0;
+    for (let i = 3; i < data.length; i += 4) sum += data[i];
+    return sum / 255 / canvas.width;
+}"""
+"""How much is painted, in pixels of the picture's height."""
+
+
+def a_run_that_is_busy(share: float, *, tasks: int, threads: int) -> RunTables:
+    """Return a run of a minute whose threads are busy for a share of it."""
+    each = 60 * share * threads / tasks
+    apart = 60 * threads / tasks
+    return a_run(
+        a_worker(at=0, nthreads=threads),
+        [
+            ("task", (
+                f"load-{n}", "load", "load", "tcp://w1", n % threads, begun := START + n // threads * apart,
+                begun + each, each, 0.0, 0.0, 0.0, 1, "int", "finished",
+            ))
+            for n in range(tasks)
+        ],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("share", "tasks"), [(0.007, 20_000), (0.17, 9_000), (0.5, 12), (0.83, 30_000)]
+)
+def test_the_picture_is_as_busy_as_the_threads_were(
+    browser: Browser, tmp_path: Path, share: float, tasks: int
+) -> None:
+    run = a_run_that_is_busy(share, tasks=tasks, threads=4)
+
+    page = Shown(browser, html(run, card_of(run, ())), tmp_path).page
+    painted = page.evaluate(BUSY)
+    gutter = page.evaluate("150 / document.querySelector('#lanes canvas').clientWidth")
+
+    rows = 4 * 17  # four threads, a pixel between them
+    assert painted / rows / (1 - gutter) == pytest.approx(share, rel=0.02)
+
+
+def test_every_execution_of_many_is_found_by_zooming(
+    browser: Browser, tmp_path: Path
+) -> None:
+    run = a_run_that_is_busy(0.5, tasks=20_000, threads=1)
+    n = 12_345
+    begun = n * 60 / 20_000
+
+    place = f"#from={begun - 0.001}&to={begun + 0.004}&t={begun + 0.0005}"
+    shown = Shown(browser, html(run, card_of(run, ())), tmp_path, place)
+    page = shown.page
+    page.get_by_role("button", name=f"load-{n}").click()
+
+    assert page.locator("#pane h3").first.inner_text() == f"load-{n}"
+    assert "1.5 ms" in page.locator("#pane dl").inner_text()
+    assert f"task={n}" in page.evaluate(
+        "() => new Promise((done) => setTimeout(() => done(location.hash), 300))"
+    )
+    shown.assert_harmless()
+
+
+def test_the_playhead_tells_what_was_going_on(browser: Browser, tmp_path: Path) -> None:
+    run = a_hostile_run()
+    shown = Shown(browser, html(run, card_of(run, ())), tmp_path, "#t=11.5")
+    pane = shown.page.locator("#pane")
+
+    expect(pane).to_contain_text("2 workers, 1 executing")
+    expect(pane).to_contain_text("needle in the log")
+
+    shown.page.locator("#charts").focus()
+    shown.page.keyboard.press("ArrowRight")
+    expect(pane).to_contain_text("died")
+    shown.page.keyboard.press("Escape")
+    expect(pane).to_contain_text(re.compile("^Shown"))
+    shown.assert_harmless()
+
+
+def test_a_selection_is_summed_up(browser: Browser, tmp_path: Path) -> None:
+    run = a_run_that_is_busy(0.5, tasks=600, threads=2)
+    shown = Shown(browser, html(run, card_of(run, ())), tmp_path)
+    page = shown.page
+    page.locator("#lanes").scroll_into_view_if_needed()
+    box = page.locator("#lanes canvas.over").bounding_box()
+    assert box is not None
+    middle, width = box["y"] + box["height"] / 2, box["width"] - 150
+
+    page.keyboard.down("Shift")
+    page.mouse.move(box["x"] + 150 + width * 0.5, box["y"] + 2)
+    page.mouse.down()
+    page.mouse.move(
+        box["x"] + 150 + width * 0.75, middle + box["height"] / 2 - 1, steps=4
+    )
+    page.mouse.up()
+    page.keyboard.up("Shift")
+
+    said = page.locator("#pane").inner_text()
+    assert said.startswith("Selected")
+    assert "threads 50 % busy" in said
+
+
+def test_on_paper_there_are_four_pages_at_most_with_a_picture(
+    browser: Browser, tmp_path: Path
+) -> None:
+    run = a_hostile_run()
+    shown = Shown(browser, html(run, card_of(run, findings_in(run))), tmp_path)
+    page = shown.page
+    page.emulate_media(media="print")
+
+    picture = page.locator("figure.paper img")
+    inks = Image.open(io.BytesIO(picture.screenshot())).convert("P").getcolors()
+    pages = len(re.findall(rb"/Type\s*/Page\b", page.pdf()))
+
+    assert inks is not None
+    assert len(inks) > 5  # lanes, work, deaths, curves, texts
+    assert not page.locator("#charts").is_visible()
+    assert page.get_by_role("heading", name="What to do").is_visible()
+    assert 1 <= pages <= 4
+    shown.assert_harmless()
+
+
+def test_without_script_there_is_the_picture(browser: Browser, tmp_path: Path) -> None:
+    run = a_hostile_run()
+    file = tmp_path / "page.html"
+    file.write_text(html(run, card_of(run, ())), encoding="utf-8")
+    page = browser.new_page(java_script_enabled=False)
+
+    page.goto(file.as_uri())
+
+    assert page.locator("figure.paper img").is_visible()
+    assert not page.locator("#charts").is_visible()
 
 
 def test_the_performance_report_opens_behind_a_firewall(

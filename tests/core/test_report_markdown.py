@@ -6,12 +6,14 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from dask_blackbox.analyse import findings_in
 from dask_blackbox.analyse.frames import end_of
-from dask_blackbox.attach import RunCard
+from dask_blackbox.attach import RunCard, card_of
 from dask_blackbox.finding import Change, Evidence, Finding
-from dask_blackbox.report import markdown
-from dask_blackbox.report.prose import prose
+from dask_blackbox.report import html, markdown, text
+from dask_blackbox.report.inline_code import prose
 from markdown_it import MarkdownIt
+from runs_from_rows import a_log_line, a_run, a_worker, an_exception, raised_in
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -144,7 +146,7 @@ def test_what_one_could_type_is_code_in_every_rendering() -> None:
     )
 
     page = markdown(a_card_that_says(said))
-    assert "Set `retries=3` on &lt;it&gt;: `client.submit(f, retries=3)`, or" in page
+    assert "Set `retries=3` on \\<it\\>: `client.submit(f, retries=3)`, or" in page
     assert prose(said) == (
         "Set <code>retries=3</code> on &lt;it&gt;: "
         "<code>client.submit(f, retries=3)</code>, or <code>a|b</code> and 3` more."
@@ -160,3 +162,29 @@ def test_a_traceback_that_is_cut_begins_with_a_frame() -> None:
 
     assert end_of("\n".join(lines)).splitlines()[0] == '  File "a3.py", line 1, in f'
     assert end_of("ValueError: no") == "ValueError: no"
+
+
+TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+
+
+def test_no_text_of_a_run_can_turn_the_direction_of_what_is_shown() -> None:
+    """`gnp.exe` must not be shown as `exe.png`, wherever the words came from."""
+    said = f"left{TURNING}right"
+    run = a_run(
+        a_worker(said, name=said),
+        raised_in(f"load{TURNING}-1", an_exception("ValueError", said), worker=said),
+        a_log_line(said, at=9, role="worker", source=said),
+    )
+    findings = findings_in(run)
+    card = card_of(run, findings)
+    by_hand = a_card_that_says(said)
+
+    shown = [
+        card.headline,
+        *(f.title + f.cause + f.remedy for f in findings),
+        *(each.text for f in findings for each in f.evidence),
+        *(write(each) for write in (text, markdown) for each in (card, by_hand)),
+        html(run, card),
+    ]
+    assert [one for one in shown if set(one) & set(TURNING)] == []
+    assert "left" in card.headline

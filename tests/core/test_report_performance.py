@@ -5,7 +5,13 @@ from __future__ import annotations
 import json
 import re
 
-from building import (
+from dask_blackbox.attach import card_of
+from dask_blackbox.recorder.profiles import reported_within
+from dask_blackbox.report import performance_html
+from dask_blackbox.report.performance_texts import log_markup
+from dask_blackbox.report.profile_tree import flames_of, merged_profile, seen_at_least
+from dask_blackbox.run import RunTables
+from runs_from_rows import (
     a_death,
     a_log_line,
     a_run,
@@ -15,12 +21,6 @@ from building import (
     an_event,
     failed_with,
 )
-from dask_blackbox.attach import card_of
-from dask_blackbox.record.profiles import told_within
-from dask_blackbox.report import performance_html
-from dask_blackbox.report.performance_texts import log_markup
-from dask_blackbox.report.profile_tree import flames_of, merged_profile, seen_at_least
-from dask_blackbox.run import RunTables
 
 
 def a_frame(name: str, count: int, *children: dict[str, object]) -> dict[str, object]:
@@ -73,7 +73,7 @@ def test_of_a_profile_that_is_too_large_the_rarest_frames_go_and_that_is_said() 
         "root", 9_300, *often, *(a_frame(f"rare_{n}", 1) for n in range(300))
     )
 
-    text = told_within({"start": 1.0}, tree, 5_000)
+    text = reported_within({"start": 1.0}, tree, 5_000)
     told = json.loads(text)
     run = a_run(an_event("profile", **told))
 
@@ -84,10 +84,25 @@ def test_of_a_profile_that_is_too_large_the_rarest_frames_go_and_that_is_said() 
 
 
 def test_a_profile_that_fits_is_whole() -> None:
-    told = json.loads(told_within({}, a_frame("root", 2, a_frame("once", 1)), 5_000))
+    told = json.loads(
+        reported_within({}, a_frame("root", 2, a_frame("once", 1)), 5_000)
+    )
 
     assert "left_out_below" not in told
     assert set(told["tree"]["children"]) == {"once"}
+
+
+def test_a_function_that_calls_nothing_has_its_samples() -> None:
+    # Dask counts no innermost frames: `busy` and `idle` share what `call` has.
+    tree = a_frame(
+        "root", 9, a_frame("call", 9, a_frame("busy", 0), a_frame("deep", 4, a_frame("leaf", 0)), a_frame("idle", 0))
+    )  # fmt: skip
+
+    merged = merged_profile(a_run(an_event("profile", tree=tree)))
+
+    assert merged is not None
+    counts = {flame.name: round(flame.seconds * 100) for flame in flames_of(merged)[0]}
+    assert counts == {"root": 9, "call": 9, "busy": 3, "deep": 4, "leaf": 4, "idle": 2}
 
 
 def test_a_run_without_a_profile_has_none() -> None:

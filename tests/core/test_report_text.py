@@ -21,6 +21,7 @@ def a_verdict(**more: object) -> Finding:
         "confidence": "high",
         "remedy": "Give each worker 24 GiB",
         "retry_advice": "memory",
+        "retry_confidence": "high",
         "subject": Subject(key="load-1", prefix="load", worker="tcp://w1"),
         "evidence": (Evidence(text="exit code -15", source="workers", at=1.5),),
     }
@@ -48,14 +49,14 @@ def test_a_failed_run_says_why_and_what_to_do() -> None:
         "✖ FAILED  nightly · run-1 · attempt 1",
         "Workers ran out of memory in load",
         "",
-        "  why       A worker reached its memory limit  (worker-memory-limit)",
-        "            tcp://w1 held 7.6 GiB of 8 GiB while it ran 'load-1'",
-        "  do        Give each worker 24 GiB",
-        "  retry     only with more memory (memory)",
-        "  sure      high: the evidence proves it",
-        "  about     task load-1 · worker tcp://w1",
-        "  evidence  00:00:01.500  exit code -15",
-        "  changed   package pandas: 2 → 3",
+        "  why         A worker reached its memory limit  (worker-memory-limit)",
+        "              tcp://w1 held 7.6 GiB of 8 GiB while it ran 'load-1'",
+        "  do          Give each worker 24 GiB",
+        "  retry       memory (high): a retry needs more memory",
+        "  confidence  high (proved by the evidence)",
+        "  about       task load-1 · worker tcp://w1",
+        "  evidence    00:00:01.500  exit code -15",
+        "  changed     package pandas: 2 → 3",
     ]
 
 
@@ -109,7 +110,7 @@ def test_what_is_missing_is_only_said_when_something_is() -> None:
     )
 
     assert "missing" not in text(a_card())
-    assert "  missing   scheduler tcp://s: 2 batches never came" in text(lacking)
+    assert "  missing     scheduler tcp://s: 2 batches never came" in text(lacking)
 
 
 def test_a_log_line_cannot_paint_on_the_terminal() -> None:

@@ -1,30 +1,45 @@
-"""The timeline counts every execution, whether it draws it alone or in a sum."""
+"""The timeline holds every execution of a run, with its times, thread and outcome."""
 
 from __future__ import annotations
 
 import base64
+import zlib
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
-from building import (
+from dask_blackbox.analyse.facts.executions import counts_of, executions_of
+from dask_blackbox.attach import card_of
+from dask_blackbox.report import html, performance_html
+from dask_blackbox.report.axis import axis_of
+from dask_blackbox.report.curves import curves_of
+from dask_blackbox.report.prefixes import prefix_rows
+from dask_blackbox.report.timeline import Timeline, timeline_of
+from dask_blackbox.report.timeline_marks import marks_of
+from dask_blackbox.report.workers import lives_of
+from dask_blackbox.run import RunTables
+from dask_blackbox.tables import frames_of
+from runs_from_rows import (
     LIMIT,
     MIB,
     START,
     a_death,
+    a_departure,
+    a_failed_task,
+    a_graph,
     a_run,
     a_sample,
     a_task,
     a_worker,
+    an_event,
+    an_exception,
+    failed_with,
+    killed_worker,
+    raised_in,
     succeeded,
 )
-from dask_blackbox.report.axis import axis_of
-from dask_blackbox.report.curves import curves_of
-from dask_blackbox.report.executions import executions_of
-from dask_blackbox.report.lives import lives_of
-from dask_blackbox.report.timeline import Timeline, timeline_of
-from dask_blackbox.run import RunTables
-from dask_blackbox.tables import frames_of
 
 EACH = 0.01
 
@@ -61,81 +76,236 @@ def a_crowd(number: int, *, workers: int = 4, threads: int = 2) -> RunTables:
     return RunTables(run.manifest, None, {"tasks": tasks, **frames})
 
 
-def drawn(run: RunTables) -> Timeline:
-    lives = lives_of(run)
-    return timeline_of(executions_of(run, lives), axis_of(run), lives)
+class Drawn(NamedTuple):
+    """An execution as the page reads it: times in units of `unit` µs since the axis began."""
+
+    seat: str
+    lane: int
+    begin: int
+    stop: int
+    prefix: str
+    outcome: str
+    key: str | None
 
 
-def in_cells(timeline: Timeline, name: str, kind: str) -> np.ndarray:
-    assert timeline.grid is not None
-    return np.frombuffer(base64.b64decode(getattr(timeline.grid, name)), dtype=kind)
+def unpacked(text: str) -> list[int]:
+    values, value, shift = [], 0, 0
+    for byte in zlib.decompress(base64.b64decode(text)):
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            values.append(value)
+            value, shift = 0, 0
+    return values
 
 
-@pytest.mark.parametrize("number", [0, 1, 1_000, 100_000])
-def test_every_execution_is_counted_once(number: int) -> None:
-    timeline = drawn(a_crowd(number))
-
-    alone = len(timeline.marked.key)
-    summed = int(in_cells(timeline, "count", "<u2").sum()) if timeline.grid else 0
-    assert alone + summed == number
+def unpacked_texts(text: str) -> list[str]:
+    return msgspec.json.decode(zlib.decompress(base64.b64decode(text)), type=list[str])
 
 
-def test_few_executions_are_all_drawn_where_they_were() -> None:
+def timeline(run: RunTables) -> Timeline:
+    return timeline_of(executions_of(run), axis_of(run), lives_of(run), set())
+
+
+def drawn(run: RunTables) -> list[Drawn]:
+    """Return what the page reads from its packed columns, lane by lane."""
+    made = timeline(run)
+    pack = made.pack
+    lanes = [
+        (seat.label, lane - seat.first)
+        for seat in made.seats
+        for lane in range(seat.first, seat.first + seat.lanes)
+    ]
+    gaps = [-(n + 1) // 2 if n % 2 else n // 2 for n in unpacked(pack.gap)]
+    lengths, prefixes = unpacked(pack.length), unpacked(pack.prefix)
+    odd = dict(
+        zip(np.cumsum(unpacked(pack.outcome_at)), unpacked(pack.outcome), strict=True)
+    )
+    keys = dict(
+        zip(
+            np.cumsum(unpacked(pack.keys.at)),
+            unpacked_texts(pack.keys.texts),
+            strict=True,
+        )
+    )
+    found: list[Any] = []
+    for lane, number in enumerate(unpacked(pack.counts)):
+        end = 0
+        for _ in range(number):
+            row = len(found)
+            begin = end + gaps[row]
+            end = begin + lengths[row]
+            found.append(
+                Drawn(
+                    *lanes[lane], begin + pack.origin, end + pack.origin,
+                    made.prefixes[prefixes[row]], made.outcomes[odd.get(row, 0)],
+                    keys.get(row),
+                )
+            )  # fmt: skip
+    return found
+
+
+@pytest.mark.parametrize("number", [0, 1, 1_000, 130_000])
+def test_every_execution_is_drawn_once_with_its_share_of_time(number: int) -> None:
+    run = a_crowd(number)
+
+    found, unit = drawn(run), timeline(run).pack.unit
+
+    assert len(found) == number
+    busy = sum(each.stop - each.begin for each in found) * unit / 1e6
+    assert busy == pytest.approx(number * EACH, rel=0.02)
+
+
+def test_an_execution_lies_where_it_was_to_the_microsecond() -> None:
     run = a_run(
-        a_worker(nthreads=1), a_task("load-1", start=3, compute=2), succeeded(at=10)
+        a_worker(nthreads=1, name="bee"),
+        a_task("load-1", start=3, compute=2),
+        succeeded(at=10),
     )
 
-    marked = drawn(run).marked
+    assert drawn(run) == [
+        Drawn("bee", 0, 3_000_000, 5_000_000, "load", "finished", "load-1")
+    ]
 
-    assert (marked.key, marked.begin, marked.stop) == (
-        ["load-1"],
-        [3_000_000],
-        [5_000_000],
+
+def test_what_began_before_the_run_and_what_overlaps_keeps_its_times() -> None:
+    run = a_run(
+        a_worker(nthreads=1),
+        a_task("load-1", start=-5, compute=2),
+        a_task("load-2", start=3, compute=4),
+        a_task("load-3", start=4, compute=1),
+        succeeded(at=10),
+    )
+
+    times = {each.key: (each.begin, each.stop) for each in drawn(run)}
+
+    length = round((axis_of(run).start - START) * 1e6)
+    assert length == -5_000_000
+    assert times == {
+        "load-1": (0, 2_000_000),
+        "load-2": (8_000_000, 12_000_000),
+        "load-3": (9_000_000, 10_000_000),
+    }
+
+
+def test_of_very_many_those_that_failed_have_their_keys() -> None:
+    found = drawn(a_crowd(130_000))
+
+    assert all(each.key for each in found if each.outcome == "erred")
+    assert sum(each.outcome == "erred" for each in found) == 130
+
+
+def a_killed_run() -> RunTables:
+    """Two attempts of a task take their workers along; the scheduler knows no times."""
+    killed = ("task", ("join-7", "join", "join", "tcp://w2", None, None, None, 0.0, 0.0, 0.0, 0.0, None, None, "killed"))  # fmt: skip
+    return a_run(
+        a_worker("tcp://w1"),
+        a_worker("tcp://w2", pid=2),
+        a_task("load-1", start=3, compute=2),
+        a_death("tcp://w1", exit_code=-9, at=12, executing=["join-7"]),
+        a_death("tcp://w2", exit_code=-9, pid=2, at=15, executing=["join-7"]),
+        killed,
+        raised_in("join-7", killed_worker("join-7"), at=15.1, worker="tcp://w2"),
     )
 
 
-def test_of_very_many_all_that_failed_are_drawn_alone() -> None:
-    timeline = drawn(a_crowd(100_000))
+def test_the_execution_at_the_decisive_death_has_its_bar() -> None:
+    killed = [each for each in drawn(a_killed_run()) if each.outcome == "killed"]
 
-    assert sum(1 for outcome in timeline.marked.outcome if outcome) == 100
-    assert "all 100 that failed" in timeline.said
-    assert "the other 87,900" in timeline.said
+    assert [(each.begin, each.stop) for each in killed] == [
+        (11_000_000, 12_000_000),
+        (14_000_000, 15_000_000),
+    ]
 
 
-def test_the_sum_is_as_busy_as_the_threads_were() -> None:
-    timeline = drawn(a_crowd(100_000))
+def test_killed_work_counts_the_same_everywhere() -> None:
+    run = a_killed_run()
+    card = card_of(run, ())
 
-    assert timeline.grid is not None
-    shares = in_cells(timeline, "fill", "u1") / 255
-    alone = sum(
-        stop - begin
-        for begin, stop in zip(timeline.marked.begin, timeline.marked.stop, strict=True)
+    counts = counts_of(run)
+    assert (counts.executions, counts.finished, counts.killed) == (3, 1, 2)
+    assert counts.seconds == pytest.approx(4.0)
+    assert (card.numbers["executions"], card.numbers["killed"]) == (3, 2)
+    assert sum(row.tasks for row in prefix_rows(executions_of(run))) == 3
+    assert sum(life.tasks for life in lives_of(run)) == 3
+    assert sum(life.busy for life in lives_of(run)) == pytest.approx(4.0)
+    assert timeline(run).said.startswith("3 task executions")
+    assert "number of task executions: 3" in performance_html(run, card)
+
+
+def test_a_retried_attempt_has_a_thread_that_was_free() -> None:
+    def attempt(
+        key: str, start: float, thread: int | None, outcome: str
+    ) -> tuple[str, Any]:
+        begun = START + start
+        return "task", (key, "fetch", "fetch", "tcp://w1", thread, begun, begun + 2, 2.0, 0.0, 0.0, 0.0, 1, "int", outcome)  # fmt: skip
+
+    run = a_run(
+        a_worker(nthreads=2),
+        attempt("fetch-1", 3, 71, "finished"),
+        attempt("fetch-2", 6, 72, "finished"),
+        attempt("fetch-3", 4, None, "retried"),
+        succeeded(at=10),
     )
-    seconds = (shares.sum() * timeline.grid.step + alone) / 1e6
-    assert seconds == pytest.approx(100_000 * EACH, rel=0.02)
+
+    lanes = {each.key: each.lane for each in drawn(run)}
+    assert lanes == {"fetch-1": 0, "fetch-2": 1, "fetch-3": 1}
 
 
-def test_what_a_dead_worker_was_running_is_drawn_as_killed() -> None:
+def test_a_worker_that_did_nothing_has_its_row_and_a_restarted_one_keeps_it() -> None:
+    run = a_run(
+        a_worker("tcp://w1:1", name="0"),
+        a_departure("tcp://w1:1", at=5),
+        a_worker("tcp://w1:2", at=6, pid=2, name="0"),
+        a_worker("tcp://w1:3", at=7, pid=3, name="0"),
+        succeeded(at=10),
+    )
+
+    seats = timeline(run).seats
+    labels = [life.label for life in lives_of(run)]
+
+    assert [seat.lives for seat in seats] == [[0, 1], [2]]
+    assert len(set(labels)) == 3
+    assert len({seat.label for seat in seats}) == 2
+
+
+def test_no_mark_is_left_out() -> None:
+    run = a_run([a_graph(at=n / 100) for n in range(3_000)], succeeded(at=60))
+
+    assert sum(mark.kind == "graph" for mark in marks_of(run, axis_of(run), [])) == 3000
+
+
+def test_a_cluster_that_its_own_driver_closes_has_not_failed() -> None:
+    def kinds(run: RunTables) -> set[str]:
+        marks = marks_of(run, axis_of(run), lives_of(run))
+        return {m.kind for m in marks if m.said.startswith("the scheduler closed")}
+
+    closing = an_event("scheduler-closing", "tcp://s", at=30)
+    early = an_event("scheduler-closing", "tcp://s", at=10)
+
+    assert kinds(a_run(a_worker(), closing, succeeded(at=30))) == {"end"}
+    assert kinds(a_run(early, a_failed_task(at=20), failed_with(at=40))) == {"failure"}
+
+
+def test_the_last_value_of_the_nanny_is_the_end_of_the_curve() -> None:
     run = a_run(
         a_worker(),
-        a_task("load-1", start=3, compute=2),
-        a_death(exit_code=-9, at=12, executing=["join-7"]),
-        succeeded(at=20),
-    )
+        a_sample(at=5, memory=100 * MIB),
+        an_event("worker-restarted-for-memory", "tcp://w1", at=11.9, pid=100, rss=395 * MIB),
+        a_death(exit_code=-15, at=12, executing=["hog-1"], memory=[(11, 316 * MIB)]),
+        failed_with(an_exception("KilledWorker", "gone")),
+    )  # fmt: skip
 
-    marked = drawn(run).marked
+    (curve,) = curves_of(run, axis_of(run), lives_of(run)).workers
 
-    row = marked.key.index("join-7")
-    assert marked.outcome[row] == 3
-    assert (marked.begin[row], marked.stop[row]) == (11_000_000, 12_000_000)
+    assert (curve.at[-1], curve.memory[-1]) == (12_000, 395.0)
+    assert curve.died == 12_000
 
 
-def test_a_worker_that_did_nothing_has_its_lane() -> None:
-    run = a_run(
-        a_worker("tcp://w1"), a_worker("tcp://w2", pid=2), a_task(worker="tcp://w1")
-    )
+def test_a_page_of_two_hundred_thousand_executions_has_its_size() -> None:
+    run = a_crowd(200_000, workers=100)
 
-    assert {lane.worker for lane in drawn(run).lanes} == {"tcp://w1", "tcp://w2"}
+    assert len(html(run, card_of(run, ()))) < 1_500_000
 
 
 def test_a_peak_of_memory_survives_thinning() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from building import (
+from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.finding import Finding
+from runs_from_rows import (
     a_graph,
     a_log_line,
     a_run,
@@ -12,9 +14,7 @@ from building import (
     an_event,
     an_exception,
 )
-from building import failed_with as ended_with
-from dask_blackbox.analyse import findings_in, verdict_of
-from dask_blackbox.finding import Finding
+from runs_from_rows import failed_with as ended_with
 
 CANCELLED = "distributed.client.FutureCancelledError"
 OURS, THEIRS = "Client-1111", "Client-2222"
@@ -88,11 +88,11 @@ def test_of_a_time_that_was_too_short_is_told_how_much_longer_the_work_needs() -
     assert found.rule == "driver-exception"
     assert "4 of 10 tasks had ended, the last of them 1.0 s before" in found.cause
     assert "need about 7.5 s more" in found.cause
-    assert "Raise it by 11 s or more" in found.remedy
+    assert "Raise it by 12 s or more" in found.remedy
 
 
 def test_work_that_had_come_to_a_stop_has_no_pace() -> None:
-    assert "Work was going on" not in timed_out().cause
+    assert "Work was in progress" not in timed_out().cause
 
 
 def test_what_the_job_cancels_of_its_own_is_no_work_of_dasks() -> None:

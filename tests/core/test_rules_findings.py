@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from building import (
+from dask_blackbox import guard
+from dask_blackbox.analyse import RULES, Case, findings_in, verdict_of
+from dask_blackbox.finding import Finding
+from dask_blackbox.manifest import SourceAccount
+from dask_blackbox.run import RunTables
+from runs_from_rows import (
     MIB,
     a_failed_task,
     a_graph,
@@ -15,11 +20,6 @@ from building import (
     failed_with,
     succeeded,
 )
-from dask_blackbox import guard
-from dask_blackbox.analyse import RULES, Case, findings_in, verdict_of
-from dask_blackbox.finding import Finding
-from dask_blackbox.manifest import SourceAccount
-from dask_blackbox.run import RunTables
 
 
 def the_only(run: RunTables) -> Finding:
@@ -109,7 +109,7 @@ def test_memory_near_the_limit_says_how_much_would_be_comfortable() -> None:
 
     assert (found.rule, found.severity) == ("memory-near-limit", "warning")
     assert found.title == "Memory reached 92% of a worker's limit"
-    assert "1 worker of 2 came as near" in found.cause
+    assert "1 worker of 2 came as close" in found.cause
     assert "about 576 MiB" in found.remedy
 
 
@@ -166,7 +166,7 @@ def test_what_a_recording_lacks_is_named_by_source() -> None:
 
     assert (found.rule, found.severity) == ("recording-incomplete", "notice")
     assert "scheduler tcp://s: 2 batches never came" in found.cause
-    assert "1,200 log rows dropped" in found.cause
+    assert "1,200 log lines dropped" in found.cause
     assert "metrics failed: OSError()" in found.cause
 
 

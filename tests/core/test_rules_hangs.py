@@ -6,7 +6,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from building import (
+from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.finding import Finding
+from dask_blackbox.manifest import DriverException
+from dask_blackbox.run import RunTables
+from runs_from_rows import (
     LIMIT,
     MIB,
     Piece,
@@ -25,10 +29,6 @@ from building import (
     raised_in,
     succeeded,
 )
-from dask_blackbox.analyse import findings_in, verdict_of
-from dask_blackbox.finding import Finding
-from dask_blackbox.manifest import DriverException
-from dask_blackbox.run import RunTables
 
 LIB = "/v/lib/python3.11/site-packages"
 IN_A_CLIENT = [
@@ -301,7 +301,7 @@ def test_an_input_that_cannot_be_pickled_is_named() -> None:
     found = verdict(hung(a_log_line(NO_PICKLE), of_a_lock()))
 
     assert (found.rule, found.confidence) == ("dependency-not-serializable", "high")
-    assert found.title == "A result of 'lock' (lock) cannot travel between workers"
+    assert found.title == "A result of 'lock' (lock) cannot be sent between workers"
     assert "'use-1' on worker 1 (tcp://w1) waits for 'lock-1'" in found.cause
     assert "cannot pickle '_thread.lock' object" in found.cause
     assert found.subject.key == "lock-1"
@@ -333,6 +333,20 @@ def test_a_cluster_that_dropped_its_restarting_worker_is_blamed() -> None:
     assert (found.rule, found.confidence) == ("cluster-lost-worker", "high")
     assert "deploy.lost-worker-timeout" in found.remedy
     assert found.subject.worker == "tcp://w2"
+
+
+def test_a_cluster_that_closed_workers_while_they_were_restarted_is_blamed() -> None:
+    found = verdict(
+        hung(
+            a_departure(at=5, closing="client-restart-1"),
+            a_worker("tcp://w2", at=20, name="1", pid=2),
+            a_departure("tcp://w2", at=21, closing="nanny-close"),
+            a_stall(workers=0, statuses={}, states={"queued": 4}),
+        )
+    )
+
+    assert (found.rule, found.confidence) == ("cluster-lost-worker", "high")
+    assert "It was being restarted on request" in found.cause
 
 
 def test_a_worker_that_was_scaled_away_was_not_lost_by_its_cluster() -> None:
@@ -389,7 +403,7 @@ def test_our_own_end_of_a_run_of_which_nothing_was_told_is_no_error_of_the_drive
     found = verdict(hung(ended, error=OUR_END))
 
     assert (found.rule, found.confidence) == ("stalled", "low")
-    assert "No task had ended for 1 m 19 s" in found.cause
+    assert "No task had finished for 1 m 19 s" in found.cause
 
 
 def test_our_own_end_of_a_run_whose_workers_died_names_their_deaths() -> None:
@@ -419,9 +433,7 @@ def test_a_task_that_no_worker_may_run_is_named_though_others_went_on() -> None:
     assert (found.rule, found.confidence) == ("no-valid-worker", "medium")
     assert found.subject.key == "train-1"
     assert "TPU=2" in found.title
-    assert (
-        "waited for 27 s when the run ended, while other tasks went on" in found.cause
-    )
+    assert "waited for 27 s when the run ended, while other tasks ran" in found.cause
 
 
 def test_a_task_that_found_its_worker_is_not_why() -> None:
@@ -442,7 +454,7 @@ def test_a_driver_that_was_stopped_while_the_scheduler_stood_was_stopped(
     found = verdict(a_run(a_worker(), a_graph(), *samples, by_a_host, aborted(at=101)))
 
     assert (found.rule, found.confidence) == ("driver-killed", "medium")
-    assert "scheduler had stood still for 1 m 3" in found.cause
+    assert "scheduler had been unresponsive for 1 m 3" in found.cause
 
 
 def test_a_scheduler_that_a_driver_outlived_is_why_it_was_stopped() -> None:
@@ -502,7 +514,7 @@ def test_a_driver_that_was_stopped_while_a_task_was_at_work_was_stopped() -> Non
     assert (found.rule, found.confidence) == ("driver-killed", "medium")
     assert found.retry_advice == "unknown"
     assert found.subject.key == "fetch-1"
-    assert "when 'fetch' had been at work for 59 s" in found.title
+    assert "when 'fetch' had been running for 59 s" in found.title
 
 
 @pytest.mark.parametrize(

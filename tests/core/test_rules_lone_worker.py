@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from building import (
+from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.finding import Finding
+from runs_from_rows import (
     Piece,
     a_death,
     a_failed_task,
@@ -14,8 +16,6 @@ from building import (
     an_exception,
     failed_with,
 )
-from dask_blackbox.analyse import findings_in, verdict_of
-from dask_blackbox.finding import Finding
 
 WELL = [a_task(f"predict-{n}", worker="tcp://w2", start=3.0 + n) for n in range(3)]
 
@@ -42,7 +42,7 @@ def test_a_worker_that_took_anothers_place_lacks_what_that_one_had() -> None:
     )
 
     assert "in place of worker one (tcp://w1), which had died" in found.cause
-    assert "3 went well on worker 2 (tcp://w2)" in found.cause
+    assert "3 succeeded on worker 2 (tcp://w2)" in found.cause
     assert "register_plugin" in found.remedy
     assert found.retry_advice == "unknown"
 
@@ -56,7 +56,7 @@ def test_one_worker_of_several_is_compared_with_the_others() -> None:
     )
 
     assert (
-        "2 tasks of 'predict' failed on that worker and none went well" in found.cause
+        "2 tasks of 'predict' failed on that worker and none succeeded" in found.cause
     )
     assert "Compare that worker with the others" in found.remedy
 
@@ -111,7 +111,7 @@ def test_a_late_worker_without_a_module_is_not_all_workers() -> None:
     assert found is not None
     assert found.rule == "module-not-shipped"
     assert found.title.startswith("One worker cannot import 'tariffs'")
-    assert "came 3.0 s after they had begun" in found.cause
+    assert "joined 3.0 s after they had started" in found.cause
 
 
 def test_what_a_second_attempt_meets_may_be_what_the_first_one_left() -> None:
@@ -123,7 +123,7 @@ def test_what_a_second_attempt_meets_may_be_what_the_first_one_left() -> None:
 
     assert (found.rule, found.confidence) == ("task-exception", "medium")
     assert found.retry_advice == "unknown"
-    assert "may be what that attempt left" in found.cause
+    assert "may have found what that attempt left" in found.cause
     assert "`dask blackbox rules worker-signalled`" in found.remedy
 
 
@@ -133,7 +133,7 @@ def test_what_earlier_attempts_raised_is_told_if_it_was_something_else() -> None
         failed_on("tcp://w2"),
     )
 
-    assert "It was tried 2 times; before, it had raised TimeoutError" in found.cause
+    assert "It was attempted 2 times; before, it had raised TimeoutError" in found.cause
 
 
 def test_a_pool_of_processes_in_a_task_comes_with_what_to_do() -> None:

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 from dask_blackbox import Case, Evidence, Finding, Page, Rule
-from dask_blackbox.analyse import RULES, findings_in, verdict_of
-from dask_blackbox.analyse.user_rules import asked_in_order, installed_rules
+from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse.user_rules import installed_rules
+from dask_blackbox.finding import Confidence
 from dask_blackbox.testing import (
     a_run,
     a_task_error,
@@ -23,7 +24,8 @@ from dask_blackbox.testing import (
     recorded,
     stays_silent,
 )
-from shelving import Shelf
+from project_uv import UV
+from stored_runs import Shelf
 
 PAGE = Path(__file__).parents[2] / "docs" / "rules.md"
 RULE, ENTRY_POINT, TESTS = re.findall(
@@ -50,6 +52,12 @@ def a_rule(slug: str = "mine", ask: Any = None, **facts: Any) -> Rule:
     return rule
 
 
+def sure(slug: str, confidence: Confidence) -> Finding:
+    """Return a verdict of a confidence."""
+    rule = a_rule(slug)
+    return rule.found("It fired", cause="c", remedy="r", confidence=confidence)
+
+
 Install = Callable[..., None]
 
 
@@ -64,7 +72,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 
     def now(**named: Any) -> None:
         info = tmp_path / "our_rules-1.dist-info"
-        info.mkdir()
+        info.mkdir(exist_ok=True)
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: our-rules\n")
         lines = [f"{name} = {module}:{name}" for name in named]
         text = "[dask_blackbox.rules]\n" + "\n".join(lines)
@@ -99,7 +107,7 @@ def test_the_package_of_the_docs_is_installed_asked_and_listed(
         archive.writestr(f"{info}/entry_points.txt", entry_points.replace('"', ""))
         archive.writestr(f"{info}/RECORD", "")
     site = tmp_path / "site"
-    command = ["uv", "pip", "install", "--quiet", "--offline", "--no-deps"]
+    command = [UV, "pip", "install", "--quiet", "--offline", "--no-deps"]
     command += ["--python", sys.executable, "--target", str(site), str(wheel)]
     subprocess.run(command, check=True, timeout=120)
     (tmp_path / "test_ours.py").write_text(TESTS)
@@ -137,24 +145,42 @@ def test_a_verdict_of_the_users_comes_before_ours(install: Install) -> None:
 
 def test_one_that_comes_last_comes_before_unknown_only(install: Install) -> None:
     install(mine=a_rule("mine", turn="last"))
-    slugs = [rule.slug for rule in asked_in_order()]
-
-    assert slugs[slugs.index("mine") + 1] == "unknown"
     assert findings_in(a_run(state="failed"))[0].rule == "mine"
     ours = verdict_of(findings_in(FAILED), FAILED)
     assert ours is not None
     assert ours.rule == "task-exception"
 
 
-def test_findings_of_the_users_come_after_ours(install: Install) -> None:
+def test_findings_of_the_users_are_sorted_by_severity(install: Install) -> None:
     install(
         mine=[a_rule("mine", severity="notice"), a_rule("more", severity="warning")]
     )
 
     found = [each.rule for each in findings_in(a_run())]
     assert found.index("more") < found.index("mine")
-    assert [rule.slug for rule in asked_in_order()][-3:-1] == ["mine", "more"]
-    assert asked_in_order()[-1] is RULES[-1]
+
+
+def test_of_two_verdicts_of_the_users_the_more_confident_one_decides(
+    install: Install,
+) -> None:
+    install(a=a_rule("aaa", ask=lambda _: iter([sure("aaa", "medium")])))
+    alone = findings_in(FAILED)[0]
+    install(
+        a=a_rule("aaa", ask=lambda _: iter([sure("aaa", "medium")])),
+        b=a_rule("bbb", ask=lambda _: iter([sure("bbb", "high")])),
+    )
+
+    assert (alone.rule, findings_in(FAILED)[0].rule) == ("aaa", "bbb")
+
+
+def test_a_rule_of_another_severity_gives_no_verdict(install: Install) -> None:
+    verdict = sure("mine", "high")
+    install(mine=a_rule("mine", ask=lambda _: iter([verdict]), severity="warning"))
+
+    found = findings_in(FAILED)
+
+    assert [found[0].rule, found[-1].rule] == ["task-exception", "rule-failed"]
+    assert "make it a rule of severity 'failure'" in found[-1].cause
 
 
 @pytest.mark.parametrize(
@@ -177,7 +203,7 @@ def test_a_rule_that_fails_is_a_line_and_a_fact_and_nothing_else(
     assert [found[0].rule, found[-1].rule] == ["task-exception", "rule-failed"]
     assert "'broken' of our-rules: " in found[-1].cause
     assert len(caplog.records) == 1
-    assert "goes on without the rule 'broken' of our-rules" in caplog.text
+    assert "continues without the rule 'broken' of our-rules" in caplog.text
 
 
 def test_what_cannot_be_asked_is_left_out_and_named(install: Install) -> None:
@@ -194,9 +220,9 @@ def test_what_cannot_be_asked_is_left_out_and_named(install: Install) -> None:
 
     assert [rule.slug for rule in found.rules] == ["good", "better"]
     assert [problem[0] for problem in found.problems] == ["b", "c", "d", "e", "f"]
-    assert "is a rule of dask-blackbox itself" in found.problems[0]
+    assert "is a rule of dask-blackbox" in found.problems[0]
     assert "is already a rule of our-rules" in found.problems[1]
-    assert "is no slug" in found.problems[2]
+    assert "is not a slug" in found.problems[2]
     assert "'no rule' is no" in found.problems[3]
     assert "AttributeError" in found.problems[4]
 

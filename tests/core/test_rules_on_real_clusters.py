@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.nightly
+
 MAKE = Path(__file__).parents[1] / "recordings" / "make.py"
 
 

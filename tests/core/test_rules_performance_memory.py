@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from building import (
+from dask_blackbox.analyse import findings_in
+from dask_blackbox.analyse.known_bugs import KNOWN_BUGS, version
+from dask_blackbox.finding import Finding
+from dask_blackbox.run import RunTables
+from runs_from_rows import (
     LIMIT,
     MIB,
     START,
@@ -19,10 +23,6 @@ from building import (
     an_exception,
     failed_with,
 )
-from dask_blackbox.analyse import findings_in
-from dask_blackbox.analyse.known_bugs import KNOWN_BUGS, version
-from dask_blackbox.finding import Finding
-from dask_blackbox.run import RunTables
 
 GIB = 2**30
 
@@ -34,10 +34,11 @@ def a_sample(
     source: str = "tcp://w1",
     managed: int = 0,
     executing: int = 1,
+    spilled: int = 0,
 ) -> Piece:
     """Return a worker's sample, memory in MiB."""
     return "metric", (
-        START + at, source, 50.0, memory * MIB, managed * MIB, 0, 10, 0.0, 0.0, 0.0, 0.0,
+        START + at, source, 50.0, memory * MIB, managed * MIB, spilled * MIB, 10, 0.0, 0.0, 0.0, 0.0,
         0.02, executing, 0, 1, "running",
     )  # fmt: skip
 
@@ -86,7 +87,7 @@ def test_what_a_worker_held_as_it_died_is_not_put_down_to_tasks_that_ended() -> 
 
 def test_a_peak_between_two_samples_is_the_workers_own_word() -> None:
     own = an_event(
-        "process-load", "tcp://w1", at=9, seconds=10, peak_memory=LIMIT * 0.93
+        "process-load", "tcp://w1", at=9, seconds=10, peak_memory=int(LIMIT * 0.93)
     )
     run = a_run(a_worker(), a_sample(100, at=3), own)
 
@@ -128,7 +129,9 @@ def test_memory_of_results_is_no_leak() -> None:
     assert "memory-leak" not in slugs(a_run(a_worker(memory_limit=GIB), samples, each))
 
 
-def large(piece: int, *, peak: int, nthreads: int = 2) -> RunTables:
+def large(
+    piece: int, *, peak: int, nthreads: int = 2, more: Piece | None = None
+) -> RunTables:
     return a_run(
         a_worker(nthreads=nthreads, memory_limit=GIB),
         [
@@ -137,6 +140,7 @@ def large(piece: int, *, peak: int, nthreads: int = 2) -> RunTables:
         ],
         a_sample(120, at=1, executing=0),
         a_sample(peak, at=20, managed=peak - 150),
+        *([] if more is None else [more]),
     )
 
 
@@ -144,10 +148,18 @@ def test_pieces_of_half_a_threads_memory_are_cut_into_tenths() -> None:
     found = the("chunks-too-large", large(256, peak=850))
 
     assert found.title == (
-        "The results of 'read' take 256 MiB, 50% of the memory that a thread has"
+        "The results of 'read' take 256 MiB, 50% of the memory per thread"
     )
     assert "pieces of about 51 MiB" in found.remedy
     assert "250 instead of 50" in found.remedy
+
+
+def test_what_a_worker_spilled_counts_where_it_never_came_near_its_limit() -> None:
+    spilled = a_sample(600, at=22, managed=450, spilled=400)
+    found = the("chunks-too-large", large(340, peak=600, nthreads=1, more=spilled))
+
+    assert found.title.endswith("340 MiB, 33% of the memory per thread")
+    assert "it reached 59% of its limit and spilled 400 MiB" in found.cause
 
 
 def test_large_pieces_in_workers_with_room_are_healthy() -> None:
@@ -184,7 +196,7 @@ def ahead(*, first_reduced: float, later: bool = False) -> RunTables:
 def test_what_is_made_before_any_of_it_is_reduced_is_a_pile() -> None:
     found = the("overproduction", ahead(first_reduced=41))
 
-    assert found.title == "'load' ran ahead: 400 MiB waited in memory to be used"
+    assert found.title == "'load' ran ahead: 400 MiB waited in memory"
     assert "worker-saturation` is inf" in found.remedy
     assert found.subject.prefix == "load"
 
@@ -311,7 +323,7 @@ def test_a_known_bug_is_found_in_the_drivers_exception() -> None:
         failed_with(an_exception("TypeError", message)),
     )
 
-    assert "stands still" in the("known-bug", run).cause
+    assert "the computation hangs" in the("known-bug", run).cause
 
 
 @pytest.mark.parametrize("bug", KNOWN_BUGS, ids=lambda bug: bug.name)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.nightly
+
 RECORDINGS = Path(__file__).parents[1] / "recordings"
 
 
@@ -16,8 +18,17 @@ RECORDINGS = Path(__file__).parents[1] / "recordings"
     [
         ("healthy.py", ["second_long", "quick_frame"]),
         ("troubled.py", ["data_in_the_graph", "asked_again_and_again"]),
+        (
+            "troubled.py",
+            [
+                "second_half_is_one_task",
+                "second_half_is_one_merge",
+                "driver_computes_most_of_a_short_run",
+                "chunks_of_a_third_of_a_worker",
+            ],
+        ),
     ],
-    ids=["healthy", "troubled"],
+    ids=["healthy", "troubled", "short"],
 )
 def test_what_is_found_of_a_real_run_is_true(
     command: str, workloads: list[str], tmp_path: Path

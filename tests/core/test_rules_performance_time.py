@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import polars as pl
 import pytest
-from building import (
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.run import RunTables
+from loads_from_rows import a_load, demand, fine, graphs, slugs, tasks, the, workers
+from runs_from_rows import (
     MIB,
     Piece,
     a_log_line,
@@ -15,8 +19,6 @@ from building import (
     an_event,
     succeeded,
 )
-from building_loads import a_load, demand, fine, graphs, slugs, tasks, the, workers
-from dask_blackbox.run import RunTables
 
 
 def test_tasks_that_cost_more_to_hand_out_than_to_compute_are_batched() -> None:
@@ -66,6 +68,67 @@ def test_one_task_that_all_others_wait_for_is_named() -> None:
     assert found.cost is not None
     assert found.cost.amount == pytest.approx(75, abs=6)
     assert "workers-idle" not in slugs(run)
+
+
+def test_a_task_without_its_like_that_runs_alone_for_half_of_a_short_run_is_named() -> (
+    None
+):
+    parts = tasks("part", 10, seconds=1)
+    merge = a_task("merge-0", worker="tcp://w1", start=7, compute=5)
+    wanted = demand(*[10] * 5, *[1] * 6)
+    run = a_run(workers(), graphs(2), parts, merge, wanted, succeeded(at=13))
+    found = the("straggler", run)
+
+    assert found.subject.key == "merge-0"
+    assert found.title == (
+        "A task of 'merge' ran alone for 5.0 s of 10 s, while 1 of 2 threads had no task"
+    )
+    assert found.cost is not None
+    assert found.cost.share == pytest.approx(0.25, abs=0.06)
+
+
+def test_what_is_left_over_when_tasks_are_divided_is_no_straggler() -> None:
+    three = tasks("train", 3, seconds=5)
+    run = a_run(
+        workers(), graphs(2), three, demand(*[3] * 5, *[1] * 6), succeeded(at=13)
+    )
+
+    assert "straggler" not in slugs(run)
+
+
+def test_a_last_step_that_takes_a_small_part_of_the_run_is_healthy() -> None:
+    parts = tasks("part", 14, seconds=1)
+    merge = a_task("merge-0", worker="tcp://w1", start=9, compute=3)
+    run = a_run(
+        workers(),
+        graphs(2),
+        parts,
+        merge,
+        demand(*[10] * 7, *[1] * 4),
+        succeeded(at=13),
+    )
+
+    assert "straggler" not in slugs(run)
+
+
+@pytest.mark.parametrize(
+    ("cost", "share", "worth"),
+    [
+        (200.0, 0.21, True),
+        (200.0, 0.19, False),
+        (4.2, 0.25, True),
+        (4.2, 0.21, False),
+        (3.8, 0.95, False),
+    ],
+    ids=["long", "long, a small share", "short", "short, a small share", "a moment"],
+)
+def test_the_shorter_a_loss_is_the_larger_its_share_must_be(
+    cost: float, share: float, *, worth: bool
+) -> None:
+    work = tasks("work", 40, seconds=1)
+    case = Case(a_run(workers(), graphs(2), work, succeeded(at=23)))
+
+    assert case.worth_reporting(cost, share, 0.2) is worth
 
 
 def test_a_long_task_beside_which_others_work_delays_nobody() -> None:
@@ -129,8 +192,8 @@ def slow_driver(**told: float) -> RunTables:
     begun = [2.0 + 10 * n for n in range(5)]
     short = [a_task(f"sum-{n}", start=at, compute=1) for n, at in enumerate(begun)]
     watched = {"pid": 7, "seconds": 44.0, "cpu": 0.0, "delayed": 0.0, **told}
-    told_of = an_event("driver-load", "driver", at=44, **watched)
-    return a_run(workers(4), graphs(*begun), short, told_of, succeeded(at=45))
+    facts_of_sketch = an_event("driver-load", "driver", at=44, **watched)
+    return a_run(workers(4), graphs(*begun), short, facts_of_sketch, succeeded(at=45))
 
 
 def test_a_driver_that_computed_is_told_from_one_that_waited_itself() -> None:
@@ -138,16 +201,46 @@ def test_a_driver_that_computed_is_told_from_one_that_waited_itself() -> None:
 
     assert "was on a core for 31 s in all." in busy.cause
     assert (busy.confidence, idle.confidence) == ("high", "medium")
-    assert "it waited itself" in idle.cause
+    assert "it was waiting" in idle.cause
     assert "adapt(minimum=0" in idle.remedy
 
 
 def test_what_others_took_from_a_driver_is_not_its_own() -> None:
     found = the("driver-bound", slow_driver(cpu=9.0, delayed=4.0))
     assert found.title == "The cluster waited 36 s of 44 s for the driver"
-    assert "4.0 s that it waited for a core that others had" in found.cause
+    assert "4.0 s of waiting for a core that other processes used" in found.cause
 
     assert "driver-bound" not in slugs(slow_driver(cpu=9.0, delayed=25.0))
+
+
+def short_driver(*, cpu: float, computed: float = 0.5) -> RunTables:
+    """Return fourteen seconds of which the workers idled twelve."""
+    work = [
+        a_task(
+            f"sum-{n}",
+            worker=f"tcp://w{n % 2 + 1}",
+            start=2 + 6 * (n // 2),
+            compute=computed,
+        )
+        for n in range(4)
+    ]
+    told = an_event(
+        "driver-load", "driver", at=15, pid=7, seconds=14.0, cpu=cpu, delayed=0.0
+    )
+    return a_run(workers(), graphs(2, 8), work, told, succeeded(at=15))
+
+
+def test_a_driver_that_computes_for_most_of_a_short_run_is_reported() -> None:
+    found = the("driver-bound", short_driver(cpu=11.0))
+
+    assert found.cost is not None
+    assert found.cost.share is not None
+    assert found.cost.share > 0.8
+
+
+def test_a_driver_with_other_work_beside_a_moment_of_dask_is_healthy() -> None:
+    assert "driver-bound" not in slugs(short_driver(cpu=2.0))
+    assert "driver-bound" not in slugs(short_driver(cpu=11.0, computed=0.1))
 
 
 def test_a_short_run_may_wait_for_its_driver() -> None:
@@ -199,7 +292,7 @@ def test_threads_that_wait_for_the_gil_are_made_processes() -> None:
 
     assert found.title == "Threads waited 1 m 58 s for the GIL, most of them in 'parse'"
     assert "4 workers of one thread" in found.remedy
-    assert "75% of the times" in found.cause
+    assert "75% of the time" in found.cause
     assert found.cost is not None
     assert found.cost.amount == pytest.approx(118)
 
@@ -351,7 +444,8 @@ def moved(mebibytes: int) -> RunTables:
 def test_threads_that_wait_for_data_to_travel_are_told_how_much_did() -> None:
     found = the("network-bound", moved(4_000))
 
-    assert "3.9 GiB travelled between workers" in found.title
+    assert "while workers sent each other 3.9 GiB" in found.title
+    assert "about 200 MiB for each task that waited" in found.cause
     assert found.subject.prefix == "use"
     assert found.cost is not None
     assert found.cost.amount == pytest.approx(30, abs=2)
@@ -359,6 +453,20 @@ def test_threads_that_wait_for_data_to_travel_are_told_how_much_did() -> None:
 
 def test_waiting_without_data_is_not_the_network() -> None:
     assert "network-bound" not in slugs(moved(3))
+
+
+def test_what_travelled_is_shared_by_all_tasks_that_waited() -> None:
+    run = moved(4_000)
+    rows = run.tasks.with_columns(
+        prefix=pl.when(pl.col("key").str.ends_with("1"))
+        .then(pl.lit("other"))
+        .otherwise("prefix")
+    )
+    mixed = RunTables(run.manifest, run.ending, run._frames | {"tasks": rows})
+
+    assert (
+        "about 200 MiB for each task that waited" in the("network-bound", mixed).cause
+    )
 
 
 def test_a_scheduler_at_its_limit_is_named() -> None:
@@ -390,9 +498,9 @@ def unresponsive(*seconds: float, others: float = 0.0) -> RunTables:
 def test_an_event_loop_that_stood_still_is_told_with_its_task() -> None:
     found = the("event-loop-blocked", unresponsive(6.2, 4.0))
 
-    assert found.title == "An event loop stood still for 6.2 s (worker)"
+    assert found.title == "An event loop was blocked for 6.2 s (worker)"
     assert found.subject.key == "sort-1"
-    assert "2 times, 10 s altogether" in found.cause
+    assert "2 times, 10 s in total" in found.cause
     assert found.cost is not None
     assert found.cost.unit == "seconds"
     assert found.cost.amount == pytest.approx(10.2)
@@ -433,9 +541,9 @@ def test_roles_of_one_process_complain_of_one_loop() -> None:
     )
     found = the("event-loop-blocked", run)
 
-    assert found.title == "An event loop stood still for 7.0 s (scheduler)"
+    assert found.title == "An event loop was blocked for 7.0 s (scheduler)"
 
-    assert "1 time, 7.0 s altogether" in found.cause
+    assert "1 time, 7.0 s in total" in found.cause
 
 
 def test_requests_to_steal_are_counted_from_the_runs_beginning() -> None:
@@ -468,6 +576,8 @@ def test_a_shuffle_that_began_again_is_told_with_what_was_lost() -> None:
     )  # fmt: skip
     found = the("shuffle-restarted", run)
 
-    assert found.title == "1 shuffle began again (1 time): a worker left while it ran"
+    assert found.title == "1 shuffle restarted (1 time) because a worker left"
+    assert "handle-worker-cleanup" not in found.cause
+    assert "4.0 s of computing had to be repeated" in found.cause
     assert found.cost is not None
     assert found.cost.amount == pytest.approx(4)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from building import a_graph, a_run, a_worker, an_exception, failed_with
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.finding import Finding
 from dask_blackbox.run import RunTables
+from runs_from_rows import a_graph, a_run, a_worker, an_exception, failed_with
 
 PICKLING = (
     "Traceback (most recent call last):\n"

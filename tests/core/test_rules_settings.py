@@ -6,11 +6,11 @@ from typing import Any
 
 import dask
 import pytest
-from building import LIMIT, a_run, a_sample, a_worker
 from dask_blackbox import recording
 from dask_blackbox.analyse import findings_in
-from dask_blackbox.analyse.asking import asking
+from dask_blackbox.analyse.rule_settings import asking
 from dask_blackbox.errors import ConfigurationError
+from runs_from_rows import LIMIT, a_run, a_sample, a_worker
 
 
 def found_with(**settings: Any) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from building import (
+from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.finding import Finding
+from runs_from_rows import (
     a_death,
     a_departure,
     a_log_line,
@@ -15,8 +17,6 @@ from building import (
     failed_with,
     raised_in,
 )
-from dask_blackbox.analyse import findings_in, verdict_of
-from dask_blackbox.finding import Finding
 
 MISSED = an_exception("AttributeError", "'Worker' object has no attribute 'solver'")
 NO_SEAT = (
@@ -41,7 +41,7 @@ def test_a_plugin_that_failed_on_the_same_worker_is_told_with_its_exception() ->
     assert found.rule == "task-exception"
     assert "the plugin 'licence' had failed to set up on that worker" in found.cause
     assert "PermissionError: licence server: 0 of 1 seats left" in found.cause
-    assert "let `setup` succeed" in found.remedy
+    assert "make `setup` succeed" in found.remedy
 
 
 def test_a_plugin_that_failed_later_or_elsewhere_has_nothing_to_do_with_it() -> None:
@@ -67,7 +67,7 @@ def test_a_library_of_the_system_that_workers_lack_is_named() -> None:
     found = left_because_of(f"OSError: libgdal.so.30: {no_such}")
 
     assert found.rule == "environment-mismatch"
-    assert "for want of the library 'libgdal.so.30'" in found.title
+    assert "because the library 'libgdal.so.30' is missing" in found.title
     assert "LD_LIBRARY_PATH" in found.remedy
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from building import (
+from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.finding import Finding
+from dask_blackbox.run import RunTables
+from runs_from_rows import (
     LIMIT,
     MIB,
     Piece,
@@ -16,9 +19,6 @@ from building import (
     killed_worker,
     raised_in,
 )
-from dask_blackbox.analyse import findings_in, verdict_of
-from dask_blackbox.finding import Finding
-from dask_blackbox.run import RunTables
 
 
 def verdict(run: RunTables) -> Finding:
@@ -44,7 +44,7 @@ def killed_by(exit_code: int) -> list[Piece]:
         (-25, "got SIGXFSZ at the limit of a file", "ulimit -f", "environment"),
         (-14, "got SIGALRM from a timer set in", "signal.alarm", "code"),
         (-1, "got SIGHUP because a terminal", "nohup", "environment"),
-        (-31, "got SIGSYS for a system call", "seccomp", "environment"),
+        (-31, "got SIGSYS for a forbidden system call", "seccomp", "environment"),
         (-10, "got SIGUSR1 from outside Dask", "Slurm", "unknown"),
         (-15, "got SIGTERM from outside Dask", "what ends processes", "transient"),
     ],
@@ -82,7 +82,7 @@ def test_a_trap_of_a_compiler_is_a_crash_of_native_code() -> None:
 
     assert (found.rule, found.confidence) == ("worker-segfault", "high")
     assert "SIGTRAP" in found.title
-    assert "a stack that was overrun itself" in found.cause  # nothing could be written
+    assert "a stack overflow" in found.cause  # nothing could be written
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from building import (
+from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.finding import Finding
+from dask_blackbox.manifest import DriverException
+from dask_blackbox.run import RunTables
+from runs_from_rows import (
     Piece,
     a_death,
     a_failed_task,
@@ -19,10 +23,6 @@ from building import (
     raised_in,
     succeeded,
 )
-from dask_blackbox.analyse import findings_in, verdict_of
-from dask_blackbox.finding import Finding
-from dask_blackbox.manifest import DriverException
-from dask_blackbox.run import RunTables
 
 TRACEBACK = (
     "Traceback (most recent call last):\n"
@@ -44,6 +44,32 @@ def driver_got(
     """Return a run whose driver got an exception that no task raised."""
     error = an_exception(exception, message, **more)  # type: ignore[arg-type]
     return a_run(a_worker(), a_graph(), *pieces, failed_with(error))
+
+
+@pytest.mark.parametrize(
+    ("exception", "bases"),
+    [
+        ("dask_blackbox.errors.ConfigurationError", ()),
+        ("host.WrongArgumentError", ("dask_blackbox.errors.ConfigurationError",)),
+    ],
+)
+def test_a_wrong_argument_of_the_operator_is_a_configuration_error(
+    exception: str, bases: tuple[str, ...]
+) -> None:
+    message = "cluster_kwargs= has 'n_worker', which LocalCluster does not take"
+    error = msgspec.structs.replace(
+        an_exception(exception, message, traceback=TRACEBACK), bases=bases
+    )
+    found = verdict(a_run(failed_with(error)))
+
+    assert found.rule == "driver-exception"
+    assert found.title == f"Configuration error: {message}"
+    assert found.cause == (
+        "An argument or setting with which the run was started cannot work: "
+        f"{message}. No Dask work had begun."
+    )
+    assert "Look at" not in found.remedy
+    assert (found.confidence, found.retry_advice) == ("high", "code")
 
 
 def test_a_task_that_raised_is_named_with_the_users_line() -> None:
@@ -153,7 +179,7 @@ def test_the_root_of_a_chain_inside_a_task_is_said() -> None:
     )
 
     assert "/jobs/a.py:5 in parse" in verdict(run).cause
-    assert "It began with KeyError: 'amount'" in verdict(run).cause
+    assert "Original exception: KeyError: 'amount'" in verdict(run).cause
 
 
 def test_an_exception_that_could_not_travel_is_told_by_its_own_name() -> None:
@@ -206,7 +232,7 @@ def test_attempts_are_counted() -> None:
         failed_with(an_exception("ZeroDivisionError", "division by zero")),
     )
 
-    assert "It was tried 3 times" in verdict(run).cause
+    assert "It was attempted 3 times" in verdict(run).cause
     assert [f.rule for f in findings_in(run)] == ["task-exception"]
 
 
@@ -215,9 +241,19 @@ def test_a_failed_task_that_the_driver_handled_is_a_warning() -> None:
     (found,) = findings_in(run)
 
     assert (found.rule, found.severity) == ("task-exception", "warning")
-    assert "The driver went on without it" in found.cause
-    assert found.remedy.startswith("If the driver counts on that")
+    assert "The driver continued without it" in found.cause
+    assert found.remedy.startswith("If the driver expects that")
     assert verdict_of((found,), run) is None
+
+
+def test_a_failed_task_whose_error_was_raised_in_the_driver_is_a_notice() -> None:
+    error = {"call": "Client.gather", "exception": "ZeroDivisionError", "pid": 1}
+    received = an_event("driver-call-failed", "driver", at=9, key="divide-1", **error)
+    run = a_run(a_graph(), a_failed_task("divide-1"), received, succeeded())
+    (found,) = findings_in(run)
+
+    assert (found.rule, found.severity) == ("task-exception", "notice")
+    assert "The driver continued without it" in found.cause
 
 
 def test_a_service_that_fails_now_and_then_is_worth_trying_again() -> None:
@@ -352,7 +388,7 @@ def test_a_graph_that_was_never_sent_is_said_to_be_in_the_building() -> None:
     found = verdict(a_run(a_worker(), failed_with(error)))
 
     assert (found.rule, found.confidence) == ("driver-exception", "high")
-    assert "it was still being built" in found.cause
+    assert "No graph had reached a scheduler yet" in found.cause
     assert found.retry_advice == "data"
 
 
@@ -361,7 +397,7 @@ def test_a_graph_that_was_never_sent_is_said_to_be_in_the_building() -> None:
     [
         (["ConnectionRefusedError"], "nothing listens"),
         (["socket.gaierror"], "its host name is unknown"),
-        ([], "no answer came at all"),
+        ([], "no answer arrived"),
     ],
 )
 def test_a_connection_that_failed_says_how(chain: list[str], said: str) -> None:
@@ -374,7 +410,7 @@ def test_a_connection_that_failed_says_how(chain: list[str], said: str) -> None:
 def test_a_scheduler_that_was_there_before_is_lost_not_unreachable() -> None:
     address = "tcp://s:8786"
     message = f"Timed out trying to connect to {address} after 30 s"
-    run = driver_got("OSError", message, an_event("scheduler-info", address=address))
+    run = driver_got("OSError", message, an_event("scheduler-info", address))
 
     assert verdict(run).rule != "cannot-connect"
 
@@ -389,7 +425,7 @@ def test_a_scheduler_told_to_stop_says_by_whom() -> None:
     found = verdict(run)
 
     assert (found.rule, found.confidence) == ("scheduler-lost", "high")
-    assert "it was told to stop by its host (signal-15)" in found.title
+    assert "it was terminated from outside (SIGTERM)" in found.title
 
 
 def test_a_lock_in_a_task_is_named() -> None:
@@ -437,7 +473,7 @@ def test_a_piece_that_nobody_made_here_was_not_released(
 
     assert (found.rule, found.confidence) == ("data-lost", sure)
     assert "'('sum-1', 0)' needs '('read-" in found.cause
-    assert ("nobody has made it" in found.title) == (sure == "medium")
+    assert ("was never computed" in found.title) == (sure == "medium")
 
 
 def test_a_memory_error_of_a_task_says_what_it_asked_for() -> None:
@@ -499,7 +535,7 @@ def test_a_driver_that_vanished_is_said_to_have() -> None:
     found = verdict(run)
 
     assert (found.rule, found.confidence) == ("driver-killed", "high")
-    assert found.title == "The driver vanished after 20 s"
+    assert found.title == "The driver disappeared after 20 s"
 
 
 def test_a_recording_that_breaks_off_says_that_both_vanished() -> None:
@@ -507,7 +543,7 @@ def test_a_recording_that_breaks_off_says_that_both_vanished() -> None:
     found = verdict(run)
 
     assert (found.rule, found.confidence) == ("driver-killed", "medium")
-    assert found.title.startswith("Driver and recorder vanished together")
+    assert found.title.startswith("Driver and recorder disappeared together")
 
 
 def test_every_failed_run_has_one_verdict_whatever_the_exception() -> None:
@@ -537,7 +573,7 @@ def test_a_driver_ended_by_a_signal_says_which(exit_code: int, by: str) -> None:
 
 
 def test_a_driver_that_was_stopped_during_a_stall_says_what_stood_still() -> None:
-    at_work = {
+    running_tasks = {
         "key": "load-1",
         "prefix": "load",
         "worker": "tcp://w1",
@@ -545,13 +581,13 @@ def test_a_driver_that_was_stopped_during_a_stall_says_what_stood_still() -> Non
     }
     stall = an_event(
         "stall", at=15, lasted=60.0, workers=1, states={"processing": 1, "queued": 6},
-        processing=[at_work],
+        processing=[running_tasks],
     )  # fmt: skip
 
     found = verdict(a_run(a_worker(), stall, aborted()))
 
     assert found.rule == "driver-killed"
-    assert "No task had ended for 1 m 05 s then: 1 worker" in found.cause
+    assert "No task had finished for 1 m 05 s: 1 worker" in found.cause
     assert "6 queued" in found.cause
 
 
@@ -564,7 +600,7 @@ def test_a_scheduler_that_closed_says_why_in_its_log() -> None:
         a_log_line(line, role="scheduler", source="scheduler", level=20),
     )
 
-    assert "it had been idle for too long" in verdict(run).title
+    assert "being idle for too long" in verdict(run).title
 
 
 def test_tasks_that_failed_like_the_blamed_one_are_counted_in_its_verdict() -> None:
@@ -655,7 +691,7 @@ def test_what_answers_and_is_no_scheduler_is_said_to_be_none() -> None:
     found = verdict(a_run(failed_with(error), recorded=False))
 
     assert (found.rule, found.confidence) == ("cannot-connect", "high")
-    assert "tcp://gateway:8080 is no Dask scheduler" in found.title
+    assert "tcp://gateway:8080 is not a Dask scheduler" in found.title
 
 
 def test_scattered_data_goes_with_a_worker_that_was_restarted_on_purpose() -> None:
@@ -712,7 +748,7 @@ def test_what_ran_beside_tasks_is_not_called_one(through: str, said: str) -> Non
 
 @pytest.mark.parametrize(
     ("kills", "rule", "advice"),
-    [(1, "The kernel's out-of-memory killer took the driver", "memory"),
+    [(1, "The kernel's out-of-memory killer ended the driver", "memory"),
      (0, "The driver was ended by SIGKILL", "transient")],
 )  # fmt: skip
 def test_a_driver_that_the_kernel_took_is_told_so(

@@ -11,12 +11,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import bareness
+import bare_environments
 import msgspec
 import polars as pl
 import pytest
 from dask_blackbox import Run, RunCard
-from flying import SCENARIOS, Flight, Home, begin_command, ended
+from scenario_runs import SCENARIOS, Flight, Home, begin_command, ended
+from stored_events import details
 
 Flights = dict[str, Future[Flight]]
 SCRIPT = str(SCENARIOS / "commanded.py")
@@ -24,6 +25,7 @@ ENDS = {
     # what it does: its exit code, its output, the state, the verdict
     "fine": (0, "sum 380\nfine 2\n", "succeeded", None),
     "nest": (0, "sum 380\nnested 18\n", "succeeded", None),
+    "never_close": (0, "sum 380\n", "succeeded", None),
     "no_client": (0, "bytes \udcff that are no text\n", "succeeded", None),
     "children": (0, "child 18\nchild 18\n", "succeeded", None),
     "before_any_client": (1, "", "failed", "driver-exception"),
@@ -35,7 +37,12 @@ ENDS = {
     "kill_itself": (137, "sum 380\n", "aborted", "driver-killed"),
 }
 COMMANDS: dict[str, tuple[list[str], int, str, str]] = {
-    "no Python": (["/bin/sh", "-c", "echo hi; exit 4"], 4, "hi\n", "failed"),
+    "no Python": (
+        ["/bin/sh", "-c", "echo hi; echo no licence left >&2; exit 4"],
+        4,
+        "hi\n",
+        "failed",
+    ),
     "not found": (["no-such-command"], 127, "", "failed"),
     "not executable": (["/etc/hostname"], 126, "", "failed"),
 }
@@ -60,7 +67,7 @@ def recording_in(home: Home) -> Run:
 
 @pytest.fixture(scope="module")
 def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return bareness.python_with("distributed", tmp_path_factory.mktemp("venv"))
+    return bare_environments.python_with("distributed", tmp_path_factory.mktemp("venv"))
 
 
 @pytest.fixture(scope="module")
@@ -141,6 +148,17 @@ def test_the_exception_that_ended_the_command_is_recorded(
     assert exception.rpartition(".")[2] in flight.errors
 
 
+def test_what_a_failed_command_wrote_at_last_is_in_its_logs(flights: Flights) -> None:
+    flight = flights["no Python"].result()
+
+    logs = recording_in(flight.home).logs
+
+    assert "no licence left\n" in flight.errors  # as it always was
+    assert logs.select("role", "logger", "message").rows() == [
+        ("driver", "stderr", "no licence left")
+    ]
+
+
 def test_a_command_with_much_code_of_its_own_is_heard_to_its_end(
     flights: Flights,
 ) -> None:
@@ -157,8 +175,17 @@ def test_clients_of_the_command_are_recorded(flights: Flights) -> None:
     run = recording_in(flights["fine"].result().home)
 
     assert run.tasks["prefix"].to_list() == ["double"] * 21
-    [driver] = [each for each in run.details("driver-attached") if "cwd" in each]
+    [driver] = [each for each in details(run, "driver-attached") if "cwd" in each]
     assert driver["argv"] == [SCRIPT, "fine"]
+
+
+def test_of_a_command_that_does_not_close_its_cluster_nothing_is_lost_or_said(
+    flights: Flights,
+) -> None:
+    flight = flights["never_close"].result()
+
+    assert recording_in(flight.home).tasks.height == 20
+    assert "dask-blackbox went on without" not in flight.errors
 
 
 def test_a_recorder_that_takes_over_records_the_clients_that_are_there(
@@ -174,7 +201,7 @@ def test_clients_of_python_children_are_recorded(flights: Flights) -> None:
 
     assert run.tasks["prefix"].to_list() == ["triple"] * 8
     assert run.tasks["worker"].n_unique() == 2
-    assert len(run.details("scheduler-info")) == 2
+    assert len(details(run, "scheduler-info")) == 2
 
 
 def test_a_client_within_a_task_changes_nothing_for_the_tasks_lines(
@@ -186,7 +213,7 @@ def test_a_client_within_a_task_changes_nothing_for_the_tasks_lines(
     assert line["role"] == "worker"
     assert line["key"].startswith("sum_on_the_cluster")
     assert run.tasks.filter(pl.col("prefix") == "triple").height == 4
-    argv = [each["argv"] for each in run.details("driver-attached") if "argv" in each]
+    argv = [each["argv"] for each in details(run, "driver-attached") if "argv" in each]
     assert [each for each in argv if "multiprocessing" in str(each)] == []
 
 

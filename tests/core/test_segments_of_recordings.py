@@ -217,7 +217,9 @@ def test_a_segment_that_is_missing_in_the_middle_is_named(store: Path) -> None:
         (store / FOLDER / name).unlink()
     shutil.rmtree(store / FOLDER / "tables")
     run = Run.open(store / FOLDER)
-    assert run.damaged == {segments[1].name: "it is not there"}
+    assert run.damaged == dict.fromkeys(
+        ("complete.json", segments[1].name), "it is not there"
+    )
     assert run.errors.height == 2
 
 
@@ -230,7 +232,7 @@ def test_a_segment_that_lies_there_twice_counts_once(store: Path) -> None:
     run = Run.open(store / FOLDER)
 
     assert (run.errors.height, run.events.height) == counts
-    assert run.damaged == {}
+    assert run.damaged == {"complete.json": "it is not there"}
 
 
 def test_a_segment_of_another_recording_is_left_out_and_named(
@@ -245,7 +247,10 @@ def test_a_segment_of_another_recording_is_left_out_and_named(
     run = Run.open(store / FOLDER)
 
     assert run.errors.height == 3
-    assert run.damaged == {"alien-000001.seg": "it belongs to 'somebody else'"}
+    assert run.damaged == {
+        "alien-000001.seg": "it belongs to 'somebody else'",
+        "complete.json": "it is not there",
+    }
 
 
 def test_a_run_of_a_newer_version_is_said_to_be_one(store: Path) -> None:

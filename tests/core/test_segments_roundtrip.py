@@ -226,7 +226,7 @@ def test_a_batch_that_is_too_large_is_refused_by_the_writer() -> None:
         def __len__(self) -> int:
             return MOST_ROWS + 1
 
-    with pytest.raises(ValueError, match="rows of a kind at most"):
+    with pytest.raises(ValueError, match="rows of a kind"):
         frame("s", 1, 1.0, {"task": Endless([()])})
 
 

@@ -70,7 +70,7 @@ def test_it_met_every_coding() -> None:
 
 def test_a_segment_begins_as_documented() -> None:
     assert open_segment("ab", 258).hex(" ", 1) == (
-        "8b 42 42 58 0d 0a 1a 0a 01 00 16 00 02 01 00 00 61 62 " + _crc("ab", 258)
+        "8b 42 42 58 0d 0a 1a 0a 01 01 16 00 02 01 00 00 61 62 " + _crc("ab", 258)
     )
 
 

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import json
+import re
+import socket
+import time
+import urllib.request
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
 import pytest
+from app_server import Served, page_of, served
 from dask_blackbox.attach import RunCard
 from dask_blackbox.errors import StoreUnreachableError
 from dask_blackbox.finding import Evidence, Finding
+from dask_blackbox.layout import RunAddress
+from dask_blackbox.manifest import Heartbeat, Progress
+from dask_blackbox.reader.sketching import put_sketch
 from dask_blackbox.serve import create_app
+from dask_blackbox.serve.protocol import ImpatientProtocol
+from dask_blackbox.sketch import Fingerprint, Sketch
 from dask_blackbox.store import MemoryStore, Store
 from dask_blackbox.testing import a_log
-from fastapi import FastAPI
-from serving import Served, page_of, served
-from shelving import Shelf
+from fastapi import FastAPI, Request
+from fastapi.responses import PlainTextResponse, Response
+from stored_runs import Shelf
 
 EVIL = "<script>alert('x')</script>"
 
@@ -52,6 +64,15 @@ def test_the_list_narrows_to_a_job_and_a_state(shelf: Shelf, ask: Served) -> Non
     assert "run-3" not in page
 
 
+def test_a_state_that_does_not_exist_is_said(shelf: Shelf, ask: Served) -> None:
+    shelf.record()
+
+    page, answer = ask("/?state=zzz"), ask("/api/runs?state=zzz")
+
+    assert (page.status, answer.status) == (400, 400)
+    assert "there is no state" in page.text
+
+
 def test_an_empty_store_says_how_to_fill_it(ask: Served) -> None:
     assert "dask blackbox run --store" in ask("/").text
 
@@ -83,8 +104,8 @@ def test_a_lost_run_is_shown_as_lost_and_a_running_one_as_running(
     ]
 
     assert states == ["lost", "running"]
-    assert "Nobody was left to say" in ask(page_of(lost)).text
-    assert "This run goes on" in ask(page_of(running)).text
+    assert "How this run ended is unknown" in ask(page_of(lost)).text
+    assert "This run is in progress" in ask(page_of(running)).text
 
 
 def test_the_page_of_a_run_leads_with_why_and_what_to_do(
@@ -195,7 +216,7 @@ def test_what_is_not_there_has_a_page_that_says_so(
     answer = ask(path)
 
     assert answer.status == status
-    assert "Nothing here" in answer.text
+    assert "Not found" in answer.text
 
 
 def test_what_is_not_there_is_json_to_a_program(ask: Served) -> None:
@@ -219,7 +240,7 @@ def test_logs_are_searched(shelf: Shelf, ask: Served) -> None:
     assert "quiet &lt;script&gt;" in everything
     assert "quiet" not in grave
     assert "2 lines are recorded; none of them match" in nothing
-    assert "--since soon is no time" in nonsense
+    assert "--since soon is not a time" in nonsense
 
 
 def test_our_own_pages_load_nothing_from_elsewhere(shelf: Shelf, ask: Served) -> None:
@@ -263,6 +284,45 @@ class BrokenStore(MemoryStore):
         raise StoreUnreachableError("nothing answers at http://s3.example.com")
 
 
+def test_head_is_answered_like_get_without_a_body(shelf: Shelf, ask: Served) -> None:
+    at = shelf.record("nightly", "run-1", state="failed")
+
+    for path in ("/", page_of(at), "/api/runs", "/static/viewer.css"):
+        whole, head = ask(path), ask(path, method="HEAD")
+        assert head.status == whole.status == 200
+        assert head.text == ""
+        assert head.headers["content-length"] == whole.headers["content-length"]
+        assert head.headers["content-type"] == whole.headers["content-type"]
+    assert ask("/runs/nothing/of/1", method="HEAD").status == 404
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
+        b"GET /api/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf",
+        b"GET /api/runs HTTP/1.1\r\nHost: localhost\r\n\r\nGET / HTTP/1.1\r\nHo",
+    ],
+    ids=["nothing", "half a head", "half a body", "one and a half"],
+)
+def test_a_request_that_does_not_arrive_completely_is_closed(
+    shelf: Shelf, sent: bytes
+) -> None:
+    with served(create_app(shelf.store), _VeryImpatient) as viewer:
+        host, port = viewer.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=60) as line:
+            line.sendall(sent)
+            while line.recv(65_536):  # until it is closed; else this times out
+                pass
+
+        assert viewer("/").status == 200
+
+
+class _VeryImpatient(ImpatientProtocol):
+    request_timeout = 0.05
+
+
 def test_a_store_that_fails_is_said_not_thrown() -> None:
     store: Store = BrokenStore()
     with served(create_app(store)) as ask:
@@ -271,3 +331,202 @@ def test_a_store_that_fails_is_said_not_thrown() -> None:
     assert answer.status == 502
     assert "nothing answers at http://s3.example.com" in answer.text
     assert "Traceback" not in answer.text
+
+
+def a_sketched_run(shelf: Shelf, run_id: str, **told: Any) -> RunAddress:
+    """Record a run that has left its sketch, as each does when it ends."""
+    state = told.get("state", "succeeded")
+    started = told.setdefault("started", 1e9)
+    at = shelf.record("nightly", run_id, state=state, started=started)
+    put_sketch(
+        shelf.store, Sketch(job="nightly", run_id=run_id, **{"state": state, **told})
+    )
+    return at
+
+
+def three_sketched_runs(shelf: Shelf) -> None:
+    a_sketched_run(
+        shelf, "run-1", started=1e9, duration=60.0, facts={"package/workers": {"pandas": "2.2.0"}}
+    )  # fmt: skip
+    a_sketched_run(
+        shelf, "run-2", started=1e9 + 86_400, duration=65.0, facts={"package/workers": {"pandas": "2.3.0"}}
+    )  # fmt: skip
+    a_sketched_run(
+        shelf, "run-3", started=1e9 + 2 * 86_400, duration=30.0, state="failed",
+        verdict="worker-memory-limit", title=f"Workers died {EVIL}",
+        fingerprint=Fingerprint(id="abcdef012345", basis="memory in join"),
+        facts={"package/workers": {"pandas": "2.3.0"}},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("verdict=worker-memory-limit", ["run-3"]),
+        ("text=PANDAS+2.3.0", ["run-3", "run-2"]),
+        ("text=memory+join", ["run-3"]),
+        ("since=2001-09-10&until=2001-09-11", ["run-2"]),
+        ("state=succeeded&text=pandas", ["run-2", "run-1"]),
+        ("text=no+such+words", []),
+        ("until=2001-09-10&limit=1", ["run-1"]),
+    ],
+)
+def test_runs_are_found_by_what_their_sketches_say(
+    shelf: Shelf, ask: Served, question: str, expected: list[str]
+) -> None:
+    three_sketched_runs(shelf)
+
+    found = json.loads(ask(f"/api/search?{question}").text)
+    page = ask(f"/?{question}")
+
+    assert [run["run"] for run in found["runs"]] == expected
+    assert page.status == 200
+    assert "Searched" in page.text
+    assert [
+        name for name in ("run-3", "run-2", "run-1") if name in page.text
+    ] == expected
+
+
+def test_pages_of_a_search_follow_on_each_other(shelf: Shelf, ask: Served) -> None:
+    three_sketched_runs(shelf)
+
+    first = json.loads(ask("/api/search?text=pandas&limit=2").text)
+    rest = json.loads(ask(f"/api/search?text=pandas&until={moment_of(first)}").text)
+
+    assert [run["run"] for run in first["runs"]] == ["run-3", "run-2"]
+    assert [run["run"] for run in rest["runs"]] == ["run-1"]
+    assert rest["older"] is None
+
+
+def moment_of(page: dict[str, Any]) -> str:
+    return quote(datetime.fromtimestamp(page["older"], UTC).isoformat())
+
+
+def test_a_moment_that_is_none_is_said(ask: Served) -> None:
+    assert ask("/api/search?since=yesteryear").status == 400
+
+
+def test_the_page_of_a_job_shows_its_runs_its_failures_and_what_changed(
+    shelf: Shelf, ask: Served
+) -> None:
+    three_sketched_runs(shelf)
+
+    page = ask("/jobs/nightly")
+
+    assert page.status == 200
+    assert page.text.count("<circle") == 3
+    assert "package pandas: 2.2.0 → 2.3.0" in page.text
+    assert EVIL not in page.text
+    assert json.loads(ask("/api/jobs/nightly").text)["total"] == 3
+    assert ask("/jobs/other").status == 404
+
+
+def test_two_runs_are_compared(shelf: Shelf, ask: Served) -> None:
+    three_sketched_runs(shelf)
+    for at in list(shelf.store.names("runs/")):
+        shelf.store.delete(at)  # sketches outlive recordings
+
+    told = ask("/compare?before=nightly/run-1&after=nightly/run-3")
+    answer = json.loads(
+        ask("/api/compare?before=nightly/run-1&after=nightly/run-3").text
+    )
+
+    assert told.status == 200
+    assert "2.2.0" in told.text
+    assert EVIL not in told.text
+    assert answer["changes"][0]["what"] == "pandas"
+    assert ask("/compare?before=nightly/run-1&after=nightly/none").status == 404
+    assert "JOB/RUN/ATTEMPT" in ask("/compare").text
+
+
+def test_logs_of_all_runs_are_searched(shelf: Shelf, ask: Served) -> None:
+    shelf.record("a", "one", a_log("disk full", role="worker", level=40))
+    shelf.record("a", "two", a_log("all fine"))
+    shelf.record("b", "three", a_log(f"disk {EVIL}", level=40))
+
+    page = ask("/logs?filter=disk").text
+
+    assert "newest 3 runs" in page
+    assert "disk full" in page
+    assert "all fine" not in page
+    assert EVIL not in page
+    assert "disk full" not in ask("/logs?filter=disk&job=b").text
+    assert ask("/logs").status == 200
+    assert "No matching line" in ask("/logs?filter=nothing").text
+
+
+def test_log_lines_of_a_run_are_json_to_a_program(shelf: Shelf, ask: Served) -> None:
+    at = shelf.record("a", "one", a_log("disk full", role="worker", level=40))
+
+    answer = json.loads(ask(f"/api{page_of(at)}/logs?level=error").text)
+
+    assert answer["found"] == 1
+    assert answer["lines"][0]["message"] == "disk full"
+    assert answer["lines"][0]["level"] == "ERROR"
+
+
+def test_a_live_run_is_followed_until_it_has_ended(shelf: Shelf, ask: Served) -> None:
+    at = shelf.record(state="running")
+    progress = Progress(submitted=10, done=4, workers=2)
+    beat = Heartbeat(at=time.time(), segments=1, progress=progress)
+    shelf.store.put(f"{at.folder}heartbeat.json", msgspec.json.encode(beat))
+
+    with urllib.request.urlopen(
+        f"{ask.url}/api{page_of(at)}/live", timeout=60
+    ) as stream:
+        assert stream.headers["Content-Type"].startswith("text/event-stream")
+        first = stream.readline(), json.loads(stream.readline().removeprefix(b"data: "))
+        shelf.record(state="succeeded")
+        rest = stream.read().decode()
+
+    assert first[0] == b"event: progress\n"
+    assert first[1]["progress"]["done"] == 4
+    assert "event: ended\n" in rest
+    assert '"state":"succeeded"' in rest
+    assert ask("/api/runs/nightly/none/1/live").status == 404
+
+
+def test_exports_are_downloads(shelf: Shelf, ask: Served) -> None:
+    at = shelf.record()
+
+    picture = ask(f"{page_of(at)}/export/svg")
+
+    assert picture.text.startswith("<svg")
+    assert 'filename="nightly-run-1-1.svg"' in picture.headers["content-disposition"]
+    assert "sandbox" in picture.headers["content-security-policy"]
+    assert ask(f"{page_of(at)}/export/parquet").status == 404
+    assert ask(f"{page_of(at)}/export/speedscope").status == 404  # no profile
+
+
+def test_every_answer_of_the_api_is_described(shelf: Shelf, ask: Served) -> None:
+    at = shelf.record()
+    document = json.loads(ask("/openapi.json").text)
+
+    paths, schemas = document["paths"], document["components"]["schemas"]
+    named = re.findall(r'"#/components/schemas/(\w+)"', json.dumps(document))
+    assert len(paths) == 9
+    assert set(named) <= set(schemas)
+    assert "headline" in schemas["RunCard"]["properties"]
+    told = paths["/api/runs/{job}/{run}/{attempt}/card"]["get"]["responses"]["200"]
+    assert told["content"]["application/json"]["schema"]["$ref"].endswith("/RunCard")
+    card = json.loads(ask(f"/api{page_of(at)}/card").text)
+    assert set(card) <= set(schemas["RunCard"]["properties"])
+
+
+def test_a_host_decides_who_may_look(shelf: Shelf) -> None:
+    at = shelf.record()
+
+    async def authenticate(request: Request) -> Response | None:
+        known = request.headers.get("authorization") == "Bearer good"
+        return None if known else PlainTextResponse("who are you?", status_code=401)
+
+    with served(create_app(shelf.store, authenticate=authenticate)) as viewer:
+        for path in (
+            "/",
+            f"{page_of(at)}/report.html",
+            "/api/runs",
+            "/static/viewer.js",
+        ):
+            assert viewer(path).status == 401
+            assert viewer(path, Authorization="Bearer good").status == 200
+        assert viewer("/").headers["content-security-policy"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dask_blackbox.serve.cards import Cards
-from shelving import Shelf
+from stored_runs import Shelf
 
 
 def test_a_card_that_was_written_is_read_once(shelf: Shelf) -> None:

@@ -7,10 +7,10 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
+from app_server import Served, page_of, served
 from dask_blackbox.serve import create_app
 from playwright.sync_api import Browser, expect, sync_playwright
-from serving import Served, page_of, served
-from shelving import Shelf
+from stored_runs import Shelf
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 HOSTILE = "<img src=x onerror='window.owned=1'><script>window.owned=2</script>"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -15,8 +12,9 @@ import pytest
 from dask_blackbox.store import MemoryStore, Store, open_store
 from dask_blackbox.testing import EmbeddedS3, StoreContract, embedded_s3
 from dask_blackbox.testing.s3_server import running_server
+from project_uv import UV
 
-MINISTACK = Path(__file__).with_name("ministack_server.py")
+MINISTACK = Path(__file__).parents[1] / "support" / "ministack_server.py"
 
 
 class TestAStoreInMemory(StoreContract):
@@ -123,10 +121,7 @@ class TestAStoreOnMoto(S3Contract):
 
 @pytest.fixture(scope="module")
 def ministack() -> Iterator[EmbeddedS3]:
-    uv = os.environ.get("UV") or shutil.which("uv", path=_path())
-    if uv is None:
-        pytest.skip("MiniStack has an environment of its own, which uv makes")
-    command = [uv, "run", "--quiet", "--script", "--locked", str(MINISTACK)]
+    command = [UV, "run", "--quiet", "--script", "--locked", str(MINISTACK)]
     key, secret = "AKIAMINISTACK0000000", "a secret of MiniStack's"
     known = {"AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret}
     with running_server(command, environment=known) as (port, pid):
@@ -135,10 +130,6 @@ def ministack() -> Iterator[EmbeddedS3]:
         )
         server.client().create_bucket(Bucket=server.bucket)
         yield server
-
-
-def _path() -> str:
-    return os.pathsep.join((os.environ.get("PATH", ""), str(Path(sys.prefix) / "bin")))
 
 
 class TestAStoreOnMiniStack(S3Contract):

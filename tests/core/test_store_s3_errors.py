@@ -224,7 +224,7 @@ def test_the_region_of_the_bucket_is_passed_on() -> None:
 def test_encryption_is_suspected_where_a_server_lacks_something() -> None:
     with (
         a_server(saying(501, "NotImplemented")) as url,
-        pytest.raises(StoreError, match=r"take out blackbox\.store\.sse"),
+        pytest.raises(StoreError, match=r"remove blackbox\.store\.sse"),
     ):
         a_store(url, sse="AES256", checksum="when_required").put("a", b"1")
 
@@ -272,7 +272,7 @@ def test_a_server_that_keeps_something_else_is_found_out() -> None:
 
     with (
         a_server(answer) as url,
-        pytest.raises(StoreError, match=r"other bytes than were written.*checksum"),
+        pytest.raises(StoreError, match=r"different bytes than were written.*checksum"),
     ):
         a_store(url).check()
 

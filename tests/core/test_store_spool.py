@@ -20,12 +20,12 @@ from click.testing import CliRunner
 from dask_blackbox import Recording, Run, recording
 from dask_blackbox.cli.sync import sync
 from dask_blackbox.manifest import Manifest
-from dask_blackbox.record.claiming import Claim, claimed
-from dask_blackbox.record.room import room_for
-from dask_blackbox.record.spool import Spool, default_spool
-from dask_blackbox.record.spooled import note_beginning
+from dask_blackbox.recorder.spool import Spool, default_spool
+from dask_blackbox.recorder.spool_lock import Claim, claimed
+from dask_blackbox.recorder.spool_manifest import note_beginning
+from dask_blackbox.recorder.spool_quota import quota_for
 from dask_blackbox.segments import read_segment
-from flying import until
+from scenario_runs import until
 
 WHOLE = {"recorded": True, "complete": True}
 NOWHERE = "/proc/nowhere"
@@ -104,7 +104,7 @@ def test_rows_that_the_disk_does_not_hold_wait_in_memory(
 def test_what_neither_disk_nor_memory_holds_is_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("dask_blackbox.record.spool.IN_MEMORY", MIB)
+    monkeypatch.setattr("dask_blackbox.recorder.spool.IN_MEMORY", MIB)
     spool = Spool(Path(NOWHERE), "r", "w")
     for number in range(24):
         big = [1.0, "x", "y", os.urandom(MIB // 16).hex()]
@@ -132,8 +132,14 @@ def test_a_folder_that_is_deleted_is_made_again(tmp_path: Path) -> None:
     assert spool.account is None
 
 
+def a_line_row(number: int, *, level: int = 20) -> list[Any]:
+    """Return a `log` row with much text in it."""
+    text = f"{number} {os.urandom(100).hex()}"
+    return [1.0, "worker", "w", 1, number, "stdout", level, text, None]
+
+
 def test_beyond_its_room_what_tells_most_is_kept_longest(tmp_path: Path) -> None:
-    spool = Spool(tmp_path / "r", "r", "w", room=20_000)
+    spool = Spool(tmp_path / "r", "r", "w", quota=20_000)
     for number in range(500):
         tasks = [a_task_row(zlib.crc32(b"%d %d" % (number, i))) for i in range(50)]
         rows = {"task": tasks, "event": [an_event_row(number)]}
@@ -142,16 +148,54 @@ def test_beyond_its_room_what_tells_most_is_kept_longest(tmp_path: Path) -> None
     account, kept = spool.account, rows_in(spool)
 
     assert account is not None
-    assert "may not take more than 0 MiB" in (account.error or "")
-    assert account.dropped["task"] + kept["task"] == 25_000
-    assert kept["event"] + account.dropped.get("event", 0) == 500
-    assert kept["event"] > kept["task"] / 50
+    assert "its limit is 0.0 MiB" in (account.error or "")
+    assert account.dropped["task"] + kept.get("task", 0) == 25_000
+    assert kept["event"] == 500
+    assert "event" not in account.dropped
     size = sum(p.stat().st_size for p in (tmp_path / "r").rglob("*.seg"))
     assert size < 24_000
 
 
+@pytest.mark.parametrize("in_segments", [1, 20])
+def test_an_error_takes_the_room_of_what_was_printed_before(
+    tmp_path: Path, in_segments: int
+) -> None:
+    spool = Spool(tmp_path / "r", "r", "w", quota=50_000)
+    for number in range(20):
+        lines = [a_line_row(50 * number + i) for i in range(50)]
+        spool.append("s", number, 1.0, {"log": lines})
+        spool.close_if_due(now=in_segments > 1)
+    warning = {"log": [a_line_row(2_000, level=30)]}
+    spool.append("s", None, 1.0, warning)
+    error = [
+        1.0,
+        "boom-1",
+        "boom",
+        "w",
+        "erred",
+        "ValueError",
+        "x" * 9_000,
+        "",
+        None,
+        None,
+    ]
+    profile = [1.0, "profile", "", "x" * 9_000]
+    certificate = [1.0, "worker-certificate", "w", "{}"]
+    spool.append("s", None, 1.0, {"error": [error], "event": [certificate, profile]})
+    spool.close_if_due(now=True)
+    account, kept = spool.account, rows_in(spool)
+
+    assert account is not None
+    assert kept["error"] == 1
+    assert kept["event"] == 1
+    assert account.dropped["event"] == 1  # the profile
+    assert kept["log"] + account.dropped["log"] == 1_001
+    assert kept["log"] >= 1  # the warning
+    assert sum(p.stat().st_size for p in tmp_path.rglob("*.seg")) < 50_000
+
+
 def test_what_the_store_has_makes_room(tmp_path: Path) -> None:
-    spool = Spool(tmp_path / "r", "r", "w", room=20_000)
+    spool = Spool(tmp_path / "r", "r", "w", quota=20_000)
     for number in range(300):
         spool.append("s", number, 1.0, {"task": [a_task_row(number)] * 20})
         spool.close_if_due(now=True)
@@ -167,9 +211,9 @@ def test_a_million_rows_for_a_dead_store_take_neither_memory_nor_the_disk(
 ) -> None:
     code = (
         "import resource, sys; from pathlib import Path\n"
-        "from dask_blackbox.record.spool import Spool\n"
+        "from dask_blackbox.recorder.spool import Spool\n"
         "from test_store_spool import a_task_row\n"
-        "spool = Spool(Path(sys.argv[1]), 'r', 'w', room=2**20)\n"
+        "spool = Spool(Path(sys.argv[1]), 'r', 'w', quota=2**20)\n"
         "def put(n):\n"
         "    rows = [a_task_row(2000 * n + i) for i in range(2000)]\n"
         "    spool.append('s', n, 1.0, {'task': rows}); spool.close_if_due(now=n % 20 == 0)\n"
@@ -179,10 +223,10 @@ def test_a_million_rows_for_a_dead_store_take_neither_memory_nor_the_disk(
         "after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "print(after - before, sum(spool.account.dropped.values()))\n"
     )
-    here = Path(__file__).parent
+    folders = [Path(__file__).parent, Path(__file__).parents[1] / "support"]
     told = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "r")],
-        env=os.environ | {"PYTHONPATH": str(here)},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, folders))},
         check=True,
         capture_output=True,
         text=True,
@@ -198,10 +242,10 @@ def test_room_is_shared_with_what_waits_already(tmp_path: Path) -> None:
     others.mkdir(parents=True)
     (others / "1.seg").write_bytes(b"x" * 600_000)
 
-    assert room_for(tmp_path / "mine", MIB) == MIB - 600_000
-    assert room_for(tmp_path / "mine", 700_000) == 100_000
-    assert room_for(tmp_path / "mine", 400_000) == 50_000
-    assert room_for(tmp_path / "mine", 2**60) < shutil.disk_usage(tmp_path).free / 9
+    assert quota_for(tmp_path / "mine", MIB) == MIB - 600_000
+    assert quota_for(tmp_path / "mine", 700_000) == 100_000
+    assert quota_for(tmp_path / "mine", 400_000) == 50_000
+    assert quota_for(tmp_path / "mine", 2**60) < shutil.disk_usage(tmp_path).free / 9
 
 
 def recorded(
@@ -372,9 +416,9 @@ def test_sync_names_what_it_cannot_read_and_brings_the_rest(tmp_path: Path) -> N
 
     assert said.exit_code == 1
     assert f"left/fine: lost, now at {store}" in said.output
-    assert "busy: its run goes on" in said.output
+    assert "busy: the run is in progress" in said.output
     for name in ("newer", "garbled", "nameless"):
-        assert f"{name}: no recording that can be uploaded" in said.output
+        assert f"{name}: cannot be uploaded" in said.output
     assert not (spool / "fine").exists()
     again = CliRunner().invoke(sync, ["--spool", str(spool)], catch_exceptions=False)
     assert "left/busy: lost, now at" in again.output
@@ -387,7 +431,7 @@ def test_sync_says_where_a_store_is_that_cannot_be_one(tmp_path: Path) -> None:
     )
 
     assert said.exit_code == 1
-    assert "left/odd: stays in" in said.output
+    assert "left/odd: remains in" in said.output
     assert "cannot be a store" in said.output
 
 
@@ -404,7 +448,7 @@ def test_a_run_that_is_there_already_is_never_written_over(tmp_path: Path) -> No
 def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path\n"
-        "from dask_blackbox.record.claiming import Claim\n"
+        "from dask_blackbox.recorder.spool_lock import Claim\n"
         "print(Claim(Path(sys.argv[1])).ours, flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(

@@ -1,6 +1,6 @@
 """A cluster of another distributed and another Python, with nothing of ours: recorded in full.
 
-Two telling pairs of the skew matrix; `python tests/core/skew_matrix.py` flies them all.
+Two telling pairs of the skew matrix; `python tests/support/skew_matrix.py` flies them all.
 """
 
 from __future__ import annotations
@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from flying import Home
+from scenario_runs import Home
 from skew_matrix import OURS, Pair, Seen, Unavailable, Versions, look, python_of
+from stored_events import details
+
+pytestmark = pytest.mark.nightly
 
 
 def brought(distributed: str, *pythons: str) -> Versions:
@@ -64,8 +67,10 @@ def test_nobody_sees_a_traceback_of_ours(
 
 def test_versions_of_both_sides_are_recorded(driven: Seen) -> None:
     assert driven.run is not None
-    [scheduler] = driven.run.details("scheduler-info")
-    drivers = [each for each in driven.run.details("driver-attached") if "argv" in each]
+    [scheduler] = details(driven.run, "scheduler-info")
+    drivers = [
+        each for each in details(driven.run, "driver-attached") if "argv" in each
+    ]
 
     assert scheduler["distributed"] == "2025.7.0"
     assert drivers[0]["packages"]["distributed"] != "2025.7.0"

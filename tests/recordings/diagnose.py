@@ -2,8 +2,9 @@
 
     python tests/recordings/diagnose.py [--store FOLDER | --kept] [--out docs/diagnosis.md]
 
-With `--kept`, the recordings that are kept in the repository, which takes seconds.  Asks the rules of now: nothing is told again.  Prints what is missing and what is wrong;
-exits with 1 if a verdict is wrong with high confidence.
+With `--kept`, the recordings that are kept in the repository, which takes seconds.  Nothing
+is recorded again: the current rules diagnose what is there.  Prints what is missing and what
+is wrong; exits with 1 if a verdict is wrong with high confidence.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from keeping import archives, kept
 from storytelling import load_failures
 
 _BEGIN, _END = "<!-- verdicts -->", "<!-- /verdicts -->"
-_FIRST = Path(__file__).with_name("heldout.json")  # what was said the first time
+_FIRST = Path(__file__).with_name("heldout.json")  # the first answers
 
 
 def diagnose(store: Path) -> list[Result]:
-    """Return what is said of each story; of those held out, what was said first."""
+    """Return the verdict on each scenario; of held-out ones, the first one."""
     sets = _held_out()
     found = []
     for name, story in load_failures().items():
@@ -50,18 +51,18 @@ def diagnose(store: Path) -> list[Result]:
 
 
 def again(store: Path) -> list[Result]:
-    """Return what the rules of now say of the sets held out, as far as they are there."""
+    """Return the current verdicts on the held-out sets, as far as those are recorded."""
     held = [story for story in load_failures().values() if story.held_out]
     told = [each for each in held if (store / each.name / "told.json").exists()]
     return [judge(story, store / story.name) for story in told]
 
 
 def diagnose_kept() -> tuple[list[Result], list[Result]]:
-    """Return what is said of the recordings that are kept in the repository.
+    """Return the verdicts on the recordings that are kept in the repository.
 
     Returns:
-        Of each story, as `diagnose` does; and what the rules of now say of all that is
-        kept of the sets held out.
+        On each scenario, as `diagnose` does; and the current verdicts on all kept recordings
+        of the held-out sets.
     """
     sets, found, now = _held_out(), [], []
     here = {
@@ -78,7 +79,7 @@ def diagnose_kept() -> tuple[list[Result], list[Result]]:
 
 
 def _held_out() -> dict[str, Any]:
-    """Return the sets held out: when they were told, and what was said the first time."""
+    """Return the held-out sets: when they were diagnosed first, and the first answers."""
     found: dict[str, Any] = json.loads(_FIRST.read_text()) if _FIRST.exists() else {}
     return found
 
@@ -90,7 +91,7 @@ def _share(results: Sequence[Result]) -> str:
 
 
 def _rows(results: Sequence[Result]) -> Iterable[str]:
-    yield "| cause | made | right | wrong | unknown | what was said instead |"
+    yield "| cause | made | right | wrong | unknown | verdict instead |"
     yield "|---|---|---|---|---|---|"
     slugs = dict.fromkeys(each.story.causes[0] for each in results)
     for slug in sorted(slugs):
@@ -167,8 +168,8 @@ def _where() -> str:
         f"{name} {version(name)}" for name in ("dask", "distributed", "pandas", "numpy")
     )
     return (
-        f"Made and diagnosed on {time.strftime('%Y-%m-%d')}, by the rules of {commit}; Python "
-        f"{python}, {packages}, Linux, two cores."
+        f"Recorded on 2026-11-21, diagnosed on {time.strftime('%Y-%m-%d')} by the rules of "
+        f"{commit}; Python {python}, {packages}, Linux, two cores."
     )
 
 
@@ -180,11 +181,11 @@ def _ambiguous(results: Sequence[Result]) -> str:
         for e in results
         if len(e.story.causes) > 1
     ]
-    return "## Stories with more than one right answer\n\n" + "\n".join(lines)
+    return "## Scenarios with more than one right answer\n\n" + "\n".join(lines)
 
 
 def verdicts_page(results: Sequence[Result], now: Sequence[Result] = ()) -> str:
-    """Return what `docs/diagnosis.md` says of verdicts."""
+    """Return the part of `docs/diagnosis.md` on verdicts."""
     corpus = [e for e in results if not e.story.held_out]
     held = [e for e in results if e.story.held_out]
     kinds = Counter(e.story.how for e in corpus)
@@ -196,8 +197,8 @@ def verdicts_page(results: Sequence[Result], now: Sequence[Result] = ()) -> str:
             f"{len(corpus)} failures on real clusters, each in processes of its own; "
             f"{kinds['command']} recorded by `dask blackbox run`, the others by "
             f"`with recording(client)`; {noisy} with noise from other failures.\n"
-            "The causes were set down with the stories, before anything was said of them; "
-            "since then, rules were mended by what came out wrong here.",
+            "The causes were written down with the scenarios, before any was diagnosed; since "
+            "then, rules were fixed because of what was wrong here.",
             corpus,
         ),
     ]
@@ -206,7 +207,7 @@ def verdicts_page(results: Sequence[Result], now: Sequence[Result] = ()) -> str:
         told = _held_out().get(label, {}).get("told", "not yet")
         today = [e for e in now if e.story.held_out == label]
         since = (
-            f"\nOf those recordings, the rules of now are right on {_share(today)}."
+            f"\nOf those recordings, the current rules are right on {_share(today)}."
             if today
             else ""
         )
@@ -214,9 +215,9 @@ def verdicts_page(results: Sequence[Result], now: Sequence[Result] = ()) -> str:
             _part(
                 f"Held out, {label}" + ("" if ":" in label else " set"),
                 f"{len(mine)} failures of kinds that the corpus does not have, written before any "
-                f"rule was read, told once ({told}), and counted as they came out the "
-                "first time (`tests/recordings/heldout.json`): what is mended since does not "
-                f"change this table.{since}",
+                f"rule was read, recorded and diagnosed once ({told}); the first answer counts "
+                "(`tests/recordings/heldout.json`), so fixes since do not change this table."
+                f"{since}",
                 mine,
             )
         )

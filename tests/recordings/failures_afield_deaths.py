@@ -165,7 +165,7 @@ def a_log_rotation_signals_the_wrong_process(stage: Stage) -> None:
     "unknown",
     names="tcp://|survey",
     allowed=0,
-    why="a worker without nanny, killed: nobody can know the signal",
+    why="a worker without nanny, killed: its signal is not recorded",
 )
 def a_worker_without_nanny_is_killed(stage: Stage) -> None:
     def survey(number: int) -> int:
@@ -201,7 +201,7 @@ def a_regular_expression_backtracks_for_ever(stage: Stage) -> None:
     names="ingest",
     allowed=0,
     settings={"distributed.scheduler.worker-ttl": "7s"},
-    why="a frozen machine: its workers are silent, and its nanny as well",
+    why="a frozen machine: neither its workers nor its nanny send heartbeats",
 )
 def a_node_is_frozen_with_its_nanny(stage: Stage) -> None:
     def ingest(number: int) -> int:

@@ -82,7 +82,7 @@ def the_terminal_of_the_driver_is_closed(stage: Stage) -> None:
         future.result()
 
 
-@failure("driver-killed", names="SIGKILL|signal 9|memory|vanished", how="command")
+@failure("driver-killed", names="SIGKILL|signal 9|memory|disappeared", how="command")
 def the_driver_takes_too_much_memory(stage: Stage) -> None:
     group = _CGROUPS / f"story-{os.getpid()}"
     with stage.local(1) as client:

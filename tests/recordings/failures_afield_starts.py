@@ -356,7 +356,7 @@ def a_dataframe_waits_for_an_event(stage: Stage) -> None:
     "unknown",
     "driver-exception",
     how="command",
-    why="a program of others fails with a status, and says nothing",
+    why="another program fails with an exit code and no message",
 )
 def a_tool_called_by_the_driver_ends_it(stage: Stage) -> None:
     with stage.local(1) as client:

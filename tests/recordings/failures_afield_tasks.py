@@ -131,7 +131,7 @@ def retries_end_with_another_error(stage: Stage) -> None:
 def the_driver_gathers_what_failed_and_raises(stage: Stage) -> None:
     def to_cents(number: int) -> int:
         if number % 5 == 4:
-            raise OverflowError(f"amount {number} does not fit")
+            raise OverflowError(f"amount {number} does not match")
         return number * 100
 
     with stage.local(2) as client:

@@ -125,7 +125,7 @@ def a_colleague_restarts_the_cluster(stage: Stage) -> None:
     "data-lost",
     "cancelled",
     names="reference",
-    why="who restarts a worker loses what was scattered to it: both words fit",
+    why="a restarted worker loses what was scattered to it: both apply",
 )
 def a_worker_with_the_only_copy_is_restarted(stage: Stage) -> None:
     def match(table: Any, number: int) -> int:
@@ -146,7 +146,7 @@ def a_worker_with_the_only_copy_is_restarted(stage: Stage) -> None:
     "cancelled",
     names="load_year",
     hang=True,
-    why="a result that its client has let go: forgotten, and so its futures are cancelled",
+    why="a result that its client has released is forgotten, and its futures are cancelled",
 )
 def a_future_outlives_its_client(stage: Stage) -> None:
     def load_year(year: int) -> list[int]:

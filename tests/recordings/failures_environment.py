@@ -259,7 +259,7 @@ def connections_leak_over_many_tasks(stage: Stage) -> None:
     "driver-exception",
     how="command",
     names="Too many open",
-    why="the driver's own code failed, for want of file descriptors",
+    why="the driver's own code failed because no file descriptor was free",
 )
 def the_driver_has_too_many_files_open(stage: Stage) -> None:
     import resource

@@ -277,7 +277,7 @@ def an_executor_is_shut_down_before_its_results_are_read(stage: Stage) -> None:
     "driver-exception",
     "unknown",
     names=["timed out|timeout|gave up|6 s"],
-    why="work went on all the time; the driver had given it too little of it",
+    why="tasks succeeded all the time; the driver's timeout was too short",
 )
 def a_deadline_shorter_than_the_work(stage: Stage) -> None:
     def grid_cell(number: int) -> int:

@@ -228,7 +228,7 @@ def a_hardened_driver_insists_on_a_newer_tls(stage: Stage) -> None:
     "tls-misconfigured",
     "workers-never-arrived",
     names=["TLS|certificate|handshake|encrypt"],
-    why="they never arrive because they speak plainly to a port that wants TLS",
+    why="they never arrive because they connect without TLS to a port that requires it",
 )
 def the_image_of_the_workers_has_no_settings_of_tls(stage: Stage) -> None:
     own = Authority(stage.folder, "company")

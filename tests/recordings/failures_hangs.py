@@ -216,7 +216,7 @@ def a_server_that_accepts_and_says_nothing(stage: Stage) -> None:
 
 @failure("unknown", names=())
 def a_host_says_failed_and_nothing_else(stage: Stage) -> None:
-    from dask_blackbox.flight import recording
+    from dask_blackbox.driver import recording
 
     with processes(1) as cluster, Client(cluster.address) as client:
         client.wait_for_workers(1, timeout=40)
@@ -228,7 +228,7 @@ def a_host_says_failed_and_nothing_else(stage: Stage) -> None:
 
 @failure(
     "unknown", "driver-exception", how="command",
-    why="the driver's own code ended it, and says nothing of the reason",
+    why="the driver's own code ended it without giving a reason",
 )  # fmt: skip
 def a_command_fails_without_a_word(stage: Stage) -> None:
     with stage.local(1) as client:
@@ -238,7 +238,7 @@ def a_command_fails_without_a_word(stage: Stage) -> None:
 
 @failure("unknown", noise="a scale-down")
 def a_framework_reports_failure_after_good_work(stage: Stage) -> None:
-    from dask_blackbox.flight import recording
+    from dask_blackbox.driver import recording
     from distributed import LocalCluster
 
     with (

@@ -70,7 +70,7 @@ def a_recursion_overflows_the_stack(stage: Stage) -> None:
 
 @failure(
     "worker-segfault", "worker-signalled", names=["SIGBUS|signal 7|bus", "read_tile"],
-    allowed=1, why="SIGBUS: a crash in native code, that is a signal by its name",
+    allowed=1, why="SIGBUS is a crash in native code, and a signal",
 )  # fmt: skip
 def a_mapped_file_is_truncated(stage: Stage) -> None:
     def read_tile(path: str) -> int:

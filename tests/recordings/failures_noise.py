@@ -168,8 +168,8 @@ def a_fallback_fails_too(stage: Stage) -> None:
 
 
 @failure(
-    "driver-exception", "unknown", names=(), why="somebody's patience ended while all went "
-    "well: nothing but the driver failed",
+    "driver-exception", "unknown", names=(), why="the driver's own timeout passed while "
+    "tasks succeeded: nothing but the driver failed",
 )  # fmt: skip
 def a_timeout_while_all_goes_well(stage: Stage) -> None:
     with stage.local(2) as client:
@@ -196,7 +196,7 @@ def an_exception_on_an_adaptive_cluster(stage: Stage) -> None:
 
 @failure("task-exception", names=["ValueError", "normalise"])
 def an_asynchronous_driver(stage: Stage) -> None:
-    from dask_blackbox.flight import recording
+    from dask_blackbox.driver import recording
 
     def normalise(number: int) -> int:
         if number == 13:

@@ -27,7 +27,7 @@ def _slowly(block: Any) -> Any:
 # scheduler-lost
 
 
-@failure("scheduler-lost", names="SIGKILL|killed|signal 9|lost|vanished|gone")
+@failure("scheduler-lost", names="SIGKILL|killed|signal 9|lost|disappeared|gone")
 def the_scheduler_is_killed(stage: Stage) -> None:
     with stage.started(2) as (client, cluster):
         assert cluster.scheduler is not None

@@ -43,7 +43,7 @@ def only_some_of_the_workers_come(stage: Stage) -> None:
 
 @failure(
     "workers-never-arrived", "no-valid-worker", hang=True,
-    why="work was submitted to a cluster without workers: both words fit",
+    why="work was submitted to a cluster without workers: both apply",
 )  # fmt: skip
 def work_is_sent_to_a_cluster_without_workers(stage: Stage) -> None:
     with stage.local(0):

@@ -153,7 +153,7 @@ def two_hosts_lose_their_power(stage: Stage) -> None:
 
 @failure(
     "worker-host-lost",
-    names=["host|node|nanny|vanish"],
+    names=["host|node|nanny|disappear"],
     noise="nothing comes back: the driver waits in vain",
     settings={"blackbox.stall.after": "4s"},
 )
@@ -208,7 +208,7 @@ def quiet_cluster(stage: Stage) -> Iterator[Client]:
     "worker-segfault",
     names=["SIGSEGV|signal 11|[Ss]egmentation|segfault"],
     how="command",
-    why="workers are threads of the driver: the task that crashes takes all with it",
+    why="workers are threads of the driver: a task that crashes ends all of them",
 )
 def a_task_crashes_in_a_cluster_of_threads(stage: Stage) -> None:
     def decompress(page: int) -> bytes:
@@ -261,7 +261,7 @@ class Counter:
     "actor-lost",
     "worker-lifetime",
     names=["Counter|[Aa]ctor"],
-    why="the worker of the actor leaves as its lifetime ends: both words fit",
+    why="the worker of the actor reaches its lifetime: both apply",
 )
 def an_actor_lives_as_long_as_its_worker(stage: Stage) -> None:
     with stage.started(1, "--lifetime", "12s", "--name", "short") as (client, cluster):

@@ -212,7 +212,7 @@ class RegriddingError(Exception):
     "task-memory-error",
     "task-exception",
     names=["regrid", "RegriddingError", "allocate|MemoryError"],
-    why="the exception is the user's own, its cause a MemoryError: both words tell it",
+    why="the exception is the user's own, its cause a MemoryError: both are right",
 )
 def a_memory_error_is_wrapped_by_the_library(stage: Stage) -> None:
     def regrid(block: Any, scale: int = 1) -> Any:

@@ -45,7 +45,7 @@ def events_of(day: int, rows: int = 60_000) -> pd.DataFrame:
     "disk-full",
     "task-exception",
     names=["export", "disk is full|ExportError|space"],
-    why="the task's own database found no space, and sqlite says it in its own words",
+    why="the task's own database found no space, which sqlite reports in its own message",
 )
 def a_database_on_a_full_scratch_disk(stage: Stage) -> None:
     def export(day: int, folder: str) -> int:

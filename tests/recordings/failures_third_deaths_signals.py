@@ -110,7 +110,7 @@ def a_tree_is_deeper_than_the_stack(stage: Stage) -> None:
     "unknown",
     names=["lookup"],
     allowed=0,
-    why="a worker without nanny: nobody sees its exit code, only its last words",
+    why="a worker without nanny: only its last log lines are recorded, not its exit code",
 )
 def it_crashes_where_no_nanny_looks(stage: Stage) -> None:
     def lookup(key: int) -> bytes:

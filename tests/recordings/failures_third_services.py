@@ -189,7 +189,7 @@ def the_certificate_of_the_cluster_has_run_out(stage: Stage) -> None:
     "tls-misconfigured",
     "workers-never-arrived",
     names=["TLS|handshake|certificate", "0 of 2|0/2|no worker|none"],
-    why="they never arrive, and that is why",
+    why="they never arrive because of it",
 )
 def workers_trust_another_authority(stage: Stage) -> None:
     ours = certificates(stage.folder, "ours", days=90)

@@ -250,7 +250,7 @@ def some_errors_are_expected_and_one_is_not(stage: Stage) -> None:
     "task-exception",
     "driver-exception",
     names=["TileError|sea-", "9|drawn"],
-    why="the driver counts what failed in tasks, and raises an error of its own",
+    why="the driver counts failed tasks and raises an error of its own",
 )
 def the_driver_counts_failures_and_gives_up(stage: Stage) -> None:
     tiles = [f"land-{n}" for n in range(10)] + [f"sea-{n}" for n in range(9)]
@@ -378,7 +378,7 @@ def a_command_line_is_parsed_in_a_task(stage: Stage) -> None:
     names=["SystemExit|exit"],
     bound=40,
     hang=True,
-    why="it ends the event loop of a cluster of threads, and all stands still",
+    why="it ends the event loop of a cluster of threads, and nothing runs any more",
 )
 def a_task_exits_in_a_thread_of_the_driver(stage: Stage) -> None:
     def checked(row: int) -> int:

@@ -52,7 +52,7 @@ def kill(process: int) -> None:
     "task-exception",
     "worker-signalled",
     names=["ModelNotLoadedError", "predict"],
-    why="somebody kills a worker; the one that takes its place lacks what it was given",
+    why="a worker is killed from outside; its replacement lacks what the first was given",
 )
 def a_model_is_gone_with_its_worker(stage: Stage) -> None:
     with stage.local(2) as client:
@@ -281,7 +281,7 @@ def a_task_cancels_a_coroutine_of_its_own(stage: Stage) -> None:
     "environment-mismatch",
     "module-not-shipped",
     names=["tariffs", "rated"],
-    why="the module lies on a path that only the first workers were told of",
+    why="the module is on a path that only the first workers have",
 )
 def a_late_worker_knows_no_path(stage: Stage) -> None:
     def rated(number: int) -> int:

@@ -50,7 +50,7 @@ def judge(story: Failure, place: Path) -> Result:
     runs = sorted((place / "runs").glob("job=*/run=*/attempt=*"))
     if not runs:
         return Result(story, "wrong", "there is no recording", slug="(none)")
-    from dask_blackbox.opened import Run
+    from dask_blackbox.reader import Run
 
     opened = [Run.open(each) for each in runs]
     # A recorder that was killed when the story was told before may have been taken up.

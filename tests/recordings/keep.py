@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from dask_blackbox.analyse import findings_in
-from dask_blackbox.opened import Run
+from dask_blackbox.reader import Run
 from keeping import Kept, archive_of, keep, kept
 from staging import Failure
 from storytelling import load_failures
@@ -89,6 +89,16 @@ def keep_all(stores: Sequence[Path], places: Mapping[str, str]) -> int:
     return number
 
 
+def usual_places() -> dict[str, str]:
+    """Return what says where this machine has things, and what is kept instead."""
+    return {
+        f"{_ROOT}/.venvs/core": "/opt/environment",
+        _ROOT: "/srv/dask-blackbox",
+        sys.base_prefix: "/usr/local",
+        str(Path.home()): "/home/me",
+    }
+
+
 def main() -> int:
     """Keep what is in the stores."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -102,13 +112,7 @@ def main() -> int:
         help="replace OLD, which says where something lies on this machine",
     )
     asked = parser.parse_args()
-    places = dict(each.split("=", 1) for each in asked.place)
-    places |= {
-        f"{_ROOT}/.venvs/core": "/opt/environment",
-        _ROOT: "/srv/dask-blackbox",
-        sys.base_prefix: "/usr/local",
-        str(Path.home()): "/home/me",
-    }
+    places = dict(each.split("=", 1) for each in asked.place) | usual_places()
     chosen = keep_workloads if asked.workloads else keep_all
     print(f"{chosen(asked.store, places)} recordings are kept")
     return 0

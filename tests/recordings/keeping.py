@@ -18,10 +18,11 @@ import msgspec
 import polars as pl
 from dask_blackbox.manifest import Ending, Manifest
 from dask_blackbox.run import RunTables
+from dask_blackbox.tables import with_known_columns
 
 __all__ = ["KEPT", "Kept", "Kind", "archive_of", "archives", "keep", "kept"]
 
-Kind = Literal["failures", "workloads"]
+Kind = Literal["failures", "scripts", "workloads"]
 
 KEPT = Path(__file__).with_name("kept")
 """Where the archives are."""
@@ -93,7 +94,10 @@ def kept(archive: Path) -> Iterator[Kept]:
         run = RunTables(
             msgspec.json.decode(of["run.json"], type=Manifest),
             None if ending is None else msgspec.json.decode(ending, type=Ending),
-            {name: pl.read_ipc(of[f"{name}.arrow"]) for name in _TABLES},
+            {
+                name: with_known_columns(name, pl.read_ipc(of[f"{name}.arrow"]))
+                for name in _TABLES
+            },
             last_heartbeat=told.pop(_BEAT, None),
         )
         yield Kept(story, told, run)

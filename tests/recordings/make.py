@@ -34,7 +34,7 @@ _LONGEST = 120
 
 def tell(name: str, store: str) -> dict[str, Any]:
     """Tell one story in this process, and return its card."""
-    from dask_blackbox.flight import recording
+    from dask_blackbox.driver import recording
 
     story = STORIES[name]
     cluster = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "1GiB"}

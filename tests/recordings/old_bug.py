@@ -41,7 +41,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--store", default=tempfile.gettempdir() + "/old-bug")
     store = parser.parse_args().store
-    from dask_blackbox.flight import recording
+    from dask_blackbox.driver import recording
 
     flight = None
     with (

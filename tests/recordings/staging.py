@@ -140,7 +140,7 @@ class Stage:
 
     def recording(self, client: Client | None = None) -> AbstractContextManager[Any]:
         """Record what happens inside, unless it is recorded from outside."""
-        from dask_blackbox.flight import recording
+        from dask_blackbox.driver import recording
 
         if self.outside:
             return nullcontext()

@@ -19,6 +19,7 @@ _EIGHT_THREADS = {"n_workers": 1, "threads_per_worker": 8, "memory_limit": "4GiB
 _FOUR_OF_TWO = {"n_workers": 4, "threads_per_worker": 2, "memory_limit": "1GiB"}
 _MANY = {"n_workers": 4, "threads_per_worker": 24, "memory_limit": "1GiB"}
 _SMALL = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "500MiB"}
+_ONE = {"n_workers": 1, "threads_per_worker": 1, "memory_limit": "1GiB"}
 _SMALL_OF_TWO = {"n_workers": 2, "threads_per_worker": 2, "memory_limit": "1GiB"}
 _UNSATURATED = {"distributed.scheduler.worker-saturation": "inf"}
 _NO_SPILLING = {
@@ -26,6 +27,7 @@ _NO_SPILLING = {
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,
 }
+_SLEPT = ("io-bound",)  # their tasks sleep, which is waiting for something outside
 _MEMORY = ("spilling", "memory-near-limit", "overproduction", "chunks-too-large")
 
 TROUBLED: dict[str, Workload] = {
@@ -47,10 +49,20 @@ TROUBLED: dict[str, Workload] = {
         Workload(t.too_many_workers, ("cpu-oversubscribed",), cluster=_FOUR_OF_TWO),
         Workload(t.one_long_task, ("straggler",), cluster=_FOUR),
         Workload(t.one_large_partition, ("straggler",)),
+        Workload(t.second_half_is_one_task, ("straggler",), _SLEPT),
+        Workload(t.second_half_is_one_merge, ("straggler",), _SLEPT, _FOUR),
         Workload(t.driver_works_between, ("driver-bound",)),
+        Workload(t.driver_computes_most_of_a_short_run, ("driver-bound",), _SLEPT),
         Workload(t.driver_waits_between, ("driver-bound",), cluster=_FOUR),
         Workload(t.few_partitions, ("workers-idle",), cluster=_FOUR_OF_TWO),
         Workload(t.one_after_the_other, ("workers-idle",), cluster=_FOUR),
+        Workload(
+            t.chunks_of_a_third_of_a_worker,
+            ("chunks-too-large",),
+            _MEMORY,
+            _ONE,
+            alone=True,
+        ),
         Workload(t.held_array, ("spilling",), _MEMORY, _SMALL, alone=True),
         Workload(
             t.held_frame, ("spilling",), _MEMORY, _SMALL, alone=True, needs=make_tables

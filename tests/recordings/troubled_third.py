@@ -113,7 +113,7 @@ TROUBLED: dict[str, Workload] = with_mended(
                 ("workers-idle",),
                 cluster={**_TWO_OF_TWO, "n_workers": 4},
             ),
-            Workload(t.a_power_of_many_digits, ("event-loop-blocked",)),
+            Workload(t.a_power_of_many_digits, ("event-loop-blocked",), ("straggler",)),
             Workload(
                 t.records_in_plain_objects, ("gc-time",), mended=t.records_left_alone
             ),

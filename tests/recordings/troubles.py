@@ -55,6 +55,46 @@ def after(_: Any, number: int, seconds: float = 0.05) -> int:
     return number
 
 
+# Short runs, of which a large share is lost
+
+
+def second_half_is_one_task(client: Client, data: Path) -> None:
+    """Ten seconds on two threads; the last task takes five of them."""
+    seconds = [0.6] * 16 + [5.0]
+    client.gather(client.map(after, [0] * 17, range(17), seconds))
+
+
+def second_half_is_one_merge(client: Client, data: Path) -> None:
+    """What the parts are merged in is one task, without its like."""
+    parts = client.map(after, [0] * 20, range(20), [1.0] * 20)
+    client.submit(merged, parts).result()
+
+
+def merged(parts: list[int], seconds: float = 5.0) -> int:
+    time.sleep(seconds)
+    return sum(parts)
+
+
+def driver_computes_most_of_a_short_run(client: Client, data: Path) -> None:
+    """Workers idle for most of it, while the driver works on what they gave."""
+    for _ in range(2):
+        client.gather(client.map(after, [0] * 4, range(4), [0.5] * 4, pure=False))
+        begun = time.thread_time()
+        while time.thread_time() - begun < 6:
+            python_loop(1)
+
+
+def chunks_of_a_third_of_a_worker(client: Client, data: Path) -> None:
+    """Pieces of 330 MiB on a worker of 1 GiB, which spills them."""
+    kept = client.map(block_of, range(5), [330] * 5)
+    wait(kept)
+    client.gather(client.map(added_up, kept))
+
+
+def added_up(block: Block) -> float:
+    return float(block.sum())
+
+
 # Many small things
 
 

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import dask
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.finding import Finding
-from dask_blackbox.opened import Run
+from dask_blackbox.reader import Run
 from distributed import Client, LocalCluster
 from staging import Stage
 from starting import processes
@@ -124,7 +124,7 @@ def _client(workload: Workload) -> Iterator[Client]:
 
 def _tell(names: Sequence[str], workloads: Mapping[str, Workload], store: str) -> None:
     """Run workloads in this process, on one cluster, each recorded."""
-    from dask_blackbox.flight import recording
+    from dask_blackbox.driver import recording
 
     data, first = Path(store) / "data", workloads[names[0]]
     if first.whole:

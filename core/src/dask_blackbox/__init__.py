@@ -1,4 +1,4 @@
-"""dask-blackbox: the flight recorder for scheduled Dask runs.
+"""dask-blackbox: records scheduled Dask runs and explains why one failed.
 
 from dask_blackbox import recording
 
@@ -9,17 +9,19 @@ print(rec.card.headline)
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    __version__: str
     # For type checkers only: DAG files import this package, and must stay cheap to parse.
     from dask_blackbox.analyse.case import Case
     from dask_blackbox.analyse.rule import Page, Rule
     from dask_blackbox.attach import RunCard
+    from dask_blackbox.driver import Recording, recording
     from dask_blackbox.finding import Change, Evidence, Finding, Subject
-    from dask_blackbox.flight import Recording, recording
-    from dask_blackbox.opened import Run
+    from dask_blackbox.reader import Run
 
 __all__ = [
     "Case",
@@ -32,8 +34,13 @@ __all__ = [
     "Run",
     "RunCard",
     "Subject",
+    "__version__",
     "recording",
 ]
+
+if "dask.config" in sys.modules:
+    # Else they are registered with the first use: a file of DAGs need not import Dask.
+    import dask_blackbox.settings as _settings  # noqa: F401
 
 _HOMES = {
     "Case": "analyse.case",
@@ -41,16 +48,20 @@ _HOMES = {
     "Evidence": "finding",
     "Finding": "finding",
     "Page": "analyse.rule",
-    "Recording": "flight",
+    "Recording": "driver",
     "Rule": "analyse.rule",
-    "Run": "opened",
+    "Run": "reader",
     "RunCard": "attach",
     "Subject": "finding",
-    "recording": "flight",
+    "recording": "driver",
 }
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("dask-blackbox")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
-from dask_blackbox.finding import Change, Finding, RetryAdvice
+from dask_blackbox.earlier_runs import Past
+from dask_blackbox.finding import ChainStep, Change, Finding, RetryAdvice
 from dask_blackbox.guard import guard
-from dask_blackbox.past import Past
 
 if TYPE_CHECKING:  # hosts read cards in files that are parsed all day: no polars there
     from dask_blackbox.analyse.history import History
@@ -17,14 +18,18 @@ if TYPE_CHECKING:  # hosts read cards in files that are parsed all day: no polar
 
 __all__ = [
     "CARD_SCHEMA",
-    "HOPELESS",
+    "NON_RETRYABLE",
     "RunCard",
     "RunState",
     "card_of",
+    "may_pass",
     "why_not_again",
 ]
 
 CARD_SCHEMA = "dask-blackbox/card/1"
+
+_PAGES = "https://dask-blackbox.github.io/dask-blackbox/latest/findings"
+"""Where the documentation has a page for each finding."""
 
 RunState = Literal["running", "succeeded", "failed", "aborted", "lost"]
 """`aborted`: the driver went away before it could say how it ended; `lost`: the recorder
@@ -36,18 +41,21 @@ class RunCard(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         schema: Name and version of this contract.
-        job: What is run again and again.
-        run_id: Which of its runs.
+        job: Job name; runs of one job are compared.
+        run_id: Run id. Default: derived from host and start time.
         attempt: Which try of that run, from 1.
         state: How it ended.
         headline: The one line to read.
         verdict: The finding that explains a failed run; null where nothing failed.
+        chain: The steps that led to the outcome, from the root to the last one, the
+            outcome itself; empty where nothing failed.
         findings: All other findings, gravest first.
         changes: What changed since the last good run, the most telling first.
         past: What is known of the job's earlier runs; null where nobody has looked.
         numbers: Measures by name: durations in seconds, memory in bytes, counts.
         completeness: `recorded` (bool: the recording is in the store), `reason` where it
-            is not, `complete` (bool), and what is missing, by source.
+            is not, `complete` (bool), what is missing, by source, and what of the
+            recording is `damaged`, by name.
         links: URLs or store addresses by name (`report`, `performance_report`,
             `recording`, `dashboard`, …).
     """
@@ -59,6 +67,7 @@ class RunCard(msgspec.Struct, frozen=True, kw_only=True):
     state: RunState
     headline: str
     verdict: Finding | None = None
+    chain: tuple[ChainStep, ...] = ()
     findings: tuple[Finding, ...] = ()
     changes: tuple[Change, ...] = ()
     past: Past | None = None
@@ -70,6 +79,28 @@ class RunCard(msgspec.Struct, frozen=True, kw_only=True):
         """Return the card as indented JSON."""
         return msgspec.json.format(msgspec.json.encode(self), indent=2)
 
+    def to_text(self, *, width: int = 100) -> str:
+        """Return the card as plain text for a terminal of so many columns."""
+        return str(_rendering("text")(self, width=width))
+
+    def to_markdown(self) -> str:
+        """Return the card as Markdown."""
+        return str(_rendering("markdown")(self))
+
+    def to_html(self) -> str:
+        """Return the card as HTML that can stand inside a page."""
+        return str(_rendering("html_card")(self))
+
+    def __repr__(self) -> str:
+        name = f"{self.job}/{self.run_id}/{self.attempt}"
+        return f"<RunCard {name} {self.state}: {self.headline}>"
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def _repr_markdown_(self) -> str:
+        return self.to_markdown()
+
     @classmethod
     def from_json(cls, text: bytes | str) -> RunCard:
         """Read a card.
@@ -77,31 +108,55 @@ class RunCard(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             msgspec.ValidationError: if the JSON does not follow the contract.
         """
-        return msgspec.json.decode(text, type=cls)
+        return _decode(text)
 
 
-HOPELESS: Final[tuple[RetryAdvice, ...]] = ("code", "data", "environment")
-"""Advice that says: not before something is mended."""
+def _rendering(name: str) -> Callable[..., str]:
+    # By name: renderings import cards, and hosts import cards without any rendering.
+    found: Callable[..., str] = getattr(import_module("dask_blackbox.report"), name)
+    return found
+
+
+# Made at import: see docs/decisions/0014-decoders-at-import.md.
+_decode = msgspec.json.Decoder(RunCard).decode
+
+
+NON_RETRYABLE: Final[tuple[RetryAdvice, ...]] = ("code", "data", "environment")
+"""Advice that says: not before something is fixed."""
 
 
 def why_not_again(
-    card: RunCard | None, hopeless: Collection[str] = HOPELESS
+    card: RunCard | None, non_retryable: Collection[str] = NON_RETRYABLE
 ) -> str | None:
-    """Return why a run would fail again if it were tried again; None if nobody is sure.
+    """Return why a retry of a run would fail again; None where that is not sure.
 
-    Only a run that has ended counts, and a verdict of high confidence; hosts that follow
-    it leave everything else as it is.
+    Only a run that has ended counts, and retry advice of high confidence; hosts that
+    follow it leave everything else as it is.
 
     Args:
         card: The run's card, if there is one.
-        hopeless: The advice that is to be followed.
+        non_retryable: The advice that is to be followed.
     """
     if card is None or card.state in {"running", "succeeded"} or card.verdict is None:
         return None
     verdict = card.verdict
-    if verdict.confidence != "high" or verdict.retry_advice not in hopeless:
+    if verdict.retry_confidence != "high" or verdict.retry_advice not in non_retryable:
         return None
     return f"{verdict.retry_advice}: {card.headline}"
+
+
+def may_pass(card: RunCard | None) -> str | None:
+    """Return why a retry of a failed run as it is may well succeed; None where it may not.
+
+    Args:
+        card: The run's card, if there is one.
+    """
+    if card is None or card.state in {"running", "succeeded"} or card.verdict is None:
+        return None
+    verdict = card.verdict
+    if verdict.retry_advice != "transient" or verdict.retry_confidence == "low":
+        return None
+    return f"transient: {card.headline}"
 
 
 def card_of(
@@ -125,21 +180,27 @@ def card_of(
         history: The runs before it, where somebody has looked for them.
     """
     # Reading a card, which hosts do all day, needs none of this.
-    from dask_blackbox.analyse import Case, state_of, verdict_of
-    from dask_blackbox.analyse.capsules import capsule_links, with_capsule
-    from dask_blackbox.analyse.changes import told_of_run
+    from dask_blackbox.analyse import RULES, Case, state_of, verdict_of
+    from dask_blackbox.analyse.causes import chain_of
+    from dask_blackbox.analyse.changes import changes_of_run
     from dask_blackbox.analyse.completeness import completeness_of
-    from dask_blackbox.analyse.headline import headline_of
+    from dask_blackbox.analyse.given_up import given_up
+    from dask_blackbox.analyse.headline import headline_of, headline_of_a_damaged_end
+    from dask_blackbox.analyse.host_names import HostNames
     from dask_blackbox.analyse.numbers import numbers_of
+    from dask_blackbox.analyse.task_bundles import bundle_links, with_bundle
 
     state = state_of(run)
-    verdict = verdict_of(findings, run)
+    verdict = verdict_of(findings, run) if run.ending_whole else None
     others = tuple(each for each in findings if each is not verdict)
     with guard("the capsule of a card"):
-        verdict = with_capsule(run, verdict)
-        links = {**(links or {}), **capsule_links(run, links)}
+        verdict = with_bundle(run, verdict)
+        links = {**(links or {}), **bundle_links(run, links)}
+        if links and verdict is not None and verdict.rule in {r.slug for r in RULES}:
+            links["finding"] = f"{_PAGES}/{verdict.rule}/"
     numbers: dict[str, float] = {}
-    unrecorded = None if recorded else reason or "no reason is known"
+    unrecorded = None if recorded else reason or "the reason is unknown"
+    headline = headline_of if run.ending_whole else headline_of_a_damaged_end
     case = Case(run, history=history)
     with guard("the numbers of a card"):
         numbers = numbers_of(case)
@@ -147,14 +208,32 @@ def card_of(
     past: Past | None = None
     if history is not None:
         with guard("what changed since the last good run"):
-            changes, past = told_of_run(case, verdict, others)
+            changes, past = changes_of_run(case, verdict, others)
+    chain: tuple[ChainStep, ...] = ()
+    with guard("the chain of a card"):
+        chain = chain_of(case, verdict, changes)
+    with guard("tasks that were given up"):
+        others = (*given_up(run), *others)
+    with guard("the host's names on a card"):
+        names = HostNames(run)
+        verdict = None if verdict is None else names.in_finding(verdict)
+        chain = tuple(map(names.in_step, chain))
+        others = tuple(map(names.in_finding, others))
     return RunCard(
         job=run.manifest.job,
         run_id=run.manifest.run_id,
         attempt=run.manifest.attempt,
         state=state,
-        headline=headline_of(state, verdict, others, numbers, unrecorded=unrecorded),
+        headline=headline(
+            state,
+            verdict,
+            others,
+            numbers,
+            unrecorded=unrecorded,
+            clusterless=_clusterless(run),
+        ),
         verdict=verdict,
+        chain=chain,
         findings=others,
         changes=changes,
         past=past,
@@ -162,3 +241,9 @@ def card_of(
         completeness=completeness_of(run, recorded=recorded, reason=reason),
         links=dict(links or {}),
     )
+
+
+def _clusterless(run: RunTables) -> bool:
+    """Tell whether only the driver was recorded, as it had no client."""
+    sources = () if run.ending is None else run.ending.sources
+    return bool(sources) and all(each.startswith("driver") for each in sources)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from dask_blackbox.earlier_runs import Past
 from dask_blackbox.finding import Change
-from dask_blackbox.past import Past
 
 __all__ = ["ComparedRun", "Comparison", "Measured", "PrefixPair"]
 
@@ -14,8 +14,8 @@ class ComparedRun(msgspec.Struct, frozen=True, kw_only=True):
     """One of the two.
 
     Attributes:
-        job: What is run again and again.
-        run_id: Which of its runs.
+        job: Job name; runs of one job are compared.
+        run_id: Run id. Default: derived from host and start time.
         attempt: Which try of it.
         state: How it ended.
         started: Epoch seconds.

@@ -17,6 +17,9 @@ BlackboxError
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
+
 __all__ = [
     "AmbiguousRunError",
     "BlackboxError",
@@ -84,9 +87,17 @@ class RunNotFoundError(RecordingError):
         name: As it was asked for.
         where: The store.
         what: What was asked for: a recording, or a job.
+        close: Names that are there and that are spelt nearly so.
     """
 
-    def __init__(self, name: str, where: str, what: str = "recording") -> None:
+    def __init__(
+        self,
+        name: str,
+        where: str,
+        what: str = "recording",
+        *,
+        close: Sequence[str] = (),
+    ) -> None:
         if name == "latest":
             super().__init__(
                 f"nothing is recorded in {where} yet; is it the store that the runs "
@@ -94,9 +105,14 @@ class RunNotFoundError(RecordingError):
             )
             return
         super().__init__(
-            f"no {what} {name!r} in {where}; "
-            f"`dask blackbox ls --store {where}` lists what is there"
+            f"no {what} {name!r} in {where}; {_did_you_mean(close)}"
+            f"`dask blackbox ls --store {shlex.quote(where)}` lists what is there"
         )
+
+
+def _did_you_mean(close: Sequence[str]) -> str:
+    named = " or ".join(repr(each) for each in close)
+    return f"did you mean {named}? " if named else ""
 
 
 class AmbiguousRunError(RecordingError):
@@ -105,10 +121,7 @@ class AmbiguousRunError(RecordingError):
     def __init__(self, name: str, candidates: list[str], *, more: bool = False) -> None:
         listed = "\n".join(f"  {candidate}" for candidate in candidates)
         rest = "\n  …" if more else ""
-        super().__init__(
-            f"{name!r} could be any of these; type more of the one you mean:\n"
-            f"{listed}{rest}"
-        )
+        super().__init__(f"{name!r} is ambiguous; it matches:\n{listed}{rest}")
 
 
 class MalformedRecordingError(RecordingError):

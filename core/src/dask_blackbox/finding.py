@@ -5,11 +5,12 @@ A finding is data; text, HTML, Markdown and the hosts' pages only arrange it.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
 __all__ = [
+    "ChainStep",
     "Change",
     "Confidence",
     "Cost",
@@ -18,6 +19,7 @@ __all__ = [
     "RetryAdvice",
     "Severity",
     "Subject",
+    "weaker",
 ]
 
 Severity = Literal["failure", "warning", "notice"]
@@ -27,8 +29,13 @@ Confidence = Literal["high", "medium", "low"]
 """How sure: the evidence proves it, the evidence fits nothing else known, it fits."""
 
 RetryAdvice = Literal["transient", "memory", "code", "data", "environment", "unknown"]
-"""Would it help to try again? As it is; with more memory; not before the code, the data
-or the environment is mended; nobody knows."""
+"""Would a retry help? As it is; with more memory; not before the code, the data or the
+environment is fixed; unknown."""
+
+
+def weaker(*confidences: Confidence) -> Confidence:
+    """Return the weakest of several confidences."""
+    return max(confidences, key=get_args(Confidence).index)
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -56,6 +63,22 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     worker: str | None = None
 
 
+class ChainStep(msgspec.Struct, frozen=True, kw_only=True):
+    """One step of the chain that leads from a cause to the outcome of a run.
+
+    Attributes:
+        at: When, in epoch seconds, if that is known.
+        text: What happened, in a few words.
+        subject: Whom it is about.
+        evidence: What shows it.
+    """
+
+    at: float | None = None
+    text: str
+    subject: Subject = Subject()
+    evidence: tuple[Evidence, ...] = ()
+
+
 class Cost(msgspec.Struct, frozen=True, kw_only=True):
     """What a finding cost the run.
 
@@ -81,7 +104,9 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
         severity: How bad.
         confidence: How sure.
         remedy: What to do, with computed numbers.
-        retry_advice: Whether trying again would help.
+        retry_advice: Whether a retry would help.
+        retry_confidence: How sure the advice is, which is not how sure the verdict is;
+            `low` in cards of before there was one.
         subject: Whom it is about.
         evidence: What it stands on, strongest first.
         cost: What it cost, where that can be said.
@@ -94,6 +119,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     confidence: Confidence
     remedy: str
     retry_advice: RetryAdvice = "unknown"
+    retry_confidence: Confidence = "low"
     subject: Subject = Subject()
     evidence: tuple[Evidence, ...] = ()
     cost: Cost | None = None
@@ -110,6 +136,9 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         after: As it is, or null if it is gone.
         rarity: Share of earlier runs of the job without such a change, 0 to 1.
         why: What it has to do with the verdict, in a few words, or null.
+        diff: Unified diff of the functions that changed, where source was recorded, or null.
+        explains: Other differences that this one brought about: code that differs because
+            its package was upgraded, functions that a commit changed.
     """
 
     kind: str
@@ -118,3 +147,5 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     after: str | None
     rarity: float | None = None
     why: str | None = None
+    diff: str | None = None
+    explains: tuple[Change, ...] = ()

@@ -36,7 +36,7 @@ def guard(
     except Exception as error:  # noqa: BLE001 - this is the border
         kept.append((doing, error))
         logger.warning(
-            "dask-blackbox went on without %s: %s: %s",
+            "dask-blackbox continued without %s: %s: %s",
             doing,
             type(error).__name__,
             error,

@@ -48,7 +48,7 @@ class FailureGroup(msgspec.Struct, frozen=True, kw_only=True):
         last: When the last of them began.
         since: How many runs there were since then.
         stopped: What else changed when it stopped (`dask 2026.2.0 → 2026.3.0`); empty if
-            nothing that explains it; null: it has not stopped.
+            nothing that explains it; null: ongoing.
     """
 
     letter: str

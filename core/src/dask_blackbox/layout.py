@@ -22,6 +22,7 @@ from __future__ import annotations
 import hashlib
 import re
 from typing import NamedTuple
+from urllib.parse import quote
 
 __all__ = [
     "RunAddress",
@@ -32,6 +33,7 @@ __all__ = [
     "safe",
     "sketch_folder",
     "sketch_name",
+    "viewer_links",
 ]
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -67,6 +69,22 @@ class RunAddress(NamedTuple):
     def folder(self) -> str:
         """The folder of this recording in the store, ending in `/`."""
         return f"runs/job={self.job}/run={self.run}/attempt={self.attempt}/"
+
+
+def viewer_links(viewer: str, address: RunAddress) -> dict[str, str]:
+    """Return where a recording's pages open in a viewer (`dask blackbox serve`).
+
+    Args:
+        viewer: Its address.
+        address: Of the recording.
+    """
+    job, run = quote(address.job, safe=""), quote(address.run, safe="")
+    here = f"{viewer.rstrip('/')}/runs/{job}/{run}/{address.attempt}"
+    return {
+        "report": f"{here}/report.html",
+        "performance_report": f"{here}/performance_report.html",
+        "card": here,
+    }
 
 
 class IndexEntry(NamedTuple):
@@ -156,7 +174,7 @@ def sketch_name(
 ) -> str:
     """Return the name of the sketch of a run; see `SketchName`."""
     turned = f"{_END_OF_TIME_MS - round(started * 1000):014d}"
-    told = {
+    reported = {
         "d": None if duration is None else round(max(duration, 0) * 1000),
         "i": input_bytes,
         "p": partitions,
@@ -164,7 +182,9 @@ def sketch_name(
         "v": None if verdict is None else safe(verdict, longest=40),
         "f": None if fingerprint is None else safe(fingerprint[:8]),
     }
-    said = [f"{letter}{value}" for letter, value in told.items() if value is not None]
+    said = [
+        f"{letter}{value}" for letter, value in reported.items() if value is not None
+    ]
     job, run, attempt = address
     return f"sketches/{job}/{'~'.join([turned, run, str(attempt), state, *said])}"
 
@@ -177,18 +197,18 @@ def read_sketch_name(name: str) -> SketchName | None:
     turned, *fields = parts[2].split("~")
     try:
         run, attempt, state, *said = fields
-        told = {each[0]: each[1:] for each in said if each}
+        reported = {each[0]: each[1:] for each in said if each}
         return SketchName(
             name=name,
             address=RunAddress(parts[1], run, int(attempt)),
             started_ms=_END_OF_TIME_MS - int(turned),
             state=state,
-            duration=int(told["d"]) / 1000 if "d" in told else None,
-            input_bytes=int(told["i"]) if "i" in told else None,
-            partitions=int(told["p"]) if "p" in told else None,
-            peak_memory=int(told["m"]) if "m" in told else None,
-            verdict=told.get("v"),
-            fingerprint=told.get("f"),
+            duration=int(reported["d"]) / 1000 if "d" in reported else None,
+            input_bytes=int(reported["i"]) if "i" in reported else None,
+            partitions=int(reported["p"]) if "p" in reported else None,
+            peak_memory=int(reported["m"]) if "m" in reported else None,
+            verdict=reported.get("v"),
+            fingerprint=reported.get("f"),
         )
     except ValueError:
         return None

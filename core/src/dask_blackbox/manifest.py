@@ -1,20 +1,31 @@
-"""The two small JSON documents of a recording: how it began and how it ended."""
+"""The small JSON documents of a recording: how it began, how far it is, how it ended."""
 
 from __future__ import annotations
 
 import zlib
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 __all__ = [
+    "BY_A_PERSON",
     "FORMAT",
     "SPOOL",
+    "TIME_LIMITS",
     "DriverException",
     "Ending",
+    "Heartbeat",
     "Manifest",
+    "Progress",
     "SourceAccount",
+    "StopReason",
+    "Stopped",
+    "decode_ending",
+    "decode_exception",
+    "decode_heartbeat",
+    "decode_manifest",
+    "decode_stopped",
     "own_version",
     "seal_is_whole",
     "sealed",
@@ -40,13 +51,13 @@ def own_version(name: str = "dask-blackbox") -> str:
 
 
 class Manifest(msgspec.Struct, kw_only=True, frozen=True):
-    """`run.json`: who this is; written before the run's first task.
+    """`run.json`: job, run and attempt; written before the run's first task.
 
     Attributes:
         format: Version of the format.
         recording: Unique id of this recording.
-        job: What is run again and again.
-        run_id: Which of its runs.
+        job: Job name; runs of one job are compared.
+        run_id: Run id. Default: derived from host and start time.
         attempt: Which try of that run, from 1.
         started: Epoch seconds.
         host: What started the run (`kind`: airflow, prefect, github, shell, …; `url` of its
@@ -66,6 +77,48 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
     blackbox: str = ""
 
 
+class Progress(msgspec.Struct, kw_only=True, frozen=True):
+    """How far a run has come, in a few numbers.
+
+    Attributes:
+        submitted: Tasks of all graphs so far.
+        done: Tasks that finished.
+        failed: Executions that failed, or were lost with their worker.
+        rate: Tasks per second, over the last 30 s.
+        workers: Workers in the cluster.
+        threads: Their threads.
+        executing: Tasks that are being executed.
+        lost_workers: Workers that left without being asked to.
+        memory: Bytes that the workers' processes use.
+        memory_limit: Bytes that they may use; 0: one of them has no limit.
+    """
+
+    submitted: int = 0
+    done: int = 0
+    failed: int = 0
+    rate: float = 0.0
+    workers: int = 0
+    threads: int = 0
+    executing: int = 0
+    lost_workers: int = 0
+    memory: int = 0
+    memory_limit: int = 0
+
+
+class Heartbeat(msgspec.Struct, kw_only=True, frozen=True):
+    """`heartbeat.json`: the recorder lives; written again every few seconds.
+
+    Attributes:
+        at: When it was written, epoch seconds.
+        segments: How many segments the store has.
+        progress: How far the run has come; null where nobody has counted.
+    """
+
+    at: float
+    segments: int = 0
+    progress: Progress | None = None
+
+
 class DriverException(msgspec.Struct, kw_only=True, frozen=True):
     """The exception that ended the driver's work.
 
@@ -74,11 +127,15 @@ class DriverException(msgspec.Struct, kw_only=True, frozen=True):
         message: Its text.
         traceback: As Python prints it, chained causes included.
         chain: Qualified class names from the outermost to the root cause.
+        chain_ids: Tells each exception object of the chain, in that order, from others of the
+            driver's process (`driver-call-failed` events carry the same).
+        bases: Qualified names of the bases of its class, the nearest first.
         handled: Class and message of what was being handled when it was raised `from None`.
         file: File of the user's own innermost frame, if there is one.
         line: Line in that file.
         function: Function of that frame.
         key: The Dask key that it came from, if it came from a task.
+        plugin: Class of the plugin that the driver was registering when it was raised.
         found: If a module was missing, or lacked something: where the driver itself has it (`module`, `file`;
             `package` and `version` if it is installed); empty if it has not.
     """
@@ -87,12 +144,57 @@ class DriverException(msgspec.Struct, kw_only=True, frozen=True):
     message: str
     traceback: str = ""
     chain: tuple[str, ...] = ()
+    chain_ids: tuple[str, ...] = ()
+    bases: tuple[str, ...] = ()
     handled: tuple[str, ...] = ()
     file: str | None = None
     line: int | None = None
     function: str | None = None
     key: str | None = None
+    plugin: str | None = None
     found: dict[str, str] = {}
+
+
+StopReason = Literal[
+    "marked-failed",
+    "marked-success",
+    "cleared",
+    "run-timeout",
+    "task-timeout",
+    "cancelled",
+    "evicted",
+    "other",
+]
+"""Why a host ends a run: somebody marked its task failed or succeeded, or cleared it; the whole
+DAG run or flow run, or this task, reached its time limit; somebody cancelled it; its process or
+pod was told to end (SIGTERM)."""
+
+
+BY_A_PERSON = ("marked-failed", "marked-success", "cleared", "cancelled")
+"""Reasons that are a person's decision, and no failure of the job."""
+
+TIME_LIMITS = ("run-timeout", "task-timeout")
+"""Reasons that are a failure of the job: it takes longer than it may."""
+
+
+class Stopped(msgspec.Struct, kw_only=True, frozen=True):
+    """That a host or a person ended the run before its work was done.
+
+    Attributes:
+        by: Who ended it: `airflow`, `prefect`, `person`, …
+        reason: Why, a word of `StopReason`.
+        detail: The host's own words.
+        limit: Seconds that the run was allowed to take, where that is why.
+        setting: The host's name of that limit (`execution_timeout`).
+        at: When the host said so, epoch seconds.
+    """
+
+    by: str
+    reason: str = "other"
+    detail: str = ""
+    limit: float | None = None
+    setting: str = ""
+    at: float | None = None
 
 
 class SourceAccount(msgspec.Struct, kw_only=True, frozen=True):
@@ -124,6 +226,7 @@ class Ending(msgspec.Struct, kw_only=True, frozen=True):
         ended: Epoch seconds.
         exit_code: Of the command, where there was one.
         exception: What ended the driver's work, where something did.
+        stopped: Who ended the run from outside, where a host or a person did.
         sources: Completeness by source (`scheduler <address>`, `driver <pid>`,
             `spool` where rows had to be dropped).
         rows: Rows in each table.
@@ -138,6 +241,7 @@ class Ending(msgspec.Struct, kw_only=True, frozen=True):
     ended: float
     exit_code: int | None = None
     exception: DriverException | None = None
+    stopped: Stopped | None = None
     sources: dict[str, SourceAccount] = {}
     rows: dict[str, int] = {}
     segments: dict[str, str] = {}
@@ -146,7 +250,20 @@ class Ending(msgspec.Struct, kw_only=True, frozen=True):
     store_behind: float = 0.0
 
 
-def sealed(document: Manifest | Ending) -> bytes:
+# Made at import: see docs/decisions/0014-decoders-at-import.md.
+decode_manifest = msgspec.json.Decoder(Manifest).decode
+"""Return `run.json` as a `Manifest`."""
+decode_ending = msgspec.json.Decoder(Ending).decode
+"""Return `complete.json` as an `Ending`."""
+decode_heartbeat = msgspec.json.Decoder(Heartbeat).decode
+"""Return `heartbeat.json` as a `Heartbeat`."""
+decode_exception = msgspec.json.Decoder(DriverException).decode
+"""Return the particulars of a `driver-exception` event as a `DriverException`."""
+decode_stopped = msgspec.json.Decoder(Stopped).decode
+"""Return the particulars of a `host-stopped` event as a `Stopped`."""
+
+
+def sealed(document: msgspec.Struct) -> bytes:
     """Return a document as JSON that ends with its own checksum.
 
     That is `crc`, the CRC-32 of all bytes with eight zeros in its place.

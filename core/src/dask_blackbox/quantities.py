@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["duration"]
+__all__ = ["BIDIRECTIONAL", "duration"]
+
+BIDIRECTIONAL = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+"""Characters (of a regular expression's class) that turn the direction of what follows."""
 
 _MINUTE = 60.0
 _HOUR = 3600.0

@@ -1,21 +1,24 @@
-"""A recording read back: tables, possibly incomplete, and it says so.
+"""Read a recording: tables, possibly incomplete, and it says so.
 
 Nothing is ever filled in from the reader's own machine.
 """
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, Self, TypeVar, cast
 
 import polars as pl
 
-from dask_blackbox.events import Rows
+from dask_blackbox.events import Event, Rows, of_kind
 from dask_blackbox.manifest import Ending, Manifest
 from dask_blackbox.tables import frames_of, spans_of, workers_of
 
 __all__ = ["RunTables"]
+
+E = TypeVar("E", bound=Event)
+_Fact = TypeVar("_Fact")
 
 
 class RunTables:
@@ -29,6 +32,8 @@ class RunTables:
         url: Where the recording lies; None for one in memory.
         damaged: What could not be read, by blob name, with why.
         last_heartbeat: Epoch seconds at which the recorder was last known to live.
+        ending_whole: Whether `ending` is all that was known of the end; else only its
+            state is left of it, which is no ground for a verdict.
     """
 
     def __init__(
@@ -46,7 +51,10 @@ class RunTables:
         self.url = url
         self.damaged = damaged or {}
         self.last_heartbeat = last_heartbeat
+        self.ending_whole = True
         self._frames = frames
+        self._events: dict[type[Event], tuple[Event, ...]] = {}
+        self._facts: dict[Callable[..., Any], Any] = {}
 
     @classmethod
     def of_rows(
@@ -54,6 +62,17 @@ class RunTables:
     ) -> RunTables:
         """Return a run made of rows, as the recorder and tests have them."""
         return cls(manifest, ending, frames_of(rows))
+
+    def with_ending(self, ending: Ending) -> RunTables:
+        """Return this run as if it had ended otherwise."""
+        return RunTables(
+            self.manifest,
+            ending,
+            self._frames,
+            url=self.url,
+            damaged=self.damaged,
+            last_heartbeat=self.last_heartbeat,
+        )
 
     @property
     def tasks(self) -> pl.DataFrame:
@@ -90,10 +109,24 @@ class RunTables:
         """One row per span of the user's; none without any."""
         return spans_of(self.events, self.tasks)
 
-    def details(self, kind: str) -> list[dict[str, Any]]:
-        """Return the particulars of all events of a kind, with `at` and `subject`."""
-        chosen = self.events.filter(pl.col("kind") == kind)
-        return [
-            {**json.loads(row["detail"]), "at": row["at"], "subject": row["subject"]}
-            for row in chosen.iter_rows(named=True)
-        ]
+    def of(self, kind: type[E]) -> tuple[E, ...]:
+        """Return the events of a kind in order of time: `run.of(WorkerRemoved)`."""
+        known = self._events.get(kind)
+        if known is None:
+            chosen = self.events.filter(pl.col("kind") == kind.kind).sort(
+                "at", maintain_order=True
+            )
+            known = tuple(
+                of_kind(kind, at, subject or "", detail or "")
+                for at, subject, detail in chosen.select(
+                    pl.col("at").dt.epoch("us") / 1e6, "subject", "detail"
+                ).iter_rows()
+            )
+            self._events[kind] = known
+        return cast("tuple[E, ...]", known)
+
+    def once(self, derive: Callable[[Self], _Fact]) -> _Fact:
+        """Return what a function derives from this run: however many ask, it runs once."""
+        if derive not in self._facts:
+            self._facts[derive] = derive(self)
+        return cast("_Fact", self._facts[derive])

@@ -5,10 +5,14 @@ The defaults stand in `blackbox.yaml` beside this module, with what each means.
 
 from __future__ import annotations
 
+import difflib
+import logging
+import os
 import re
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import dask.config
 import yaml
@@ -16,7 +20,24 @@ from dask.utils import parse_bytes, parse_timedelta
 
 from dask_blackbox.errors import ConfigurationError
 
-__all__ = ["setting", "setting_bytes", "setting_patterns", "setting_seconds"]
+__all__ = [
+    "Misspelt",
+    "misspelt_settings",
+    "name_misspelt_settings",
+    "setting",
+    "setting_bytes",
+    "setting_patterns",
+    "setting_seconds",
+]
+
+logger = logging.getLogger("dask_blackbox")
+
+_ENVIRONMENT = "DASK_BLACKBOX"
+_OURS = frozenset(("DASK_BLACKBOX_CONTROL", "DASK_BLACKBOX_RECORDING"))
+"""How our own processes find each other: no settings."""
+
+_FREE = frozenset(("blackbox.rules.thresholds",))
+"""Settings whose value is a mapping of the user's own names."""
 
 
 @cache
@@ -86,3 +107,78 @@ def setting_patterns(name: str) -> tuple[str, ...]:
                 f"blackbox.{name}: {each!r} is not a regular expression: {error}"
             ) from error
     return patterns
+
+
+class Misspelt(NamedTuple):
+    """A setting that somebody has set and that does not exist.
+
+    Attributes:
+        name: As it was set: a key, or an environment variable.
+        do: What was probably meant.
+    """
+
+    name: str
+    do: str
+
+
+def misspelt_settings() -> list[Misspelt]:
+    """Return what is set under `blackbox` or as `DASK_BLACKBOX…` and does not exist."""
+    known = dict(_keys(_defaults()))
+    variables = {_variable(name): name for name in known}
+    found = []
+    from_environment = set()
+    for name in sorted(os.environ):
+        if name.upper().startswith(_ENVIRONMENT) and name not in _OURS:
+            key = name[len("DASK_") :].lower().replace("__", ".").replace("_", "-")
+            from_environment.add(key)
+            if key not in known:
+                close = difflib.get_close_matches(name.upper(), variables, n=1)
+                close = close or _same_letters(name, variables)
+                found.append(Misspelt(name, _did_you_mean(close)))
+    configured = dask.config.config
+    for key in (each for each in configured if str(each).startswith("blackbox")):
+        for name, _ in _keys({str(key): configured[key]}):
+            if name not in known and name not in from_environment:
+                close = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
+                found.append(Misspelt(name, _did_you_mean(close)))
+    return found
+
+
+def name_misspelt_settings() -> None:
+    """Log each misspelt setting, once in this process."""
+    for each in misspelt_settings():
+        if each not in _named:
+            _named.add(each)
+            logger.warning("there is no setting %s; %s", each.name, each.do)
+
+
+_named: set[Misspelt] = set()
+
+
+def _keys(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the settings of a tree, with hyphens as in the documentation."""
+    for key, value in tree.items():
+        name = f"{above}{str(key).replace('_', '-')}"
+        if isinstance(value, Mapping) and value and name not in _FREE:
+            yield from _keys(value, f"{name}.")
+        else:
+            yield name, value
+
+
+def _variable(name: str) -> str:
+    return f"DASK_{name.upper().replace('.', '__').replace('-', '_')}"
+
+
+def _same_letters(name: str, variables: Mapping[str, str]) -> list[str]:
+    """Return the variable that differs in its underscores only."""
+    bare = name.upper().replace("_", "")
+    return [each for each in variables if each.replace("_", "") == bare]
+
+
+def _did_you_mean(close: list[str]) -> str:
+    if close:
+        return f"did you mean {close[0]}?"
+    return "docs/configuration.md lists the settings"
+
+
+_defaults()  # so that `dask.config` knows them, too

@@ -59,6 +59,9 @@ class PrefixSketch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             is not known.
         code: Hash of the functions that they run.
         functions: What of the user's own these are, as `module:name`.
+        libraries: Top-level modules of the other functions that they call.
+        bare: Hash of the functions without the values that they were given; None: unknown.
+        values: These values by `module:function:name`: numbers, digests of anything else.
     """
 
     name: str
@@ -74,6 +77,9 @@ class PrefixSketch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     cpu: float | None = None
     code: str | None = None
     functions: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    bare: str | None = None
+    values: dict[str, str] = {}
 
 
 class Inputs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -107,8 +113,8 @@ class Sketch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         format: Version.
         blackbox: Version of dask-blackbox that wrote it.
         recording: Id of the recording that it is of.
-        job: What is run again and again.
-        run_id: Which of its runs.
+        job: Job name; runs of one job are compared.
+        run_id: Run id. Default: derived from host and start time.
         attempt: Which try of that run.
         state: How it ended.
         started: Epoch seconds.
@@ -125,6 +131,7 @@ class Sketch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             (`package/workers`).
         unknown: Kinds of facts that the recording does not tell of.
         parts: What the job's own modules are made of: file, line and hash by `module:name`.
+        sources: The text of some of these parts, where it was recorded.
     """
 
     format: int = SKETCH_FORMAT
@@ -146,6 +153,7 @@ class Sketch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     facts: dict[str, dict[str, str]] = {}
     unknown: tuple[str, ...] = ()
     parts: dict[str, str] = {}
+    sources: dict[str, str] = {}
 
     @property
     def good(self) -> bool:
@@ -161,10 +169,15 @@ class _Format(msgspec.Struct):
     format: int = 0
 
 
+# Made at import: see docs/decisions/0014-decoders-at-import.md.
+_decode = msgspec.json.Decoder(Sketch).decode
+_decode_format = msgspec.json.Decoder(_Format).decode
+
+
 def packed(sketch: Sketch) -> bytes:
     """Return a sketch as it is stored; the same bytes for the same sketch.
 
-    One that would be larger than `LARGEST` loses its parts, its cheapest prefixes, then facts.
+    One that would be larger than `LARGEST` loses its sources, its parts, its cheapest prefixes, then facts.
     """
     while True:
         blob = gzip.compress(msgspec.json.encode(sketch), 6, mtime=0)
@@ -174,6 +187,8 @@ def packed(sketch: Sketch) -> bytes:
 
 
 def _smaller(sketch: Sketch) -> Sketch:
+    if sketch.sources:
+        return msgspec.structs.replace(sketch, sources={})
     if sketch.parts:
         return msgspec.structs.replace(sketch, parts={})
     if len(sketch.prefixes) > 1:
@@ -204,13 +219,13 @@ def read_sketch(blob: bytes) -> Sketch:
         text = inflating.decompress(blob, _UNPACKED)
         if inflating.unconsumed_tail or not inflating.eof:
             raise MalformedRecordingError(
-                "this sketch is cut off, or larger than any sketch is; it is passed over"
+                "this sketch is truncated or too large; it is skipped"
             )
-        found = msgspec.json.decode(text, type=_Format).format
+        found = _decode_format(text).format
         if found > SKETCH_FORMAT:
             raise FutureFormatError(found=found, known=SKETCH_FORMAT)
-        return msgspec.json.decode(text, type=Sketch)
+        return _decode(text)
     except (zlib.error, msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise MalformedRecordingError(
-            f"this is no sketch of a run ({error}); it is passed over"
+            f"this is not a sketch of a run ({error}); it is skipped"
         ) from error

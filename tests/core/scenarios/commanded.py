@@ -69,6 +69,11 @@ def children() -> None:
     subprocess.run([sys.executable, __file__, "in_a_child"], check=True)
 
 
+def never_close() -> None:
+    c = client()
+    print("sum", sum(c.gather(c.map(double, range(20)))))
+
+
 def wait() -> None:
     with client() as c:
         c.gather(c.map(double, range(3)))
@@ -127,7 +132,7 @@ def lose_the_recorder(c: Client) -> None:
     [recorder] = [
         int(pid)
         for pid in children.split()
-        if b"dask_blackbox.record" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        if b"dask_blackbox.recorder" in Path(f"/proc/{pid}/cmdline").read_bytes()
     ]
     os.kill(recorder, signal.SIGKILL)
     print("tripled", sum(c.gather(c.map(triple, range(4)))))
@@ -146,7 +151,10 @@ def kill_itself(c: Client) -> None:
 
 
 def main(how: str) -> None:
-    alone = [no_client, before_any_client, environment, children, in_a_child, wait]
+    alone = [
+        no_client, before_any_client, environment, children, in_a_child, never_close,
+        wait,
+    ]  # fmt: skip
     for act in alone:
         if act.__name__ == how:
             act()

@@ -221,7 +221,7 @@ def tell_who_is_who(client: Client, rec: Any) -> None:
         nannies = client.run(_pid, nanny=True)
     tell(
         driver=os.getpid(),
-        recorder=rec._keeper._link.process.pid,
+        recorder=rec._supervisor._link.process.pid,
         scheduler=client.run_on_scheduler(os.getpid),
         workers=client.run(_pid),
         nannies=nannies,

@@ -147,7 +147,7 @@ def say(i: int) -> None:
     print("last words", i)
 
 
-def last_words(client: Client, store: str) -> None:
+def last_lines(client: Client, store: str) -> None:
     """End recordings right after tasks that print and log."""
     cards = []
     for i in range(3):
@@ -237,7 +237,7 @@ def main(store: str) -> None:
         before = state_of(client)
         an_exception_passes(client, store)
         nested(client, store)
-        last_words(client, store)
+        last_lines(client, store)
         two_clients(cluster, store)
         one_client_leaves(cluster, store)
         no_dask_at_all(store)

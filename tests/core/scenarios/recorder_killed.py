@@ -2,6 +2,7 @@
 
 python recorder_killed.py STORE TIMES
 python recorder_killed.py STORE leaving
+python recorder_killed.py STORE all
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 from dask_blackbox import recording
@@ -27,7 +29,7 @@ def recorders() -> set[int]:
     """Return the recorders that this process has started."""
     children = Path(f"/proc/{os.getpid()}/task").glob("*/children")
     pids = {int(pid) for each in children for pid in each.read_text().split()}
-    return {pid for pid in pids if b"dask_blackbox.record" in _command_of(pid)}
+    return {pid for pid in pids if b"dask_blackbox.recorder" in _command_of(pid)}
 
 
 def others_than(recorder: int) -> set[int]:
@@ -49,7 +51,15 @@ def kill_as_it_leaves() -> None:
     os.kill(recorder, signal.SIGKILL)
 
 
-def main(store: str, times: int) -> None:
+def kill_all() -> None:
+    """Kill every recorder that appears."""
+    while True:
+        for recorder in recorders():
+            os.kill(recorder, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def main(store: str, times: int | None) -> None:
     with (
         LocalCluster(
             n_workers=1, threads_per_worker=1, dashboard_address=":0"
@@ -58,16 +68,19 @@ def main(store: str, times: int) -> None:
     ):
         with recording(client, store=store, job="killed") as rec:
             client.gather(client.map(work, range(500)))
-            for time in range(1, times + 1):
+            for number in range(1, (times or 0) + 1):
                 [recorder] = recorders()
                 os.kill(recorder, signal.SIGKILL)
-                client.gather(client.map(work, range(1_000 * time, 1_000 * time + 500)))
-                if time == 1:
-                    until(functools.partial(others_than, recorder), "another one")
-            if not times:
+                first = 1_000 * number
+                client.gather(client.map(work, range(first, first + 500)))
+                until(functools.partial(others_than, recorder), "another one")
+            if times is None:
+                threading.Thread(target=kill_all, daemon=True).start()
+            if times == 0:
                 threading.Thread(target=kill_as_it_leaves, daemon=True).start()
         tell_card(rec)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], 0 if sys.argv[2] == "leaving" else int(sys.argv[2]))
+    how_often = {"leaving": 0, "all": None, "1": 1, "2": 2}
+    main(sys.argv[1], how_often[sys.argv[2]])

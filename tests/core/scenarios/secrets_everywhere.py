@@ -15,10 +15,11 @@ import warnings
 
 import dask
 from dask_blackbox import recording
-from distributed import Client, KilledWorker, LocalCluster
+from distributed import Client, KilledWorker, LocalCluster, get_worker
 from stage import tell_card
 
 SECRETS: dict[str, str] = json.loads(os.environ["SECRETS"])
+SHAPES: dict[str, str] = json.loads(os.environ["SHAPES"])
 
 
 def sentences(secrets: dict[str, str]) -> list[str]:
@@ -31,6 +32,18 @@ def sentences(secrets: dict[str, str]) -> list[str]:
         f'{{"password": "{secrets["json password"]}", "user": "etl"}}',
         f"the staff badge {secrets['badge']} was shown",
         f"token: {secrets['token']}",
+        f"the service was asked with {secrets['environment variable']}",
+        *(SHAPES[name].format(secrets[f"assigned: {name}"]) for name in SHAPES),
+        *(f"got {v} back" for k, v in secrets.items() if k.startswith("token: ")),
+    ]
+
+
+def key_file(secrets: dict[str, str]) -> list[str]:
+    return [
+        "-----BEGIN RSA PRIVATE KEY-----",
+        secrets["private key line"],
+        secrets["private key end"],
+        "-----END RSA PRIVATE KEY-----",
     ]
 
 
@@ -38,6 +51,9 @@ def leak(secrets: dict[str, str]) -> None:
     for sentence in sentences(secrets):
         logging.getLogger("job").error("%s", sentence)
         print(sentence)
+    for line in key_file(secrets):
+        print(line)
+    get_worker().log_event("user-topic", {"found": secrets["topic"]})
     raise ValueError("; ".join(sentences(secrets)))
 
 
@@ -81,7 +97,9 @@ def main(store: str) -> None:
         )
         try:
             with rec:
+                sys.argv += ["--api-key", SECRETS["option"]]
                 client.submit(leak, SECRETS, pure=False).exception(timeout=60)
+                client.submit(len, (), key=f"load-{SECRETS['task key']}").result(60)
                 with contextlib.suppress(KilledWorker):
                     client.submit(leak_and_die, SECRETS, pure=False).result(timeout=60)
                 for sentence in sentences(SECRETS):

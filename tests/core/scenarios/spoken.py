@@ -60,14 +60,14 @@ def main(store: str) -> None:
         client.submit(talkative).result()
         victim = client.submit(busy, 3.0).result()
         # What a worker has done is with the scheduler once it has told by a heartbeat.
-        until(lambda: client.run_on_scheduler(told_of, "busy"), "fine metrics")
+        until(lambda: client.run_on_scheduler(facts_of_sketch, "busy"), "fine metrics")
         os.kill(client.run(os.getpid)[victim], signal.SIGKILL)
         until(lambda: victim not in client.scheduler_info()["workers"], "its end")
         client.submit(loaded, 200).result()
     tell_card(rec, victim=victim)
 
 
-def told_of(prefix: str, dask_scheduler: object) -> bool:
+def facts_of_sketch(prefix: str, dask_scheduler: object) -> bool:
     totals = getattr(dask_scheduler, "cumulative_worker_metrics", {})
     return any(prefix in map(str, key) for key in totals)
 

@@ -1,32 +1,60 @@
-"""Run → findings: the rules, asked one after the other, and the verdict among what they say.
+"""Run → findings: every rule is asked, and the root of what they found is the verdict.
 
 case      a run under investigation: deaths, failed tasks and blame, derived once
-rules/    one question each
+rules/    one question each, none of which knows another
+causes/   which of what they found is the root, and the chain from there to the outcome
 numbers, completeness, headline, state   what else the card says
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.causes import Resolution, resolve, unexplained
+from dask_blackbox.analyse.causes.incidents import Precedence, incident_of
 from dask_blackbox.analyse.history import History
+from dask_blackbox.analyse.retry_history import with_retry_history
 from dask_blackbox.analyse.rule import Rule
 from dask_blackbox.analyse.rules import RULES
 from dask_blackbox.analyse.state import FAILED, state_of
 from dask_blackbox.analyse.user_rules import (
+    all_rules,
     ask_in_isolation,
-    asked_in_order,
     installed_rules,
 )
 from dask_blackbox.finding import Finding
 from dask_blackbox.guard import guard
 from dask_blackbox.run import RunTables
 
-__all__ = ["RULES", "Case", "History", "Rule", "findings_in", "state_of", "verdict_of"]
+__all__ = [
+    "RULES",
+    "Case",
+    "Diagnosis",
+    "History",
+    "Rule",
+    "diagnosis_of",
+    "findings_in",
+    "state_of",
+    "verdict_of",
+]
 
 _GRAVEST = ("failure", "warning", "notice")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """All that the rules found in a run.
+
+    Attributes:
+        findings: The verdict and all other findings, gravest first.
+        resolution: How the verdict was chosen among the candidates.
+    """
+
+    findings: tuple[Finding, ...]
+    resolution: Resolution
 
 
 def findings_in(
@@ -49,18 +77,72 @@ def findings_in(
         broken: What is already known to be wrong with rules: it stands on the card.
     """
     case = Case(run, thresholds=thresholds, history=history)
+    case.broken.extend(broken)
+    return diagnosis_of(case, muted=muted).findings
+
+
+def diagnosis_of(case: Case, *, muted: Collection[str] = ()) -> Diagnosis:
+    """Ask all rules: first those of failures, then, with the verdict known, the others.
+
+    Within each of these, the order in which they are asked is of no account.
+
+    Args:
+        case: The run.
+        muted: Slugs of rules that are not asked; verdicts of ours cannot be muted.
+    """
     users = installed_rules()
-    case.broken.extend((*broken, *users.problems))
-    for rule in asked_in_order():
-        theirs = rule.slug in users.origins
-        if rule.slug in muted and (theirs or rule.severity != "failure"):
-            continue
-        if theirs:
-            _add(case, ask_in_isolation(rule, case, of=users.origins[rule.slug]))
-            continue
-        with guard(f"the rule {rule.slug}", tell=partial(_broken, case)):
-            _add(case, rule.ask(case))
-    return tuple(sorted(case.found, key=_gravity))
+    case.broken.extend(users.problems)
+    asked = [
+        rule
+        for rule in all_rules()
+        if rule.slug not in muted
+        or (rule.severity == "failure" and rule.slug not in users.origins)
+    ]
+    on_failure = [rule for rule in asked if rule.severity == "failure"]
+    found = {rule.slug: _ask(case, rule) for rule in on_failure}
+    resolution = resolve(
+        case,
+        (
+            incident_of(case, finding, precedence=_precedence(rule))
+            for rule in on_failure
+            for finding in _candidates(found[rule.slug])
+        ),
+    )
+    resolution = _heed_retries(case, resolution)
+    case.verdict = resolution.verdict
+    found |= {r.slug: _ask(case, r) for r in asked if _is_after(r, "run")}
+    found |= {r.slug: _ask(case, r) for r in asked if _is_after(r, "analysis")}
+    others = [
+        each
+        for slug in sorted(found)
+        for each in found[slug]
+        if each.severity != "failure"
+    ]
+    verdict = [] if resolution.verdict is None else [resolution.verdict]
+    findings = sorted(unexplained([*verdict, *others]), key=_gravity)
+    return Diagnosis(findings=tuple(findings), resolution=resolution)
+
+
+def _is_after(rule: Rule, about: str) -> bool:
+    return rule.severity != "failure" and rule.about == about
+
+
+def _candidates(found: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield what a rule gives as the reason of a failure: its first answer is its best."""
+    yield from [each for each in found if each.severity == "failure"][:1]
+
+
+def _precedence(rule: Rule) -> Precedence:
+    return rule.turn if rule.slug in installed_rules().origins else "rule"
+
+
+def _heed_retries(case: Case, resolution: Resolution) -> Resolution:
+    """Return a resolution whose verdict's retry advice agrees with what retries did."""
+    with guard("what retries of the same failure did before"):
+        if resolution.verdict is not None:
+            verdict = with_retry_history(case, resolution.verdict)
+            return replace(resolution, verdict=verdict)
+    return resolution
 
 
 def _gravity(finding: Finding) -> tuple[int, float]:
@@ -69,11 +151,15 @@ def _gravity(finding: Finding) -> tuple[int, float]:
     return _GRAVEST.index(finding.severity), -share
 
 
-def _add(case: Case, found: Iterable[Finding]) -> None:
-    """Add findings; of several that would explain a failure, the first one does."""
-    for finding in found:
-        if finding.severity != "failure" or not case.explained:
-            case.found.append(finding)
+def _ask(case: Case, rule: Rule) -> list[Finding]:
+    """Return what a rule finds; one that fails is noted."""
+    origins = installed_rules().origins
+    if rule.slug in origins:
+        return ask_in_isolation(rule, case, of=origins[rule.slug])
+    found: list[Finding] = []
+    with guard(f"the rule {rule.slug}", tell=partial(_broken, case)):
+        found.extend(rule.ask(case))
+    return found
 
 
 def _broken(case: Case, doing: str, error: Exception) -> None:
@@ -81,12 +167,7 @@ def _broken(case: Case, doing: str, error: Exception) -> None:
 
 
 def verdict_of(findings: Sequence[Finding], run: RunTables) -> Finding | None:
-    """Return the finding that explains a failed run; None for one that did not fail.
-
-    Of several, the one whose rule is asked first: causes come before symptoms.
-    """
+    """Return the finding that explains a failed run; None for one that did not fail."""
     if state_of(run) not in FAILED:
         return None
-    order = {rule.slug: number for number, rule in enumerate(asked_in_order())}
-    causes = [each for each in findings if each.severity == "failure"]
-    return min(causes, key=lambda each: order.get(each.rule, len(order)), default=None)
+    return next((each for each in findings if each.severity == "failure"), None)

@@ -1,42 +1,84 @@
-"""Would trying again help, after an exception of this class?
+"""Would a retry help, after an exception of this class, and how sure is that?
 
-The same task on the same input fails in the same way, unless something outside has had a
-part in it.  Of libraries that talk to such things, only what is known to pass is told to
-pass; for the rest of theirs, nobody knows.
+Only a closed list of programming errors surely fails again: by its class, or by one that
+the class derives from.  A class whose name says that it passes (`PoolTimeout`,
+`UpstreamNotReady`) often does.  Of every other class nothing is known, and nothing is said.
 """
 
 from __future__ import annotations
 
+import builtins
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import NamedTuple
 
-from dask_blackbox.analyse.words import class_of
-from dask_blackbox.finding import RetryAdvice
+from dask_blackbox.analyse.formatting import class_of
+from dask_blackbox.finding import Confidence, RetryAdvice
 
-__all__ = ["NO_SPACE", "PASSING", "advice_on", "advice_on_class", "advice_on_text"]
+__all__ = [
+    "NO_SPACE",
+    "UNKNOWN",
+    "Advice",
+    "advice_on",
+    "advice_on_class",
+    "advice_on_text",
+    "passes",
+]
 
-PASSING = frozenset((
-    "BrokenPipeError", "ConnectTimeout", "ConnectTimeoutError", "ConnectionAbortedError",
-    "ConnectionClosedError", "ConnectionError", "ConnectionRefusedError",
-    "ConnectionResetError", "EndpointConnectionError", "IncompleteRead", "ProtocolError",
-    "RateLimitError", "ReadTimeout", "ReadTimeoutError", "ServerDisconnectedError",
-    "ServiceUnavailable", "SlowDown", "ThrottlingException", "Timeout", "TimeoutError",
-    "TooManyRequests",
-))  # fmt: skip
-"""Classes of exceptions that often pass by themselves."""
 
-_DATA = frozenset(
-    ("FileNotFoundError", "KeyError", "ParserError", "UnicodeDecodeError")
+class Advice(NamedTuple):
+    """Whether a retry helps, and how sure that is."""
+
+    advice: RetryAdvice
+    confidence: Confidence
+
+
+UNKNOWN = Advice("unknown", "low")
+
+_PASSES = re.compile(
+    r"""
+    (?: Timeout(?:Error|Exception)? | TimedOut(?:Error)?
+    | RateLimit\w* | Throttl\w* | TooManyRequests\w* | SlowDown
+    | NotReady\w* | Unavailable\w* | Temporar\w* | Transient\w* | Retryable\w* | TryAgain\w*
+    | Overload\w* | Busy(?:Error|Exception)? | Deadlock\w* | SerializationFailure
+    | Connection(?:Error|Exception|(?:Reset|Refused|Aborted|Closed|Lost|Dropped)\w*)
+    | CommClosedError | Disconnected\w* | BrokenPipeError | IncompleteRead | ProtocolError
+    | Pool(?:Error|Exhausted\w*|Full\w*)
+    )$
+    """,
+    re.VERBOSE,
 )
-_ENVIRONMENT = frozenset(("ImportError", "ModuleNotFoundError", "PermissionError"))
-_MEMORY = frozenset(("MemoryError", "_ArrayMemoryError"))
-_OUTSIDE = frozenset((
-    "BlockingIOError", "BrokenExecutor", "BrokenProcessPool", "CalledProcessError",
-    "EnvironmentError", "IOError", "OSError", "TimeoutExpired",
-))  # fmt: skip
+"""Names of classes that often pass by themselves, by how they end."""
+
+_FAILS_AGAIN: dict[RetryAdvice, frozenset[str]] = {
+    "code": frozenset((
+        "AttributeError", "NameError", "NotImplementedError", "PicklingError",
+        "RecursionError", "SyntaxError", "TypeError", "ZeroDivisionError",
+    )),
+    "environment": frozenset(("ImportError",)),
+}  # fmt: skip
+"""What is wrong in the program or around it, whatever it reads: closed, and inherited."""
+
+_OFTEN_FAILS_AGAIN: dict[RetryAdvice, frozenset[str]] = {
+    "code": frozenset((
+        "ArithmeticError", "AssertionError", "IndexError", "ProgrammingError",
+        "StopIteration", "ValueError",
+    )),
+    "data": frozenset((
+        "EmptyDataError", "FileNotFoundError", "IntegrityError", "IsADirectoryError",
+        "JSONDecodeError", "KeyError", "NotADirectoryError", "ParserError",
+        "UnicodeError",
+    )),
+    "environment": frozenset(("PermissionError",)),
+}  # fmt: skip
+"""What the same input raises again; but who calls for a file may find it a minute later."""
+
+_MEMORY = frozenset(("MemoryError",))
 _PASSING_WORDS = re.compile(
     r"\b(?:429|502|503|504)\b|rate.?limit|too many requests|throttl|\bquota\b|temporar"
-    r"|try(?:ing)? again|retry|timed? ?out|connection (?:was )?(?:reset|refused|aborted)",
+    r"|try(?:ing)? again|retry|timed? ?out|connection (?:was )?(?:reset|refused|aborted)"
+    r"|not (?:yet )?(?:ready|available)",
     re.IGNORECASE,
 )
 NO_SPACE = re.compile(
@@ -55,51 +97,86 @@ _TALKERS = frozenset((
     "snowflake", "socket", "sqlalchemy", "sqlite3", "ssl", "tenacity", "trino",
     "urllib", "urllib3",
 ))  # fmt: skip
-"""Libraries that talk to networks, stores and databases."""
+"""Libraries that talk to networks, stores and databases: their own classes may pass."""
 
 
-def advice_on_class(qualified: str) -> RetryAdvice:
+def passes(qualified: str) -> bool:
+    """Say whether a class is named like one that often passes by itself."""
+    return _PASSES.search(class_of(qualified)) is not None
+
+
+def advice_on_class(qualified: str, bases: Iterable[str] = ()) -> Advice:
     """Return the advice on an exception of which only the class is known.
 
     Args:
         qualified: Its name with its module, as recorded (builtins without one).
+        bases: What it derives from, likewise, in the order in which Python looks.
+    """
+    builtin = _bases_of_builtin(qualified)
+    for each in (qualified, *(tuple(bases) or builtin)):
+        # Whoever derives a class from `ValueError` means something of their own by it.
+        reported = _of_name(each, closed=each != qualified and not builtin)
+        if reported is not None:
+            return reported
+    return UNKNOWN
+
+
+def _of_name(qualified: str, *, closed: bool) -> Advice | None:
+    """Return what a class in the line of an exception says; None: ask the next one.
+
+    Args:
+        qualified: The class.
+        closed: Of what fails again, only the closed list counts.
     """
     name = class_of(qualified)
-    if name in PASSING:
-        return "transient"
-    if name in _DATA:
-        return "data"
-    if name in _ENVIRONMENT:
-        return "environment"
-    if name in _MEMORY:
-        return "memory"
-    if name in _OUTSIDE or qualified.partition(".")[0] in _TALKERS:
-        return "unknown"
-    return "code"
+    if passes(qualified):
+        return Advice("transient", "medium")
+    if name in _MEMORY or name == "_ArrayMemoryError":
+        return Advice("memory", "high")
+    for advice, names in _FAILS_AGAIN.items():
+        if name in names:
+            return Advice(advice, "high")
+    for advice, names in _OFTEN_FAILS_AGAIN.items():
+        if name in names and not closed:
+            return Advice(advice, "medium")
+    return UNKNOWN if qualified.partition(".")[0] in _TALKERS else None
 
 
-def advice_on_text(qualified: str, message: str) -> RetryAdvice:
+@cache
+def _bases_of_builtin(qualified: str) -> tuple[str, ...]:
+    kind = getattr(builtins, qualified.removeprefix("builtins."), None)
+    if not isinstance(kind, type) or not issubclass(kind, BaseException):
+        return ()
+    return tuple(_names(kind))[1:]
+
+
+def advice_on_text(qualified: str, message: str, bases: Iterable[str] = ()) -> Advice:
     """Return the advice on an exception of which class and message are known.
 
     Args:
         qualified: Its name with its module.
         message: Its text: what speaks of limits, or of other times, may pass.
+        bases: As of `advice_on_class`.
     """
     if NO_SPACE.search(message):
-        return "environment"
-    advice = advice_on_class(qualified)
-    if advice == "code" and _PASSING_WORDS.search(message):
-        return "unknown"
-    return advice
+        # What fills a disk may be gone with the run that filled it.
+        return Advice("environment", "medium")
+    reported = advice_on_class(qualified, bases)
+    may_fail_again = (
+        reported.advice in ("code", "data") and reported.confidence != "high"
+    )
+    return UNKNOWN if may_fail_again and _PASSING_WORDS.search(message) else reported
 
 
-def advice_on(error: BaseException) -> RetryAdvice:
-    """Return the advice on an exception that is at hand, base classes included."""
-    told = (advice_on_class(name) for name in _names(type(error)))
-    return next((advice for advice in told if advice != "code"), "code")
+def advice_on(error: BaseException) -> Advice:
+    """Return the advice on an exception that is at hand."""
+    name, *bases = _names(type(error))
+    return advice_on_text(name, str(error), bases)
 
 
-def _names(kind: type[BaseException]) -> Iterable[str]:
+def _names(kind: type[BaseException]) -> Iterator[str]:
     for each in kind.__mro__:
+        if each is object:
+            return
         builtin = each.__module__ == "builtins"
         yield each.__qualname__ if builtin else f"{each.__module__}.{each.__qualname__}"

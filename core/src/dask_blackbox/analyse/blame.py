@@ -10,20 +10,29 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from dask_blackbox.analyse.crashes import suspects_of
-from dask_blackbox.analyse.death_causes import CauseOfDeath
-from dask_blackbox.analyse.deaths import WINDOW, Death
+from dask_blackbox.analyse.exception_origin import (
+    blamed_by,
+    failure_behind,
+    names_killed_worker,
+)
+from dask_blackbox.analyse.exit_causes import ExitCause
+from dask_blackbox.analyse.facts.suspects import (
+    TaskAtExit,
+    suspects_of,
+    tasks_at_exit,
+)
+from dask_blackbox.analyse.facts.worker_exit import WINDOW, WorkerExit
 from dask_blackbox.analyse.failures import TaskFailure
+from dask_blackbox.analyse.formatting import class_of, prefix_of
 from dask_blackbox.analyse.frames import (
     raised_apart_from_dask,
     raised_by_a_library,
     raised_on_purpose,
 )
-from dask_blackbox.analyse.hang import ENDED_BY_US
-from dask_blackbox.analyse.leads import blamed_by, failure_behind, names_killed_worker
-from dask_blackbox.analyse.raised import classes_of
+from dask_blackbox.analyse.hangs import ENDED_BY_US
+from dask_blackbox.analyse.replaced_exceptions import classes_of
+from dask_blackbox.analyse.signatures.distributed import COMM_CLOSED
 from dask_blackbox.analyse.state import State
-from dask_blackbox.analyse.words import class_of, prefix_of
 from dask_blackbox.finding import Confidence
 from dask_blackbox.manifest import DriverException
 
@@ -37,7 +46,6 @@ __all__ = [
 
 _WAITED = ("TimeoutError", "Timeout")
 _STOPPED = ("CancelledRun", "TerminationSignal", "AirflowTaskTerminated")
-_CLOSED = re.compile(r"\(closed\) [^>]*\bremote=(?P<address>[^\s>]+)>")
 _LATE = re.compile(
     r"time[ds]?[ _-]?out|deadline|(?:gave|giving) up|no progress|took too long|"
     r"not (?:yet )?(?:done|finished|completed?|ready)\b|still (?:running|pending|waiting)|"
@@ -45,8 +53,16 @@ _LATE = re.compile(
     re.IGNORECASE,
 )
 _LONG_BEFORE = 120.0
+_OF_TASKS = (
+    "worker-memory-limit",
+    "kernel-oom",
+    "worker-segfault",
+    "worker-abort",
+    "worker-exit",
+)
+"""Causes of death that a task of the worker brings about."""
 
-_Dead = tuple[tuple[Death, CauseOfDeath], ...]
+_Dead = tuple[tuple[WorkerExit, ExitCause], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +78,9 @@ class Blame:
         deaths: The deaths that explain the failure, by time.
         cause: What most of them died of: a slug, `unknown` if nothing is proven.
         confidence: How sure the cause is.
+        tied: Prefixes of other tasks that may be guilty as well: the evidence does not
+            tell them from the guilty one.
+        evidence: What is known of each task that ran at the last death, if several did.
     """
 
     failure: TaskFailure | None = None
@@ -69,9 +88,11 @@ class Blame:
     blamed: str | None = None
     guilty: str | None = None
     always: bool = False
-    deaths: tuple[Death, ...] = ()
+    deaths: tuple[WorkerExit, ...] = ()
     cause: str | None = None
     confidence: Confidence = "low"
+    tied: tuple[str, ...] = ()
+    evidence: tuple[TaskAtExit, ...] = ()
 
 
 def blame_of(
@@ -82,22 +103,25 @@ def blame_of(
     state: State,
     deserted: bool,
     again: bool = False,
-    made_good: tuple[Death, ...] = (),
+    made_good: tuple[WorkerExit, ...] = (),
     ended: float | None = None,
+    certain: bool = True,
 ) -> Blame:
     """Return where a failure comes from.
 
     Args:
         exception: What ended the driver's work.
-        failures: The tasks that failed of themselves.
+        failures: The tasks that raised.
         dead: The deaths of the run with their causes.
         state: How the run ended.
         deserted: Whether no worker was left at the end.
         again: Whether a task had ended worker after worker when the driver gave up.
         made_good: Deaths that nobody waits for any more: their work was done elsewhere.
         ended: When the driver's work ended, epoch seconds.
+        certain: Whether the exception is known to have ended it.
     """
     failure, proven = failure_behind(exception, failures, state, ended)
+    proven = proven and certain
     killed = (failure is not None and failure.killed) or names_killed_worker(exception)
     if not killed:
         cut_off = () if failure is not None else _deaths_that_cut_off(exception, dead)
@@ -124,7 +148,7 @@ def blame_of(
     return _for_deaths(alike, key, failure=failure, proven=proven)
 
 
-def _is_alike(pair: tuple[Death, CauseOfDeath], key: str, cause: str | None) -> bool:
+def _is_alike(pair: tuple[WorkerExit, ExitCause], key: str, cause: str | None) -> bool:
     """Say whether a death has the same cause, at a task of the same prefix."""
     death, own = pair
     prefixes = {prefix_of(other) for other in death.executing}
@@ -163,7 +187,7 @@ def closed_connection_to(exception: DriverException) -> str | None:
     """Return the address at the far end of a closed connection that ended the driver."""
     if not _is_any_of(exception, ("CommClosedError",)):
         return None
-    named = _CLOSED.search(exception.message)
+    named = COMM_CLOSED.search(exception.message)
     return named["address"] if named else None
 
 
@@ -197,7 +221,7 @@ def _deaths_of_key(dead: _Dead, key: str | None, moment: float | None) -> _Dead:
         alike = tuple(
             pair
             for pair in dead
-            if any(prefix_of(other) == prefix for other in pair[0].at_work_on)
+            if any(prefix_of(other) == prefix for other in pair[0].running_on)
         )
         if alike:
             return alike
@@ -206,7 +230,7 @@ def _deaths_of_key(dead: _Dead, key: str | None, moment: float | None) -> _Dead:
             pair
             for pair in dead
             if moment - _LONG_BEFORE <= pair[0].at <= moment + WINDOW
-            and (key is None or not pair[0].at_work_on)  # else it was another's
+            and (key is None or not pair[0].running_on)  # else it was another's
         )
     return dead
 
@@ -215,7 +239,8 @@ def _for_deaths(
     dead: _Dead, key: str | None, *, failure: TaskFailure | None, proven: bool
 ) -> Blame:
     deaths = tuple(death for death, _ in dead)
-    running = Counter(name for death in deaths for name in set(suspects_of(death)))
+    suspects = [dict.fromkeys(suspects_of(death)) for death in deaths]
+    running = Counter(name for each in suspects for name in each)
     guilty, times = None, 0
     if running:
         times = max(running.values())
@@ -227,6 +252,10 @@ def _for_deaths(
             guilty, times = key, running[key]
     at_it = tuple(pair for pair in dead if guilty in pair[0].executing)
     cause, confidence = _cause_of_all(at_it or dead)
+    tied = _tied(suspects, guilty)
+    if not proven or (tied and cause in _OF_TASKS):
+        confidence = "medium" if confidence == "high" else confidence
+    several = [death for death in deaths if len(death.running) > 1]
     return Blame(
         failure=failure,
         proven=proven,
@@ -235,8 +264,23 @@ def _for_deaths(
         always=bool(deaths) and times == len(deaths),
         deaths=deaths,
         cause=cause,
-        confidence=confidence if proven or confidence == "low" else "medium",
+        confidence=confidence,
+        tied=tied,
+        evidence=tasks_at_exit(several[-1]) if several else (),
     )
+
+
+def _tied(suspects: list[dict[str, None]], guilty: str | None) -> tuple[str, ...]:
+    """Return the other prefixes that were suspect at as many deaths as the guilty one's.
+
+    By their names alone: of keys that never ended, nobody recorded what Dask makes of them.
+    """
+    if guilty is None:
+        return ()
+    prefixes = [dict.fromkeys(map(prefix_of, each)) for each in suspects]
+    times = Counter(prefix for each in prefixes for prefix in each)
+    own = prefix_of(guilty)
+    return tuple(sorted(p for p, n in times.items() if p != own and n >= times[own]))
 
 
 def _cause_of_all(dead: _Dead) -> tuple[str | None, Confidence]:

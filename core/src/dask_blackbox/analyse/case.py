@@ -5,8 +5,8 @@ Rules ask a `Case`; none of them derives for itself who died or which task faile
 
 from __future__ import annotations
 
+import math
 import re
-import shlex
 from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
@@ -19,14 +19,20 @@ from dask_blackbox.analyse.blame import (
     only_waited,
     ran_out_of_patience,
 )
-from dask_blackbox.analyse.death_causes import CauseOfDeath, cause_of_death
-from dask_blackbox.analyse.deaths import Death, deaths_of
+from dask_blackbox.analyse.core_seconds import Loads
+from dask_blackbox.analyse.driver_position import DriverPosition, driver_position_of
+from dask_blackbox.analyse.exception_origin import failures_that_count
+from dask_blackbox.analyse.exit_causes import ExitCause, cause_of_exit
+from dask_blackbox.analyse.facts.outcome import Outcome, outcome_of
+from dask_blackbox.analyse.facts.returned_errors import returned_error_of
+from dask_blackbox.analyse.facts.teardown import Teardown, teardown_of
+from dask_blackbox.analyse.facts.worker_exit import WorkerExit
+from dask_blackbox.analyse.facts.worker_exits import deaths_of
 from dask_blackbox.analyse.failures import TaskFailure, failures_of
-from dask_blackbox.analyse.hang import Hang, hang_of
+from dask_blackbox.analyse.formatting import class_of, counted, duration, prefix_of
+from dask_blackbox.analyse.hangs import Hang, hang_of
 from dask_blackbox.analyse.history import History
-from dask_blackbox.analyse.loads import Loads
-from dask_blackbox.analyse.raised import classes_of, untangled
-from dask_blackbox.analyse.standing import Standing, standing_of
+from dask_blackbox.analyse.replaced_exceptions import classes_of, untangled
 from dask_blackbox.analyse.state import (
     ASKED,
     FAILED,
@@ -35,8 +41,10 @@ from dask_blackbox.analyse.state import (
     signal_of_driver,
     state_of,
 )
-from dask_blackbox.analyse.tolls import Tolls
-from dask_blackbox.analyse.words import class_of, counted, duration, prefix_of
+from dask_blackbox.analyse.task_activity import TaskActivity
+from dask_blackbox.commandline import command, run_words
+from dask_blackbox.dialect import RemedyDialect, dialect_of
+from dask_blackbox.events import RecordingStarted, SchedulerInfo
 from dask_blackbox.finding import Confidence, Evidence, Finding
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.run import RunTables
@@ -44,6 +52,10 @@ from dask_blackbox.run import RunTables
 __all__ = ["Case"]
 
 _RECENT = 120.0  # seconds
+_MOMENT = 2.0  # seconds of all threads
+_LONG = 3.0
+_BLATANT = 0.9
+_FELT = 0.05  # of the thread-seconds of the whole run
 
 
 class Case:
@@ -55,8 +67,8 @@ class Case:
         history: The runs before it, as far as they are known.
 
     Attributes:
-        found: What the rules before this one found, in their order.
-        broken: Which rules could not be asked, and why.
+        verdict: Why the run failed; set once every rule of severity `failure` was asked.
+        broken: Which rules could not run, and why.
     """
 
     def __init__(
@@ -68,7 +80,7 @@ class Case:
     ) -> None:
         self.run = run
         self.history = history or History()
-        self.found: list[Finding] = []
+        self.verdict: Finding | None = None
         self.broken: list[str] = []
         self._thresholds = thresholds or {}
 
@@ -83,21 +95,24 @@ class Case:
         return self.state in FAILED
 
     @property
-    def explained(self) -> bool:
-        """Whether a rule before this one has found why the run failed."""
-        return any(finding.severity == "failure" for finding in self.found)
-
-    @property
     def exception(self) -> DriverException | None:
         """What ended the driver's work."""
-        return None if self.run.ending is None else self.run.ending.exception
+        return self.outcome.exception
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        """What ended the driver's work, and when that was decided."""
+        return outcome_of(self.run)
+
+    @cached_property
+    def teardown(self) -> Teardown:
+        """What the driver's own script did to its cluster, and from when on."""
+        return teardown_of(self.run, self.outcome)
 
     @cached_property
     def saw_the_cluster(self) -> bool:
         """Whether anything was recorded beyond the driver."""
-        return bool(
-            self.run.details("recording-started") or self.run.details("scheduler-info")
-        )
+        return bool(self.run.of(RecordingStarted) or self.run.of(SchedulerInfo))
 
     @cached_property
     def loads(self) -> Loads:
@@ -105,25 +120,39 @@ class Case:
         return Loads(self.run)
 
     @cached_property
-    def tolls(self) -> Tolls:
+    def task_activity(self) -> TaskActivity:
         """What tasks and their processes paid beside computing."""
-        return Tolls(self.run)
+        return TaskActivity(self.run)
 
     @cached_property
     def failures(self) -> tuple[TaskFailure, ...]:
-        """The tasks that failed of themselves, by time."""
-        return failures_of(self.run)
+        """The tasks that raised, by time."""
+        found = failures_of(self.run)
+        returned = returned_error_of(self.run, self.outcome)
+        if returned is None:
+            return found
+        return (*found, TaskFailure(killed=False, **returned._asdict()))
 
     @cached_property
-    def deaths(self) -> tuple[Death, ...]:
+    def unhandled_failures(self) -> tuple[TaskFailure, ...]:
+        """The failed tasks but those whose error the driver received and handled."""
+        handled = self.outcome.has_handled
+        return tuple(
+            each
+            for each in self.failures
+            if not handled(each.key, each.exception, each.message)
+        )
+
+    @cached_property
+    def deaths(self) -> tuple[WorkerExit, ...]:
         """The workers that died, by time."""
         return deaths_of(self.run)
 
     @cached_property
-    def _causes(self) -> dict[int, CauseOfDeath]:
-        return {id(death): cause_of_death(death, self.run) for death in self.deaths}
+    def _causes(self) -> dict[int, ExitCause]:
+        return {id(death): cause_of_exit(death, self.run) for death in self.deaths}
 
-    def cause_of(self, death: Death) -> CauseOfDeath:
+    def cause_of(self, death: WorkerExit) -> ExitCause:
         """Return what one of `deaths` died of."""
         return self._causes[id(death)]
 
@@ -134,26 +163,29 @@ class Case:
             return Blame()
         return blame_of(
             self.exception,
-            self.failures,
+            failures_that_count(self.failures, self.outcome),
             tuple((death, self.cause_of(death)) for death in self.deaths),
             state=self.state,
             deserted=not self.run.workers["left"].has_nulls(),
             again=self._dies_again_and_again,
             made_good=self._made_good,
-            ended=None if self.run.ending is None else self.run.ending.ended,
+            ended=self.outcome.decided_at,
+            certain=not self.outcome.stopped_after,
         )
 
     @property
-    def _made_good(self) -> tuple[Death, ...]:
+    def _made_good(self) -> tuple[WorkerExit, ...]:
         """The deaths of whose work nothing was left to do when the run ended."""
         done = self.run.tasks.filter(pl.col("outcome") == "finished")
-        last = done.group_by("key").agg(pl.col("stop").max().dt.epoch("us") / 1e6)
+        last = done.group_by("key", maintain_order=True).agg(
+            pl.col("stop").max().dt.epoch("us") / 1e6
+        )
         ended: dict[str, float] = dict(last.drop_nulls().iter_rows())
         return tuple(
             death
             for death in self.deaths
             if not death.lost_scattered
-            and all(ended.get(key, 0.0) > death.at for key in death.at_work_on)
+            and all(ended.get(key, 0.0) > death.at for key in death.running_on)
         )
 
     @property
@@ -175,6 +207,27 @@ class Case:
         again -= {*ended.to_list(), *(failure.key for failure in self.failures)}
         recent = last_sign_of_life(self.run) - self.deaths[-1].at < _RECENT
         return recent and any(key in again for key in self.deaths[-1].executing)
+
+    def worth_reporting(self, cost: float, share: float, least: float) -> bool:
+        """Say whether a loss is worth a finding: the shorter it was, the larger its share.
+
+        The scheduler is sampled once a second, and workers now and then wait for nothing in
+        particular: of a loss of a moment, only a blatant share is no noise.
+
+        Args:
+            cost: Thread-seconds.
+            share: What part that is of what the run had.
+            least: From which share on a long loss is reported.
+        """
+        seconds = cost / max(self.loads.threads.highest, 1.0)
+        if seconds < _MOMENT or cost < _FELT * self.loads.all_capacity:
+            return False
+        return share >= min(_BLATANT, least * max(1.0, math.sqrt(_LONG / seconds)))
+
+    @property
+    def dialect(self) -> RemedyDialect:
+        """How the host that started the run puts remedies."""
+        return dialect_of(str(self.run.manifest.host.get("kind", "")))
 
     def threshold(self, name: str, default: float) -> float:
         """Return the number `<slug>.<name>` of the user's settings, or the default."""
@@ -218,9 +271,9 @@ class Case:
 
     def see(self, verb: str, *options: str) -> str:
         """Return the command that shows a piece of evidence."""
-        run = self.run.url or self.run.manifest.run_id
-        words = ("dask", "blackbox", verb, run, *options)
-        return " ".join(shlex.quote(word) for word in words)
+        reported = self.run.manifest
+        run = run_words(self.run.url, reported.job, reported.run_id, reported.attempt)
+        return command(verb, run, *options)
 
     @cached_property
     def standstill(self) -> Hang | None:
@@ -229,8 +282,8 @@ class Case:
 
     @property
     def hang(self) -> Hang | None:
-        """What stood still, if nothing else explains so far why the run ended badly."""
-        if not self.failed or self.explained or self.blame.failure is not None:
+        """What was still wanted when the run ended, if the driver only waited for it."""
+        if not self.failed or self.blame.failure is not None:
             return None
         unheard = self.exception is None or self.raised("KeyboardInterrupt")
         if self.exception is not None and only_waited(self.exception):
@@ -245,11 +298,11 @@ class Case:
         return "high" if waited else "medium"
 
     @cached_property
-    def driver_stood(self) -> Standing | None:
+    def driver_position(self) -> DriverPosition | None:
         """Where the driver stood when it was stopped, if no traceback tells."""
         if self.exception is not None and not self.raised("KeyboardInterrupt"):
             return None
-        return standing_of(self.run)
+        return driver_position_of(self.run)
 
     def stall(self) -> str | None:
         """Return a sentence on what stood still when the run ended, if anything did."""
@@ -258,7 +311,7 @@ class Case:
             return None
         waiting = [f"{n} {state}" for state, n in hang.states.items()]
         return (
-            f"No task had ended for {duration(hang.lasted)} then: "
+            f"No task had finished for {duration(hang.lasted)}: "
             f"{counted(hang.workers, 'worker')}, {len(hang.paused)} of them paused; "
             f"tasks: {', '.join(waiting) or 'none'}."
         )
@@ -273,5 +326,5 @@ class Case:
         text = (
             f"The driver got {what}: {message}" if message else f"The driver got {what}"
         )
-        at = None if self.run.ending is None else self.run.ending.ended
+        at = self.outcome.decided_at
         return (Evidence(text=text[:600], source="driver", at=at),)

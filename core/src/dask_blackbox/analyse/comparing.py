@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dask_blackbox.analyse.changes.code_hashes import incomparable
 from dask_blackbox.analyse.changes.differences import differences
-from dask_blackbox.analyse.changes.marks import incomparable
+from dask_blackbox.analyse.changes.folding import Causes
+from dask_blackbox.analyse.changes.for_card import as_changes
 from dask_blackbox.analyse.changes.prefixes import renamed
 from dask_blackbox.analyse.changes.ranking import ranked
 from dask_blackbox.analyse.changes.rarity import Rarities
 from dask_blackbox.analyse.changes.relevance import Accused
 from dask_blackbox.analyse.changes.sides import sides
-from dask_blackbox.analyse.changes.telling import as_change
 from dask_blackbox.analyse.history import History
 from dask_blackbox.comparison import ComparedRun, Comparison, Measured, PrefixPair
-from dask_blackbox.past import Past
+from dask_blackbox.earlier_runs import Past
 from dask_blackbox.sketch import PrefixSketch, Sketch
 
 __all__ = ["comparison_of"]
@@ -39,7 +40,9 @@ def comparison_of(
     accused = (accused or Accused()).between(before, after)
     earlier = [] if history is None else history.sketches
     rarities = Rarities([e for e in earlier if e.started <= before.started])
-    changes, habits = ranked(differences(before, after), rarities, accused)
+    changes, habits = ranked(
+        differences(before, after), rarities, accused, Causes(before, after)
+    )
     unknown = incomparable(before, after)
     blind = [kind for kind in unknown if not kind.endswith("/others")]
     blame, says, sure = sides(
@@ -53,7 +56,7 @@ def comparison_of(
     return Comparison(
         before=_run(before),
         after=_run(after),
-        changes=tuple(as_change(each) for each in [*changes, *habits]),
+        changes=as_changes([*changes, *habits]),
         past=Past(
             runs=0 if history is None else len(history.names),
             looked_at=len(earlier),
@@ -121,7 +124,7 @@ def _prefixes(before: Sketch, after: Sketch) -> list[PrefixPair]:
 
 
 def _pair(name: str, old: PrefixSketch, new: PrefixSketch) -> PrefixPair:
-    told = {
+    reported = {
         "tasks": (old.tasks, new.tasks),
         "compute": (old.compute, new.compute),
         "seconds": (_at(old.seconds, _MEDIAN), _at(new.seconds, _MEDIAN)),
@@ -130,7 +133,7 @@ def _pair(name: str, old: PrefixSketch, new: PrefixSketch) -> PrefixPair:
     }
     measured = {
         each: Measured(name=each, before=was, after=now)
-        for each, (was, now) in told.items()
+        for each, (was, now) in reported.items()
     }
     return PrefixPair(
         name=name, measured=measured, cost=round(new.compute - old.compute, 6)

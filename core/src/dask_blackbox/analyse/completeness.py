@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
 
-from dask_blackbox.analyse.capsules import lost_capsules
-from dask_blackbox.analyse.words import counted, short
+from dask_blackbox.analyse.formatting import counted, duration, short
+from dask_blackbox.analyse.state import last_sign_of_life, recorded_until, state_of
+from dask_blackbox.analyse.task_bundles import lost_bundles
+from dask_blackbox.events import CaptureFailed
 from dask_blackbox.manifest import SPOOL, Ending
 from dask_blackbox.run import RunTables
 
@@ -16,13 +19,14 @@ __all__ = ["completeness_of", "missing_from"]
 
 _BEHIND = 30.0
 _SOURCES = 20
+_LINES = "log"  # the kind of rows that hold log lines
 
 
 def missing_from(run: RunTables) -> dict[str, list[str]]:
     """Return what the recording lacks: sentences by source; empty if it is complete."""
     missing: dict[str, list[str]] = {}
     for source, sentence in (
-        *_said_at_the_end(run.ending),
+        *_said_at_the_end(run),
         *_silence(run),
         *(
             ("store", f"{name} {_damage(short(why, 160))}")
@@ -30,8 +34,8 @@ def missing_from(run: RunTables) -> dict[str, list[str]]:
             if run.ending is None or name not in run.ending.lost_segments
         ),
         *_given_up(run),
-        *_gaps_in_logs(run),
-        *lost_capsules(run),
+        *_lost_lines(run),
+        *lost_bundles(run),
     ):
         missing.setdefault(source, []).append(sentence)
     return missing
@@ -41,14 +45,30 @@ def _damage(why: str) -> str:
     return why[3:] if why.startswith("it is not there") else f"is damaged: {why}"
 
 
-def _said_at_the_end(ending: Ending | None) -> Iterator[tuple[str, str]]:
+def _without_an_end(run: RunTables) -> str:
+    silent = duration(max(time.time() - last_sign_of_life(run), 0.0))
+    if state_of(run) == "running":
+        return f"has not reported the end of the run: last heartbeat {silent} ago"
+    reached = duration(recorded_until(run) - run.manifest.started)
+    return (
+        "no process was left to report how the run ended: the last recorded fact is "
+        "from "
+        f"{reached} after the start, the last heartbeat was {silent} ago"
+    )
+
+
+def _said_at_the_end(run: RunTables) -> Iterator[tuple[str, str]]:
+    ending = run.ending
     if ending is None:
-        yield "recorder", "nobody was left to say how the run ended"
+        yield "recorder", _without_an_end(run)
         return
     if ending.state == "lost":
         yield (
             "recorder",
-            "nobody was left to say how the run ended; it was finished later",
+            (
+                "no process was left to report how the run ended; the recording was "
+                "finalised later"
+            ),
         )
     for source, account in ending.sources.items():
         if account.error:
@@ -58,42 +78,53 @@ def _said_at_the_end(ending: Ending | None) -> Iterator[tuple[str, str]]:
         if lost:
             yield source, f"{counted(lost, 'batch', 'batches')} never came"
         for kind, number in account.dropped.items():
-            if number:
+            if (
+                number and kind != _LINES
+            ):  # those are told with the gaps in their numbers
                 yield source, f"{counted(number, f'{kind} row')} dropped"
     for segment, why in ending.lost_segments.items():
-        yield "store", f"{segment} could not be read back: {short(why, 120)}"
+        yield "store", f"{segment} could not be read: {short(why, 120)}"
 
 
 def _silence(run: RunTables) -> Iterator[tuple[str, str]]:
     frames = (run.events, run.tasks, run.logs, run.metrics)
     if run.ending is not None and not run.ending.sources and not any(map(len, frames)):
-        yield "recorder", "nothing came, from the cluster or from the driver"
+        yield "recorder", "no data arrived from the cluster or the driver"
 
 
 def _given_up(run: RunTables) -> Iterator[tuple[str, str]]:
     """Yield what capture itself had to give up, each kind once."""
-    told = dict.fromkeys(
+    reported = dict.fromkeys(
         (
-            fact["subject"] or "capture",
-            f"{fact.get('doing') or 'capture'} failed: {short(str(fact.get('error')), 160)}",
+            fact.subject or "capture",
+            f"{fact.doing or 'capture'} failed: {short(str(fact.error), 160)}",
         )
-        for fact in run.details("capture-failed")
+        for fact in run.of(CaptureFailed)
     )
-    yield from list(told)[:20]
+    yield from list(reported)[:20]
 
 
-def _gaps_in_logs(run: RunTables) -> Iterator[tuple[str, str]]:
-    """Yield how many log lines never came: processes number theirs without gaps.
+def _lost_lines(run: RunTables) -> Iterator[tuple[str, str]]:
+    """Yield how many log lines never came, each line counted once.
 
-    What a process said before its first line here is nobody's loss: it may have been
-    said to an earlier recording.
+    Processes number their lines without gaps, so that the gaps tell what is missing
+    between two lines of one process; what a process said before its first line here is
+    nobody's loss: it may have been said to an earlier recording.  Who drops lines counts
+    them as well: that includes what no gap shows, the last lines of a process, but also
+    lines that were found elsewhere later.
     """
-    lines = run.logs.filter(pl.col("seq").is_not_null()).group_by("source", "pid")
-    counted_lines = lines.agg(
-        lost=pl.col("seq").max() - pl.col("seq").min() + 1 - pl.col("seq").n_unique(),
-    )
-    by_source = counted_lines.group_by("source").agg(pl.col("lost").clip(0).sum())
-    gaps = by_source.filter(pl.col("lost") > 0).sort("lost", "source", descending=True)
+    gaps = _gaps_in_logs(run)
+    missing = int(gaps["lost"].sum())
+    dropped = _dropped_lines(run.ending)
+    at_most = sum(dropped.values())
+    if at_most > missing > 0:
+        at_least = counted(missing, "log line")
+        yield "logs", f"at least {at_least} lost, at most {at_most:,}"
+        return
+    if not missing:
+        for source, number in dropped.items():
+            yield source, f"{counted(number, 'log line')} dropped"
+        return
     for source, lost in gaps.head(_SOURCES).iter_rows():
         yield source, f"{counted(lost, 'log line')} lost"
     others = gaps.slice(_SOURCES)
@@ -103,6 +134,26 @@ def _gaps_in_logs(run: RunTables) -> Iterator[tuple[str, str]]:
             "logs",
             f"{lost} of {counted(len(others), 'other process', 'other processes')} lost",
         )
+
+
+def _dropped_lines(ending: Ending | None) -> dict[str, int]:
+    sources = {} if ending is None else ending.sources
+    dropped = {name: each.dropped.get(_LINES, 0) for name, each in sources.items()}
+    return {name: number for name, number in dropped.items() if number}
+
+
+def _gaps_in_logs(run: RunTables) -> pl.DataFrame:
+    """Return the sources of which lines are missing, and how many, the most first."""
+    lines = run.logs.filter(pl.col("seq").is_not_null()).group_by(
+        "source", "pid", maintain_order=True
+    )
+    counted_lines = lines.agg(
+        lost=pl.col("seq").max() - pl.col("seq").min() + 1 - pl.col("seq").n_unique(),
+    )
+    by_source = counted_lines.group_by("source", maintain_order=True).agg(
+        pl.col("lost").clip(0).sum()
+    )
+    return by_source.filter(pl.col("lost") > 0).sort("lost", "source", descending=True)
 
 
 def completeness_of(
@@ -125,6 +176,8 @@ def completeness_of(
     if run.ending is not None and run.ending.store_behind > _BEHIND:
         # Not missing: it has come by now. But whoever looked meanwhile did not see it.
         account["behind"] = round(run.ending.store_behind, 1)
+    if run.damaged:
+        account["damaged"] = {n: short(why, 160) for n, why in run.damaged.items()}
     if missing:
         account["missing"] = missing
     return account

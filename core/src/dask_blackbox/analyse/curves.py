@@ -18,7 +18,7 @@ class Curve:
     def __init__(self, at: pl.Series, change: pl.Series) -> None:
         steps = (
             pl.DataFrame({"at": at.cast(pl.Float64), "change": change.cast(pl.Float64)})
-            .group_by("at")
+            .group_by("at", maintain_order=True)
             .agg(pl.col("change").sum())
             .sort("at")
         )
@@ -46,12 +46,12 @@ class Curve:
         joined = asked.join_asof(
             self.steps, left_on="until", right_on="at", strategy="backward"
         )
-        told = joined.select(
+        reported = joined.select(
             (
                 pl.col("area") + pl.col("level") * (pl.col("until") - pl.col("at"))
             ).fill_null(0.0)
         )
-        return told.to_series()
+        return reported.to_series()
 
     def between(self, begin: float, end: float) -> float:
         """Return the integral between two moments."""

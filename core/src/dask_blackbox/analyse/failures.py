@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import polars as pl
 
-from dask_blackbox.analyse.advice import PASSING, advice_on_text
+from dask_blackbox.analyse.advice import Advice, advice_on_text, passes
+from dask_blackbox.analyse.formatting import class_of
 from dask_blackbox.analyse.frames import (
     Frame,
     members_of_group,
     root_of_chain,
     user_frame,
 )
-from dask_blackbox.analyse.raised import Raised, untangled
-from dask_blackbox.analyse.words import class_of
+from dask_blackbox.analyse.replaced_exceptions import Raised, untangled
+from dask_blackbox.analyse.signatures.distributed import TASK_KILLED_ITS_WORKERS
+from dask_blackbox.finding import weaker
 from dask_blackbox.run import RunTables
 
-__all__ = ["TaskFailure", "attempts_of", "blamed_key", "failures_of", "mended_later"]
-
-_BLAMED = re.compile(r"Attempted to run task '?(?P<key>.+?)'? on \d+ different workers")
+__all__ = ["TaskFailure", "attempts_of", "blamed_key", "failures_of", "succeeded_later"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,7 @@ class TaskFailure:
         traceback: Its traceback, chained causes included where known.
         attempts: How often it was tried.
         dependents: How many tasks could not run because of it.
+        bases: What the exception's class derives from, where that is recorded.
     """
 
     key: str
@@ -51,6 +51,7 @@ class TaskFailure:
     traceback: str = field(default="", repr=False)
     attempts: int = 1
     dependents: int = 0
+    bases: tuple[str, ...] = ()
 
     @cached_property
     def frame(self) -> Frame | None:
@@ -68,18 +69,32 @@ class TaskFailure:
         return members_of_group(self.traceback)
 
     @property
-    def telling(self) -> tuple[str, str]:
+    def message_of(self) -> tuple[str, str]:
         """Class and message that decide whether trying again helps.
 
         Of a group, the worst; of a chain, the first, if the last says nothing about it.
         """
         name, message, how = self.raised
         members = list(self.members)
-        lasting = [each for each in members if class_of(each[0]) not in PASSING]
+        lasting = [each for each in members if not passes(each[0])]
         itself = (name if how else self.exception, message)
-        if self.root and not members and advice_on_text(*itself) == "code":
-            return itself if advice_on_text(*self.root) == "code" else self.root
+        if self.root and not members:
+            own = advice_on_text(*itself, self.bases).advice
+            first = advice_on_text(*self.root).advice
+            # A class that says nothing of its own, or a mistake made while handling one.
+            if own in ("unknown", "code") and first not in (own, "unknown"):
+                return self.root
         return (lasting or members or [itself])[0]
+
+    @cached_property
+    def advice(self) -> Advice:
+        """Whether a retry helps, as far as class and message say."""
+        own = self.message_of == (self.exception, self.message)
+        reported = advice_on_text(*self.message_of, self.bases if own else ())
+        if own or self.members or self.raised.how:
+            return reported
+        # What the job's own code made of the first exception may mean something else.
+        return reported._replace(confidence=weaker(reported.confidence, "medium"))
 
     @cached_property
     def raised(self) -> Raised:
@@ -92,15 +107,17 @@ class TaskFailure:
 
 
 def failures_of(run: RunTables) -> tuple[TaskFailure, ...]:
-    """Return the tasks that failed of themselves, by time; one entry for each key."""
+    """Return the tasks that raised, by time; one entry for each key."""
     final = run.errors.filter(pl.col("outcome").is_in(["erred", "killed"])).sort("at")
     if not len(final):
         return ()
     if run.ending is not None and run.ending.exception is None:
         # The driver may have ended of one that somebody else asked for again.
-        final = final.join(mended_later(run), on=["key", "at"], how="anti")
+        final = final.join(succeeded_later(run), on=["key", "at"], how="anti")
     own = pl.col("cause").is_null() | (pl.col("cause") == pl.col("key"))
-    inherited = final.filter(~own).unique("key").group_by("cause").len()
+    inherited = (
+        final.filter(~own).unique("key").group_by("cause", maintain_order=True).len()
+    )
     dependents = dict(inherited.iter_rows())
     attempts = attempts_of(run)
     failures: dict[str, TaskFailure] = {}
@@ -121,11 +138,12 @@ def failures_of(run: RunTables) -> tuple[TaskFailure, ...]:
             traceback=row["traceback"] or "",
             attempts=1 + attempts.get(key, 0),
             dependents=dependents.get(key, 0),
+            bases=tuple((row["bases"] or "").split(", ")) if row["bases"] else (),
         )
     return tuple(failures.values())
 
 
-def mended_later(run: RunTables) -> pl.DataFrame:
+def succeeded_later(run: RunTables) -> pl.DataFrame:
     """Return the rows of tasks that raised in the end, and were asked again and went well.
 
     By `client.retry`, most often.
@@ -135,7 +153,9 @@ def mended_later(run: RunTables) -> pl.DataFrame:
         return erred
     asked = pl.col("key").is_in(erred["key"].unique().to_list())
     last = run.tasks.filter(asked & (pl.col("outcome") == "finished"))
-    well = last.group_by("key").agg(pl.col("start").max().alias("again"))
+    well = last.group_by("key", maintain_order=True).agg(
+        pl.col("start").max().alias("again")
+    )
     return (
         erred.join(well, on="key", how="inner")
         .filter(pl.col("again") > pl.col("at"))
@@ -146,10 +166,10 @@ def mended_later(run: RunTables) -> pl.DataFrame:
 def attempts_of(run: RunTables) -> dict[str, int]:
     """Return how often each key failed and was tried again."""
     retried = run.errors.filter(pl.col("outcome") == "retried")
-    return dict(retried.group_by("key").len().iter_rows())
+    return dict(retried.group_by("key", maintain_order=True).len().iter_rows())
 
 
 def blamed_key(message: str) -> str | None:
     """Return the key that a `KilledWorker` message blames, or None."""
-    found = _BLAMED.search(message)
+    found = TASK_KILLED_ITS_WORKERS.search(message)
     return found["key"] if found else None

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 __all__ = [
     "Frame",
+    "TaskStack",
     "beyond_own_code",
     "came_from_a_task",
     "came_from_the_cluster",
@@ -17,7 +18,6 @@ __all__ = [
     "end_of",
     "frame_of_stack",
     "frames_of_call_stack",
-    "functions_of_crash",
     "is_the_users",
     "last_frame",
     "members_of_group",
@@ -29,6 +29,7 @@ __all__ = [
     "raised_on_purpose",
     "read_by_the_driver",
     "root_of_chain",
+    "task_stacks",
     "user_frame",
     "user_frames",
     "way_of",
@@ -49,7 +50,9 @@ _STACKED = re.compile(
     r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+) in (?P<name>.+)$'
 )
 _RAISES = re.compile(r"raise\b|(?:sys\.)?exit\(")
-_THREAD = re.compile(r"^(?:Current thread|Thread) ", re.MULTILINE)
+_THREAD = re.compile(
+    r"^(?:Current thread|Thread) (?:0x)?(?P<ident>[0-9a-fA-F]*)", re.MULTILINE
+)
 _CURRENT = re.compile(r"^Current thread ", re.MULTILINE)
 _CLIENT = ("distributed/client.py", "distributed/utils.py")
 _ASKER = (*_CLIENT, "distributed/utils_comm.py", "distributed/core.py")
@@ -62,6 +65,17 @@ _PATIENCE = (
     "/threading.py",
 )
 _OF_DASK = ("/distributed/", "/dask/", "/airflow/", "/prefect", "/dask_blackbox/")
+_WAITING = (
+    "/threading.py",
+    "/selectors.py",
+    "/asyncio/",
+    "/concurrent/futures/",
+    "/socket.py",
+    "/ssl.py",
+    "/subprocess.py",
+    "/multiprocessing/connection.py",
+)
+"""Files of the functions in which a thread waits for something else."""
 _WAITS = ("/threading.py", "/selectors.py", "/asyncio/base_events.py")
 _COMPILED = (".pyx", ".pxi", ".pxd")  # libraries' Cython names its files like this
 _STEPS = 4
@@ -297,12 +311,49 @@ def frame_of_stack(stack: str) -> Frame | None:
     return best
 
 
-def functions_of_crash(stack: str) -> frozenset[str]:
-    """Return the functions that the thread was in that crashed, if it ran a task."""
-    if not _CURRENT.search(stack):
-        return frozenset()
-    frames = _threads(stack)[0]
-    return frozenset(frame.function for frame in frames[: _at_task(frames) or 0])
+@dataclass(frozen=True, kw_only=True)
+class TaskStack:
+    """Where a thread was that ran a task, as `faulthandler` wrote it.
+
+    Attributes:
+        thread: Its identifier.
+        faulted: Whether the signal came in this thread.
+        frames: What the task had called, the innermost first.
+    """
+
+    thread: int
+    faulted: bool
+    frames: tuple[Frame, ...]
+
+    @property
+    def line(self) -> Frame:
+        """Where the task was, in its user's code if it went through some."""
+        own = [frame for frame in self.frames if is_the_users(frame)]
+        return within(own) if own else self.frames[0]
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waited: for a lock, a socket, a queue or another process."""
+        return bool(self.frames) and any(
+            part in self.frames[0].file for part in _WAITING
+        )
+
+
+def task_stacks(stack: str) -> tuple[TaskStack, ...]:
+    """Return the threads of a stack that ran a task; the one of the signal comes first."""
+    found = []
+    for text in _texts_of_threads(stack):
+        header, frames = _THREAD.match(text), _stacked(text)
+        at_task = _at_task(frames)
+        if header is not None and at_task is not None:
+            found.append(
+                TaskStack(
+                    thread=int(header["ident"] or "0", 16),
+                    faulted=bool(_CURRENT.match(text)),
+                    frames=tuple(frames[:at_task]),
+                )
+            )
+    return tuple(found)
 
 
 def _at_task(frames: list[Frame]) -> int | None:
@@ -314,21 +365,26 @@ def _at_task(frames: list[Frame]) -> int | None:
 
 def _threads(stack: str) -> list[list[Frame]]:
     """Return the frames of each thread; first of the one that the signal came in."""
+    return [_stacked(text) for text in _texts_of_threads(stack)]
+
+
+def _texts_of_threads(stack: str) -> list[str]:
     starts = [*(found.start() for found in _THREAD.finditer(stack)), len(stack)]
     texts = [stack[a:b] for a, b in pairwise(starts)]
+    return sorted(texts, key=lambda text: not _CURRENT.match(text))
+
+
+def _stacked(text: str) -> list[Frame]:
     return [
-        [
-            Frame(file=m["file"], line=int(m["line"]), function=m["name"])
-            for m in map(_STACKED.match, text.splitlines())
-            if m
-        ]
-        for text in sorted(texts, key=lambda text: not _CURRENT.match(text))
+        Frame(file=m["file"], line=int(m["line"]), function=m["name"])
+        for m in map(_STACKED.match, text.splitlines())
+        if m
     ]
 
 
-def frames_of_call_stack(told: Sequence[str]) -> tuple[Frame, ...]:
+def frames_of_call_stack(reported: Sequence[str]) -> tuple[Frame, ...]:
     """Return the frames that a worker told of a task that it is executing, in its order."""
-    return tuple(frame for text in told for frame in _frames(text))
+    return tuple(frame for text in reported for frame in _frames(text))
 
 
 def _sections(traceback: str) -> list[str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.formatting import counted, duration, short
 from dask_blackbox.analyse.frames import Frame
-from dask_blackbox.analyse.hang import AtWork, Hang
-from dask_blackbox.analyse.words import counted, duration, short
+from dask_blackbox.analyse.hangs import Hang, HangingTask
+from dask_blackbox.analyse.signatures import Signature, printed_by
 from dask_blackbox.finding import Evidence
 
 __all__ = ["evidence_of_hang", "evidence_of_stack", "how_it_ended", "log_evidence"]
@@ -15,12 +16,12 @@ _NEWLINE = "\n"
 
 def how_it_ended(case: Case, hang: Hang) -> str:
     """Return a sentence on how long nothing moved, and what ended it."""
-    stood = f"No task ended for {duration(hang.lasted)}"
+    stalled = f"No task finished for {duration(hang.lasted)}"
     if hang.ended_by_us:
-        return f"{stood}; then `blackbox.stall.end-run` ended the run."
+        return f"{stalled}; then `blackbox.stall.end-run` ended the run."
     if case.exception is None:
-        return f"{stood}; then the driver was stopped."
-    return f"{stood}; then the driver gave up."
+        return f"{stalled}; then the driver was stopped."
+    return f"{stalled}; then the driver stopped waiting."
 
 
 def evidence_of_hang(case: Case, hang: Hang) -> tuple[Evidence, ...]:
@@ -31,11 +32,11 @@ def evidence_of_hang(case: Case, hang: Hang) -> tuple[Evidence, ...]:
         f"While it hung: {counted(hang.workers, 'worker')}"
         f"{f' ({statuses})' if statuses else ''}; tasks: {states or 'none'}."
     )
-    told = Evidence(text=text, source="events", at=hang.at)
-    return (told, *case.exception_evidence())
+    reported = Evidence(text=text, source="events", at=hang.at)
+    return (reported, *case.exception_evidence())
 
 
-def evidence_of_stack(case: Case, task: AtWork) -> tuple[Evidence, ...]:
+def evidence_of_stack(case: Case, task: HangingTask) -> tuple[Evidence, ...]:
     """Return where a task was, its user's line and what that called, if its worker told."""
     if not task.stack:
         return ()
@@ -43,7 +44,7 @@ def evidence_of_stack(case: Case, task: AtWork) -> tuple[Evidence, ...]:
     frames = [*([own] if own else []), *task.beyond[:2]]
     if (task.beyond or not own) and task.stack[-1] not in frames:
         frames.append(task.stack[-1])
-    lines = [_told(frame) for frame in frames]
+    lines = [_reported(frame) for frame in frames]
     return (
         Evidence(
             text=f"The stack of '{short(task.key, 60)}':\n" + "\n".join(lines),
@@ -53,17 +54,15 @@ def evidence_of_stack(case: Case, task: AtWork) -> tuple[Evidence, ...]:
     )
 
 
-def _told(frame: Frame) -> str:
+def _reported(frame: Frame) -> str:
     where = str(frame).rpartition("/site-packages/")[2]
     return f"{where}: {short(frame.code, 100)}" if frame.code else where
 
 
-def log_evidence(case: Case, pattern: str) -> tuple[Evidence, ...]:
-    """Return the last line of a worker's log that a pattern is found in."""
+def log_evidence(case: Case, *signatures: Signature) -> tuple[Evidence, ...]:
+    """Return the last line of a worker's log that one of these rows finds."""
     logs = case.run.logs
-    chosen = logs.filter(
-        (logs["role"] != "driver") & logs["message"].str.contains(pattern)
-    )
+    chosen = logs.filter((logs["role"] != "driver") & printed_by(*signatures))
     return tuple(
         Evidence(
             text=f"{row['role']} {row['source']}: {short(row['message'].partition(_NEWLINE)[0], 240)}",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from dask_blackbox.analyse.formatting import counted, duration, short, size
 from dask_blackbox.analyse.state import State
-from dask_blackbox.analyse.words import counted, duration, short, size
 from dask_blackbox.finding import Finding
 
-__all__ = ["headline_of"]
+__all__ = ["headline_of", "headline_of_a_damaged_end"]
 
 _LONGEST = 120
+_LOCAL = "work in local threads and processes is not recorded"
 
 
 def headline_of(
@@ -20,6 +21,7 @@ def headline_of(
     numbers: Mapping[str, float],
     *,
     unrecorded: str | None = None,
+    clusterless: bool = False,
 ) -> str:
     """Return the card's headline, at most 120 characters long.
 
@@ -29,12 +31,15 @@ def headline_of(
         findings: All else that was found.
         numbers: The card's measures.
         unrecorded: Why there is no recording, if there is none.
+        clusterless: The driver was recorded and no cluster was: there was no client.
     """
     if verdict is not None:
         return short(verdict.title, _LONGEST)
     took = duration(numbers.get("duration", 0))
     if unrecorded is not None:
         return short(f"{state.capitalize()}, not recorded: {unrecorded}", _LONGEST)
+    if clusterless:
+        return f"{state.capitalize()} after {took} without a Dask client: {_LOCAL}"
     if state == "running":
         return f"Running for {took}: {_work(numbers)}"
     if state != "succeeded":
@@ -46,8 +51,24 @@ def headline_of(
     )
 
 
+def headline_of_a_damaged_end(
+    state: State,
+    verdict: Finding | None,
+    findings: Sequence[Finding],
+    numbers: Mapping[str, float],
+    *,
+    unrecorded: str | None = None,
+    clusterless: bool = False,
+) -> str:
+    """Return the headline of a run of which nothing but its last state is known."""
+    how = "how it ended" if state == "lost" else f"it {state}, but why"
+    return f"The recording is damaged: {how} is not known any more; {_work(numbers)}"
+
+
 def _work(numbers: Mapping[str, float]) -> str:
     tasks, workers = int(numbers.get("tasks", 0)), int(numbers.get("workers", 0))
+    if not tasks and not workers:
+        return "no work on a Dask cluster was recorded"
     text = f"{counted(tasks, 'task')} on {counted(workers, 'worker')}"
     if "peak_memory" in numbers:
         text += f", peak memory {size(numbers['peak_memory'])}"

@@ -37,6 +37,7 @@ class History:
         unreadable: How many could not be read.
         more: There are more runs than these; the time to look was over.
         tries: What the names of this run's earlier attempts tell, the first one first.
+        attempts: What the names of all attempts of the runs before it tell.
     """
 
     names: tuple[SketchName, ...] = ()
@@ -44,6 +45,7 @@ class History:
     unreadable: int = 0
     more: bool = False
     tries: tuple[SketchName, ...] = ()
+    attempts: tuple[SketchName, ...] = ()
 
     @cached_property
     def last_good(self) -> Sketch | None:

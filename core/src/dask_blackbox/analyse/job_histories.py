@@ -117,17 +117,19 @@ def _group(
     sketches: Mapping[str, Sketch],
 ) -> FailureGroup:
     newest, oldest = names[places[0]], names[places[-1]]
-    told = sketches.get(newest.name)
+    reported = sketches.get(newest.name)
     after = _next_good(names, places[0])
     stopped = None
     if after is not None and places[0] >= _STOPPED:
         good = sketches.get(after.name)
-        stopped = "" if told is None or good is None else _what_changed(told, good)
+        stopped = (
+            "" if reported is None or good is None else _what_changed(reported, good)
+        )
     return FailureGroup(
         letter=letter,
         fingerprint=newest.fingerprint or "",
         verdict=newest.verdict,
-        title=None if told is None else told.title,
+        title=None if reported is None else reported.title,
         times=len(places),
         first=oldest.started_ms / 1000,
         last=newest.started_ms / 1000,

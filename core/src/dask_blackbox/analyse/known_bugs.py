@@ -53,7 +53,7 @@ def version(text: str) -> tuple[int, ...]:
 
 KNOWN_BUGS: tuple[KnownBug, ...] = (
     KnownBug(
-        name="the scheduler fails over a task that used a lost actor",
+        name="the scheduler fails on a task that used a lost actor",
         package="distributed",
         first="2022.9.0",
         fixed="2025.5.0",
@@ -62,10 +62,10 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
             r"(?:positional|keyword-only) argument: 'worker'"
         ),
         means=(
-            "An actor is lost with its worker, and the scheduler cannot book those who use "
-            "it as failed: the computation stands still."
+            "An actor is lost with its worker, and the scheduler cannot mark the tasks "
+            "that use it as failed: the computation hangs."
         ),
-        instead="Move to another version of dask and distributed, both at once.",
+        instead="Change the versions of dask and distributed, both together.",
         url="https://github.com/Open-EO/openeo-processes-dask/issues/355",
     ),
     KnownBug(
@@ -74,8 +74,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
         first="2024.7.1",
         mark=r"in move_task_confirm\b[\s\S]*KeyError: <TaskState",
         means=(
-            "A confirmed steal fails, and the task stays where nobody runs it: the run can "
-            "hang."
+            "A confirmed steal fails, and no worker runs the task: the run can hang."
         ),
         instead="Set `distributed.scheduler.work-stealing: false`.",
         url="https://github.com/dask/distributed/issues/8787",

@@ -12,15 +12,15 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.failures import TaskFailure
-from dask_blackbox.analyse.words import counted, duration, listed
+from dask_blackbox.analyse.formatting import counted, duration, listed
 
 __all__ = ["LoneWorker", "lone_worker"]
 
 _ENOUGH_ELSEWHERE = 3
 _ENOUGH_THERE = 2
 _MANNERS = (
-    "If the others were given something by `client.run`, a file or an upload, this one "
-    "lacks it: a plugin (`client.register_plugin`) sets up those that come later, too"
+    "If the others received something by `client.run`, a file or an upload, this one "
+    "lacks it: a plugin (`client.register_plugin`) also sets up workers that join later"
 )
 
 
@@ -28,11 +28,11 @@ class LoneWorker(NamedTuple):
     """A worker on which all tasks of a prefix failed, and what is different about it.
 
     Attributes:
-        told: What was seen, in sentences.
+        reported: What was seen, in sentences.
         remedy: What to do.
     """
 
-    told: str
+    reported: str
     remedy: str
 
 
@@ -58,14 +58,16 @@ def lone_worker(case: Case, failure: TaskFailure) -> LoneWorker | None:
     if there < _ENOUGH_THERE and not came:
         return None
     others = listed(sorted({case.name_of(each) for each in well["worker"]}))
-    told = (
-        f"So it did only there: {counted(there, 'task')} of '{prefix}' failed on that "
-        f"worker and none went well, while {len(well):,} went well on {others}"
+    reported = (
+        f"It failed only there: {counted(there, 'task')} of '{prefix}' failed on that "
+        "worker and none succeeded, while "
+        f"{len(well):,} succeeded on {others}"
     )
     if came:
-        return LoneWorker(f"{told}. {came}", f"{_MANNERS}.")
+        return LoneWorker(f"{reported}. {came}", f"{_MANNERS}.")
     return LoneWorker(
-        told, "Compare that worker with the others: its host, files and environment."
+        reported,
+        "Compare that worker with the others: its host, files and environment.",
     )
 
 
@@ -78,7 +80,7 @@ def _came(case: Case, worker: str, well: pl.DataFrame) -> str:
     row = life.row(0, named=True)
     moment = row["joined"].timestamp()
     late = duration((row["joined"] - begun).total_seconds())
-    told = f"That worker came {late} after they had begun"
+    reported = f"That worker joined {late} after they had started"
     lives = case.run.workers.filter(pl.col("address") != worker)
     same = pl.lit(value=False)
     for word in ("name", "nanny"):
@@ -88,7 +90,7 @@ def _came(case: Case, worker: str, well: pl.DataFrame) -> str:
     dead = [d for d in case.deaths if d.address in before and d.at <= moment]
     if dead:
         slug = case.cause_of(dead[-1]).slug
-        told += (
+        reported += (
             f", in place of {case.name_of(dead[-1].address)}, which had died ({slug})"
         )
-    return told
+    return reported

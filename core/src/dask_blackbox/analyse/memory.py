@@ -8,12 +8,21 @@ from dataclasses import dataclass
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.deaths import Death
+from dask_blackbox.analyse.facts.suspects import suspects_of
+from dask_blackbox.analyse.facts.worker_exit import WorkerExit
+from dask_blackbox.analyse.formatting import counted, need, short, size
 from dask_blackbox.analyse.skew import Skew, pieces_of, skew_before, usual_growth
-from dask_blackbox.analyse.words import counted, short, size
+from dask_blackbox.events import ProcessLoad, TaskNamed
 from dask_blackbox.run import RunTables
 
-__all__ = ["MemoryNeed", "how_the_scheduler_grew", "memory_need", "peaks_of"]
+__all__ = [
+    "MemoryNeed",
+    "how_the_scheduler_grew",
+    "is_of_host",
+    "memory_need",
+    "more_pieces",
+    "peaks_of",
+]
 
 _GENEROUS = 2.0
 _STEP = 2**26
@@ -35,6 +44,7 @@ class MemoryNeed:
         skew: How uneven the pieces were, if they were.
         pieces: How many tasks of the guilty prefix there were; 0 if unknown.
         by_skew: Whether `wanted` is reckoned from the largest piece.
+        of_host: The guilty task is one of the host's: there are tasks, no partitions.
     """
 
     limit: int | None
@@ -46,15 +56,17 @@ class MemoryNeed:
     skew: Skew | None = None
     pieces: int = 0
     by_skew: bool = False
+    of_host: bool = False
 
     def advice(self) -> str:
         """Return what to do, in sentences."""
         limit = self.limit or self.seen or 0
-        more = f"give each worker at least {size(self.wanted)}"
+        more = f"give each worker at least {need(self.wanted)}"
         why = (
             f"what the usual piece took, {self.skew.times:.1f} times"
             if self.by_skew and self.skew
-            else "twice what they had: they were still growing when they were stopped"
+            else "twice what they had: they were still growing when they were "
+            "terminated"
         )
         ways = [f"{more} ({why})"]
         if self.threads > 1 and self.at_once > 1:
@@ -66,23 +78,24 @@ class MemoryNeed:
         if self.at_once:
             ways.append(f"or make the pieces {self._smaller()}")
         else:
-            ways.append("or have less loaded by what the driver runs on every worker")
+            ways.append("or load less in what the driver runs on every worker")
         text = ", ".join(ways)
         if not self.at_once:
             return f"{text[0].upper()}{text[1:]}."
         verb = "had" if self.at_once == 1 else "shared"
         had = f"{counted(self.at_once, 'task')} {verb} {size(limit)}"
         if self.idle:
-            had += f", of which an idle worker takes {size(self.idle)}"
+            had += f", of which an idle worker already uses {size(self.idle)}"
         return (
             f"{text[0].upper()}{text[1:]}. {had[0].upper()}{had[1:]}.{self._uneven()}"
         )
 
     def _smaller(self) -> str:
         if self.pieces < 2 or not self.limit:  # noqa: PLR2004
-            return "smaller (more partitions, smaller chunks)"
-        times = max(2, round(self.wanted / self.limit))
-        return f"smaller: at least {times * self.pieces:,} partitions or chunks, not {self.pieces:,}"
+            return f"smaller ({more_pieces(of_host=self.of_host)})"
+        times = max(2, math.ceil(self.wanted / self.limit))
+        what = "tasks" if self.of_host else "partitions or chunks"
+        return f"smaller: at least {times * self.pieces:,} {what}, not {self.pieces:,}"
 
     def _uneven(self) -> str:
         if self.skew is None:
@@ -95,8 +108,20 @@ class MemoryNeed:
         )
 
 
+def is_of_host(run: RunTables, key: str | None) -> bool:
+    """Say whether a key is that of a task of the host, as Prefect has them."""
+    return any(each.subject == key for each in run.of(TaskNamed))
+
+
+def more_pieces(*, of_host: bool) -> str:
+    """Return how pieces of work become smaller, in the words of who made them."""
+    if of_host:
+        return "more tasks, each with less to do"
+    return "more partitions, smaller chunks"
+
+
 def memory_need(
-    case: Case, deaths: tuple[Death, ...], *, met_its_limit: bool = True
+    case: Case, deaths: tuple[WorkerExit, ...], *, met_its_limit: bool = True
 ) -> MemoryNeed:
     """Return what workers that died of memory had, and what to give them.
 
@@ -110,8 +135,8 @@ def memory_need(
     seen = [death.peak_memory for death in deaths if death.peak_memory]
     limit = max(limits, default=None)
     threads = max((death.nthreads or 1 for death in deaths), default=1)
-    at_once = max((min(len(d.executing), threads) for d in deaths), default=0)
-    if any(death.at_work_on for death in deaths):
+    at_once = max((min(len(suspects_of(d)), threads) for d in deaths), default=0)
+    if any(death.running_on for death in deaths):
         at_once = at_once or threads
     most = max(seen, default=0)
     basis = max(limit or 0, most) if met_its_limit or not most else most
@@ -130,10 +155,11 @@ def memory_need(
         skew=skew,
         pieces=pieces_of(case.run, prefix),
         by_skew=reckoned > _GENEROUS * basis,
+        of_host=is_of_host(case.run, case.blame.guilty),
     )
 
 
-def _idle(run: RunTables, deaths: tuple[Death, ...]) -> int | None:
+def _idle(run: RunTables, deaths: tuple[WorkerExit, ...]) -> int | None:
     """Return the least memory that a worker was seen with."""
     first = [death.memory[0][1] for death in deaths if death.memory]
     metrics = run.metrics.filter(
@@ -151,14 +177,14 @@ def peaks_of(run: RunTables) -> pl.DataFrame:
     highest.
     """
     own = [
-        {"source": told["subject"], "memory": int(told["peak_memory"])}
-        for told in run.details("process-load")
-        if told.get("peak_memory")
+        {"source": load.subject, "memory": load.peak_memory}
+        for load in run.of(ProcessLoad)
+        if load.peak_memory
     ]
     schema = {"source": pl.String, "memory": pl.Int64}
     limits = (
         run.workers.filter(pl.col("memory_limit") > 0)
-        .group_by("address")
+        .group_by("address", maintain_order=True)
         .agg(pl.col("memory_limit").max(), pl.col("name").last())
     )
     return (
@@ -170,7 +196,7 @@ def peaks_of(run: RunTables) -> pl.DataFrame:
                 pl.DataFrame(own, schema=schema),
             ]
         )
-        .group_by("source")
+        .group_by("source", maintain_order=True)
         .agg(pl.col("memory").max().alias("peak"))
         .join(limits, left_on="source", right_on="address", how="left")
         .sort("peak", descending=True)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.frames import came_from_the_cluster
+from dask_blackbox.analyse.signatures.python import MODULE_MISSING, NAME_NOT_IN_MODULE
+from dask_blackbox.events import DriverAttached, DriverCode, InstalledPackages
 
 __all__ = [
     "OwnModule",
@@ -20,11 +23,6 @@ __all__ = [
     "worker_has_package",
 ]
 
-_MISSING = re.compile(r"No module named '(?P<name>[\w.]+)'")
-_LACKING = re.compile(
-    r"(?:cannot import name '[^']+' from|Can't get attribute '[^']+' on <module|"
-    r"\bmodule) '(?P<name>[\w.]+)'"
-)
 _BY_A_HOST = re.compile(r"^(?:unusual_prefix_|__prefect_loader|__main__|__mp_main__)")
 
 
@@ -52,17 +50,17 @@ class OwnModule:
         """What its file is probably called."""
         return f"{self.name.replace('.', '/')}.py"
 
-    def told(self) -> str:
+    def reported(self) -> str:
         """Return a sentence on where the driver has it from."""
         if self.loaded_by_a_host:
-            return "Such a name is given by the host that loaded the file."
+            return "The host that loaded the file assigned that name."
         where = f" ({self.found})" if self.found else ""
-        return f"The driver has it from a file of its own{where}, not from an installed package."
+        return f"The driver imported it from its own file{where}, not from an installed package."
 
 
 def missing_module(text: str) -> str | None:
     """Return the module that a text says is missing."""
-    found = _MISSING.search(text)
+    found = MODULE_MISSING.search(text)
     return found["name"] if found else None
 
 
@@ -72,7 +70,7 @@ def missing_elsewhere(case: Case) -> str | None:
     In a plugin's setup, in an uploaded file, in a function that `client.run` took there.
     """
     exception = case.exception
-    if exception is None or case.explained or case.blame.failure is not None:
+    if exception is None or case.blame.failure is not None:
         return None
     wanted = missing_module(exception.message)
     there = came_from_the_cluster(exception.traceback)
@@ -81,7 +79,7 @@ def missing_elsewhere(case: Case) -> str | None:
 
 def lacking_module(text: str) -> str | None:
     """Return the module that a text says has not what was expected of it."""
-    found = _LACKING.search(text)
+    found = NAME_NOT_IN_MODULE.search(text)
     # A main script is nobody's package.
     return found["name"] if found and not _BY_A_HOST.match(found["name"]) else None
 
@@ -91,8 +89,8 @@ def own_module(case: Case, name: str) -> OwnModule | None:
     top = name.split(".", maxsplit=1)[0]
     by_a_host = bool(_BY_A_HOST.match(top))
     known: set[str] = set()
-    for fact in case.run.details("driver-code"):
-        known.update(fact.get("modules") or {})
+    for code in case.run.of(DriverCode):
+        known.update(code.modules)
     found = _found_by_the_driver(case, name)
     own_file = bool(found.get("file")) and "package" not in found
     if not by_a_host and not {name, top} & known and not own_file:
@@ -104,8 +102,8 @@ def own_module(case: Case, name: str) -> OwnModule | None:
 def _found_by_the_driver(case: Case, name: str) -> dict[str, str]:
     """Return where the driver had a module that it ended of; empty if it had not."""
     found = case.exception.found if case.exception is not None else {}
-    told = found.get("module", "")
-    same = told and told.partition(".")[0] == name.partition(".")[0]
+    reported = found.get("module", "")
+    same = reported and reported.partition(".")[0] == name.partition(".")[0]
     return found if same else {}
 
 
@@ -119,14 +117,12 @@ def worker_has_package(case: Case, worker: str, module: str) -> str | None:
 
     Workers that are alike are asked once: what one of them has, the others have, too.
     """
-    every = [f for f in case.run.details("packages") if f.get("role") == "worker"]
-    told = [f for f in every if f["subject"] == worker] or every
-    return _version_among(
-        (told[-1].get("packages") or {}) if told else {}, case, module
-    )
+    every = [f for f in case.run.of(InstalledPackages) if f.role == "worker"]
+    reported = [f for f in every if f.subject == worker] or every
+    return _version_among(reported[-1].packages if reported else {}, case, module)
 
 
-def _version_among(packages: dict[str, Any], case: Case, module: str) -> str | None:
+def _version_among(packages: Mapping[str, Any], case: Case, module: str) -> str | None:
     wanted = package_of(case, module.partition(".")[0]).lower().replace("_", "-")
     for name, version in packages.items():
         if str(name).lower().replace("_", "-") == wanted:
@@ -139,11 +135,11 @@ def driver_has_package(case: Case, module: str) -> str | None:
 
     An installed module of no known version is of the version "".
     """
-    told = _found_by_the_driver(case, module).get("version")
-    if told is not None:
-        return told
-    for fact in case.run.details("driver-attached"):
-        version = _version_among(fact.get("packages") or {}, case, module)
+    reported = _found_by_the_driver(case, module).get("version")
+    if reported is not None:
+        return reported
+    for driver in case.run.of(DriverAttached):
+        version = _version_among(driver.packages, case, module)
         if version is not None:
             return version
     return None

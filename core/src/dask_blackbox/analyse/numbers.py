@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.facts.executions import counts_of, executions_of
+from dask_blackbox.analyse.facts.existence import (
+    most_at_once,
+    spilled_at_once,
+    threads_of,
+)
+from dask_blackbox.analyse.facts.schedulers import schedulers_of
+from dask_blackbox.analyse.facts.worker_exits import worker_exits_of
 from dask_blackbox.analyse.memory import peaks_of
 from dask_blackbox.analyse.state import last_sign_of_life
+from dask_blackbox.events import FineMetrics, RecordingStarted, SchedulerInfo
 from dask_blackbox.run import RunTables
 
 __all__ = ["NUMBERS", "numbers_of"]
 
 NUMBERS = {
-    "duration": "seconds from the start of the run to its end (or last sign of life)",
+    "duration": "seconds from the start of the run to its end (or last heartbeat)",
+    "executions": "executions of tasks, however they ended",
     "tasks": "task executions that finished",
-    "task_failures": "tasks that failed of themselves",
-    "retried": "attempts that failed and were tried again",
+    "task_failures": "tasks that raised",
+    "retried": "attempts that failed and were retried",
+    "killed": "task executions that ended with their worker",
     "workers": "most workers at once",
     "threads": "most threads at once",
     "deaths": "workers that died",
@@ -28,7 +37,7 @@ NUMBERS = {
     "spilled": "most bytes that workers had spilled to disk at once",
     "bytes_transferred": "bytes of results that workers handed to each other and to the driver",
     "result_bytes": "bytes of all results of tasks",
-    "compute_seconds": "seconds that tasks computed, over all threads",
+    "compute_seconds": "seconds that tasks computed, over all threads, to the deaths of their workers",
     "transfer_seconds": "seconds that tasks waited for their inputs to arrive",
     "disk_seconds": "seconds that tasks waited for spilled data",
     "deserialize_seconds": "seconds that tasks and inputs took to deserialise",
@@ -59,10 +68,12 @@ def numbers_of(case: Case) -> dict[str, float]:
 
 
 def _of_tasks(run: RunTables) -> dict[str, float | None]:
-    tasks = run.tasks
+    tasks, counts = executions_of(run), counts_of(run)
     finished = tasks.filter(pl.col("outcome") == "finished")
     return {
-        "tasks": len(finished),
+        "executions": counts.executions,
+        "tasks": counts.finished,
+        "killed": counts.killed,
         "retried": len(run.errors.filter(pl.col("outcome") == "retried")),
         "result_bytes": float(finished["nbytes"].sum() or 0),
         "compute_seconds": float(tasks["compute"].sum() or 0),
@@ -73,18 +84,10 @@ def _of_tasks(run: RunTables) -> dict[str, float | None]:
 
 
 def _of_workers(run: RunTables) -> dict[str, float | None]:
-    lives = run.workers
-    came = lives.select(
-        at="joined", one=pl.lit(1), threads=pl.col("nthreads").fill_null(0)
-    )
-    went = lives.filter(pl.col("left").is_not_null()).select(
-        at="left", one=pl.lit(-1), threads=-pl.col("nthreads").fill_null(0)
-    )
-    # Those who leave at the very moment that others come are counted out first.
-    moves = pl.concat([went, came]).sort("at", maintain_order=True)
+    known = worker_exits_of(run)
     return {
-        "workers": int(moves["one"].cum_sum().max() or 0) if len(moves) else 0,  # type: ignore[arg-type]
-        "threads": int(moves["threads"].cum_sum().max() or 0) if len(moves) else 0,  # type: ignore[arg-type]
+        "workers": len(most_at_once(known, lambda _: 1)),
+        "threads": sum(map(threads_of, most_at_once(known, threads_of))),
         "restarts": _restarts(run),
     }
 
@@ -95,19 +98,20 @@ def _restarts(run: RunTables) -> int:
     The place is the nanny's; where names are all there is, they are the scheduler's own:
     a second cluster has a worker 0 too.
     """
-    schedulers = run.details("scheduler-info")
-    left: set[tuple[Any, ...]] = set()
+    schedulers = schedulers_of(run)
+    moves: list[tuple[float, int, set[tuple[str, ...]]]] = []
+    for each in worker_exits_of(run):
+        places: set[tuple[str, ...]] = set()
+        if each.nanny:
+            places.add(("nanny", each.nanny))
+        if each.name:
+            scheduler = schedulers.of_worker(each.scheduler, each.joined)
+            places.add(("name", each.name, scheduler))
+        moves.append((each.joined, 1, places))
+        if each.left is not None:
+            moves.append((each.left, 0, places))
+    left: set[tuple[str, ...]] = set()
     number = 0
-    moves = []
-    for life in run.workers.iter_rows(named=True):
-        known = sum(fact["at"] <= life["joined"] for fact in schedulers)
-        # The schedulers that were known then: the newest of them is the worker's.
-        scheduler = schedulers[known - 1]["subject"] if known else None
-        places = {("nanny", life["nanny"]), ("name", life["name"], scheduler)}
-        places -= {("nanny", None), ("name", None, scheduler)}
-        moves.append((life["joined"], 1, places))
-        if life["left"] is not None:
-            moves.append((life["left"], 0, places))
     for _, came, places in sorted(moves, key=lambda move: move[:2]):
         number += bool(came and places & left)
         left = left - places if came else left | places
@@ -126,13 +130,11 @@ def _of_memory(case: Case) -> dict[str, float | None]:
         return {}
     # The worker that came nearest to its limit; without limits, the largest.
     peak, limit = max(peaks, key=lambda pair: (pair[0] / (pair[1] or 2**60), pair[0]))
-    metrics = case.run.metrics
-    spilled = metrics.group_by("source").agg(pl.col("spilled").max())["spilled"].sum()
     return {
         "peak_memory": peak,
         "memory_limit": limit or None,
         "peak_memory_share": peak / limit if limit else None,
-        "spilled": float(spilled or 0),
+        "spilled": float(spilled_at_once(case.run)),
     }
 
 
@@ -141,19 +143,19 @@ def _handed_over(run: RunTables) -> float | None:
 
     By Dask's own count; what a long-lived scheduler had counted before is taken off.
     """
-    schedulers = {fact["subject"] for fact in run.details("scheduler-info")}
-    told = run.details("fine-metrics")
-    if not told or len(schedulers) > 1:  # totals are each scheduler's own
+    schedulers = {fact.subject for fact in run.of(SchedulerInfo)}
+    reported = run.of(FineMetrics)
+    if not reported or len(schedulers) > 1:  # totals are each scheduler's own
         return None
-    begun = run.details("recording-started")
-    first = told[0]
-    soon = begun and first["at"].timestamp() - begun[0]["at"].timestamp() < _AT_ONCE
-    return _served(told[-1]) - (_served(first) if soon else 0.0)
+    begun = run.of(RecordingStarted)
+    first = reported[0]
+    soon = begun and first.at - begun[0].at < _AT_ONCE
+    return _served(reported[-1]) - (_served(first) if soon else 0.0)
 
 
-def _served(told: dict[str, Any]) -> float:
+def _served(reported: FineMetrics) -> float:
     return sum(
-        float(row[-1])
-        for row in told.get("totals") or ()
+        float(row[-1] or 0.0)
+        for row in reported.totals
         if row[0] == "get-data" and row[-3] in _READS and row[-2] == "bytes"
     )

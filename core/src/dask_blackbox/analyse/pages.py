@@ -1,4 +1,4 @@
-"""The rules' pages: docs/findings/*.md, printed from the rules, which are their one home.
+"""The rules' pages: docs/findings/*.md, from `findings/*.md` and the rules' own values.
 
 python -m dask_blackbox.analyse.pages docs/findings
 """
@@ -45,7 +45,7 @@ def page_of(rule: Rule) -> str:
         f"**{rule.title}.**  {rule.question}",
         f"| kind | retry advice |\n|---|---|\n| {kind} | `{rule.retry_advice}` |",
         f"## What it detects\n\n{page.detects}",
-        f"## What it stands on\n\n{page.evidence}",
+        f"## Evidence\n\n{page.evidence}",
         f"## What to do\n\n{page.remedy}",
         f"Before:\n\n```\n{page.before}\n```",
         f"After:\n\n```\n{page.after}\n```",
@@ -68,12 +68,13 @@ def _contents() -> str:
     verdicts = [rule for rule in RULES if rule.severity == "failure"]
     findings = [rule for rule in RULES if rule.severity != "failure"]
     return (
-        f"{_NOTE}\n\n# Verdicts and findings\n\n"
-        "A failed run has exactly one verdict. Rules are asked in this order: causes before "
-        "symptoms.\n\n"
-        f"| verdict | asks |\n|---|---|\n{rows(verdicts)}\n\n"
-        "What is good to know although a run succeeded:\n\n"
-        f"| finding | asks |\n|---|---|\n{rows(findings)}\n"
+        f"{_NOTE}\n\n# Verdicts and findings\n\nA failed run has exactly one verdict: "
+        "the root of the chain that leads to its outcome. The order of the rules does "
+        "not matter."
+        "\n\n"
+        f"| verdict | question |\n|---|---|\n{rows(verdicts)}\n\n"
+        "Findings on runs of any outcome:\n\n"
+        f"| finding | question |\n|---|---|\n{rows(findings)}\n"
     )
 
 

@@ -7,61 +7,60 @@ import re
 from typing import Any
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.formatting import duration, listed
 from dask_blackbox.analyse.state import last_sign_of_life
-from dask_blackbox.analyse.words import duration, listed
+from dask_blackbox.events import RestrictedTask, WorkerAdded
 
 __all__ = ["asks_for", "offered", "restrictions_in", "to_start"]
 
 _LINE = re.compile(
     r"(host|worker|resource)_restrictions=(.*?)(?=\s\w+_restrictions=|$)"
 )
-_FIELD = {"host": "hosts", "worker": "workers", "resource": "resources"}
 
 
-def restrictions_in(text: str) -> dict[str, Any]:
+def restrictions_in(text: str) -> RestrictedTask:
     """Return the restrictions that the text of a `NoValidWorkerError` holds.
 
-    Returns:
-        `hosts` and `workers` (lists of names) and `resources` (amounts by name), as far as
-        they are there and can be read.
+    What it does not hold, or what cannot be read, is empty.
     """
-    found: dict[str, Any] = {}
+    names: dict[str, tuple[str, ...]] = {}
+    resources: dict[str, float | int] = {}
     for kind, value in _LINE.findall(" ".join(text.split())):
         try:
-            told = ast.literal_eval(value)
+            found = ast.literal_eval(value)
         except (ValueError, SyntaxError):
             continue
-        if isinstance(told, dict):
-            found[_FIELD[kind]] = told
-        elif isinstance(told, set):
-            found[_FIELD[kind]] = sorted(map(str, told))
-    return {name: value for name, value in found.items() if value}
+        if isinstance(found, dict) and kind == "resource":
+            resources = found
+        elif isinstance(found, set):
+            names[kind] = tuple(sorted(map(str, found)))
+    return RestrictedTask(
+        hosts=names.get("host", ()),
+        workers=names.get("worker", ()),
+        resources=resources,
+    )
 
 
-def asks_for(task: dict[str, Any]) -> str:
+def asks_for(task: RestrictedTask) -> str:
     """Return what a task asks of its worker, in words; nothing if it asks for nothing."""
-    resources = dict(task.get("resources") or {})
-    asks = [f"{name}={_amount(number)}" for name, number in resources.items()]
-    for what in ("workers", "hosts"):
-        named = [str(name) for name in task.get(what) or ()]
+    asks = [f"{name}={_amount(number)}" for name, number in task.resources.items()]
+    for noun, named in (("worker", task.workers), ("host", task.hosts)):
         if named:
-            noun = what.removesuffix("s") if len(named) == 1 else f"one of the {what}"
-            asks.append(f"{noun} {listed(named)}")
+            one = noun if len(named) == 1 else f"one of the {noun}s"
+            asks.append(f"{one} {listed(list(named))}")
     return " and ".join(asks)
 
 
-def offered(case: Case, task: dict[str, Any]) -> str:
+def offered(case: Case, task: RestrictedTask) -> str:
     """Return which resources there were, if it is resources that the task asks for."""
-    if not task.get("resources"):
+    if not task.resources:
         return _gone(case, task)
-    facts = case.run.details("worker-added")
-    for fact in reversed(facts):
-        had = dict(fact.get("resources") or {})
-        if all(
-            had.get(name, 0) >= wanted for name, wanted in task["resources"].items()
-        ):
-            return f" any more: {case.name_of(fact['subject'])}, which had it, has left"
-    each = [dict(fact["resources"] or {}) for fact in facts if "resources" in fact]
+    workers = case.run.of(WorkerAdded)
+    for worker in reversed(workers):
+        had = worker.resources or {}
+        if all(had.get(name, 0) >= wanted for name, wanted in task.resources.items()):
+            return f" any more: {case.name_of(worker.subject)}, which had it, left"
+    each = [w.resources for w in workers if w.resources is not None]
     if not each:
         return ""
     there = dict.fromkeys(f"{k}={_amount(v)}" for one in each for k, v in one.items())
@@ -69,19 +68,15 @@ def offered(case: Case, task: dict[str, Any]) -> str:
         return " (none has any resource)"
     names = {name for one in each for name in one}
     spelt = {name.casefold() for name in names}
-    case_only = [
-        n for n in task["resources"] if n not in names and n.casefold() in spelt
-    ]
+    case_only = [n for n in task.resources if n not in names and n.casefold() in spelt]
     hint = "; upper and lower case are different names" if case_only else ""
     number = "is the resource" if len(there) == 1 else "are the resources"
     return f" (there {number} {listed(list(there))}{hint})"
 
 
-def _gone(case: Case, task: dict[str, Any]) -> str:
+def _gone(case: Case, task: RestrictedTask) -> str:
     """Return that a worker had the name that a task asks for, and left."""
-    asked = {
-        str(name) for name in (*(task.get("hosts") or ()), *(task.get("workers") or ()))
-    }
+    asked = {*task.hosts, *task.workers}
     left = case.run.workers.drop_nulls("left").sort("left")
     gone = [row for row in left.to_dicts() if row["name"] in asked]
     if not gone:
@@ -94,12 +89,11 @@ def _gone(case: Case, task: dict[str, Any]) -> str:
     )
 
 
-def to_start(task: dict[str, Any]) -> str:
+def to_start(task: RestrictedTask) -> str:
     """Return how a worker is started that has the resources."""
-    resources = dict(task.get("resources") or {})
-    if not resources:
+    if not task.resources:
         return ""
-    words = " ".join(f"{name}={_amount(number)}" for name, number in resources.items())
+    words = " ".join(f"{name}={_amount(n)}" for name, n in task.resources.items())
     return f' (`dask worker … --resources "{words}"`)'
 
 

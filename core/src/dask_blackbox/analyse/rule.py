@@ -1,15 +1,17 @@
-"""What a rule is: a question to a case, and the one home of its text."""
+"""What a rule is: a question to a case; the text of ours is in `findings/`, as Markdown."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.words import clean
+from dask_blackbox.analyse.formatting import clean
 from dask_blackbox.finding import (
     Confidence,
     Cost,
@@ -18,9 +20,19 @@ from dask_blackbox.finding import (
     RetryAdvice,
     Severity,
     Subject,
+    weaker,
 )
 
-__all__ = ["Page", "Rule"]
+__all__ = ["Page", "Rule", "documented"]
+
+_FINDINGS = Path(__file__).with_name("findings")
+_DOCUMENT = re.compile(
+    r"---\ntitle: (?P<title>.+)\nquestion: (?P<question>.+)\n---\n\n"
+    r"## What it detects\n\n(?P<detects>.+?)\n\n## Evidence\n\n(?P<evidence>.+?)\n\n"
+    r"## What to do\n\n(?P<remedy>.+?)\n\nBefore:\n\n```\n(?P<before>.*?)\n```\n\n"
+    r"After:\n\n```\n(?P<after>.*?)\n```\n",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,12 +63,15 @@ class Rule:
         title: What it is about, in a line without a full stop.
         question: What it asks of a run.
         severity: `failure`: it may be the verdict of a failed run.
-        retry_advice: Whether trying again would help, unless a finding knows better.
+        retry_advice: Whether a retry would help, unless a finding knows better.
+        retry_confidence: How sure that is, at most: a finding that is less sure of what
+            happened is less sure of what helps.
         ask: Yields the findings.
         page: Its documentation.
         thresholds: The numbers that it compares with, by name, with their defaults.
-        turn: Of a user's verdict: `first`, it is asked before all of ours; `last`, only
-            `unknown` comes after it (ask `case.explained`).
+        turn: Of a user's verdict: `first`, it explains more than any of ours; `last`, less
+            than any of ours but `unknown`.
+        about: `analysis` where it asks how the other rules fared, and so after them.
     """
 
     slug: str
@@ -64,10 +79,12 @@ class Rule:
     question: str
     severity: Severity
     retry_advice: RetryAdvice = "unknown"
+    retry_confidence: Confidence = "high"
     ask: Callable[[Case], Iterator[Finding]]
     page: Page
     thresholds: Mapping[str, float] = field(default_factory=dict)
     turn: Literal["first", "last"] = "first"
+    about: Literal["run", "analysis"] = "run"
 
     def threshold(self, case: Case, name: str) -> float:
         """Return one of the rule's numbers, as the user or the rule set it."""
@@ -84,9 +101,11 @@ class Rule:
         evidence: tuple[Evidence, ...] = (),
         severity: Severity | None = None,
         retry_advice: RetryAdvice | None = None,
+        retry_confidence: Confidence | None = None,
         cost: Cost | None = None,
     ) -> Finding:
         """Return a finding of this rule."""
+        advice = retry_advice or self.retry_advice
         return Finding(
             rule=self.slug,
             title=clean(title),
@@ -94,11 +113,54 @@ class Rule:
             severity=severity or self.severity,
             confidence=confidence,
             remedy=clean(remedy),
-            retry_advice=retry_advice or self.retry_advice,
+            retry_advice=advice,
+            retry_confidence="low"
+            if advice == "unknown"
+            else weaker(confidence, retry_confidence or self.retry_confidence),
             subject=subject or Subject(),
             evidence=tuple(
                 msgspec.structs.replace(each, text=clean(each.text))
                 for each in evidence
             ),
-            cost=cost,
+            cost=None if cost is None else _rounded(cost),
         )
+
+
+def _rounded(cost: Cost) -> Cost:
+    """Return a cost without digits that depend on the order of a parallel sum."""
+    share = None if cost.share is None else round(cost.share, 6)
+    return msgspec.structs.replace(cost, amount=round(cost.amount, 6), share=share)
+
+
+def documented(
+    slug: str,
+    *,
+    severity: Severity,
+    ask: Callable[[Case], Iterator[Finding]],
+    retry_advice: RetryAdvice = "unknown",
+    retry_confidence: Confidence = "high",
+    thresholds: Mapping[str, float] | None = None,
+    about: Literal["run", "analysis"] = "run",
+) -> Rule:
+    """Return a rule of ours; its title, question and page are in `findings/<slug>.md`.
+
+    Raises:
+        ValueError: if that file lacks the sections of a page.
+    """
+    found = _DOCUMENT.fullmatch((_FINDINGS / f"{slug}.md").read_text())
+    if found is None:
+        raise ValueError(f"findings/{slug}.md lacks the sections of a page")
+    texts = found.groupdict()
+    title, question = texts.pop("title"), texts.pop("question")
+    return Rule(
+        slug=slug,
+        title=title,
+        question=question,
+        severity=severity,
+        retry_advice=retry_advice,
+        retry_confidence=retry_confidence,
+        ask=ask,
+        page=Page(**texts),
+        thresholds=thresholds or {},
+        about=about,
+    )

@@ -9,15 +9,17 @@ from dataclasses import dataclass
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.words import counted
+from dask_blackbox.analyse.formatting import counted
+from dask_blackbox.analyse.signatures import printed_by
+from dask_blackbox.analyse.signatures.distributed import (
+    SHUFFLE_INITIALIZED,
+    SHUFFLE_RESTARTED_FOR,
+)
+from dask_blackbox.events import GraphUpdated, P2PMessage
 from dask_blackbox.finding import Evidence
 
 __all__ = ["Shuffle", "shuffle_behind"]
 
-_RESTARTED = r"Shuffle (?P<id>[0-9a-f]+) restarted due to stimulus"
-_BEGUN = re.compile(
-    r"Shuffle (?P<id>[0-9a-f]+) initialized by task (?P<key>.+?) executed"
-)
 _TRANSFER = re.compile(r"(?:rechunk|shuffle|merge|join|hash-join).*transfer|transfer")
 
 
@@ -55,14 +57,14 @@ class Shuffle:
 
     def progress(self) -> str:
         """Return a sentence on how far it had come, or nothing."""
-        told = []
+        reported = []
         if self.pieces:
-            told.append(
-                f"{self.done:,} of {counted(self.pieces, 'piece')} had been taken in"
+            reported.append(
+                f"{self.done:,} of {counted(self.pieces, 'piece')} had been received"
             )
         if self.restarts:
-            told.append(f"it had been restarted {counted(self.restarts, 'time')}")
-        text = ", and ".join(told)
+            reported.append(f"it had been restarted {counted(self.restarts, 'time')}")
+        text = ", and ".join(reported)
         return f"{text[0].upper()}{text[1:]}." if text else ""
 
     def evidence(self) -> Iterator[Evidence]:
@@ -82,12 +84,12 @@ def shuffle_behind(case: Case, known: str | None = None) -> Shuffle:
         case: The run.
         known: Its id, if an exception names it.
     """
-    failed = [fact.get("message") or {} for fact in case.run.details("p2p")]
+    failed = [fact.message for fact in case.run.of(P2PMessage)]
     ids = [str(each["shuffle"]) for each in failed if each.get("shuffle")]
     own = known or (ids[-1] if ids else None)
     logs = case.run.logs.filter(pl.col("role") == "scheduler")
     restarts = logs.filter(
-        pl.col("message").str.extract(_RESTARTED).is_not_null()
+        printed_by(SHUFFLE_RESTARTED_FOR)
         & (
             pl.lit(own is None)
             | pl.col("message").str.contains(own or "", literal=True)
@@ -110,27 +112,27 @@ def shuffle_behind(case: Case, known: str | None = None) -> Shuffle:
 
 def _transfer_prefix(logs: pl.DataFrame, own: str | None) -> str | None:
     """Return the prefix of the task that began it."""
-    from dask_blackbox.analyse.words import prefix_of
+    from dask_blackbox.analyse.formatting import prefix_of
 
     for message in reversed(logs["message"].to_list()):
-        begun = _BEGUN.search(message)
+        begun = SHUFFLE_INITIALIZED.search(message)
         if begun and own in (None, begun["id"]):
             return prefix_of(begun["key"])
     return None
 
 
 def _known_prefix(case: Case) -> str | None:
-    for fact in reversed(case.run.details("graph-updated")):
-        for prefix in fact.get("prefixes") or {}:
+    for graph in reversed(case.run.of(GraphUpdated)):
+        for prefix in graph.prefixes:
             if _TRANSFER.search(prefix):
-                return str(prefix)
+                return prefix
     return None
 
 
 def _pieces(case: Case, prefix: str | None) -> int:
     """Return how many tasks of a prefix the newest graph with it has."""
-    for fact in reversed(case.run.details("graph-updated")):
-        number = (fact.get("prefixes") or {}).get(prefix)
+    for graph in reversed(case.run.of(GraphUpdated)):
+        number = graph.prefixes.get(prefix or "")
         if number and number > 1:
-            return int(number)
+            return number
     return 0

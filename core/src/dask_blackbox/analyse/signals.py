@@ -41,8 +41,8 @@ _BATCH = Sender(
     because="was sent {name}, which ends a process that has no handler for it",
     remedy=(
         "Batch systems send it as a warning before they end a job (Slurm's `--signal`, Grid "
-        "Engine's `-notify`), and scripts to have logs rotated: see who does that, and send "
-        "it to the job's script rather than to its workers."
+        "Engine's `-notify`), and scripts send it to rotate logs: find the sender, and "
+        "send it to the job's script instead of its workers."
     ),
     retry_advice="unknown",
 )
@@ -50,18 +50,18 @@ _BATCH = Sender(
 _SENDERS = {
     "SIGXCPU": Sender(
         how="at the limit of CPU time",
-        because="had used up the CPU time that a process may have there ({name})",
+        because="reached the limit of CPU time per process ({name})",
         remedy=(
             "Raise the limit where workers are started (`ulimit -t unlimited`, `LimitCPU=`, "
-            "`/etc/security/limits.conf`); login nodes set it, so let workers run as jobs of "
-            "the batch system. It is counted for each process: trying again ends as this did, "
-            "unless tasks become shorter and workers are replaced in between."
+            "`/etc/security/limits.conf`); login nodes set it, so run workers as jobs "
+            "of the batch system. The limit is per process: a retry fails again unless "
+            "tasks become shorter and workers are replaced in between."
         ),
         retry_advice="environment",
     ),
     "SIGXFSZ": Sender(
         how="at the limit of a file's size",
-        because="wrote a file larger than a process may there ({name})",
+        because="wrote a file larger than the process's limit ({name})",
         remedy=(
             "Raise the limit where workers are started (`ulimit -f unlimited`, "
             "`LimitFSIZE=`), or write smaller files."
@@ -70,17 +70,17 @@ _SENDERS = {
     ),
     "SIGALRM": Sender(
         how="from a timer set in the process itself",
-        because="was ended by a timer that its own code had set ({name})",
+        because="was ended by a timer set in its own code ({name})",
         remedy=(
             "Look for `signal.alarm` and `signal.setitimer`, as timeout decorators use them: "
-            "tasks run in threads, where no handler of Python's can be set. Use "
+            "tasks run in threads, where Python cannot set a signal handler. Use "
             "`future.result(timeout=…)` in the driver, or a timeout of the library itself."
         ),
         retry_advice="code",
     ),
     "SIGHUP": Sender(
         how="because a terminal or session was closed",
-        because="was told that its terminal or session had closed ({name})",
+        because="got {name} because its terminal or session closed",
         remedy=(
             "Start workers so that they outlive the session: as a service or a batch job, "
             "under `nohup`, `setsid` or `tmux`."
@@ -88,10 +88,11 @@ _SENDERS = {
         retry_advice="environment",
     ),
     "SIGSYS": Sender(
-        how="for a system call that is forbidden there",
+        how="for a forbidden system call",
         because="made a system call that its container or sandbox forbids ({name})",
         remedy=(
-            "See which one (`dmesg`, the audit log), and allow it in the seccomp profile of "
+            "Find which one (`dmesg`, the audit log), and allow it in the seccomp "
+            "profile of "
             "the container, or use another version of the library that makes it."
         ),
         retry_advice="environment",

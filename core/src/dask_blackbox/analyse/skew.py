@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from dask_blackbox.events import GraphUpdated
 from dask_blackbox.run import RunTables
 
 __all__ = ["Skew", "pieces_of", "skew_before", "usual_growth"]
@@ -52,7 +53,7 @@ def skew_before(run: RunTables, moment: float, limit: int | None) -> Skew | None
     )
     by_prefix = (
         done.sort("nbytes")
-        .group_by("prefix")
+        .group_by("prefix", maintain_order=True)
         .agg(
             pl.len().alias("number"),
             pl.col("nbytes").median().alias("median"),
@@ -92,15 +93,17 @@ def usual_growth(run: RunTables, prefix: str, idle: int) -> int | None:
     seen = tasks.join(samples, on="worker").filter(
         pl.col("at").is_between(pl.col("start"), pl.col("stop"))
     )
-    peaks = seen.group_by("key").agg(pl.col("memory").max())["memory"]
+    peaks = seen.group_by("key", maintain_order=True).agg(pl.col("memory").max())[
+        "memory"
+    ]
     grown = [int(peak) - idle for peak in peaks.to_list() if peak > idle]
     return sorted(grown)[len(grown) // 2] if grown else None
 
 
 def pieces_of(run: RunTables, prefix: str) -> int:
     """Return how many tasks of a prefix the newest graph with it had; 0 if unknown."""
-    for fact in reversed(run.details("graph-updated")):
-        number = (fact.get("prefixes") or {}).get(prefix)
+    for graph in reversed(run.of(GraphUpdated)):
+        number = graph.prefixes.get(prefix)
         if number:
-            return int(number)
+            return number
     return 0

@@ -6,6 +6,7 @@ import signal
 import time
 from typing import Literal, cast, get_args
 
+from dask_blackbox.events import DriverEnded, DriverLost
 from dask_blackbox.run import RunTables
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "State",
     "exit_code_of_driver",
     "last_sign_of_life",
+    "recorded_until",
     "signal_of_driver",
     "state_of",
 ]
@@ -51,31 +53,38 @@ def last_sign_of_life(run: RunTables) -> float:
     """Return the last moment that the recording knows of, in epoch seconds."""
     if run.ending is not None:
         return run.ending.ended
-    moments = [run.manifest.started, run.last_heartbeat or 0.0]
-    moments += [
+    return max(recorded_until(run), run.last_heartbeat or 0.0)
+
+
+def recorded_until(run: RunTables) -> float:
+    """Return the moment of the last fact that was recorded, in epoch seconds.
+
+    What happened later nobody knows, though the recorder may have lived on for seconds.
+    """
+    moments = [
         float(frame["at"].dt.epoch("us").max() or 0) / 1e6  # type: ignore[arg-type]
         for frame in (run.events, run.metrics, run.logs)
         if len(frame)
     ]
-    return max(moments)
+    return max(run.manifest.started, *moments, 0.0)
 
 
 def exit_code_of_driver(run: RunTables) -> int | None:
     """Return what the driver's process exited with; negative for a signal."""
     code = None if run.ending is None else run.ending.exit_code
-    lost = next(iter(run.details("driver-lost")[-1:]), {})
-    return lost.get("exit_code") if code is None else code
+    lost = next(iter(run.of(DriverLost)[-1:]), DriverLost())
+    return lost.exit_code if code is None else code
 
 
 def signal_of_driver(run: RunTables) -> str | None:
     """Return the signal that ended the driver; shells say 128 and the signal's number."""
-    ended = next(iter(run.details("driver-ended")[-1:]), {})
-    told, code = ended.get("signal"), exit_code_of_driver(run)
-    if told is None and code is not None and (code < 0 or code > _SHELLS):
-        told = -code if code < 0 else code - _SHELLS
-    if isinstance(told, int):
-        try:
-            return signal.Signals(abs(told)).name
-        except ValueError:
-            return f"signal {told}"
-    return str(told) if told else None
+    ended = next(iter(run.of(DriverEnded)[-1:]), DriverEnded())
+    reported, code = ended.signal, exit_code_of_driver(run)
+    if reported is None and code is not None and (code < 0 or code > _SHELLS):
+        reported = -code if code < 0 else code - _SHELLS
+    if reported is None:
+        return None
+    try:
+        return signal.Signals(abs(reported)).name
+    except ValueError:
+        return f"signal {reported}"

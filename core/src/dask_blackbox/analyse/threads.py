@@ -48,9 +48,11 @@ class Computing:
 def waiting_prefixes(case: Case, *, share: float) -> list[WaitingPrefix]:
     """Return the prefixes whose tasks were off the core for a share of their time."""
     found = []
-    computed = case.run.tasks.group_by("prefix").agg(pl.col("compute").sum())
+    computed = case.run.tasks.group_by("prefix", maintain_order=True).agg(
+        pl.col("compute").sum()
+    )
     own = dict(computed.iter_rows())
-    for prefix, parts in case.tolls.by_prefix.items():
+    for prefix, parts in case.task_activity.by_prefix.items():
         cpu, waited = parts.get("thread-cpu", 0.0), parts.get("thread-noncpu", 0.0)
         # Dask's totals are of all its clients: no more than this run computed is its own.
         ours = min((own.get(prefix) or 0.0) / max(cpu + waited, 1e-9), 1.0)
@@ -66,20 +68,20 @@ def computing(case: Case) -> list[Computing]:
     lives = {life["address"]: life for life in case.run.workers.iter_rows(named=True)}
     hosts = {
         life["address"]: host
-        for host in case.tolls.hosts
+        for host in case.task_activity.hosts
         for life in lives.values()
         if str(life["host"]) == host.name
     }
     found = []
-    for address, told in case.tolls.loads.items():
-        sums = case.tolls.of_worker(address)
+    for address, reported in case.task_activity.loads.items():
+        sums = case.task_activity.of_worker(address)
         if address not in lives or sums["seconds"] <= 0 or sums["woken"] <= 0:
             continue
         found.append(
             Computing(
                 address=address,
                 threads=lives[address]["nthreads"] or 1,
-                cores=max(int(each.get("cores") or 1) for each in told),
+                cores=max(int(each.cores or 1) for each in reported),
                 cpu=sums["cpu"] / sums["seconds"],
                 late=sums["late"] / sums["woken"],
                 others=hosts[address].others if address in hosts else 0.0,

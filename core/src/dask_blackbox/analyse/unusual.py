@@ -54,8 +54,8 @@ def slower(earlier: Sequence[Sketch], sketch: Sketch) -> list[UnusualPart]:
         # On a host that others keep busy, only this tells a slow task from a slow night.
         each = own if own is not None and own.factor >= _BLATANT else part
         if each and (each.value - each.expected) * prefix.tasks > _LEAST_SECONDS:
-            told = UnusualPart(prefix.name, each, prefix.tasks, cpu=part is None)
-            found.append(told)
+            reported = UnusualPart(prefix.name, each, prefix.tasks, cpu=part is None)
+            found.append(reported)
     return found
 
 

@@ -24,8 +24,8 @@ from dask_blackbox.finding import Finding
 __all__ = [
     "GROUP",
     "UserRules",
+    "all_rules",
     "ask_in_isolation",
-    "asked_in_order",
     "installed_rules",
     "loaded",
     "rule_called",
@@ -62,7 +62,7 @@ def installed_rules() -> UserRules:
     points = sorted(entry_points(group=GROUP), key=lambda point: point.name)
     found = loaded(points)
     for problem in found.problems:
-        logger.error("dask-blackbox goes on without a rule: %s", problem)
+        logger.error("dask-blackbox continues without a rule: %s", problem)
     return found
 
 
@@ -100,32 +100,19 @@ def _rules_in(named: Any) -> Iterator[Any]:
 def _problem_with(rule: Any, taken: dict[str, str]) -> str | None:
     """Return why a rule cannot be asked; None if it can."""
     if not isinstance(rule, Rule):
-        return f"{rule!r} is no dask_blackbox.testing.Rule"
+        return f"{rule!r} is not a dask_blackbox.testing.Rule"
     if not _SLUG.fullmatch(rule.slug):
-        return f"'{rule.slug}' is no slug; write it like 'licence-server-down'"
+        return f"'{rule.slug}' is not a slug; write it like 'licence-server-down'"
     if rule.slug in _OURS:
-        return f"'{rule.slug}' is a rule of dask-blackbox itself; choose another slug"
+        return f"'{rule.slug}' is a rule of dask-blackbox; choose another slug"
     if rule.slug in taken:
         return f"'{rule.slug}' is already a rule of {taken[rule.slug]}"
     return None
 
 
-def asked_in_order() -> tuple[Rule, ...]:
-    """Return all rules in the order in which they are asked.
-
-    The user's verdicts know more than ours, and come first; those that say `turn="last"`
-    come where all of ours are at a loss, before `unknown`.  Other findings come at the end.
-    """
-    own = installed_rules().rules
-    if not own:
-        return RULES
-    ours = list(RULES)
-    verdicts = [rule for rule in own if rule.severity == "failure"]
-    first = [rule for rule in verdicts if rule.turn == "first"]
-    last = [rule for rule in verdicts if rule.turn == "last"]
-    at = next(n for n, rule in enumerate(ours) if rule.slug == "unknown")
-    others = [rule for rule in own if rule.severity != "failure"]
-    return (*first, *ours[:at], *last, *ours[at:-1], *others, ours[-1])
+def all_rules() -> tuple[Rule, ...]:
+    """Return all rules, ours and the user's; in which order they are asked is of no account."""
+    return (*RULES, *installed_rules().rules)
 
 
 def ask_in_isolation(rule: Rule, case: Case, *, of: str) -> list[Finding]:
@@ -141,7 +128,7 @@ def ask_in_isolation(rule: Rule, case: Case, *, of: str) -> list[Finding]:
     except Exception as error:  # noqa: BLE001 - somebody else's code
         said = f"'{rule.slug}' of {of}: {type(error).__name__}: {error}"
         # A line, not a traceback: the card says the same, and the run is nobody's but theirs.
-        logger.error("dask-blackbox goes on without the rule %s", said)  # noqa: TRY400
+        logger.error("dask-blackbox continues without the rule %s", said)  # noqa: TRY400
         case.broken.append(said)
         return []
 
@@ -149,11 +136,17 @@ def ask_in_isolation(rule: Rule, case: Case, *, of: str) -> list[Finding]:
 def _checked(rule: Rule, each: object) -> Finding:
     if not isinstance(each, Finding) or each.rule != rule.slug:
         raise TypeError(
-            f"it gave {each!r:.120}, which is no finding of its own: make it with its `found`"
+            f"it gave {each!r:.120}, which is not a finding of its own: make it with "
+            "its `found`"
+        )
+    if each.severity == "failure" != rule.severity:
+        raise TypeError(
+            f"a rule of severity '{rule.severity}' returned a verdict: make it a rule "
+            "of severity 'failure'"
         )
     return each
 
 
 def rule_called(slug: str) -> Rule | None:
     """Return a rule by its slug, ours or the user's."""
-    return next((rule for rule in asked_in_order() if rule.slug == slug), None)
+    return next((rule for rule in all_rules() if rule.slug == slug), None)

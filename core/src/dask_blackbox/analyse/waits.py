@@ -11,7 +11,7 @@ import re
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.hang import AtWork, Hang
+from dask_blackbox.analyse.hangs import Hang, HangingTask
 from dask_blackbox.analyse.state import last_sign_of_life
 
 __all__ = ["idle_share"]
@@ -31,7 +31,7 @@ _BUSY = 20.0
 _FEWEST = 3
 
 
-def idle_share(case: Case, hang: Hang, task: AtWork) -> float | None:
+def idle_share(case: Case, hang: Hang, task: HangingTask) -> float | None:
     """Return the share of a core that the worker of a waiting task used meanwhile.
 
     None if the task is in no call that waits, if its worker computed, or if nobody knows.

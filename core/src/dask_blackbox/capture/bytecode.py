@@ -52,7 +52,7 @@ def _of_function(code: types.CodeType, depth: int) -> Any:
     """
     arguments = code.co_argcount + code.co_kwonlyargcount
     yield repr((code.co_names, code.co_varnames[:arguments])).encode()
-    text, told = code.co_code, 0
+    text, reported = code.co_code, 0
     for half, operation in enumerate(text[::2]):
         if operation not in _CONSTANTS:
             continue
@@ -62,12 +62,12 @@ def _of_function(code: types.CodeType, depth: int) -> Any:
             begin -= 2
             index |= text[begin + 1] << bits
             bits += 8
-        yield text[told:begin]
+        yield text[reported:begin]
         yield b"%d:" % operation
         if index < len(code.co_consts):
             yield _constant(code.co_consts[index], depth)
-        told = place + 2
-    yield text[told:]
+        reported = place + 2
+    yield text[reported:]
 
 
 def _of_body(code: types.CodeType, depth: int) -> Any:

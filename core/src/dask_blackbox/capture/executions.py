@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
+from .classes import qualified
 from .logs import words_of
 
 __all__ = ["scheduler_exception", "split", "texts"]
@@ -47,7 +48,4 @@ def scheduler_exception(pickled: bytes) -> tuple[str, str]:
         error = pickle.loads(pickled)
     except Exception as problem:
         return "Exception", f"could not be read: {problem!r}"
-    kind = type(error)
-    builtin = kind.__module__ == "builtins"
-    name = kind.__qualname__ if builtin else f"{kind.__module__}.{kind.__qualname__}"
-    return name, words_of(error)
+    return qualified(type(error)), words_of(error)

@@ -58,7 +58,7 @@ def words_of(error: BaseException) -> str:
             text = str(type(error)(*error.args))
         return plain(text)
     except Exception as problem:
-        return f"<its text cannot be made: {type(problem).__name__}>"
+        return f"<its text cannot be rendered: {type(problem).__name__}>"
 
 
 def role_of(logger: str, otherwise: str) -> str:
@@ -109,6 +109,7 @@ class LogTap:
         sink: Takes a row; must not block.
         key_of_thread: Returns the key of the task that a thread is running, or None.
         delay: Returns seconds to add to get the scheduler's clock.
+        mask: Blanks out what only this process knows to be secret.
     """
 
     def __init__(
@@ -120,10 +121,12 @@ class LogTap:
         *,
         key_of_thread: Callable[[int], str | None] = lambda thread: None,
         delay: Callable[[], float] = lambda: 0.0,
+        mask: Callable[[str], str] | None = None,
     ) -> None:
         self._mark = "_dask_blackbox_" + mark
         self._role, self._source, self._sink = role, source, sink
         self._key_of_thread, self._delay = key_of_thread, delay
+        self._mask = mask
         self._pid, self._at = os.getpid(), 0.0
         self._busy = threading.local()
         self._names: tuple[str, ...] = ()
@@ -223,6 +226,8 @@ class LogTap:
         if os.getpid() != self._pid:  # a forked child speaks for itself
             return
         text, source = plain(cut(text, _LONGEST)), self._source(role)
+        if self._mask is not None:
+            text = self._mask(text)
         counted = _COUNTS.setdefault((self._mark, source, self._pid), count(1))
         key = self._key_of_thread(thread) if thread is not None else None
         at += self._delay()

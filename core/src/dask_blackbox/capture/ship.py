@@ -19,40 +19,45 @@ __all__ = ["ShippedScheduler", "shipped"]
 
 # In the order in which they import each other.
 _MODULES = (
-    "ring",
-    "secrecy",
+    "ancestry",
+    "worker.ring",
+    "classes",
+    "redaction",
     "logs",
     "bytecode",
-    "marks",
-    "hollow",
-    "certificate",
+    "scheduler.code_hashes",
+    "scheduler.empty_reads",
+    "nanny.certificate",
     "executions",
     "images",
     "packages",
-    "inventory",
-    "capsule",
-    "policy",
-    "picking",
-    "keeping",
-    "watcher",
-    "toll",
-    "worker",
-    "nanny",
-    "rows",
-    "attempts",
-    "samples",
-    "spans",
-    "measures",
-    "census",
-    "ownership",
-    "nannies",
-    "spreading",
-    "closings",
-    "unrunnable",
-    "stalls",
-    "dask_events",
-    "descriptions",
-    "scheduler",
+    "scheduler.package_inventory",
+    "worker.task_bundle",
+    "worker.privacy_policy",
+    "worker.task_pickling",
+    "worker.kept_tasks",
+    "nanny.worker_watcher",
+    "worker.process_load",
+    "worker.task_threads",
+    "worker.failed_attempts",
+    "worker.worker",
+    "nanny.nanny",
+    "scheduler.row_buffer",
+    "scheduler.attempts",
+    "scheduler.samples",
+    "scheduler.spans",
+    "scheduler.measures",
+    "scheduler.group_counts",
+    "scheduler.ownership",
+    "scheduler.nanny_checks",
+    "scheduler.plugin_registration",
+    "scheduler.closing_reasons",
+    "scheduler.unrunnable",
+    "scheduler.stalls",
+    "scheduler.task_files",
+    "scheduler.dask_events",
+    "scheduler.descriptions",
+    "scheduler.scheduler",
 )
 
 _BOOT = '''
@@ -69,12 +74,21 @@ def make(package, sources, module, name, config, boot=None):
         sys.modules[package] = root
         try:
             for part, source in sources:
-                made = types.ModuleType(package + "." + part)
-                made.__package__ = package
+                parent, dot, last = part.rpartition(".")
+                folder = root
+                if parent:
+                    folder = sys.modules.get(package + "." + parent)
+                    if folder is None:
+                        folder = types.ModuleType(package + "." + parent)
+                        folder.__path__ = []
+                        sys.modules[folder.__name__] = folder
+                        setattr(root, parent, folder)
+                made = types.ModuleType(folder.__name__ + "." + last)
+                made.__package__ = folder.__name__
                 sys.modules[made.__name__] = made
                 code = compile(source, "<dask-blackbox " + part + ">", "exec")
                 exec(code, made.__dict__)
-                setattr(root, part, made)
+                setattr(folder, last, made)
         except BaseException:
             for known in [n for n in sys.modules if n.split(".")[0] == package]:
                 del sys.modules[known]
@@ -88,7 +102,10 @@ _MAKE = "(exec(boot, names), names['make'](package, sources, module, name, confi
 @cache
 def _sources() -> tuple[str, tuple[tuple[str, str], ...]]:
     here = resources.files(__package__ or "dask_blackbox.capture")
-    sources = tuple((m, here.joinpath(f"{m}.py").read_text("utf-8")) for m in _MODULES)
+    sources = tuple(
+        (m, here.joinpath(f"{m.replace('.', '/')}.py").read_text("utf-8"))
+        for m in _MODULES
+    )
     digest = hashlib.sha256(repr((_BOOT, sources)).encode()).hexdigest()[:12]
     return f"_dask_blackbox_capture_{digest}", sources
 
@@ -108,14 +125,14 @@ def _reduced(module: str, name: str, config: dict[str, Any]) -> tuple[Any, ...]:
 
 
 class ShippedScheduler(SchedulerPlugin):
-    """What the client registers; on the scheduler it becomes `scheduler.SchedulerCapture`."""
+    """What the client registers; on the scheduler it becomes `SchedulerCapture`."""
 
     def __init__(self, name: str, config: dict[str, Any]) -> None:
         self.name = name
         self._config = config
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reduced("scheduler", "SchedulerCapture", self._config)
+        return _reduced("scheduler.scheduler", "SchedulerCapture", self._config)
 
 
 class _Shipped:

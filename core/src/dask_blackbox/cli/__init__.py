@@ -6,52 +6,100 @@ Errors become a line of text and an exit code in this one place.
 
 from __future__ import annotations
 
+import difflib
+import sys
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 import click
 
 from dask_blackbox.errors import BlackboxError, ConfigurationError
 
-__all__ = ["VERBS", "blackbox"]
+__all__ = ["COMMANDS", "VERBS", "blackbox"]
 
 VERBS = {
     "run": "Record every Dask client that a command makes.",
     "record": "Record a cluster that is already running.",
     "ls": "List the newest runs.",
     "show": "Show the card of a run: why it failed, and what to do.",
-    "why": "Say why a run failed: the evidence, each with how to see it.",
-    "compare": "Show in what two runs differ.",
-    "history": "List the runs of a job with what they took, and its failures.",
-    "logs": "Search the logs of a run, dead workers included.",
+    "why": "Explain why a run failed, with evidence and commands that show it.",
+    "compare": "Show how two runs differ.",
+    "history": "List the runs of a job with durations and failures.",
+    "logs": "Search the logs of a run, including those of dead workers.",
+    "top": "Show the progress of a run in a terminal.",
     "report": "Write the report of a run to a file, or open it.",
-    "replay": "Run a task that failed again, with its inputs.",
-    "rules": "List the rules that are asked, or show one.",
+    "export": "Convert a run for other tools: traces, profiles, tables, images.",
+    "replay": "Rerun a failed task with its inputs.",
+    "rules": "List the rules, or show one.",
     "serve": "Browse the runs of a store.",
-    "sync": "Upload what waits in this machine's spool.",
+    "sync": "Upload the recordings in this machine's spool.",
+    "rm": "Delete a run or a job from a store.",
+    "prune": "Delete old runs.",
+    "doctor": "Check store, credentials, settings, clock and cluster.",
 }
 """The verbs, in the order of `--help`; each is the command of that name in its module."""
+
+COMMANDS = "dask_blackbox.commands"
+"""The group of entry points by which a host's package adds verbs of its own."""
+
+
+def _of_hosts() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=COMMANDS)}
+
+
+EXAMPLES = (
+    "run --store ./runs -- python nightly.py",
+    "why --store ./runs",
+    "ls --store ./runs --state failed",
+    "doctor --store ./runs",
+)
 
 
 class _Verbs(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(VERBS)
+        return [*VERBS, *_of_hosts()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in (hosts := _of_hosts()):
+            theirs: click.Command = hosts[cmd_name].load()
+            return theirs
         if cmd_name not in VERBS:
             return None
         module = import_module(f"dask_blackbox.cli.{cmd_name}")
         command: click.Command = getattr(module, cmd_name)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        typed = args[0] if args else ""
+        if typed and typed not in VERBS and not typed.startswith("-"):
+            close = difflib.get_close_matches(typed, VERBS, n=1)
+            like = f"did you mean '{close[0]}'? " if close else ""
+            ctx.fail(
+                f"there is no command '{typed}'; {like}There are {', '.join(VERBS)}."
+            )
+        return super().resolve_command(ctx, args)
+
     def format_commands(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
         # Not the inherited one: it would load every verb for one line of help.
         with formatter.section("Commands"):
-            formatter.write_dl(list(VERBS.items()))
+            hosts = [(name, f"Only with {name}.") for name in _of_hosts()]
+            formatter.write_dl([*VERBS.items(), *hosts])
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from dask_blackbox.cli.options import examples_of
+
+        formatter.write(examples_of(EXAMPLES))
 
     def invoke(self, ctx: click.Context) -> Any:
+        # A sign that the terminal's encoding lacks is no reason to fail.
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="replace")
         try:
             return super().invoke(ctx)
         except BlackboxError as error:
@@ -59,10 +107,27 @@ class _Verbs(click.Group):
             ctx.exit(2 if isinstance(error, ConfigurationError) else 1)
 
 
-@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
-def blackbox() -> None:
-    """Look into recorded Dask runs: why did it fail, and what has changed?
+def _say_versions(ctx: click.Context, param: click.Parameter, value: object) -> None:
+    if not value or ctx.resilient_parsing:
+        return
+    from dask_blackbox.versions import versions
 
-    RUN is `latest`, JOB (its newest run), JOB/RUN, JOB/RUN/ATTEMPT, a beginning of one
-    that fits no other, or the address that a card prints.
+    click.echo("\n".join(f"{name} {number}" for name, number in versions().items()))
+    ctx.exit()
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_say_versions,
+    help="Show the versions of dask-blackbox, Dask and Python.",
+)
+def blackbox() -> None:
+    """Inspect recorded Dask runs: why they failed and what changed.
+
+    RUN is `latest`, JOB (its newest run), JOB/RUN, JOB/RUN/ATTEMPT, an unambiguous
+    prefix of one, or the URL printed on a card.
     """

@@ -4,37 +4,42 @@ from __future__ import annotations
 
 import click
 import msgspec
-from rich.console import Console
 
-from dask_blackbox.cli.options import opened_store, store_option
+from dask_blackbox.cli.options import Verb, opened_store, runs_beginning, store_option
+from dask_blackbox.cli.terminal import screen
 
 __all__ = ["compare"]
 
 _PIPED = 160
 
 
-@click.command()
-@click.argument("before", metavar="RUN")
-@click.argument("after", metavar="RUN")
+@click.command(
+    cls=Verb,
+    examples=[
+        "compare nightly/run-6 nightly/run-7",
+        "compare nightly/run-6 latest --json",
+    ],
+)
+@click.argument("before", metavar="RUN", shell_complete=runs_beginning)
+@click.argument("after", metavar="RUN", shell_complete=runs_beginning)
 @store_option
-@click.option("--json", "as_json", is_flag=True, help="As JSON (docs/history.md).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/history.md).")
 def compare(*, before: str, after: str, store_url: str | None, as_json: bool) -> None:
-    """Show in what the second RUN differs from the first.
+    """Show how the second RUN differs from the first.
 
-    What changed, by how telling it is; the numbers of both; and their tasks by prefix, those
-    that changed most first. A run whose recording is gone is compared by its sketch.
+    Prints what changed, most relevant first; the numbers of both; and their tasks by
+    prefix, largest change first. A run without a recording is compared by its sketch.
     """
-    from dask_blackbox.opened.comparing import compare_runs
+    from dask_blackbox.reader.comparing import compare_runs
     from dask_blackbox.report.comparison_text import comparison_text
 
-    told = compare_runs(opened_store(store_url), before, after)
+    reported = compare_runs(opened_store(store_url), before, after)
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(told), indent=2))
+        click.echo(msgspec.json.format(msgspec.json.encode(reported), indent=2))
         return
-    console = Console()
-    terminal = console.is_terminal
+    shown_on = screen()
     click.echo(
         comparison_text(
-            told, width=console.width if terminal else _PIPED, colour=terminal
+            reported, width=shown_on.width or _PIPED, colour=shown_on.colour
         )
     )

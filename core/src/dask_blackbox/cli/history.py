@@ -4,49 +4,54 @@ from __future__ import annotations
 
 import click
 import msgspec
-from rich.console import Console
 
-from dask_blackbox.cli.options import opened_store, store_option
+from dask_blackbox.cli.options import Verb, jobs_beginning, opened_store, store_option
+from dask_blackbox.cli.terminal import screen
 
 __all__ = ["history"]
 
 _PIPED = 240
 
 
-@click.command()
-@click.argument("job", metavar="JOB")
+@click.command(
+    cls=Verb,
+    examples=[
+        "history nightly",
+        "history nightly --limit 100 --json",
+    ],
+)
+@click.argument("job", metavar="JOB", shell_complete=jobs_beginning)
 @store_option
 @click.option(
     "--limit",
     default=30,
     show_default=True,
     type=click.IntRange(min=1),
-    help="How many runs to list at most.",
+    help="Maximum number of runs.",
 )
 @click.option(
     "--all",
     "everything",
     is_flag=True,
-    help="Look at all runs, not only at as many of the newest as two seconds allow.",
+    help="Read all runs, not only the newest that can be read in two seconds.",
 )
-@click.option("--json", "as_json", is_flag=True, help="As JSON (docs/history.md).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/history.md).")
 def history(
     *, job: str, store_url: str | None, limit: int, everything: bool, as_json: bool
 ) -> None:
-    """List the runs of JOB: how each ended, what it took, and which failures are alike.
+    """List the runs of JOB: state, duration, input, and which failures are alike.
 
-    It is told by the sketches that runs leave, so also of runs whose recordings are gone.
+    It uses the sketches of runs, so it includes runs whose recordings were deleted.
     """
-    from dask_blackbox.opened.job_histories import FOR_NAMES, job_history
+    from dask_blackbox.reader.job_histories import FOR_NAMES, job_history
     from dask_blackbox.report.history_text import history_text
 
     patience = None if everything else FOR_NAMES
-    told = job_history(opened_store(store_url), job, limit=limit, patience=patience)
+    reported = job_history(opened_store(store_url), job, limit=limit, patience=patience)
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(told), indent=2))
+        click.echo(msgspec.json.format(msgspec.json.encode(reported), indent=2))
         return
-    console = Console()
-    terminal = console.is_terminal
+    shown_on = screen()
     click.echo(
-        history_text(told, width=console.width if terminal else _PIPED, colour=terminal)
+        history_text(reported, width=shown_on.width or _PIPED, colour=shown_on.colour)
     )

@@ -3,60 +3,113 @@
 from __future__ import annotations
 
 import json
+import textwrap
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from dask_blackbox.cli.options import opened_store, store_option
-from dask_blackbox.errors import RecordingError
+from dask_blackbox.cli.options import Verb, job_option, opened_store, store_option
+from dask_blackbox.cli.terminal import Screen, screen
+from dask_blackbox.commandline import command
+from dask_blackbox.errors import RecordingError, RunNotFoundError
+from dask_blackbox.report.moments import moment_of
 
 if TYPE_CHECKING:  # heavy
-    from dask_blackbox.opened import RunEntry
+    from dask_blackbox.reader import RunEntry
     from dask_blackbox.serve.cards import Cards
+    from dask_blackbox.store import Store
 
 __all__ = ["ls"]
 
 _AT_ONCE = 8
-_PIPED = 10_000
-"""Columns where nobody looks: a line is not broken, so that `grep` finds it whole."""
+_STATES = ("running", "succeeded", "failed", "aborted", "lost")
+_HEADINGS = ("STATE", "RUN", "STARTED", "TOOK", "HEADLINE")
+_NARROWEST = 30
+"""Columns for a headline beside the run; with fewer, it gets lines of its own."""
 
 
-@click.command()
+@click.command(
+    cls=Verb,
+    examples=[
+        "ls",
+        "ls --job nightly --state failed",
+        "ls --since 24h",
+        "ls --store s3://dask-runs/etl --json",
+    ],
+)
 @store_option
-@click.option("--job", metavar="JOB", help="Runs of this job only.")
+@job_option
+@click.option(
+    "--state",
+    "states",
+    type=click.Choice(_STATES),
+    multiple=True,
+    help="Only runs in this state (repeatable).",
+)
+@click.option(
+    "--since",
+    metavar="WHEN",
+    help="Only runs started since: 24h, '7 days', 2026-11-21 (UTC).",
+)
 @click.option(
     "--limit",
     default=20,
     show_default=True,
     type=click.IntRange(min=1),
-    help="How many runs at most.",
+    help="Maximum number of runs.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One object per line.")
-def ls(*, store_url: str | None, job: str | None, limit: int, as_json: bool) -> None:
-    """List the newest runs, with how each ended and why."""
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
+def ls(
+    *,
+    store_url: str | None,
+    job: str | None,
+    states: tuple[str, ...],
+    since: str | None,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """List the newest runs, with state and headline."""
     from dask_blackbox.serve.cards import Cards
-    from dask_blackbox.serve.listing import page_of_runs
 
     store = opened_store(store_url)
-    page = page_of_runs(store, job=job, size=limit)
+    after = None if since is None else moment_of(since, "--since")
+    found = _entries(store, job=job, states=states, after=after)
+    runs = list(islice(found, limit + 1))
     cards = Cards(store)
     with ThreadPoolExecutor(_AT_ONCE) as readers:
-        rows = list(readers.map(lambda run: _row(cards, run), page.runs))
+        rows = list(readers.map(lambda run: _row(cards, run), runs[:limit]))
     if as_json:
         for row in rows:
             click.echo(json.dumps(row, ensure_ascii=False))
         return
     if not rows:
-        of_job = f" of the job {job}" if job else ""
-        click.echo(f"No run{of_job} is recorded in {store.url}.", err=True)
+        such = " such" if job or states or since else ""
+        click.echo(f"No{such} run in {store.url}.", err=True)
         return
-    _print(rows)
-    if page.older is not None:
-        click.echo(f"There are older runs: --limit {limit * 5} shows more.", err=True)
+    for line in _lines(rows, screen()):
+        click.echo(line)
+    if len(runs) > limit:
+        more = command("ls", "--limit", str(limit * 5), store=store_url)
+        click.echo(f"Older runs exist: {more}", err=True)
+
+
+def _entries(
+    store: Store, *, job: str | None, states: Collection[str], after: float | None
+) -> Iterator[RunEntry]:
+    from dask_blackbox.reader.listing import entries, marked_runs
+    from dask_blackbox.reader.run_lookup import find_job
+
+    named = None if job is None else find_job(store, job)
+    # Whether a run is running or lost is asked of its heartbeat, one by one.
+    listed = entries if {"running", "lost"} & set(states) else marked_runs
+    for entry in listed(store, job=named):
+        if after is not None and entry.started < after:
+            return
+        if not states or entry.state in states:
+            yield entry
 
 
 def _row(cards: Cards, run: RunEntry) -> dict[str, Any]:
@@ -73,6 +126,8 @@ def _row(cards: Cards, run: RunEntry) -> dict[str, Any]:
     }
     try:
         card = cards.card(run.address)
+    except RunNotFoundError:
+        return row | {"headline": "its recording was deleted"}
     except RecordingError as error:
         return row | {"headline": f"cannot be read: {error}"}
     return row | {
@@ -84,29 +139,56 @@ def _row(cards: Cards, run: RunEntry) -> dict[str, Any]:
     }
 
 
-def _print(rows: list[dict[str, Any]]) -> None:
-    from dask_blackbox.report.words import STATE_SIGN, duration, moment, plain
+def _lines(rows: list[dict[str, Any]], shown_on: Screen) -> Iterator[str]:
+    """Yield the table: whatever the width, the name of a run stays in one piece."""
+    from dask_blackbox.report.formatting import plain
 
+    cells = [_cells(row) for row in rows]
+    widths = [max(map(len, column)) for column in zip(_HEADINGS, *cells, strict=True)]
+    before = sum(widths[:4]) + 2 * 4
+    left = None if shown_on.width is None else shown_on.width - before
+    beside = left is None or left >= _NARROWEST
+    heading = _joined(_HEADINGS[: 5 if beside else 4], widths)
+    yield click.style(heading, dim=True) if shown_on.colour else heading
+    for row, cell in zip(rows, cells, strict=True):
+        state = _coloured(cell[0].ljust(widths[0]), row["state"], shown_on)
+        line = state + _joined(cell[:4], widths)[widths[0] :]
+        headline = " ".join(plain(cell[4]).split())
+        if left is None:
+            yield f"{line}  {headline}".rstrip()
+            continue
+        width, indent = (left, before) if beside else (shown_on.width or 80, 2)
+        wrapped = textwrap.wrap(headline, max(width - (0 if beside else 2), 20)) or [""]
+        if beside:
+            yield f"{line}  {wrapped[0]}".rstrip()
+            wrapped = wrapped[1:]
+        else:
+            yield line.rstrip()
+        yield from (f"{' ' * indent}{each}" for each in wrapped if each)
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, str, str, str, str]:
+    from dask_blackbox.report.formatting import STATE_SIGN, duration, moment, plain
+
+    took = row["duration"]
+    return (
+        f"{STATE_SIGN[row['state']]} {row['state']}",
+        plain(f"{row['job']}/{row['run_id']}/{row['attempt']}"),
+        moment(row["started"]),
+        "" if took is None else duration(took),
+        row["headline"] or "",
+    )
+
+
+def _joined(cells: tuple[str, ...], widths: list[int]) -> str:
+    took = 3
+    padded = [
+        cell.rjust(widths[n]) if n == took else cell.ljust(widths[n] if n < took else 0)
+        for n, cell in enumerate(cells)
+    ]
+    return "  ".join(padded)
+
+
+def _coloured(text: str, state: str, shown_on: Screen) -> str:
     colours = {"succeeded": "green", "running": "cyan", "lost": "magenta"}
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("STATE", no_wrap=True)
-    table.add_column("RUN", overflow="fold")
-    table.add_column("STARTED", no_wrap=True)
-    table.add_column("TOOK", no_wrap=True, justify="right")
-    table.add_column("HEADLINE", overflow="fold")
-    for row in rows:
-        state = f"{STATE_SIGN[row['state']]} {row['state']}"
-        took = row["duration"]
-        table.add_row(
-            Text(state, style=colours.get(row["state"], "red")),
-            Text(plain(f"{row['job']}/{row['run_id']}/{row['attempt']}")),
-            moment(row["started"]),
-            "" if took is None else duration(took),
-            Text(plain(row["headline"] or "")),
-        )
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=_PIPED)
-    with console.capture() as printed:
-        console.print(table)
-    click.echo("\n".join(line.rstrip() for line in printed.get().splitlines()))
+    return click.style(text, fg=colours.get(state, "red")) if shown_on.colour else text

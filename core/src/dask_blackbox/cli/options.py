@@ -1,19 +1,52 @@
-"""What several verbs are told: which store, which run."""
+"""What several verbs take: a store, a run, a job, examples in their help."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:  # heavy: the verbs import them when they run
-    from dask_blackbox.opened import Run
+    from dask_blackbox.reader import Run
     from dask_blackbox.store import Store
 
-__all__ = ["opened_run", "opened_store", "run_argument", "store_option"]
+__all__ = [
+    "Verb",
+    "examples_of",
+    "job_option",
+    "jobs_beginning",
+    "opened_run",
+    "opened_store",
+    "run_argument",
+    "runs_beginning",
+    "store_option",
+]
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class Verb(click.Command):
+    """A command whose help ends with examples.
+
+    Args:
+        examples: Commands as they are typed, after `dask blackbox`.
+    """
+
+    def __init__(self, *args: Any, examples: Sequence[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.examples = tuple(examples)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples, one to a line however long."""
+        formatter.write(examples_of(self.examples))
+
+
+def examples_of(examples: Sequence[str]) -> str:
+    """Return examples as a section of a help text."""
+    lines = "".join(f"  dask blackbox {each}\n" for each in examples)
+    return f"\nExamples:\n{lines}"
 
 
 def store_option(command: _F) -> _F:
@@ -22,14 +55,30 @@ def store_option(command: _F) -> _F:
         "--store",
         "store_url",
         metavar="URL",
-        help="Where the recordings lie: s3://bucket/prefix or a folder. "
-        "Default: the setting blackbox.store.url.",
+        help="Store of the recordings: s3://bucket/prefix or a folder. Default: "
+        "blackbox.store.url.",
     )(command)
 
 
 def run_argument(command: _F) -> _F:
-    """Give a verb the argument RUN."""
-    return click.argument("name", metavar="RUN")(command)
+    """Give a verb the argument RUN, which is the newest run if it is left out."""
+    return click.argument(
+        "name",
+        metavar="[RUN]",
+        default="latest",
+        required=False,
+        shell_complete=runs_beginning,
+    )(command)
+
+
+def job_option(command: _F) -> _F:
+    """Give a verb the option `--job`, which is completed."""
+    return click.option(
+        "--job",
+        metavar="JOB",
+        help="Only runs of this job.",
+        shell_complete=jobs_beginning,
+    )(command)
 
 
 def opened_store(url: str | None) -> Store:
@@ -41,6 +90,31 @@ def opened_store(url: str | None) -> Store:
 
 def opened_run(store: Store, name: str) -> Run:
     """Return the recording that RUN names."""
-    from dask_blackbox.opened import find_run
+    from dask_blackbox.reader import find_run
 
     return find_run(store, name)
+
+
+def runs_beginning(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete RUN."""
+    return _completions(ctx, incomplete)
+
+
+def jobs_beginning(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete JOB."""
+    return [each for each in _completions(ctx, incomplete) if each.value != "latest"]
+
+
+def _completions(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    from dask_blackbox.errors import BlackboxError
+    from dask_blackbox.reader.run_lookup import beginning_runs
+
+    try:
+        store = opened_store(ctx.params.get("store_url"))
+        return [CompletionItem(each) for each in beginning_runs(store, incomplete)]
+    except BlackboxError:  # a shell has no line for it
+        return []

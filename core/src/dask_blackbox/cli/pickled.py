@@ -62,20 +62,20 @@ def differences(
     found = []
     old, new = str(there.get("python")), str(here.get("python"))
     if old != new:
-        found.append(f"Python {old} there, {new} here{_bytecode(old, new)}")
+        found.append(f"Python {old} on the worker, {new} here{_bytecode(old, new)}")
     was, now = there.get("packages") or {}, here.get("packages") or {}
     weighty = [*_WEIGHTY, *(each.lower().replace("_", "-") for each in modules)]
-    told = dict.fromkeys(name for name in weighty if was.get(name) != now.get(name))
+    reported = dict.fromkeys(name for name in weighty if was.get(name) != now.get(name))
     found += [
-        f"{name} {was[name]} there, {now.get(name, 'missing')} here"
-        for name in told
+        f"{name} {was[name]} on the worker, {now.get(name, 'missing')} here"
+        for name in reported
         if name in was
     ]
-    others = [n for n in was if n not in told and n in now and was[n] != now[n]]
+    others = [n for n in was if n not in reported and n in now and was[n] != now[n]]
     if others:
         shown = ", ".join(f"{n} {was[n]} → {now[n]}" for n in others[:5])
         more = f" and {len(others) - 5} more" if len(others) > 5 else ""  # noqa: PLR2004
-        found.append(f"other versions of {shown}{more}")
+        found.append(f"different versions of {shown}{more}")
     return found
 
 
@@ -83,6 +83,6 @@ def _bytecode(old: str, new: str) -> str:
     if old.split(".")[:2] == new.split(".")[:2]:
         return ""
     return (
-        " (functions that came by value, such as those of a script, hold bytecode, which "
-        "another minor version cannot run: use --python)"
+        " (functions pickled by value, such as those of a script, contain bytecode, "
+        "which another minor version cannot run: use --python)"
     )

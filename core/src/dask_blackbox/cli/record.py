@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dask_blackbox.cli.options import store_option
+from dask_blackbox.cli.options import Verb, store_option
 
 if TYPE_CHECKING:  # it imports distributed
     from dask_blackbox.cli.watching import Watched
@@ -18,23 +18,31 @@ __all__ = ["record"]
 _LOOKING = 0.5
 
 
-@click.command()
+@click.command(
+    cls=Verb,
+    examples=[
+        "record tcp://scheduler:8786",
+        "record --store s3://dask-runs/shared --job shared tcp://scheduler:8786",
+    ],
+)
 @store_option
-@click.option("--job", metavar="NAME", help="What is run again and again.")
-@click.option("--run-id", metavar="ID", help="Which of its runs.")
+@click.option("--job", metavar="NAME", help="Job name; runs of one job are compared.")
+@click.option(
+    "--run-id", metavar="ID", help="Run id. Default: derived from host and start time."
+)
 @click.option("--tls-ca-file", type=click.Path(exists=True, dir_okay=False))
 @click.option("--tls-cert", type=click.Path(exists=True, dir_okay=False))
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False))
 @click.argument("address")
 def record(address: str, **chosen: Any) -> None:
-    """Record the cluster at ADDRESS (tcp://host:port), whoever uses it, until Ctrl-C.
+    """Record the cluster at ADDRESS (tcp://host:port) for all its clients, until Ctrl-C.
 
     The recording also ends when the scheduler does.  Nothing has to be installed there,
-    and everything of ours is taken off again at the end.
+    and all plugins are removed at the end.
     """
     from dask_blackbox.cli.watching import Watched
+    from dask_blackbox.driver import recording
     from dask_blackbox.errors import BlackboxError
-    from dask_blackbox.flight import recording
     from dask_blackbox.report import text
 
     scheduler = Watched(address, _security(chosen))
@@ -49,9 +57,7 @@ def record(address: str, **chosen: Any) -> None:
     rec.attach_address(address, scheduler.security)
     if not rec.attached:
         rec.finish(state="aborted")
-        raise BlackboxError(
-            f"the cluster at {address} could not be attached; see above"
-        )
+        raise BlackboxError(f"cannot record the cluster at {address}; see above")
     click.echo(f"Recording {address} until Ctrl-C …", err=True)
     lost = _wait_for_the_end(scheduler)
     card = rec.finish(state="failed") if lost else rec.finish_attached()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dask_blackbox.cli.options import (
+    Verb,
     opened_run,
     opened_store,
     run_argument,
@@ -21,8 +22,8 @@ from dask_blackbox.cli.options import (
 from dask_blackbox.errors import ConfigurationError, RecordingError
 
 if TYPE_CHECKING:  # heavy: imported when it runs
-    from dask_blackbox.capture.capsule import Capsule
-    from dask_blackbox.opened import Run
+    from dask_blackbox.capture.worker.task_bundle import TaskBundle
+    from dask_blackbox.reader import Run
 
 __all__ = ["replay"]
 
@@ -33,24 +34,35 @@ _MOST_NAMES = 40
 _ADDRESS = re.compile(r"0x[0-9a-f]{4,}")
 
 
-@click.command()
+@click.command(
+    cls=Verb,
+    examples=[
+        "replay --trust ./runs nightly",
+        "replay nightly/run-7 --pdb",
+    ],
+)
 @run_argument
 @store_option
-@click.option("--key", metavar="KEY", help="Which task, where several were kept.")
-@click.option("--pdb", "debug", is_flag=True, help="Debug where the exception arises.")
+@click.option("--key", metavar="KEY", help="Task to rerun, if several were kept.")
+@click.option(
+    "--pdb",
+    "debug",
+    is_flag=True,
+    help="Start the debugger where the exception is raised.",
+)
 @click.option(
     "--python",
     metavar="PATH",
     default=sys.executable,
-    help="Interpreter to run it with; needs Dask, not dask-blackbox.",
+    help="Interpreter to use; it needs Dask, not dask-blackbox.",
 )
 @click.option(
     "--trust",
     metavar="URL",
     multiple=True,
-    help="A store that is trusted, besides the setting blackbox.replay.trusted.",
+    help="Trust this store, in addition to blackbox.replay.trusted.",
 )
-@click.option("--yes", is_flag=True, help="Don't ask.")
+@click.option("--yes", is_flag=True, help="Don't ask for confirmation.")
 def replay(
     *,
     name: str,
@@ -61,42 +73,44 @@ def replay(
     trust: tuple[str, ...],
     yes: bool,
 ) -> None:
-    """Run the task of RUN that failed again, with its inputs, in a fresh process.
+    """Rerun a failed task of RUN with its inputs, in a new process.
 
-    This unpickles what lies in the store, and unpickling can run any code: only stores
-    that you name as trusted are replayed.  Tasks are kept where the run was recorded with
-    blackbox.capture.values.  Ends with 0 if the recorded exception comes again, 3 if
-    another one does, 4 if none does, 5 if the process dies.
+    This unpickles data from the store, and unpickling can run any code: only stores that
+    you declare as trusted are replayed.  Tasks are kept in runs recorded with
+    blackbox.capture.values.  Exits with 0 if the recorded exception is raised again, 3 for
+    another exception, 4 for none, 5 if the process dies.
     """
-    from dask_blackbox.opened.capsules import find_capsule, is_trusted
+    from dask_blackbox.reader.task_bundles import find_bundle, is_trusted
     from dask_blackbox.settings import setting
 
     run = opened_run(opened_store(store_url), name)
-    capsule = find_capsule(run, key)
-    names = _show(capsule)
-    _compare(capsule, python, names)
+    bundle = find_bundle(run, key)
+    names = _show(bundle)
+    _compare(bundle, python, names)
     url = run.store.url
     if not is_trusted(url, (*trust, *setting("replay.trusted"))):
         raise ConfigurationError(
-            f"{url} is not a store that you trust, and a pickle from it could run any "
-            f"code here; if nobody else can write there: --trust {url}, or put it in "
-            "the setting blackbox.replay.trusted"
+            f""
+            f"{url} is not a trusted store, and unpickling from it can run any code "
+            f"here; if nobody else can write there, use --trust {url} or add it to the "
+            "setting"
+            " blackbox.replay.trusted"
         )
     click.echo(
-        f"\nTo run it, this is UNPICKLED with {python}: whoever can write to {url} can "
-        "have any code run here.",
+        f"\nTo rerun it, this is UNPICKLED with {python}: anyone who can write to "
+        f"{url} can run any code here.",
         err=True,
     )
     if not yes:
-        click.confirm("Go on?", abort=True, err=True)
-    raise SystemExit(_judged(run, capsule, _rerun(capsule, python, debug=debug)))
+        click.confirm("Continue?", abort=True, err=True)
+    raise SystemExit(_judged(run, bundle, _rerun(bundle, python, debug=debug)))
 
 
-def _show(capsule: Capsule) -> set[str]:
+def _show(bundle: TaskBundle) -> set[str]:
     """Print what the capsule holds; return the names that it would import."""
     from dask_blackbox.cli.pickled import names_in
 
-    facts = capsule.facts
+    facts = bundle.facts
     click.echo(f"{facts['key']}  {facts['exception']}: {facts['message'][:200]}")
     click.echo(f"  on {facts['worker']}\n  holds")
     for part in facts["parts"]:
@@ -110,14 +124,14 @@ def _show(capsule: Capsule) -> set[str]:
         )
     if facts.get("redacted"):
         click.echo(f"    redacted: {', '.join(facts['redacted'])}")
-    names = set().union(*(names_in(part) for part in capsule.parts))
+    names = set().union(*(names_in(part) for part in bundle.parts))
     shown = sorted(names)[:_MOST_NAMES]
     more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
     click.echo(f"  imports {', '.join(shown)}{more}")
     return names
 
 
-def _compare(capsule: Capsule, python: str, names: set[str]) -> None:
+def _compare(bundle: TaskBundle, python: str, names: set[str]) -> None:
     """Say how the interpreter's environment differs from the worker's."""
     from dask_blackbox.cli.pickled import differences
 
@@ -132,12 +146,13 @@ def _compare(capsule: Capsule, python: str, names: set[str]) -> None:
         here = json.loads(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         raise ConfigurationError(
-            f"--python {python} does not run: {error}; give the path of an interpreter "
+            f"--python {python} cannot be run: {error}; give the path of an "
+            "interpreter "
             "whose environment has Dask"
         ) from error
     if "dask" not in here["packages"]:
         raise ConfigurationError(f"the environment of {python} has no Dask")
-    there = capsule.facts.get("environment") or {}
+    there = bundle.facts.get("environment") or {}
     modules = {name.partition(".")[0] for name in names}
     found = differences(there, here, sorted(modules))
     for each in found:
@@ -146,16 +161,16 @@ def _compare(capsule: Capsule, python: str, names: set[str]) -> None:
         click.echo("  same Python and packages as on the worker")
 
 
-def _rerun(capsule: Capsule, python: str, *, debug: bool) -> dict[str, Any]:
+def _rerun(bundle: TaskBundle, python: str, *, debug: bool) -> dict[str, Any]:
     """Run the task in a process of its own; return what came of it."""
     with tempfile.TemporaryDirectory(prefix="dask-blackbox-replay-") as folder:
         there = [
-            part["input"] for part in capsule.facts["parts"] if part["kind"] == "input"
+            part["input"] for part in bundle.facts["parts"] if part["kind"] == "input"
         ]
         left_out = {
-            str(each["input"]): each["name"] for each in capsule.facts["left_out"]
+            str(each["input"]): each["name"] for each in bundle.facts["left_out"]
         }
-        for part, blob in zip(capsule.facts["parts"], capsule.parts, strict=True):
+        for part, blob in zip(bundle.facts["parts"], bundle.parts, strict=True):
             file = "task" if part["kind"] == "task" else f"input-{int(part['input'])}"
             (Path(folder) / file).write_bytes(blob)
         plan = json.dumps({"inputs": there, "left_out": left_out})
@@ -163,52 +178,50 @@ def _rerun(capsule: Capsule, python: str, *, debug: bool) -> dict[str, Any]:
         command = [python, str(_RERUN), "run", folder, *(["--pdb"] if debug else [])]
         code = subprocess.call(command)  # noqa: S603 - as above
         try:
-            told: dict[str, Any] = json.loads(
+            reported: dict[str, Any] = json.loads(
                 (Path(folder) / "outcome.json").read_text("utf-8")
             )
         except (OSError, ValueError):
             return {"outcome": "died", "code": code}
-    return told
+    return reported
 
 
-def _judged(run: Run, capsule: Capsule, told: dict[str, Any]) -> int:
+def _judged(run: Run, bundle: TaskBundle, reported: dict[str, Any]) -> int:
     """Say whether it is the recorded exception; return the exit code."""
-    from dask_blackbox.record.redact import Redactor
+    from dask_blackbox.recorder.redact import Redactor
     from dask_blackbox.settings import setting_patterns
 
-    if told["outcome"] == "died":
-        click.echo(f"\nThe process died (exit code {told['code']}).", err=True)
+    if reported["outcome"] == "died":
+        click.echo(f"\nThe process died (exit code {reported['code']}).", err=True)
         return _DIED
-    if told["outcome"] == "unreadable":
+    if reported["outcome"] == "unreadable":
         raise RecordingError(
-            f"it cannot be unpickled here: {told['exception']}: {told['message']}; run "
+            f"it cannot be unpickled here: {reported['exception']}: {reported['message']}; run "
             "it where its modules can be imported, or with --python"
         )
-    if told["outcome"] == "returned":
-        click.echo(
-            f"\nNo exception this time: the task returned a {told['type']}.", err=True
-        )
+    if reported["outcome"] == "returned":
+        click.echo(f"\nNo exception: the task returned a {reported['type']}.", err=True)
         return _NONE
-    was = _recorded(run, capsule)
-    message = Redactor(setting_patterns("redact")).text(told["message"])
-    now = (told["exception"], message)
+    was = _recorded(run, bundle)
+    message = Redactor(setting_patterns("redact")).text(reported["message"])
+    now = (reported["exception"], message)
     if _alike(was) == _alike(now):
         click.echo(f"\nThe same exception as recorded: {was[0]}.", err=True)
         return 0
     click.echo(
-        f"\nNot the exception that was recorded: {was[0]}: {was[1][:300]}", err=True
+        f"\nA different exception than recorded: {was[0]}: {was[1][:300]}", err=True
     )
     return _OTHER
 
 
-def _recorded(run: Run, capsule: Capsule) -> tuple[str, str]:
+def _recorded(run: Run, bundle: TaskBundle) -> tuple[str, str]:
     import polars as pl
 
-    errors = run.errors.filter(pl.col("key") == capsule.facts["key"])
+    errors = run.errors.filter(pl.col("key") == bundle.facts["key"])
     errors = errors.filter(pl.col("outcome") != "killed")
     for row in errors.sort("at").tail(1).iter_rows(named=True):
         return row["exception"], row["message"]
-    return capsule.facts["exception"], capsule.facts["message"]
+    return bundle.facts["exception"], bundle.facts["message"]
 
 
 def _alike(error: tuple[str, str]) -> tuple[str, str]:

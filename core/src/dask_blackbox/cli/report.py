@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from dask_blackbox.cli.options import (
+    Verb,
     opened_run,
     opened_store,
     run_argument,
@@ -19,32 +20,52 @@ from dask_blackbox.errors import ConfigurationError
 __all__ = ["report"]
 
 
-@click.command()
+@click.command(
+    cls=Verb,
+    examples=[
+        "report",
+        "report nightly --open",
+        "report nightly --performance",
+        "report nightly/run-7 --output report.html",
+    ],
+)
 @run_argument
 @store_option
-@click.option("--open", "opens", is_flag=True, help="Open it in the browser.")
+@click.option(
+    "--performance",
+    is_flag=True,
+    help="Write the performance report (as Dask's `performance_report`).",
+)
+@click.option("--open", "opens", is_flag=True, help="Open it in a browser.")
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="Where to write it: a file or a folder.",
+    help="Output file or folder.",
 )
 def report(
-    *, name: str, store_url: str | None, opens: bool, output: Path | None
+    *,
+    name: str,
+    store_url: str | None,
+    performance: bool,
+    opens: bool,
+    output: Path | None,
 ) -> None:
     """Write the report of RUN to a file that opens without a network.
 
-    It is the report from the store; of a run that has not ended, or whose recorder died,
-    it is made from what was recorded.
+    For a run in progress, or one whose recorder was lost, it is built from the data in the
+    store.
     """
     from dask_blackbox.serve.stored import report_of_run
 
     run = opened_run(opened_store(store_url), name)
-    page = report_of_run(run, "report.html")
-    path = _written(page, output, "-".join(map(str, run.address)))
+    which = "performance_report.html" if performance else "report.html"
+    page = report_of_run(run, which)
+    called = "-".join(map(str, run.address))
+    path = _written(page, output, f"{called}-performance" if performance else called)
     click.echo(path)
     if opens and not webbrowser.open(path.as_uri()):
-        click.echo(f"No browser answers here; open {path.as_uri()} in one.", err=True)
+        click.echo(f"No browser available; open {path.as_uri()} in one.", err=True)
 
 
 def _written(page: bytes, output: Path | None, called: str) -> Path:

@@ -79,7 +79,7 @@ def _run(folder: Path) -> tuple[dict[str, Any], TracebackType | None]:
             for i, key in enumerate(whole["inputs"])
         }
     except BaseException as error:  # noqa: BLE001 - whatever a pickle raises
-        return {"outcome": "unreadable", **_told(error)}, None
+        return {"outcome": "unreadable", **_reported(error)}, None
     try:
         result = _call(whole["task"], values)
         if inspect.iscoroutine(result):
@@ -89,7 +89,7 @@ def _run(folder: Path) -> tuple[dict[str, Any], TracebackType | None]:
         while frames is not None and frames.tb_next is not None and _is_ours(frames):
             frames = frames.tb_next
         traceback.print_exception(type(error), error, frames)
-        return {"outcome": "raised", **_told(error)}, frames
+        return {"outcome": "raised", **_reported(error)}, frames
     return {"outcome": "returned", "type": type(result).__qualname__}, None
 
 
@@ -98,14 +98,14 @@ def _is_ours(frames: TracebackType) -> bool:
     return path == __file__ or Path(path).parts[-2:] == ("dask", "_task_spec.py")
 
 
-def _told(error: BaseException) -> dict[str, str]:
+def _reported(error: BaseException) -> dict[str, str]:
     kind = type(error)
     builtin = kind.__module__ == "builtins"
     name = kind.__qualname__ if builtin else f"{kind.__module__}.{kind.__qualname__}"
     try:
         message = str(error)
     except Exception as problem:  # noqa: BLE001
-        message = f"<its text cannot be made: {type(problem).__name__}>"
+        message = f"<its text cannot be rendered: {type(problem).__name__}>"
     return {"exception": name, "message": message}
 
 

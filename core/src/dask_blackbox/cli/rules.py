@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
+from dask_blackbox.cli.options import Verb
+from dask_blackbox.cli.terminal import screen
 from dask_blackbox.errors import ConfigurationError
 
 if TYPE_CHECKING:  # heavy: imported when it runs
@@ -17,14 +19,21 @@ if TYPE_CHECKING:  # heavy: imported when it runs
 __all__ = ["rules"]
 
 
-@click.command()
+@click.command(
+    cls=Verb,
+    examples=[
+        "rules",
+        "rules worker-memory-limit",
+        "rules --json",
+    ],
+)
 @click.argument("slug", metavar="[SLUG]", required=False)
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def rules(*, slug: str | None, as_json: bool) -> None:
-    """List the rules in the order in which they are asked, or show the page of one."""
-    from dask_blackbox.analyse.asking import asking
+    """List the rules, or show the page of one."""
+    from dask_blackbox.analyse.rule_settings import asking
     from dask_blackbox.analyse.user_rules import (
-        asked_in_order,
+        all_rules,
         installed_rules,
         rule_called,
     )
@@ -33,18 +42,17 @@ def rules(*, slug: str | None, as_json: bool) -> None:
     if slug is not None:
         rule = rule_called(slug)
         if rule is None:
-            raise ConfigurationError(_unknown(slug, [r.slug for r in asked_in_order()]))
+            raise ConfigurationError(_unknown(slug, [r.slug for r in all_rules()]))
         _show(rule, as_json=as_json)
         return
-    told = [
-        _told(rule, users.origins, muted=rule.slug in asked.muted)
-        for rule in asked_in_order()
+    reported = [
+        _reported(rule, users.origins, muted=rule.slug in asked.muted)
+        for rule in all_rules()
     ]
     if as_json:
-        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+        click.echo(json.dumps(reported, indent=2, ensure_ascii=False))
         return
-    console = Console()
-    console.print(_listed(told), highlight=False)
+    Console().print(_listed(reported), highlight=False)
     for problem in users.problems:
         click.echo(f"left out: {problem}", err=True)
 
@@ -55,7 +63,7 @@ def _unknown(slug: str, known: list[str]) -> str:
     return f"there is no rule '{slug}'; {like}`dask blackbox rules` lists them"
 
 
-def _told(rule: Rule, origins: dict[str, str], *, muted: bool) -> dict[str, Any]:
+def _reported(rule: Rule, origins: dict[str, str], *, muted: bool) -> dict[str, Any]:
     return {
         "slug": rule.slug,
         "severity": rule.severity,
@@ -67,7 +75,7 @@ def _told(rule: Rule, origins: dict[str, str], *, muted: bool) -> dict[str, Any]
     }
 
 
-def _listed(told: list[dict[str, Any]]) -> Any:
+def _listed(reported: list[dict[str, Any]]) -> Any:
     from rich.table import Table
     from rich.text import Text
 
@@ -75,7 +83,7 @@ def _listed(told: list[dict[str, Any]]) -> Any:
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True, style="dim")
     table.add_column(overflow="fold")
-    for each in told:
+    for each in reported:
         kind = "verdict" if each["severity"] == "failure" else each["severity"]
         more = "" if each["package"] == "dask-blackbox" else f" [{each['package']}]"
         more += " [muted]" if each["muted"] else ""
@@ -95,14 +103,15 @@ def _show(rule: Rule, *, as_json: bool) -> None:
 
         from dask_blackbox.analyse.user_rules import installed_rules
 
-        told = _told(rule, installed_rules().origins, muted=False)
+        reported = _reported(rule, installed_rules().origins, muted=False)
         click.echo(
-            json.dumps(told | {"page": asdict(rule.page)}, indent=2, ensure_ascii=False)
+            json.dumps(
+                reported | {"page": asdict(rule.page)}, indent=2, ensure_ascii=False
+            )
         )
         return
     page = page_of(rule).partition("-->\n")[2].strip()
-    console = Console()
-    if console.is_terminal:
-        console.print(Markdown(page))
+    if screen().colour:
+        Console().print(Markdown(page))
     else:
         click.echo(page)

@@ -5,30 +5,53 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from dask_blackbox.cli.options import store_option
+from dask_blackbox.cli.error_output import ErrorOutput
+from dask_blackbox.cli.options import Verb, store_option
+
+if TYPE_CHECKING:  # heavy
+    from dask_blackbox.attach import RunCard
 
 __all__ = ["run"]
 
 _NOT_FOUND, _NOT_EXECUTABLE, _BY_SIGNAL = 127, 126, 128
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
+@click.command(
+    cls=Verb,
+    examples=[
+        "run -- python nightly.py",
+        "run --store s3://dask-runs/etl -- python etl.py --day 2026-11-21",
+        "run --only-on-failure --job nightly -- uv run nightly.py",
+    ],
+    context_settings={"ignore_unknown_options": True},
+)
 @store_option
-@click.option("--job", metavar="NAME", help="What is run again and again.")
-@click.option("--run-id", metavar="ID", help="Which of its runs.")
+@click.option("--job", metavar="NAME", help="Job name; runs of one job are compared.")
+@click.option(
+    "--run-id", metavar="ID", help="Run id. Default: derived from host and start time."
+)
 @click.option(
     "--card",
     "card_path",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="PATH",
-    help="Write the card there, as JSON.",
+    help="Write the card to this file, as JSON.",
 )
-@click.option("--required", is_flag=True, help="Don't run what cannot be recorded.")
+@click.option("-q", "--quiet", is_flag=True, help="Don't print the card.")
+@click.option(
+    "--only-on-failure",
+    is_flag=True,
+    help="Print the card only if the command failed or was not recorded (for cron).",
+)
+@click.option(
+    "--required", is_flag=True, help="Don't run the command if it cannot be recorded."
+)
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(
     *,
@@ -36,19 +59,21 @@ def run(
     job: str | None,
     run_id: str | None,
     card_path: Path | None,
+    quiet: bool,
+    only_on_failure: bool,
     required: bool,
     command: tuple[str, ...],
 ) -> None:
     """Record every Dask client that COMMAND makes, with no change to its code.
 
-    Clients in the command itself and in its Python children are recorded.  Ends with the
-    command's own exit code (128 + N for one that signal N ended) and prints the card.
+    Clients in the command itself and in its Python child processes are recorded.  Exits
+    with the command's exit code (128 + N if signal N ended it) and prints the card.
     """
-    from dask_blackbox.bootstrap import environment_for
-    from dask_blackbox.flight import recording
-    from dask_blackbox.identity import argv_of, identity_from_environment
+    from dask_blackbox.autorecord.command import environment_for
+    from dask_blackbox.driver import recording
+    from dask_blackbox.identity import identity_from_environment, started_as
 
-    found = identity_from_environment(argv=argv_of(command))
+    found = identity_from_environment(argv=started_as(command))
     rec = recording(
         store=store_url,
         job=job or found.job,
@@ -59,39 +84,71 @@ def run(
         command=command,
     )
     rec.start()
-    code = _run(command, environment_for(rec.control, rec.id) if rec.control else None)
+    code = _run(
+        command,
+        environment_for(rec.control, rec.id) if rec.control else None,
+        rec.command_event,
+        rec.command_lines,
+    )
     card = rec.finish_command(code)
-    _show(card, card_path)
+    _write(card, card_path)
+    fine = card.state == "succeeded" and card.completeness.get("recorded", False)
+    if not (quiet or (only_on_failure and fine)):
+        _show(card)
     sys.exit(code if code >= 0 else _BY_SIGNAL - code)
 
 
-def _run(command: Sequence[str], environment: dict[str, str] | None) -> int:
+def _run(
+    command: Sequence[str],
+    environment: dict[str, str] | None,
+    tell: Callable[[str, dict[str, Any]], None],
+    keep: Callable[[list[list[Any]]], None],
+) -> int:
     """Run the command to its end, passing on the signals that are meant for it."""
+    output = ErrorOutput()
     try:
-        process = subprocess.Popen(command, env=environment)  # noqa: S603 - the user's
-    except FileNotFoundError:
-        click.echo(f"dask blackbox run: no command {command[0]!r}", err=True)
-        return _NOT_FOUND
+        process = subprocess.Popen(  # noqa: S603 - the user's
+            command, env=environment, stderr=output.writes_to
+        )
     except OSError as error:
-        click.echo(f"dask blackbox run: {command[0]}: {error}", err=True)
-        return _NOT_EXECUTABLE
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda n, frame: process.send_signal(n))
-    # A terminal's Ctrl-C reaches the command by itself; we stay to tell how it ended.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return process.wait()
+        missing = isinstance(error, FileNotFoundError)
+        said = f"no command {command[0]!r}" if missing else f"{command[0]}: {error}"
+        click.echo(f"dask blackbox run: {said}", err=True)
+        code = _NOT_FOUND if missing else _NOT_EXECUTABLE
+        why = {"exit_code": code, "error": str(error.strerror)}
+        tell("command-not-started", {"argv": list(command), **why})
+        return code
+    output.started()
+    tell("command-started", {"pid": process.pid, "argv": list(command)})
+
+    def passed_on(number: int, frame: object) -> None:
+        tell("driver-got-signal", {"signal": signal.Signals(number).name})
+        # A terminal's Ctrl-C reaches the command by itself; we stay to tell how it ended.
+        if number != signal.SIGINT:
+            process.send_signal(number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, passed_on)
+    code = process.wait()
+    lines = output.ended()
+    if code:  # of one that succeeded nobody asks
+        keep(lines)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)  # from here on: nobody is left to get it
+    return code
 
 
-def _show(card: object, path: Path | None) -> None:
-    from dask_blackbox.attach import RunCard
-    from dask_blackbox.report import text
-
-    assert isinstance(card, RunCard)  # noqa: S101
+def _write(card: RunCard, path: Path | None) -> None:
     if path is not None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(card.to_json())
         except OSError as error:
             click.echo(f"dask blackbox run: the card: {error}", err=True)
+
+
+def _show(card: RunCard) -> None:
+    from dask_blackbox.report import text
+
     # On standard error: standard output belongs to the command.
     click.echo(text(card), err=True)

@@ -3,48 +3,57 @@
 from __future__ import annotations
 
 import click
-from rich.console import Console
 
 from dask_blackbox.cli.options import (
+    Verb,
     opened_run,
     opened_store,
     run_argument,
     store_option,
 )
+from dask_blackbox.cli.terminal import screen
 
 __all__ = ["show"]
 
 
-@click.command()
+@click.command(
+    cls=Verb,
+    examples=[
+        "show",
+        "show nightly",
+        "show nightly/run-7 --json",
+        "show latest --verify",
+    ],
+)
 @run_argument
 @store_option
-@click.option("--json", "as_json", is_flag=True, help="As JSON (docs/card.md).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/card.md).")
 @click.option(
     "--verify",
     is_flag=True,
-    help="Read all of the recording first; name what is damaged, and end with 1.",
+    help="Read the whole recording first; list damaged files and exit with 1.",
 )
 def show(*, name: str, store_url: str | None, as_json: bool, verify: bool) -> None:
     """Show the card of RUN: why it failed, and what to do.
 
-    Of a run that has not ended, or whose recorder died, the card is made from what was
-    recorded so far.
+    For a run in progress, or one whose recorder was lost, it is built from the data in the
+    store.
     """
     from dask_blackbox.report import text
     from dask_blackbox.serve.stored import card_of_run
 
     run = opened_run(opened_store(store_url), name)
     damage = run.verify() if verify else {}
+    for blob, why in damage.items():  # first: what follows is only as good as that
+        click.echo(f"damaged: {blob}: {why}", err=True)
     # Made anew, so that it says what is damaged.
     card = run.card() if damage else card_of_run(run)
-    console = Console()
+    shown_on = screen()
     if as_json:
         click.echo(card.to_json())
-    elif console.is_terminal:
-        click.echo(text(card, width=console.width, colour=True))
+    elif shown_on.width is not None:
+        click.echo(text(card, width=shown_on.width, colour=shown_on.colour))
     else:
         click.echo(text(card))
-    for blob, why in damage.items():
-        click.echo(f"damaged: {blob}: {why}", err=True)
     if damage:
         raise SystemExit(1)

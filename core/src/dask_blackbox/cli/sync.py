@@ -7,52 +7,65 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dask_blackbox.cli.options import Verb
 from dask_blackbox.errors import BlackboxError
 
 if TYPE_CHECKING:  # heavy
-    from dask_blackbox.record.spooled import Spooled
+    from dask_blackbox.recorder.spool_manifest import Spooled
 
 __all__ = ["sync"]
 
-_CORRECTED = ("endpoint", "region", "profile", "key", "secret", "sse", "sse-kms-key-id")
+_CREDENTIALS = ("key", "secret", "token")
+_CORRECTED = (
+    *("endpoint", "region", "profile", "sse", "sse-kms-key-id"),
+    *_CREDENTIALS,
+)
 
 
-@click.command()
+@click.command(
+    cls=Verb,
+    examples=[
+        "sync",
+        "sync --store s3://dask-runs/etl",
+    ],
+)
 @click.option(
     "--spool",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where recordings wait. Default: the setting blackbox.spool.",
+    help="Folder of waiting recordings. Default: blackbox.spool.",
 )
 @click.option(
     "--store",
     "store_url",
     metavar="URL",
-    help="Take them to this store. Default: the one that each was meant for.",
+    help="Upload to this store. Default: the store that each recording was meant for.",
 )
 def sync(spool: Path | None, store_url: str | None) -> None:
-    """Upload recordings that their store did not take at the time.
+    """Upload recordings that could not be stored at the time.
 
-    Ends with 1 if any of them has to stay in the spool.
+    Exits with 1 if any of them remains in the spool.
     """
-    from dask_blackbox.record.spool import default_spool
-    from dask_blackbox.record.spooled import spooled_in
+    from dask_blackbox.recorder.spool import default_spool
+    from dask_blackbox.recorder.spool_manifest import spooled_in
     from dask_blackbox.settings import setting
 
     root = spool or Path(setting("spool") or default_spool())
     waiting = spooled_in(root)
     for folder in waiting.busy:
-        click.echo(f"{folder.name}: its run goes on, or another process uploads it.")
+        click.echo(
+            f"{folder.name}: the run is in progress, or another process uploads it."
+        )
     for folder, why in waiting.broken:
         click.echo(
-            f"{folder.name}: no recording that can be uploaded: {why}; "
-            f"if it is of no use any more, delete {folder}",
+            f"{folder.name}: cannot be uploaded: "
+            f"{why}; if it is no longer needed, delete {folder}",
             err=True,
         )
     if waiting.problem is not None:
         click.echo(f"dask blackbox: {waiting.problem}", err=True)
         raise SystemExit(1)
     if not waiting.ready:
-        click.echo(f"Nothing waits in {root}.")
+        click.echo(f"Nothing to upload in {root}.")
     failed = [each for each in waiting.ready if not _brought(each, store_url)]
     if failed or waiting.broken:
         raise SystemExit(1)
@@ -61,16 +74,16 @@ def sync(spool: Path | None, store_url: str | None) -> None:
 def _brought(spooled: Spooled, store_url: str | None) -> bool:
     import msgspec
 
-    from dask_blackbox.record.syncing import bring_home
+    from dask_blackbox.recorder.sync import bring_home
 
     name = f"{spooled.manifest.job}/{spooled.manifest.run_id}"
     try:
         card = bring_home(spooled, settings=_settings(spooled, store_url))
     except (BlackboxError, OSError, msgspec.MsgspecError) as error:
-        click.echo(f"{name}: stays in {spooled.folder}: {error}", err=True)
+        click.echo(f"{name}: remains in {spooled.folder}: {error}", err=True)
         return False
     if card is None:
-        click.echo(f"{name}: another process has uploaded it, or is about to.")
+        click.echo(f"{name}: another process has uploaded it or is uploading it.")
     else:
         click.echo(f"{name}: {card.state}, now at {card.links['recording']}")
     return True
@@ -90,5 +103,5 @@ def _settings(spooled: Spooled, store_url: str | None) -> dict[str, Any]:
         same = False
     # What is configured counts where it is configured for that store: it may have been
     # corrected since.  Of another store, only the credentials can be missing here.
-    names = _CORRECTED if same else ("key", "secret")
+    names = _CORRECTED if same else _CREDENTIALS
     return {name: ours[name] for name in names if ours[name]}

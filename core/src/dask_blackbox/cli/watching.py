@@ -50,8 +50,8 @@ class Watched:
         kind = answer.get("type") if isinstance(answer, dict) else "something else"
         if kind != "Scheduler":
             raise ConfigurationError(
-                f"at {self.address} is no Dask scheduler but a {kind}; "
-                "give the scheduler's address"
+                f"{self.address} is a {kind}, not a Dask scheduler; give the "
+                "scheduler's address"
             )
 
     def lives(self) -> bool:

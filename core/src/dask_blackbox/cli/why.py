@@ -5,44 +5,54 @@ from __future__ import annotations
 import json
 
 import click
-from rich.console import Console
 
 from dask_blackbox.cli.options import (
+    Verb,
     opened_run,
     opened_store,
     run_argument,
     store_option,
 )
+from dask_blackbox.cli.terminal import screen
 
 __all__ = ["why"]
 
 
-@click.command()
+@click.command(
+    cls=Verb,
+    examples=[
+        "why",
+        "why nightly",
+        "why nightly/run-7 --json",
+    ],
+)
 @run_argument
 @store_option
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def why(*, name: str, store_url: str | None, as_json: bool) -> None:
-    """Say why RUN failed: the evidence line by line, each with how to see it.
+    """Explain why RUN failed: each piece of evidence, with a command that shows it.
 
-    And what else was considered, with why it is not the cause.
+    It also lists rejected causes, and why they were rejected.
     """
-    from dask_blackbox.analyse.asking import asking
-    from dask_blackbox.analyse.considered import considered
+    from dask_blackbox.analyse.alternatives import rejected_causes
+    from dask_blackbox.analyse.rule_settings import asking
     from dask_blackbox.report.why_text import why_as_dict, why_text
     from dask_blackbox.serve.stored import card_of_run
 
     asking()  # a mistake in the settings of the rules is told before anything else
     run = opened_run(opened_store(store_url), name)
     card = card_of_run(run)
-    others = considered(run, card.verdict)
+    others = rejected_causes(run, card.verdict)
     known_as = run.url or name
     if as_json:
-        told = why_as_dict(card, others, run=known_as)
-        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+        reported = why_as_dict(card, others, run=known_as)
+        click.echo(json.dumps(reported, indent=2, ensure_ascii=False))
         return
-    console = Console()
-    if console.is_terminal:
-        width = console.width
-        click.echo(why_text(card, others, run=known_as, width=width, colour=True))
+    shown_on = screen()
+    if shown_on.width is not None:
+        width = shown_on.width
+        click.echo(
+            why_text(card, others, run=known_as, width=width, colour=shown_on.colour)
+        )
     else:
         click.echo(why_text(card, others, run=known_as))

@@ -14,6 +14,8 @@ import msgspec
 
 from dask_blackbox.identity.batch import from_kubernetes, from_slurm
 from dask_blackbox.identity.ci import from_github, from_gitlab, from_jenkins
+from dask_blackbox.identity.commands import argv_of, started_as
+from dask_blackbox.identity.identity import Identity
 from dask_blackbox.identity.orchestrators import (
     from_airflow,
     from_argo,
@@ -22,10 +24,16 @@ from dask_blackbox.identity.orchestrators import (
     from_prefect,
 )
 from dask_blackbox.identity.shell import fresh_run_id, from_shell
-from dask_blackbox.identity.who import Identity, argv_of
 from dask_blackbox.settings import setting
 
-__all__ = ["HOSTS", "Identity", "argv_of", "fresh_run_id", "identity_from_environment"]
+__all__ = [
+    "HOSTS",
+    "Identity",
+    "argv_of",
+    "fresh_run_id",
+    "identity_from_environment",
+    "started_as",
+]
 
 HOSTS = (
     from_airflow,

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from dask_blackbox.identity.identity import Identity, filled, joined, number, script_of
 from dask_blackbox.identity.shell import fresh_run_id
-from dask_blackbox.identity.who import Identity, filled, joined, number, script_of
 
 __all__ = ["from_kubernetes", "from_slurm"]
 

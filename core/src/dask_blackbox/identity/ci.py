@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dask_blackbox.identity.who import Identity, filled, joined, number, script_of
+from dask_blackbox.identity.identity import Identity, filled, joined, number, script_of
 
 __all__ = ["from_github", "from_gitlab", "from_jenkins"]
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple
 from urllib.parse import quote
 
-from dask_blackbox.identity.who import Identity, filled, joined, number, script_of
+from dask_blackbox.identity.identity import Identity, filled, joined, number, script_of
 
 __all__ = [
     "from_airflow",

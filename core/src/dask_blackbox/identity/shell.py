@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import PurePath
 
-from dask_blackbox.identity.who import Identity, filled, script_of
+from dask_blackbox.identity.identity import Identity, filled, script_of
 
 __all__ = ["fresh_run_id", "from_shell"]
 

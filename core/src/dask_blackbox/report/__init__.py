@@ -11,17 +11,40 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     # Names for type checkers only; at run time each loads with its own libraries.
-    from dask_blackbox.report.html_page import html, placeholder_html
+    from dask_blackbox.report.card_html import html_card
+    from dask_blackbox.report.html_page import (
+        html,
+        is_on_demand,
+        on_demand_html,
+        placeholder_html,
+    )
     from dask_blackbox.report.markdown_card import markdown
     from dask_blackbox.report.performance import performance_html
+    from dask_blackbox.report.picture import picture_png, picture_svg
     from dask_blackbox.report.text_card import text
 
-__all__ = ["html", "markdown", "performance_html", "placeholder_html", "text"]
+__all__ = [
+    "html",
+    "html_card",
+    "is_on_demand",
+    "markdown",
+    "on_demand_html",
+    "performance_html",
+    "picture_png",
+    "picture_svg",
+    "placeholder_html",
+    "text",
+]
 
 _HOMES = {
     "html": "html_page",
+    "html_card": "card_html",
+    "is_on_demand": "html_page",
     "markdown": "markdown_card",
+    "on_demand_html": "html_page",
     "performance_html": "performance",
+    "picture_png": "picture",
+    "picture_svg": "picture",
     "placeholder_html": "html_page",
     "text": "text_card",
 }

@@ -8,18 +8,19 @@ from rich.table import Table
 from rich.text import Text
 
 from dask_blackbox.comparison import ComparedRun, Comparison, Measured, PrefixPair
-from dask_blackbox.report.paper import printed
-from dask_blackbox.report.past_words import blame_words
-from dask_blackbox.report.words import (
+from dask_blackbox.report.formatting import (
     STATE_SIGN,
     change_words,
     count,
+    diffs_of,
     duration,
     measure,
     moment,
     plain,
     rarity_words,
 )
+from dask_blackbox.report.history_sentences import blame_words
+from dask_blackbox.report.rich_text import printed
 
 __all__ = ["comparison_text"]
 
@@ -32,28 +33,30 @@ _LEAST_WIDTHS = (90, 116)  # columns that it takes to show the second, and all
 _UNKNOWN = "\N{EN DASH}"
 
 
-def comparison_text(told: Comparison, *, width: int = 100, colour: bool = False) -> str:
+def comparison_text(
+    reported: Comparison, *, width: int = 100, colour: bool = False
+) -> str:
     """Return a comparison as text.
 
     Args:
-        told: What to show.
+        reported: What to show.
         width: Columns.
         colour: With terminal colours.
     """
     parts: list[Text | Table] = [
-        _head("before", told.before),
-        _head("after ", told.after),
+        _head("before", reported.before),
+        _head("after ", reported.after),
         Text(),
-        *_changes(told),
+        *_changes(reported),
         Text(),
-        _numbers(told.numbers),
+        _numbers(reported.numbers),
         Text(),
     ]
-    if told.prefixes:
-        parts.append(_prefixes(told.prefixes[:_MOST_PREFIXES], _fitting(width)))
-    if len(told.prefixes) > _MOST_PREFIXES:
-        more = len(told.prefixes) - _MOST_PREFIXES
-        parts.append(Text(f"+{more} prefixes that changed less (--json has them)"))
+    if reported.prefixes:
+        parts.append(_prefixes(reported.prefixes[:_MOST_PREFIXES], _fitting(width)))
+    if len(reported.prefixes) > _MOST_PREFIXES:
+        more = len(reported.prefixes) - _MOST_PREFIXES
+        parts.append(Text(f"+{more} prefixes that changed less (see --json)"))
     return printed(parts, width=width, colour=colour)
 
 
@@ -73,21 +76,25 @@ def _head(label: str, run: ComparedRun) -> Text:
     return said
 
 
-def _changes(told: Comparison) -> Iterable[Text]:
-    if not told.changes:
-        yield Text("Nothing that is recorded differs.")
-    elif told.past is not None:
-        yield Text(blame_words(told.past), style="bold")
-    for change in told.changes[:_MOST_CHANGES]:
+def _changes(reported: Comparison) -> Iterable[Text]:
+    if not reported.changes:
+        yield Text("No difference was recorded.")
+    elif reported.past is not None:
+        yield Text(blame_words(reported.past), style="bold")
+    for change in reported.changes[:_MOST_CHANGES]:
         said = Text(f"  {change_words(change)}")
         more = [each for each in (rarity_words(change.rarity), change.why) if each]
         if more:
             said.append(f"  ({plain('; '.join(more))})", style="dim")
+        for each in change.explains:
+            said.append(f"\n      explains {change_words(each)}", style="dim")
+        for line in diffs_of(change):
+            said.append(f"\n      {line}")
         yield said
-    if len(told.changes) > _MOST_CHANGES:
-        yield Text(f"  +{len(told.changes) - _MOST_CHANGES} more (--json has them)")
-    if told.unknown:
-        kinds = ", ".join(told.unknown)
+    if len(reported.changes) > _MOST_CHANGES:
+        yield Text(f"  +{len(reported.changes) - _MOST_CHANGES} more (see --json)")
+    if reported.unknown:
+        kinds = ", ".join(reported.unknown)
         yield Text(f"  could not be compared in full: {kinds}", style="dim")
 
 
@@ -105,9 +112,9 @@ def _numbers(numbers: Sequence[Measured]) -> Table:
 
 
 def _fitting(width: int) -> dict[str, str]:
-    """Return what of tasks there is room for: a name that is cut tells nobody anything."""
-    room = sum(width >= least for least in _LEAST_WIDTHS)
-    return dict(list(_MEASURES.items())[: 1 + room])
+    """Return the measures of tasks that fit: a truncated name would be useless."""
+    columns = sum(width >= least for least in _LEAST_WIDTHS)
+    return dict(list(_MEASURES.items())[: 1 + columns])
 
 
 def _prefixes(prefixes: Sequence[PrefixPair], shown_of: dict[str, str]) -> Table:

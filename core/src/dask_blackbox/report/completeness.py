@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from dask_blackbox.analyse.completeness import missing_from
 from dask_blackbox.attach import RunCard
-from dask_blackbox.report.words import (
+from dask_blackbox.report.formatting import (
     count,
     duration,
     moment,

@@ -6,8 +6,8 @@ import msgspec
 import polars as pl
 
 from dask_blackbox.report.axis import Axis, micros_since
-from dask_blackbox.report.lives import Life
-from dask_blackbox.report.words import count, duration
+from dask_blackbox.report.formatting import count, duration
+from dask_blackbox.report.workers import Life
 from dask_blackbox.run import RunTables
 
 __all__ = ["Curve", "Curves", "curves_of"]
@@ -51,7 +51,7 @@ class Curves(msgspec.Struct):
 
 def curves_of(run: RunTables, axis: Axis, lives: list[Life]) -> Curves:
     """Return the curves of all workers that were ever measured."""
-    metrics = _with_last_words(run.metrics, lives)
+    metrics = _with_last_lines(run.metrics, lives)
     sources = metrics["source"].unique().sort().to_list()
     by_address = {life.address: life for life in lives}
     ranked = sorted(sources, key=lambda source: _gravity(by_address.get(source)))
@@ -73,7 +73,7 @@ def _gravity(life: Life | None) -> tuple[bool, int]:
     return (life is None or life.fate != "died", -((life.peak or 0) if life else 0))
 
 
-def _with_last_words(metrics: pl.DataFrame, lives: list[Life]) -> pl.DataFrame:
+def _with_last_lines(metrics: pl.DataFrame, lives: list[Life]) -> pl.DataFrame:
     """Add what dead workers' certificates say of their last half minute."""
     samples = metrics.filter(pl.col("source") != "scheduler").select(
         "at", "source", "memory", "cpu"
@@ -81,11 +81,16 @@ def _with_last_words(metrics: pl.DataFrame, lives: list[Life]) -> pl.DataFrame:
     rows = [
         (round(at * 1e6), life.address, round(memory))
         for life in lives
-        if life.death is not None
-        for at, memory in life.death.memory
+        for at, memory in life.samples
     ]
     if not rows:
         return samples
+    # The scheduler's samples of then are of the heartbeat before: they lag behind.
+    for life in lives:
+        if life.samples:
+            begin, end = (round(life.samples[n][0] * 1e6) for n in (0, -1))
+            stale = pl.col("at").dt.epoch("us").is_between(begin, end)
+            samples = samples.filter(~((pl.col("source") == life.address) & stale))
     schema = {"at": pl.Int64, "source": pl.String, "memory": pl.Int64}
     last = pl.DataFrame(rows, schema=schema, orient="row").with_columns(
         pl.col("at").cast(samples.schema["at"]), pl.lit(None, pl.Float64).alias("cpu")
@@ -100,7 +105,7 @@ def _thinned(metrics: pl.DataFrame, axis: Axis, step: int) -> pl.DataFrame:
         metrics.with_columns(at.alias("ms"))
         .filter(pl.col("ms").is_between(-step, last))
         .with_columns((pl.col("ms") // step).alias("bin"))
-        .group_by("source", "bin")
+        .group_by("source", "bin", maintain_order=True)
         .agg(
             # The moment of the peak, so that the curve meets the mark of a death.
             pl.col("ms").get(pl.col("memory").fill_null(-1).arg_max()).alias("ms"),
@@ -127,12 +132,12 @@ def _said(
     samples: int, points: int, step: int, sources: list[str], shown: list[str]
 ) -> str:
     if not samples:
-        return "No worker was ever measured."
+        return "No worker was sampled."
     said = ""
     if points < samples * _WORTH_SAYING and step >= _SAMPLING:
         said = (
-            f"Highest memory and mean CPU in each {duration(step / 1000)}, "
-            f"of {count(samples)} samples."
+            f"Highest memory and mean CPU in each {duration(step / 1000)} "
+            f"({count(samples)} samples)."
         )
     if len(shown) < len(sources):
         said += (

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from dask_blackbox.report.words import count, plain
+import msgspec
+
+from dask_blackbox.events import (
+    DriverAttached,
+    Event,
+    InstalledPackages,
+    SchedulerInfo,
+    WorkerAdded,
+)
+from dask_blackbox.report.formatting import count, plain
 from dask_blackbox.run import RunTables
 
 __all__ = ["Environment", "PackageRow", "environment_of"]
 
 _LONGEST = 400
+_NO_FACTS = ("packages", "config", "python", *Event.__struct_fields__)
 
 
 class PackageRow(NamedTuple):
@@ -33,61 +43,87 @@ class Environment(NamedTuple):
     config: list[tuple[str, str]]
 
 
+Versions = dict[str, str]
+"""Versions by name of the package."""
+
+
 def environment_of(run: RunTables) -> Environment:
     """Return what is known of driver, scheduler and workers."""
-    driver = _last(run, "driver-attached")
-    scheduler = _last(run, "scheduler-info")
-    workers: dict[str, Counter[str]] = {}
-    for added in run.details("worker-added"):
-        for name, version in _versions(added.get("versions")).items():
-            workers.setdefault(name, Counter())[version] += 1
-    config = scheduler.get("config") or {}
-    own = driver.get("config") or {}
+    driver = _driver(run.of(DriverAttached))
+    scheduler = next(iter(run.of(SchedulerInfo)[-1:]), SchedulerInfo())
     return Environment(
-        _packages(_of_role(driver), _of_role(scheduler), workers),
+        _rows(_of_driver(driver), _of_scheduler(run, scheduler), _of_workers(run)),
         [*_facts("driver", driver), *_facts("scheduler", scheduler)],
-        sorted({**dict(_flat(config)), **dict(_flat(own))}.items()),
+        sorted({**dict(_flat(scheduler.config)), **dict(_flat(driver.config))}.items()),
     )
 
 
-def _last(run: RunTables, kind: str) -> dict[str, Any]:
-    details = run.details(kind)
-    return details[-1] if details else {}
+def _driver(events: Iterable[DriverAttached]) -> DriverAttached:
+    """Return one event of several: the process, and the clients that it connected."""
+    known: dict[str, Any] = {}
+    for event in events:
+        known |= {
+            name: value
+            for name in event.__struct_fields__
+            if (value := getattr(event, name)) not in (None, (), {})
+        }
+    return DriverAttached(**known)
 
 
-def _of_role(facts: Mapping[str, Any]) -> dict[str, str]:
-    named = {
-        name: facts[name]
-        for name in ("python", "dask", "distributed")
-        if isinstance(facts.get(name), str)
-    }
-    return {**_versions(facts.get("packages")), **named}
+def _of_driver(driver: DriverAttached) -> Versions:
+    return _versions(driver.packages, driver.python)
 
 
-def _versions(packages: Any) -> dict[str, str]:
+def _of_scheduler(run: RunTables, scheduler: SchedulerInfo) -> Versions:
+    known: Versions = {}
+    for installed in run.of(InstalledPackages):
+        if installed.role == "scheduler":
+            known |= _versions(installed.packages, None)
+    return known | _versions(scheduler.packages, scheduler.python)
+
+
+def _of_workers(run: RunTables) -> dict[str, Counter[str]]:
+    """Return how many workers have which version of a package.
+
+    Each worker reports the packages that Dask compares.  Of the others, workers of the
+    first hosts report all that is installed, equal answers once.
+    """
+    compared: dict[str, Counter[str]] = {}
+    for added in run.of(WorkerAdded):
+        for name, version in _versions(added.packages, added.python).items():
+            compared.setdefault(name, Counter())[version] += 1
+    others: dict[str, Counter[str]] = {}
+    for installed in run.of(InstalledPackages):
+        if installed.role == "worker":
+            for name, version in _versions(installed.packages, None).items():
+                others.setdefault(name, Counter())[version] = 0
+    return others | compared
+
+
+def _versions(packages: Mapping[str, Any], python: str | None) -> Versions:
     """Flatten what versions come as: plain mappings, or nested by what they are."""
-    if not isinstance(packages, Mapping):
-        return {}
-    flat: dict[str, str] = {}
+    flat: Versions = {}
     for name, version in packages.items():
         if isinstance(version, Mapping):
-            flat |= _versions(version)
+            flat |= _versions(version, None)
         elif isinstance(version, str):
             flat[plain(str(name))] = plain(version)
+    if python is not None:
+        flat["python"] = plain(python)
+    if "python" in flat:  # Dask adds the release level
+        flat["python"] = flat["python"].removesuffix(".final.0")
     return flat
 
 
-def _packages(
-    driver: Mapping[str, str],
-    scheduler: Mapping[str, str],
-    workers: Mapping[str, Counter[str]],
+def _rows(
+    driver: Versions, scheduler: Versions, workers: Mapping[str, Counter[str]]
 ) -> list[PackageRow]:
     rows = []
     for name in {*driver, *scheduler, *workers}:
         seen = workers.get(name, Counter())
         several = len(seen) > 1
         said = ", ".join(
-            f"{version} (on {count(n)})" if several else version
+            f"{version} (on {count(n)})" if several and n else version
             for version, n in seen.most_common()
         )
         known = {driver.get(name), scheduler.get(name), *seen} - {None}
@@ -105,13 +141,11 @@ def _packages(
     )
 
 
-def _facts(role: str, facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for name, value in facts.items():
-        if name in ("packages", "config", "at", "subject", "python"):
-            continue
-        if value in (None, "", [], {}):
-            continue
-        yield f"{role} {name.replace('_', ' ')}", _value(value)
+def _facts(role: str, event: Event) -> Iterator[tuple[str, str]]:
+    for name in event.__struct_fields__:
+        value = msgspec.to_builtins(getattr(event, name), enc_hook=str)
+        if name not in _NO_FACTS and value not in (None, "", [], (), {}):
+            yield f"{role} {name.replace('_', ' ')}", _value(value)
 
 
 def _flat(config: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:

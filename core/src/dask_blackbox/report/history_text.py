@@ -9,9 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dask_blackbox.job_history import FailureGroup, JobHistory, PastRun, Trend
-from dask_blackbox.report.paper import printed
-from dask_blackbox.report.past_words import day
-from dask_blackbox.report.words import (
+from dask_blackbox.report.formatting import (
     STATE_SIGN,
     duration,
     measure,
@@ -20,6 +18,8 @@ from dask_blackbox.report.words import (
     plural,
     size,
 )
+from dask_blackbox.report.history_sentences import day
+from dask_blackbox.report.rich_text import printed
 
 __all__ = ["history_text"]
 
@@ -33,39 +33,43 @@ _READABLE = 40  # columns in which an id of Airflow's takes two lines
 _MINUTE = len("2026-11-21 05:00")
 
 
-def history_text(told: JobHistory, *, width: int = 120, colour: bool = False) -> str:
+def history_text(
+    reported: JobHistory, *, width: int = 120, colour: bool = False
+) -> str:
     """Return a job's history as text.
 
     Args:
-        told: What to show.
+        reported: What to show.
         width: Columns.
         colour: With terminal colours.
     """
-    parts: list[Text | Table] = [_head(told), Text()]
-    parts += _runs(told.runs, width=width, colour=colour)
-    unsaid = told.total - len(told.runs)
+    parts: list[Text | Table] = [_head(reported), Text()]
+    parts += _runs(reported.runs, width=width, colour=colour)
+    unsaid = reported.total - len(reported.runs)
     if unsaid > 0:
-        more = "more than " if told.more else ""
+        more = "more than " if reported.more else ""
         parts.append(
             Text(
                 f"{more}{plural(unsaid, 'older run')}: --limit shows more", style="dim"
             )
         )
-    if told.groups:
-        kinds = _groups(told.groups, more=told.more)
+    if reported.groups:
+        kinds = _groups(reported.groups, more=reported.more)
         parts += [Text(), Text("failures by kind", style="dim"), kinds]
-    if told.trends:
-        parts += [Text(), Text("good runs", style="dim"), _trends(told.trends)]
+    if reported.trends:
+        parts += [Text(), Text("good runs", style="dim"), _trends(reported.trends)]
     return printed(parts, width=width, colour=colour)
 
 
-def _head(told: JobHistory) -> Text:
-    states = ", ".join(f"{number:,} {state}" for state, number in told.states.items())
-    said = Text(plain(told.job), style="bold")
-    runs = plural(told.total, "run")
-    if told.more:
+def _head(reported: JobHistory) -> Text:
+    states = ", ".join(
+        f"{number:,} {state}" for state, number in reported.states.items()
+    )
+    said = Text(plain(reported.job), style="bold")
+    runs = plural(reported.total, "run")
+    if reported.more:
         said.append(f"  the newest {runs}: {states}", style="not bold")
-        said.append("  (there are more: --all looks at all)", style="not bold dim")
+        said.append("  (there are more: --all reads all)", style="not bold dim")
     else:
         said.append(f"  {runs}: {states}", style="not bold")
     return said
@@ -74,7 +78,7 @@ def _head(told: JobHistory) -> Text:
 def _runs(
     runs: Sequence[PastRun], *, width: int, colour: bool
 ) -> Iterator[Text | Table]:
-    """Yield the runs: one line each, or two where their ids find no room beside the rest."""
+    """Yield the runs: one line each, or two where their ids do not fit beside the rest."""
     names = [plain(run.run.partition("/")[2]) for run in runs]
     table = _folding(_table_of(runs, ()))
     taken = sum((column.min_width or 0) + _GAP for column in table.columns)
@@ -132,7 +136,7 @@ def _groups(groups: Sequence[FailureGroup], *, more: bool) -> Table:
 
 def _since(group: FailureGroup) -> str:
     if group.stopped is None:
-        return "still there" if group.since == 0 else plural(group.since, "run")
+        return "ongoing" if group.since == 0 else plural(group.since, "run")
     runs = f"stopped, {plural(group.since, 'run')} ago"
     return f"{runs}, with {plain(group.stopped)}" if group.stopped else runs
 
@@ -155,7 +159,7 @@ def _growth(trend: Trend) -> str:
     by = trend.now / trend.before - 1
     if abs(by) < _NOTABLE:
         return "as before"
-    return f"{by:+.0%} against the runs before"
+    return f"{by:+.0%} compared with earlier runs"
 
 
 def _curve(values: Sequence[float]) -> str:

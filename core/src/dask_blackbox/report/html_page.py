@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,29 +18,48 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.attach import RunCard
-from dask_blackbox.report import past_words, words
+from dask_blackbox.commandline import command, run_words
+from dask_blackbox.events import GraphUpdated
+from dask_blackbox.quantities import BIDIRECTIONAL
+from dask_blackbox.report import formatting as words
+from dask_blackbox.report import history_sentences as past_words
 from dask_blackbox.report.axis import Axis, axis_of
+from dask_blackbox.report.bandwidth import bandwidth_of
 from dask_blackbox.report.completeness import certificate_of
 from dask_blackbox.report.curves import curves_of
+from dask_blackbox.report.death_groups import death_groups
 from dask_blackbox.report.environment import environment_of
-from dask_blackbox.report.executions import executions_of
 from dask_blackbox.report.failures import failure_groups
-from dask_blackbox.report.lives import Life, lives_of
-from dask_blackbox.report.loglines import loglines_of
-from dask_blackbox.report.marks import marks_of
+from dask_blackbox.report.flames import flames_for_page
+from dask_blackbox.report.formatting import plain
+from dask_blackbox.report.inline_code import prose
+from dask_blackbox.report.links import kept_links
+from dask_blackbox.report.loglines import LogLine, loglines_of
+from dask_blackbox.report.modules import script_of
+from dask_blackbox.report.picture import picture_png
+from dask_blackbox.report.prefix_graph import prefix_graph_of
 from dask_blackbox.report.prefixes import prefix_rows
-from dask_blackbox.report.prose import prose
 from dask_blackbox.report.sparkline import sparkline
+from dask_blackbox.report.system_series import series_of
+from dask_blackbox.report.time_bar import time_bar_of
 from dask_blackbox.report.timeline import timeline_of
+from dask_blackbox.report.timeline_marks import marks_of, packed_marks
+from dask_blackbox.report.workers import Life, lives_of
 from dask_blackbox.run import RunTables
 
 __all__ = ["html", "placeholder_html"]
 
+_TURNING = re.compile(f"[{BIDIRECTIONAL}]")
 _TEMPLATES = Path(__file__).with_name("templates")
-_SCRIPTS = ("axis.js", "lanes.js", "curves.js", "tables.js", "page.js")
 _MOST_ROWS = 300
+_PRINTED_DEATHS, _PRINTED_LINES = 2, 30
 _LEVELS = {10: "debug", 20: "info", 30: "warning", 40: "error", 50: "critical"}
+
+
+_ON_DEMAND = "dask-blackbox:on-demand"
+_HEAD = 500
 
 
 def html(run: RunTables, card: RunCard, *, logs_limit: int = 2000) -> str:
@@ -52,20 +72,25 @@ def html(run: RunTables, card: RunCard, *, logs_limit: int = 2000) -> str:
     """
     axis = axis_of(run)
     lives = lives_of(run)
-    executions = executions_of(run, lives)
+    executions = executions_of(run)
+    logs = loglines_of(run, lives, limit=logs_limit)
+    named = {line.key for line in logs.lines if line.key}
     drawn = {
         "start": axis.start,
         "length": axis.length,
-        "timeline": timeline_of(executions, axis, lives),
+        "timeline": timeline_of(executions, axis, lives, named),
         "curves": curves_of(run, axis, lives),
-        "marks": marks_of(run, axis, lives),
+        "marks": packed_marks(marks_of(run, axis, lives)),
         "lives": [_drawn_life(life, axis) for life in lives],
+        "series": series_of(run, axis),
+        "flames": flames_for_page(run, axis),
     }
     dead = [life for life in lives if life.fate == "died"]
     dead.sort(key=lambda life: life.left or 0.0)
     alive = [life for life in lives if life.fate != "died"]
+    prefixes = prefix_rows(executions)
     page = _environment().get_template("report.html")
-    script = _script()
+    script = script_of(_TEMPLATES)
     return page.render(
         card=card,
         run=run,
@@ -76,11 +101,17 @@ def html(run: RunTables, card: RunCard, *, logs_limit: int = 2000) -> str:
         lives_total=len(lives),
         labels={life.address: life.label for life in lives},
         dead=dead,
-        logs=loglines_of(run, lives, limit=logs_limit),
-        prefixes=prefix_rows(executions),
+        death_groups=death_groups(dead),
+        logs=logs,
+        prefixes=prefixes,
+        graph=prefix_graph_of(run, prefixes),
+        bandwidth=bandwidth_of(run, lives),
+        time_bar=time_bar_of(run),
         spans=run.spans.rows(named=True),
         failures=failure_groups(run),
-        graphs=run.details("graph-updated"),
+        links=kept_links(card.links),
+        paper=_paper(run, card, logs.lines, dead),
+        graphs=run.of(GraphUpdated),
         environment=environment_of(run),
         certificate=certificate_of(run, card),
         script=Markup(script),  # noqa: S704 - our own file
@@ -90,32 +121,83 @@ def html(run: RunTables, card: RunCard, *, logs_limit: int = 2000) -> str:
     )
 
 
+def on_demand_html(run: RunTables, card: RunCard) -> str:
+    """Return the page that stands where a performance report was not made: how to make it."""
+    reported = run.manifest
+    name = run_words(run.url, reported.job, reported.run_id, reported.attempt)
+    style = _asset("report.css")
+    return (
+        _environment()
+        .get_template("on_demand.html")
+        .render(
+            card=card,
+            command=command("report", "--performance", name),
+            mark=_ON_DEMAND,
+            style=Markup(style),  # noqa: S704
+            policy=_policy("", style),
+        )
+    )
+
+
+def is_on_demand(page: bytes) -> bool:
+    """Tell whether a stored page only says how its report is made."""
+    return _ON_DEMAND.encode() in page[:_HEAD]
+
+
 def placeholder_html(card: RunCard) -> str:
     """Return the page that stands in for the report while the run is being recorded."""
     page = _environment().get_template("placeholder.html")
     style = _asset("report.css")
     return page.render(
         card=card,
+        links=kept_links(card.links),
         style=Markup(style),  # noqa: S704
         policy=_policy("", style),
     )
 
 
+class _Paper(msgspec.Struct):
+    """What is printed of the charts and the logs: a picture, and numbers of lines."""
+
+    image: str
+    lines: set[int]
+
+
+def _paper(
+    run: RunTables, card: RunCard, lines: list[LogLine], dead: list[Life]
+) -> _Paper:
+    """Return the picture as a `data:` address, and the lines before the first deaths."""
+    moments = [life.left for life in dead if life.left][:_PRINTED_DEATHS]
+    chosen: set[int] = set()
+    for moment in moments or [float("inf")]:
+        before = [place for place, line in enumerate(lines) if line.at <= moment + 1]
+        chosen.update(before[-_PRINTED_LINES:])
+    if not (executions_of(run).height or dead):
+        return _Paper("", chosen)
+    image = base64.b64encode(picture_png(run, card)).decode()
+    return _Paper(f"data:image/png;base64,{image}", chosen)
+
+
 def _drawn_life(life: Life, axis: Axis) -> dict[str, Any]:
     return {
         "address": life.address,
-        "label": life.label,
+        "label": plain(life.label),
         "joined": None
         if life.joined is None
         else round((life.joined - axis.start) * 1e3),
         "left": None if life.left is None else round((life.left - axis.start) * 1e3),
         "fate": life.fate,
+        "how": plain(life.how),
+        "peak": life.peak,
+        "nthreads": life.nthreads,
     }
 
 
 def _embedded(value: object) -> Markup:
-    """Return a value as JSON that no content can lead out of its `<script>` element."""
-    text = msgspec.json.encode(value).decode()
+    """Return a value as JSON: it can neither end its `<script>` element nor turn text around."""
+    text = _TURNING.sub(
+        "\N{REPLACEMENT CHARACTER}", msgspec.json.encode(value).decode()
+    )
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)  # noqa: S704
@@ -163,12 +245,6 @@ def _environment() -> Environment:
         web=_web,
     )
     return environment
-
-
-@cache
-def _script() -> str:
-    parts = "\n".join(_asset(name) for name in _SCRIPTS)
-    return f'(() => {{\n"use strict";\n{parts}\n}})();'
 
 
 def _level(level: int) -> str:

@@ -14,10 +14,10 @@ import polars as pl
 from dask.utils import parse_timedelta
 
 from dask_blackbox.errors import ConfigurationError
-from dask_blackbox.report.words import plain
+from dask_blackbox.report.formatting import plain
 from dask_blackbox.run import RunTables
 
-__all__ = ["LogQuery", "as_json", "as_text", "chosen_lines", "level_name"]
+__all__ = ["LogQuery", "as_json", "as_row", "as_text", "chosen_lines", "level_name"]
 
 _LEVELS = {"WARN": logging.WARNING, "FATAL": logging.CRITICAL}
 
@@ -33,7 +33,7 @@ class LogQuery(msgspec.Struct, frozen=True, kw_only=True):
         until: As `since`.
         pattern: A regular expression that the message contains.
         role: scheduler, worker, nanny or driver.
-        task: A task's key, or a part of it.
+        task: Task key, or a part of it.
     """
 
     worker: str | None = None
@@ -56,14 +56,14 @@ def chosen_lines(run: RunTables, query: LogQuery) -> tuple[pl.DataFrame, str | N
     """
     lines = run.logs
     if lines.is_empty():
-        return lines, "this recording holds no log lines"
-    told = [f"{lines.height} lines are recorded"]
+        return lines, "this recording has no log lines"
+    reported = [f"{lines.height} lines are recorded"]
     for what, narrowed in _steps(run, query):
         left = narrowed(lines)
         if left.is_empty():
-            told.append(f"none of them {what}{_instead(lines, what)}")
-            return left, "; ".join(told)
-        told.append(f"{left.height} of them {what}")
+            reported.append(f"none of them {what}{_instead(lines, what)}")
+            return left, "; ".join(reported)
+        reported.append(f"{left.height} of them {what}")
         lines = left
     return lines.sort("at", maintain_order=True), None
 
@@ -88,7 +88,7 @@ def _steps(run: RunTables, query: LogQuery) -> Iterator[_Step]:
     if query.level:
         least = _level(query.level)
         yield (
-            f"are {level_name(least)} or graver",
+            f"have level {level_name(least)} or higher",
             _keeping(pl.col("level") >= least),
         )
     if query.pattern:
@@ -128,8 +128,8 @@ def _instead(lines: pl.DataFrame, what: str) -> str:
     if what.startswith("are from"):
         first, last = lines["at"].min(), lines["at"].max()
         return f": they are from {_clock(first)} to {_clock(last)}"
-    if what.endswith("or graver"):
-        return f": the gravest is {level_name(int(lines['level'].max() or 0))}"  # type: ignore[arg-type]
+    if what.endswith("or higher"):
+        return f": the highest is {level_name(int(lines['level'].max() or 0))}"  # type: ignore[arg-type]
     if what.startswith("come from"):
         roles = ", ".join(sorted(lines["role"].drop_nulls().unique()))
         sources = lines["source"].n_unique()
@@ -150,7 +150,8 @@ def _addresses(run: RunTables, wanted: str) -> list[str]:
         if len({name or address for address, name, _ in found} - _covered(found)) > 1:
             listed = ", ".join(sorted({address for address, *_ in found})[:5])
             raise ConfigurationError(
-                f"--worker {wanted} fits several workers ({listed}, …); give more of it"
+                f"--worker {wanted} matches several workers ({listed}, …); give a "
+                "longer part"
             )
         if found:
             return [part for a, _, nanny in found for part in (a, nanny) if part]
@@ -185,7 +186,7 @@ def _moment(run: RunTables, option: str, text: str) -> datetime:
 
 def _bad_moment(option: str, text: str) -> ConfigurationError:
     return ConfigurationError(
-        f"--{option} {text} is no time; give one like 2026-11-21T03:00:07 (UTC), "
+        f"--{option} {text} is not a time; give one like 2026-11-21T03:00:07 (UTC), "
         "+10s (after the run's start) or -30s (before its end)"
     )
 
@@ -207,7 +208,7 @@ def _level(text: str) -> int:
     if text.isdigit():
         return int(text)
     raise ConfigurationError(
-        f"--level {text} is no level; give DEBUG, INFO, WARNING, ERROR or CRITICAL"
+        f"--level {text} is not a level; give DEBUG, INFO, WARNING, ERROR or CRITICAL"
     )
 
 
@@ -237,3 +238,12 @@ def as_json(row: dict[str, Any]) -> str:
         row | {"at": _clock(row["at"]), "level": level_name(row["level"])},
         ensure_ascii=False,
     )
+
+
+def as_row(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a line with the fields that people read, each as text."""
+    texts = {
+        name: str(row[name] or "") for name in ("role", "source", "logger", "message")
+    }
+    at, level = _clock(row["at"]), level_name(row["level"])
+    return {"at": at, "level": level, "key": row["key"], **texts}

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from dask_blackbox.report.lives import Life
-from dask_blackbox.report.words import count, plain, plural
+from dask_blackbox.commandline import command, run_words
+from dask_blackbox.report.formatting import count, plain, plural
+from dask_blackbox.report.workers import Life
 from dask_blackbox.run import RunTables
 
 __all__ = ["LogLine", "LogLines", "loglines_of"]
@@ -50,7 +51,7 @@ def loglines_of(run: RunTables, lives: list[Life], *, limit: int) -> LogLines:
     numbered = logs.with_row_index("row").sort("at", maintain_order=True)
     grave = numbered.filter(pl.col("level") >= _WARNING)["row"]
     chosen, said = _graves(grave, limit)
-    last = _last_words(numbered, lives)
+    last = _last_lines(numbered, lives)
     chosen.update(row for row in last if len(chosen) < limit)
     for row in reversed(numbered["row"].to_list()):
         if len(chosen) >= limit:
@@ -60,9 +61,15 @@ def loglines_of(run: RunTables, lives: list[Life], *, limit: int) -> LogLines:
     sentence = (
         f"Showing {count(picked.height)} of {plural(total, 'log line')}: {said}"
         f"{', the last lines of workers that died' if last else ''}, then the newest. "
-        "`dask blackbox logs` searches them all."
+        f"`{_searching(run)}` searches them all."
     )
     return _within_bytes(_lines(picked), sentence, total)
+
+
+def _searching(run: RunTables) -> str:
+    reported = run.manifest
+    name = run_words(run.url, reported.job, reported.run_id, reported.attempt)
+    return command("logs", name)
 
 
 def _graves(grave: pl.Series, limit: int) -> tuple[set[int], str]:
@@ -78,7 +85,7 @@ def _graves(grave: pl.Series, limit: int) -> tuple[set[int], str]:
     return chosen, said
 
 
-def _last_words(numbered: pl.DataFrame, lives: list[Life]) -> list[int]:
+def _last_lines(numbered: pl.DataFrame, lives: list[Life]) -> list[int]:
     rows: list[int] = []
     dead = [life.address for life in lives if life.fate == "died"]
     if dead:

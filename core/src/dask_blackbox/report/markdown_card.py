@@ -10,42 +10,47 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from dask_blackbox.attach import RunCard
+from dask_blackbox.earlier_runs import Past
 from dask_blackbox.finding import Change, Evidence, Finding
-from dask_blackbox.past import Past
-from dask_blackbox.report.past_words import (
+from dask_blackbox.report.formatting import (
+    CONFIDENCE,
+    STATE_SIGN,
+    chain_words,
+    change_words,
+    clock,
+    diffs_of,
+    explained_words,
+    in_order,
+    numbers,
+    plain,
+    rarity_words,
+    relevant_numbers,
+    retry_words,
+    subject_words,
+    what_is_missing,
+)
+from dask_blackbox.report.history_sentences import (
     against_words,
     blame_words,
     habit_words,
     looked_words,
     seen_words,
 )
-from dask_blackbox.report.prose import pieces
-from dask_blackbox.report.words import (
-    CONFIDENCE,
-    RETRY,
-    STATE_SIGN,
-    change_words,
-    clock,
-    in_order,
-    numbers,
-    plain,
-    rarity_words,
-    subject_words,
-    telling,
-    what_is_missing,
-)
+from dask_blackbox.report.inline_code import pieces
 
 __all__ = ["markdown"]
 
 _MOST_EVIDENCE = 12
 _MOST_ROWS = 20
+_MOST_LINES_OF_DIFFS = 120
 _MOST_CHANGES = 5
 _SEVERITY = {"failure": "failure", "warning": "warning", "notice": "notice"}
 
 # What means something in the middle of a line, and what only at its beginning.
-_MARKUP = re.compile(r"([\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_]))")
-_OPENING = re.compile(r"^([-+#=>:]|\d+(?=[.)]))")
-_AUTOLINK = re.compile(r"(?i)\b(https?|ftp)://|\bwww\.|@")
+_MARKUP = re.compile(r"([\\`*\[\]|~$<>&]|(?<![^\W_])_|_(?![^\W_]))")
+_OPENING = re.compile(r"^(?:(\d+)(?=[.)](?:\s|$))|(?=[-+#=:]))")
+_AUTOLINK = re.compile(r"(?i)\b(?:https?|ftp)://|\bwww\.|@")
+_UNBROKEN = re.compile(r"\S+")
 _SPACES = re.compile(r"\s+")
 _BACKTICKS = re.compile(r"`+")
 _OPENS = re.compile(r"https?://[^\s<>()\"'`\\|]+")
@@ -67,7 +72,7 @@ def _parts(card: RunCard) -> Iterator[str]:
     if not recorded:
         yield _quoted(missing)
     if card.verdict is not None:
-        yield from _verdict(card.verdict, seen_words(card))
+        yield from _verdict(card, card.verdict)
     yield from _changes(card)
     yield from _numbers(card)
     yield from _findings(card.findings)
@@ -77,16 +82,18 @@ def _parts(card: RunCard) -> Iterator[str]:
     yield _links(card)
 
 
-def _verdict(verdict: Finding, seen: str) -> Iterator[str]:
+def _verdict(card: RunCard, verdict: Finding) -> Iterator[str]:
     yield f"### Why: {_escaped(verdict.title)}"
+    if card.chain:
+        yield f"**Chain:** {_escaped(chain_words(card.chain))}"
     yield _paragraphs(verdict.cause)
     if verdict.remedy:
         yield f"**What to do:** {_paragraphs(verdict.remedy)}"
     rows = [
-        ("Try again?", f"{RETRY[verdict.retry_advice]} ({verdict.retry_advice})"),
-        ("How sure", CONFIDENCE[verdict.confidence]),
+        ("Retry", retry_words(verdict)),
+        ("Confidence", CONFIDENCE[verdict.confidence]),
         ("About", subject_words(verdict.subject)),
-        ("Seen", seen),
+        ("Seen", seen_words(card)),
     ]
     said = [f"- **{label}** {_escaped(words)}" for label, words in rows if words]
     said.append(f"- **Rule** {_code(verdict.rule)}")
@@ -125,12 +132,17 @@ def _changes(card: RunCard) -> Iterator[str]:
         unsaid = len(card.changes) - _MOST_ROWS
         lines += f"\n- and {unsaid} more" if unsaid > 0 else ""
         yield f"<details><summary>{number} more</summary>\n\n{lines}\n\n</details>"
+    diff = [line for each in card.changes for line in diffs_of(each)]
+    if diff:
+        block = _block("\n".join(diff[:_MOST_LINES_OF_DIFFS]))
+        yield f"<details><summary>Code that changed</summary>\n\n{block}\n\n</details>"
     if past is not None:
         yield _past(past)
 
 
 def _changed(change: Change) -> tuple[str, str, str, str]:
-    unusual = [each for each in (rarity_words(change.rarity), change.why) if each]
+    reported = (rarity_words(change.rarity), change.why, explained_words(change))
+    unusual = [each for each in reported if each]
     return (
         f"{_escaped(change.kind)} {_code(change.what, in_table=True)}",
         _side(change.before, "not there"),
@@ -140,11 +152,11 @@ def _changed(change: Change) -> tuple[str, str, str, str]:
 
 
 def _past(past: Past) -> str:
-    told = []
+    reported = []
     if past.last_good is not None:
-        told.append(f"compared with {against_words(past.last_good)}")
-    told += [looked_words(past), habit_words(past)]
-    said = _escaped(". ".join(_capital(each) for each in told if each))
+        reported.append(f"compared with {against_words(past.last_good)}")
+    reported += [looked_words(past), habit_words(past)]
+    said = _escaped(". ".join(_capital(each) for each in reported if each))
     command = f"  \n{_code(past.compare)}" if past.compare else ""
     return f"{said}.{command}" if said else ""
 
@@ -158,7 +170,7 @@ def _side(value: str | None, absent: str) -> str:
 
 
 def _numbers(card: RunCard) -> Iterator[str]:
-    measured = numbers(telling(card.numbers))
+    measured = numbers(relevant_numbers(card.numbers))
     if measured:
         rows = [(_escaped(label), _escaped(value)) for label, value in measured]
         yield "### In numbers"
@@ -218,14 +230,24 @@ def _in_html(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return text on one line that renders as itself."""
-    said = _escaped_inside(text)
-    return _OPENING.sub(lambda found: _entity(found[0][0]) + found[0][1:], said)
+    """Return text on one line that renders as itself, and reads well as it is."""
+    return _OPENING.sub(r"\1\\", _escaped_inside(text))
 
 
 def _escaped_inside(text: str) -> str:
-    """Return text in the middle of a line that renders as itself."""
-    return _AUTOLINK.sub(_unlinked, _MARKUP.sub(r"\\\1", _html(text)))
+    """Return text in the middle of a line that renders as itself.
+
+    What a renderer would make a link of is code: no escape prevents that everywhere.
+    """
+    text = _SPACES.sub(" ", plain(text)).strip()
+    said, end = "", 0
+    for found in _UNBROKEN.finditer(text):
+        if not _AUTOLINK.search(found[0]):
+            continue
+        said += _MARKUP.sub(r"\\\1", text[end : found.start()])
+        said += _code(found[0], in_table=True)
+        end = found.end()
+    return said + _MARKUP.sub(r"\\\1", text[end:])
 
 
 def _unlinked(found: re.Match[str]) -> str:

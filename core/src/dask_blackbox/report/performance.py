@@ -21,16 +21,21 @@ from bokeh.plotting import figure
 from bokeh.resources import Resources
 from markupsafe import Markup
 
+from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.attach import RunCard
 from dask_blackbox.report.axis import axis_of
 from dask_blackbox.report.bokeh_ids import with_same_ids
-from dask_blackbox.report.executions import executions_of
-from dask_blackbox.report.lives import Life, lives_of
+from dask_blackbox.report.dask_figures import (
+    bandwidth_by_type,
+    bandwidth_by_worker,
+    profile_figure,
+)
+from dask_blackbox.report.formatting import count, duration, plain, size
 from dask_blackbox.report.performance_texts import log_markup, summary_markup
 from dask_blackbox.report.profile_tree import flames_of, merged_profile, seen_at_least
 from dask_blackbox.report.stream_figure import stream_figure
 from dask_blackbox.report.system_figures import system_figures
-from dask_blackbox.report.words import count, duration, plain, size
+from dask_blackbox.report.workers import Life, lives_of
 from dask_blackbox.run import RunTables
 
 __all__ = ["performance_html"]
@@ -52,17 +57,22 @@ def performance_html(run: RunTables, card: RunCard) -> str:
     """Return the performance report of a run, as one page with Bokeh in it."""
     axis = axis_of(run)
     lives = lives_of(run)
-    executions = executions_of(run, lives)
+    executions = executions_of(run)
     tabs = [
         ("Summary", _text(summary_markup(run, card, axis, lives, executions))),
         ("Task Stream", _stream(executions, lives)),
         ("System", system_figures(run.metrics, axis, lives)),
         ("Scheduler Logs", _text(log_markup(run.logs, ("scheduler",)))),
+        ("Worker Profile (compute)", _flame_graph(run, "compute")),
+        ("Worker Profile (administrative)", _flame_graph(run, "workers")),
+        ("Scheduler Profile (administrative)", _flame_graph(run, "scheduler")),
+        (
+            "Bandwidth (Workers)",
+            bandwidth_by_worker(run, lives) or _transfer_by_worker(run, lives),
+        ),
+        ("Bandwidth (Types)", bandwidth_by_type(run) or _bytes_by_type(run)),
         ("Worker Logs", _text(log_markup(run.logs, ("worker", "nanny")))),
         ("Driver Logs", _text(log_markup(run.logs, ("driver",)))),
-        ("Worker Profile (compute)", _flame_graph(run)),
-        ("Bandwidth (Workers)", _transfer_by_worker(run, lives)),
-        ("Bandwidth (Types)", _bytes_by_type(run)),
     ]
     panels = [
         TabPanel(title=title, child=child or _text(Markup("<p>Nothing recorded.</p>")))
@@ -106,10 +116,12 @@ def _stream(executions: pl.DataFrame, lives: list[Life]) -> Any | None:
     return stream_figure(executions, lives) if executions.height else None
 
 
-def _flame_graph(run: RunTables) -> Any | None:
-    tree = merged_profile(run)
+def _flame_graph(run: RunTables, of: str) -> Any | None:
+    tree = merged_profile(run, of=of)
     if tree is None:
         return None
+    if seen_at_least(run) == 1 and (figure_of_dask := profile_figure(tree)) is not None:
+        return figure_of_dask
     flames, unseen = flames_of(tree)
     left_out = f"; {count(unseen)} too small to draw" if unseen else ""
     if (least := seen_at_least(run)) > 1:
@@ -151,7 +163,7 @@ def _colour(filename: str) -> str:
 def _transfer_by_worker(run: RunTables, lives: list[Life]) -> Any | None:
     labels = {life.address: life.label for life in lives}
     table = (
-        run.tasks.group_by("worker")
+        run.tasks.group_by("worker", maintain_order=True)
         .agg(pl.col("transfer").sum())
         .filter(pl.col("transfer") > 0)
         .sort("transfer", descending=True)
@@ -166,7 +178,7 @@ def _transfer_by_worker(run: RunTables, lives: list[Life]) -> Any | None:
 def _bytes_by_type(run: RunTables) -> Any | None:
     table = (
         run.tasks.filter(pl.col("nbytes") > 0)
-        .group_by(pl.col("typename").fill_null("unknown"))
+        .group_by(pl.col("typename").fill_null("unknown"), maintain_order=True)
         .agg(pl.col("nbytes").sum())
         .sort("nbytes", descending=True)
     )

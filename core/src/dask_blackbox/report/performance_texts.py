@@ -8,9 +8,9 @@ import polars as pl
 from markupsafe import Markup, escape
 
 from dask_blackbox.attach import RunCard
+from dask_blackbox.events import DriverAttached, SchedulerInfo
 from dask_blackbox.report.axis import Axis
-from dask_blackbox.report.lives import Life
-from dask_blackbox.report.words import (
+from dask_blackbox.report.formatting import (
     STATE_SIGN,
     clock,
     count,
@@ -20,6 +20,7 @@ from dask_blackbox.report.words import (
     plural,
     size,
 )
+from dask_blackbox.report.workers import Life
 from dask_blackbox.run import RunTables
 
 __all__ = ["log_markup", "summary_markup"]
@@ -75,30 +76,33 @@ def _tasks(tasks: pl.DataFrame) -> list[str]:
 
 
 def _cluster(run: RunTables, lives: list[Life]) -> list[str]:
-    told: dict[str, Any] = (run.details("scheduler-info") or [{}])[-1]
+    scheduler = next(iter(run.of(SchedulerInfo)[-1:]), SchedulerInfo())
     threads = sum(life.nthreads or 0 for life in lives if life.left is None)
     memory = sum(life.limit or 0 for life in lives if life.left is None)
     died = sum(life.fate == "died" for life in lives)
     return [
-        f"Address: {plain(str(told.get('address') or 'unknown'))}",
+        f"Address: {plain(scheduler.subject or 'unknown')}",
         f"Workers seen: {count(len(lives))}"
         + (f", {count(died)} died" if died else ""),
         f"Threads at the end: {count(threads)}",
         f"Memory at the end: {size(memory)}",
-        f"Dask Version: {plain(str(told.get('dask') or 'unknown'))}",
-        f"Dask.Distributed Version: {plain(str(told.get('distributed') or 'unknown'))}",
+        f"Dask Version: {plain(scheduler.dask or 'unknown')}",
+        f"Dask.Distributed Version: {plain(scheduler.distributed or 'unknown')}",
     ]
 
 
 def _calling(run: RunTables) -> list[str]:
-    told: dict[str, Any] = (run.details("driver-attached") or [{}])[-1]
-    said = []
-    for name in ("callable", "argv", "cwd"):
-        value = told.get(name)
-        if value:
-            words = " ".join(map(str, value)) if isinstance(value, list) else value
-            said.append(f"{name}: {plain(str(words))}")
-    return said or ["not known"]
+    # Further events are of clients that the driver connected.
+    driver = next((each for each in run.of(DriverAttached) if each.argv), None)
+    if driver is None:
+        return ["not known"]
+    called = driver.callable
+    said = {
+        "callable": called and f"{called.module}.{called.name}",
+        "argv": " ".join(driver.argv),
+        "cwd": driver.cwd,
+    }
+    return [f"{name}: {plain(value)}" for name, value in said.items() if value]
 
 
 def _list(items: list[str]) -> Markup:

@@ -15,8 +15,12 @@ class PrefixRow(NamedTuple):
     prefix: str
     tasks: int
     compute: float
+    least: float | None
+    p25: float | None
     median: float | None
+    p75: float | None
     p95: float | None
+    most: float | None
     transfer: float
     disk: float
     nbytes: int
@@ -29,12 +33,16 @@ def prefix_rows(executions: pl.DataFrame) -> list[PrefixRow]:
     """Return one row per prefix, the most computed first."""
     outcome = pl.col("outcome")
     table = (
-        executions.group_by("prefix")
+        executions.group_by("prefix", maintain_order=True)
         .agg(
             pl.len().alias("tasks"),
-            pl.col("compute").sum(),
-            pl.col("compute").median().alias("median"),
-            pl.col("compute").quantile(0.95, "nearest").alias("p95"),
+            pl.col("seconds").sum().alias("compute"),
+            pl.col("seconds").min().alias("least"),
+            pl.col("seconds").quantile(0.25, "nearest").alias("p25"),
+            pl.col("seconds").median().alias("median"),
+            pl.col("seconds").quantile(0.75, "nearest").alias("p75"),
+            pl.col("seconds").max().alias("most"),
+            pl.col("seconds").quantile(0.95, "nearest").alias("p95"),
             pl.col("transfer").sum(),
             pl.col("disk").sum(),
             pl.col("nbytes").sum(),

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, NamedTuple
 
-import polars as pl
-
-from dask_blackbox.report.words import plain
+from dask_blackbox.events import Profile
+from dask_blackbox.report.formatting import plain
 from dask_blackbox.run import RunTables
 
-__all__ = ["Flame", "flames_of", "merged_profile", "seen_at_least"]
+__all__ = [
+    "INTERVAL",
+    "Flame",
+    "flames_of",
+    "merged_profile",
+    "profiled_prefixes",
+    "seen_at_least",
+    "with_leaves",
+]
 
-_INTERVAL = 0.01
+INTERVAL = 0.01
 """Seconds between two samples, Dask's default."""
 
 _MOST_FLAMES = 4_000
@@ -32,20 +38,60 @@ class Flame(NamedTuple):
     line: str
 
 
-def merged_profile(run: RunTables) -> dict[str, Any] | None:
-    """Return the sum of all recorded profile trees, or None where there is none."""
+def merged_profile(
+    run: RunTables, *, of: str = "compute", prefix: str = ""
+) -> dict[str, Any] | None:
+    """Return the sum of the recorded profile trees of a kind, or None without any.
+
+    Args:
+        run: The recording.
+        of: Whose threads: `compute`, `workers` or `scheduler` (their event loops).
+        prefix: Of tasks of this prefix only.
+    """
     merged: dict[str, Any] | None = None
-    for (detail,) in (
-        run.events.filter(pl.col("kind") == "profile").select("detail").iter_rows()
-    ):
-        told = json.loads(detail or "{}")
-        tree = told.get("tree", told)
-        if not isinstance(tree, dict) or not tree.get("count"):
+    for profile in run.of(Profile):
+        if (profile.of, profile.prefix) != (of, prefix):
+            continue
+        tree = profile.tree
+        if not tree.get("count"):
             continue
         if merged is None:
             merged = _node(tree)
         _add(merged, tree)
-    return merged
+    return with_leaves(merged) if merged is not None and of == "compute" else merged
+
+
+def with_leaves(tree: dict[str, Any]) -> dict[str, Any]:
+    """Return a profile of tasks in which innermost frames are counted, too.
+
+    Dask counts a sample for each frame of its stack but the innermost one, so that a
+    function which calls nothing has 0 samples.  What a frame has beyond those that it
+    calls belongs to them.
+    """
+    root = {**tree, "children": {}}
+    pairs = [(tree, root)]
+    while pairs:
+        source, target = pairs.pop()
+        children = source.get("children") or {}
+        rest = _count(source) - sum(map(_count, children.values()))
+        leaves = [name for name, child in children.items() if not _count(child)]
+        for name, child in children.items():
+            made = {**child, "children": {}}
+            if name in leaves and rest > 0:
+                place = leaves.index(name)
+                made["count"] = rest // len(leaves) + (place < rest % len(leaves))
+            target["children"][name] = made
+            pairs.append((child, made))
+    return root
+
+
+def profiled_prefixes(run: RunTables) -> list[str]:
+    """Return the prefixes that have profiles of their own, by name."""
+    return sorted({profile.prefix for profile in run.of(Profile)} - {""})
+
+
+def _count(node: dict[str, Any]) -> int:
+    return int(node.get("count") or 0)
 
 
 def _node(tree: dict[str, Any]) -> dict[str, Any]:
@@ -67,10 +113,7 @@ def _add(into: dict[str, Any], tree: dict[str, Any]) -> None:
 
 def seen_at_least(run: RunTables) -> int:
     """Return how often a frame was seen at least that the recording has."""
-    kept = run.events.filter(pl.col("kind") == "profile")["detail"].to_list()
-    return max(
-        (json.loads(told or "{}").get("left_out_below", 1) for told in kept), default=1
-    )
+    return max((each.left_out_below or 1 for each in run.of(Profile)), default=1)
 
 
 def flames_of(tree: dict[str, Any]) -> tuple[list[Flame], int]:
@@ -97,14 +140,14 @@ def flames_of(tree: dict[str, Any]) -> tuple[list[Flame], int]:
 
 
 def _flame(node: dict[str, Any], left: float, width: float, depth: int) -> Flame:
-    told = node["description"]
+    reported = node["description"]
     return Flame(
         left=left,
         right=left + width,
         depth=depth,
-        seconds=node["count"] * _INTERVAL,
-        name=plain(str(told.get("name") or ("all threads" if depth == 0 else "?"))),
-        filename=plain(str(told.get("filename") or "")),
-        line_number=int(told.get("line_number") or 0),
-        line=plain(str(told.get("line") or "")).strip()[:200],
+        seconds=node["count"] * INTERVAL,
+        name=plain(str(reported.get("name") or ("all threads" if depth == 0 else "?"))),
+        filename=plain(str(reported.get("filename") or "")),
+        line_number=int(reported.get("line_number") or 0),
+        line=plain(str(reported.get("line") or "")).strip()[:200],
     )

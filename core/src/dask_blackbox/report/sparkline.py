@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from dask_blackbox.report.words import size
+from dask_blackbox.report.formatting import size
 
 __all__ = ["sparkline"]
 

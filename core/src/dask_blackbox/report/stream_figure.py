@@ -20,8 +20,8 @@ from bokeh.palettes import Category20_20
 from bokeh.plotting import figure
 from bokeh.transform import linear_cmap
 
-from dask_blackbox.report.lives import Life
-from dask_blackbox.report.words import count, plural
+from dask_blackbox.report.formatting import count, plural
+from dask_blackbox.report.workers import Life
 
 __all__ = ["stream_figure"]
 
@@ -154,7 +154,7 @@ def _figure(
         output_backend="canvas",
     )
     labels = {life.address: life.label for life in lives}
-    words = bars.group_by("said").agg(pl.col("seconds").sum())
+    words = bars.group_by("said", maintain_order=True).agg(pl.col("seconds").sum())
     words = words.filter(~pl.col("said").is_in(list(_ACTIONS)))
     prefixes = words.sort("seconds", "said", descending=[True, False])["said"].to_list()
     colour, palette = _colours(bars["said"], prefixes)

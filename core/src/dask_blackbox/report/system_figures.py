@@ -16,11 +16,11 @@ from bokeh.models.annotations import Span
 from bokeh.plotting import figure
 
 from dask_blackbox.report.axis import Axis
-from dask_blackbox.report.lives import Life
+from dask_blackbox.report.system_series import summed_metrics
+from dask_blackbox.report.workers import Life
 
 __all__ = ["system_figures"]
 
-_MOST_POINTS = 1_200
 _MOST_DEATHS = 200
 _RED = "#c0392b"
 _POWERS = [2**power for power in range(10)]
@@ -63,7 +63,7 @@ _PANELS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
 
 def system_figures(metrics: pl.DataFrame, axis: Axis, lives: list[Life]) -> Any | None:
     """Return the panels below each other, deaths marked in all; None without samples."""
-    table = _summed(metrics, axis)
+    table = summed_metrics(metrics, axis)
     if table.height == 0:
         return None
     source = ColumnDataSource({name: table[name].to_numpy() for name in table.columns})
@@ -123,39 +123,3 @@ def _panel(
     panel.legend.label_width = 100  # panels below each other begin and end alike
     panel.add_layout(panel.legend[0], "right")
     return panel
-
-
-def _summed(metrics: pl.DataFrame, axis: Axis) -> pl.DataFrame:
-    """Sum the workers' means (of memory: the highest) in each step of time."""
-    known = metrics.filter(pl.col("at").is_not_null())
-    if known.height == 0:
-        return known
-    step = max(1_000_000, int(axis.length * 1e6 / _MOST_POINTS))
-    means = ("managed", "spilled", "net_read", "net_write", "disk_read", "disk_write")
-    stepped = (
-        known.with_columns((pl.col("at").dt.epoch("us") // step * step).alias("step"))
-        .group_by("source", "step")
-        .agg(
-            pl.col("memory").max(),
-            pl.col("cpu").mean() / 100,
-            pl.col("event_loop").max(),
-            *(pl.col(name).mean() for name in (*means, "executing", "ready")),
-        )
-    )
-    workers = (
-        stepped.filter(pl.col("source") != "scheduler")
-        .group_by("step")
-        .agg(
-            pl.col("memory").max().alias("most"),
-            pl.col("memory").sum(),
-            pl.col("cpu").sum().alias("cores"),
-            *(pl.col(name).sum() for name in (*means, "executing", "ready")),
-        )
-    )
-    scheduler = stepped.filter(pl.col("source") == "scheduler").select(
-        "step", pl.col("cpu").alias("scheduler"), pl.col("event_loop").alias("loop")
-    )
-    joined = workers.join(scheduler, on="step", how="full", coalesce=True).sort("step")
-    return joined.select(
-        (pl.col("step") / 1e3).alias("at"), pl.exclude("step").cast(pl.Float64)
-    )

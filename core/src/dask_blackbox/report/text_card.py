@@ -14,34 +14,39 @@ from rich.text import Text
 
 from dask_blackbox.attach import RunCard
 from dask_blackbox.finding import Change, Evidence, Finding
-from dask_blackbox.report.paper import Paper
-from dask_blackbox.report.past_words import (
+from dask_blackbox.report.formatting import (
+    CONFIDENCE,
+    STATE_SIGN,
+    chain_words,
+    change_words,
+    clock,
+    damage_words,
+    diffs_of,
+    explained_words,
+    in_order,
+    numbers,
+    plain,
+    rarity_words,
+    relevant_numbers,
+    retry_words,
+    subject_words,
+    what_is_missing,
+)
+from dask_blackbox.report.history_sentences import (
     against_words,
     blame_words,
     habit_words,
     looked_words,
     seen_words,
 )
-from dask_blackbox.report.words import (
-    CONFIDENCE,
-    RETRY,
-    STATE_SIGN,
-    change_words,
-    clock,
-    in_order,
-    numbers,
-    plain,
-    rarity_words,
-    subject_words,
-    telling,
-    what_is_missing,
-)
+from dask_blackbox.report.rich_text import Paper
 
 __all__ = ["text"]
 
 _MOST_EVIDENCE = 6
 _MOST_CHANGES = 5
 _MOST_FINDINGS = 8
+_MOST_LINES_OF_A_DIFF = 10
 _MOST_LINES_OF_ONE_FACT = 6
 _NARROWEST = 40
 _INDENT = 14
@@ -85,6 +90,8 @@ def _head(console: Console, card: RunCard) -> None:
     )
     head.append(f"  {plain(card.job)} · {plain(card.run_id)} · attempt {card.attempt}")
     console.print(head, overflow="fold")
+    if damaged := damage_words(card):
+        console.print(Text(f"! {damaged}", style="bold yellow"), overflow="fold")
     console.print(Text(plain(card.headline), style="bold"), overflow="fold")
     if not card.completeness.get("recorded", True):
         for sentence in what_is_missing(card):
@@ -94,13 +101,17 @@ def _head(console: Console, card: RunCard) -> None:
 def _rows(card: RunCard, width: int) -> Iterator[tuple[str, Text]]:
     if card.verdict is not None:
         yield from _verdict(card.verdict)
+    if card.chain:
+        yield "chain", Text(chain_words(card.chain))
     yield from _past(card)
     findings = [
         Text(f"{_SEVERITY_SIGN[found.severity]} {plain(found.title)} ({found.rule})")
         for found in card.findings
     ]
     yield from _listed("also", _first(findings, _MOST_FINDINGS))
-    measured = [f"{label} {value}" for label, value in numbers(telling(card.numbers))]
+    measured = [
+        f"{label} {value}" for label, value in numbers(relevant_numbers(card.numbers))
+    ]
     if measured:
         yield "numbers", Text(_flowed(measured, width))
     if card.completeness.get("recorded", True):
@@ -115,8 +126,8 @@ def _verdict(verdict: Finding) -> Iterator[tuple[str, Text]]:
         yield "", Text(plain(verdict.cause))
     if verdict.remedy:
         yield "do", Text(plain(verdict.remedy))
-    yield "retry", Text(f"{RETRY[verdict.retry_advice]} ({verdict.retry_advice})")
-    yield "sure", Text(CONFIDENCE[verdict.confidence])
+    yield "retry", Text(retry_words(verdict))
+    yield "confidence", Text(CONFIDENCE[verdict.confidence])
     about = subject_words(verdict.subject)
     if about:
         yield "about", Text(about)
@@ -137,12 +148,12 @@ def _past(card: RunCard) -> Iterator[tuple[str, Text]]:
     yield from _listed("changed", changes)
     if past is None:
         return
-    told = []
+    reported = []
     if past.last_good is not None:
-        told.append(f"compared with {against_words(past.last_good)}")
+        reported.append(f"compared with {against_words(past.last_good)}")
     if card.verdict is not None or card.changes:
-        told += [looked_words(past), habit_words(past), plain(past.compare or "")]
-    yield from _listed("", [Text(each, style="dim") for each in told if each])
+        reported += [looked_words(past), habit_words(past), plain(past.compare or "")]
+    yield from _listed("", [Text(each, style="dim") for each in reported if each])
 
 
 def _change(change: Change) -> Text:
@@ -150,6 +161,14 @@ def _change(change: Change) -> Text:
     more = [each for each in (rarity_words(change.rarity), change.why) if each]
     if more:
         said.append(f"  ({plain('; '.join(more))})", style="dim")
+    if change.explains:
+        said.append(f"\n  {explained_words(change)}", style="dim")
+    diff = diffs_of(change)
+    for line in diff[:_MOST_LINES_OF_A_DIFF]:
+        said.append(f"\n  {line}")
+    if len(diff) > _MOST_LINES_OF_A_DIFF:
+        unsaid = len(diff) - _MOST_LINES_OF_A_DIFF
+        said.append(f"\n  … {unsaid} more lines", style="dim")
     return said
 
 

@@ -1,213 +1,307 @@
-"""The task timeline: every execution counted, as many as can be seen drawn one by one.
+"""The task timeline: every execution of the run, packed for the page.
 
-Up to a bound each execution is a rectangle of its own.  Beyond it the longest ones and
-all that failed still are; the others are summed into a grid of lanes and time steps.
-The page says which.
+Executions are sorted by lane (a thread of a worker's seat) and by their begin; of each the
+page has the gap to the one before, its length, its transfer and its prefix, in units that
+are as exact as the page's size allows.  Keys are in the page for all executions of a run of
+usual size; of a larger one for those that failed, the longest ones, and those that log
+lines name.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import msgspec
 import numpy as np
 import polars as pl
 
+from dask_blackbox.analyse.facts.executions import OUTCOMES
 from dask_blackbox.report.axis import Axis, micros_since
-from dask_blackbox.report.lives import Life
-from dask_blackbox.report.timeline_grid import Grid, grid_of
-from dask_blackbox.report.words import count, duration, plural
+from dask_blackbox.report.formatting import count, duration, plain, plural
+from dask_blackbox.report.packing import packed, packed_signed, packed_texts
+from dask_blackbox.report.workers import Life, life_numbers
 
-__all__ = ["OTHER", "Lane", "Marked", "Timeline", "timeline_of"]
-
-_MOST_SINGLE = 12_000
-_MOST_FAILED = 3_000
-_MOST_THREAD_LANES = 400
-_MOST_LANES = 2_000
-_LONGEST_KEY = 100
-_OUTCOMES = ("finished", "erred", "retried", "killed")
+__all__ = ["OTHER", "Keys", "Pack", "Seat", "Timeline", "timeline_of"]
 
 OTHER = 200
 """Index of "all other prefixes" in `Timeline.prefixes`."""
 
+_UNITS = ((30_000, 1), (120_000, 10), (400_000, 100))
+_COARSEST = 1_000
+_LONGEST_RUN = 2**31
+_ALL_KEYS = 100_000
+_KEYS_BYTES = 1_300_000
+_MOST_FAILED = 5_000
+_MOST_LONGEST = 2_000
+_LONGEST_KEY = 200
 
-class Lane(msgspec.Struct, array_like=True):
-    """One row of the picture: a worker's address, and which of its threads (or None)."""
 
-    worker: str
-    thread: int | None
+class Seat(msgspec.Struct, array_like=True):
+    """A row of the picture: processes that followed each other, and its lanes.
+
+    Attributes:
+        label: What people call it.
+        lives: Numbers of its processes.
+        threads: How many threads it had at most.
+        first: Number of its first lane.
+        lanes: How many lanes it has.
+    """
+
+    label: str
+    lives: list[int]
+    threads: int
+    first: int
+    lanes: int
 
 
-class Marked(msgspec.Struct):
-    """Executions drawn one by one, by column; times in µs since the axis began."""
+class Keys(msgspec.Struct):
+    """Keys of executions: numbers of the executions as steps, and the keys."""
 
-    lane: list[int]
-    start: list[int]
-    begin: list[int]
-    stop: list[int]
-    transfer: list[int]
-    prefix: list[int]
-    outcome: list[int]
-    key: list[str]
+    number: int
+    at: str
+    texts: str
+
+
+class Pack(msgspec.Struct):
+    """Every execution with a place on the axis, by column, each packed.
+
+    Attributes:
+        number: How many executions.
+        unit: µs of one unit of time.
+        origin: Units from the axis' begin to the zero of the columns (0 or negative).
+        counts: Executions of each lane.
+        gap: Units from the end of the one before in its lane (signed).
+        length: Units for which it had its thread.
+        transfer: Units for which it waited for its inputs before that.
+        prefix: Number of its prefix.
+        odd: How many executions did not finish.
+        outcome_at: Numbers of the executions that did not finish, as steps.
+        outcome: How these ended, a number in `outcomes` of the page.
+        keys: Keys that are in the page.
+    """
+
+    number: int
+    unit: int
+    origin: int
+    counts: str
+    gap: str
+    length: str
+    transfer: str
+    prefix: str
+    odd: int
+    outcome_at: str
+    outcome: str
+    keys: Keys
 
 
 class Timeline(msgspec.Struct):
     """What the page draws, and the sentence that says how."""
 
-    lanes: list[Lane]
+    seats: list[Seat]
     prefixes: list[str]
-    marked: Marked
-    grid: Grid | None
+    outcomes: tuple[str, ...]
+    pack: Pack
     said: str
 
 
-def timeline_of(executions: pl.DataFrame, axis: Axis, lives: list[Life]) -> Timeline:
-    """Return executions as lanes, rectangles and cells."""
-    tasks = _executions(executions, axis)
-    lanes, tasks = _laned(tasks, lives)
-    prefixes, tasks = _prefixed(tasks)
-    single, rest = _split(tasks)
-    grid = grid_of(rest, axis, lanes, lives) if rest.height else None
-    return Timeline(
-        lanes=[Lane(worker, thread) for worker, thread in lanes],
-        prefixes=prefixes,
-        marked=_marked(single),
-        grid=grid,
-        said=_said(executions.height, tasks.height, single, rest, grid),
-    )
+def timeline_of(
+    executions: pl.DataFrame, axis: Axis, lives: list[Life], named: set[str]
+) -> Timeline:
+    """Return all executions that have a place on the axis, packed.
+
+    Args:
+        executions: From `executions_of`.
+        axis: That they lie on.
+        lives: The workers.
+        named: Keys that the page names elsewhere.
+    """
+    placed = _placed(executions, axis, lives)
+    prefixes, placed = _prefixed(placed)
+    seats, placed = _seated(placed, lives)
+    placed = placed.sort("lane", "begin", "stop", "key")
+    pack = _pack(placed, axis, seats, named)
+    said = _said(executions.height, placed.height, pack)
+    return Timeline(seats, prefixes, OUTCOMES, pack, said)
 
 
-def _executions(tasks: pl.DataFrame, axis: Axis) -> pl.DataFrame:
-    computed = (pl.col("compute").fill_null(0.0) * 1e6).round().cast(pl.Int64)
-    begin = pl.when(pl.col("outcome") == "killed").then(pl.col("start"))
+def _placed(executions: pl.DataFrame, axis: Axis, lives: list[Life]) -> pl.DataFrame:
+    table = executions.with_columns(life_numbers(executions, lives))
+    before, after = -_LONGEST_RUN, int(axis.length * 1e6) + _LONGEST_RUN
     return (
-        tasks.filter(pl.col("start").is_not_null() & pl.col("stop").is_not_null())
+        table.filter(pl.col("begin").is_not_null())
         .select(
             "key",
             "prefix",
             "worker",
-            "thread",
             "outcome",
-            micros_since(axis, "start").alias("start"),
+            "life",
+            "slot",
+            micros_since(axis, "begin").alias("begin"),
             micros_since(axis, "stop").alias("stop"),
             (pl.col("transfer").fill_null(0.0) * 1e6).cast(pl.Int64),
-            computed.alias("computed"),
         )
-        .with_columns(
-            # A thread is taken while it computes; transfers come before, beside others.
-            begin.otherwise(
-                pl.max_horizontal("start", pl.col("stop") - pl.col("computed"))
-            ).alias("begin")
-        )
+        # A clock that is off by hours has no place on this axis.
+        .filter(pl.col("begin").is_between(before, after), pl.col("stop") <= after)
     )
-
-
-def _laned(
-    tasks: pl.DataFrame, lives: list[Life]
-) -> tuple[list[tuple[str, int | None]], pl.DataFrame]:
-    """Give each execution the number of its lane."""
-    order: dict[str, int] = {}
-    for life in sorted(lives, key=lambda life: life.fate != "died"):
-        order.setdefault(life.address, len(order))
-    pairs = tasks.select("worker", "thread").unique().sort("worker", "thread")
-    for worker in pairs["worker"].to_list():
-        order.setdefault(worker, len(order))
-    kept = set(sorted(order, key=order.__getitem__)[:_MOST_LANES])
-    place = {life.address: number for number, life in enumerate(lives)}
-    ranked = sorted(kept, key=lambda worker: (place.get(worker, len(place)), worker))
-    threads: dict[str, list[int | None]] = {worker: [] for worker in ranked}
-    if pairs.height <= _MOST_THREAD_LANES:
-        for worker, thread in pairs.iter_rows():
-            if thread is not None:
-                threads[worker].append(thread)
-    lanes = [(w, thread) for w in ranked for thread in (threads[w] or [None])]
-    first: dict[str, int] = {}
-    for number, (worker, _) in enumerate(lanes):
-        first.setdefault(worker, number)
-    numbered = {lane: number for number, lane in enumerate(lanes)}
-    rows = [
-        (worker, thread, numbered.get((worker, thread), first.get(worker)))
-        for worker, thread in pairs.iter_rows()
-    ]
-    schema = {"worker": pl.String, "thread": pl.Int64, "lane": pl.Int64}
-    table = pl.DataFrame(rows, schema=schema, orient="row")
-    laned = tasks.join(table, on=["worker", "thread"], how="left", nulls_equal=True)
-    return lanes, laned.filter(pl.col("lane").is_not_null())
 
 
 def _prefixed(tasks: pl.DataFrame) -> tuple[list[str], pl.DataFrame]:
     """Give each execution the number of its prefix, those that took longest first."""
-    totals = tasks.group_by("prefix").agg(
+    totals = tasks.group_by("prefix", maintain_order=True).agg(
         (pl.col("stop") - pl.col("begin")).sum().alias("total")
     )
     totals = totals.sort("total", "prefix", descending=[True, False])
     numbers = totals.select(
-        "prefix", pl.int_range(pl.len()).clip(0, OTHER).cast(pl.UInt8).alias("number")
+        "prefix", pl.int_range(pl.len()).clip(0, OTHER).cast(pl.Int64).alias("number")
     )
-    names = [str(name) for name in totals["prefix"].head(OTHER)]
+    names = [_shown(str(name)) for name in totals["prefix"].head(OTHER)]
     return names, tasks.join(numbers, on="prefix", how="left", nulls_equal=True)
 
 
-def _split(tasks: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    if tasks.height <= _MOST_SINGLE:
-        return tasks, tasks.clear()
-    failed = pl.col("outcome") != "finished"
-    spans = tasks.select(
-        failed.alias("failed"), (pl.col("stop") - pl.col("begin")).alias("length")
-    ).with_row_index("row")
-    chosen = pl.concat(
-        [
-            spans.filter("failed").top_k(_MOST_FAILED, by="length")["row"],
-            spans.filter(~pl.col("failed")).top_k(_MOST_SINGLE, by="length")["row"],
-        ]
+def _seated(tasks: pl.DataFrame, lives: list[Life]) -> tuple[list[Seat], pl.DataFrame]:
+    """Give each execution the number of its lane."""
+    places: dict[str, int] = {}
+    for life in lives:
+        places.setdefault(life.seat, len(places))
+    seats = [Seat("", [], 1, 0, 1) for _ in places]
+    for number, life in enumerate(lives):
+        seat = seats[places[life.seat]]
+        seat.lives.append(number)
+        seat.threads = max(seat.threads, life.nthreads or 1)
+    unseen = tasks.filter(pl.col("life").is_null())["worker"].unique().sort().to_list()
+    of_worker = {worker: len(seats) + n for n, worker in enumerate(unseen)}
+    seats += [Seat(_shown(worker), [], 1, 0, 1) for worker in unseen]
+    tasks = tasks.with_columns(_seat_of(tasks, lives, places, of_worker).alias("seat"))
+    used = dict(
+        tasks.group_by("seat", maintain_order=True)
+        .agg(pl.col("slot").max())
+        .iter_rows()
     )
-    mask = np.zeros(tasks.height, dtype=bool)
-    mask[chosen.to_numpy()] = True
-    single = pl.Series(mask)
-    return tasks.filter(single), tasks.filter(~single)
+    first = 0
+    labels = _seat_labels(lives, places)
+    for number, seat in enumerate(seats):
+        seat.label = seat.label or _shown(labels[number])
+        seat.first, seat.lanes = first, max(seat.threads, (used.get(number) or 0) + 1)
+        first += seat.lanes
+    starts = pl.DataFrame(
+        {"seat": list(range(len(seats))), "first": [seat.first for seat in seats]},
+        schema={"seat": pl.Int64, "first": pl.Int64},
+    )
+    tasks = tasks.join(starts, on="seat", how="left")
+    lane = pl.col("first") + pl.col("slot").fill_null(0)
+    return seats, tasks.with_columns(lane.alias("lane"))
 
 
-def _marked(single: pl.DataFrame) -> Marked:
-    single = single.sort("lane", "begin")
-    outcomes = {word: number for number, word in enumerate(_OUTCOMES)}
-    return Marked(
-        lane=single["lane"].to_list(),
-        start=single["start"].to_list(),
-        begin=single["begin"].to_list(),
-        stop=single["stop"].to_list(),
-        transfer=single["transfer"].to_list(),
-        prefix=single["number"].to_list(),
-        outcome=[outcomes.get(word, 0) for word in single["outcome"]],
-        key=[_short(key) for key in single["key"]],
+def _seat_of(
+    tasks: pl.DataFrame,
+    lives: list[Life],
+    places: dict[str, int],
+    of_worker: dict[str, int],
+) -> pl.Series:
+    of_life = np.array([*(places[life.seat] for life in lives), -1], dtype=np.int64)
+    numbers = tasks["life"].fill_null(-1).to_numpy()
+    unseen = tasks["worker"].replace_strict(of_worker, default=0, return_dtype=pl.Int64)
+    return pl.Series(np.where(numbers < 0, unseen.to_numpy(), of_life[numbers]))
+
+
+def _seat_labels(lives: list[Life], places: dict[str, int]) -> list[str]:
+    """Return the seat's name: the common part of what its processes are called."""
+    own: list[list[str]] = [[] for _ in places]
+    for life in lives:
+        own[places[life.seat]].append(life.label)
+    names = [
+        labels[0] if len(labels) == 1 else labels[0].split(" ")[0] for labels in own
+    ]
+    return [
+        name if names.count(name) == 1 else labels[0]
+        for name, labels in zip(names, own, strict=True)
+    ]
+
+
+def _pack(tasks: pl.DataFrame, axis: Axis, seats: list[Seat], named: set[str]) -> Pack:
+    earliest = int(str(tasks["begin"].min())) if tasks.height else 0
+    latest = int(str(tasks["stop"].max())) if tasks.height else 0
+    unit = _unit(tasks.height, max(latest - min(earliest, 0), int(axis.length * 1e6)))
+    origin = min(0, earliest // unit)
+    begin = tasks["begin"].to_numpy() // unit - origin
+    stop = np.maximum(tasks["stop"].to_numpy() // unit - origin, begin)
+    lane = tasks["lane"].to_numpy()
+    lanes = sum(seat.lanes for seat in seats)
+    first = np.ones(tasks.height, dtype=bool)
+    first[1:] = lane[1:] != lane[:-1]
+    before = np.where(first, 0, np.concatenate([[0], stop[:-1]])[: tasks.height])
+    ended = tasks["outcome"].replace_strict(
+        {word: n for n, word in enumerate(OUTCOMES)}, default=0, return_dtype=pl.Int64
+    )
+    odd = np.flatnonzero(ended.to_numpy())
+    return Pack(
+        number=tasks.height,
+        unit=unit,
+        origin=origin,
+        counts=packed(np.bincount(lane, minlength=lanes)),
+        gap=packed_signed(begin - before),
+        length=packed(stop - begin),
+        transfer=packed(tasks["transfer"].to_numpy().clip(0) // unit),
+        prefix=packed(tasks["number"].to_numpy()),
+        odd=odd.size,
+        outcome_at=packed(_steps(odd)),
+        outcome=packed(ended.to_numpy()[odd]),
+        keys=_keys(tasks, stop - begin, odd, named),
     )
 
 
-def _short(key: str) -> str:
-    return key if len(key) <= _LONGEST_KEY else f"{key[: _LONGEST_KEY - 1]}…"
+def _unit(number: int, micros: int) -> int:
+    """Return the finest unit with which a page of so many executions has a usual size."""
+    unit = next((unit for most, unit in _UNITS if number <= most), _COARSEST)
+    while micros // unit >= _LONGEST_RUN:
+        unit *= 10
+    return unit
 
 
-def _said(
-    recorded: int,
-    placed: int,
-    single: pl.DataFrame,
-    rest: pl.DataFrame,
-    grid: Grid | None,
-) -> str:
+def _keys(
+    tasks: pl.DataFrame,
+    length: np.ndarray[Any, Any],
+    odd: np.ndarray[Any, Any],
+    named: set[str],
+) -> Keys:
+    if tasks.height <= _ALL_KEYS:
+        everyone = np.arange(tasks.height)
+        texts = packed_texts(_short(tasks["key"]))
+        if len(texts) <= _KEYS_BYTES:
+            return Keys(tasks.height, packed(_steps(everyone)), texts)
+    longest = np.argsort(length, kind="stable")[::-1][:_MOST_LONGEST]
+    reported = np.flatnonzero(tasks["key"].is_in(list(named)).to_numpy())[:_MOST_FAILED]
+    chosen = np.unique(np.concatenate([odd[:_MOST_FAILED], longest, reported]))
+    texts = packed_texts(_short(tasks["key"][chosen]))
+    return Keys(chosen.size, packed(_steps(chosen)), texts)
+
+
+def _steps(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return np.diff(numbers, prepend=0)
+
+
+def _short(keys: pl.Series) -> list[str]:
+    return [_shown(key) for key in keys]
+
+
+def _shown(text: str) -> str:
+    """Return a text that is not too long and turns nothing around."""
+    text = plain(text)
+    return text if len(text) <= _LONGEST_KEY else f"{text[: _LONGEST_KEY - 1]}…"
+
+
+def _said(recorded: int, placed: int, pack: Pack) -> str:
     if recorded == 0:
-        return "No task ended in this run."
-    if grid is None:
-        said = f"{plural(placed, 'task execution')}, each drawn."
+        return "No task finished in this run."
+    said = f"{plural(recorded, 'task execution')}"
+    if placed == recorded:
+        said += ", each drawn" if recorded > 1 else ", drawn"
     else:
-        longest = duration(float(str((rest["stop"] - rest["begin"]).max())) / 1e6)
-        failed = single.filter(pl.col("outcome") != "finished").height
-        grid_failed = rest.filter(pl.col("outcome") != "finished").height
-        every = "all" if not grid_failed else f"{count(failed)} of"
-        said = (
-            f"{plural(placed, 'task execution')}: the {count(single.height - failed)} "
-            f"longest and {every} {count(failed + grid_failed)} that failed are drawn one by "
-            f"one; the other {count(rest.height)} (none longer than {longest}) are summed "
-            f"in steps of {duration(grid.step / 1e6)}, coloured by the prefix that took "
-            "most of the step, denser the busier it was."
-        )
-    if placed < recorded:
-        missing = plural(recorded - placed, "more execution")
-        said += f" {missing} cannot be placed (no times or too many workers)."
-    return said
+        missing = recorded - placed
+        verb = "has" if missing == 1 else "have"
+        said += f": {count(placed)} drawn; {count(missing)} {verb} no times"
+    if pack.unit > 1:
+        said += f", to {duration(pack.unit / 1e6)}"
+    if pack.keys.number < placed:
+        said += f"; {count(pack.keys.number)} of them with their keys"
+    return said + "."

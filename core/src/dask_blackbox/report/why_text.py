@@ -13,25 +13,26 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from dask_blackbox.analyse.considered import Considered
+from dask_blackbox.analyse.alternatives import RejectedCause
 from dask_blackbox.attach import RunCard
 from dask_blackbox.finding import Evidence, Finding
-from dask_blackbox.report.paper import Paper
-from dask_blackbox.report.past_words import (
+from dask_blackbox.report.formatting import (
+    CONFIDENCE,
+    change_words,
+    clock,
+    diffs_of,
+    plain,
+    rarity_words,
+    retry_words,
+)
+from dask_blackbox.report.history_sentences import (
     against_words,
     blame_words,
     habit_words,
     looked_words,
     seen_words,
 )
-from dask_blackbox.report.words import (
-    CONFIDENCE,
-    RETRY,
-    change_words,
-    clock,
-    plain,
-    rarity_words,
-)
+from dask_blackbox.report.rich_text import Paper
 
 __all__ = ["how_to_see", "why_as_dict", "why_text"]
 
@@ -52,7 +53,9 @@ def how_to_see(evidence: Evidence, run: str) -> str:
     if evidence.source in _TABLES:
         return _python(run, f"run.{evidence.source}")
     if evidence.source == "driver":
-        return _python(run, "run.ending and run.ending.exception.traceback")
+        return _python(
+            run, "getattr(run.ending and run.ending.exception, 'traceback', run.ending)"
+        )
     words = ["dask", "blackbox", "logs", run]
     if evidence.at is not None:
         words += ["--since", _iso(evidence.at - _AROUND)]
@@ -78,7 +81,7 @@ def _iso(at: float) -> str:
 
 
 def why_as_dict(
-    card: RunCard, others: Sequence[Considered], *, run: str
+    card: RunCard, others: Sequence[RejectedCause], *, run: str
 ) -> dict[str, Any]:
     """Return the same as data: verdict, evidence with `see`, and what was considered."""
     findings = [card.verdict] if card.verdict is not None else list(card.findings)
@@ -98,6 +101,7 @@ def why_as_dict(
             for found in findings
             for fact in found.evidence
         ],
+        "chain": msgspec.to_builtins(card.chain),
         "changes": msgspec.to_builtins(card.changes),
         "past": msgspec.to_builtins(card.past),
         "considered": [msgspec.to_builtins(each) for each in others],
@@ -106,7 +110,7 @@ def why_as_dict(
 
 def why_text(
     card: RunCard,
-    others: Sequence[Considered],
+    others: Sequence[RejectedCause],
     *,
     run: str,
     width: int = 100,
@@ -127,20 +131,33 @@ def why_text(
         + Text(card.state, style="bold"),
     )
     if card.verdict is not None:
+        _chain(console, card)
         _finding(console, card.verdict, run)
     elif card.findings:
-        console.print("It did not fail. What is good to know all the same:")
+        console.print("It did not fail. Other findings:")
         for found in card.findings:
             _finding(console, found, run)
     else:
-        console.print("It did not fail, and no rule found anything.")
+        console.print("It did not fail, and there are no findings.")
     _changed(console, card)
     if others:
         console.print()
-        console.print(Text("Considered, and not the cause", style="bold"))
+        console.print(Text("Rejected causes", style="bold"))
         for each in others:
             _indented(console, Text(f"· {plain(each.what)}: {plain(each.why_not)}."))
     return console.text()
+
+
+def _chain(console: Console, card: RunCard) -> None:
+    """Print the steps from the root to the outcome, each with its time."""
+    if not card.chain:
+        return
+    console.print()
+    console.print(Text("Chain, from the cause to the outcome", style="bold"))
+    for number, step in enumerate(card.chain, 1):
+        at = f"{clock(step.at)}  " if step.at is not None else ""
+        said = Text(f"{number}. ") + Text(at, style="cyan") + Text(plain(step.text))
+        _indented(console, said)
 
 
 def _finding(console: Console, found: Finding, run: str) -> None:
@@ -151,8 +168,8 @@ def _finding(console: Console, found: Finding, run: str) -> None:
     _indented(console, Text(plain(found.cause)))
     for label, said in (
         ("do", plain(found.remedy)),
-        ("retry", f"{RETRY[found.retry_advice]} ({found.retry_advice})"),
-        ("sure", CONFIDENCE[found.confidence]),
+        ("retry", retry_words(found)),
+        ("confidence", CONFIDENCE[found.confidence]),
     ):
         if said:
             _indented(
@@ -184,11 +201,15 @@ def _changed(console: Console, card: RunCard) -> None:
         said = Text(f"· {change_words(change)}")
         if more:
             said.append(f"  ({plain('; '.join(more))})", style="dim")
+        for effect in change.explains:
+            said.append(f"\n    explains {change_words(effect)}", style="dim")
+        for each in diffs_of(change):
+            said.append(f"\n    {each}")
         _indented(console, said)
-    told = [looked_words(past), habit_words(past), seen_words(card)]
+    reported = [looked_words(past), habit_words(past), seen_words(card)]
     if past.last_good is not None:
-        told.insert(0, f"compared with {against_words(past.last_good)}")
-    for each in told:
+        reported.insert(0, f"compared with {against_words(past.last_good)}")
+    for each in reported:
         if each:
             _indented(console, Text(each, style="dim"))
     if past.compare:

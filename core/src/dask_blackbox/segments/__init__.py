@@ -1,6 +1,6 @@
 """The format of recordings: framed, checksummed, compressed, versioned; writer and reader.
 
-This room does not know where bytes go or come from.  docs/format.md describes the bytes.
+This package does not know where bytes go or come from.  docs/format.md describes the bytes.
 """
 
 from __future__ import annotations

@@ -63,6 +63,10 @@ class _Payload(msgspec.Struct):
     rows: dict[str, tuple[int, list[list[Any]]]]
 
 
+# Made at import: see docs/decisions/0014-decoders-at-import.md.
+_decode_payload = msgspec.msgpack.Decoder(_Payload).decode
+
+
 def encode_batch(
     source: str,
     seq: int | None,
@@ -79,7 +83,7 @@ def encode_batch(
     """
     counts = {kind: len(each) for kind, each in rows.items() if each}
     if max(counts.values(), default=0) > MOST_ROWS:
-        raise ValueError(f"a batch holds {MOST_ROWS} rows of a kind at most: {counts}")
+        raise ValueError(f"a batch holds at most {MOST_ROWS} rows of a kind: {counts}")
     columns = {kind: _columns(rows[kind]) for kind in counts}
     try:
         packed = _packed(source, seq, at, columns, dropped)
@@ -135,7 +139,7 @@ def decode_batch(payload: bytes) -> Batch:
     """
     try:
         unpacked = _unpacked(payload)
-        stored = msgspec.msgpack.decode(unpacked, type=_Payload)
+        stored = _decode_payload(unpacked)
         return Batch(
             stored.source,
             stored.seq,

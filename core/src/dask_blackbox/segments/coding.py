@@ -61,11 +61,11 @@ def encode_columns(
     for index in last:
         name = names[index] if index < len(names) else ""
         by = codes.get(_BY.get(name, ""))
-        coded[index], told = _encoded(name, columns[index], by)
-        if isinstance(told, _Numeric):
-            times[name] = told
-        elif told is not None:
-            codes[name] = (index, told)
+        coded[index], reported = _encoded(name, columns[index], by)
+        if isinstance(reported, _Numeric):
+            times[name] = reported
+        elif reported is not None:
+            codes[name] = (index, reported)
         elif coded[index][0] == Coding.PLAIN and _LIKE.get(name) in names:
             other = names.index(_LIKE[name])
             coded[index] = _like(columns[index], columns[other], other, coded[index])
@@ -104,9 +104,9 @@ def _words(
     if len(words) * 2 <= len(values):
         code_of = {word: code for code, word in enumerate(words)}
         codes = np.fromiter(map(code_of.__getitem__, values), np.int64, len(values))
-        told = _told_by(codes, by)
-        if told is not None and by is not None:
-            return [Coding.BY, by[0], [words[code] for code in told]], None
+        reported = _determined_by(codes, by)
+        if reported is not None and by is not None:
+            return [Coding.BY, by[0], [words[code] for code in reported]], None
         return [Coding.WORDS, words, *pack(codes)], codes
     if name == "key" and bare == {str} and None not in words:
         taken = shapes_of(values)
@@ -134,7 +134,7 @@ def _like(
     return [Coding.LIKE, place, _mask(np.array(differs)), coded]
 
 
-def _told_by(codes: Ints, by: tuple[int, Ints] | None) -> list[int] | None:
+def _determined_by(codes: Ints, by: tuple[int, Ints] | None) -> list[int] | None:
     """Return the code that goes with each code of another column, if that tells it."""
     if by is None:
         return None

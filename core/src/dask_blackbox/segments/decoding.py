@@ -26,9 +26,9 @@ def decode_columns(coded: Sequence[Sequence[Any]], count: int) -> list[Column]:
     later = {Coding.BY, Coding.REST, Coding.LIKE}
     for index, column in enumerate(coded):
         if column[0] not in later:
-            columns[index], told = _decoded(column, count)
-            if told is not None:
-                codes[index] = told
+            columns[index], reported = _decoded(column, count)
+            if reported is not None:
+                codes[index] = reported
     for index, column in enumerate(coded):
         if column[0] == Coding.BY:
             columns[index] = _checked(codes[column[1]], list(column[2]))
@@ -75,9 +75,9 @@ def _decoded(column: Sequence[Any], count: int) -> tuple[Column, Ints | None]:
 
 def _checked(codes: Ints, words: list[Any]) -> Column:
     if codes.size and not (codes.min() >= 0 and codes.max() < len(words)):
-        raise ValueError("a code without a word")
+        raise ValueError("a code without an entry")
     if not set(map(type, words)) <= SCALARS:
-        raise ValueError("words of another kind")
+        raise ValueError("entries of another kind")
     return Column(codes, words=words)
 
 

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 MAGIC = b"\x8bBBX\r\n\x1a\n"  # as PNG's: a transfer as text breaks it visibly
-MAJOR, MINOR = 1, 0
+MAJOR, MINOR = 1, 1
 MARK = b"\xf7BF\x0e"
 ZLIB_MSGPACK = 1
 

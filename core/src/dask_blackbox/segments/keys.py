@@ -98,7 +98,7 @@ def texts_of(taken: Shapes, count: int) -> tuple[list[str], Ints]:
     ordered[order] = unpack_steps(numbers, order.size)
     marks = re.findall(f"[{_HEX}{_UUID}]", text)
     if len(marks) * 16 != len(hashes):
-        raise ValueError("as many hashes as gaps are needed")
+        raise ValueError("the number of hashes must match the number of gaps")
     if marks:
         words = map(_word, marks, _chunks(hashes.hex(), 32))
         text = _filled(text, f"[{_HEX}{_UUID}]", "%s", tuple(words))

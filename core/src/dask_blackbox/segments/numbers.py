@@ -74,7 +74,7 @@ def unpack_steps(packed: tuple[int, bytes], count: int) -> Ints:
 
 
 def steps_are_smaller(numbers: Ints) -> bool:
-    """Tell whether `pack_steps` takes less room than `pack`."""
+    """Tell whether `pack_steps` takes less space than `pack`."""
     if numbers.size < 2:  # noqa: PLR2004
         return False
     steps = np.abs(np.diff(numbers).astype(np.float64))

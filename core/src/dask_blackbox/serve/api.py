@@ -1,22 +1,104 @@
-"""The small API: runs and cards as JSON."""
+"""The API: runs, jobs, cards, comparisons, logs and live progress, as typed JSON.
+
+Answers are the values of this project; their schemas stand in `/openapi.json`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
-from fastapi.responses import Response
+import msgspec
+from fastapi import APIRouter, FastAPI, Query, Request
+from fastapi.responses import Response, StreamingResponse
 
+from dask_blackbox.attach import RunCard
+from dask_blackbox.comparison import Comparison
+from dask_blackbox.job_history import JobHistory
 from dask_blackbox.layout import RunAddress
-from dask_blackbox.report import words
+from dask_blackbox.reader.comparing import compare_runs
+from dask_blackbox.reader.job_histories import job_history
+from dask_blackbox.report import formatting as words
+from dask_blackbox.report.log_search import as_row, chosen_lines
 from dask_blackbox.serve.cards import Cards
-from dask_blackbox.serve.listing import CHOICES, page_of_runs
+from dask_blackbox.serve.forms import LogForm, SearchForm
+from dask_blackbox.serve.listing import page_of_runs, states_of
+from dask_blackbox.serve.live import LiveRun, live_events
+from dask_blackbox.serve.searching import Found, runs_found
 from dask_blackbox.store import Store
 
 __all__ = ["Api"]
 
 _MOST_JOBS = 1000
+_REFERENCE = "#/components/schemas/{name}"
+
+
+class ListedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run as the index knows it: a lost one as `running`."""
+
+    job: str
+    run: str
+    attempt: int
+    state: str
+    started: float
+
+
+class RunsPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Some runs, newest first; `older` is the `after` of the next page."""
+
+    runs: tuple[ListedRun, ...]
+    older: str | None = None
+
+
+class Jobs(msgspec.Struct, frozen=True, kw_only=True):
+    """Jobs that have runs (safe forms)."""
+
+    jobs: tuple[str, ...]
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """What a line of the list shows of a run."""
+
+    job: str
+    run: str
+    state: str
+    headline: str
+    cause: str | None = None
+    duration: str | None = None
+
+
+class LogLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of a log."""
+
+    at: str
+    role: str
+    source: str
+    logger: str
+    level: str
+    message: str
+    key: str | None = None
+
+
+class LogLines(msgspec.Struct, frozen=True, kw_only=True):
+    """The first lines that fit, how many fit, and why there are none if there are none."""
+
+    lines: tuple[LogLine, ...]
+    found: int
+    why_none: str | None = None
+
+
+class Trouble(msgspec.Struct, frozen=True, kw_only=True):
+    """Why there is no answer."""
+
+    error: str
+
+
+_ANSWERS = (RunsPage, Jobs, Summary, RunCard, Found, JobHistory, Comparison, LogLines, LiveRun, Trouble)  # fmt: skip
+
+
+def _json(value: Any) -> Response:
+    return Response(msgspec.json.encode(value), media_type="application/json")
 
 
 class Api:
@@ -33,13 +115,39 @@ class Api:
 
     def routes(self) -> APIRouter:
         """Return where each is found."""
-        routes = APIRouter(prefix="/api")
+        routes = APIRouter(prefix="/api", default_response_class=Response)
         run = "/runs/{job}/{run}/{attempt}"
-        routes.add_api_route("/runs", self.runs)
-        routes.add_api_route("/jobs", self.jobs)
-        routes.add_api_route(f"{run}/card", self.card)
-        routes.add_api_route(f"{run}/summary", self.summary)
+        answers: tuple[tuple[str, Callable[..., Any], type], ...] = (
+            ("/runs", self.runs, RunsPage),
+            ("/search", self.search, Found),
+            ("/jobs", self.jobs, Jobs),
+            ("/jobs/{job}", self.history, JobHistory),
+            ("/compare", self.compare, Comparison),
+            (f"{run}/card", self.card, RunCard),
+            (f"{run}/summary", self.summary, Summary),
+            (f"{run}/logs", self.logs, LogLines),
+        )
+        for path, answer, kind in answers:
+            routes.add_api_route(path, answer, responses=_described(kind))
+        live: dict[int | str, dict[str, Any]] = {
+            200: {"content": {"text/event-stream": {"schema": _of(LiveRun)}}}
+        }
+        routes.add_api_route(f"{run}/live", self.live, responses=live)
         return routes
+
+    def describe(self, app: FastAPI) -> None:
+        """Put the schemas of the answers into the app's OpenAPI document."""
+        made = app.openapi
+        _, schemas = msgspec.json.schema_components(_ANSWERS, ref_template=_REFERENCE)
+
+        def described() -> dict[str, Any]:
+            document = made()
+            document.setdefault("components", {}).setdefault("schemas", {}).update(
+                schemas
+            )
+            return document
+
+        app.openapi = described  # type: ignore[method-assign]
 
     def runs(
         self,
@@ -47,46 +155,107 @@ class Api:
         state: str = "",
         after: str = "",
         limit: Annotated[int, Query(ge=1, le=500)] = 50,
-    ) -> dict[str, Any]:
+    ) -> Response:
         """Return the newest runs; `older` is the `after` of the next page."""
         page = page_of_runs(
             self._store,
             job=job or None,
-            states=CHOICES.get(state, {state}) if state else None,
+            states=states_of(state),
             after=after,
             size=limit,
         )
-        runs = [
-            {
-                "job": run.address.job,
-                "run": run.address.run,
-                "attempt": run.address.attempt,
-                "state": run.state,
-                "started": run.started,
-            }
+        runs = tuple(
+            ListedRun(
+                job=run.address.job,
+                run=run.address.run,
+                attempt=run.address.attempt,
+                state=run.state,
+                started=run.started,
+            )
             for run in page.runs
-        ]
-        return {"runs": runs, "older": page.older}
+        )
+        return _json(RunsPage(runs=runs, older=page.older))
 
-    def jobs(self) -> dict[str, Any]:
+    def search(
+        self,
+        query: Annotated[SearchForm, Query()],
+    ) -> Response:
+        """Return runs by what their sketches say: verdict, text, time."""
+        return _json(runs_found(self._store, query.asked(), size=query.limit))
+
+    def jobs(self) -> Response:
         """Return the jobs that have runs (safe forms), the first thousand."""
         names = islice(self._store.folders("index/jobs/"), _MOST_JOBS)
-        return {"jobs": list(names)}
+        return _json(Jobs(jobs=tuple(names)))
+
+    def history(
+        self, job: str, limit: Annotated[int, Query(ge=1, le=1000)] = 100
+    ) -> Response:
+        """Return the runs of a job, its failures by kind, and trends (docs/history.md)."""
+        return _json(job_history(self._store, job, limit=limit))
+
+    def compare(self, before: str, after: str) -> Response:
+        """Return in what two runs differ; each as `JOB/RUN/ATTEMPT`."""
+        return _json(compare_runs(self._store, before, after))
 
     def card(self, job: str, run: str, attempt: int) -> Response:
         """Return a card (docs/card.md)."""
         card = self._cards.card(RunAddress.of(job, run, attempt))
         return Response(card.to_json(), media_type="application/json")
 
-    def summary(self, job: str, run: str, attempt: int) -> dict[str, Any]:
+    def summary(self, job: str, run: str, attempt: int) -> Response:
         """Return what a line of the list shows of a run."""
         card = self._cards.card(RunAddress.of(job, run, attempt))
         seconds = card.numbers.get("duration")
+        return _json(
+            Summary(
+                job=words.plain(card.job),
+                run=words.plain(card.run_id),
+                state=card.state,
+                headline=words.plain(card.headline),
+                cause=card.verdict.rule if card.verdict else None,
+                duration=None if seconds is None else words.duration(seconds),
+            )
+        )
+
+    def logs(
+        self,
+        job: str,
+        run: str,
+        attempt: int,
+        query: Annotated[LogForm, Query()],
+    ) -> Response:
+        """Return the log lines of a run that fit, the first thousand."""
+        opened = self._cards.run(RunAddress.of(job, run, attempt))
+        lines, why_none = chosen_lines(opened, query.asked())
+        rows = lines.head(_MOST_JOBS).iter_rows(named=True)
+        found = tuple(msgspec.convert(as_row(row), LogLine) for row in rows)
+        return _json(LogLines(lines=found, found=lines.height, why_none=why_none))
+
+    def live(self, request: Request, job: str, run: str, attempt: int) -> Response:
+        """Stream how far a run is, as server-sent events, until it has ended."""
+        address = RunAddress.of(job, run, attempt)
+        self._cards.card(address)  # who asks for a run that is not there hears so
+        return StreamingResponse(
+            live_events(request, self._store, self._cards, address),
+            media_type="text/event-stream",
+            headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+        )
+
+
+def _of(kind: type) -> dict[str, Any]:
+    return {"$ref": _REFERENCE.format(name=kind.__name__)}
+
+
+def _described(kind: type) -> dict[int | str, dict[str, Any]]:
+    def answer(of: type, said: str) -> dict[str, Any]:
         return {
-            "job": words.plain(card.job),
-            "run": words.plain(card.run_id),
-            "state": card.state,
-            "headline": words.plain(card.headline),
-            "cause": card.verdict.rule if card.verdict else None,
-            "duration": None if seconds is None else words.duration(seconds),
+            "description": said,
+            "content": {"application/json": {"schema": _of(of)}},
         }
+
+    return {
+        200: answer(kind, (kind.__doc__ or "").strip().splitlines()[0]),
+        404: answer(Trouble, "It is not there."),
+        400: answer(Trouble, "The question cannot be understood."),
+    }

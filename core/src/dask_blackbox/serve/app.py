@@ -22,10 +22,11 @@ from dask_blackbox.serve.api import Api
 from dask_blackbox.serve.blobs import Blobs
 from dask_blackbox.serve.cards import Cards
 from dask_blackbox.serve.pages import Pages
+from dask_blackbox.serve.protocol import AnswersHead
 from dask_blackbox.serve.templating import Templates
 from dask_blackbox.store import Store
 
-__all__ = ["create_app"]
+__all__ = ["Authenticate", "create_app"]
 
 _STATIC = Path(__file__).with_name("static")
 
@@ -35,6 +36,7 @@ _POLICY = (
     "style-src 'self'; "
     "img-src 'self' data:; "
     "connect-src 'self'; "
+    "frame-src 'self'; "
     "form-action 'self'; "
     "base-uri 'none'; "
     "frame-ancestors 'self'"
@@ -42,14 +44,25 @@ _POLICY = (
 """What our own pages may do; reports are strangers and may do less (`blobs.py`)."""
 
 
-def create_app(store: Store, *, hosts: Sequence[str] | None = None) -> FastAPI:
+Authenticate = Callable[[Request], Awaitable[Response | None]]
+"""Asked before each answer: None lets the request through, a response is sent instead."""
+
+
+def create_app(
+    store: Store,
+    *,
+    hosts: Sequence[str] | None = None,
+    authenticate: Authenticate | None = None,
+) -> FastAPI:
     """Return the viewer of a store, to be served or to be mounted.
 
-    It has no login of its own: whoever can reach it can read the recordings.
+    It has no login of its own: whoever can reach it, and whom `authenticate` lets
+    through, can read the recordings.
 
     Args:
         store: Where the runs lie.
         hosts: The names under which it may be asked for; None: any.
+        authenticate: Decides on each request, static files included.
     """
     # No docs pages: they load scripts from elsewhere.
     app = FastAPI(title="dask-blackbox", docs_url=None, redoc_url=None)
@@ -60,10 +73,24 @@ def create_app(store: Store, *, hosts: Sequence[str] | None = None) -> FastAPI:
     app.mount("/static", StaticFiles(directory=_STATIC), name="static")
     app.include_router(Pages(store, cards, templates).routes())
     app.include_router(Blobs(store, cards).routes())
-    app.include_router(Api(store, cards).routes())
+    api = Api(store, cards)
+    app.include_router(api.routes())
+    api.describe(app)
     _say_trouble(app, templates)
+    if authenticate is not None:
+        app.middleware("http")(_asking(authenticate))
     app.middleware("http")(_guarded)
+    app.add_middleware(AnswersHead)
     return app
+
+
+def _asking(authenticate: Authenticate) -> Callable[..., Awaitable[Response]]:
+    async def asked(
+        request: Request, call_next: Callable[[Request], Awaitable[Response]]
+    ) -> Response:
+        return await authenticate(request) or await call_next(request)
+
+    return asked
 
 
 async def _guarded(

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 
 from fastapi import APIRouter, HTTPException
-from fastapi.responses import HTMLResponse, Response
+from fastapi.responses import FileResponse, HTMLResponse, Response
+from starlette.background import BackgroundTask
 
-from dask_blackbox.errors import BlobNotFoundError
+from dask_blackbox.commandline import command
+from dask_blackbox.errors import BlackboxError, BlobNotFoundError, RecordingError
 from dask_blackbox.layout import RunAddress
+from dask_blackbox.reader.reading import url_of
+from dask_blackbox.report.export import FORMATS, export
 from dask_blackbox.serve.cards import Cards
 from dask_blackbox.serve.stored import REPORTS, report_of_run
 from dask_blackbox.store import Store
 from dask_blackbox.store.names import content_type_of, is_name
 
-__all__ = ["Blobs"]
+__all__ = ["SANDBOX", "Blobs"]
 
-_SANDBOX = (
+SANDBOX = (
     # An origin of its own: it can read nothing of ours, nor of the host's.
     "sandbox allow-scripts allow-popups allow-popups-to-escape-sandbox; "
     # Self-contained by design; what tries to fetch or send is not of our making.
@@ -26,10 +33,16 @@ _SANDBOX = (
     "img-src data: blob:; "
     "font-src data:"
 )
-_VALUES = (
-    "A capsule holds values of the run; read it from the store itself: "
-    "dask blackbox replay"
-)
+"""The content security policy that pages out of a store are sent with."""
+_EXPORTED = {
+    "perfetto": "application/octet-stream",
+    "speedscope": "application/json",
+    "svg": "image/svg+xml",
+    "png": "image/png",
+}
+"""Exports that are one file, with their content types."""
+
+_VALUES = "A capsule holds values of the run; read it from the store itself: "
 
 
 class Blobs:
@@ -51,6 +64,7 @@ class Blobs:
         for name in REPORTS:
             routes.add_api_route(f"{run}/{name}", self._report(name))
         routes.add_api_route(f"{run}/files/{{name:path}}", self.file)
+        routes.add_api_route(f"{run}/export/{{form}}", self.exported)
         return routes
 
     def _report(self, name: str) -> Callable[[str, str, int], Response]:
@@ -58,20 +72,43 @@ class Blobs:
             page = report_of_run(
                 self._cards.run(RunAddress.of(job, run, attempt)), name
             )
-            return HTMLResponse(page, headers={"Content-Security-Policy": _SANDBOX})
+            return HTMLResponse(page, headers={"Content-Security-Policy": SANDBOX})
 
         return report
+
+    def exported(self, job: str, run: str, attempt: int, form: str) -> Response:
+        """Send a run in a format of another tool, as `dask blackbox export` writes it."""
+        if form not in _EXPORTED:
+            raise HTTPException(404, f"there is no export {form!r}")
+        opened = self._cards.run(RunAddress.of(job, run, attempt))
+        folder = Path(tempfile.mkdtemp(prefix="dask-blackbox-"))
+        named = "-".join(map(str, opened.address)) + FORMATS[form]
+        try:
+            (made,) = export(opened, form, folder / "made")
+        except BlackboxError as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            if isinstance(error, RecordingError):  # it has nothing of that kind
+                raise HTTPException(404, str(error)) from error
+            raise
+        return FileResponse(
+            made,
+            filename=named,
+            media_type=_EXPORTED[form],
+            headers={"Content-Security-Policy": SANDBOX},
+            background=BackgroundTask(shutil.rmtree, folder, ignore_errors=True),
+        )
 
     def file(self, job: str, run: str, attempt: int, name: str) -> Response:
         """Send a blob: JSON to look at, a page in its sandbox, all else to be kept."""
         if not is_name(name):
             raise BlobNotFoundError(name, self._store.url)
+        address = RunAddress.of(job, run, attempt)
         if name.startswith("capsules/"):
             # Who may see how a run went need not be allowed to see its data.
-            raise HTTPException(403, _VALUES)
-        address = RunAddress.of(job, run, attempt)
+            again = command("replay", url_of(self._store, address.folder))
+            raise HTTPException(403, f"{_VALUES}{again}")
         blob = self._store.get(f"{address.folder}{name}")
-        headers = {"Content-Security-Policy": _SANDBOX}
+        headers = {"Content-Security-Policy": SANDBOX}
         if not name.endswith((".html", ".json")):
             kept_as = name.rpartition("/")[2]
             headers["Content-Disposition"] = f'attachment; filename="{kept_as}"'

@@ -7,12 +7,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 from threading import BoundedSemaphore, Lock
 
-import msgspec
-
 from dask_blackbox.attach import RunCard
-from dask_blackbox.errors import BlobNotFoundError
 from dask_blackbox.layout import RunAddress
-from dask_blackbox.opened import Run
+from dask_blackbox.reader import Run
+from dask_blackbox.reader.evidence import read_card
 from dask_blackbox.store import Store
 
 __all__ = ["Cards"]
@@ -63,10 +61,7 @@ class Cards:
         return card
 
     def _written(self, address: RunAddress) -> RunCard | None:
-        try:
-            return RunCard.from_json(self._store.get(f"{address.folder}card.json"))
-        except (BlobNotFoundError, msgspec.MsgspecError, UnicodeDecodeError):
-            return None
+        return read_card(self._store, address.folder, {})
 
     def _keep(self, address: RunAddress, card: RunCard, until: float) -> None:
         with self._lock:

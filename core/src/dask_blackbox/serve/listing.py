@@ -6,11 +6,12 @@ from collections.abc import Set as AbstractSet
 
 import msgspec
 
+from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.layout import index_names, read_index_name
-from dask_blackbox.opened import RunEntry, marked_runs
+from dask_blackbox.reader import RunEntry, marked_runs
 from dask_blackbox.store import Store
 
-__all__ = ["CHOICES", "Page", "page_of_runs"]
+__all__ = ["CHOICES", "Page", "page_of_runs", "states_of"]
 
 CHOICES = {
     "failed": frozenset({"failed"}),
@@ -20,6 +21,8 @@ CHOICES = {
     "running or lost": frozenset({"running", "lost"}),
 }
 """The states that one can ask for."""
+
+_STATES = frozenset().union(*CHOICES.values())
 
 _MOST_LOOKED_AT = 5_000
 """Runs looked at for one page: a rare state among very many runs takes several pages."""
@@ -35,6 +38,23 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
     runs: tuple[RunEntry, ...]
     older: str | None = None
+
+
+def states_of(choice: str) -> AbstractSet[str] | None:
+    """Return the states that a word stands for; None where nothing was chosen.
+
+    Raises:
+        ConfigurationError: if there is no such state.
+    """
+    if not choice:
+        return None
+    if choice in CHOICES:
+        return CHOICES[choice]
+    if choice in _STATES:
+        return {choice}
+    raise ConfigurationError(
+        f"there is no state {choice!r}; choose one of {', '.join(sorted(_STATES))}"
+    )
 
 
 def page_of_runs(

@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from datetime import UTC, datetime
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
-from pydantic import BaseModel
 
+from dask_blackbox.analyse.rules import RULES
+from dask_blackbox.commandline import command
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.layout import RunAddress
-from dask_blackbox.report import words
-from dask_blackbox.report.log_search import LogQuery, chosen_lines
+from dask_blackbox.reader.comparing import compare_runs
+from dask_blackbox.reader.job_histories import job_history
+from dask_blackbox.report import formatting as words
+from dask_blackbox.report.log_search import chosen_lines
 from dask_blackbox.serve.cards import Cards
-from dask_blackbox.serve.listing import CHOICES, page_of_runs
+from dask_blackbox.serve.compared_profiles import compared_flames
+from dask_blackbox.serve.forms import LogForm, LogsForm, SearchForm
+from dask_blackbox.serve.job_page import changes_between_runs, charts_of
+from dask_blackbox.serve.listing import CHOICES, page_of_runs, states_of
+from dask_blackbox.serve.log_runs import LogSearch, lines_of_runs
+from dask_blackbox.serve.searching import runs_found
 from dask_blackbox.serve.templating import Templates
 from dask_blackbox.store import Store
 
 __all__ = ["Pages"]
 
 _RUNS_ON_A_PAGE = 50
+_RUNS_OF_A_JOB = 200
 _MOST_LINES = 1000
+_VERDICTS = sorted(rule.slug for rule in RULES)
 _OURS = {"report", "performance_report", "recording", "logs", "card"}
-
-
-class LogForm(BaseModel):
-    """What the form above the logs sends: words, empty where nothing was chosen."""
-
-    worker: str = ""
-    level: str = ""
-    since: str = ""
-    until: str = ""
-    filter: str = ""
-    role: str = ""
-    task: str = ""
-
-    def asked(self) -> LogQuery:
-        """Return the query that the form stands for."""
-        said = {name: word.strip() or None for name, word in self.model_dump().items()}
-        return LogQuery(pattern=said.pop("filter"), **said)
 
 
 class Pages:
@@ -62,6 +56,9 @@ class Pages:
         run = "/runs/{job}/{run}/{attempt}"
         for path, page in (
             ("/", self.list),
+            ("/jobs/{job}", self.job),
+            ("/compare", self.compare),
+            ("/logs", self.all_logs),
             (run, self.card),
             (f"{run}/logs", self.logs),
             (f"{run}/files", self.files),
@@ -70,29 +67,88 @@ class Pages:
         return routes
 
     def list(
-        self, request: Request, job: str = "", state: str = "", after: str = ""
+        self, request: Request, query: Annotated[SearchForm, Query()]
     ) -> HTMLResponse:
-        """Show the newest runs."""
-        job = job.strip()
+        """Show the newest runs, or those that are looked for."""
+        asked = {
+            name: word
+            for name, word in query.model_dump(exclude={"limit", "after"}).items()
+            if word
+        }
+        shared: dict[str, Any] = {
+            "store_url": self._store.url,
+            "command": f"{command('run', store=self._store.url)} -- python job.py",
+            "query": query,
+            "asked": asked,
+            "states": [*CHOICES],
+            "verdicts": _VERDICTS,
+            "after": query.after,
+        }
+        if query.by_sketch:
+            found = runs_found(self._store, query.asked(), size=_RUNS_ON_A_PAGE)
+            older = found.older and asked | {
+                "until": datetime.fromtimestamp(found.older, UTC).isoformat()
+            }
+            return self._answer(
+                request,
+                "runs.html",
+                runs=found.runs,
+                looked_at=found.looked_at,
+                older=older and urlencode(older),
+                **shared,
+            )
         page = page_of_runs(
             self._store,
-            job=job or None,
-            states=CHOICES.get(state),
-            after=after,
+            job=query.job.strip() or None,
+            states=states_of(query.state),
+            after=query.after,
             size=_RUNS_ON_A_PAGE,
         )
-        query = {"job": job, "state": state, "after": page.older or ""}
         return self._answer(
             request,
             "runs.html",
-            page=page,
-            store_url=self._store.url,
-            job=job,
-            state=state,
-            states=[*CHOICES],
-            after=after,
-            older=page.older and urlencode({k: v for k, v in query.items() if v}),
+            runs=page.runs,
+            looked_at=None,
+            older=page.older and urlencode(asked | {"after": page.older}),
+            **shared,
         )
+
+    def job(self, request: Request, job: str) -> HTMLResponse:
+        """Show the runs of a job over time."""
+        history = job_history(self._store, job, limit=_RUNS_OF_A_JOB)
+        return self._answer(
+            request,
+            "job.html",
+            history=history,
+            charts=charts_of(history),
+            changed=changes_between_runs(self._store, history),
+        )
+
+    def compare(
+        self, request: Request, before: str = "", after: str = ""
+    ) -> HTMLResponse:
+        """Show how two runs differ."""
+        comparison = (
+            compare_runs(self._store, before, after) if before and after else None
+        )
+        return self._answer(
+            request,
+            "compare.html",
+            before=before,
+            after=after,
+            comparison=comparison,
+            flames=compared_flames(self._store, before, after) if comparison else None,
+        )
+
+    def all_logs(
+        self, request: Request, query: Annotated[LogsForm, Query()]
+    ) -> HTMLResponse:
+        """Search the logs of the newest runs."""
+        asked = query.asked()
+        found: LogSearch | None = None
+        if any((query.filter.strip(), query.level, query.role)):
+            found = lines_of_runs(self._store, asked, job=query.job.strip() or None)
+        return self._answer(request, "all_logs.html", query=query, found=found)
 
     def card(self, request: Request, job: str, run: str, attempt: int) -> HTMLResponse:
         """Show the card of a run."""
@@ -137,6 +193,7 @@ class Pages:
             lines=lines.head(_MOST_LINES).to_dicts(),
             found=lines.height,
             why_none=why_none,
+            command=command("logs", opened.url or "latest"),
         )
 
     def files(self, request: Request, job: str, run: str, attempt: int) -> HTMLResponse:

@@ -6,8 +6,9 @@ import msgspec
 
 from dask_blackbox.attach import RunCard
 from dask_blackbox.errors import BlobNotFoundError
-from dask_blackbox.opened import Run
-from dask_blackbox.opened.reading import GONE, WRONG, checksum_fits
+from dask_blackbox.reader import Run
+from dask_blackbox.reader.evidence import read_card
+from dask_blackbox.reader.reading import GONE, WRONG, checksum_fits
 
 __all__ = ["REPORTS", "card_of_run", "report_of_run"]
 
@@ -19,17 +20,12 @@ def card_of_run(run: Run) -> RunCard:
 
     Of a run without an end, it is made from what was recorded.
     """
-    if run.ending is not None:
-        try:
-            blob = run.store.get(f"{run.folder}card.json")
-            if checksum_fits(blob, run.ending.blobs.get("card.json")):
-                card = RunCard.from_json(blob)
-                return msgspec.structs.replace(card, links=card.links | run.links())
-            run.damaged["card.json"] = WRONG
-        except BlobNotFoundError:
-            run.damaged["card.json"] = GONE
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            run.damaged["card.json"] = str(error)
+    # Without a whole `complete.json` nobody knows whether a card is the one of this end.
+    if run.ending is not None and "complete.json" not in run.damaged:
+        noted = run.ending.blobs.get("card.json")
+        card = read_card(run.store, run.folder, run.damaged, noted)
+        if card is not None:
+            return msgspec.structs.replace(card, links=card.links | run.links())
     return run.card()  # the recording says it all again
 
 
@@ -39,11 +35,18 @@ def report_of_run(run: Run, name: str) -> bytes:
     Before the end of a run, the page in the store only says that it goes on; of a lost
     run, nothing else will ever be there.
     """
-    if run.ending is not None:
+    from dask_blackbox.report import is_on_demand
+
+    if run.ending is not None and "complete.json" not in run.damaged:
         try:
-            return run.store.get(f"{run.folder}{name}")
+            page = run.store.get(f"{run.folder}{name}")
         except BlobNotFoundError:
-            pass  # the recording says it all again
+            run.damaged[name] = GONE  # the recording says it all again
+        else:
+            if not checksum_fits(page, run.ending.blobs.get(name)):
+                run.damaged[name] = WRONG
+            elif not is_on_demand(page):
+                return page
     from dask_blackbox.report import html, performance_html
 
     render = html if name == "report.html" else performance_html

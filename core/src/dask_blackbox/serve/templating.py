@@ -9,19 +9,11 @@ import jinja2
 from fastapi import Request
 from fastapi.responses import HTMLResponse
 
-from dask_blackbox.report import words
+from dask_blackbox.report import formatting as words
+from dask_blackbox.report.inline_code import prose
 from dask_blackbox.report.log_search import level_name
-from dask_blackbox.report.prose import prose
 
 __all__ = ["Templates"]
-
-_SIGN = {
-    "running": "●",
-    "succeeded": "✓",
-    "failed": "✕",
-    "aborted": "⊘",
-    "lost": "?",
-}
 
 
 class Templates:
@@ -42,11 +34,15 @@ class Templates:
             "moment": words.moment,
             "iso": lambda at: datetime.fromtimestamp(at, UTC).isoformat(),
             "level": level_name,
+            "duration": words.duration,
+            "size": words.size,
         }
         self._environment.globals |= {
             "CONFIDENCE": words.CONFIDENCE,
-            "RETRY": words.RETRY,
-            "SIGN": _SIGN,
+            "retry_words": words.retry_words,
+            "change_words": words.change_words,
+            "measure": words.measure,
+            "SIGN": words.STATE_SIGN,
         }
 
     @staticmethod

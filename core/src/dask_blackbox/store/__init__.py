@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any
 
+from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.store.base import Store
 from dask_blackbox.store.local import LocalStore
 from dask_blackbox.store.memory import MemoryStore
@@ -34,6 +36,10 @@ def open_store(
     known = gathered(settings)
     place = _place(url, known)
     if isinstance(place, Bucket):
+        if find_spec("boto3") is None:
+            raise ConfigurationError(
+                f"{place.url} needs boto3: pip install 'dask-blackbox[s3]'"
+            )
         from dask_blackbox.store.s3 import S3Store
 
         return S3Store(place, StoreOptions.of(known))

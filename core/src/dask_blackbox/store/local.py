@@ -41,10 +41,10 @@ class LocalStore:
     def put(self, name: str, blob: bytes, *, content_type: str | None = None) -> None:
         path = self._path(name)
         part = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}{_PART}")
-        with self._told(f"write {name!r}"):
-            path.parent.mkdir(parents=True, exist_ok=True)
+        with self._reported(f"write {name!r}"):
+            self._make_folder(path.parent)
             try:
-                with part.open("xb") as file:
+                with open(part, "xb", opener=_private) as file:
                     file.write(blob)
                     file.flush()
                     os.fsync(file.fileno())
@@ -56,7 +56,7 @@ class LocalStore:
 
     def get(self, name: str) -> bytes:
         path = self._path(name)
-        with self._told(f"read {name!r}"):
+        with self._reported(f"read {name!r}"):
             try:
                 return path.read_bytes()
             except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
@@ -84,7 +84,7 @@ class LocalStore:
                 yield entry[:-1]
 
     def delete(self, name: str) -> None:
-        with self._told(f"delete {name!r}"), suppress(NotADirectoryError):
+        with self._reported(f"delete {name!r}"), suppress(NotADirectoryError):
             self._path(name).unlink(missing_ok=True)
 
     def link(self, name: str, *, expires: float) -> str | None:
@@ -94,22 +94,34 @@ class LocalStore:
         name = f"check-{uuid.uuid4().hex[:12]}"
         blob = uuid.uuid4().bytes
         self.put(name, blob)
-        with self._told("read back what was written"):
+        with self._reported("read back what was written"):
             found = self.get(name)
         with suppress(StoreError):
             self.delete(name)
         if found != blob:
             raise StoreError(
-                f"{self.url} gives back other bytes than were written; "
+                f"{self.url} returns different bytes than were written; "
                 "check the file system with its own tools or choose another folder"
             )
+
+    def _make_folder(self, folder: Path) -> None:
+        """Make a folder that only its owner may read: recordings hold log lines.
+
+        What was there before keeps its permissions, so that a team may share a store.
+        """
+        missing = []
+        while not folder.exists():
+            missing.append(folder)
+            folder = folder.parent
+        for each in reversed(missing):
+            each.mkdir(mode=0o700, exist_ok=True)
 
     def _path(self, name: str) -> Path:
         return self.folder / checked_name(name)
 
     def _entries(self, folder: str) -> list[str]:
         """Return what a folder holds in the order of names, folders with a `/`."""
-        with self._told("list"):
+        with self._reported("list"):
             try:
                 with os.scandir(self.folder / folder) as entries:
                     return sorted(
@@ -134,7 +146,7 @@ class LocalStore:
                 yield from self._walk(name[:-1], prefix, after)
 
     @contextmanager
-    def _told(self, doing: str) -> Iterator[None]:
+    def _reported(self, doing: str) -> Iterator[None]:
         """Turn what the file system says into a sentence of ours."""
         try:
             yield
@@ -154,12 +166,16 @@ class LocalStore:
                 "set blackbox.store.url to a folder, not a file"
             )
         full = error.errno in _FULL
-        told = StoreError(
+        reported = StoreError(
             f"cannot {doing} in {self.url}: {why}"
             + ("; free some space or choose a folder on another disk" if full else "")
         )
-        told.transient = True
-        return told
+        reported.transient = True
+        return reported
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _sync_folder(folder: Path) -> None:

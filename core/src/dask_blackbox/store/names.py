@@ -41,7 +41,7 @@ def checked_name(name: str) -> str:
     """
     if not is_name(name):
         raise ConfigurationError(
-            f"{name[:200]!r} cannot name a blob; a name is made of parts of "
+            f"{name[:200]!r} is not a valid blob name; names consist of parts of "
             "A-Z a-z 0-9 . _ - = ~ with / between them, none of them empty, . or .."
         )
     return name
@@ -56,7 +56,7 @@ def checked_prefix(prefix: str) -> str:
     # Wherever a valid name is cut off, one more letter makes it a valid name again.
     if prefix and not (is_name(prefix) or is_name(prefix + "x")):
         raise ConfigurationError(
-            f"no blob's name begins with {prefix[:200]!r}; names are made of parts of "
+            f"{prefix[:200]!r} is not a valid prefix; names consist of parts of "
             "A-Z a-z 0-9 . _ - = ~ with / between them"
         )
     return prefix

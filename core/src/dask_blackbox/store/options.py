@@ -19,6 +19,7 @@ KEYS = (
     "profile",
     "key",
     "secret",
+    "token",
     "sse",
     "sse-kms-key-id",
     "checksum",
@@ -29,6 +30,7 @@ KEYS = (
 )
 """The settings of a store, as they stand under `blackbox.store`."""
 
+_TEXTS = ("region", "profile", "key", "secret", "token", "sse", "sse-kms-key-id")
 _DURATIONS = ("connect-timeout", "read-timeout", "link-expires")
 _CHECKSUMS = ("when_supported", "when_required")
 _SSES = ("AES256", "aws:kms")
@@ -48,7 +50,8 @@ def gathered(settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
     unknown = sorted(set(given) - set(KEYS))
     if unknown:
         raise ConfigurationError(
-            f"a store has no setting {', '.join(unknown)}; it has {', '.join(KEYS)}"
+            f"unknown store setting: {', '.join(unknown)}; known settings: "
+            f"{', '.join(KEYS)}"
         )
     missing = [name for name in KEYS if name not in given]
     if missing:
@@ -86,6 +89,7 @@ class StoreOptions:
     profile: str | None
     key: str | None
     secret: str | None = field(repr=False)
+    token: str | None = field(repr=False)
     sse: str | None
     sse_kms_key_id: str | None
     checksum: str
@@ -100,13 +104,18 @@ class StoreOptions:
         Raises:
             ConfigurationError: naming the setting and what it could be.
         """
-        for name in ("region", "profile", "key", "secret", "sse", "sse-kms-key-id"):
+        for name in _TEXTS:
             _check_text(name, settings[name])
         if bool(settings["key"]) != bool(settings["secret"]):
             there, lacks = ("key", "secret") if settings["key"] else ("secret", "key")
             raise ConfigurationError(
                 f"blackbox.store.{there} is set without blackbox.store.{lacks}; "
                 "set both, or neither to use the environment, a profile or a role"
+            )
+        if settings["token"] and not settings["key"]:
+            raise ConfigurationError(
+                "blackbox.store.token is set without blackbox.store.key and .secret, which "
+                "it belongs to; set all three, or none to use the environment or a profile"
             )
         _check_sse(settings["sse"], settings["sse-kms-key-id"])
         _check_word("checksum", settings["checksum"], _CHECKSUMS)
@@ -116,6 +125,7 @@ class StoreOptions:
             profile=settings["profile"] or None,
             key=settings["key"] or None,
             secret=settings["secret"] or None,
+            token=settings["token"] or None,
             sse=settings["sse"] or None,
             sse_kms_key_id=settings["sse-kms-key-id"] or None,
             checksum=settings["checksum"],
@@ -127,16 +137,18 @@ class StoreOptions:
 
 def _check_text(name: str, value: object) -> None:
     if value is not None and not isinstance(value, str):
-        shown = "not text" if name == "secret" else f"{value!r}, which is not text"
-        raise ConfigurationError(
-            f"blackbox.store.{name} is {shown}; put it into quotes"
+        shown = (
+            "not text"
+            if name in ("secret", "token")
+            else f"{value!r}, which is not text"
         )
+        raise ConfigurationError(f"blackbox.store.{name} is {shown}; quote it")
 
 
 def _check_word(name: str, value: object, words: tuple[str, ...]) -> None:
     if value not in words:
         raise ConfigurationError(
-            f"blackbox.store.{name} is {value!r}; it can be {' or '.join(words)}"
+            f"blackbox.store.{name} is {value!r}; choose {' or '.join(words)}"
         )
 
 
@@ -154,7 +166,7 @@ def _attempts(value: object) -> int:
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ConfigurationError(
-            f"blackbox.store.attempts is {value!r}; give a number from 1"
+            f"blackbox.store.attempts is {value!r}; give a number of 1 or more"
         )
     return value
 
@@ -181,5 +193,5 @@ def _endpoint(value: object) -> str | None:
             f"{wrong}credentials belong in blackbox.store.key and .secret"
         )
     if parts.query or parts.fragment:
-        raise ConfigurationError(f"{wrong}leave out what follows the ? or #")
+        raise ConfigurationError(f"{wrong}remove everything from the ? or #")
     return value

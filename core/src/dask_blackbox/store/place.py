@@ -13,12 +13,17 @@ from urllib.parse import unquote
 
 from dask_blackbox.errors import ConfigurationError
 
-__all__ = ["Bucket", "default_folder", "place_of"]
+__all__ = ["Bucket", "default_folder", "forgotten_with_the_container", "place_of"]
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//)?")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _LONGEST_PREFIX = 200
+_IN_CONTAINERS = (
+    "/.dockerenv",
+    "/run/.containerenv",
+    "/var/run/secrets/kubernetes.io",
+)
 
 _SUPPORTED = (
     "a store is s3://bucket/prefix, file:///folder or the path of a folder "
@@ -69,7 +74,7 @@ def place_of(url: str | os.PathLike[str]) -> Bucket | Path:
 
 def _hint(scheme: str) -> str:
     if scheme in {"s3a", "s3n"}:
-        return "; write s3:// for it"
+        return "; use s3:// instead"
     if scheme in {"http", "https"}:
         return (
             "; set blackbox.store.endpoint to the server's URL and "
@@ -86,7 +91,7 @@ def _bucket(rest: str, text: str) -> Bucket:
             ".secret, a profile or the environment"
         )
     if not name:
-        raise ConfigurationError(f"{_shown(text)} names no bucket; {_SUPPORTED}")
+        raise ConfigurationError(f"{_shown(text)} contains no bucket; {_SUPPORTED}")
     if not _BUCKET.fullmatch(name) or ".." in name or _is_address(name):
         raise ConfigurationError(
             f"{name!r} cannot be a bucket: its name has 3 to 63 characters of a-z 0-9 "
@@ -137,7 +142,7 @@ def _folder(text: str) -> Path:
             folder = folder.expanduser()
         except RuntimeError:
             raise ConfigurationError(
-                f"{text!r} has no home directory to begin with; write the whole path"
+                f"{text!r} has no home directory; give the full path"
             ) from None
     folder = Path(os.path.abspath(folder))  # noqa: PTH100 - takes the .. out, too
     if os.path.isfile(folder):  # noqa: PTH113 - False where we may not look
@@ -166,6 +171,19 @@ def default_folder() -> Path:
         f"neither {base} nor {tempfile.gettempdir()} can be written; set "
         "blackbox.store.url (or DASK_BLACKBOX__STORE__URL) to a folder or s3://…"
     )
+
+
+def forgotten_with_the_container(folder: Path) -> bool:
+    """Tell whether a folder is in the home of a container, on no volume: it goes with it."""
+    if not any(os.path.exists(each) for each in _IN_CONTAINERS):  # noqa: PTH110
+        return False
+    try:
+        home = Path.home()
+        there = next(each for each in (folder, *folder.parents) if each.exists())
+        inside = there.is_relative_to(home) or folder.is_relative_to(home)
+        return inside and there.stat().st_dev == Path("/").stat().st_dev
+    except (OSError, RuntimeError):
+        return False
 
 
 def _is_ours(folder: Path) -> bool:

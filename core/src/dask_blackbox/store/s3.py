@@ -12,6 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dask_blackbox.errors import BlackboxError, StoreDeniedError, StoreError
+from dask_blackbox.store.deadlines import longest, within
 from dask_blackbox.store.names import (
     checked_name,
     checked_prefix,
@@ -19,7 +20,6 @@ from dask_blackbox.store.names import (
     is_name,
 )
 from dask_blackbox.store.options import StoreOptions
-from dask_blackbox.store.patience import longest, within
 from dask_blackbox.store.place import Bucket
 from dask_blackbox.store.s3_answers import Request, incomplete, not_s3
 from dask_blackbox.store.s3_errors import translated
@@ -33,7 +33,7 @@ _T = TypeVar("_T")
 _PAGE = 1000
 _WEEK = 7 * 24 * 3600  # no presigned link lives longer
 _CHECK_SECONDS = 10.0
-_UNTOLD = 64 * 2**20
+_UNREPORTED = 64 * 2**20
 
 
 class S3Store:
@@ -73,7 +73,7 @@ class S3Store:
 
     def link(self, name: str, *, expires: float) -> str | None:
         key = self._place.prefix + checked_name(name)
-        with self._told("link", name):
+        with self._reported("link", name):
             return self._client.generate_presigned_url(
                 "get_object",
                 Params={"Bucket": self._place.name, "Key": key},
@@ -82,6 +82,29 @@ class S3Store:
 
     def check(self) -> None:
         within(_CHECK_SECONDS, self._check, self._request("write").could_not)
+
+    def server_time(self) -> float | None:
+        """Return what time the server says it is, in epoch seconds; None: it does not say.
+
+        Raises:
+            StoreError: if the bucket cannot be listed.
+        """
+        from email.utils import parsedate_to_datetime
+
+        client, bucket = self._client, self._place.name
+        answer: Any = self._ask(
+            lambda: client.list_objects_v2(Bucket=bucket, MaxKeys=1),
+            self._request("list"),
+        )
+        reported = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
+        return parsedate_to_datetime(reported).timestamp() if reported else None
+
+    def credentials(self) -> str | None:
+        """Return where boto3 has found credentials, in its own word; None: nowhere."""
+        from dask_blackbox.store.s3_client import credentials_found
+
+        with self._reported("reach"):
+            return credentials_found(self._options)
 
     def _check(self) -> None:
         # Whoever waits for this waits for the beginning of a run.
@@ -103,9 +126,9 @@ class S3Store:
             raise not_s3(self._request("check"))
         if found != blob:
             raise StoreError(
-                f"{self.url} gives back other bytes than were written; set "
-                "blackbox.store.checksum: when_required, as some S3 servers store the "
-                "checksums that boto3 sends as if they were data"
+                f"{self.url} returns different bytes than were written; set "
+                "blackbox.store.checksum: when_required, because some S3 servers store "
+                "the checksums that boto3 sends as data"
             )
 
     def _put(
@@ -148,7 +171,7 @@ class S3Store:
             try:
                 # boto3 tries again only until the body has begun.
                 read: Callable[[], bytes] = answer["Body"].read
-                size = answer.get("ContentLength", _UNTOLD)
+                size = answer.get("ContentLength", _UNREPORTED)
                 return self._ask(read, request, size=size)
             except StoreError as error:
                 if not (left and error.transient):
@@ -195,7 +218,7 @@ class S3Store:
             yield page
 
     def _ask(self, work: Callable[[], _T], request: Request, *, size: int = 0) -> _T:
-        with self._told(request.doing, request.name):
+        with self._reported(request.doing, request.name):
             return within(longest(self._options, size), work, request.could_not)
 
     @cached_property
@@ -207,26 +230,26 @@ class S3Store:
     def _made(self, options: StoreOptions) -> S3Client:
         from dask_blackbox.store.s3_client import client_of
 
-        with self._told("reach"):
+        with self._reported("reach"):
             return client_of(options)
 
     def _request(self, doing: str, name: str = "") -> Request:
         return Request(doing, name, self._place, self._options)
 
     @contextmanager
-    def _told(self, doing: str, name: str = "") -> Iterator[None]:
+    def _reported(self, doing: str, name: str = "") -> Iterator[None]:
         """Turn what boto3 raises into a sentence of ours."""
         try:
             yield
         except BlackboxError:
             raise
         except Exception as error:  # noqa: BLE001 - translated, never swallowed
-            told = translated(error, self._request(doing, name))
-            if isinstance(told, StoreDeniedError):
+            reported = translated(error, self._request(doing, name))
+            if isinstance(reported, StoreDeniedError):
                 # Whoever logs in again should find the new credentials used.
                 self.__dict__.pop("_client", None)
             # Not `from error`: its text may hold credentials, and tracebacks are logged.
-            raise told from None
+            raise reported from None
 
 
 def _with_charset(content_type: str) -> str:

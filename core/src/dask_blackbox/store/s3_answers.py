@@ -93,7 +93,7 @@ def answered(answer: Any, request: Request) -> StoreError:
 def not_s3(request: Request) -> StoreError:
     """Return what to say where something else than S3 answers."""
     return StoreError(
-        f"{request.could_not}: what answers there does not speak S3; correct "
+        f"{request.could_not}: the server does not speak S3; correct "
         "blackbox.store.endpoint"
     )
 
@@ -104,15 +104,15 @@ def incomplete(answer: Any, request: Request) -> StoreError:
     if "html" in headers.get("content-type", ""):
         return not_s3(request)
     return StoreUnreachableError(
-        f"{request.could_not}: the answer was cut off; trying again later may help"
+        f"{request.could_not}: the answer was truncated; retrying later may help"
     )
 
 
 def _busy(answer: Any, request: Request) -> StoreError:
-    advice = "trying again later may help"
+    advice = "retrying later may help"
     if str(answer.get("Error", {}).get("Code", "")).isdigit():
         # So botocore takes every page that S3 would not have sent.
-        advice += "; if not, what answers there may not speak S3"
+        advice += "; if not, the server may not speak S3"
     return StoreUnreachableError(
         f"{request.could_not}: {_said(answer, request)}; {advice}"
     )
@@ -120,8 +120,7 @@ def _busy(answer: Any, request: Request) -> StoreError:
 
 def _refused(answer: Any, request: Request) -> StoreError:
     return StoreError(
-        f"{request.could_not}: {_said(answer, request)}; look that up in the server's "
-        "documentation"
+        f"{request.could_not}: {_said(answer, request)}; see the server's documentation"
     )
 
 
@@ -147,7 +146,7 @@ def _no_bucket(answer: Any, request: Request) -> StoreError:
 
 def _bad_name(answer: Any, request: Request) -> StoreError:
     return StoreNotFoundError(
-        f"{request.server} takes {request.place.name!r} for no bucket's name; "
+        f"{request.server} says that {request.place.name!r} is not a valid bucket name; "
         "correct blackbox.store.url"
     )
 
@@ -176,15 +175,15 @@ def _denied(answer: Any, request: Request) -> StoreError:
 def _wrong_secret(answer: Any, request: Request) -> StoreError:
     return StoreDeniedError(
         f"{request.could_not}: the secret key does not belong to the access key; copy "
-        "both again (a secret with + or / is easily cut short)"
+        "both again (a secret with + or / is easily truncated)"
     )
 
 
 def _unknown_key(answer: Any, request: Request) -> StoreError:
     return StoreDeniedError(
         f"{request.could_not}: {request.server} does not know the access key; if the "
-        "bucket lies elsewhere set blackbox.store.endpoint, else give the key of an "
-        "account there"
+        "bucket is on another server, set blackbox.store.endpoint; otherwise use an "
+        "access key of an account there"
     )
 
 
@@ -213,7 +212,7 @@ def _elsewhere(answer: Any, request: Request) -> StoreError:
     headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
     region = headers.get("x-amz-bucket-region") or answer.get("Error", {}).get("Region")
     return StoreError(
-        f"{request.could_not}: the bucket lies in another region than "
+        f"{request.could_not}: the bucket is in another region than "
         f"{request.options.region or 'the configured one'}; set blackbox.store.region "
         + (f"to {region}" if region else "to the bucket's")
     )
@@ -221,13 +220,13 @@ def _elsewhere(answer: Any, request: Request) -> StoreError:
 
 def _old_server(answer: Any, request: Request) -> StoreError:
     advice = (
-        "set blackbox.store.checksum: when_required, as older S3 servers don't know "
-        "the checksums that boto3 sends"
+        "set blackbox.store.checksum: when_required, because older S3 servers don't "
+        "support the checksums that boto3 sends"
     )
     if request.options.checksum == "when_required":
-        advice = "this server lacks something that S3 has"
+        advice = "this server lacks an S3 feature"
     if request.options.sse:
-        advice += ", or take out blackbox.store.sse, which few servers support"
+        advice += ", or remove blackbox.store.sse, which few servers support"
     return StoreError(f"{request.could_not}: {_said(answer, request)}; {advice}")
 
 
@@ -249,7 +248,7 @@ def _quota(answer: Any, request: Request) -> StoreError:
 def _suspended(answer: Any, request: Request) -> StoreError:
     return StoreDeniedError(
         f"{request.could_not}: this account is suspended or not signed up; "
-        "ask whoever runs the store"
+        "ask the operator of the store"
     )
 
 

@@ -13,7 +13,7 @@ from dask_blackbox.store.options import StoreOptions
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-__all__ = ["client_of"]
+__all__ = ["client_of", "credentials_found"]
 
 _SOMEWHERE = "us-east-1"
 
@@ -24,12 +24,7 @@ def client_of(options: StoreOptions) -> S3Client:
     Raises:
         botocore.exceptions.BotoCoreError: for a profile or region that there is not.
     """
-    session = boto3.session.Session(
-        aws_access_key_id=options.key,
-        aws_secret_access_key=options.secret,
-        profile_name=options.profile,
-        region_name=options.region,
-    )
+    session = _session(options)
     # Other servers than Amazon's have seldom a DNS name for each bucket.
     by_path = {"addressing_style": "path"}
     if options.endpoint and not _is_amazon(options.endpoint):
@@ -39,6 +34,22 @@ def client_of(options: StoreOptions) -> S3Client:
     if _is_amazon(client.meta.endpoint_url):
         return client
     return _client(session, options, by_path)
+
+
+def credentials_found(options: StoreOptions) -> str | None:
+    """Return boto3's word for where credentials come from: `env`, `iam-role`, …"""
+    found = _session(options).get_credentials()
+    return None if found is None else str(found.method)
+
+
+def _session(options: StoreOptions) -> boto3.session.Session:
+    return boto3.session.Session(
+        aws_access_key_id=options.key,
+        aws_secret_access_key=options.secret,
+        aws_session_token=options.token,
+        profile_name=options.profile,
+        region_name=options.region,
+    )
 
 
 def _client(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dask_blackbox.tables.batches import frames_of_batches
-from dask_blackbox.tables.parquet import read_table, write_tables
+from dask_blackbox.tables.parquet import read_table, with_known_columns, write_tables
 from dask_blackbox.tables.rows import frames_of
 from dask_blackbox.tables.schemas import SCHEMAS, TABLES
 from dask_blackbox.tables.spans import SPAN_COLUMNS, spans_of
@@ -17,6 +17,7 @@ __all__ = [
     "frames_of_batches",
     "read_table",
     "spans_of",
+    "with_known_columns",
     "workers_of",
     "write_tables",
 ]

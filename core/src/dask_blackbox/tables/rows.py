@@ -42,8 +42,11 @@ def in_order(frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 def _frame(
     table: str, columns: tuple[str, ...], rows: Sequence[Sequence[Any]]
 ) -> pl.DataFrame:
-    by_column = zip(*rows, strict=True) if rows else ((),) * len(columns)
-    return frame_of_columns(table, dict(zip(columns, by_column, strict=True)))
+    # Whoever wrote them may know fewer columns, or more.
+    nothing = (None,) * len(rows)
+    known = list(zip(*rows, strict=True)) if rows else []
+    known += [nothing] * (len(columns) - len(known))
+    return frame_of_columns(table, dict(zip(columns, known, strict=False)))
 
 
 def frame_of_columns(table: str, columns: Mapping[str, Iterable[Any]]) -> pl.DataFrame:

@@ -57,7 +57,7 @@ WORKER_COLUMNS = (
     "nthreads",
     "memory_limit",
     "joined",
-    "left",  # null: it was there to the end
+    "left",  # null: it was connected to the end
     "expected",  # null while it lives; what the scheduler believed when it left
     "closing",  # the reason it gave for closing, if it gave one
     "stimulus_id",

@@ -36,12 +36,12 @@ def spans_of(events: pl.DataFrame, tasks: pl.DataFrame) -> pl.DataFrame:
     Tasks are those that are recorded: the scheduler's own counts also hold others'.
     Without any span of the user's, there is no row.
     """
-    told: dict[str, dict[str, Any]] = {}
+    reported: dict[str, dict[str, Any]] = {}
     chosen = events.filter(pl.col("kind") == "span")
     for subject, detail in chosen.select("subject", "detail").iter_rows():
-        told[subject] = json.loads(detail)
-    if all(facts.get("name") == [_UNNAMED] for facts in told.values()):
-        told = {}
+        reported[subject] = json.loads(detail)
+    if all(facts.get("name") == [_UNNAMED] for facts in reported.values()):
+        reported = {}
     spans = pl.DataFrame(
         [
             {
@@ -50,14 +50,14 @@ def spans_of(events: pl.DataFrame, tasks: pl.DataFrame) -> pl.DataFrame:
                 "parent": facts.get("parent"),
                 **{at: facts.get(at) for at in ("enqueued", "start", "stop")},
             }
-            for span, facts in told.items()
+            for span, facts in reported.items()
         ],
         schema={
             name: pl.Float64 if kind == MOMENT else kind
             for name, kind in list(SPAN_COLUMNS.items())[:6]
         },
     ).with_columns(_moment(name) for name in ("enqueued", "start", "stop"))
-    totals = _totals(told, tasks)
+    totals = _totals(reported, tasks)
     counts = pl.col("tasks", "failed", "nbytes").fill_null(0)
     seconds = pl.col(_SECONDS).fill_null(0.0)
     table = spans.join(totals, on="span", how="left").with_columns(counts, seconds)
@@ -70,18 +70,20 @@ def _moment(name: str) -> pl.Expr:
     return (pl.col(name) * 1e6).round().cast(pl.Int64).cast(MOMENT)
 
 
-def _totals(told: dict[str, dict[str, Any]], tasks: pl.DataFrame) -> pl.DataFrame:
+def _totals(reported: dict[str, dict[str, Any]], tasks: pl.DataFrame) -> pl.DataFrame:
     """Return what the executions of each span add up to."""
     homes = pl.DataFrame(
         [
             {"group": group, "since": facts.get("enqueued"), "span": span}
-            for span, facts in told.items()
+            for span, facts in reported.items()
             for group in facts.get("groups") or ()
         ],
         schema={"group": pl.String, "since": pl.Float64, "span": pl.String},
     ).with_columns(_moment("since"))
     # A group's name may come again in a later span; clocks of workers may be a bit slow.
-    first = homes.group_by("group").agg(pl.col("span").sort_by("since").first())
+    first = homes.group_by("group", maintain_order=True).agg(
+        pl.col("span").sort_by("since").first()
+    )
     placed = (
         tasks.filter(pl.col("start").is_not_null())
         .sort("start")
@@ -97,7 +99,7 @@ def _totals(told: dict[str, dict[str, Any]], tasks: pl.DataFrame) -> pl.DataFram
     )
     return (
         placed.filter(pl.col("span").is_not_null())
-        .group_by("span")
+        .group_by("span", maintain_order=True)
         .agg(
             pl.len().alias("tasks"),
             (pl.col("outcome") != "finished").sum().alias("failed"),

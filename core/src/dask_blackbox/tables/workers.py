@@ -56,5 +56,7 @@ def _testify(life: dict[str, Any], facts: dict[str, Any]) -> None:
             life[fact] = facts[fact]
     # Nobody's silence takes back what another has seen.
     known = json.loads(life["certificate"] or "{}")
-    told = {name: fact for name, fact in facts.items() if fact not in (None, "", [])}
-    life["certificate"] = json.dumps({**facts, **known, **told})
+    reported = {
+        name: fact for name, fact in facts.items() if fact not in (None, "", [])
+    }
+    life["certificate"] = json.dumps({**facts, **known, **reported})

@@ -29,8 +29,8 @@ from dask_blackbox.testing.rules import (
     verdict_with,
 )
 from dask_blackbox.testing.s3_server import EmbeddedS3, embedded_s3
-from dask_blackbox.testing.shelf import recorded
 from dask_blackbox.testing.store_contract import StoreContract
+from dask_blackbox.testing.stored_runs import recorded
 
 __all__ = [
     "EPOCH",

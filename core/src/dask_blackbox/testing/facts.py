@@ -122,6 +122,7 @@ def a_task_error(
     message: str = "it is wrong",
     traceback: str = "",
     cause: str | None = None,
+    bases: str | None = None,
 ) -> Fact:
     """Return an exception of a task."""
     _, prefix = _named(key)
@@ -151,7 +152,7 @@ def a_metric(*, at: float = 1.0, source: str = WORKER, **measured: Any) -> Fact:
 
 
 def an_event(kind: str, subject: str = "", *, at: float = 1.0, **detail: Any) -> Fact:
-    """Return an event of a kind of `events.EVENT_KINDS`, with its particulars."""
+    """Return an event of a kind of `events.KINDS`, with its particulars."""
     return "event", (EPOCH + at, kind, subject, json.dumps(detail))
 
 
@@ -166,8 +167,8 @@ def a_worker_added(
 ) -> Fact:
     """Return the arrival of a worker."""
     more = {"name": address, "host": "10.0.0.1", "nanny": "tcp://10.0.0.1:40000"}
-    told = {"pid": pid, "nthreads": nthreads, "memory_limit": memory_limit}
-    return an_event("worker-added", address, at=at, **more | told | detail)
+    reported = {"pid": pid, "nthreads": nthreads, "memory_limit": memory_limit}
+    return an_event("worker-added", address, at=at, **more | reported | detail)
 
 
 def a_worker_removed(
@@ -179,8 +180,8 @@ def a_worker_removed(
     **detail: Any,
 ) -> Fact:
     """Return the departure of a worker."""
-    told = {"expected": expected, "processing": list(processing)}
-    return an_event("worker-removed", address, at=at, **told | detail)
+    reported = {"expected": expected, "processing": list(processing)}
+    return an_event("worker-removed", address, at=at, **reported | detail)
 
 
 def a_certificate(
@@ -192,5 +193,5 @@ def a_certificate(
     **detail: Any,
 ) -> Fact:
     """Return the death certificate of a worker's process."""
-    told = {"pid": pid, "exit_code": exit_code}
-    return an_event("worker-certificate", address, at=at, **told | detail)
+    reported = {"pid": pid, "exit_code": exit_code}
+    return an_event("worker-certificate", address, at=at, **reported | detail)

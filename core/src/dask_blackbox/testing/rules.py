@@ -24,7 +24,7 @@ def findings_of(
     rule: Rule,
     run: RunTables | str | os.PathLike[str],
     *,
-    after: Iterable[Rule] = (),
+    verdict: Finding | None = None,
     thresholds: Mapping[str, float] | None = None,
 ) -> tuple[Finding, ...]:
     """Return what a rule finds in a run; what it raises is raised.
@@ -32,15 +32,14 @@ def findings_of(
     Args:
         rule: Whom to ask.
         run: The run, or the address of a recording.
-        after: Rules to ask before it, as `case.found` and `case.explained` speak of them.
+        verdict: Why the run failed, as `case.verdict` of rules that are no verdicts has it.
         thresholds: Numbers set otherwise, by `<slug>.<name>`.
 
     Raises:
         AssertionError: it gave something that is no finding of its own.
     """
     case = Case(_opened(run), thresholds=thresholds)
-    for each in after:
-        case.found.extend(each.ask(case))
+    case.verdict = verdict
     found = tuple(rule.ask(case))
     for finding in found:
         _must(isinstance(finding, Finding), f"{rule.slug} gave {finding!r}")
@@ -113,6 +112,6 @@ def _must(condition: bool, said: str) -> None:  # noqa: FBT001 - reads like asse
 def _opened(run: RunTables | str | os.PathLike[str]) -> RunTables:
     if isinstance(run, RunTables):
         return run
-    from dask_blackbox.opened import Run
+    from dask_blackbox.reader import Run
 
     return Run.open(os.fspath(run))

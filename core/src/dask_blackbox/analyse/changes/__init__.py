@@ -11,9 +11,16 @@ asking        which of a run's facts that takes
 
 from __future__ import annotations
 
-from dask_blackbox.analyse.changes.asking import told_of_run
 from dask_blackbox.analyse.changes.differences import Difference, differences
-from dask_blackbox.analyse.changes.seen import seen_before
-from dask_blackbox.analyse.changes.telling import Told, told_by
+from dask_blackbox.analyse.changes.earlier_failures import seen_before
+from dask_blackbox.analyse.changes.for_card import CardChanges, changes_on_card
+from dask_blackbox.analyse.changes.history_questions import changes_of_run
 
-__all__ = ["Difference", "Told", "differences", "seen_before", "told_by", "told_of_run"]
+__all__ = [
+    "CardChanges",
+    "Difference",
+    "changes_of_run",
+    "changes_on_card",
+    "differences",
+    "seen_before",
+]

@@ -6,15 +6,17 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from dask_blackbox.analyse.changes.marks import MARKED, alike, shown
+from dask_blackbox.analyse.changes.code_hashes import MARKED, alike, shown
 from dask_blackbox.analyse.changes.places import Places
 from dask_blackbox.analyse.changes.prefixes import (
     broke_off,
     code_of_prefixes,
+    given_to_prefix,
     shape_of_graphs,
+    values_of,
 )
+from dask_blackbox.analyse.formatting import counted, size
 from dask_blackbox.analyse.sketching import normal_value
-from dask_blackbox.analyse.words import counted, size
 from dask_blackbox.sketch import Sketch
 
 __all__ = ["Difference", "differences"]
@@ -35,6 +37,9 @@ class Difference(NamedTuple):
         after: As it is; None: it is gone.
         by: How much, where it is a number: the logarithm of its growth.
         where: Of code, which functions, with file and line, as far as that is known.
+        given: Of a value that a function was given, `module:function:name`; else empty.
+        used_by: The prefixes whose functions were given it.
+        diff: Of code, a unified diff, where its source was recorded.
     """
 
     kind: str
@@ -43,6 +48,9 @@ class Difference(NamedTuple):
     after: str | None
     by: float | None = None
     where: str = ""
+    given: str = ""
+    used_by: tuple[str, ...] = ()
+    diff: str | None = None
 
 
 def differences(before: Sketch, after: Sketch) -> list[Difference]:
@@ -50,9 +58,9 @@ def differences(before: Sketch, after: Sketch) -> list[Difference]:
 
     Only what both of them know of is compared.
     """
-    code = [Difference("code", *each) for each in code_of_prefixes(before, after)]
     plain = [each for kind in _PLAIN for each in _plain(kind, before, after)]
     places = Places(before, after)
+    code = _of_prefixes(before, after, places)
     return [
         *_by_role("package", before, after),
         *_pythons(before, after),
@@ -66,6 +74,41 @@ def differences(before: Sketch, after: Sketch) -> list[Difference]:
     ]
 
 
+def _of_prefixes(before: Sketch, after: Sketch, places: Places) -> list[Difference]:
+    """Return prefixes that run other code, and what was given to those that do not.
+
+    A value of a closure or a default is code where the source that gives it is another,
+    and a parameter where all code is what it was.
+    """
+    code: list[Difference] = []
+    given: dict[str, list[str]] = {}
+    for what, was, now in code_of_prefixes(before, after):
+        name = what.partition(" ")[2]
+        values = given_to_prefix(name, before, after)
+        if values and places.known and not places.of_prefix(name):
+            for each in values:
+                given.setdefault(each, []).append(name)
+        else:
+            code.append(Difference("code", what, was, now))
+    return code + [
+        Difference(
+            "parameters",
+            _name_of(each),
+            values_of(each, before),
+            values_of(each, after),
+            given=each,
+            used_by=tuple(names),
+        )
+        for each, names in given.items()
+    ]
+
+
+def _name_of(given: str) -> str:
+    """Return how a value is called: `least (given to job:tidy)`."""
+    function, _, name = given.rpartition(":")
+    return f"{name} (given to {function})"
+
+
 def _placed(change: Difference, places: Places) -> Difference:
     """Return a change of code with the functions that are not as they were."""
     kind, _, name = change.what.partition(" ")
@@ -76,7 +119,9 @@ def _placed(change: Difference, places: Places) -> Difference:
         "module": places.of_module,
         "callable": places.of_callable,
     }.get(kind)
-    return change if asked is None else change._replace(where=asked(name))
+    if asked is None:
+        return change
+    return change._replace(where=asked(name), diff=places.diff(change.what))
 
 
 def _both_know(kind: str, before: Sketch, after: Sketch) -> bool:
@@ -149,12 +194,12 @@ def _by_role(kind: str, before: Sketch, after: Sketch) -> Iterator[Difference]:
     found: dict[tuple[str, str | None, str | None], list[str]] = {}
     known = 0
     for role in _ROLES:
-        room = f"{kind}/{role}"
-        if not _both_know(room, before, after):
+        fact_kind = f"{kind}/{role}"
+        if not _both_know(fact_kind, before, after):
             continue
         known += 1
-        old, new = _values(before, room), _values(after, room)
-        if not _both_know(f"{room}/others", before, after):
+        old, new = _values(before, fact_kind), _values(after, fact_kind)
+        if not _both_know(f"{fact_kind}/others", before, after):
             common = old.keys() & new.keys()
             old = {name: old[name] for name in common}
             new = {name: new[name] for name in common}
@@ -172,13 +217,13 @@ def _by_role(kind: str, before: Sketch, after: Sketch) -> Iterator[Difference]:
 
 def _known_elsewhere(name: str, role: str, before: Sketch, after: Sketch) -> bool:
     """Say whether a role is known not to have changed a package in the same way."""
-    room = f"package/{role}"
-    there = [name in _values(sketch, room) for sketch in (before, after)]
+    fact_kind = f"package/{role}"
+    there = [name in _values(sketch, fact_kind) for sketch in (before, after)]
     # Of a role whose other packages nobody told, a package that is not there is unknown.
-    told = _both_know(room, before, after) and _both_know(
-        f"{room}/others", before, after
+    reported = _both_know(fact_kind, before, after) and _both_know(
+        f"{fact_kind}/others", before, after
     )
-    return any(there) if told else all(there)
+    return any(there) if reported else all(there)
 
 
 def _pythons(before: Sketch, after: Sketch) -> Iterator[Difference]:

@@ -1,15 +1,23 @@
-"""What changed in the graphs: prefixes that came, went, were renamed, or run other code."""
+"""What changed in the graphs: prefixes that are new, gone or renamed, or run other code."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 
-from dask_blackbox.analyse.changes.marks import alike, shown
-from dask_blackbox.analyse.words import counted
+from dask_blackbox.analyse.changes.code_hashes import alike, shown
+from dask_blackbox.analyse.formatting import counted
 from dask_blackbox.sketch import REST, PrefixSketch, Sketch
 
-__all__ = ["broke_off", "code_of_prefixes", "renamed", "shape_of_graphs"]
+__all__ = [
+    "broke_off",
+    "code_of_prefixes",
+    "functions_of",
+    "given_to_prefix",
+    "renamed",
+    "shape_of_graphs",
+    "values_of",
+]
 
 _SCALED = math.log(1.25)
 _MOST = 12
@@ -24,6 +32,40 @@ def code_of_prefixes(
         was, now = old[name].code, new[name].code
         if was and now and was != now and alike(was, now):
             yield f"prefix {name}", shown(was), shown(now)
+
+
+def given_to_prefix(name: str, before: Sketch, after: Sketch) -> list[str]:
+    """Return what functions of a prefix were given otherwise, if that is all that differs.
+
+    Returns:
+        Of each such value `module:function:name`; nothing if the functions are others, too,
+        or if that is not known.
+    """
+    was, now = (_by_name(run).get(name) for run in (before, after))
+    if was is None or now is None or not was.bare or was.bare != now.bare:
+        return []
+    return sorted(
+        each
+        for each in was.values.keys() & now.values.keys()
+        if was.values[each] != now.values[each]
+    )
+
+
+def values_of(given: str, run: Sketch) -> str | None:
+    """Return the value that a function was given in a run; None if it is not known."""
+    found = (each.values[given] for each in run.prefixes if given in each.values)
+    return next(found, None)
+
+
+def functions_of(name: str, *runs: Sketch) -> set[str]:
+    """Return the user's own functions that a prefix runs, in any of some runs."""
+    return {
+        function.partition(".<locals>")[0]
+        for run in runs
+        for each in run.prefixes
+        if each.name == name
+        for function in each.functions
+    }
 
 
 _Shape = tuple[str, str | None, str | None, float | None]
@@ -45,8 +87,12 @@ def shape_of_graphs(before: Sketch, after: Sketch) -> Iterator[_Shape]:
         return
     by = _growth_beyond_the_input(before, after, old, new)
     if by is not None:
-        was, now = (counted(_planned(each), "task") for each in (old, new))
-        yield "tasks per partition", was, now, by
+        yield (
+            "tasks per partition",
+            _tasks_each(old, before.inputs.partitions),
+            _tasks_each(new, after.inputs.partitions),
+            by,
+        )
     if before.graphs and after.graphs:
         by = math.log(after.graphs / before.graphs)
         if abs(by) >= _SCALED and not _follows(by, before, after):
@@ -83,6 +129,14 @@ def _follows(by: float, before: Sketch, after: Sketch) -> bool:
         return False
     grown = math.log(new / old)
     return grown * by > 0 and abs(by) <= abs(grown)
+
+
+def _tasks_each(prefixes: dict[str, PrefixSketch], partitions: int | None) -> str:
+    """Return how many tasks there are for each partition; all, if those are not known."""
+    planned = _planned(prefixes)
+    if not partitions:
+        return counted(planned, "task")
+    return f"{planned / partitions:.3g} tasks"
 
 
 def _growth_beyond_the_input(

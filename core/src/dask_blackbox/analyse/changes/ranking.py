@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dask_blackbox.analyse.changes.differences import Difference
+from dask_blackbox.analyse.changes.folding import Causes
 from dask_blackbox.analyse.changes.rarity import Rarities
 from dask_blackbox.analyse.changes.relevance import (
     Accused,
@@ -43,6 +44,7 @@ class Ranked(NamedTuple):
     rarity: float | None
     weight: float = 0.0
     why: str | None = None
+    explains: tuple[Ranked, ...] = ()
 
     @property
     def habit(self) -> bool:
@@ -51,26 +53,65 @@ class Ranked(NamedTuple):
 
 
 def ranked(
-    found: Sequence[Difference], rarities: Rarities, accused: Accused
+    found: Sequence[Difference],
+    rarities: Rarities,
+    accused: Accused,
+    causes: Causes | None = None,
 ) -> tuple[list[Ranked], list[Ranked]]:
     """Return the differences that are worth a look, the most telling first; and habits.
 
+    What follows from another difference stands under it, and makes it as telling.
+
     A habit is what changes in most runs: a date, a run's number.  It needs three steps
-    from run to run to be known as one.
+    from run to run to be known as one, and explains nothing.
+
+    Args:
+        found: The differences of two runs.
+        rarities: How often such a difference came up before.
+        accused: Why the later run failed.
+        causes: Which of them explains which other; None: each stands for itself.
     """
     judged = []
     code = any(is_of_code(each) for each in found)
     for change in found:
-        told = relevance_of(change, accused)
+        reported = relevance_of(change, accused)
         if is_version(change) and code:
-            told = Relevance()  # that which changed is there by name
+            reported = Relevance()  # that which changed is there by name
         elif is_version(change) and accused.code_known:
-            told = Relevance(_BESIDE, "the code that ran is the same")
-        judged.append(Ranked(change, rarities.of(change), *told))
+            reported = Relevance(_BESIDE, "the code that ran is the same")
+        judged.append(Ranked(change, rarities.of(change), *reported))
     judged.sort(key=_place)
     known = rarities.steps >= _ENOUGH
     habits = [each for each in judged if known and each.habit]
-    return [each for each in judged if each not in habits], habits
+    rest = [each for each in judged if each not in habits]
+    return (rest if causes is None else _folded(rest, causes)), habits
+
+
+def _folded(judged: Sequence[Ranked], causes: Causes) -> list[Ranked]:
+    """Return the differences, each with those that it explains."""
+    found = [each.change for each in judged]
+    cause_of = {each: causes.of(each, found) for each in found}
+    under: dict[Difference, list[Ranked]] = {}
+    for each in judged:
+        root, cause = each.change, cause_of[each.change]
+        while cause is not None:
+            root, cause = cause, cause_of[cause]
+        if root != each.change:
+            under.setdefault(root, []).append(each)
+    heads = [
+        _with(each, under.get(each.change, ()))
+        for each in judged
+        if cause_of[each.change] is None
+    ]
+    return sorted(heads, key=_place)
+
+
+def _with(head: Ranked, explained: Sequence[Ranked]) -> Ranked:
+    """Return a difference with those that it explains; it tells as much as they do."""
+    most = max([head, *explained], key=lambda each: each.weight)
+    if head.weight >= most.weight:
+        return head._replace(explains=tuple(explained))
+    return head._replace(explains=tuple(explained), weight=most.weight, why=most.why)
 
 
 def _place(each: Ranked) -> tuple[float, int, float, float, str]:

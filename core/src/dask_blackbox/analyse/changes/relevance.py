@@ -6,13 +6,20 @@ import re
 from pathlib import PurePath
 from typing import NamedTuple
 
+from dask_blackbox.analyse.changes.code_hashes import tells_code
 from dask_blackbox.analyse.changes.differences import Difference
-from dask_blackbox.analyse.changes.marks import tells_code
 from dask_blackbox.analyse.sketching import normal_prefix
 from dask_blackbox.finding import Finding
 from dask_blackbox.sketch import Sketch
 
-__all__ = ["Accused", "Relevance", "is_of_code", "is_version", "relevance_of"]
+__all__ = [
+    "Accused",
+    "Relevance",
+    "is_of_code",
+    "is_version",
+    "modules_of_package",
+    "relevance_of",
+]
 
 _NAMED = 1.0
 _FITS = 0.5
@@ -97,23 +104,31 @@ def relevance_of(change: Difference, accused: Accused) -> Relevance:
     verdict = accused.verdict
     if verdict is None:
         return Relevance()
-    said = f"{verdict.title}\n{verdict.cause}\n{accused.traceback}"
-    if change.kind == "package" and _names_package(said, _package(change)):
-        return Relevance(_NAMED, "the failure names it")
-    if change.kind == "code" and _names_code(change, accused):
-        return Relevance(_NAMED, "the failure went through it")
-    if (
-        change.kind in ("parameters", "dask-config")
-        and change.after
-        and _is_word(change.after)
-        and change.after in said
-    ):
-        return Relevance(_NAMED, "the failure names its value")
+    why = _named(
+        change, accused, f"{verdict.title}\n{verdict.cause}\n{accused.traceback}"
+    )
+    if why is not None:
+        return Relevance(_NAMED, why)
     fitting = _FITTING.get(verdict.retry_advice, set())
     name = change.what.partition(" (")[0]
     if change.kind in fitting or (change.kind, name) in fitting:
         return Relevance(_FITS, f"it fits {verdict.rule}")
     return Relevance()
+
+
+def _named(change: Difference, accused: Accused, said: str) -> str | None:
+    """Return how a failure names a change; None if it does not."""
+    if change.kind == "package" and _names_package(said, _package(change)):
+        return "the failure names it"
+    if change.kind == "code" and _names_code(change, accused):
+        return "the failure went through it"
+    if _was_given(change, accused):
+        return "the tasks that failed were given it"
+    settings = change.kind in ("parameters", "dask-config")
+    value = change.after
+    if settings and value and _is_word(value) and value in said:
+        return "the failure names its value"
+    return None
 
 
 def is_of_code(change: Difference) -> bool:
@@ -128,6 +143,19 @@ def is_version(change: Difference) -> bool:
 
 def _package(change: Difference) -> str:
     return change.what.partition(" (")[0]
+
+
+def _was_given(change: Difference, accused: Accused) -> bool:
+    """Say whether the functions of the tasks that failed were given another value."""
+    return (
+        accused.prefix is not None and normal_prefix(accused.prefix) in change.used_by
+    )
+
+
+def modules_of_package(package: str) -> set[str]:
+    """Return the top-level modules of a package in lower case, as its name tells them."""
+    module = _IMPORTED_AS.get(package, package.replace("-", "_"))
+    return set() if "/" in module else {module.lower()}
 
 
 def _names_package(said: str, package: str) -> bool:

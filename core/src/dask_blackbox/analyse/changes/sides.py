@@ -1,4 +1,7 @@
-"""Data, code or infrastructure: which side changed, in a sentence, and how sure that is."""
+"""Data, code or infrastructure: which side changed, in a sentence, and how sure that is.
+
+Of a run that did not fail, nothing is blamed: what changed is listed.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,11 @@ from collections.abc import Sequence
 from dask_blackbox.analyse.changes.differences import Difference
 from dask_blackbox.analyse.changes.ranking import Ranked
 from dask_blackbox.analyse.changes.relevance import is_of_code
-from dask_blackbox.analyse.words import listed
+from dask_blackbox.analyse.formatting import listed
+from dask_blackbox.earlier_runs import Blame
 from dask_blackbox.finding import Confidence, Finding
-from dask_blackbox.past import Blame
 
-__all__ = ["side_of", "sides"]
+__all__ = ["listed_changes", "side_of", "sides"]
 
 _SIDE: dict[str, Blame] = {
     "input-size": "data",
@@ -39,6 +42,7 @@ _NAMES = {
 _RARE = 0.8
 _SEVERAL_RUNS = 5
 _MANY_RUNS = 20
+_MOST_LISTED = 4
 _FAR = math.log(100)  # as a factor, it would be hard to read
 
 
@@ -67,9 +71,10 @@ def sides(
         as_ever: The tasks that failed run the code that they ran before.
     """
     unseen = f" ({_names(blind)} could not be compared)" if blind else ""
+    judged = [one for each in ranked for one in _representing(each)]
     rare = [
         each
-        for each in ranked
+        for each in judged
         if (each.rarity is None or each.rarity >= _RARE) and each.weight >= 0
     ]
     if not rare:
@@ -77,20 +82,25 @@ def sides(
         sure: Confidence = "medium" if steps >= _SEVERAL_RUNS and not blind else "low"
         return "nothing", f"{said}{unseen}.", sure
     most = max(each.weight for each in rare)
-    telling = [each for each in rare if each.weight == most]
-    found = {side_of(each.change.kind) for each in telling}
+    relevant = [each for each in rare if each.weight == most]
+    found = {side_of(each.change.kind) for each in relevant}
     if len(found) > 1:
-        kinds = [each.change.kind for each in telling]
-        said = f"More than one side has changed: {_names(kinds)}"
+        kinds = [each.change.kind for each in relevant]
+        said = f"More than one side changed: {_names(kinds)}"
         return "several", f"{said}{unseen}.", "low"
     blame = found.pop()
     others = {side_of(each.change.kind) for each in rare} - {blame}
-    said = _sentence(blame, telling, others)
+    said = _sentence(blame, relevant, others)
     if as_ever and all(_is_beside_the_tasks(each.change) for each in rare):
-        said += "; the tasks that failed run the code that they ran before"
+        said += "; the tasks that failed run the same code as before"
         return blame, f"{said}{unseen}.", "low"
-    sure = _confidence(telling, steps, others=bool(others), blind=bool(blind))
+    sure = _confidence(relevant, steps, others=bool(others), blind=bool(blind))
     return blame, f"{said}{unseen}.", sure
+
+
+def _representing(each: Ranked) -> Sequence[Ranked]:
+    """Return what a change is judged by: of a commit, the code that it changed."""
+    return each.explains if each.change.kind == "code" and each.explains else (each,)
 
 
 def _is_beside_the_tasks(change: Difference) -> bool:
@@ -98,36 +108,45 @@ def _is_beside_the_tasks(change: Difference) -> bool:
     return change.kind == "code" and not change.what.startswith("prefix ")
 
 
+def listed_changes(ranked: Sequence[Ranked]) -> tuple[Blame, str]:
+    """Return on which side a run that did not fail changed, and what, the rarest first."""
+    judged = [one for each in ranked for one in _representing(each)]
+    if not judged:
+        return "nothing", ""
+    found = {side_of(each.change.kind) for each in judged}
+    steps = [_step(each.change) for each in judged if not is_of_code(each.change)]
+    code = _places([each.change for each in judged if is_of_code(each.change)])
+    said = listed(steps + code, most=_MOST_LISTED)
+    return found.pop() if len(found) == 1 else "several", f"Changed: {said}."
+
+
 def _nothing(ranked: Sequence[Ranked], verdict: Finding | None, habits: int) -> str:
-    """Return that nothing has changed, or nothing that tells."""
+    """Return that nothing changed, or nothing that tells."""
     beside = [each.change.what for each in ranked if each.weight < 0]
     if beside and len(beside) == len(ranked):
-        said = f"Nothing that is recorded has changed but {listed(beside)}"
-        said += ", and the code that ran is the same"
+        said = f"Only {listed(beside)} changed, and the code that ran is the same"
     elif ranked or habits:
-        said = "Nothing that is recorded has changed in an unusual way"
+        said = "Nothing that is recorded changed in an unusual way"
     else:
-        said = "Nothing that is recorded has changed since the last good run"
+        said = "Nothing that is recorded changed since the last good run"
     if verdict is not None and verdict.retry_advice == "transient":
-        said += ", which fits a failure of the moment"
+        said += ", which fits a transient failure"
     return said
 
 
-def _sentence(blame: Blame, telling: Sequence[Ranked], others: set[Blame]) -> str:
-    first = telling[0]
-    kinds = [each.change.kind for each in telling]
-    what = f"{blame.capitalize()}: "
-    only = "" if others else "nothing else has changed but "
-    if blame == "data" and not others:
-        only = "nothing of ours has changed but "
-    said = f"{what}{only}{_names(kinds)}"
+def _sentence(blame: Blame, relevant: Sequence[Ranked], others: set[Blame]) -> str:
+    first = relevant[0]
+    kinds = [each.change.kind for each in relevant]
     if others:
-        fits = ", and it fits the verdict" if first.weight > 0 else ""
-        said += f" changed{fits}; so did {listed(sorted(others))}"
-    if all(is_of_code(each.change) for each in telling):
-        # A hash tells nobody anything.
-        return f"{said}: {listed(_places([each.change for each in telling]), most=3)}"
-    more = f", and {len(telling) - 1} more" if len(telling) > 1 else ""
+        fits = " and fits the verdict" if first.weight > 0 else ""
+        also = f"; {listed(sorted(others))} changed too"
+        said = f"{blame.capitalize()}: {_names(kinds)} changed{fits}{also}"
+    else:
+        said = f"{blame.capitalize()}: only {_names(kinds)} changed"
+    if all(is_of_code(each.change) for each in relevant):
+        # A hash says nothing to a reader.
+        return f"{said}: {listed(_places([each.change for each in relevant]), most=3)}"
+    more = f", and {len(relevant) - 1} more" if len(relevant) > 1 else ""
     return f"{said}: {_step(first.change)}{more}"
 
 
@@ -158,10 +177,10 @@ def _step(change: Difference) -> str:
 
 
 def _confidence(
-    telling: Sequence[Ranked], steps: int, *, others: bool, blind: bool
+    relevant: Sequence[Ranked], steps: int, *, others: bool, blind: bool
 ) -> Confidence:
-    named = any(each.weight >= 1 for each in telling)
-    fits = any(each.weight > 0 for each in telling)
+    named = any(each.weight >= 1 for each in relevant)
+    fits = any(each.weight > 0 for each in relevant)
     if others or blind:
         return "medium" if named else "low"
     if named:

@@ -8,7 +8,7 @@ fingerprints  failures of a kind
 
 from __future__ import annotations
 
-from dask_blackbox.analyse.sketching.making import sketch_of, told_of
+from dask_blackbox.analyse.sketching.making import facts_of_sketch, sketch_of
 from dask_blackbox.analyse.sketching.normal import normal_prefix, normal_value
 
-__all__ = ["normal_prefix", "normal_value", "sketch_of", "told_of"]
+__all__ = ["facts_of_sketch", "normal_prefix", "normal_value", "sketch_of"]

@@ -9,9 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
+from dask_blackbox.analyse.facts.existence import most_at_once
+from dask_blackbox.analyse.facts.worker_exits import worker_exits_of
+from dask_blackbox.analyse.formatting import size
 from dask_blackbox.analyse.sketching.arguments import options_of
 from dask_blackbox.analyse.sketching.images import (
     driver_images,
@@ -19,11 +24,18 @@ from dask_blackbox.analyse.sketching.images import (
     settings_of_workers,
 )
 from dask_blackbox.analyse.sketching.normal import normal_value, own_name
-from dask_blackbox.analyse.words import size
+from dask_blackbox.events import (
+    DriverAttached,
+    DriverCode,
+    InstalledPackages,
+    Part,
+    SchedulerInfo,
+    WorkerAdded,
+)
 from dask_blackbox.identity import argv_of
 from dask_blackbox.run import RunTables
 
-__all__ = ["facts_of", "parts_of"]
+__all__ = ["facts_of", "parts_of", "recorded_sources"]
 
 _LONGEST = 160
 _HASHED = 12
@@ -31,6 +43,7 @@ _VOLATILE = ("blackbox.", "temporary-directory", "tokenize.")
 _MOST_CONFIG = 800
 _MOST_PARAMETERS = 200
 _MOST_PARTS = 800
+_MOST_SOURCE = 60_000  # characters
 _ORCHESTRATORS = ("apache-airflow", "prefect", "dagster", "luigi", "flytekit")
 
 Facts = dict[str, dict[str, str]]
@@ -38,21 +51,19 @@ Facts = dict[str, dict[str, str]]
 
 def facts_of(run: RunTables) -> tuple[Facts, tuple[str, ...]]:
     """Return the facts of a run by kind and name, and the kinds that are not known."""
-    drivers = run.details("driver-attached")
-    driver: dict[str, Any] = next((d for d in drivers if d.get("packages")), {})
-    scheduler: dict[str, Any] = next(iter(run.details("scheduler-info")), {})
-    workers = run.details("worker-added")
-    # What a job was given may be told by another process than the one that has packages.
-    told = {k: v for each in reversed(drivers) for k, v in each.items() if v}
-    everything = run.details("packages")
+    drivers = run.of(DriverAttached)
+    driver = next((each for each in drivers if each.packages), None)
+    scheduler = next(iter(run.of(SchedulerInfo)), None)
+    workers = run.of(WorkerAdded)
+    everything = run.of(InstalledPackages)
     facts: Facts = {
         **_packages(everything, driver, scheduler, workers),
         "python": _python(driver, scheduler, workers),
-        "dask-config": _config(driver.get("config")),
-        "dask-config/scheduler": _config(scheduler.get("config")),
+        "dask-config": _config(driver.config if driver else {}),
+        "dask-config/scheduler": _config(scheduler.config if scheduler else {}),
         "dask-config/workers": _config(settings_of_workers(run)),
-        "parameters": _parameters(told),
-        "code": _code(run, told),
+        "parameters": _parameters(drivers),
+        "code": _code(run, drivers),
         "cluster-shape": _cluster(run, drivers, workers),
         "host": _host(run, driver),
     }
@@ -65,23 +76,23 @@ def facts_of(run: RunTables) -> tuple[Facts, tuple[str, ...]]:
 
 
 def _unknown(
-    drivers: list[dict[str, Any]],
-    driver: Mapping[str, Any],
-    scheduler: Mapping[str, Any],
-    workers: list[dict[str, Any]],
-    everything: list[dict[str, Any]],
+    drivers: Sequence[DriverAttached],
+    driver: DriverAttached | None,
+    scheduler: SchedulerInfo | None,
+    workers: Sequence[WorkerAdded],
+    everything: Sequence[InstalledPackages],
 ) -> Iterator[str]:
-    """Yield kinds of facts that nobody told, lest their absence be taken for a change."""
-    if not driver:
+    """Yield kinds of facts that are not known: their absence is not a change."""
+    if driver is None:
         yield from ("package/driver", "dask-config", "code")
         # A command is known by who started it; what else its driver was given is not.
-        told = any(each.get("argv") for each in drivers)
-        yield "parameters/others" if told else "parameters"
-    if not scheduler:
+        known = any(each.argv for each in drivers)
+        yield "parameters/others" if known else "parameters"
+    if scheduler is None:
         yield from ("package/scheduler", "dask-config/scheduler")
     if not workers:
         yield from ("package/workers", "cluster-shape")
-    roles = {each.get("role") for each in everything}
+    roles = {each.role for each in everything}
     # Of these, only the packages that Dask itself asks for are known.
     if "scheduler" not in roles:
         yield "package/scheduler/others"
@@ -91,21 +102,20 @@ def _unknown(
 
 
 def _packages(
-    everything: list[dict[str, Any]],
-    driver: Mapping[str, Any],
-    scheduler: Mapping[str, Any],
-    workers: list[dict[str, Any]],
+    everything: Sequence[InstalledPackages],
+    driver: DriverAttached | None,
+    scheduler: SchedulerInfo | None,
+    workers: Sequence[WorkerAdded],
 ) -> Facts:
     """Return versions by role; of workers and scheduler all where the recording has them."""
-    more: dict[Any, list[dict[str, str]]] = {}
+    more: dict[str | None, list[dict[str, str]]] = {}
     for each in everything:
-        more.setdefault(each.get("role"), []).append(_versions(each.get("packages")))
-    few = [_versions(each.get("packages")) for each in workers]
+        more.setdefault(each.role, []).append(_versions(each.packages))
+    few = [_versions(each.packages) for each in workers]
+    of_scheduler = _versions(scheduler.packages if scheduler else {})
     return {
-        "package/driver": _versions(driver.get("packages")),
-        "package/scheduler": _joint(
-            [_versions(scheduler.get("packages")), *more.get("scheduler", [])]
-        ),
+        "package/driver": _versions(driver.packages if driver else {}),
+        "package/scheduler": _joint([of_scheduler, *more.get("scheduler", [])]),
         "package/workers": _joint([*few, *more.get("worker", [])]),
     }
 
@@ -119,9 +129,7 @@ def _joint(sets: list[dict[str, str]]) -> dict[str, str]:
     return {name: " | ".join(sorted(found[name])) for name in sorted(found)}
 
 
-def _versions(packages: Any) -> dict[str, str]:
-    if not isinstance(packages, Mapping):
-        return {}
+def _versions(packages: Mapping[str, Any]) -> dict[str, str]:
     return {
         str(name).lower().replace("_", "-"): str(version)
         for name, version in sorted(packages.items())
@@ -130,14 +138,14 @@ def _versions(packages: Any) -> dict[str, str]:
 
 
 def _python(
-    driver: Mapping[str, Any],
-    scheduler: Mapping[str, Any],
-    workers: list[dict[str, Any]],
+    driver: DriverAttached | None,
+    scheduler: SchedulerInfo | None,
+    workers: Sequence[WorkerAdded],
 ) -> dict[str, str]:
     roles = {
-        "driver": {driver.get("python")},
-        "scheduler": {scheduler.get("python")},
-        "workers": {worker.get("python") for worker in workers},
+        "driver": {driver.python if driver else None},
+        "scheduler": {scheduler.python if scheduler else None},
+        "workers": {worker.python for worker in workers},
     }
     found = {
         role: " | ".join(sorted(_release(str(each)) for each in known - {None}))
@@ -151,20 +159,17 @@ def _release(version: str) -> str:
     return version.split(".final", 1)[0]
 
 
-def _config(config: Any) -> dict[str, str]:
-    if not isinstance(config, Mapping):
-        return {}
+def _config(config: Mapping[str, Any]) -> dict[str, str]:
     flat = sorted(_flat(config))  # (of workers, it is flat already)
     kept = [pair for pair in flat if not pair[0].startswith(_VOLATILE)]
     return dict(kept[:_MOST_CONFIG])
 
 
-def _parameters(driver: Mapping[str, Any]) -> dict[str, str]:
-    given = driver.get("parameters")
+def _parameters(drivers: Sequence[DriverAttached]) -> dict[str, str]:
+    given = next((each.parameters for each in drivers if each.parameters), None)
     flat = dict(sorted(_flat(given))[:_MOST_PARAMETERS]) if given else {}
-    arguments = driver.get("argv")
-    if isinstance(arguments, list):
-        arguments = argv_of([str(each) for each in arguments])
+    if command := _command(drivers):
+        arguments = argv_of(command)
         # What is given by name has its own name; none of them hides another.
         for name, value in options_of(arguments[1:]).items():
             flat[name] = _brief(value)
@@ -189,68 +194,82 @@ def _brief(value: Any) -> str:
     return f"{len(same):,} characters, hash {digest}"
 
 
-def _code(run: RunTables, driver: Mapping[str, Any]) -> dict[str, str]:
+def _command(drivers: Sequence[DriverAttached]) -> list[str]:
+    # Another process than the one that reports packages may know the command.
+    return next((list(each.argv) for each in drivers if each.argv), [])
+
+
+def _code(run: RunTables, drivers: Sequence[DriverAttached]) -> dict[str, str]:
     found: dict[str, str] = {}
-    function = driver.get("callable")
-    if isinstance(function, Mapping) and function.get("hash"):
-        found[f"callable {function.get('name') or ''}".strip()] = str(function["hash"])
-    arguments = driver.get("argv")
-    if isinstance(arguments, list) and arguments:
-        found["script"] = _brief(argv_of([str(each) for each in arguments])[0])
-    git = driver.get("git")
-    if isinstance(git, Mapping) and git.get("commit"):
-        found["git commit"] = str(git["commit"])[:_HASHED]
+    function = next((each.callable for each in drivers if each.callable), None)
+    if function is not None and function.hash:
+        found[f"callable {function.name or ''}".strip()] = function.hash
+    if command := _command(drivers):
+        found["script"] = _brief(argv_of(command)[0])
+    git = next((each.git for each in drivers if each.git), None)
+    if git is not None and git.commit:
+        found["git commit"] = git.commit[:_HASHED]
     bundle = run.manifest.host.get("bundle")
     if bundle:  # which version of its DAGs Airflow runs
         found["DAG bundle"] = _brief(bundle)
-    for told in run.details("driver-code"):
-        if told.get("dirty") is not None:
-            found["uncommitted changes"] = "yes" if told["dirty"] else "no"
-        modules = told.get("modules")
-        if isinstance(modules, Mapping):
-            found |= {
-                f"module {own_name(name)}": str(each) for name, each in modules.items()
-            }
+    for code in run.of(DriverCode):
+        if code.dirty is not None:
+            found["uncommitted changes"] = "yes" if code.dirty else "no"
+        found |= {
+            f"module {own_name(name)}": each for name, each in code.modules.items()
+        }
     return found
 
 
 def parts_of(run: RunTables) -> dict[str, str]:
     """Return what the job's own modules are made of: where and what, by module and name."""
     found: dict[str, str] = {}
-    for told in run.details("driver-code"):
-        parts = told.get("parts")
-        if isinstance(parts, Mapping):
-            found |= {own_name(str(name)): str(each) for name, each in parts.items()}
+    for code in run.of(DriverCode):
+        found |= {own_name(name): each for name, each in code.parts.items()}
     return dict(list(found.items())[:_MOST_PARTS])
 
 
+def recorded_sources(run: RunTables, first: Iterable[str]) -> dict[str, str]:
+    """Return the text of functions and constants, where it was recorded.
+
+    Args:
+        run: The recording.
+        first: What to keep before anything else, as `module:name`.
+    """
+    found = {
+        own_name(name): text
+        for code in run.of(DriverCode)
+        for name, text in code.sources.items()
+    }
+    kept: dict[str, str] = {}
+    left = _MOST_SOURCE
+    for name in dict.fromkeys((*first, *found)):
+        text = found.get(name)
+        if text is not None and len(text) <= left:
+            kept[name] = text
+            left -= len(text)
+    return kept
+
+
 def _cluster(
-    run: RunTables, drivers: list[dict[str, Any]], workers: list[dict[str, Any]]
+    run: RunTables, drivers: Sequence[DriverAttached], workers: Sequence[WorkerAdded]
 ) -> dict[str, str]:
     if not workers:
         return {}
-    lives = run.workers
     found = {
-        "threads per worker": _common(worker.get("nthreads") for worker in workers),
+        "threads per worker": _common(worker.nthreads for worker in workers),
         "memory limit": _common(
             size(limit) if limit else "none"
-            for limit in (worker.get("memory_limit") for worker in workers)
+            for limit in (worker.memory_limit for worker in workers)
         ),
-        "workers": str(_at_once(lives)),
+        "workers": str(len(most_at_once(worker_exits_of(run), lambda _: 1))),
     }
     found |= images_of(run)
-    if any(worker.get("resources") for worker in workers):
-        found["resources"] = _common(
-            _brief(worker.get("resources")) for worker in workers
-        )
+    if any(worker.resources for worker in workers):
+        found["resources"] = _common(_brief(worker.resources) for worker in workers)
     for driver in drivers:
-        cluster = driver.get("cluster")
-        if isinstance(cluster, Mapping):
-            found |= {
-                str(name): _brief(value)
-                for name, value in cluster.items()
-                if value is not None
-            }
+        if driver.cluster is not None:
+            found |= _stated(driver.cluster)
     return found
 
 
@@ -261,37 +280,25 @@ def _common(values: Any) -> str:
     return f"{counted[0][0]}{more}"
 
 
-def _at_once(lives: Any) -> int:
-    moves = [(at, 1) for at in lives["joined"].drop_nulls()]
-    moves += [(at, -1) for at in lives["left"].drop_nulls()]
-    now = most = 0
-    for _, step in sorted(moves):
-        now += step
-        most = max(most, now)
-    return most
+def _stated(part: Part) -> dict[str, str]:
+    """Return the fields of a part that were recorded, those that we do not know included."""
+    fields = msgspec.structs.asdict(part)
+    fields |= fields.pop("extra", {})
+    fields.pop("malformed", None)
+    return {name: _brief(value) for name, value in fields.items() if value is not None}
 
 
-def _host(run: RunTables, driver: Mapping[str, Any]) -> dict[str, str]:
-    found = driver_images(driver)
+def _host(run: RunTables, driver: DriverAttached | None) -> dict[str, str]:
+    found = driver_images(driver) if driver else {}
     kind = run.manifest.host.get("kind")
     if kind:
         found["orchestrator"] = str(kind)
-    packages = _versions(driver.get("packages"))
+    packages = _versions(driver.packages if driver else {})
     for name in _ORCHESTRATORS:
         if name in packages and kind and str(kind) in name:
             found["orchestrator"] = f"{kind} {packages[name]}"
-    for told in run.details("driver-code"):
-        machine = told.get("machine")
-        if isinstance(machine, Mapping):
-            found |= {
-                f"driver's {name}": _brief(value)
-                for name, value in machine.items()
-                if value is not None
-            }
-    systems = {
-        f"{role}' {name}": _common(each.get(name) for each in told)
-        for role, told in (("workers", run.details("worker-added")),)
-        for name in ("machine", "system")
-        if told and any(each.get(name) for each in told)
-    }
-    return found | systems
+    for code in run.of(DriverCode):
+        if code.machine is not None:
+            stated = _stated(code.machine)
+            found |= {f"driver's {name}": value for name, value in stated.items()}
+    return found

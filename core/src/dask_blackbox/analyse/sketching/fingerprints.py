@@ -11,9 +11,9 @@ import hashlib
 from pathlib import PurePath
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.formatting import class_of, short
 from dask_blackbox.analyse.frames import user_frames
 from dask_blackbox.analyse.sketching.normal import normal_message, normal_prefix
-from dask_blackbox.analyse.words import class_of, short
 from dask_blackbox.finding import Finding
 from dask_blackbox.sketch import Fingerprint
 

@@ -8,18 +8,23 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.formatting import short
 from dask_blackbox.analyse.numbers import numbers_of
-from dask_blackbox.analyse.sketching.environment import facts_of, parts_of
+from dask_blackbox.analyse.sketching.environment import (
+    facts_of,
+    parts_of,
+    recorded_sources,
+)
 from dask_blackbox.analyse.sketching.fingerprints import fingerprint_of
 from dask_blackbox.analyse.sketching.prefixes import inputs_of, prefixes_of, with_cpu
-from dask_blackbox.analyse.words import short
+from dask_blackbox.events import GraphUpdated
 from dask_blackbox.finding import Finding
 from dask_blackbox.guard import guard
-from dask_blackbox.manifest import Manifest
+from dask_blackbox.manifest import BY_A_PERSON, Manifest
 from dask_blackbox.run import RunTables
 from dask_blackbox.sketch import Inputs, Sketch
 
-__all__ = ["sketch_of", "told_of"]
+__all__ = ["facts_of_sketch", "sketch_of"]
 
 _STATE = 512  # bytes that a state of Prefect's seems to have at most
 
@@ -43,14 +48,20 @@ def sketch_of(case: Case, verdict: Finding | None = None) -> Sketch:
     if verdict is None:
         return sketch
     fingerprint = None
-    with guard("the fingerprint of a sketch"):
-        fingerprint = fingerprint_of(case, verdict)
+    if not _stopped_by_a_person(case):  # a decision is no kind of failure
+        with guard("the fingerprint of a sketch"):
+            fingerprint = fingerprint_of(case, verdict)
     return msgspec.structs.replace(
         sketch,
         verdict=verdict.rule,
         title=short(verdict.title, 200),
         fingerprint=fingerprint,
     )
+
+
+def _stopped_by_a_person(case: Case) -> bool:
+    stopped = case.outcome.by
+    return stopped is not None and stopped.reason in BY_A_PERSON
 
 
 def _without_verdict(case: Case) -> Sketch:
@@ -60,13 +71,15 @@ def _without_verdict(case: Case) -> Sketch:
         parts["numbers"] = numbers_of(case)
         parts["duration"] = parts["numbers"].get("duration")
     with guard("the prefixes of a sketch"):
-        prefixes = with_cpu(prefixes_of(case.run), case.tolls.by_prefix)
+        prefixes = with_cpu(prefixes_of(case.run), case.task_activity.by_prefix)
         parts["prefixes"] = prefixes
         parts["inputs"] = _read(inputs_of(prefixes), manifest)
-        parts["graphs"] = len(case.run.details("graph-updated"))
+        parts["graphs"] = len(case.run.of(GraphUpdated))
     with guard("the environment of a sketch"):
         parts["facts"], parts["unknown"] = facts_of(case.run)
         parts["parts"] = parts_of(case.run)
+        functions = (f for p in parts.get("prefixes", ()) for f in p.functions)
+        parts["sources"] = recorded_sources(case.run, functions)
     return Sketch(
         blackbox=manifest.blackbox,
         recording=manifest.recording,
@@ -92,7 +105,7 @@ def _read(inputs: Inputs, manifest: Manifest) -> Inputs:
     return Inputs(partitions=inputs.partitions)
 
 
-def told_of(sketch: Sketch) -> dict[str, Any]:
+def facts_of_sketch(sketch: Sketch) -> dict[str, Any]:
     """Return what the name of a sketch tells: keyword arguments of `layout.sketch_name`."""
     peak = sketch.measure("peak_memory")
     return {

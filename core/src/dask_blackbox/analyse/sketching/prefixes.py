@@ -9,6 +9,7 @@ import msgspec
 import polars as pl
 
 from dask_blackbox.analyse.sketching.normal import normal_prefix, own_name
+from dask_blackbox.events import GraphUpdated
 from dask_blackbox.run import RunTables
 from dask_blackbox.sketch import QUANTILES, REST, Inputs, PrefixSketch
 
@@ -16,6 +17,7 @@ __all__ = ["inputs_of", "prefixes_of", "with_cpu"]
 
 _MOST = 150
 _MOST_FUNCTIONS = 16
+_MOST_CODES = 4
 _HEARD = 0.25  # of the time that tasks took
 
 
@@ -44,7 +46,7 @@ def prefixes_of(run: RunTables) -> tuple[PrefixSketch, ...]:
 
 
 def with_cpu(
-    prefixes: tuple[PrefixSketch, ...], told: Mapping[str, Mapping[str, float]]
+    prefixes: tuple[PrefixSketch, ...], reported: Mapping[str, Mapping[str, float]]
 ) -> tuple[PrefixSketch, ...]:
     """Return prefixes with the seconds that their tasks had a core.
 
@@ -53,10 +55,10 @@ def with_cpu(
 
     Args:
         prefixes: As `prefixes_of` returns them.
-        told: Seconds by prefix and activity, in Dask's words.
+        reported: Seconds by prefix and activity, in Dask's words.
     """
     found: dict[str, list[float]] = {}
-    for name, parts in told.items():
+    for name, parts in reported.items():
         sums = found.setdefault(normal_prefix(name), [0.0, 0.0])
         sums[0] += parts.get("thread-cpu", 0.0)
         sums[1] += parts.get("thread-cpu", 0.0) + parts.get("thread-noncpu", 0.0)
@@ -65,10 +67,12 @@ def with_cpu(
     )
 
 
-def _with_cpu(prefix: PrefixSketch, cpu: float, told: float) -> PrefixSketch:
-    if not told or told <= _HEARD * prefix.compute:
+def _with_cpu(prefix: PrefixSketch, cpu: float, reported: float) -> PrefixSketch:
+    if not reported or reported <= _HEARD * prefix.compute:
         return prefix
-    return msgspec.structs.replace(prefix, cpu=round(prefix.compute * cpu / told, 6))
+    return msgspec.structs.replace(
+        prefix, cpu=round(prefix.compute * cpu / reported, 6)
+    )
 
 
 def inputs_of(prefixes: tuple[PrefixSketch, ...]) -> Inputs:
@@ -103,25 +107,31 @@ def _merged(rest: list[PrefixSketch]) -> PrefixSketch:
 def _plans(run: RunTables) -> dict[str, dict[str, Any]]:
     """Return what the graphs said of each prefix: tasks, those without inputs, code."""
     plans: dict[str, dict[str, Any]] = {}
-    for graph in run.details("graph-updated"):
-        for name, told in _mapping(graph.get("new")).items():
-            plan = plans.setdefault(normal_prefix(str(name)), {})
-            if isinstance(told, list) and [type(each) for each in told] == [int, int]:
-                plan["planned"] = plan.get("planned", 0) + told[0]
-                plan["roots"] = plan.get("roots", 0) + told[1]
-        for name, code in _mapping(graph.get("code")).items():
-            plan = plans.setdefault(normal_prefix(str(name)), {})
-            codes = {*plan.get("code", "").split("+"), str(code)} - {""}
-            plan["code"] = "+".join(sorted(codes)[:4])
-        for name, own in _mapping(graph.get("functions")).items():
-            plan = plans.setdefault(normal_prefix(str(name)), {})
-            told = dict.fromkeys((*plan.get("functions", ()), *map(own_name, own)))
-            plan["functions"] = tuple(told)[:_MOST_FUNCTIONS]
+    for graph in run.of(GraphUpdated):
+        for name, new in graph.new.items():
+            plan = plans.setdefault(normal_prefix(name), {})
+            plan["planned"] = plan.get("planned", 0) + new.tasks
+            plan["roots"] = plan.get("roots", 0) + new.roots
+        _add_code(plans, graph)
     return plans
 
 
-def _mapping(value: Any) -> dict[Any, Any]:
-    return value if isinstance(value, dict) else {}
+def _add_code(plans: dict[str, dict[str, Any]], graph: GraphUpdated) -> None:
+    """Add what a graph tells of the code of its prefixes."""
+    for kind, codes in (("code", graph.code), ("bare", graph.bare)):
+        for name, code in codes.items():
+            plan = plans.setdefault(normal_prefix(name), {})
+            known = {*plan.get(kind, "").split("+"), code} - {""}
+            plan[kind] = "+".join(sorted(known)[:_MOST_CODES])
+    for kind, names in (("functions", graph.functions), ("libraries", graph.libraries)):
+        for name, own in names.items():
+            plan = plans.setdefault(normal_prefix(name), {})
+            reported = dict.fromkeys((*plan.get(kind, ()), *map(own_name, own)))
+            plan[kind] = tuple(reported)[:_MOST_FUNCTIONS]
+    for name, values in graph.values.items():
+        given = plans.setdefault(normal_prefix(name), {}).setdefault("values", {})
+        for each, value in values.items():
+            given.setdefault(own_name(each), value)
 
 
 def _measured(run: RunTables) -> dict[str, dict[str, Any]]:
@@ -134,7 +144,7 @@ def _measured(run: RunTables) -> dict[str, dict[str, Any]]:
     )
     tasks = tasks.with_columns(normal.alias("name"))
     done = pl.col("outcome") == "finished"
-    measures = tasks.group_by("name").agg(
+    measures = tasks.group_by("name", maintain_order=True).agg(
         done.sum().alias("tasks"),
         (~done).sum().alias("failed"),
         pl.col("compute").sum().round(6).alias("compute"),
@@ -198,7 +208,7 @@ def _memory(run: RunTables, tasks: pl.DataFrame) -> dict[str, dict[str, Any]]:
     )
     seen = (
         running.unique(["at", "worker", "name"])
-        .group_by("name")
+        .group_by("name", maintain_order=True)
         .agg(*_quantiles(pl.col("memory"), "memory"))
     )
     return {

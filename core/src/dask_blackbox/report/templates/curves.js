@@ -1,5 +1,10 @@
-// Memory against its limit, and CPU: one line per worker, the nearest one named.
-const curves = DATA.curves.workers;
+// Memory against its limit, and CPU: one line per worker, the nearest one named; and sums of the cluster.
+import { Chart, PALETTE, ink } from "./chart.js";
+import { cross } from "./rows.js";
+import { DATA, labelOf } from "./run.js";
+import { bytes, changed, clock, count, goTo, size, view } from "./view.js";
+
+export const curves = DATA.curves.workers;
 const GAP = Math.max(DATA.curves.step * 4, 6000);
 
 function scale(values, least) {
@@ -8,8 +13,8 @@ function scale(values, least) {
   return most * 1.06 || 1;
 }
 const limits = [...new Set(curves.map((curve) => curve.limit).filter(Boolean))].sort((a, b) => a - b);
-const topMemory = scale(curves.map((curve) => curve.memory), limits.length ? limits[limits.length - 1] : 0);
-const topCpu = Math.ceil(scale(curves.map((curve) => curve.cpu), 90) / 106) * 106;
+export const topMemory = scale(curves.map((curve) => curve.memory), limits.length ? limits[limits.length - 1] : 0);
+export const topCpu = Math.ceil(scale(curves.map((curve) => curve.cpu), 90) / 106) * 106;
 
 function trace(pen, chart, curve, values, y) {
   pen.beginPath();
@@ -26,7 +31,7 @@ function trace(pen, chart, curve, values, y) {
   pen.stroke();
 }
 
-function curveChart(id, height, field, most, said, extra) {
+export function curveChart(id, height, field, most, said, extra) {
   const y = (value) => height - 4 - (value / most) * (height - 10);
   const draw = (pen, chart) => {
     pen.textAlign = "right"; pen.textBaseline = "middle"; pen.fillStyle = ink("soft");
@@ -68,10 +73,10 @@ function curveChart(id, height, field, most, said, extra) {
     const cpu = curve.cpu[i] === null ? "" : `CPU ${curve.cpu[i]} % of one core${curve.nthreads ? `, ${curve.nthreads} threads` : ""}`;
     return [labelOf(curve.worker), memory, cpu, clock(curve.at[i]), curve.died !== null ? `died at ${clock(curve.died)}` : ""];
   };
-  return new Chart(id, { height: () => height, draw, probe });
+  return new Chart(id, { height: () => height, draw, probe, click: (x, py, ms) => { view.area = null; goTo(ms); changed("pin"); } });
 }
 
-function nearest(list, value) {
+export function nearest(list, value) {
   let [low, high] = [0, list.length - 1];
   if (high < 0) return -1;
   while (high - low > 1) {
@@ -81,7 +86,7 @@ function nearest(list, value) {
   return Math.abs(list[low] - value) <= Math.abs(list[high] - value) ? low : high;
 }
 
-function drawLimits(pen, chart, y) {
+export function drawLimits(pen, chart, y) {
   pen.strokeStyle = ink("bad"); pen.lineWidth = 1.2; pen.setLineDash([6, 4]);
   for (const limit of limits.slice(-4)) {
     pen.beginPath(); pen.moveTo(chart.left, y(limit)); pen.lineTo(chart.width, y(limit)); pen.stroke();
@@ -94,4 +99,52 @@ function drawLimits(pen, chart, y) {
     const i = nearest(curve.at, curve.died);
     if (i >= 0 && curve.memory[i] !== null) cross(pen, chart.x(curve.died), y(curve.memory[i]), 5);
   }
+}
+
+const SAID = { bytes, number: (value) => (value >= 10 ? count(Math.round(value)) : value.toFixed(1)), seconds: (value) => `${(value * 1000).toFixed(0)} ms` };
+
+/** Draw sums of the whole cluster: a line each, or bars below each other. */
+export function seriesChart(id, { at, lines, unit, bars }) {
+  const height = 64;
+  const said = SAID[unit];
+  const stacked = at.map((_, i) => lines.reduce((sum, line) => sum + (line.values[i] ?? 0), 0));
+  const most = Math.max(unit === "seconds" ? 0.1 : 1, ...(bars ? stacked : lines.flatMap((line) => line.values.map((value) => value ?? 0)))) * 1.06;
+  const y = (value) => height - 4 - (value / most) * (height - 10);
+  const colour = (place, line) => (line.tone ? ink(line.tone) : PALETTE[place]);
+  const draw = (pen, chart) => {
+    pen.textAlign = "right"; pen.textBaseline = "middle"; pen.fillStyle = ink("soft");
+    pen.fillText(said(most / 1.06), chart.left - 8, 9); pen.fillText("0", chart.left - 8, height - 8);
+    chart.inside(pen);
+    const step = at.length > 1 ? at[1] - at[0] : 1000;
+    if (bars) {
+      at.forEach((ms, i) => {
+        if (ms + step < view.from || ms > view.to) return;
+        let base = 0;
+        lines.forEach((line, place) => {
+          const value = line.values[i] ?? 0;
+          if (!value) return;
+          pen.fillStyle = colour(place, line);
+          pen.fillRect(chart.x(ms), y(base + value), Math.max(1, chart.x(ms + step) - chart.x(ms)), y(base) - y(base + value));
+          base += value;
+        });
+      });
+      return;
+    }
+    lines.forEach((line, place) => {
+      pen.strokeStyle = colour(place, line); pen.lineWidth = 1.5; pen.lineJoin = "round";
+      pen.beginPath();
+      let drawing = false;
+      at.forEach((ms, i) => {
+        if (line.values[i] == null) { drawing = false; return; }
+        if (drawing) pen.lineTo(chart.x(ms), y(line.values[i])); else pen.moveTo(chart.x(ms), y(line.values[i]));
+        drawing = true;
+      });
+      pen.stroke();
+    });
+  };
+  const probe = (x, py, chart) => {
+    const i = nearest(at, chart.ms(x));
+    return x < chart.left || i < 0 ? null : [clock(at[i]), ...lines.map((line) => `${line.name} ${line.values[i] == null ? "not known" : said(line.values[i])}`)];
+  };
+  return new Chart(id, { height: () => height, draw, probe, click: (x, py, ms) => { view.area = null; goTo(ms); changed("pin"); } });
 }

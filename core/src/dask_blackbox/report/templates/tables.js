@@ -1,4 +1,8 @@
-// Sortable tables and the filter of the log.
+// Tables: sorted, filtered to the part of the run that is shown, and one tab at a time.
+import { LENGTH, knows, labelOf, prefixes } from "./run.js";
+import { element, summary } from "./pane.js";
+import { count, duration, goTo, onChange, view } from "./view.js";
+
 for (const table of document.querySelectorAll("table.sortable")) {
   const heads = [...table.tHead.rows[0].cells];
   heads.forEach((head, column) => {
@@ -27,7 +31,7 @@ if (filters) {
   const rows = [...document.querySelectorAll("#log-lines tbody tr")];
   const { source, level, text, zoomed, shown } = filters.elements;
   const sources = [...new Set(rows.map((row) => row.dataset.source))].sort();
-  for (const address of sources) source.add(new Option(labels.has(address) ? `${labelOf(address)} (${address})` : address, address));
+  for (const address of sources) source.add(new Option(knows(address) ? `${labelOf(address)} (${address})` : address, address));
   const haystack = new Map();
   const apply = () => {
     const words = text.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -48,7 +52,8 @@ if (filters) {
   filters.hidden = false;
   filters.addEventListener("submit", (event) => event.preventDefault());
   filters.addEventListener("input", apply);
-  document.addEventListener("looked", () => { if (zoomed.checked) apply(); });
+  let waiting = null;
+  onChange("look", () => { clearTimeout(waiting); if (zoomed.checked) waiting = setTimeout(apply, 150); });
   document.getElementById("log-lines").addEventListener("click", (event) => {
     const chip = event.target.closest("button.key");
     if (!chip) return;
@@ -56,4 +61,92 @@ if (filters) {
     apply();
   });
   apply();
+}
+
+// Tasks by prefix, of the part of the run that is shown.
+const table = document.querySelector("#tasks table");
+if (table) {
+  const whole = [...table.tBodies[0].rows].map((row) => [row, [...row.cells].map((cell) => [cell.textContent, cell.dataset.v])]);
+  const note = element("p", { className: "said", hidden: true });
+  table.closest("section").querySelector("h2").after(note);
+  const quantile = (values, q) => values[Math.min(values.length - 1, Math.floor(q * values.length))];
+  const put = (cell, value, said) => { cell.dataset.v = value; cell.textContent = said; };
+  const fill = () => {
+    const all = view.from <= 0 && view.to >= LENGTH;
+    note.hidden = all;
+    note.textContent = "Executions that were running in the period shown above.";
+    const sums = all ? null : summary(view.from, view.to, null);
+    for (const [row, cells] of whole) {
+      const place = prefixes.indexOf(row.cells[0].textContent);
+      const own = sums && place >= 0 ? sums[place] : null;
+      row.hidden = (Boolean(sums) && !own?.number) || !row.cells[0].textContent.toLowerCase().includes(search?.value.toLowerCase() ?? "");
+      if (!own?.number) { cells.forEach(([text, value], i) => { if (i === 3) return; row.cells[i].dataset.v = value ?? ""; if (row.cells[i].childElementCount === 0) row.cells[i].textContent = text; }); continue; }
+      own.lengths.sort((a, b) => a - b);
+      put(row.cells[1], own.number, count(own.number));
+      put(row.cells[2], own.busy / 1000, duration(own.busy));
+      [0, 0.25, 0.5, 0.75, 0.95, 1].forEach((q, i) => put(row.cells[4 + i], quantile(own.lengths, q) / 1000, duration(quantile(own.lengths, q))));
+      put(row.cells[10], own.transfer / 1000, duration(own.transfer));
+    }
+  };
+  const search = document.getElementById("prefix-search");
+  search?.addEventListener("input", fill);
+  let waiting = null;
+  onChange("look", () => { clearTimeout(waiting); waiting = setTimeout(fill, 200); });
+}
+
+// Moments anywhere on the page move the playhead.
+document.addEventListener("click", (event) => {
+  const at = event.target.closest?.("[data-at]");
+  if (!at || event.target.closest("button, a, summary") || !document.getElementById("charts")) return;
+  if (getSelection().toString()) return; // somebody copies text
+  goTo(+at.dataset.at);
+});
+
+/** Show one of the sections below the charts at a time. */
+export function tabs() {
+  const box = document.getElementById("tabs");
+  if (!box) return;
+  const sections = [...box.querySelectorAll(":scope > section")];
+  const bar = element("div", { className: "tabbar", role: "tablist" });
+  const choose = (section, move) => {
+    for (const each of sections) {
+      each.classList.toggle("away", each !== section);
+      const tab = document.getElementById(`tab-${each.id}`);
+      tab.setAttribute("aria-selected", String(each === section));
+      tab.tabIndex = each === section ? 0 : -1;
+    }
+    if (move) bar.scrollIntoView({ block: "start" });
+  };
+  for (const section of sections) {
+    const number = section.dataset.count;
+    const tab = element("button", { type: "button", id: `tab-${section.id}` }, section.dataset.tab, number ? element("span", { className: "faint" }, ` ${number}`) : "");
+    tab.setAttribute("role", "tab");
+    tab.setAttribute("aria-controls", section.id);
+    section.setAttribute("role", "tabpanel");
+    section.setAttribute("aria-labelledby", tab.id);
+    tab.addEventListener("click", () => choose(section, false));
+    tab.addEventListener("keydown", (event) => {
+      const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!by) return;
+      event.stopPropagation();
+      const next = sections[(sections.indexOf(section) + by + sections.length) % sections.length];
+      choose(next, false);
+      document.getElementById(`tab-${next.id}`).focus();
+    });
+    bar.append(tab);
+  }
+  if (!sections.length) return;
+  box.prepend(bar);
+  choose(sections[0], false);
+  const follow = () => {
+    const section = sections.find((each) => location.hash === `#${each.id}`);
+    if (section) choose(section, true);
+  };
+  addEventListener("hashchange", follow);
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.('a[href^="#"]');
+    const section = link && sections.find((each) => link.getAttribute("href") === `#${each.id}`);
+    if (section) choose(section, false);
+  });
+  follow();
 }

@@ -2,7 +2,7 @@
 // as people say them, the jobs to choose from.  Without it, every page still works.
 "use strict";
 
-const SIGN = { running: "●", succeeded: "✓", failed: "✕", aborted: "⊘", lost: "?" };
+const SIGN = { running: "▶", succeeded: "✔", failed: "✖", aborted: "⊘", lost: "?" };
 const root = document.body.dataset.root;
 
 function ago(seconds) {
@@ -33,12 +33,66 @@ async function load(row) {
   try {
     const answer = await fetch(row.dataset.summary);
     const said = await answer.json();
-    if (answer.ok) fill(row, said);
+    if (answer.ok) {
+      fill(row, said);
+      if (said.state === "running") followRow(row);
+    }
     else row.querySelector(".headline").textContent = said.error;
   } catch {
     row.querySelector(".headline").textContent = "The viewer does not answer.";
   }
   row.classList.remove("loading");
+}
+
+/** Say in a line how far a run is. */
+function soFar({ progress }) {
+  if (!progress) return "";
+  const said = [`${progress.done.toLocaleString("en")} of ${progress.submitted.toLocaleString("en")} tasks`, `${progress.rate.toFixed(1)} a second`, `${progress.executing} executing on ${progress.workers} workers`];
+  if (progress.failed) said.push(`${progress.failed} failed`);
+  if (progress.lost_workers) said.push(`${progress.lost_workers} workers lost`);
+  if (progress.memory_limit) said.push(`memory ${Math.round((100 * progress.memory) / progress.memory_limit)} %`);
+  return said.join(" · ");
+}
+
+/** Follow a run until it has ended. */
+function follow(address, show, ended) {
+  const events = new EventSource(address);
+  events.addEventListener("progress", (event) => show(JSON.parse(event.data)));
+  for (const name of ["ended", "trouble"]) events.addEventListener(name, (event) => { events.close(); ended(JSON.parse(event.data)); });
+}
+
+const MOST_FOLLOWED = 4; // a browser has few connections to one server
+let followed = 0;
+function followRow(row) {
+  if (followed >= MOST_FOLLOWED) return;
+  followed += 1;
+  const again = () => { followed -= 1; load(row); };
+  follow(row.dataset.live, (run) => { row.querySelector(".headline").textContent = soFar(run) || run.headline; }, again);
+}
+
+const live = document.querySelector(".live");
+if (live) {
+  follow(live.dataset.live, (run) => {
+    live.hidden = !run.progress;
+    if (!run.progress) return;
+    live.querySelector("progress").value = run.progress.submitted ? run.progress.done / run.progress.submitted : 0;
+    live.querySelector(".so-far").textContent = soFar(run);
+  }, () => location.reload());
+}
+
+// Two runs that are picked can be compared: the older one is the first.
+const comparing = document.getElementById("comparing");
+if (comparing) {
+  const picks = [...document.querySelectorAll(".pick")];
+  const show = () => {
+    const picked = picks.filter((pick) => pick.checked);
+    comparing.hidden = !picked.length;
+    comparing.querySelector("button").disabled = picked.length !== 2;
+    comparing.querySelector("span").textContent = picked.length === 2 ? "" : "Pick two runs to compare.";
+    if (picked.length === 2) [comparing.elements.after.value, comparing.elements.before.value] = picked.map((pick) => pick.value);
+  };
+  for (const pick of picks) pick.addEventListener("change", show);
+  show();
 }
 
 const rows = new IntersectionObserver((seen) => {

@@ -1,0 +1,246 @@
+"""The steps from the root to the outcome: `chain` of the card."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from dask.utils import parse_bytes
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.causes.incidents import (
+    Incident,
+    end_of_run,
+    facts_of,
+    incident_of,
+)
+from dask_blackbox.analyse.causes.mechanisms import DEATHS, OUTCOME
+from dask_blackbox.analyse.causes.resolution import linked
+from dask_blackbox.analyse.exit_causes import ExitCause
+from dask_blackbox.analyse.facts.worker_exit import WorkerExit
+from dask_blackbox.analyse.formatting import counted, short, size
+from dask_blackbox.analyse.memory import memory_need
+from dask_blackbox.analyse.modules import missing_module
+from dask_blackbox.finding import ChainStep, Change, Evidence, Finding, Subject
+
+__all__ = ["chain_of"]
+
+_MOST = 6
+_APART = 1.0  # seconds by which the clocks of two processes may differ
+
+_NUMBER = re.compile(r"(?P<number>[\d,.]+) ?(?P<unit>[kMGTP]?i?B\b)?")
+_SAYS_THE_OUTCOME = ("driver-exception", "driver-killed")
+_ENDED = {
+    "kernel-oom": "was killed by the kernel's OOM killer",
+    "worker-abort": "aborted",
+    "worker-heartbeat-timeout": "sent no heartbeats and was given up",
+    "worker-host-lost": "disappeared together with its nanny",
+    "worker-lifetime": "reached the end of its lifetime",
+    "worker-memory-limit": "was killed at its memory limit",
+    "worker-preempted": "was terminated by its host",
+    "worker-segfault": "crashed",
+}
+"""What a worker did that ended of a cause, where the cause says it."""
+
+
+def chain_of(
+    case: Case, verdict: Finding | None, changes: Sequence[Change] = ()
+) -> tuple[ChainStep, ...]:
+    """Return the steps that lead to the outcome, the last one; none if nothing failed.
+
+    Args:
+        case: The run.
+        verdict: The root.
+        changes: What changed since the last good run, the most telling first.
+    """
+    if verdict is None or not case.failed:
+        return ()
+    root = incident_of(case, verdict)
+    facts = facts_of(case)
+    outcome = facts[-1]
+    path = _longest_path(root, facts)
+    if verdict.rule in _SAYS_THE_OUTCOME:
+        path[-1] = replace(outcome, text=end_of_run(case))
+    before = [*_changes(case, changes), *_before(case, verdict)]
+    steps = [*before, *_steps(case, verdict, path[0]), *map(_step, path[1:])]
+    return _in_time(_merged(steps), outcome.at)
+
+
+def _longest_path(root: Incident, facts: Sequence[Incident]) -> list[Incident]:
+    """Return the longest way from an incident to the outcome, through what it can bring about."""
+    ways = [
+        [root, *_longest_path(fact, [each for each in facts if each is not fact])]
+        for fact in facts
+        if fact.kind != OUTCOME and _causes(root, fact)
+    ]
+    return max(ways, key=len, default=[root, facts[-1]])
+
+
+def _causes(cause: Incident, effect: Incident) -> bool:
+    if linked(cause, effect) is None:
+        return False
+    return cause.at is None or effect.at is None or cause.at <= effect.at
+
+
+def _changes(case: Case, changes: Sequence[Change]) -> Iterator[ChainStep]:
+    """Yield the change that fits the verdict."""
+    fits = next((each for each in changes if each.why), None)
+    if fits is None:
+        return
+    yield ChainStep(at=case.run.manifest.started, text=_change(fits))
+
+
+def _change(change: Change) -> str:
+    """Return a change in a few words: `input 3.4 times larger (…)`."""
+    before, after = change.before or "absent", change.after or "absent"
+    sides = f"{short(before, 40)} → {short(after, 40)}"
+    if change.kind == "code":
+        return f"code of {short(change.what, 60)} changed"
+    if change.kind != "input-size":
+        return f"{change.kind} {short(change.what, 60)}: {sides}"
+    numbers = [_NUMBER.match(side) for side in (before, after)]
+    old, new = (_amount(each) if each else 0.0 for each in numbers)
+    if min(old, new) <= 0:
+        return f"input {sides}"
+    more = (
+        f"{new / old:.1f}\N{MULTIPLICATION SIGN} larger"
+        if new > old
+        else f"{old / new:.1f}\N{MULTIPLICATION SIGN} smaller"
+    )
+    return f"input {more} ({sides})"
+
+
+def _amount(found: re.Match[str]) -> float:
+    """Return a size in bytes, or a number of partitions."""
+    number = found["number"].replace(",", "")
+    return float(parse_bytes(f"{number}{found['unit'] or ''}"))
+
+
+def _before(case: Case, verdict: Finding) -> Iterator[ChainStep]:
+    """Yield what brought the root about and is no verdict by itself."""
+    deaths = tuple(d for d in case.deaths if _brought_about(case, d, verdict))
+    if deaths:
+        yield from map(_step, _ended(case, deaths))
+
+
+def _brought_about(case: Case, death: WorkerExit, verdict: Finding) -> bool:
+    died = Incident(
+        kind=case.cause_of(death).slug,
+        at=death.at,
+        text="",
+        subject=Subject(worker=death.address),
+    )
+    how = linked(died, incident_of(case, verdict))
+    early = not case.outcome.is_after(death.at)
+    return how is not None and how.survived and early
+
+
+def _steps(case: Case, verdict: Finding, root: Incident) -> Iterator[ChainStep]:
+    """Yield the root: death by death where workers died, else in its own words."""
+    deaths = case.blame.deaths if verdict.rule in DEATHS else ()
+    if not deaths or case.blame.cause not in DEATHS:
+        yield _step(root)
+        return
+    yield from _need(case, verdict, deaths)
+    yield from map(_step, _ended(case, deaths))
+
+
+def _need(
+    case: Case, verdict: Finding, deaths: tuple[WorkerExit, ...]
+) -> Iterator[ChainStep]:
+    """Yield how much memory the task needed that was executing."""
+    if verdict.retry_advice != "memory":
+        return
+    need = memory_need(case, deaths)
+    seen = need.limit or need.seen
+    if not seen:
+        return
+    prefix = verdict.subject.prefix
+    who = f"one task of '{short(prefix, 40)}'" if prefix else "a worker"
+    if need.at_once > 1:
+        who = f"{need.at_once} tasks at once"
+    alone = "needs" if need.at_once <= 1 else "need"
+    yield ChainStep(
+        at=min(death.at for death in deaths),
+        text=f"{who} {alone} over {size(seen)}",
+        subject=Subject(prefix=prefix),
+    )
+
+
+def _ended(case: Case, deaths: Sequence[WorkerExit]) -> Iterator[Incident]:
+    alone = len({death.address for death in deaths}) == 1
+    for death in sorted(deaths, key=lambda each: each.at):
+        cause = case.cause_of(death)
+        who = f"worker {death.name}" if death.name and alone else "a worker"
+        did = _ENDED.get(cause.slug) or _how_it_ended(death, cause)
+        yield Incident(
+            kind=cause.slug,
+            at=death.at,
+            text=f"{who} {did}",
+            subject=Subject(worker=death.address),
+            evidence=(
+                Evidence(
+                    text=f"{case.name_of(death.address)}: {cause.because}.",
+                    source="workers",
+                    at=death.at,
+                ),
+            ),
+        )
+
+
+def _how_it_ended(death: WorkerExit, cause: ExitCause) -> str:
+    module = missing_module(cause.because)
+    if module is not None:
+        return f"could not import '{short(module, 40)}' and closed"
+    if cause.slug == "environment-mismatch" and death.signal is None:
+        return "could not deserialize a message and closed"
+    if death.signal is not None:
+        return f"was ended by {death.signal}"
+    if death.exit_code is not None:
+        return f"exited with code {death.exit_code}"
+    return "exited"
+
+
+def _step(incident: Incident) -> ChainStep:
+    return ChainStep(
+        at=incident.at,
+        text=incident.text,
+        subject=incident.subject,
+        evidence=incident.evidence,
+    )
+
+
+def _merged(steps: Sequence[ChainStep]) -> list[ChainStep]:
+    """Return steps with equal consecutive ones as one, and how often it happened."""
+    merged = []
+    for text, alike in groupby(steps, key=lambda each: each.text):
+        first, *more = alike
+        times = f"{text}, {counted(len(more) + 1, 'time')}" if more else text
+        evidence = (*first.evidence, *(e for each in more for e in each.evidence))
+        merged.append(
+            ChainStep(
+                at=first.at, text=times, subject=first.subject, evidence=evidence[:4]
+            )
+        )
+    return merged
+
+
+def _in_time(steps: Sequence[ChainStep], ended: float | None) -> tuple[ChainStep, ...]:
+    """Return at most six steps, none of them later than the one that it leads to."""
+    if len(steps) > _MOST:
+        steps = [*steps[: _MOST - 2], *steps[-2:]]
+    ordered: list[ChainStep] = []
+    latest = ended
+    for step in reversed(steps):
+        at = latest if step.at is None else step.at
+        if at is not None and latest is not None and at - latest < _APART:
+            at = min(at, latest)
+        latest = at
+        ordered.append(
+            ChainStep(
+                at=at, text=step.text, subject=step.subject, evidence=step.evidence
+            )
+        )
+    return tuple(reversed(ordered))

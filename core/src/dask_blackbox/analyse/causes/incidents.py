@@ -1,0 +1,187 @@
+"""What happened in a failed run, as incidents on one clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from dask_blackbox.analyse.blame import only_waited
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.causes.mechanisms import (
+    KILLED_TASK,
+    NO_WORKERS,
+    OUTCOME,
+    STALL,
+)
+from dask_blackbox.analyse.formatting import class_of, counted, duration, short
+from dask_blackbox.analyse.state import exit_code_of_driver, signal_of_driver
+from dask_blackbox.finding import Confidence, Evidence, Finding, Subject
+
+__all__ = [
+    "Incident",
+    "Precedence",
+    "Tie",
+    "end_of_run",
+    "facts_of",
+    "incident_of",
+    "outcome_incident",
+]
+
+Tie = Literal["is", "waited", "none"]
+"""How an incident is tied to the outcome: the driver's exception is it; the driver waited
+for it; nothing that was recorded ties them."""
+
+Precedence = Literal["first", "rule", "last"]
+"""Whose account it is: a user's rule that knows more than ours, ours, a user's that knows less."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Incident:
+    """Something that happened, and what of it matters to what follows.
+
+    Attributes:
+        kind: The slug of the rule that found it, or a fact of the catalogue.
+        at: When it began, epoch seconds; None if nothing recorded has a time.
+        text: It, in a few words.
+        subject: Whom it is about.
+        strength: How sure it is by its own evidence.
+        tie: How it is tied to the outcome.
+        precedence: Whose account it is.
+        evidence: What shows it.
+        finding: What the rule found, if a rule did.
+    """
+
+    kind: str
+    at: float | None
+    text: str
+    subject: Subject = field(default_factory=Subject)
+    strength: Confidence = "high"
+    tie: Tie = "waited"
+    precedence: Precedence = "rule"
+    evidence: tuple[Evidence, ...] = ()
+    finding: Finding | None = None
+
+
+def incident_of(
+    case: Case, finding: Finding, *, precedence: Precedence = "rule"
+) -> Incident:
+    """Return what a rule found as an incident."""
+    own = tuple(each for each in finding.evidence if each.source != "driver")
+    return Incident(
+        kind=finding.rule,
+        at=min((each.at for each in own if each.at is not None), default=None),
+        text=finding.title,
+        subject=finding.subject,
+        strength=finding.confidence,
+        tie=_tie(case, finding),
+        precedence=precedence,
+        evidence=(own or finding.evidence)[:1],
+        finding=finding,
+    )
+
+
+def _tie(case: Case, finding: Finding) -> Tie:
+    if finding.rule in ("stopped-by-host", "part-failed"):
+        return "is"
+    failure = case.blame.failure
+    if failure is not None and finding.subject.key == failure.key:
+        return "is" if case.blame.proven else "none"
+    exception = case.exception
+    waited = exception is None or only_waited(exception)
+    return "waited" if waited or case.raised("KeyboardInterrupt") else "is"
+
+
+def facts_of(case: Case) -> tuple[Incident, ...]:
+    """Return what lies between causes and the outcome, as far as it happened."""
+    found = (*_killed_task(case), *_no_workers(case), *_stall(case))
+    return (*found, outcome_incident(case))
+
+
+def _killed_task(case: Case) -> Iterator[Incident]:
+    failure = case.blame.failure
+    if failure is None or not failure.killed:
+        return
+    called = short(failure.prefix or case.prefix_of(failure.key), 40)
+    yield Incident(
+        kind=KILLED_TASK,
+        at=failure.at,
+        text=f"Dask gave up '{called}': {class_of(failure.exception) or 'KilledWorker'}",
+        subject=Subject(key=failure.key, prefix=failure.prefix),
+        evidence=(
+            Evidence(
+                text=f"{failure.key}: {short(str(failure), 300)}",
+                source="errors",
+                at=failure.at,
+            ),
+        ),
+    )
+
+
+def _no_workers(case: Case) -> Iterator[Incident]:
+    left = case.run.workers["left"]
+    hang = case.standstill
+    if not len(left) or left.has_nulls() or (hang is not None and hang.workers):
+        return
+    if hang is None and not case.deaths:
+        return
+    at = float(left.dt.epoch("us").max() or 0) / 1e6  # type: ignore[arg-type]
+    end = outcome_incident(case).at
+    if end is None or at <= end:
+        yield Incident(kind=NO_WORKERS, at=at, text="no worker was left")
+
+
+def _stall(case: Case) -> Iterator[Incident]:
+    hang = case.standstill
+    if hang is None or not hang.wanted:
+        return
+    yield Incident(
+        kind=STALL,
+        at=hang.at,
+        text=f"no task finished for {duration(hang.lasted)}",
+        evidence=(
+            Evidence(
+                text=f"{counted(hang.wanted, 'task')} waited.",
+                source="events",
+                at=hang.at,
+            ),
+        ),
+    )
+
+
+def outcome_incident(case: Case) -> Incident:
+    """Return what ended the driver's work."""
+    ending = case.run.ending
+    return Incident(
+        kind=OUTCOME,
+        at=case.outcome.decided_at,
+        text=_outcome_text(case),
+        evidence=case.exception_evidence() if ending is not None else (),
+    )
+
+
+def end_of_run(case: Case) -> str:
+    """Return how the run ended, apart from what the driver met."""
+    code = exit_code_of_driver(case.run)
+    if code:
+        return f"the driver exited with code {code}" if code > 0 else "the run failed"
+    return {"aborted": "the run was aborted", "lost": "the recording ends"}.get(
+        case.state, "the run failed"
+    )
+
+
+def _outcome_text(case: Case) -> str:
+    exception, by = case.exception, signal_of_driver(case.run)
+    stopped = case.outcome.by
+    if stopped is not None and exception is None:
+        return "the driver was stopped"
+    if case.raised("KeyboardInterrupt"):
+        return "the driver was interrupted"
+    if exception is not None:
+        did = "gave up waiting:" if only_waited(exception) else "raised"
+        return f"the driver {did} {class_of(exception.exception)}"
+    if by is not None:
+        return f"the driver was ended by {by}"
+    if case.state == "aborted":
+        return "the driver disappeared"
+    return end_of_run(case)

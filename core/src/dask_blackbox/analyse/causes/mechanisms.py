@@ -1,0 +1,294 @@
+"""The catalogue of mechanisms: which kind of incident can bring about which other kind.
+
+A kind is the slug of a rule, or one of the facts below.  No row ranks anything: a row says
+that one thing can follow from another, on what, and within what time.  Of two incidents
+that a row links, the effect is not the root, unless Dask recovers from the cause alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass
+from typing import Literal
+
+from dask_blackbox.finding import Confidence
+
+__all__ = [
+    "DEATHS",
+    "EXPLAINS",
+    "HANGS",
+    "KILLED_TASK",
+    "MECHANISMS",
+    "NO_WORKERS",
+    "OUTCOME",
+    "STALL",
+    "Mechanism",
+]
+
+# Facts: kinds of incident that no rule reports, and that lie between a cause and the outcome.
+KILLED_TASK = "killed-task"
+NO_WORKERS = "no-workers"
+STALL = "stall"
+OUTCOME = "outcome"
+
+_FACTS = frozenset({KILLED_TASK, NO_WORKERS, STALL, OUTCOME})
+
+DEATHS = frozenset(
+    {
+        "environment-mismatch",
+        "kernel-oom",
+        "module-not-shipped",
+        "task-memory-error",
+        "worker-abort",
+        "worker-exit",
+        "worker-heartbeat-timeout",
+        "worker-host-lost",
+        "worker-lifetime",
+        "worker-memory-limit",
+        "worker-preempted",
+        "worker-segfault",
+        "worker-signalled",
+    }
+)
+"""What worker processes end of."""
+
+HANGS = DEATHS | {
+    "cluster-lost-worker",
+    "dependency-not-serializable",
+    "disk-full",
+    "nested-client-deadlock",
+    "no-valid-worker",
+    "too-many-open-files",
+    "workers-never-arrived",
+    "workers-paused",
+}
+"""What leaves tasks waiting for ever, without an exception."""
+
+_GENERAL = frozenset({"driver-exception", "driver-killed", "stalled", "unknown"})
+"""What says how the run ended, or that nothing moved, and not why."""
+
+_STARTS = frozenset(
+    {"tls-misconfigured", "worker-start-failed", "environment-mismatch"}
+)
+
+
+class _AllBut(Container[str]):
+    """Every kind of finding, those of the user's rules included, but a few."""
+
+    def __init__(self, *kinds: str) -> None:
+        self._kinds = frozenset(kinds)
+
+    def __contains__(self, kind: object) -> bool:
+        return kind not in self._kinds and kind not in _FACTS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mechanism:
+    """One way in which incidents follow from each other.
+
+    Attributes:
+        causes: Kinds of the first incident.
+        effects: Kinds of the second.
+        because: Why the second is not the root, completing “it is not the cause: …”.
+        on: What both must be about.
+        within: Seconds after the cause within which the effect begins; where it is infinite,
+            their times decide nothing.
+        sure: How sure the link is; a chain is as sure as its weakest link.
+        same: Both describe one incident, and the first says more of it.
+        survived: Dask recovers from the cause alone.  So the effect is the verdict, and the
+            cause a step before it.
+    """
+
+    causes: Container[str]
+    effects: Container[str]
+    because: str
+    on: Literal["anything", "task", "worker"] = "anything"
+    within: float = float("inf")
+    sure: Confidence = "high"
+    same: bool = False
+    survived: bool = False
+
+
+MECHANISMS: tuple[Mechanism, ...] = (
+    # One incident, reported in general and in particular.
+    Mechanism(
+        causes=_AllBut("unknown"),
+        effects={"unknown"},
+        because="another rule knows the cause",
+        same=True,
+    ),
+    Mechanism(
+        causes=_AllBut("unknown", "driver-killed"),
+        effects={"driver-killed"},
+        because="the driver was stopped while it waited for this",
+    ),
+    Mechanism(
+        causes=_AllBut(*(_GENERAL - {"stalled"})),
+        effects={"driver-exception"},
+        because="it is how the driver noticed the cause",
+        same=True,
+    ),
+    Mechanism(
+        causes={
+            "environment-mismatch",
+            "module-not-shipped",
+            "no-valid-worker",
+            "p2p-failed",
+            "p2p-out-of-disk",
+            "result-too-large",
+            "task-memory-error",
+            "too-many-open-files",
+            "worker-start-failed",
+        },
+        effects={"task-exception"},
+        on="task",
+        because="it is the same exception, without its meaning",
+        same=True,
+    ),
+    Mechanism(
+        causes={"result-too-large"},
+        effects={"task-memory-error"},
+        on="task",
+        because="the scheduler raised it; the task was never started",
+        same=True,
+    ),
+    Mechanism(
+        causes={"module-not-shipped"},
+        effects={"environment-mismatch"},
+        because="the missing module is a file of the driver's, not a package",
+        same=True,
+    ),
+    Mechanism(
+        causes={"p2p-out-of-disk", "too-many-open-files"},
+        effects={"p2p-failed"},
+        because="it says why the shuffle failed",
+        same=True,
+    ),
+    # Nothing moves, and why.
+    Mechanism(
+        causes=_AllBut(*_GENERAL, "task-exception"),
+        effects={"stalled"},
+        because="it reports that nothing progressed, but not why",
+        same=True,
+    ),
+    Mechanism(
+        causes={"disk-full"},
+        effects={"workers-paused"},
+        because="workers stayed paused because they could not spill to a full disk",
+    ),
+    Mechanism(
+        causes={"cluster-lost-worker"},
+        effects={"no-valid-worker"},
+        because="no worker was left because the cluster object had closed them",
+    ),
+    Mechanism(
+        causes={"worker-lifetime"},
+        effects={"no-valid-worker"},
+        because="no worker was left because all of them had reached their lifetime",
+    ),
+    Mechanism(
+        causes=_STARTS,
+        effects={"workers-never-arrived"},
+        because="the workers that did not arrive had failed to start or to connect",
+    ),
+    Mechanism(
+        causes=HANGS,
+        effects={"cancelled"},
+        because="the run was stopped while it waited for this",
+    ),
+    Mechanism(
+        causes={"part-failed"},
+        effects=_AllBut("part-failed", "stopped-by-host"),
+        because="a part of the run failed for this reason and has its own recording",
+        same=True,
+    ),
+    Mechanism(
+        causes={"stopped-by-host"},
+        effects={"cancelled"},
+        because="it is how the host stopped the run",
+    ),
+    # What the client is told when something else has happened.
+    Mechanism(
+        causes={"scheduler-lost"},
+        effects=DEATHS,
+        within=120.0,
+        because="workers exit when their scheduler is gone",
+    ),
+    Mechanism(
+        causes={"scheduler-lost", "cannot-connect", "data-lost", "actor-lost"},
+        effects={"cancelled"},
+        because="Dask cancels the futures that depend on what was lost",
+    ),
+    # What lies between a cause and the outcome.
+    Mechanism(
+        causes=DEATHS,
+        effects={"data-lost", "actor-lost"},
+        on="worker",
+        because="Dask recovers from such a death, but not from the loss of what it held",
+        survived=True,
+    ),
+    Mechanism(
+        causes=DEATHS,
+        effects={"p2p-failed"},
+        within=120.0,
+        because="Dask recovers from such a death, but the shuffle did not",
+        survived=True,
+    ),
+    Mechanism(
+        causes=DEATHS,
+        effects={"cluster-lost-worker"},
+        because="a nanny restarts such a worker; the cluster object closed it instead",
+        survived=True,
+    ),
+    Mechanism(
+        causes=DEATHS | {"unknown"},
+        effects={KILLED_TASK},
+        because="Dask gives up a task whose workers died",
+    ),
+    Mechanism(
+        causes=DEATHS | {"cluster-lost-worker", "no-valid-worker", "unknown"},
+        effects={NO_WORKERS},
+        because="the workers left and were not replaced",
+    ),
+    Mechanism(
+        causes=_AllBut("task-exception", "driver-exception"),
+        effects={STALL},
+        because="tasks that cannot run leave the rest waiting",
+    ),
+    Mechanism(
+        causes={NO_WORKERS}, effects={STALL}, because="no worker was left to run tasks"
+    ),
+    Mechanism(
+        causes={NO_WORKERS, STALL, KILLED_TASK},
+        effects={OUTCOME},
+        because="the driver waited for it",
+    ),
+    Mechanism(
+        causes=_AllBut(), effects={OUTCOME}, because="the driver waited for its result"
+    ),
+)
+
+EXPLAINS: tuple[Mechanism, ...] = (
+    Mechanism(
+        causes=_AllBut(),
+        effects={"task-exception"},
+        on="task",
+        because="the verdict is about that task",
+    ),
+    Mechanism(
+        causes={"scheduler-overloaded"},
+        effects={"tiny-tasks"},
+        because="threads waited for the scheduler",
+    ),
+    Mechanism(
+        causes={"straggler"},
+        effects={"workers-idle"},
+        because="workers were idle while one task still ran",
+    ),
+    Mechanism(
+        causes={"gil-bound"},
+        effects={"cpu-oversubscribed"},
+        because="threads waited for the GIL, not for a core",
+    ),
+)
+"""Findings that explain no failure, and what else they explain: that is not reported."""

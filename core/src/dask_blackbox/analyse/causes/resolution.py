@@ -1,0 +1,207 @@
+"""Which candidate is the root of the chain that leads to the outcome.
+
+Not found depends on the order in which rules were asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import inf
+
+import msgspec
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.causes.incidents import Incident
+from dask_blackbox.analyse.causes.mechanisms import EXPLAINS, MECHANISMS, Mechanism
+from dask_blackbox.analyse.facts.outcome import CLOCKS
+from dask_blackbox.analyse.formatting import short
+from dask_blackbox.finding import Confidence, Finding
+
+__all__ = ["Rejected", "Resolution", "linked", "resolve", "unexplained"]
+
+_SURE: tuple[Confidence, ...] = ("low", "medium", "high")
+_TIES = ("none", "waited", "is")
+_PRECEDENCES = ("last", "rule", "first")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rejected:
+    """A candidate that is not the root.
+
+    Attributes:
+        finding: What its rule found.
+        because: Why it is not the root.
+        same: The verdict describes the same incident.
+    """
+
+    finding: Finding
+    because: str
+    same: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolution:
+    """What came of the candidates.
+
+    Attributes:
+        verdict: The root; None if there was no candidate.
+        rejected: All others, by kind.
+    """
+
+    verdict: Finding | None = None
+    rejected: tuple[Rejected, ...] = ()
+
+
+def resolve(case: Case, candidates: Iterable[Incident]) -> Resolution:
+    """Return the root among the candidates, and why each of the others is not."""
+    known = sorted(candidates, key=lambda each: (each.kind, each.text))
+    above = {
+        id(each): [
+            (other, how)
+            for other in known
+            if other is not each and (how := _comes_first(other, each)) is not None
+        ]
+        for each in known
+    }
+    late = [each for each in known if _is_later(case, each)]
+    roots = [each for each in known if not above[id(each)] and each not in late]
+    if not roots:
+        return Resolution(rejected=tuple(_rejected_as_late(each) for each in late))
+    root, *rivals = sorted(roots, key=_weight)
+    equal = [each for each in rivals if _explains_as_much(each, root)]
+    rejected = [
+        *(_rejected_as_late(each) for each in late),
+        *(_outweighed(each, root, equal=each in equal) for each in rivals),
+        *(
+            _as_effect(each, root, above[id(each)])
+            for each in known
+            if above[id(each)] and each not in late
+        ),
+    ]
+    assert root.finding is not None  # noqa: S101 - candidates are what rules found
+    verdict = root.finding
+    if equal:
+        verdict = msgspec.structs.replace(verdict, confidence=_lower(root.strength))
+    return Resolution(verdict=verdict, rejected=tuple(rejected))
+
+
+def linked(cause: Incident, effect: Incident) -> Mechanism | None:
+    """Return the mechanism by which one incident can bring about the other, if there is one."""
+    return next((m for m in MECHANISMS if _fits(m, cause, effect)), None)
+
+
+def _fits(how: Mechanism, cause: Incident, effect: Incident) -> bool:
+    if cause.kind not in how.causes or effect.kind not in how.effects:
+        return False
+    if how.on == "task" and cause.subject.key != effect.subject.key:
+        return False
+    if how.on == "worker" and cause.subject.worker != effect.subject.worker:
+        return False
+    if how.same or cause.at is None or effect.at is None:
+        return True
+    return how.within == inf or -CLOCKS <= effect.at - cause.at <= how.within
+
+
+def _comes_first(cause: Incident, effect: Incident) -> str | None:
+    """Return why the second of two candidates is not the root if the first is known."""
+    if cause.precedence != effect.precedence and "unknown" not in (
+        cause.kind,
+        effect.kind,
+    ):
+        first = _PRECEDENCES.index(cause.precedence) > _PRECEDENCES.index(
+            effect.precedence
+        )
+        return "a more specific rule explains it" if first else None
+    how, back = linked(cause, effect), linked(effect, cause)
+    if back is not None and back.survived:
+        return back.because
+    return None if how is None or how.survived else how.because
+
+
+def _is_later(case: Case, incident: Incident) -> bool:
+    """Say whether something began only after the outcome: then it cannot be its cause.
+
+    What the driver itself raised did not, whatever the clocks of the others say.
+    """
+    if incident.tie == "is" or incident.at is None:
+        return False
+    return case.outcome.is_after(incident.at)
+
+
+def _lower(strength: Confidence) -> Confidence:
+    return _SURE[max(_SURE.index(strength) - 1, 0)]
+
+
+def _weight(incident: Incident) -> tuple[int, int, float, str, str]:
+    """Return what roots are sorted by: their tie, their strength; then the earliest."""
+    return (
+        -_TIES.index(incident.tie),
+        -_SURE.index(incident.strength),
+        incident.at if incident.at is not None else float("inf"),
+        incident.kind,
+        incident.text,
+    )
+
+
+def _explains_as_much(rival: Incident, root: Incident) -> bool:
+    return (rival.tie, rival.strength) == (root.tie, root.strength)
+
+
+def _rejected_as_late(incident: Incident) -> Rejected:
+    assert incident.finding is not None  # noqa: S101
+    return Rejected(
+        finding=incident.finding,
+        because="it happened after the outcome",
+    )
+
+
+def _outweighed(rival: Incident, root: Incident, *, equal: bool) -> Rejected:
+    assert rival.finding is not None  # noqa: S101
+    named = f"'{short(root.text, 80)}'"
+    if equal:
+        because = f"{named} explains as much and began earlier"
+    elif rival.tie != root.tie:
+        because = (
+            f"the driver's exception is {named}"
+            if root.tie == "is"
+            else f"the driver waited for {named}"
+        )
+    else:
+        because = f"the evidence for {named} is stronger"
+    return Rejected(finding=rival.finding, because=because)
+
+
+def _as_effect(
+    effect: Incident, root: Incident, above: list[tuple[Incident, str]]
+) -> Rejected:
+    """Return why an effect is not the root: by the root itself, if that links to it."""
+    assert effect.finding is not None  # noqa: S101
+    cause, because = next((pair for pair in above if pair[0] is root), above[0])
+    how = linked(cause, effect)
+    return Rejected(
+        finding=effect.finding, because=because, same=how is not None and how.same
+    )
+
+
+def unexplained(findings: Sequence[Finding]) -> list[Finding]:
+    """Return findings without those that follow from another one."""
+
+    def explained(effect: Finding) -> bool:
+        return any(
+            how
+            for cause in findings
+            if cause is not effect
+            for how in EXPLAINS
+            if cause.rule in how.causes
+            and effect.rule in how.effects
+            and (how.on != "task" or _same_task(cause, effect))
+        )
+
+    return [
+        each for each in findings if each.severity == "failure" or not explained(each)
+    ]
+
+
+def _same_task(cause: Finding, effect: Finding) -> bool:
+    return cause.severity == "failure" and cause.subject.key == effect.subject.key

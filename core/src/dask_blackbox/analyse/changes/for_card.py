@@ -1,0 +1,147 @@
+"""What changed, and what the past says, for a card."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from dask_blackbox.analyse.changes.code_hashes import incomparable
+from dask_blackbox.analyse.changes.differences import Difference, differences
+from dask_blackbox.analyse.changes.earlier_failures import seen_before, tries_of
+from dask_blackbox.analyse.changes.folding import Causes
+from dask_blackbox.analyse.changes.ranking import Ranked, ranked
+from dask_blackbox.analyse.changes.rarity import Rarities
+from dask_blackbox.analyse.changes.relevance import Accused
+from dask_blackbox.analyse.changes.sides import listed_changes, sides
+from dask_blackbox.analyse.formatting import short
+from dask_blackbox.analyse.history import History
+from dask_blackbox.earlier_runs import EarlierRun, Past
+from dask_blackbox.finding import Change
+from dask_blackbox.sketch import Sketch
+
+__all__ = ["CardChanges", "as_changes", "changes_on_card"]
+
+_MOST = 100
+_MOST_HABITS = 10
+_LONGEST = 200
+_MOST_EXPLAINED = 30
+
+
+class CardChanges(NamedTuple):
+    """What changed since the last good run, and what the past says."""
+
+    changes: tuple[Change, ...]
+    past: Past
+
+
+def changes_on_card(
+    history: History,
+    sketch: Sketch,
+    accused: Accused,
+    *,
+    compare: str | None = None,
+    blames: bool = True,
+) -> CardChanges:
+    """Return what a job's history says of a run.
+
+    Args:
+        history: The runs before it.
+        sketch: The run.
+        accused: Why it failed.
+        compare: A command that compares it with the last good run.
+        blames: Whether a cause is asked for: the run failed, or was slower than usual.
+    """
+    good = history.last_good_for(sketch.run_id)
+    past = Past(
+        runs=len(history.names),
+        more=history.more,
+        looked_at=len(history.sketches),
+        unreadable=history.unreadable,
+        good=sum(name.state == "succeeded" for name in history.names),
+        seen=seen_before(sketch, history.names),
+        tries=tries_of(sketch, history.tries),
+    )
+    if good is None:
+        return CardChanges((), _replace(past, says=_without_good(past)))
+    # What came with a failure and is still there is no habit: only what was before it counts.
+    rarities = Rarities([e for e in history.sketches if e.started <= good.started])
+    accused = accused.between(good, sketch)
+    changes, habits = ranked(
+        differences(good, sketch), rarities, accused, Causes(good, sketch)
+    )
+    blind = incomparable(good, sketch)
+    blind = [kind for kind in blind if not kind.endswith("/others")]
+    if blames:
+        blame, says, sure = sides(
+            changes,
+            accused.verdict,
+            steps=rarities.steps,
+            blind=blind,
+            habits=len(habits),
+            as_ever=accused.as_ever,
+        )
+    elif changes:
+        (blame, says), sure = listed_changes(changes), "high"
+    else:
+        return CardChanges((), past)
+    past = _replace(
+        past,
+        last_good=EarlierRun(
+            run_id=good.run_id,
+            attempt=good.attempt,
+            started=good.started,
+            duration=good.duration,
+        ),
+        blame=blame,
+        says=says,
+        confidence=sure,
+        habits=tuple(
+            f"{each.change.kind} {each.change.what}" for each in habits[:_MOST_HABITS]
+        ),
+        compare=compare,
+    )
+    return CardChanges(as_changes(changes[:_MOST]), past)
+
+
+def _replace(past: Past, **fields: Any) -> Past:
+    return msgspec.structs.replace(past, **fields)
+
+
+def _without_good(past: Past) -> str:
+    if not past.runs:
+        return "This is the first recorded run of this job."
+    if past.more or past.unreadable:
+        return "None of the earlier runs that were read succeeded."
+    return "No earlier run of this job succeeded, so there is none to compare with."
+
+
+def _after(change: Difference) -> str:
+    """Return how it is: of code, with where it stands, as a hash tells nobody anything."""
+    return f"{change.after} ({change.where})" if change.where else change.after or ""
+
+
+def as_changes(found: Sequence[Ranked]) -> tuple[Change, ...]:
+    """Return changes as cards have them; a diff of the same function is in one of them."""
+    shown: set[str] = set()
+    return tuple(_as_change(each, shown) for each in found)
+
+
+def _as_change(each: Ranked, shown: set[str]) -> Change:
+    change = each.change
+    diff = None if change.diff in shown else change.diff
+    if diff is not None:
+        shown.add(diff)
+    return Change(
+        kind=change.kind,
+        what=short(change.what, _LONGEST),
+        before=None if change.before is None else short(change.before, _LONGEST),
+        after=None if change.after is None else short(_after(change), _LONGEST),
+        rarity=None if each.rarity is None else round(each.rarity, 4),
+        why=each.why,
+        diff=diff,
+        explains=tuple(
+            _as_change(other, shown) for other in each.explains[:_MOST_EXPLAINED]
+        ),
+    )

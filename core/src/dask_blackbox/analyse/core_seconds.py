@@ -1,0 +1,241 @@
+"""Where the core-seconds of the cluster went: computing, or idle, and why idle.
+
+A thread that is there and computes nothing either has nothing to do because the driver
+wants nothing (`driver`), because there are fewer tasks than threads (`lack`), or although
+there are tasks enough (`overhead`: scheduling, moving data, reading it back from disk).
+The scheduler's samples, one a second, tell how many tasks were wanted.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from functools import cached_property
+
+import polars as pl
+
+from dask_blackbox.analyse.curves import Curve
+from dask_blackbox.analyse.facts.existence import threads_of
+from dask_blackbox.analyse.facts.worker_exits import worker_exits_of
+from dask_blackbox.analyse.state import last_sign_of_life
+from dask_blackbox.run import RunTables
+
+__all__ = ["Loads"]
+
+_HARDLY = 0.5
+
+
+class Loads:
+    """What a run's threads did.
+
+    Args:
+        run: The recording.
+    """
+
+    def __init__(self, run: RunTables) -> None:
+        self._run = run
+
+    @cached_property
+    def tasks(self) -> pl.DataFrame:
+        """Executions with `begun` and `ended` (of their computing), in epoch seconds."""
+        stop = _epoch("stop")
+        return self._run.tasks.filter(
+            pl.col("start").is_not_null() & pl.col("stop").is_not_null()
+        ).with_columns(begun=stop - pl.col("compute"), ended=stop)
+
+    @cached_property
+    def graphs(self) -> pl.Series:
+        """When work came to the scheduler, in epoch seconds."""
+        events = self._run.events.filter(pl.col("kind") == "graph-updated")
+        return events.select(_epoch("at")).to_series().sort()
+
+    @cached_property
+    def begin(self) -> float:
+        """When the run's first work was there, in epoch seconds."""
+        moments = [
+            *self.graphs.head(1),
+            *self.tasks.select(_epoch("start").min())["start"],
+        ]
+        return min((m for m in moments if m is not None), default=self.started)
+
+    @cached_property
+    def end(self) -> float:
+        """When the run's last task ended, in epoch seconds."""
+        last = self.tasks["ended"].max()
+        return self.begin if last is None else max(float(last), self.begin)  # type: ignore[arg-type]
+
+    @cached_property
+    def started(self) -> float:
+        """When the run began, in epoch seconds; what recording takes to begin is not its."""
+        listening = self._run.events.filter(pl.col("kind") == "recording-started")
+        first = listening.select(_epoch("at").min()).to_series()
+        begun = self._run.manifest.started
+        return max(begun, float(first[0] or begun)) if len(first) else begun
+
+    @cached_property
+    def stopped(self) -> float:
+        """When the run ended, in epoch seconds."""
+        return max(last_sign_of_life(self._run), self.started)
+
+    @cached_property
+    def threads(self) -> Curve:
+        """How many threads there were."""
+        # What was there before the recording began was there from its beginning.
+        known = worker_exits_of(self._run)
+        end = self.stopped + 1
+        return Curve.of_spans(
+            pl.Series([each.joined for each in known], dtype=pl.Float64),
+            pl.Series([each.gone or end for each in known], dtype=pl.Float64),
+            pl.Series([threads_of(each) for each in known], dtype=pl.Float64),
+        )
+
+    @cached_property
+    def running(self) -> Curve:
+        """How many tasks computed."""
+        return Curve.of_spans(self.tasks["begun"], self.tasks["ended"])
+
+    @cached_property
+    def capacity(self) -> float:
+        """Thread-seconds from the first work to the end of the last."""
+        return self.threads.between(self.begin, self.end)
+
+    @cached_property
+    def all_capacity(self) -> float:
+        """Thread-seconds of the whole run."""
+        return self.threads.between(self.started, self.stopped)
+
+    @cached_property
+    def compute(self) -> float:
+        """Seconds that tasks computed."""
+        return float(self.tasks["compute"].sum() or 0.0)
+
+    @cached_property
+    def slices(self) -> pl.DataFrame:
+        """The time between two samples, with what threads did in it.
+
+        Columns: `begin`, `end`, `seconds`, `threads` and `busy` (thread-seconds), `paused`
+        (seconds in which the driver wanted nothing), `few` and `many` (tasks wanted, at least
+        and at most), `cpu` (of the scheduler, percent), `turn` (seconds of its event loop for
+        a turn of 20 ms), `overhead`, `lack` (thread-seconds), and of the tasks that ended in
+        it `number`, `compute`, `transfer`, `disk`.
+        """
+        samples = (
+            self._run.metrics.filter(pl.col("source") == "scheduler")
+            .select(
+                at=_epoch("at"),
+                wanted=pl.col("executing").fill_null(0) + pl.col("ready").fill_null(0),
+                cpu=pl.col("cpu").fill_null(0.0),
+                turn=pl.col("event_loop").fill_null(0.0),
+            )
+            .filter(pl.col("at").is_between(self.begin, self.end + 2))
+            .unique("at", keep="last", maintain_order=True)
+            .sort("at")
+        )
+        wanted, edges = (
+            pl.col("wanted"),
+            pl.concat([pl.Series("at", [self.begin], dtype=pl.Float64), samples["at"]]),
+        )
+        edges = edges.clip(self.begin, self.end)
+        area, threads = self.running.area(edges), self.threads.area(edges)
+        paused = self._pausing.area(edges).diff()[1:]
+        before = wanted.shift(1).fill_null(wanted)
+        slices = samples.with_columns(
+            begin=edges[:-1],
+            end=edges[1:],
+            busy=area.diff()[1:],
+            threads=threads.diff()[1:],
+            paused=paused,
+            few=pl.min_horizontal(before, wanted),
+            many=pl.max_horizontal(before, wanted),
+        ).filter(pl.col("end") > pl.col("begin"))
+        return self._with_reasons(slices)
+
+    def _with_reasons(self, slices: pl.DataFrame) -> pl.DataFrame:
+        seconds = pl.col("end") - pl.col("begin")
+        # What idled while the driver wanted nothing, idled for nothing else.
+        there = pl.col("threads") * (1 - pl.col("paused") / seconds).clip(0.0, 1.0)
+        could = pl.min_horizontal(pl.col("few") * seconds, there)
+        idle = there - pl.max_horizontal(could, pl.col("busy"))
+        ended = (
+            self.tasks.select("ended", "compute", "transfer", "disk")
+            .sort("ended")
+            .join_asof(
+                slices.select("begin"),
+                left_on="ended",
+                right_on="begin",
+                strategy="backward",
+            )
+            .group_by("begin", maintain_order=True)
+            .agg(pl.col("compute", "transfer", "disk").sum(), number=pl.len())
+        )
+        return (
+            slices.with_columns(
+                seconds=seconds,
+                overhead=(could - pl.col("busy")).clip(lower_bound=0.0),
+                lack=pl.when(pl.col("many") >= 1)
+                .then(idle.clip(lower_bound=0.0))
+                .otherwise(0.0),
+            )
+            .join(ended, on="begin", how="left")
+            .with_columns(pl.col("number", "compute", "transfer", "disk").fill_null(0))
+            .sort("begin")
+        )
+
+    @cached_property
+    def pauses(self) -> tuple[tuple[float, float], ...]:
+        """When nothing computed until the driver sent more: beginnings and ends.
+
+        The time before the first work and after the last are pauses too.
+        """
+        found = [(self.started, self.begin)] if self.begin > self.started else []
+        graphs = self.graphs.to_list()
+        for begin, end in self._idle_spans():  # as many as there are tasks, at worst
+            n = bisect_right(graphs, begin)
+            if n < len(graphs) and graphs[n] <= end:
+                found.append((begin, graphs[n]))
+        if self.end < self.stopped:
+            found.append((self.end, self.stopped))
+        return tuple(found)
+
+    def _idle_spans(self) -> list[tuple[float, float]]:
+        steps = self.running.steps.with_columns(until=pl.col("at").shift(-1))
+        empty = steps.filter((pl.col("level") < 0.5) & pl.col("until").is_not_null())  # noqa: PLR2004
+        return [(a, b) for a, b in empty.select("at", "until").iter_rows() if b > a]
+
+    @cached_property
+    def _pausing(self) -> Curve:
+        begun, ended = zip(*self.pauses, strict=True) if self.pauses else ((), ())
+        as_seconds = [pl.Series(each, dtype=pl.Float64) for each in (begun, ended)]
+        return Curve.of_spans(*as_seconds)
+
+    @property
+    def paused(self) -> float:
+        """Seconds of `pauses` altogether."""
+        return sum(end - begin for begin, end in self.pauses)
+
+    def total(self, what: str, where: pl.Expr | None = None) -> float:
+        """Return the sum of a column of `slices`, of those that `where` says."""
+        chosen = self.slices if where is None else self.slices.filter(where)
+        return float(chosen[what].sum() or 0.0)
+
+    def share(self, core_seconds: float) -> float:
+        """Return what part of all that there was between first and last work it is."""
+        return core_seconds / self.capacity if self.capacity > 0 else 0.0
+
+    @cached_property
+    def lacking(self) -> Curve:
+        """How many threads had nothing to do, or nothing that they could, while others worked.
+
+        Where hardly a task ends and nothing is moved, threads idle although tasks are wanted:
+        those wait behind others, on workers that they are bound to.
+        """
+        stuck = (pl.col("number") < _HARDLY * pl.col("threads")) & (
+            pl.col("transfer") + pl.col("disk") < _HARDLY * pl.col("overhead")
+        )
+        behind = pl.when(stuck).then(pl.col("overhead")).otherwise(0.0)
+        idle = (pl.col("lack") + behind) / pl.col("seconds")
+        rate = self.slices.select(idle).to_series()
+        return Curve.of_spans(self.slices["begin"], self.slices["end"], rate)
+
+
+def _epoch(column: str) -> pl.Expr:
+    return pl.col(column).dt.epoch("us") / 1e6

@@ -1,0 +1,355 @@
+"""How a finding about deaths is told: who died of what, at which work, and who is innocent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import polars as pl
+
+from dask_blackbox.analyse.blame import closed_connection_to, only_waited
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.facts.suspects import (
+    TaskAtExit,
+    frame_at_exit,
+    suspects_of,
+)
+from dask_blackbox.analyse.facts.worker_exit import WorkerExit
+from dask_blackbox.analyse.formatting import (
+    class_of,
+    counted,
+    duration,
+    listed,
+    quoted,
+    short,
+    size,
+)
+from dask_blackbox.analyse.rule import Rule
+from dask_blackbox.analyse.state import signal_of_driver
+from dask_blackbox.events import WorkerClosing, WorkerRemoved
+from dask_blackbox.finding import Evidence, Finding, RetryAdvice, Subject
+
+__all__ = [
+    "deaths_blamed_on",
+    "evidence_of",
+    "name_of",
+    "prefixes_at_fault",
+    "verdict_on_deaths",
+    "where_it_was",
+]
+
+_SHOWN = 4
+_FEW = 3
+
+
+def deaths_blamed_on(case: Case, slug: str) -> tuple[WorkerExit, ...]:
+    """Return the deaths of this cause that explain the run's failure; none if others do."""
+    if case.blame.cause != slug:
+        return ()
+    return tuple(d for d in case.blame.deaths if case.cause_of(d).slug == slug)
+
+
+def verdict_on_deaths(
+    case: Case,
+    rule: Rule,
+    deaths: tuple[WorkerExit, ...],
+    *,
+    did: str,
+    how: str,
+    remedy: str,
+    more: str = "",
+    retry_advice: RetryAdvice | None = None,
+) -> Iterator[Finding]:
+    """Yield the verdict that these deaths explain the failure.
+
+    Args:
+        case: The run.
+        rule: Whose verdict it is.
+        deaths: What it is about, by time; at least one.
+        did: What each of them did: `died`.
+        how: And how: `at their memory limit`.
+        remedy: What to do.
+        more: Sentences to add to the cause.
+        retry_advice: If this differs from the rule's.
+    """
+    blame = case.blame
+    times = "A worker" if len(deaths) == 1 else "Workers"
+    often = "" if len(deaths) == 1 else f" {len(deaths)} times"
+    title = f"{times} {did}{often} {how}{_while_running(case, deaths)}"
+    yield rule.found(
+        title,
+        cause=" ".join(x for x in (_reported(case, deaths), more) if x),
+        remedy=remedy,
+        confidence=blame.confidence,
+        subject=Subject(
+            key=blame.guilty,
+            prefix=_running_prefix(case, deaths),
+            worker=deaths[-1].address,
+        ),
+        evidence=(*evidence_of(case, deaths), *case.exception_evidence()),
+        retry_advice=retry_advice,
+    )
+
+
+def _while_running(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
+    """Return ` while running 'hog'`, or nothing if it is unknown what ran."""
+    suspects = prefixes_at_fault(case, deaths)
+    if not suspects:
+        return ""
+    return " while running " + " or ".join(f"'{short(each, 40)}'" for each in suspects)
+
+
+def prefixes_at_fault(case: Case, deaths: tuple[WorkerExit, ...]) -> tuple[str, ...]:
+    """Return the prefixes of the tasks that may be guilty: several if nothing decides."""
+    first = _running_prefix(case, deaths)
+    if first is None:
+        return ()
+    return (first, *case.blame.tied) if len(case.blame.tied) < _FEW else (first,)
+
+
+def _running_prefix(case: Case, deaths: tuple[WorkerExit, ...]) -> str | None:
+    """Return the prefix of the guilty task; else the one that all had in hand."""
+    if case.blame.guilty:
+        return case.prefix_of(case.blame.guilty)
+    prefixes = {case.prefix_of(key) for death in deaths for key in death.running_on}
+    return prefixes.pop() if len(prefixes) == 1 else None
+
+
+def where_it_was(deaths: tuple[WorkerExit, ...]) -> str:
+    """Return a sentence on the line of code that the last stack shows, or nothing."""
+    for death in reversed(deaths):
+        frame = frame_at_exit(death)
+        if frame is not None:
+            return f"Python was at {frame}."
+    return ""
+
+
+def name_of(case: Case, death: WorkerExit) -> str:
+    """Return a dead worker's name, address and process."""
+    called = case.name_of(death.address)
+    if death.pid is None:
+        return called
+    if called.endswith(")"):
+        return f"{called[:-1]}, pid {death.pid})"
+    return f"{called} (pid {death.pid})"
+
+
+def _reported(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
+    """Return the story of some deaths in sentences."""
+    last = deaths[-1]
+    sentences = [_raised_before(case, deaths), _the_guilty(case, deaths)]
+    which = "The last of them: " if len(deaths) > 1 else ""
+    sentences.append(f"{which}{name_of(case, last)}: {case.cause_of(last).because}.")
+    others = [
+        d for d in case.deaths if case.cause_of(d).slug != case.cause_of(last).slug
+    ]
+    if others:
+        by_cause = Counter(case.cause_of(d).slug for d in others)
+        sentences.append(
+            "In addition, "
+            + ", ".join(
+                f"{counted(n, 'worker')} died of {slug}"
+                if slug != "unknown"
+                else f"{counted(n, 'worker')} died of an unknown cause"
+                for slug, n in by_cause.most_common()
+            )
+            + "."
+        )
+    sentences.append(_counted_besides(case))
+    sentences.append(_waited_until(case))
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _counted_besides(case: Case) -> str:
+    """Return a sentence on closed workers that Dask counts as deaths of the same task."""
+    died = {death.address for death in case.deaths}
+    reasons = {fact.subject: fact.reason or "" for fact in case.run.of(WorkerClosing)}
+    closed = [
+        fact.subject
+        for fact in case.run.of(WorkerRemoved)
+        if fact.subject not in died
+        and not fact.expected
+        and case.blame.blamed in fact.processing
+        and reasons.get(fact.subject)
+    ]
+    if not closed or case.blame.failure is None:
+        return ""
+    why = sorted({short(reasons[address], 40) for address in closed})
+    dropped = (
+        "; a cluster object gives up workers that still restart after "
+        "`distributed.deploy.lost-worker-timeout`"
+        if any(reason.startswith("nanny-close") for reason in why)
+        else ""
+    )
+    return (
+        f"Dask also counts against that task {counted(len(closed), 'worker')} that "
+        "closed while holding it ("
+        f"{', '.join(why)}{dropped})."
+    )
+
+
+def _waited_until(case: Case) -> str:
+    """Return a sentence on how a driver ended that was told of no failure, or nothing."""
+    if case.blame.failure is not None:
+        return ""
+    deserted = not case.run.workers["left"].has_nulls()
+    empty = "no worker was left" if deserted else ""
+    if case.state in ("aborted", "lost"):
+        by = signal_of_driver(case.run)
+        waited = f"the driver waited until it was stopped{f' by {by}' if by else ''}"
+        return f"Nothing was raised: {empty}{', and ' if empty else ''}{waited}."
+    if empty and case.exception is not None and only_waited(case.exception):
+        return f"No task raised: {empty}, and the driver kept waiting."
+    return ""
+
+
+def _raised_before(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
+    """Return a sentence on errors of the guilty task before its worker died, or nothing."""
+    key = case.blame.guilty
+    if key is None:
+        return ""
+    errors = case.run.errors.filter(
+        (pl.col("outcome") == "retried")
+        & (pl.col("key") == key)
+        & (pl.col("at").dt.epoch("us") / 1e6 <= deaths[-1].at)
+    ).sort("at")
+    if not len(errors):
+        return ""
+    last = errors.row(-1, named=True)
+    name, often = class_of(last["exception"] or ""), len(errors)
+    times = "once" if often == 1 else f"{often} times"
+    return (
+        f"First '{short(key, 80)}' had raised {name} {times} "
+        f"({short(last['message'] or '', 160)}) and was retried; then its worker died."
+    )
+
+
+def _the_guilty(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
+    blame = case.blame
+    if not blame.guilty:
+        running_tasks = sorted({key for death in deaths for key in death.running_on})
+        return (
+            f"Running then: {quoted(running_tasks)}."
+            if running_tasks
+            else _no_task(case)
+        )
+    certified = [death for death in deaths if death.executing]
+    times = sum(blame.guilty in death.executing for death in certified)
+    if not times:
+        return f"Dask blames '{short(blame.guilty, 80)}', which was assigned to them."
+    prefix = case.prefix_of(blame.guilty)
+    alike = sum(
+        any(case.prefix_of(key) == prefix for key in death.executing)
+        for death in certified
+    )
+    often = (
+        "when it happened"
+        if len(deaths) == 1
+        else f"at {times} of the {len(deaths)} deaths"
+    )
+    sentence = f"'{short(blame.guilty, 80)}' was executing {often}"
+    if alike > times:
+        sentence += f", some task of '{short(prefix, 40)}' at {alike} of them"
+    waiting = {each.key for each in blame.evidence if not each.suspect and each.waited}
+    was_running = any(blame.blamed in suspects_of(death) for death in certified)
+    if blame.blamed and blame.blamed != blame.guilty and not was_running:
+        ran = any(blame.blamed in death.executing for death in certified)
+        beside = (
+            "only ran on the same worker"
+            if ran
+            else "was only assigned to the same worker"
+        )
+        innocent = "only waited" if blame.blamed in waiting else beside
+        sentence += f"; '{short(blame.blamed, 80)}', which Dask blames, {innocent}"
+    with_it = [d for d in certified if blame.guilty in d.executing]
+    named = {blame.guilty, None if was_running else blame.blamed}
+    others = sorted({k for d in with_it for k in d.executing} - named)
+    if others and len(others) <= 20:  # noqa: PLR2004
+        only = " (it was only waiting)" if waiting.issuperset(others) else ""
+        sentence += f"; beside it on the same worker: {quoted(others, most=2)}{only}"
+    others = sorted({k for d in certified if d not in with_it for k in d.executing})
+    if others and len(others) <= 20:  # noqa: PLR2004
+        sentence += f"; at the other deaths: {quoted(others, most=2)}"
+    return sentence + "."
+
+
+def _no_task(case: Case) -> str:
+    """Return a sentence on what workers did for the driver apart from tasks, or nothing."""
+    exception = case.exception
+    if exception is None or closed_connection_to(exception) is None:
+        return ""
+    at = f", at {exception.file}:{exception.line}" if exception.file else ""
+    return (
+        "No task was running: the driver had called workers directly (as `client.run` "
+        "does"
+        f"{at}) and lost the connection during the call."
+    )
+
+
+def evidence_of(case: Case, deaths: tuple[WorkerExit, ...]) -> tuple[Evidence, ...]:
+    """Return what is known of each of the last few deaths."""
+    evidence = []
+    for death in reversed(deaths[-_SHOWN:]):
+        cause = case.cause_of(death)
+        text = f"{name_of(case, death)} died: {cause.because}"
+        if death.exit_code is not None and "code" not in cause.because:
+            text += f"; exit code {death.exit_code}"
+        if death.executing:
+            text += f"; executing {quoted(death.executing)}"
+        if death.peak_memory:
+            text += f"; last seen with {size(death.memory[-1][1]) if death.memory else size(death.peak_memory)}"
+        evidence.append(
+            Evidence(
+                text=f"{text}.",
+                source="workers",
+                at=death.at,
+                see=case.see("logs", "--worker", death.address),
+            )
+        )
+    evidence.extend(_last_lines(case, deaths[-1]))
+    if deaths[-1] in case.blame.deaths:
+        evidence.extend(_for_and_against(case))
+    return tuple(evidence)
+
+
+def _for_and_against(case: Case) -> Iterator[Evidence]:
+    """Yield what is known of each task that ran beside others when their worker ended."""
+    known = [
+        each for each in case.blame.evidence if each.cpu is not None or each.growth
+    ]
+    for task in known[:_SHOWN]:
+        yield Evidence(text=_on_task(task), source="events")
+
+
+def _on_task(task: TaskAtExit) -> str:
+    """Return what speaks for or against a task, in a sentence."""
+    facts = []
+    if task.seconds is not None:
+        facts.append(f"had run for {duration(task.seconds)}")
+    if task.cpu is not None:
+        facts.append(f"had used {duration(task.cpu)} of CPU time")
+    if task.growth is not None:
+        grown = (
+            f"memory had grown by {size(max(task.growth.grown, 0))} since it started"
+        )
+        if not task.suspect and task.growth.quiet >= 1:
+            grown += f", but not in its first {duration(task.growth.quiet)}"
+        facts.append(grown)
+    reported = f"'{short(task.key, 80)}' {listed(facts)}"
+    return f"{reported}{': it was only waiting' if task.waited and not task.suspect else ''}."
+
+
+def _last_lines(case: Case, death: WorkerExit) -> Iterator[Evidence]:
+    frame = frame_at_exit(death)
+    if frame is not None:
+        yield Evidence(
+            text=f"Python's stack at its end: the task was at {frame}.",
+            source="events",
+            at=death.at,
+        )
+    if death.last_lines:
+        yield Evidence(
+            text=f"Its last log line: {short(death.last_lines[-1], 300)}",
+            source="logs",
+            see=case.see("logs", "--worker", death.address),
+        )

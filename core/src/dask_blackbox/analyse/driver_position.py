@@ -1,0 +1,154 @@
+"""Where the driver stood when it was stopped, and for what of Dask's it waited there.
+
+An exception says by its traceback where the driver was.  What a signal ends says nothing:
+then the last thing counts that the driver told of itself while it stood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from dask_blackbox.analyse.formatting import duration, short
+from dask_blackbox.analyse.frames import (
+    Frame,
+    beyond_own_code,
+    frames_of_call_stack,
+    own_frame_in,
+)
+from dask_blackbox.analyse.state import last_sign_of_life
+from dask_blackbox.events import DriverBlocked, DriverUnblocked
+from dask_blackbox.finding import Evidence
+from dask_blackbox.run import RunTables
+
+__all__ = [
+    "SHARED",
+    "DriverPosition",
+    "driver_position_of",
+    "evidence_of_position",
+    "position_in",
+    "shared_in",
+]
+
+SHARED = {
+    "distributed/lock.py": ("a `Lock`", "release it"),
+    "distributed/multi_lock.py": ("a `MultiLock`", "release it"),
+    "distributed/semaphore.py": ("a `Semaphore`", "release a lease"),
+    "distributed/queues.py": ("a `Queue`", "put an item into it, or take one out"),
+    "distributed/event.py": ("an `Event`", "set it"),
+    "distributed/variable.py": ("a `Variable`", "set it"),
+    "distributed/actor.py": ("a method of an actor", "let it return"),
+}
+"""What is shared through Dask: what waits for it, and what would end that."""
+
+_CLIENT = "distributed/client.py"
+_RECENT = 90.0
+_GOODBYE = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriverPosition:
+    """Where the driver stood.
+
+    Attributes:
+        at: When it was told, epoch seconds.
+        lasted: Seconds at that line, until the run ended; 0 if nobody told.
+        stack: Where it was, the innermost frame last.
+        connecting: Addresses that clients were trying to reach, with the seconds until
+            the run ended.
+    """
+
+    at: float
+    lasted: float
+    stack: tuple[Frame, ...] = field(default=(), repr=False)
+    connecting: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def so_long(self) -> str:
+        """For how long, in words to put behind others; empty if nobody told."""
+        return f" for {duration(self.lasted)}" if self.lasted else ""
+
+    @property
+    def own_frame(self) -> Frame | None:
+        """The innermost frame of the user's own code."""
+        return own_frame_in(self.stack)
+
+    @property
+    def beyond(self) -> tuple[Frame, ...]:
+        """The frames below the user's own code: what it called, and was in."""
+        return beyond_own_code(self.stack)
+
+    @property
+    def shared(self) -> tuple[str, str] | None:
+        """What of `SHARED` the driver waited for."""
+        return shared_in(self.beyond)
+
+    def in_client(self, *methods: str) -> bool:
+        """Say whether the driver was in one of these methods of its client."""
+        return any(
+            frame.file.endswith(_CLIENT) and frame.function in methods
+            for frame in self.beyond
+        )
+
+
+def shared_in(frames: Sequence[Frame]) -> tuple[str, str] | None:
+    """Return what of `SHARED` the frames of a wait are in."""
+    for file, reported in SHARED.items():  # a `Lock` is a `Semaphore` underneath
+        if any(frame.file.endswith(file) for frame in frames):
+            return reported
+    return None
+
+
+def driver_position_of(run: RunTables) -> DriverPosition | None:
+    """Return where the driver stood when the run ended; None if that is not known."""
+    reported = run.of(DriverBlocked)
+    if not reported:
+        return None
+    last, end = reported[-1], last_sign_of_life(run)
+    at, reported_after = last.at, last.lasted
+    moved = [fact.at for fact in run.of(DriverUnblocked)]
+    # What ends in the last moments ends because the run does.
+    if any(at < each < end - _GOODBYE for each in moved):
+        return None
+    # It tells again when twice the time has passed.
+    if end - at > max(2 * reported_after, _RECENT):
+        return None
+    since = max(end - at, 0.0)
+    return DriverPosition(
+        at=at,
+        lasted=since + reported_after,
+        stack=frames_of_call_stack(last.stack),
+        connecting=tuple(
+            (each.address, each.lasted + since)
+            for each in last.connecting
+            if each.address
+        ),
+    )
+
+
+def position_in(traceback: str, at: float) -> DriverPosition:
+    """Return where the driver stood whose own patience ended, as its traceback tells.
+
+    Args:
+        traceback: Of what it raised.
+        at: When it did, epoch seconds.
+    """
+    return DriverPosition(at=at, lasted=0.0, stack=frames_of_call_stack((traceback,)))
+
+
+def evidence_of_position(position: DriverPosition) -> Evidence:
+    """Return the driver's own line, and what that called, as evidence."""
+    own = position.own_frame
+    frames = [*([own] if own else []), *position.beyond[:2]]
+    if position.stack and position.stack[-1] not in frames:
+        frames.append(position.stack[-1])
+    lines = [
+        str(frame).rpartition("/site-packages/")[2]
+        + (f": {short(frame.code, 100)}" if frame.code else "")
+        for frame in frames
+    ]
+    return Evidence(
+        text=f"The driver had been blocked{position.so_long} at:\n" + "\n".join(lines),
+        source="events",
+        at=position.at,
+    )

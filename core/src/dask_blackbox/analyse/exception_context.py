@@ -1,0 +1,155 @@
+"""What was before and around an exception of a task, in sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import polars as pl
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.facts.failed_alike import failed_alike
+from dask_blackbox.analyse.failures import TaskFailure
+from dask_blackbox.analyse.formatting import class_of, counted, listed, short
+from dask_blackbox.analyse.frames import way_of
+from dask_blackbox.analyse.plugin_setup import setup_failed_before
+from dask_blackbox.analyse.replaced_exceptions import lost_by_the_client
+
+__all__ = [
+    "at_its_line",
+    "dead_at",
+    "died_before",
+    "errors_before",
+    "how_it_came",
+    "how_it_was_lost",
+    "how_many_failed",
+    "in_brackets",
+    "raised_before",
+    "where_it_was",
+]
+
+
+def at_its_line(failure: TaskFailure) -> str:
+    """Return the line of the user's own code that raised, as a clause."""
+    if failure.frame is None:
+        return ""
+    code = failure.frame.code
+    return f", at {failure.frame}" + (f" (`{short(code, 100)}`)" if code else "")
+
+
+def in_brackets(case: Case, failure: TaskFailure) -> str:
+    """Return how many tasks failed as one did, for a title; nothing if it is alone."""
+    alike = failed_alike(case.run, failure)
+    if alike.failed == 1:
+        return ""
+    if alike.planned > alike.attempted:
+        return (
+            f" ({alike.failed:,} of the {alike.attempted:,} that ran failed in the same "
+            f"way, of {alike.planned:,} tasks)"
+        )
+    return f" ({alike.failed:,} of {alike.attempted:,} tasks failed in the same way)"
+
+
+def how_many_failed(case: Case, failure: TaskFailure, *, known: int) -> Iterator[str]:
+    """Yield how many tasks failed as one did, if more than are known already."""
+    alike = failed_alike(case.run, failure)
+    if alike.failed > known:
+        yield (
+            f"Of {counted(alike.attempted, 'task')} of '{short(failure.prefix, 40)}' that "
+            f"were executed, {alike.failed:,} failed in the same way"
+        )
+
+
+def where_it_was(case: Case, failure: TaskFailure) -> Iterator[str]:
+    """Yield the way to what raised, and who asked for it, without a line of the user's."""
+    if failure.frame is not None or not failure.traceback:
+        return
+    way = " → ".join(f"`{name}`" for name in way_of(failure.traceback))
+    if way:
+        yield f"It was in {way}"
+    exception = case.exception
+    if exception and exception.file and failure is case.blame.failure:
+        yield f"The driver requested it at {exception.file}:{exception.line}"
+
+
+def how_it_came(failure: TaskFailure) -> Iterator[str]:
+    """Yield what was before the exception that the driver got."""
+    name, _, how = failure.raised
+    if how == "quoted":
+        yield (
+            f"The {name} itself cannot be pickled, so the driver got an `Exception` with "
+            "its text"
+        )
+    if how == "cut":
+        yield (
+            "Dask cut its long message (`distributed.admin.max-error-length`), so the "
+            "driver could not catch "
+            f"{name}"
+            if class_of(failure.exception) != name
+            else "Dask cut its long message (`distributed.admin.max-error-length`)"
+        )
+    if failure.members:
+        reported = [
+            f"{class_of(n)}: {short(m, 100)}".rstrip(": ") for n, m in failure.members
+        ]
+        yield f"In that group: {listed(reported)}"
+    if failure.root is not None and failure.root[1] != failure.message:
+        root, message = failure.root
+        yield f"Original exception: {class_of(root)}: {short(message, 200)}"
+
+
+def how_it_was_lost(case: Case, failure: TaskFailure) -> Iterator[str]:
+    """Yield why the driver got something that speaks of nothing."""
+    exception = case.exception
+    if failure is case.blame.failure and exception and lost_by_the_client(exception):
+        yield (
+            f"{failure.raised.name} is not a subclass of `Exception`, so Dask's client "
+            "does not pass it on: the driver got "
+            f"{class_of(exception.exception)} from the client"
+        )
+
+
+def raised_before(case: Case, failure: TaskFailure) -> list[str]:
+    """Return what earlier attempts of a task had raised, if that was something else."""
+    return [
+        f"{class_of(name)} ({short(message, 120)})" if message else class_of(name)
+        for name, message in errors_before(case, failure)
+    ]
+
+
+def errors_before(case: Case, failure: TaskFailure) -> list[tuple[str, str]]:
+    """Return class and message of earlier attempts' errors, of each other class the first.
+
+    What a later attempt meets may be what the first one left behind: half a file, an input
+    that was changed in place.
+    """
+    rows = case.run.errors.filter(
+        (pl.col("key") == failure.key) & (pl.col("outcome") == "retried")
+    )
+    found: dict[str, tuple[str, str]] = {}
+    for name, message in rows.sort("at").select("exception", "message").iter_rows():
+        if name and class_of(name) != failure.raised.name:
+            found.setdefault(class_of(name), (name, message or ""))
+    return list(found.values())
+
+
+def dead_at(case: Case, failure: TaskFailure) -> Counter[str]:
+    """Return what workers had died of while they were executing a task that raised later."""
+    return Counter(
+        case.cause_of(death).slug
+        for death in case.deaths
+        if failure.key in death.executing and death.at <= failure.at
+    )
+
+
+def died_before(case: Case, failure: TaskFailure) -> Iterator[str]:
+    """Yield what had gone wrong before it raised: deaths at the same task, its worker's setup."""
+    dead = dead_at(case, failure)
+    if dead:
+        yield (
+            f"Before, {counted(sum(dead.values()), 'worker')} had died while it was "
+            f"executing ({', '.join(dead)}), and it was retried: the retry may have "
+            "found what that attempt left"
+        )
+    if unset := setup_failed_before(case, failure):
+        yield unset[0]

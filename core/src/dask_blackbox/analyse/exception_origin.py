@@ -1,0 +1,197 @@
+"""What the driver's exception leads to: which of the tasks that failed reached it.
+
+A driver may catch, wrap and raise again: the chain of its exception, what it was handling, or
+a message quoted in it, still leads back to the task.
+"""
+
+from __future__ import annotations
+
+import re
+
+from dask_blackbox.analyse.facts.outcome import Outcome
+from dask_blackbox.analyse.failures import TaskFailure, blamed_key
+from dask_blackbox.analyse.formatting import class_of
+from dask_blackbox.analyse.frames import (
+    came_from_a_task,
+    met_at_home,
+    raised_on_purpose,
+    user_frame,
+)
+from dask_blackbox.analyse.replaced_exceptions import classes_of, lost_by_the_client
+from dask_blackbox.analyse.state import State
+from dask_blackbox.manifest import DriverException
+
+__all__ = ["blamed_by", "failure_behind", "failures_that_count", "names_killed_worker"]
+
+_WRAPPERS = ("prefect.", "airflow.")
+_NO_EXCEPTIONS = ("CancelledError", "GeneratorExit", "KeyboardInterrupt", "SystemExit")
+_QUOTABLE = 12
+_SOON = 5.0
+# Workers give times by the scheduler's clock, whose offset Dask estimates from heartbeats.
+_ESTIMATE = 0.5
+_FAILED = re.compile(
+    r"\b(?:fail(?:ed|ures?|s)?|errors?|errored|exceptions?)\b", re.IGNORECASE
+)
+_COUNTED = re.compile(
+    r"\b\d+(?: of \d+)?(?: \w+){0,3}? (?:failed|failures?|errors?|errored|exceptions?)\b",
+    re.IGNORECASE,
+)
+
+
+def failures_that_count(
+    failures: tuple[TaskFailure, ...], outcome: Outcome
+) -> tuple[TaskFailure, ...]:
+    """Return the failures that may have ended the driver's work.
+
+    Not those that came after that was decided, nor, where no exception ended it, those that the
+    driver had received and handled.
+
+    Args:
+        failures: The tasks that raised, by time.
+        outcome: What ended the driver's work.
+    """
+    heard = {each.key for each in outcome.survived if each.key}
+    reached = {each.key for each in outcome.received if each.key}
+    handled = outcome.exception is None
+    return tuple(
+        failure
+        for failure in failures
+        # What reached the driver came before it got there, whatever the clocks say.
+        if (failure.key in reached or not outcome.is_after(failure.at - _ESTIMATE))
+        and not (handled and failure.key in heard)
+        and not (handled and outcome.has_survived(failure.exception, failure.message))
+    )
+
+
+def failure_behind(
+    exception: DriverException | None,
+    failures: tuple[TaskFailure, ...],
+    state: State,
+    ended: float | None,
+) -> tuple[TaskFailure | None, bool]:
+    """Return the failure that reached the driver, and whether that is proven.
+
+    Args:
+        exception: What ended the driver's work.
+        failures: The tasks that raised, by time.
+        state: How the run ended.
+        ended: When, epoch seconds.
+    """
+    if exception is None:
+        # A command that ended with an exit code and told us no exception.
+        unheard = failures[-1] if failures and state == "failed" else None
+        return unheard, False
+    if names_killed_worker(exception):
+        key = exception.key or blamed_by(exception)
+        dead = [failure for failure in failures if failure.killed]
+        same = [failure for failure in dead if failure.key == key]
+        return next(iter((same or dead)[-1:]), None), True
+    at_home = met_at_home(exception.traceback)
+    candidates = [f for f in failures if not at_home or _passes(exception, f)]
+    # A task that asked for others' work with a client of its own got their error, too.
+    candidates.sort(key=lambda failure: came_from_a_task(failure.traceback))
+    for leads_to in _LEADS:
+        for failure in candidates:
+            if leads_to(exception, failure):
+                return failure, True
+    return _failure_presumed(exception, failures, ended), False
+
+
+def _failure_presumed(
+    exception: DriverException, failures: tuple[TaskFailure, ...], ended: float | None
+) -> TaskFailure | None:
+    """Return the failure that most likely reached the driver, if nothing proves it."""
+    if not failures:
+        return None
+    lost = lost_by_the_client(exception)
+    if lost or exception.exception.startswith(_WRAPPERS):
+        return failures[-1]
+    return failures[0] if _counts_failures(exception, failures, ended) else None
+
+
+def _counts_failures(
+    exception: DriverException, failures: tuple[TaskFailure, ...], ended: float | None
+) -> bool:
+    """Say whether the driver looked at its futures, and raised because some had failed.
+
+    Other things fail, too: it names what did, tells how many, or raises soon after.
+    """
+    said = exception.message
+    if not _FAILED.search(said) or not raised_on_purpose(exception.traceback):
+        return False
+    names = {each for f in failures for each in (f.prefix, f.raised.name) if each}
+    named = any(name in said for name in names)
+    counted = _COUNTED.search(said) is not None
+    soon = ended is None or ended - failures[-1].at <= _SOON
+    return named or counted or soon
+
+
+def _is_named(exception: DriverException, failure: TaskFailure) -> bool:
+    return exception.key is not None and failure.key == exception.key
+
+
+def _is_quoted(exception: DriverException, failure: TaskFailure) -> bool:
+    enough = len(failure.message) >= _QUOTABLE
+    return enough and failure.message in exception.message
+
+
+def _is_chained(exception: DriverException, failure: TaskFailure) -> bool:
+    names = {class_of(name) for name in classes_of(exception)}
+    if class_of(failure.exception) not in names:
+        return False
+    if failure.message == exception.message:
+        return True
+    if failure.message:
+        return failure.message in exception.traceback
+    # A bare `assert`, or `next()` of nothing, says nothing: the line has to tell.
+    return _passes(exception, failure)
+
+
+def _passes(exception: DriverException, failure: TaskFailure) -> bool:
+    """Say whether the driver's traceback goes through the line at which a task raised."""
+    frame = failure.frame
+    line = f'File "{frame.file}", line {frame.line}, in' if frame else ""
+    return bool(line) and line in exception.traceback
+
+
+def _is_unread(exception: DriverException, failure: TaskFailure) -> bool:
+    """Say whether the driver got a failure's pickle: it does not have the class."""
+    if not exception.message.startswith(("b'\\x80", 'b"\\x80')):
+        return False
+    frame = user_frame(exception.traceback)
+    return (
+        frame is not None
+        and failure.frame is not None
+        and ((frame.file, frame.line) == (failure.frame.file, failure.frame.line))
+    )
+
+
+def _is_lost(exception: DriverException, failure: TaskFailure) -> bool:
+    """Say whether the client lost this one: it listens for `Exception` alone."""
+    return failure.raised.name in _NO_EXCEPTIONS and lost_by_the_client(exception)
+
+
+def _is_handled(exception: DriverException, failure: TaskFailure) -> bool:
+    """Say whether the driver was handling this one when it raised `from None`."""
+    what = f"{failure.exception}: {failure.message}"
+    return any(
+        reported == what[: len(reported)] for reported in exception.handled if reported
+    )
+
+
+_LEADS = (_is_named, _is_chained, _is_quoted, _is_unread, _is_lost, _is_handled)
+"""The ways in which the driver's exception may lead to a task, the surest first."""
+
+
+def names_killed_worker(exception: DriverException | None) -> bool:
+    """Say whether the driver got, or wrapped, that workers died at a task."""
+    if exception is None:
+        return False
+    return any(class_of(name) == "KilledWorker" for name in classes_of(exception))
+
+
+def blamed_by(exception: DriverException | None) -> str | None:
+    """Return the key that Dask blames for that, if the exception tells it."""
+    if exception is None:
+        return None
+    return blamed_key(exception.message) or blamed_key(exception.traceback)

@@ -1,0 +1,302 @@
+"""What a worker died of, as far as the witnesses prove it.
+
+The order matters: the same signal 15 comes from the memory limit, a frozen process and
+a stranger, and only the witness before it tells which.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import polars as pl
+
+from dask_blackbox.analyse.facts.nanny_log import nanny_log_of
+from dask_blackbox.analyse.facts.worker_exit import FULL, WINDOW, WorkerExit
+from dask_blackbox.analyse.formatting import duration, short, size
+from dask_blackbox.analyse.python_versions import pythons_apart
+from dask_blackbox.analyse.signals import CRASHES, NATIVE, sender_of
+from dask_blackbox.analyse.signatures import any_of, printed_by
+from dask_blackbox.analyse.signatures.distributed import (
+    BATCHED_WRITE_FAILED,
+    GRAPH_NOT_DESERIALIZED,
+    HEARTBEAT_RAISED,
+    MESSAGE_NOT_SERIALIZED,
+    NOT_DESERIALIZED,
+)
+from dask_blackbox.analyse.signatures.python import BUFFER_NOT_ALLOCATED, IMPORT_FAILED
+from dask_blackbox.finding import Confidence
+from dask_blackbox.run import RunTables
+
+__all__ = ["ExitCause", "cause_of_exit"]
+
+_NOT_READ = (NOT_DESERIALIZED, GRAPH_NOT_DESERIALIZED, IMPORT_FAILED)
+# Dask's own lines, not a task's: a task that could not allocate need not end its worker.
+_MEMORY_ERROR = "MemoryError"
+_FAILED_FOR_MEMORY = (HEARTBEAT_RAISED, MESSAGE_NOT_SERIALIZED, BATCHED_WRITE_FAILED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExitCause:
+    """What a worker died of.
+
+    Attributes:
+        slug: The rule that explains such deaths; `unknown` if nothing is proven.
+        confidence: How sure.
+        because: The evidence, as a clause ("it …").
+    """
+
+    slug: str
+    confidence: Confidence
+    because: str
+
+
+def cause_of_exit(death: WorkerExit, run: RunTables) -> ExitCause:
+    """Return what a worker died of."""
+    return (
+        _of_its_nanny(death)
+        or _of_its_host(death)
+        or _of_its_environment(death, run)
+        or _of_another_python(death, run)
+        or _of_a_signal(death)
+        or _of_failed_allocations(death)
+        or _of_an_exit(death)
+        or _without_witness(death, run)
+    )
+
+
+def _of_its_nanny(death: WorkerExit) -> ExitCause | None:
+    if death.restarted_for_memory is not None:
+        seen = death.restarted_for_memory or death.peak_memory
+        at = f" at {size(seen)}" if seen else ""
+        limit = f" of {size(death.memory_limit)}" if death.memory_limit else ""
+        because = f"its nanny terminated it{at}, over 95 % of its memory limit{limit}"
+        return ExitCause(slug="worker-memory-limit", confidence="high", because=because)
+    closing = death.closing or ""
+    if death.frozen_for is not None or closing.startswith("check-worker-ttl"):
+        if death.scheduler_silent_for:
+            because = (
+                "the scheduler removed it for missing heartbeats, but had itself been "
+                "suspended for "
+                f"{duration(death.scheduler_silent_for)}"
+            )
+            return ExitCause(slug="unknown", confidence="low", because=because)
+        waited = f" for {duration(death.frozen_for)}" if death.frozen_for else ""
+        because = f"it sent no heartbeat{waited}, and the scheduler removed it"
+        if death.alive:
+            because += f"; its process was {death.alive} even then"
+        return ExitCause(
+            slug="worker-heartbeat-timeout", confidence="high", because=because
+        )
+    return None
+
+
+def _of_its_host(death: WorkerExit) -> ExitCause | None:
+    closing = death.closing or ""
+    if closing.startswith("signal-"):
+        because = f"its `dask worker` received a signal to stop ({closing}) and exited"
+        if death.sent_from is not None:
+            because += f"; the driver's own script sent it (at {death.sent_from})"
+        return ExitCause(slug="worker-preempted", confidence="high", because=because)
+    if closing.startswith("worker-lifetime"):
+        because = "its --lifetime ended, and no worker could take over its results"
+        return ExitCause(slug="worker-lifetime", confidence="high", because=because)
+    return None
+
+
+def _of_its_environment(death: WorkerExit, run: RunTables) -> ExitCause | None:
+    """Such workers leave with exit code 0, the connection to the scheduler broken."""
+    broken = "connection-broken" in (death.closing or "")
+    if death.exit_code not in (0, None) or (death.closing and not broken):
+        return None
+    lines = [line for line in death.last_lines if any_of(line, *_NOT_READ)]
+    if not lines and broken:
+        lines = _lines_near(run, death.at)
+    if not lines and broken:
+        because = (
+            "it closed its connection to the scheduler, as a worker does that cannot "
+            "deserialize a message"
+        )
+        return ExitCause(
+            slug="environment-mismatch", confidence="medium", because=because
+        )
+    if not lines:
+        return None
+    said = next((x for x in lines if "NotFoundError" in x), lines[-1])
+    wanted = [x for x in said.splitlines() if re.match(r"[\w.]*Error", x)]
+    because = (
+        f"it could not deserialize a message: {short(wanted[-1] if wanted else said)}"
+    )
+    deserialize = any("deserializ" in line for line in lines)
+    if not deserialize and not broken:  # the import of a task: that is a task's error
+        return None
+    return ExitCause(
+        slug="environment-mismatch",
+        confidence="high" if broken or len(lines) > 1 else "medium",
+        because=because,
+    )
+
+
+def _lines_near(run: RunTables, at: float) -> list[str]:
+    moment = pl.col("at").dt.epoch("us") / 1e6
+    near = run.logs.filter(
+        moment.is_between(at - WINDOW, at + WINDOW)
+        & pl.col("role").is_in(["worker", "nanny"])
+        & printed_by(*_NOT_READ)
+    )
+    return near["message"].head(20).to_list()
+
+
+def _of_another_python(death: WorkerExit, run: RunTables) -> ExitCause | None:
+    """Functions travel as bytecode, and what another Python makes of that is chance."""
+    if death.signal not in CRASHES:
+        return None
+    apart = pythons_apart(run, death.address)
+    if apart is None:
+        return None
+    ours, theirs = apart
+    because = (
+        f"its process crashed ({death.signal}) in Python {theirs}, and the driver has "
+        f"{ours}: functions defined in the driver's script are sent as bytecode, which "
+        "another minor version cannot run"
+    )
+    return ExitCause(slug="environment-mismatch", confidence="medium", because=because)
+
+
+def _of_a_signal(death: WorkerExit) -> ExitCause | None:
+    name = death.signal
+    if name is None:
+        return None
+    share = death.share_of_memory
+    sure: Confidence = "high"
+    if name in NATIVE:
+        slug, because = (
+            "worker-segfault",
+            f"its process crashed in native code ({name})",
+        )
+    elif name == "SIGABRT":
+        slug, because = "worker-abort", "its process aborted itself (SIGABRT)"
+    elif death.ended_by == "script":
+        slug = "worker-signalled"
+        because = f"the driver's own script sent it {name} (at {death.sent_from})"
+    elif name == "SIGKILL" and death.oom_kills:
+        slug = "kernel-oom"
+        because = "the kernel's out-of-memory killer ended it (its counter went up)"
+    elif name == "SIGKILL" and share >= FULL:
+        slug, sure = "kernel-oom", "medium"
+        because = f"it was killed (SIGKILL) at {share:.0%} of its memory limit"
+    elif name == "SIGKILL" and death.climbed_until_it_died:
+        slug, sure = "kernel-oom", "medium"
+        because = (
+            f"it was killed (SIGKILL) while its memory climbed, by "
+            f"{size(death.climbed_until_it_died)} in its last seconds to "
+            f"{size(death.peak_memory or 0)}: probably by the kernel, because a "
+            "container's limit was reached or the machine was full, although no "
+            "visible counter shows it"
+        )
+    elif name == "SIGTERM" and share >= FULL:
+        slug, sure = "worker-memory-limit", "medium"
+        because = f"it was terminated (SIGTERM) at {share:.0%} of its memory limit"
+    else:
+        slug, sender = "worker-signalled", sender_of(name)
+        because = (
+            f"it {sender.because.format(name=name)}"
+            if sender
+            else f"something outside Dask sent its process {name}"
+        )
+        sure = "medium" if death.was_full and not sender else "high"
+    return ExitCause(slug=slug, confidence=sure, because=because)
+
+
+def _ran_out(line: str) -> bool:
+    """Return whether Dask itself, not a task, could not allocate memory."""
+    if BUFFER_NOT_ALLOCATED.match(line):
+        return True
+    return _MEMORY_ERROR in line and any(e.match(line) for e in _FAILED_FOR_MEMORY)
+
+
+def _of_failed_allocations(death: WorkerExit) -> ExitCause | None:
+    """A process that may not grow (`ulimit -v`) cannot even send its heartbeats."""
+    if death.exit_code not in (0, 1, None):
+        return None
+    if not any(map(_ran_out, death.last_lines)):
+        return None
+    return ExitCause(
+        slug="task-memory-error",
+        confidence="medium",
+        because=(
+            "its process could not allocate memory even for a heartbeat (MemoryError), "
+            "so it closed"
+        ),
+    )
+
+
+def _of_an_exit(death: WorkerExit) -> ExitCause | None:
+    if death.exit_code is None:
+        return None
+    if death.closing:
+        because = (
+            f"it closed itself ({short(death.closing, 80)}) "
+            f"and exited with code {death.exit_code}"
+        )
+        return ExitCause(slug="unknown", confidence="low", because=because)
+    because = f"its process exited with code {death.exit_code}"
+    sure: Confidence = "high" if death.executing else "medium"
+    return ExitCause(slug="worker-exit", confidence=sure, because=because)
+
+
+def _without_witness(death: WorkerExit, run: RunTables) -> ExitCause:
+    """Nobody saw the exit: is that because its nanny ended with it?"""
+    life = run.workers.filter(
+        (pl.col("address") == death.address) & pl.col("nanny").is_not_null()
+    )
+    nanny = life["nanny"].to_list()[-1] if len(life) else None
+    if death.ended_by == "with-its-nanny":
+        return ExitCause(
+            slug="worker-host-lost",
+            confidence="high",
+            because="its nanny disappeared with it: nothing answers at its address"
+            + _and(death.was_full),
+        )
+    if death.closing:
+        because = f"it closed itself ({short(death.closing, 80)})"
+    elif not nanny and death.was_full:
+        because = (
+            f"it disappeared without a nanny to report how; {death.was_full}: the "
+            "kernel probably killed it, because a container's limit was reached or "
+            "the machine was full"
+        )
+        return ExitCause(slug="kernel-oom", confidence="medium", because=because)
+    elif not nanny:
+        because = "it had no nanny to report how it ended"
+    elif death.with_nanny is False or _heard_after(run, nanny, death.at):
+        because = "its nanny survived, but its exit code was not recorded"
+    elif _recorded_until(run) < death.at + WINDOW:
+        because = "the recording ended before its nanny could report how it ended"
+    else:
+        return ExitCause(
+            slug="worker-host-lost",
+            confidence="medium",
+            because="its nanny disappeared with it and logged nothing"
+            + _and(death.was_full),
+        )
+    return ExitCause(slug="unknown", confidence="low", because=because)
+
+
+def _and(clause: str) -> str:
+    return f"; {clause}" if clause else ""
+
+
+def _heard_after(run: RunTables, nanny: str, at: float) -> bool:
+    others = run.workers.filter(
+        (pl.col("nanny") == nanny) & (pl.col("joined").dt.epoch("us") / 1e6 > at)
+    )
+    return len(others) > 0 or nanny_log_of(run).heard_after(nanny, at)
+
+
+def _recorded_until(run: RunTables) -> float:
+    latest = [
+        frame["at"].max() for frame in (run.events, run.metrics, run.logs) if len(frame)
+    ]
+    moments = [moment.timestamp() for moment in latest if moment is not None]  # type: ignore[union-attr]
+    return max(moments, default=0.0)

@@ -1,0 +1,26 @@
+"""Messages of libraries, explained: the thing that they are about, and the fix as code."""
+
+from __future__ import annotations
+
+from dask_blackbox.analyse.explanations.explained import Context, Explained
+from dask_blackbox.analyse.explanations.failures import (
+    called,
+    explained_exception,
+    explained_failure,
+    words_of_exception,
+    words_of_failure,
+)
+from dask_blackbox.analyse.explanations.known import explained
+from dask_blackbox.analyse.explanations.plain import in_one_line
+
+__all__ = [
+    "Context",
+    "Explained",
+    "called",
+    "explained",
+    "explained_exception",
+    "explained_failure",
+    "in_one_line",
+    "words_of_exception",
+    "words_of_failure",
+]

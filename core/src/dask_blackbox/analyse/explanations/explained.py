@@ -1,0 +1,77 @@
+"""What a message of a library means: column, file, what was found and what was expected."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+__all__ = ["Context", "Explained", "columns_in", "named", "place"]
+
+_NAME = re.compile(r"'([^']*)'|\"([^\"]*)\"|([^\s,'\"{}\[\]()]+)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """Where an exception was raised.
+
+    Attributes:
+        exception: Qualified name of its class.
+        message: Its text, as far as it arrived.
+        traceback: Its traceback.
+        file: The file or URL that was being read, if it is known.
+    """
+
+    exception: str
+    message: str
+    traceback: str = ""
+    file: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explained:
+    """What a message says, in one line, and how to fix it.
+
+    Attributes:
+        headline: A clause that names the thing: `column 'qty' is str, int64 expected`.
+        column: Name of the column that it is about.
+        found: What was there: a type, a number, a value.
+        expected: What should have been there.
+        file: The file, object or service that it is about.
+        fix: What to do, in sentences with code; None if the headline says it all.
+    """
+
+    headline: str
+    column: str | None = None
+    found: str | None = None
+    expected: str | None = None
+    file: str | None = None
+    fix: str | None = None
+
+    @property
+    def is_about_data(self) -> bool:
+        """Whether the answer is in the data itself, not in where it lies."""
+        return self.column is not None or self.expected is not None
+
+
+def place(file: str | None) -> str:
+    """Return ` in part-17.csv` for a file that is known, else nothing."""
+    if not file:
+        return ""
+    name = file.rstrip("/").rpartition("/")[2]
+    return f" in {name}" if name else ""
+
+
+def columns_in(text: str | None) -> list[str]:
+    """Return the names in a list as Python prints it: of `'a', 'b'`, of `{'a'}`, of `a, b`."""
+    found = (one or two or three for one, two, three in _NAME.findall(text or ""))
+    return [name for name in found if name and not name.startswith("dtype=")]
+
+
+def named(noun: str, names: list[str], *, most: int = 3) -> str:
+    """Return names with their noun: `column 'a'`, `columns 'a' and 'b'`."""
+    shown = [f"'{name}'" for name in names[:most]]
+    if len(names) > most:
+        shown.append(f"{len(names) - most} more")
+    if len(shown) == 1:
+        return f"{noun} {shown[0]}"
+    return f"{noun}s {', '.join(shown[:-1])} and {shown[-1]}"

@@ -1,0 +1,69 @@
+"""What failed tasks and drivers raised, explained, or at least in one line."""
+
+from __future__ import annotations
+
+from dask_blackbox.analyse.explanations.explained import Context, Explained
+from dask_blackbox.analyse.explanations.known import explained
+from dask_blackbox.analyse.explanations.plain import in_one_line
+from dask_blackbox.analyse.failures import TaskFailure
+from dask_blackbox.analyse.frames import user_frames
+from dask_blackbox.analyse.replaced_exceptions import untangled
+from dask_blackbox.analyse.task_files import files_of_task, one_file
+from dask_blackbox.manifest import DriverException
+from dask_blackbox.run import RunTables
+
+__all__ = [
+    "called",
+    "explained_exception",
+    "explained_failure",
+    "words_of_exception",
+    "words_of_failure",
+]
+
+
+def explained_failure(run: RunTables, failure: TaskFailure) -> Explained | None:
+    """Return what the exception of a task means, or None."""
+    name, message, _ = failure.raised
+    return explained(
+        Context(
+            exception=name,
+            message=message,
+            traceback=failure.traceback,
+            file=one_file(files_of_task(run, failure.key)),
+        )
+    )
+
+
+def words_of_failure(run: RunTables, failure: TaskFailure) -> str:
+    """Return what a task's exception says, in one line."""
+    reported = explained_failure(run, failure)
+    return reported.headline if reported else in_one_line(failure.raised.message)
+
+
+def explained_exception(exception: DriverException) -> Explained | None:
+    """Return what the driver's exception means, or None."""
+    name, message, _ = untangled(exception.exception, exception.message)
+    return explained(
+        Context(exception=name, message=message, traceback=exception.traceback)
+    )
+
+
+def words_of_exception(exception: DriverException, message: str) -> str:
+    """Return what the driver's exception says, in one line.
+
+    Args:
+        exception: What the driver raised.
+        message: Its text, as far as it is to be shown.
+    """
+    reported = explained_exception(exception)
+    return reported.headline if reported else in_one_line(message)
+
+
+def called(failure: TaskFailure) -> str:
+    """Return what people call a task: the user's own function rather than Dask's fused name."""
+    prefix = failure.prefix
+    own = [frame.function for frame in user_frames(failure.traceback)]
+    names = [name for name in own if not name.startswith("<")]
+    if not names or prefix in names:
+        return prefix
+    return names[0]

@@ -1,0 +1,268 @@
+"""Messages of file systems, object stores, networks and databases."""
+
+from __future__ import annotations
+
+import re
+
+from dask_blackbox.analyse.explanations.explained import Context, Explained
+from dask_blackbox.analyse.signatures import services as lines
+
+__all__ = ["EXPLANATIONS"]
+
+_MISSING = ("NoSuchKey", "404", "NotFound", "NO_SUCH_KEY", "RESOURCE_NOT_FOUND")
+_NO_BUCKET = ("NoSuchBucket", "NO_SUCH_BUCKET")
+_DENIED = ("AccessDenied", "403", "Forbidden", "AllAccessDisabled", "ACCESS_DENIED")
+_EXPIRED = (
+    "ExpiredToken", "ExpiredTokenException", "RequestExpired", "TokenRefreshRequired",
+    "EXPIRED_TOKEN", "InvalidToken",
+)  # fmt: skip
+_BAD_KEY = (
+    "InvalidAccessKeyId",
+    "SignatureDoesNotMatch",
+    "UnrecognizedClientException",
+)
+_BUSY = (
+    "SlowDown", "Throttling", "ThrottlingException", "TooManyRequests", "503", "429",
+    "TooManyRequestsException", "RequestLimitExceeded", "ServiceUnavailable", "SLOW_DOWN",
+)  # fmt: skip
+_FEWER = (
+    "Send fewer requests at a time: larger partitions, fewer threads per worker, "
+    "retries "
+    "with a growing delay (boto's `retries={'mode': 'adaptive'}`)."
+)
+
+
+def _file(context: Context) -> str:
+    return context.file or "the object"
+
+
+def _aws(found: re.Match[str], context: Context) -> Explained | None:
+    groups = found.groupdict()
+    code, operation = groups["code"], groups["operation"]
+    file = context.file
+    if groups.get("key"):
+        file = f"s3://{groups['bucket']}/{groups['key']}"
+    return _of_code(code, operation, groups.get("why"), file)
+
+
+def _of_code(
+    code: str, operation: str | None, why: str | None, file: str | None
+) -> Explained:
+    what = file or "the object"
+    called = f" ({operation})" if operation else ""
+    fix: str | None = None
+    if code in _MISSING:
+        headline = f"{what} does not exist{called}"
+        fix = "Check that the job that writes it has run, and that the name is right."
+    elif code in _NO_BUCKET:
+        headline = f"the bucket of {what} does not exist{called}"
+        fix = "Check the name of the bucket, and the endpoint and region that the workers use."
+    elif code in _DENIED:
+        headline = f"access to {what} was denied{called}"
+        fix = (
+            f"The role or key of the workers needs `{_permission(operation)}` there; "
+            "without permission to list, a missing object is reported as denied, too."
+        )
+    elif code in _EXPIRED:
+        headline = f"the credentials for {what} have expired{called}"
+        fix = (
+            "Don't pass temporary keys into tasks: let each worker get them from its "
+            "role "
+            "(`AWS_ROLE_ARN`, instance profile), which renews them."
+        )
+    elif code in _BAD_KEY:
+        headline = f"{what} refused the access key{called}"
+        fix = "Check which `AWS_ACCESS_KEY_ID` the workers use; it may differ from the driver's."
+    elif code in _BUSY:
+        headline = f"the store asked to slow down ({code}) for {what}"
+        fix = _FEWER
+    else:
+        headline = f"{code}{called}: {why}".rstrip(": ") if why else f"{code}{called}"
+    return Explained(headline=headline, file=file, found=code, fix=fix)
+
+
+def _permission(operation: str | None) -> str:
+    known = {"HeadObject": "s3:GetObject", "ListObjectsV2": "s3:ListBucket"}
+    return known.get(
+        operation or "", f"s3:{operation}" if operation else "s3:GetObject"
+    )
+
+
+def _key_missing(_: re.Match[str], context: Context) -> Explained:
+    return _of_code("NoSuchKey", None, None, context.file)
+
+
+def _denied(_: re.Match[str], context: Context) -> Explained:
+    return _of_code("AccessDenied", None, None, context.file)
+
+
+def _no_credentials(_: re.Match[str], context: Context) -> Explained:
+    return Explained(
+        headline=f"no AWS credentials where {_file(context)} was opened",
+        file=context.file,
+        fix=(
+            "Give workers a role or environment variables; they do not have `~/.aws` "
+            "of the driver's machine."
+        ),
+    )
+
+
+def _no_endpoint(found: re.Match[str], context: Context) -> Explained:
+    url = found["file"]
+    return Explained(
+        headline=f"cannot connect to {_service(url)}",
+        file=context.file or url,
+        fix="Check the endpoint URL and region, and that workers can reach it (proxy, "
+        "VPC).",
+    )
+
+
+def _service(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.partition('/')[0].rpartition('@')[2]}"
+
+
+def _http(found: re.Match[str], context: Context) -> Explained | None:
+    if "HTTP" not in context.exception and "http" not in context.message:
+        return None
+    code, why = found["code"], found["why"].strip()
+    url = (found["file"] or context.file or "").partition("?")[0]
+    at = f" from {url}" if url else ""
+    fix = None
+    if code in ("429", "503"):
+        fix = _FEWER
+    elif code in ("401", "403"):
+        fix = "Check which credentials the workers have; a token may have expired."
+    return Explained(
+        headline=f"HTTP {code} {why}{at}", file=url or None, found=code, fix=fix
+    )
+
+
+def _retries(found: re.Match[str], context: Context) -> Explained:
+    host, port = found["host"], found["port"]
+    why = "did not answer"
+    if lines.CONNECTION_REFUSED.search(context.message):
+        why = "refused the connection"
+    elif lines.NAME_NOT_RESOLVED.search(context.message):
+        why = "could not be resolved"
+    return Explained(headline=f"{host}:{port} {why}", file=context.file)
+
+
+def _no_file(found: re.Match[str], _: Context) -> Explained:
+    return Explained(
+        headline=f"{found['file']} does not exist",
+        file=found["file"],
+        fix="Check that the path exists where this ran: workers need shared storage.",
+    )
+
+
+def _no_permission(found: re.Match[str], _: Context) -> Explained:
+    return Explained(
+        headline=f"no permission for {found['file']}",
+        file=found["file"],
+        fix="Check which user the workers run as, and its permissions there.",
+    )
+
+
+def _encoding(found: re.Match[str], context: Context) -> Explained:
+    name = (context.file or "").rpartition("/")[2] or "the text"
+    byte = f" (byte {found['found']} at {found['position']})" if found["found"] else ""
+    return Explained(
+        headline=f"{name} is not encoded as {found['expected']}{byte}",
+        found=found["found"],
+        expected=found["expected"],
+        file=context.file,
+        fix="Pass its encoding: `encoding='latin-1'`, or `'cp1252'` for Windows.",
+    )
+
+
+def _no_database(found: re.Match[str], _: Context) -> Explained:
+    why = found["why"].strip()
+    return Explained(
+        headline=f"database at {found['host']}:{found['port']}: {why}",
+        file=f"{found['host']}:{found['port']}",
+        found=why,
+    )
+
+
+def _no_table(found: re.Match[str], context: Context) -> Explained:
+    table = found["table"] or found["relation"]
+    return Explained(
+        headline=f"no table '{table}'{_in_database(context)}",
+        file=context.file,
+        fix="Check which database and schema the workers connect to, and whether it "
+        "was migrated.",
+    )
+
+
+def _no_sql_column(found: re.Match[str], context: Context) -> Explained:
+    column = found["column"] or found["quoted"]
+    return Explained(
+        headline=f"no column '{column}'{_in_database(context)}", column=column
+    )
+
+
+def _locked(_: re.Match[str], context: Context) -> Explained:
+    return Explained(
+        headline=f"the SQLite database is locked{_in_database(context)}",
+        file=context.file,
+        fix=(
+            "SQLite lets one process write at a time: write from one task, raise "
+            "`timeout=`, or use a database server."
+        ),
+    )
+
+
+def _in_database(context: Context) -> str:
+    name = (context.file or "").rpartition("/")[2]
+    return f" in {name}" if name else ""
+
+
+def _no_name(_: re.Match[str], context: Context) -> Explained | None:
+    return _of_host(context, "is on a host that could not be resolved")
+
+
+def _refused(_: re.Match[str], context: Context) -> Explained | None:
+    return _of_host(context, "refused the connection")
+
+
+def _of_host(context: Context, what: str) -> Explained | None:
+    if "://" not in (context.file or ""):
+        return None
+    return Explained(headline=f"{context.file} {what}", file=context.file)
+
+
+def _reset(_: re.Match[str], context: Context) -> Explained | None:
+    if "://" not in (context.file or ""):
+        return None
+    return Explained(
+        headline=f"{_service(context.file or '')} reset the connection",
+        file=context.file,
+        fix=(
+            "This is often temporary: `retries=3` (`client.submit`, `dask.annotate`) "
+            "retries only this task. If it persists, send fewer requests at a time."
+        ),
+    )
+
+
+EXPLANATIONS = (
+    (lines.AWS_REFUSED, _aws),
+    (lines.ARROW_AWS_REFUSED, _aws),
+    (lines.S3_KEY_MISSING, _key_missing),
+    (lines.S3_DENIED, _denied),
+    (lines.AWS_NO_CREDENTIALS, _no_credentials),
+    (lines.AWS_UNREACHABLE, _no_endpoint),
+    (lines.HTTP_RETRIES_EXCEEDED, _retries),
+    (lines.HTTP_REFUSED, _http),
+    (lines.NO_SUCH_FILE, _no_file),
+    (lines.FILE_PERMISSION_DENIED, _no_permission),
+    (lines.NOT_THAT_ENCODING, _encoding),
+    (lines.DATABASE_UNREACHABLE, _no_database),
+    (lines.NO_SUCH_TABLE, _no_table),
+    (lines.NO_SUCH_SQL_COLUMN, _no_sql_column),
+    (lines.DATABASE_LOCKED, _locked),
+    (lines.CONNECTION_RESET, _reset),
+    (lines.CONNECTION_REFUSED, _refused),
+    (lines.NAME_NOT_RESOLVED, _no_name),
+)
+"""Rows of the catalogue, each with what makes an explanation of it."""

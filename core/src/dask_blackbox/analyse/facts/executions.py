@@ -1,0 +1,212 @@
+"""All executions of tasks, counted once: those that ended, and those that ended with their worker.
+
+The scheduler hears of an execution that killed its worker only that it is gone: it has no
+times.  The certificate of the worker's exit knows when it began, so the two are one row
+here.  Whoever counts tasks, in a figure, a table, a sentence or a picture, counts these.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from dask_blackbox.analyse.facts.worker_exit import RunningTask, WorkerExit
+from dask_blackbox.analyse.facts.worker_exits import deaths_of, worker_exits_of
+from dask_blackbox.analyse.formatting import prefix_of
+from dask_blackbox.events import COLUMNS
+from dask_blackbox.run import RunTables
+from dask_blackbox.tables import frames_of
+
+__all__ = ["OUTCOMES", "Counts", "counts_of", "executions_of"]
+
+OUTCOMES = ("finished", "erred", "retried", "killed", "released")
+"""How an execution can end."""
+
+
+class Counts(NamedTuple):
+    """How many executions a run had.
+
+    Attributes:
+        executions: All of them.
+        finished: Those that gave a result.
+        erred: Those that raised, and whose task was not tried again.
+        retried: Those that raised, and whose task was tried again.
+        killed: Those that ended with their worker.
+        released: Those whose result nobody wanted any more.
+        seconds: For which they occupied threads, altogether.
+    """
+
+    executions: int
+    finished: int
+    erred: int
+    retried: int
+    killed: int
+    released: int
+    seconds: float
+
+
+def executions_of(run: RunTables) -> pl.DataFrame:
+    """Return the columns of `tasks`, one row per execution, and three more.
+
+    `begin`: when it took its thread (transfers come before that); `seconds`: for how long
+    it had it; `slot`: which of its worker's threads that was, from 0.  The three are null
+    where the times are not known.  `compute` of an execution that was killed is the time
+    until its worker's death.
+    """
+    return run.once(_executions)
+
+
+def counts_of(run: RunTables) -> Counts:
+    """Return how many executions the run had, by outcome."""
+    return run.once(_counts)
+
+
+def _counts(run: RunTables) -> Counts:
+    table = executions_of(run)
+    by_outcome = dict(table["outcome"].value_counts().iter_rows())
+    return Counts(
+        executions=table.height,
+        seconds=float(table["seconds"].sum() or 0.0),
+        **{outcome: int(by_outcome.get(outcome, 0)) for outcome in OUTCOMES},
+    )
+
+
+def _executions(run: RunTables) -> pl.DataFrame:
+    tasks = _with_what_deaths_ended(run)
+    killed = pl.col("outcome") == "killed"
+    micros = (pl.col("compute").fill_null(0.0) * 1e6).round().cast(pl.Int64)
+    lasted = pl.col("stop") - pl.col("start")
+    begin = (
+        pl.when(killed)
+        .then(pl.col("start"))
+        .otherwise(
+            pl.max_horizontal(
+                "start", pl.col("stop") - pl.duration(microseconds=micros)
+            )
+        )
+    )
+    placed = pl.col("start").is_not_null() & pl.col("stop").is_not_null()
+    tasks = tasks.with_columns(
+        pl.when(placed).then(begin).alias("begin"),
+        pl.when(killed & placed)
+        .then(lasted.dt.total_microseconds() / 1e6)
+        .otherwise(pl.col("compute"))
+        .alias("compute"),
+    ).with_columns(
+        pl.when(placed)
+        .then((pl.col("stop") - pl.col("begin")).dt.total_microseconds() / 1e6)
+        .alias("seconds")
+    )
+    return tasks.with_columns(_slots(tasks, _threads_by_address(run)).alias("slot"))
+
+
+def _with_what_deaths_ended(run: RunTables) -> pl.DataFrame:
+    """Return the tasks; what dead workers were executing has its times, by their certificates."""
+    tasks = run.tasks
+    ended = [(each, d) for d in deaths_of(run) for each in d.running if each.start]
+    if not ended:
+        return tasks
+    timeless: dict[tuple[str, str], list[int]] = {}
+    known: set[tuple[str, str]] = set()
+    own = tasks.with_row_index("row").filter(pl.col("outcome") == "killed")
+    for row, key, worker, start in own.select("row", "key", "worker", "start").rows():
+        if start is None:
+            timeless.setdefault((key, worker), []).append(row)
+        else:
+            known.add((key, worker))
+    reported: dict[int, tuple[Any, ...]] = {}
+    more: list[tuple[Any, ...]] = []
+    for each, death in ended:
+        rows = timeless.get((each.key, death.address))
+        if rows:
+            reported[rows.pop(0)] = _row(each, death)
+        elif (each.key, death.address) not in known:
+            more.append(_row(each, death))
+    kept = tasks.with_row_index("row").filter(~pl.col("row").is_in(list(reported)))
+    added = frames_of({"task": [*reported.values(), *more]})["tasks"].select(
+        tasks.columns
+    )
+    return pl.concat([kept.drop("row"), added]).sort(
+        "stop", nulls_last=True, maintain_order=True
+    )
+
+
+def _row(each: RunningTask, death: WorkerExit) -> tuple[Any, ...]:
+    start = each.start or death.at
+    known = {
+        "key": each.key,
+        "prefix": prefix_of(each.key),
+        "worker": death.address,
+        "start": start,
+        "stop": max(start, death.at),
+        "outcome": "killed",
+    }
+    return tuple(known.get(column) for column in COLUMNS["task"])
+
+
+def _threads_by_address(run: RunTables) -> dict[str, int]:
+    return {each.address: each.nthreads or 1 for each in worker_exits_of(run)}
+
+
+def _slots(tasks: pl.DataFrame, nthreads: dict[str, int]) -> pl.Series:
+    """Return which of its worker's threads each execution had, from 0.
+
+    Threads that are known have a slot each, in the order of their first execution.  Of the
+    others (retried attempts and killed ones do not say) each has the first one that was
+    free for its whole time.
+    """
+    numbered = tasks.with_row_index("row").filter(pl.col("begin").is_not_null())
+    limits = pl.DataFrame(
+        {"worker": list(nthreads), "limit": list(nthreads.values())},
+        schema={"worker": pl.String, "limit": pl.Int64},
+    )
+    ranks = (
+        numbered.filter(pl.col("thread").is_not_null())
+        .group_by("worker", "thread", maintain_order=True)
+        .agg(pl.col("begin").min().alias("first"))
+        .sort("worker", "first", "thread")
+        .with_columns((pl.col("first").cum_count().over("worker") - 1).alias("rank"))
+        .join(limits, on="worker", how="left")
+        .filter(pl.col("rank") < pl.col("limit").fill_null(1).clip(1))
+        .select("worker", "thread", pl.col("rank").cast(pl.Int64))
+    )
+    ranked = numbered.join(ranks, on=["worker", "thread"], how="left").sort("row")
+    slots = np.full(tasks.height, -1, dtype=np.int64)
+    slots[ranked["row"].to_numpy()] = ranked["rank"].fill_null(-1).to_numpy()
+    homeless = set(ranked.filter(pl.col("rank").is_null())["worker"].unique())
+    own = ranked.filter(pl.col("worker").is_in(list(homeless)))
+    for _, part in own.group_by("worker", maintain_order=True):
+        _place(part, slots)
+    values = pl.Series("slot", slots)
+    return values.set(values < 0, None)
+
+
+def _place(part: pl.DataFrame, slots: np.ndarray[Any, Any]) -> None:
+    """Give each execution of a worker that has no slot the first one that is free."""
+    columns = part.select(
+        "row", pl.col("begin").dt.epoch("us"), pl.col("stop").dt.epoch("us"), "rank"
+    ).sort("begin", "row")
+    taken: list[list[tuple[int, int]]] = []
+    for _, begin, stop, rank in columns.iter_rows():
+        if rank is not None:
+            while len(taken) <= rank:
+                taken.append([])
+            taken[rank].append((begin, stop))
+    for row, begin, stop, rank in columns.iter_rows():
+        if rank is not None:
+            continue
+        slot = next((n for n, own in enumerate(taken) if _free(own, begin, stop)), None)
+        if slot is None:
+            slot = len(taken)
+            taken.append([])
+        insort(taken[slot], (begin, stop))
+        slots[row] = slot
+
+
+def _free(taken: list[tuple[int, int]], begin: int, stop: int) -> bool:
+    place = bisect_left(taken, (begin, begin))
+    before = place == 0 or taken[place - 1][1] <= begin
+    return before and (place == len(taken) or taken[place][0] >= stop)

@@ -1,0 +1,366 @@
+"""The outcome: what ended the driver's work, and when that was decided.
+
+A process ends later than its work: `finally:` blocks, `with` statements and `atexit` run in
+between, and what they do to a cluster is its teardown.  Nothing that happens after the outcome
+was decided can be its cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from dask_blackbox.analyse.state import ASKED, signal_of_driver, state_of
+from dask_blackbox.events import (
+    DriverAttached,
+    DriverCallFailed,
+    DriverClosing,
+    DriverExit,
+    DriverGotSignal,
+    DriverRaised,
+    DriverSignalled,
+    GraphUpdated,
+    SchedulerInfo,
+    TestFailed,
+)
+from dask_blackbox.manifest import DriverException, Stopped
+from dask_blackbox.run import RunTables
+
+__all__ = ["CLOCKS", "ExitCall", "Outcome", "Received", "outcome_of"]
+
+OutcomeKind = Literal[
+    "exception", "exit-code", "signal", "interrupted", "host-stopped",
+    "vanished", "still-running", "none",
+]  # fmt: skip
+"""What ended the driver's work; `none`: it succeeded."""
+
+Source = Literal[
+    "host",
+    "dask-call",
+    "test",
+    "exit-call",
+    "handler",
+    "exception-hook",
+    "signal",
+    "process-end",
+]
+"""What the moment was read from, the most exact one first."""
+
+CLOCKS = 1.0
+"""Seconds by which the clocks of driver and scheduler may differ where nobody knows."""
+
+_INTERRUPT = "KeyboardInterrupt"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Received:
+    """An exception that a call to Dask raised in the driver.
+
+    Attributes:
+        at: When the call raised, epoch seconds.
+        call: Name of the call.
+        exception: Qualified name of its class.
+        bases: Qualified names of the bases of its class.
+        message: Its text, redacted and cut.
+        key: Of the task that it came from, where that is known.
+        file: File of the user's line that made the call.
+        line: That line.
+        identity: Tells this exception object from others of the driver's process.
+    """
+
+    at: float
+    call: str
+    exception: str
+    bases: tuple[str, ...] = ()
+    message: str = ""
+    key: str | None = None
+    file: str | None = None
+    line: int | None = None
+    identity: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExitCall:
+    """A call of `sys.exit` with a code.
+
+    Attributes:
+        at: When it was called, epoch seconds.
+        code: The exit code.
+        file: File of the user's line.
+        line: That line.
+        handling: Identity of the exception that was being handled; empty if none was.
+    """
+
+    at: float
+    code: int
+    file: str | None = None
+    line: int | None = None
+    handling: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What ended the driver's work.
+
+    Attributes:
+        kind: What it was.
+        decided_at: When it was decided, epoch seconds; None while the run goes on.
+        source: What that moment was read from.
+        exact: Whether it was decided at that moment; otherwise at or before it.
+        stopped_after: The work had ended by `exception` before somebody stopped the process:
+            so much its last acts on its cluster show.
+        clocks: Seconds by which moments of the cluster may differ from the driver's.
+        exception: The exception that ended the work.
+        call: The call to Dask that raised it, where one did.
+        received: All exceptions that calls to Dask raised in the driver, by time.
+        survived: Those of them that the driver handled, and that did not end its work.
+        exit: The call of `sys.exit`, where that ended it.
+        exit_code: Of the process.
+        by: Who ended the run from outside, and why, where a host or a person did.
+        signal: Name of the signal that ended it.
+    """
+
+    kind: OutcomeKind
+    decided_at: float | None
+    source: Source
+    exact: bool = False
+    stopped_after: bool = False
+    clocks: float = CLOCKS
+    exception: DriverException | None = None
+    call: str | None = None
+    received: tuple[Received, ...] = field(default=(), repr=False)
+    survived: tuple[Received, ...] = ()
+    exit: ExitCall | None = None
+    exit_code: int | None = None
+    by: Stopped | None = None
+    signal: str | None = None
+
+    def is_after(self, at: float) -> bool:
+        """Say whether a moment of the cluster lies after the decision, clocks considered."""
+        return self.decided_at is not None and at > self.decided_at + self.clocks
+
+    def received_before(self, at: float | None) -> tuple[Received, ...]:
+        """Return what calls to Dask raised in the driver before a moment; None: all of it."""
+        return tuple(r for r in self.received if at is None or r.at < at)
+
+    def has_handled(self, key: str, exception: str, message: str) -> bool:
+        """Say whether the driver received the error of a task and went on.
+
+        Args:
+            key: Of the task.
+            exception: Qualified name of its error's class.
+            message: Its text.
+        """
+        keys = {each.key for each in self.survived}
+        return key in keys or self.has_survived(exception, message)
+
+    def has_survived(self, exception: str, message: str) -> bool:
+        """Say whether the driver received such an exception and went on.
+
+        Args:
+            exception: Qualified name of its class.
+            message: Its text.
+        """
+        name = exception.rpartition(".")[2]
+        return any(
+            each.exception.rpartition(".")[2] == name
+            and _is_same_text(each.message, message)
+            for each in self.survived
+        )
+
+
+def outcome_of(run: RunTables) -> Outcome:
+    """Return what ended the driver's work."""
+    received = tuple(_received(run))
+    ending = run.ending
+    if ending is None:
+        lost = state_of(run) == "lost"
+        return Outcome(
+            kind="vanished" if lost else "still-running",
+            decided_at=None,
+            source="process-end",
+            received=received,
+            survived=received,
+        )
+    handled = (
+        None if ending.exception is not None else _handled_at_the_end(run, received)
+    )
+    exception = ending.exception if handled is None else _as_exception(handled)
+    exit_call = _exit_call(run, ending.exit_code)
+    own = _identities(exception, exit_call)
+    last: tuple[float, Source, bool] = (ending.ended, "process-end", False)
+    at, source, exact = next(_moments(run, received, own, exit_call), last)
+    raised = [each for each in received if each.identity in own]
+    # What ended another process of the command was handled by nobody.
+    not_handled = own | (
+        _exceptions_of_processes(run) if ending.exit_code else frozenset()
+    )
+    return Outcome(
+        kind="exception" if handled is not None else _kind(run),
+        decided_at=min(at, ending.ended),
+        source=source,
+        exact=exact,
+        stopped_after=handled is not None,
+        clocks=_clocks(run),
+        exception=exception,
+        call=raised[-1].call if raised else None,
+        received=received,
+        survived=tuple(each for each in received if each.identity not in not_handled),
+        exit=exit_call,
+        exit_code=ending.exit_code,
+        by=ending.stopped,
+        signal=signal_of_driver(run),
+    )
+
+
+def _kind(run: RunTables) -> OutcomeKind:
+    ending = run.ending
+    assert ending is not None  # noqa: S101 - asked before
+    signal = signal_of_driver(run)
+    exception = ending.exception
+    if ending.stopped is not None:
+        return "host-stopped"
+    if signal == "SIGINT" or (
+        exception is not None and exception.exception.endswith(_INTERRUPT)
+    ):
+        return "interrupted"
+    if exception is not None:
+        return "exception"
+    if signal is not None:
+        return "signal"
+    if ending.state == "succeeded":
+        return "none"
+    return "exit-code" if ending.exit_code else "vanished"
+
+
+def _moments(
+    run: RunTables,
+    received: tuple[Received, ...],
+    own: frozenset[str],
+    exit_call: ExitCall | None,
+) -> Iterator[tuple[float, Source, bool]]:
+    """Yield when the outcome was decided, what says so and whether exactly then.
+
+    The most exact one comes first.
+    """
+    stopped = None if run.ending is None else run.ending.stopped
+    if stopped is not None and stopped.at is not None:
+        yield stopped.at, "host", True
+    for each in reversed(received):
+        if each.identity in own:
+            yield each.at, "dask-call", True
+    for test in run.of(TestFailed):
+        yield test.at, "test", True
+    handled = [sent.at for sent in run.of(DriverSignalled) if sent.handling in own]
+    handled += [act.at for act in run.of(DriverClosing) if act.handling in own]
+    if handled:
+        yield min(handled), "handler", False
+    if exit_call is not None:
+        yield exit_call.at, "exit-call", True
+    for raised in reversed(run.of(DriverRaised)):
+        yield raised.at, "exception-hook", False
+    if signal_of_driver(run) in ASKED:
+        for sent in run.of(DriverGotSignal):
+            yield sent.at, "signal", True
+
+
+def _received(run: RunTables) -> Iterator[Received]:
+    for call in run.of(DriverCallFailed):
+        yield Received(
+            at=call.at,
+            call=call.call,
+            exception=call.exception,
+            bases=call.bases,
+            message=call.message,
+            key=call.key,
+            file=call.file,
+            line=call.line,
+            identity=call.identity or "",
+        )
+
+
+def _exit_call(run: RunTables, code: int | None) -> ExitCall | None:
+    """Return the last `sys.exit` with the code that the process ended with."""
+    calls = [call for call in run.of(DriverExit) if code and call.code == code]
+    for call in calls[-1:]:
+        return ExitCall(
+            at=call.at,
+            code=call.code or 0,
+            file=call.file,
+            line=call.line,
+            handling=call.handling or "",
+        )
+    return None
+
+
+def _identities(
+    exception: DriverException | None, exit_call: ExitCall | None
+) -> frozenset[str]:
+    """Return the identities of the exception that ended the work, and of its chain."""
+    chain = () if exception is None else exception.chain_ids
+    ids = {*chain, *([exit_call.handling] if exit_call else ())}
+    return frozenset(ids - {""})
+
+
+def _handled_at_the_end(
+    run: RunTables, received: tuple[Received, ...]
+) -> Received | None:
+    """Return what the driver was handling when it ended its cluster, and was then stopped.
+
+    In a `finally:` that takes long, a process may be ended from outside before its exception
+    gets out of it.
+    """
+    if signal_of_driver(run) is None:
+        return None
+    acts: list[DriverSignalled | DriverClosing] = [
+        *run.of(DriverSignalled),
+        *run.of(DriverClosing),
+    ]
+    acts.sort(key=lambda act: act.at)
+    for act in acts[-1:]:
+        if any(graph.at > act.at + CLOCKS for graph in run.of(GraphUpdated)):
+            return None  # it went on with its work
+        return next((r for r in received if r.identity == act.handling), None)
+    return None
+
+
+def _exceptions_of_processes(run: RunTables) -> frozenset[str]:
+    """Return the exceptions with which processes of the command left their last client.
+
+    A child process ends with its exception, and its parent only sees an exit code.
+    """
+    last: dict[int | None, DriverClosing] = {}
+    for act in sorted(run.of(DriverClosing), key=lambda act: act.at):
+        last[act.pid] = act
+    calls = run.of(DriverCallFailed)
+    return frozenset(
+        act.handling
+        for pid, act in last.items()
+        if act.handling
+        and not any(each.pid == pid and each.at > act.at for each in calls)
+    )
+
+
+def _as_exception(received: Received) -> DriverException:
+    return DriverException(
+        exception=received.exception,
+        message=received.message,
+        bases=received.bases,
+        chain_ids=(received.identity,),
+        file=received.file,
+        line=received.line,
+        key=received.key,
+    )
+
+
+def _clocks(run: RunTables) -> float:
+    """Return by how much the clocks may differ: nothing where all ran on one machine."""
+    drivers = {each.boot for each in run.of(DriverAttached)} - {None}
+    schedulers = {each.boot for each in run.of(SchedulerInfo)}
+    return 0.0 if drivers and drivers == schedulers else CLOCKS
+
+
+def _is_same_text(cut: str, whole: str) -> bool:
+    text = cut.removesuffix("…")
+    return whole.startswith(text) or text.startswith(whole)

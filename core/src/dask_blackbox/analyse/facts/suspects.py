@@ -1,0 +1,170 @@
+"""Which of the tasks that ran at a worker's end may have caused it, by evidence.
+
+Dask blames whichever task it had given to the worker; the driver asks for whichever result it
+needs.  What tells one running task from another: the thread that the fault came in, the CPU
+time of its thread, where its stack is, and whether memory grew only since it started.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from dask_blackbox.analyse.facts.memory_growth import MemoryGrowth, memory_growth
+from dask_blackbox.analyse.facts.worker_exit import RunningTask, WorkerExit
+from dask_blackbox.analyse.formatting import prefix_of
+from dask_blackbox.analyse.frames import (
+    Frame,
+    TaskStack,
+    frame_of_stack,
+    task_stacks,
+)
+
+__all__ = ["TaskAtExit", "frame_at_exit", "suspects_of", "tasks_at_exit"]
+
+_OF_MEMORY = ("nanny-memory-limit", "kernel-oom")
+_IDLE, _BUSY = 0.05, 0.2
+"""Shares of its time on a core, below which a task waited and above which it computed."""
+_LONG = 0.7
+"""Seconds of running from which on a share of CPU time says something."""
+_QUIETER = 4.0
+_NEGLIGIBLE = 0.25
+"""Share of what memory grew since a task started that may have grown before."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskAtExit:
+    """A task that was running when its worker ended, and what speaks for and against it.
+
+    Attributes:
+        key: Of the task.
+        seconds: For how long it had run.
+        cpu: CPU seconds that its thread had used; None where that was not sampled.
+        faulted: Whether the fault came in its thread; None if nothing tells.
+        waited: Whether it only waited.
+        growth: How memory grew while it ran, if it died of memory and that is known.
+        suspect: Whether it may have ended its worker.
+    """
+
+    key: str
+    seconds: float | None = None
+    cpu: float | None = None
+    faulted: bool | None = None
+    waited: bool = False
+    growth: MemoryGrowth | None = None
+    suspect: bool = True
+
+
+def suspects_of(death: WorkerExit) -> tuple[str, ...]:
+    """Return the tasks that may have ended a worker; all that ran where nothing tells."""
+    return tuple(each.key for each in tasks_at_exit(death) if each.suspect)
+
+
+def tasks_at_exit(death: WorkerExit) -> tuple[TaskAtExit, ...]:
+    """Return the tasks that ran at a worker's end, with the evidence on each."""
+    stacks = task_stacks(death.stack)
+    of_memory = death.ended_by in _OF_MEMORY or bool(death.climbed_until_it_died)
+    tasks = tuple(
+        _task(death, each, stacks, of_memory=of_memory) for each in death.running
+    )
+    if len(tasks) < 2:  # noqa: PLR2004
+        return tasks
+    if death.crashed:
+        # Where the thread of the fault is known, all others are innocent.
+        found = any(each.faulted for each in tasks)
+        return _acquitted(
+            tasks,
+            {x.key for x in tasks if x.faulted is False or (found and not x.faulted)},
+        )
+    if not of_memory:
+        return tasks
+    waited = {each.key for each in tasks if each.waited}
+    quiet = _quiet(tasks)
+    # Witnesses that contradict each other acquit nobody.
+    if len(waited | quiet) == len(tasks):
+        return tasks
+    return _acquitted(tasks, waited | quiet)
+
+
+def frame_at_exit(death: WorkerExit) -> Frame | None:
+    """Return the line that a task was at when its worker ended: of a suspect, if known."""
+    stacks = task_stacks(death.stack)
+    suspects = set(suspects_of(death))
+    for task in death.running:
+        stack = _stack_of(task, stacks) if task.key in suspects else None
+        if stack is not None and stack.frames:
+            return stack.line
+    return frame_of_stack(death.stack)
+
+
+def _acquitted(tasks: tuple[TaskAtExit, ...], keys: set[str]) -> tuple[TaskAtExit, ...]:
+    if len(keys) == len(tasks):
+        return tasks
+    return tuple(replace(each, suspect=each.key not in keys) for each in tasks)
+
+
+def _task(
+    death: WorkerExit,
+    task: RunningTask,
+    stacks: tuple[TaskStack, ...],
+    *,
+    of_memory: bool,
+) -> TaskAtExit:
+    seconds = None if task.start is None else max(death.at - task.start, 0.0)
+    stack = _stack_of(task, stacks)
+    return TaskAtExit(
+        key=task.key,
+        seconds=seconds,
+        cpu=task.cpu,
+        faulted=_faulted(task, stack, stacks) if death.crashed else None,
+        waited=_waited(task, seconds, stack),
+        growth=memory_growth(death, task) if of_memory else None,
+    )
+
+
+def _stack_of(task: RunningTask, stacks: tuple[TaskStack, ...]) -> TaskStack | None:
+    """Return the stack of a task: of its thread, or of the only one in its function.
+
+    Tasks are known by the name of their function, which is the prefix of their key unless
+    it was fused or named by hand.
+    """
+    if task.thread is not None:
+        return next((each for each in stacks if each.thread == task.thread), None)
+    name = prefix_of(task.key).strip("_")
+    named = [s for s in stacks if name in {f.function.strip("_") for f in s.frames}]
+    return named[0] if len(named) == 1 or (named and named[0].faulted) else None
+
+
+def _faulted(
+    task: RunningTask, stack: TaskStack | None, stacks: tuple[TaskStack, ...]
+) -> bool | None:
+    """Say whether the fault came in a task's thread; None if nothing tells."""
+    if not any(each.faulted for each in stacks):
+        return None
+    if stack is not None:
+        return stack.faulted
+    # The stack of the fault is there, and it is of another thread or function.
+    return None if task.thread is None else False
+
+
+def _waited(task: RunningTask, seconds: float | None, stack: TaskStack | None) -> bool:
+    """Say whether a task only waited: it used no CPU, or its stack says so."""
+    if task.cpu is None or seconds is None or seconds < _LONG:
+        return stack is not None and stack.waits
+    share = task.cpu / seconds
+    return share < _IDLE or (share < _BUSY and stack is not None and stack.waits)
+
+
+def _quiet(tasks: tuple[TaskAtExit, ...]) -> set[str]:
+    """Return the tasks that had run for long before memory began to grow.
+
+    It began to grow when another one had just started.
+    """
+    known = [each for each in tasks if each.growth is not None]
+    if len(known) < len(tasks):
+        return set()
+    grew = {each.key: each.growth for each in known if each.growth is not None}
+    shortest = min(grew.values(), key=lambda each: each.quiet)
+    if shortest.before > _NEGLIGIBLE * max(shortest.grown, 1):
+        return set()
+    patience = max(_LONG, _QUIETER * shortest.quiet)
+    return {key for key, each in grew.items() if each.quiet - shortest.quiet > patience}

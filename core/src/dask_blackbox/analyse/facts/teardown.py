@@ -1,0 +1,172 @@
+"""The teardown: what the driver's own script did to its cluster, and from when on.
+
+Scripts that start their own scheduler and workers end them in a `finally:`.  Dask's processes
+then log the same lines as at an eviction; what differs is who sent the signal, and when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from dask_blackbox.analyse.facts.outcome import Outcome
+from dask_blackbox.events import (
+    ClientAdded,
+    CommandStarted,
+    DriverAttached,
+    DriverClosing,
+    DriverSignalled,
+    GraphUpdated,
+    ProcessAncestors,
+    SchedulerInfo,
+    WorkerAdded,
+)
+from dask_blackbox.run import RunTables
+
+__all__ = ["Act", "Teardown", "teardown_of"]
+
+_SOON = 10.0
+"""Seconds within which a process ends that was asked to."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Act:
+    """Something that the script did to end a process, or to close a client or cluster.
+
+    Attributes:
+        at: Epoch seconds.
+        what: Name of the signal, or the call (`Client.close`).
+        pid: Of the process that got the signal.
+        file: File of the user's line that did it.
+        line: That line.
+    """
+
+    at: float
+    what: str
+    pid: int | None = None
+    file: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Teardown:
+    """How the script ended its own cluster.
+
+    Attributes:
+        since: When the teardown began, epoch seconds; None if nothing tells of one.
+        acts: Everything that the script did to its cluster's processes, by time, before
+            the outcome as well.
+        pids: Process id of each worker and scheduler, with those of its ancestors, by address.
+        own: Addresses of those that the driver's process, or the command, has started.
+        outcome: What ended the driver's work.
+    """
+
+    since: float | None = None
+    acts: tuple[Act, ...] = ()
+    pids: Mapping[str, frozenset[int]] = field(default_factory=dict, repr=False)
+    own: frozenset[str] = frozenset()
+    outcome: Outcome = field(repr=False)
+
+    def act_on(self, address: str, at: float) -> Act | None:
+        """Return the script's own act that ended a worker or scheduler around a moment.
+
+        Args:
+            address: Of the worker or the scheduler.
+            at: When that was seen to end, epoch seconds.
+        """
+        pids = self.pids.get(address, frozenset())
+        clocks = self.outcome.clocks
+        near = [
+            act
+            for act in self.acts
+            if act.at - clocks <= at <= act.at + _SOON + clocks and act.pid in pids
+        ]
+        return near[-1] if near else None
+
+    def includes(self, address: str, at: float) -> bool:
+        """Say whether the end of a worker or scheduler at a moment belongs to the teardown.
+
+        Args:
+            address: Of the worker or the scheduler.
+            at: When that was seen to end, epoch seconds.
+        """
+        act = self.act_on(address, at)
+        if act is not None and self._is_of_teardown(act):
+            return True
+        if self.outcome.is_after(at):
+            return True
+        return self.since is not None and at >= self.since and address in self.own
+
+    def _is_of_teardown(self, act: Act) -> bool:
+        return self.since is not None and act.at >= self.since
+
+
+def teardown_of(run: RunTables, outcome: Outcome) -> Teardown:
+    """Return what the script did to its own cluster.
+
+    Args:
+        run: The recording.
+        outcome: What ended the driver's work.
+    """
+    pids = _pids(run)
+    acts = tuple(sorted(_acts(run), key=lambda act: act.at))
+    drivers = {each.pid for each in run.of(DriverAttached)}
+    drivers |= {each.pid for each in run.of(CommandStarted)}
+    begun = [
+        each.at
+        for each in (*run.of(GraphUpdated), *run.of(ClientAdded), *run.of(WorkerAdded))
+    ]
+    return Teardown(
+        since=_since(acts, outcome, begun),
+        acts=acts,
+        pids=pids,
+        own=frozenset(each for each, chain in pids.items() if chain & drivers),
+        outcome=outcome,
+    )
+
+
+def _since(acts: tuple[Act, ...], outcome: Outcome, begun: list[float]) -> float | None:
+    """Return when the script began to end its cluster for good.
+
+    That is its first act after the outcome, or, of a run that succeeded, the first after
+    which it began nothing any more and no call to Dask raised.
+    """
+    decided = outcome.decided_at
+    if decided is None:
+        return None
+    if outcome.kind == "none":
+        last = max([*(each.at for each in outcome.received), *begun], default=0.0)
+        return min((act.at for act in acts if act.at > last), default=None)
+    return min((act.at for act in acts if act.at >= decided), default=None)
+
+
+def _acts(run: RunTables) -> Iterator[Act]:
+    for sent in run.of(DriverSignalled):
+        yield Act(
+            at=sent.at,
+            what=sent.signal,
+            pid=sent.target,
+            file=sent.file,
+            line=sent.line,
+        )
+    for closed in run.of(DriverClosing):
+        yield Act(at=closed.at, what=closed.what, file=closed.file, line=closed.line)
+
+
+def _pids(run: RunTables) -> dict[str, frozenset[int]]:
+    """Return the process ids of workers and schedulers with those of their ancestors.
+
+    Those of another machine, or of another container, are other processes.
+    """
+    here = {each.boot for each in run.of(DriverAttached)} - {None}
+    found: dict[str, set[int]] = {}
+    reported: list[ProcessAncestors | SchedulerInfo] = [
+        *run.of(ProcessAncestors),
+        *run.of(SchedulerInfo),
+    ]
+    for each in reported:
+        if each.boot in here:
+            pids = found.setdefault(each.subject, set())
+            pids.update(pid for pid, _ in each.ancestors)
+            pids.update([each.pid] if each.pid else [])
+    return {address: frozenset(pids) for address, pids in found.items()}

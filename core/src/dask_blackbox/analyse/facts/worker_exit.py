@@ -1,0 +1,221 @@
+"""Every worker process of a run, with one account of how it ended.
+
+Witnesses speak of the same end at different times: the scheduler's events before it, its
+removal, the nanny's certificate and log lines after it (exit codes arrive *after* the client
+has its exception), and the last samples and lines of the process itself.  They are joined
+here, once, and each field names the witness that it is from.
+
+A worker leaves a cluster for many good reasons: it was retired, restarted on request, or its
+cluster closed.  None of these is a death.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from dask_blackbox.analyse.formatting import signal_name, size
+from dask_blackbox.analyse.signals import CRASHES
+
+__all__ = ["FULL", "WINDOW", "EndedBy", "RunningTask", "Source", "WorkerExit"]
+
+WINDOW = 5.0
+"""Seconds by which witnesses of one exit may lie apart, before and after."""
+
+FULL = 0.9
+"""Share of its memory limit from which on memory may well be what a worker died of."""
+
+_LAST, _CLOSE = 4.0, 1.0
+# (Who imports pandas has climbed by 90 MiB.)
+_ENOUGH, _TOP, _MUCH = 3, 0.97, 192 * 2**20
+
+Source = Literal[
+    "certificate",
+    "nanny-log",
+    "worker-log",
+    "scheduler-removal",
+    "scheduler-event",
+    "heartbeats",
+    "driver",
+]
+"""Who tells a field of an exit."""
+
+EndedBy = Literal[
+    "nanny-memory-limit",
+    "heartbeat-timeout",
+    "host",
+    "lifetime",
+    "script",
+    "kernel-oom",
+    "crash",
+    "signal",
+    "itself",
+    "with-its-nanny",
+    "orderly",
+    "nobody-knows",
+]
+"""Who, or what, ended a worker process.
+
+`host`: a signal to its nanny, which ended with it; `signal`: one to the process alone;
+`script`: the driver's own process sent it; `orderly`: retired, restarted or closed on request.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunningTask:
+    """A task that was executing when its worker ended.
+
+    Attributes:
+        key: Of the task.
+        start: When it started, epoch seconds.
+        thread: Identifier of its thread.
+        cpu: CPU seconds that its thread had used for it, where they were sampled.
+    """
+
+    key: str
+    start: float | None = None
+    thread: int | None = None
+    cpu: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerExit:
+    """One worker process, and how it ended.
+
+    Attributes:
+        address: Of the worker.
+        joined: When it joined, epoch seconds.
+        left: When the scheduler noticed its end, epoch seconds; None: never.
+        gone: When it can no longer have existed, epoch seconds: when it left, or when its
+            scheduler ended; None: it was connected to the end.
+        died: Whether it ended though nobody meant it to.
+        ended_by: Who ended it.
+        sources: Who told each field, by the field's name.
+        name: As the cluster calls it.
+        pid: Of the process.
+        host: That it ran on.
+        nanny: Address of its nanny; None without one.
+        scheduler: Address of its scheduler, where its arrival names it.
+        nthreads: How many tasks it could run at once.
+        memory_limit: Bytes; None if it had none.
+        exit_code: Negative for a signal; None if nobody saw the exit.
+        closing: The reason it or its nanny gave, if any.
+        stimulus: The stimulus id of its removal.
+        certified: Whether its nanny or its ring testified.
+        running: What it was executing.
+        processing: Keys that the scheduler had given to it.
+        lost_scattered: Keys of scattered data that were lost with it.
+        memory: Its last memory samples: (epoch seconds, bytes).
+        stack: Python's stacks of its threads, if they were written.
+        last_lines: Its last log lines.
+        oom_kills: How often the kernel killed for memory around then, in that cgroup.
+        restarted_for_memory: Memory at which its nanny terminated it, if that is why.
+        frozen_for: Seconds without heartbeat after which it was given up, if that is why.
+        scheduler_silent_for: Seconds for which the scheduler itself did not run just before
+            it gave the worker up, if it had not.
+        with_nanny: Whether its nanny was gone as well: true, false, or None if nobody looked.
+        alive: In what state its process was when it was certified, if it had not ended.
+        sent_from: File and line of the driver's script that sent the signal, if that did.
+    """
+
+    address: str
+    joined: float
+    left: float | None = None
+    gone: float | None = None
+    died: bool = False
+    ended_by: EndedBy | None = None
+    sources: Mapping[str, Source] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    name: str | None = None
+    pid: int | None = None
+    host: str | None = None
+    nanny: str | None = None
+    scheduler: str | None = None
+    nthreads: int | None = None
+    memory_limit: int | None = None
+    exit_code: int | None = None
+    closing: str | None = None
+    stimulus: str = ""
+    certified: bool = False
+    running: tuple[RunningTask, ...] = ()
+    processing: tuple[str, ...] = ()
+    lost_scattered: tuple[str, ...] = ()
+    memory: tuple[tuple[float, int], ...] = field(default=(), repr=False)
+    stack: str = field(default="", repr=False)
+    last_lines: tuple[str, ...] = field(default=(), repr=False)
+    oom_kills: int = 0
+    restarted_for_memory: int | None = None
+    frozen_for: float | None = None
+    scheduler_silent_for: float | None = None
+    with_nanny: bool | None = None
+    alive: str = ""
+    sent_from: str | None = None
+
+    @property
+    def at(self) -> float:
+        """When it ended, as far as anybody noticed, epoch seconds."""
+        return self.joined if self.left is None else self.left
+
+    @property
+    def executing(self) -> tuple[str, ...]:
+        """The keys that it was executing."""
+        return tuple(each.key for each in self.running)
+
+    @property
+    def signal(self) -> str | None:
+        """The signal that ended it, by name."""
+        return signal_name(self.exit_code)
+
+    @property
+    def crashed(self) -> bool:
+        """Whether it died by a fault of its own process."""
+        return self.signal in CRASHES
+
+    @property
+    def running_on(self) -> tuple[str, ...]:
+        """What it was executing, or, where that is unknown, what it had been given."""
+        return self.executing or self.processing
+
+    @property
+    def peak_memory(self) -> int | None:
+        """The most memory it was seen with, in bytes."""
+        seen = [rss for _, rss in self.memory]
+        if self.restarted_for_memory:
+            seen.append(self.restarted_for_memory)
+        return max(seen, default=None)
+
+    @property
+    def climbed_until_it_died(self) -> int | None:
+        """By how many bytes its memory had grown in its last seconds; None if it had not.
+
+        What a kernel kills for memory dies at the top of its curve.
+        """
+        recent = [(at, rss) for at, rss in self.memory if at >= self.at - _LAST]
+        if len(recent) < _ENOUGH or self.at - recent[-1][0] > _CLOSE:
+            return None
+        grown = recent[-1][1] - min(rss for _, rss in recent)
+        at_the_top = recent[-1][1] >= _TOP * (self.peak_memory or 0)
+        much = grown >= max(_MUCH, recent[-1][1] / 3)
+        return grown if at_the_top and much else None
+
+    @property
+    def share_of_memory(self) -> float:
+        """The most memory that it was seen with, as a share of its limit; 0 if unknown."""
+        if not self.peak_memory or not self.memory_limit:
+            return 0.0
+        return self.peak_memory / self.memory_limit
+
+    @property
+    def was_full(self) -> str:
+        """How full its memory was at the end, as a clause, if that may be why it ended."""
+        grown = self.climbed_until_it_died
+        if grown is not None:
+            return (
+                f"its memory had climbed by {size(grown)} in its last seconds, to "
+                f"{size(self.peak_memory or 0)}"
+            )
+        if self.share_of_memory >= FULL:
+            return f"its memory had been at {self.share_of_memory:.0%} of its limit"
+        return ""

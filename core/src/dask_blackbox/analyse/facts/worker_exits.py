@@ -1,0 +1,407 @@
+"""The witnesses of a run's worker exits, joined: see `worker_exit`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import polars as pl
+
+from dask_blackbox.analyse.facts.nanny_log import nanny_log_of
+from dask_blackbox.analyse.facts.outcome import outcome_of
+from dask_blackbox.analyse.facts.schedulers import schedulers_of
+from dask_blackbox.analyse.facts.teardown import teardown_of
+from dask_blackbox.analyse.facts.worker_exit import (
+    WINDOW,
+    EndedBy,
+    RunningTask,
+    Source,
+    WorkerExit,
+)
+from dask_blackbox.analyse.formatting import signal_name
+from dask_blackbox.analyse.signatures.distributed import WORKER_STOPPING
+from dask_blackbox.events import (
+    Event,
+    NannyLost,
+    NannyResponded,
+    SchedulerLost,
+    WorkerAdded,
+    WorkerExitCertificate,
+    WorkerHeartbeatTimedOut,
+    WorkerRemoved,
+    WorkerRestartedForMemory,
+)
+from dask_blackbox.run import RunTables
+
+__all__ = ["deaths_of", "worker_exits_of"]
+
+_SLOW = 60.0
+"""Seconds that a process may take to accept its nanny's SIGTERM."""
+
+_SILENT = 3.0
+_ON_REQUEST = (
+    "retire-workers-",
+    "worker-close-gracefully-",
+    "client-restart-",
+    "client-restart-workers-",
+)
+_CLOSED_IN_ORDER = (
+    "nanny-close",
+    "scheduler-remove-worker",
+    "scheduler-close",
+    "worker-close",
+    "client-restart",
+    "nanny-plugin-",
+    "idle-timeout",
+    "adaptive",
+)
+_FROZEN = "check-worker-ttl"
+_BY_SIGNAL = "signal-"
+_LIFETIME = "worker-lifetime"
+_LINES, _SAMPLES = 20, 60
+
+_E = TypeVar("_E", bound=Event)
+_By = dict[str, list[_E]]
+
+
+def worker_exits_of(run: RunTables) -> tuple[WorkerExit, ...]:
+    """Return the worker processes of a run, by the time at which they joined."""
+    return run.once(_worker_exits)
+
+
+def deaths_of(run: RunTables) -> tuple[WorkerExit, ...]:
+    """Return the worker processes that ended though nobody meant them to, by time."""
+    return run.once(_deaths)
+
+
+def _deaths(run: RunTables) -> tuple[WorkerExit, ...]:
+    died = [each for each in worker_exits_of(run) if each.died]
+    return tuple(sorted(died, key=lambda each: each.at))
+
+
+def _worker_exits(run: RunTables) -> tuple[WorkerExit, ...]:
+    witnesses = _Witnesses(run)
+    lives = run.workers.with_columns(
+        (pl.col("joined").dt.epoch("us") / 1e6).alias("joined"),
+        (pl.col("left").dt.epoch("us") / 1e6).alias("left"),
+    )
+    found = [witnesses.exit_of(life) for life in lives.iter_rows(named=True)]
+    return tuple(sorted(found, key=lambda each: each.joined))
+
+
+class _Account:
+    """One account of an exit, put together from witnesses; the first to speak counts."""
+
+    def __init__(self) -> None:
+        self.fields: dict[str, Any] = {}
+        self.sources: dict[str, Source] = {}
+
+    def say(self, name: str, *reported: tuple[Source, Any]) -> None:
+        """Note what the first witness that knows a field tells of it."""
+        for source, value in reported:
+            if name not in self.fields and value not in (None, "", (), []):
+                self.fields[name], self.sources[name] = value, source
+
+    def certified(self, name: str, reported: list[Any]) -> None:
+        """Note a field as the certificates have it; the last one knows best."""
+        for value in reversed(reported):
+            self.say(name, ("certificate", value))
+
+
+class _Witnesses:
+    """What the tables say about departures, by worker."""
+
+    def __init__(self, run: RunTables) -> None:
+        self._removals = _by_subject(run.of(WorkerRemoved))
+        self._certificates = _by_subject(run.of(WorkerExitCertificate))
+        self._restarts = _by_subject(run.of(WorkerRestartedForMemory))
+        self._given_up = _by_subject(run.of(WorkerHeartbeatTimedOut))
+        self._nannies_lost = _by_subject(run.of(NannyLost))
+        self._nannies_there = _by_subject(run.of(NannyResponded))
+        self._nannies = nanny_log_of(run)
+        self._metrics = run.metrics.filter(pl.col("memory").is_not_null())
+        self._lines = run.logs.filter(pl.col("role") == "worker")
+        self._schedulers = schedulers_of(run)
+        self._added = {each.subject: each.scheduler for each in run.of(WorkerAdded)}
+        self._scheduler_lost = max(
+            (each.at for each in run.of(SchedulerLost)), default=None
+        )
+        self._outcome = outcome_of(run)
+        self._teardown = teardown_of(run, self._outcome)
+        own = run.metrics.filter(pl.col("source") == "scheduler")
+        self._scheduler_samples = (own["at"].dt.epoch("us") / 1e6).sort().to_list()
+
+    def exit_of(self, life: dict[str, Any]) -> WorkerExit:
+        """Return what is known of a process, and how it ended if it has."""
+        named_scheduler = self._added.get(life["address"])
+        scheduler = self._schedulers.of_worker(named_scheduler, life["joined"])
+        gone = self._schedulers.end_of(scheduler)
+        identity: dict[str, Any] = {
+            name: life[name]
+            for name in ("address", "joined", "left", "pid", "host", "nanny")
+        }
+        identity |= {"name": life["name"], "nthreads": life["nthreads"]}
+        identity["memory_limit"] = life["memory_limit"] or None
+        identity["scheduler"] = named_scheduler
+        reported = self._certificates_of(life["address"], life["pid"])
+        if life["left"] is None and not reported:
+            return WorkerExit(**identity, gone=gone)
+        at = life["left"] if life["left"] is not None else reported[0].at
+        account = self._account_of(life, reported, at)
+        made = WorkerExit(
+            **(identity | account.fields | {"left": at}),
+            certified=bool(reported),
+            gone=at if gone is None else min(at, gone),
+            stimulus=life["stimulus_id"] or "",
+            sources=account.sources,
+        )
+        teardown = self._is_of_teardown(made, self._schedulers.closing_of(scheduler))
+        asked = any(each.asked_to_close for each in reported)
+        died = not teardown and _is_unexpected(
+            made, expected=bool(life["expected"]), asked=asked
+        )
+        return replace(made, died=died, ended_by=_ended_by(made, died=died))
+
+    def _certificates_of(
+        self, address: str, pid: int | None
+    ) -> tuple[WorkerExitCertificate, ...]:
+        """Return the certificates of a process, by time; several may testify to one exit."""
+        known = self._certificates.get(address, ())
+        return tuple(each for each in known if each.pid is None or each.pid == pid)
+
+    def _account_of(
+        self,
+        life: dict[str, Any],
+        reported: tuple[WorkerExitCertificate, ...],
+        at: float,
+    ) -> _Account:
+        address, pid = life["address"], life["pid"]
+        removal = _near(self._removals, address, at) or WorkerRemoved()
+        logged = self._nannies.exit_of(pid)
+        if (asked := self._asked_too_late(life)) is not None:
+            reported = tuple(
+                x for x in reported if not _is_of_closing(x.exit_code, x.at, asked)
+            )
+            if logged is not None and _is_of_closing(logged[1], logged[0], asked):
+                logged = None
+        account = _Account()
+        account.say("left", ("scheduler-removal", life["left"]), ("certificate", at))
+        account.certified("exit_code", [each.exit_code for each in reported])
+        account.say("exit_code", ("nanny-log", None if logged is None else logged[1]))
+        # A nanny hears of the exit before the scheduler does, or after.
+        self._say_closing(account, life, reported, at if logged is None else logged[0])
+        account.certified("running", [_running(each) for each in reported])
+        account.say("processing", ("scheduler-removal", removal.processing))
+        account.say("lost_scattered", ("scheduler-removal", removal.lost_scattered))
+        account.certified("memory", [_samples(each) for each in reported])
+        account.say("memory", ("heartbeats", self._samples_of(address, life, at)))
+        account.certified("stack", [each.stack for each in reported])
+        account.say("last_lines", ("worker-log", self._lines_before(address, pid, at)))
+        account.certified("oom_kills", [each.oom_kills for each in reported])
+        self._say_memory_limit(account, address, pid, at)
+        self._say_heartbeats(account, address, at)
+        account.say("with_nanny", ("scheduler-event", self._with_nanny(address, at)))
+        account.certified("alive", [str(each.alive or "") for each in reported])
+        act = self._teardown.act_on(address, at)
+        if act is not None and act.what.startswith("SIG"):
+            place = f"{act.file}:{act.line}" if act.file else "the driver's process"
+            account.say("sent_from", ("driver", place))
+        return account
+
+    def _say_closing(
+        self,
+        account: _Account,
+        life: dict[str, Any],
+        reported: tuple[WorkerExitCertificate, ...],
+        ended: float,
+    ) -> None:
+        """Note the reason for closing.
+
+        A nanny that lives on has not passed its own signal to its worker; and a cluster that
+        closes moments after a death has not caused it: the certificate knows whether the
+        nanny had been asked.
+        """
+        nanny = life["nanny"]
+        received = self._nannies.signal_to(nanny, ended, WINDOW)
+        of_host = received is not None and not self._outcome.is_after(received[0])
+        said = self._nannies.closing_of(nanny, ended, WINDOW) or ""
+        asked = [x.asked_to_close for x in reported if x.asked_to_close is not None]
+        if asked and not asked[-1] and said.startswith(_CLOSED_IN_ORDER):
+            said = ""
+        if received is not None and of_host:
+            account.say("closing", ("nanny-log", received[1]))
+        account.certified("closing", [each.close_reason for each in reported])
+        account.say(
+            "closing",
+            ("scheduler-event", life["closing"]),
+            ("nanny-log", said),
+            ("worker-log", self._reason_of(life, ended)),
+        )
+
+    def _asked_too_late(self, life: dict[str, Any]) -> float | None:
+        """Return when the nanny of a worker that had left before was asked to end, if it was.
+
+        A worker that has left its scheduler, and says why, may take a while to end.  If the
+        script ends its cluster meanwhile, how the process ended is not why the worker left.
+        """
+        left, since = life["left"], self._teardown.since
+        asked = self._nannies.first_signal_to(life["nanny"])
+        if left is None or since is None or asked is None or not left < since <= asked:
+            return None
+        said = self._reason_of(life, left)
+        return asked if said and not said.startswith(_BY_SIGNAL) else None
+
+    def _reason_of(self, life: dict[str, Any], ended: float) -> str:
+        """Return why a worker stopped, as it logged itself."""
+        lines = self._lines_before(life["address"], life["pid"], ended)
+        said = [found for each in lines if (found := WORKER_STOPPING.match(each))]
+        return said[-1]["reason"] if said else ""
+
+    def _say_memory_limit(
+        self, account: _Account, address: str, pid: int | None, at: float
+    ) -> None:
+        """Note at how many bytes the nanny gave it up: by its event, else its log line."""
+        for event in self._restarts.get(address, ()):
+            same = event.pid == pid or event.pid is None or pid is None
+            # (Some are slow to accept SIGTERM.)
+            if same and -WINDOW <= at - event.at <= _SLOW:
+                account.say("restarted_for_memory", ("scheduler-event", event.rss or 0))
+                return
+        said = self._nannies.over_budget(address, pid)
+        if said is not None and said <= at + WINDOW:
+            account.say("restarted_for_memory", ("nanny-log", 0))
+
+    def _is_of_teardown(self, made: WorkerExit, closing: float | None) -> bool:
+        """Say whether this only happened because everything was coming to its end."""
+        if self._teardown.includes(made.address, made.at):
+            return True
+        broken = "connection-broken" in (made.closing or "")
+        # Whom the scheduler itself still removed has not left because that was gone.
+        if self._scheduler_lost is not None and broken:
+            removal = _near(self._removals, made.address, made.at)
+            return removal is None or removal.at > self._scheduler_lost
+        return closing is not None and made.at > closing
+
+    def _with_nanny(self, address: str, at: float) -> bool | None:
+        if _near(self._nannies_lost, address, at) is not None:
+            return True
+        if _near(self._nannies_there, address, at) is not None:
+            return False
+        return None
+
+    def _say_heartbeats(self, account: _Account, address: str, at: float) -> None:
+        """Note that the scheduler gave it up, and whether it had been silent itself."""
+        patience = next(
+            (
+                event.ttl or 0.0
+                for event in self._given_up.get(address, ())
+                if -WINDOW <= at - event.at <= _SLOW
+            ),
+            None,
+        )
+        if patience is None:
+            return
+        account.say("frozen_for", ("scheduler-event", patience))
+        gaps = [
+            later - earlier
+            for earlier, later in pairwise(self._scheduler_samples)
+            if earlier < at and later > at - WINDOW
+        ]
+        longest = max(gaps, default=0.0)
+        if longest > max(_SILENT, 0.8 * patience):
+            account.say("scheduler_silent_for", ("heartbeats", longest))
+
+    def _samples_of(
+        self, address: str, life: dict[str, Any], at: float
+    ) -> tuple[tuple[float, int], ...]:
+        own = self._metrics.filter(pl.col("source") == address).select(
+            pl.col("at").dt.epoch("us") / 1e6, "memory"
+        )
+        own = own.filter(pl.col("at").is_between(life["joined"] or 0.0, at + 1))
+        return tuple(own.sort("at").tail(_SAMPLES).rows())
+
+    def _lines_before(
+        self, address: str, pid: int | None, at: float
+    ) -> tuple[str, ...]:
+        own = self._lines.filter(
+            (pl.col("source") == address)
+            & (pl.col("at").dt.epoch("us") / 1e6 <= at + WINDOW)
+        )
+        if pid is not None:
+            own = own.filter((pl.col("pid") == pid) | pl.col("pid").is_null())
+        return tuple(own.sort("at").tail(_LINES)["message"].to_list())
+
+
+def _is_of_closing(exit_code: int | None, at: float, asked: float) -> bool:
+    """Say whether an exit is what a nanny makes of its worker that was asked to end."""
+    return at >= asked and (
+        not exit_code or signal_name(exit_code) in ("SIGTERM", "SIGKILL")
+    )
+
+
+def _is_unexpected(made: WorkerExit, *, expected: bool, asked: bool) -> bool:
+    """Say whether nobody meant this worker to go."""
+    # A worker that crashes while it is asked to close has crashed all the same.
+    given_up = made.restarted_for_memory is not None or made.frozen_for is not None
+    if (made.crashed and made.executing) or given_up:
+        return True
+    closing = made.closing or ""
+    if closing.startswith(_FROZEN):
+        return True
+    if expected or made.stimulus.startswith(_ON_REQUEST):
+        return False
+    if closing.startswith(_CLOSED_IN_ORDER):
+        return False
+    if asked and not closing:
+        return False
+    # A removal of which nothing else is known is an ordinary end, unless the worker had work
+    # or an exit code that speaks of a death.
+    return bool(made.exit_code or closing or made.running_on or made.lost_scattered)
+
+
+def _ended_by(made: WorkerExit, *, died: bool) -> EndedBy:
+    """Return who ended a process."""
+    closing = made.closing or ""
+    frozen = made.frozen_for is not None or closing.startswith(_FROZEN)
+    seen = made.exit_code is not None or bool(closing)
+    accounts: tuple[tuple[bool, EndedBy], ...] = (
+        (made.restarted_for_memory is not None, "nanny-memory-limit"),
+        (frozen, "heartbeat-timeout"),
+        (not died, "orderly"),
+        (closing.startswith(_BY_SIGNAL), "host"),
+        (closing.startswith(_LIFETIME), "lifetime"),
+        (made.crashed, "crash"),
+        (made.signal is not None and made.sent_from is not None, "script"),
+        (made.signal == "SIGKILL" and made.oom_kills > 0, "kernel-oom"),
+        (made.signal is not None, "signal"),
+        (seen, "itself"),
+        (bool(made.with_nanny), "with-its-nanny"),
+    )
+    return next((who for holds, who in accounts if holds), "nobody-knows")
+
+
+def _by_subject(events: Iterable[_E]) -> _By[_E]:
+    grouped: _By[_E] = defaultdict(list)
+    for event in events:
+        grouped[event.subject].append(event)
+    return grouped
+
+
+def _near(events: _By[_E], address: str, at: float) -> _E | None:
+    """Return the event about a worker that lies nearest to its end."""
+    near = [each for each in events.get(address, ()) if abs(each.at - at) <= WINDOW]
+    return min(near, key=lambda each: abs(each.at - at), default=None)
+
+
+def _running(certificate: WorkerExitCertificate) -> tuple[RunningTask, ...]:
+    return tuple(
+        RunningTask(key=each.key, start=each.start, thread=each.thread, cpu=each.cpu)
+        for each in certificate.executing
+    )
+
+
+def _samples(certificate: WorkerExitCertificate) -> tuple[tuple[float, int], ...]:
+    return tuple((each.at, each.rss) for each in certificate.memory)

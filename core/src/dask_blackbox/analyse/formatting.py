@@ -1,0 +1,159 @@
+"""How numbers, keys and lists are said in a sentence."""
+
+from __future__ import annotations
+
+import math
+import re
+import signal
+from collections.abc import Iterable, Sequence
+
+from dask_blackbox.quantities import BIDIRECTIONAL, duration
+
+__all__ = [
+    "article",
+    "class_of",
+    "clean",
+    "counted",
+    "duration",
+    "listed",
+    "need",
+    "need_of_time",
+    "prefix_of",
+    "quoted",
+    "short",
+    "short_with_paths",
+    "signal_name",
+    "size",
+    "time_argument",
+]
+
+_SPELT_WITH_A_VOWEL = "AEFHILMNORSX"
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
+_UNPRINTABLE = re.compile(
+    r"\x1b\[[0-9;?]*[A-Za-z]|[^\S\n\t ]"
+    rf"|[\x00-\x08\x0b-\x1f\x7f-\x9f{BIDIRECTIONAL}]"
+)
+_UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:-\d+)*$")
+_PATH = re.compile(
+    r"(?P<host>[a-z][a-z0-9+.-]*://[\w.@:-]*)?(?P<path>(?:/[\w.@%+=~-]+){3,})"
+)
+_TOKEN = re.compile(r"^(?:[0-9a-f]{6,}|\d+)$")
+
+
+def size(number: float) -> str:
+    """Return a number of bytes as people say it: `400 MiB`, `1.5 GiB`."""
+    value, unit = float(number), 0
+    while abs(value) >= 1024 and unit < len(_UNITS) - 1:  # noqa: PLR2004
+        value, unit = value / 1024, unit + 1
+    text = f"{value:.0f}" if value >= 10 or unit == 0 else f"{value:.1f}"  # noqa: PLR2004
+    return f"{text.removesuffix('.0')} {_UNITS[unit]}"
+
+
+def need(number: float) -> str:
+    """Return a number of bytes that is needed, rounded up: less would not do."""
+    unit = 1024.0 ** min(int(math.log(max(number, 1), 1024)), len(_UNITS) - 1)
+    step = unit if number >= 10 * unit or unit == 1 else unit / 10
+    return size(math.ceil(number / step - 1e-9) * step)
+
+
+def need_of_time(seconds: float) -> str:
+    """Return a duration that is needed, rounded up as far as `duration` rounds."""
+    steps = ((9.95, 0.1), (3600, 1.0), (86400, 60.0))
+    step = next((each for limit, each in steps if seconds < limit), 3600.0)
+    return duration(math.ceil(seconds / step - 1e-9) * step)
+
+
+def time_argument(seconds: float) -> str:
+    """Return a duration as an option of Dask takes it, rounded down: `45m`, `90s`."""
+    whole = max(int(seconds), 1)
+    for unit, letter in ((3600, "h"), (60, "m")):
+        if whole >= 2 * unit or whole == unit:
+            return f"{whole // unit}{letter}"
+    return f"{whole}s"
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """Return a number with its noun: `1 worker`, `4 workers`, `1,200 tasks`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def article(noun: str) -> str:
+    """Return the article of a noun: `an OSError`, `a KeyError`, `an SSLContext`."""
+    if noun[:2].isupper():
+        return "an" if noun[0] in _SPELT_WITH_A_VOWEL else "a"
+    return "an" if noun[:1].upper() in "AEIOU" else "a"
+
+
+def listed(items: Sequence[str], *, most: int = 3) -> str:
+    """Return items as a list in a sentence: `a, b and 3 more`."""
+    if not items:
+        return "none"
+    shown = list(items[:most])
+    if len(items) > most:
+        shown.append(f"{len(items) - most:,} more")
+    if len(shown) == 1:
+        return shown[0]
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def quoted(items: Iterable[str], *, most: int = 3, longest: int = 60) -> str:
+    """Return names as a list in a sentence, each in quotation marks."""
+    names = list(items)
+    shown = [f"'{short(name, longest)}'" for name in names[:most]]
+    return listed([*shown, *names[most:]], most=most)
+
+
+def short(text: str, longest: int = 160) -> str:
+    """Return the text on one line, cut with an ellipsis where it is too long."""
+    line = " ".join(clean(text).split())
+    return line if len(line) <= longest else f"{line[: longest - 1].rstrip()}…"
+
+
+def short_with_paths(text: str, longest: int = 160) -> str:
+    """Return the same; where it is too long, paths lose their folders first, not their names.
+
+    `/srv/a/b/2026/11/orders.csv does not exist` is `…/11/orders.csv does not exist`, and
+    `s3://sales/a/b/orders.csv` is `s3://sales/…/orders.csv`.
+    """
+    line = short(text, max(len(text), 1))
+    return short(line if len(line) <= longest else _PATH.sub(_cut_path, line), longest)
+
+
+def _cut_path(path: re.Match[str]) -> str:
+    *_, folder, name = path["path"].split("/")
+    return f"{path['host']}/…/{name}" if path["host"] else f"…/{folder}/{name}"
+
+
+def clean(text: str) -> str:
+    """Return the text without what terminals and browsers obey and JSON cannot hold."""
+    plain = _UNPRINTABLE.sub("", text.replace("\r\n", "\n"))
+    return plain.encode("utf-8", "replace").decode()
+
+
+def class_of(qualified: str) -> str:
+    """Return the bare name of a class: `KilledWorker` of `distributed.scheduler.KilledWorker`."""
+    return qualified.rsplit(".", 1)[-1]
+
+
+def signal_name(exit_code: int | None) -> str | None:
+    """Return the signal that a negative exit code stands for, or None."""
+    if exit_code is None or exit_code >= 0:
+        return None
+    try:
+        return signal.Signals(-exit_code).name
+    except ValueError:
+        return f"signal {-exit_code}"
+
+
+def prefix_of(key: str) -> str:
+    """Return the prefix of a key, as Dask groups keys, for keys that no table holds.
+
+    `hog-5b1ea1…` is of `hog`, `('sum-4f…', 0, 1)` is of `sum`.
+    """
+    name = key
+    if name.startswith("("):
+        name = name[1:].split(",", 1)[0].strip().strip("'\"")
+    words = _UUID.sub("", name).split("-")
+    while len(words) > 1 and _TOKEN.match(words[-1]):
+        words.pop()
+    return "-".join(words)

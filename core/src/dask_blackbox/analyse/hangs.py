@@ -1,0 +1,178 @@
+"""What stood still when the run ended: the last thing that the stall detector told.
+
+Nine kinds of hang raise nothing at all.  What the driver gets in the end is a timeout, a
+signal, or the cancellation that our own `blackbox.stall.end-run` made of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from dask_blackbox.analyse.frames import (
+    Frame,
+    beyond_own_code,
+    frames_of_call_stack,
+    own_frame_in,
+)
+from dask_blackbox.analyse.state import last_sign_of_life
+from dask_blackbox.events import (
+    Dependency,
+    RestrictedTask,
+    Stall,
+    StallCancelledTasks,
+    StallOver,
+    TaskOnWorker,
+    WorkerAnswer,
+)
+from dask_blackbox.run import RunTables
+
+__all__ = ["ENDED_BY_US", "Hang", "HangingTask", "hang_of"]
+
+ENDED_BY_US = "cancelled for reason: dask-blackbox"
+"""What a driver gets whose run our own option ended."""
+
+_RECENT = 90.0
+_GOODBYE = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class HangingTask:
+    """A task that a worker had been given when everything stood still.
+
+    Attributes:
+        key: Of the task.
+        prefix: Of the task.
+        worker: Address of the worker that had it.
+        executing_for: Seconds for which it had been executing; None if it was not.
+        state: Its state on that worker, if the worker answered.
+        waits_for: Keys that it waited for there, and their states.
+        stack: Where it was, the innermost frame last; as many as were recorded.
+    """
+
+    key: str
+    prefix: str
+    worker: str
+    executing_for: float | None = None
+    state: str | None = None
+    waits_for: tuple[tuple[str, str], ...] = ()
+    stack: tuple[Frame, ...] = field(default=(), repr=False)
+
+    @property
+    def own_frame(self) -> Frame | None:
+        """The innermost frame of the user's own code."""
+        return own_frame_in(self.stack)
+
+    @property
+    def beyond(self) -> tuple[Frame, ...]:
+        """The frames below the user's own code: what it called, and is in now."""
+        return beyond_own_code(self.stack)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hang:
+    """What stood still, and since when.
+
+    Attributes:
+        at: When it was told, epoch seconds.
+        lasted: Seconds without any task that ended, until the run ended.
+        workers: How many workers there were.
+        statuses: How many of them had which status.
+        paused: Addresses of paused workers, fifty at most.
+        states: Unfinished tasks by state.
+        unrunnable: Tasks that no worker may run, with what they ask for.
+        waiting: A few tasks that waited for others: (key, ((key, state), …)).
+        tasks: The tasks that workers had, fifty at most.
+        ended_by_us: Whether `blackbox.stall.end-run` ended the run.
+    """
+
+    at: float
+    lasted: float
+    workers: int = 0
+    statuses: dict[str, int] = field(default_factory=dict)
+    paused: tuple[str, ...] = ()
+    states: dict[str, int] = field(default_factory=dict)
+    unrunnable: tuple[RestrictedTask, ...] = ()
+    waiting: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+    tasks: tuple[HangingTask, ...] = ()
+    ended_by_us: bool = False
+
+    @cached_property
+    def executing(self) -> tuple[HangingTask, ...]:
+        """The tasks that were executing, the longest first."""
+        busy = [task for task in self.tasks if task.executing_for is not None]
+        return tuple(sorted(busy, key=lambda task: -(task.executing_for or 0.0)))
+
+    @property
+    def wanted(self) -> int:
+        """How many tasks had not ended."""
+        return sum(self.states.values())
+
+    @property
+    def all_paused(self) -> bool:
+        """Whether there were workers, and all of them paused."""
+        return 0 < self.workers == self.statuses.get("paused", 0)
+
+
+def hang_of(run: RunTables) -> Hang | None:
+    """Return what stood still when the run ended; None if work was going on."""
+    end = _moment_of_the_end(run)
+    # What was told after our own end of the run knows nothing any more.
+    stalls = [stall for stall in run.of(Stall) if stall.at <= end]
+    if not stalls:
+        return None
+    last = stalls[-1]
+    at, reported_after = last.at, last.lasted
+    overs = [fact.at for fact in run.of(StallOver)]
+    # What ends in the last moments ends because the run does.
+    if any(at < over < end - _GOODBYE for over in overs):
+        return None
+    # It tells again when twice the time has passed: a longer silence is an idle cluster.
+    if end - at > max(reported_after, _RECENT):
+        return None
+    return Hang(
+        at=at,
+        lasted=max(end - at, 0.0) + reported_after,
+        workers=last.workers,
+        statuses=_counted(last.statuses),
+        paused=last.paused,
+        states=_counted(last.states),
+        unrunnable=last.unrunnable,
+        waiting=tuple((each.key, _pairs(each.waits_for)) for each in last.waiting),
+        tasks=_tasks(last),
+        ended_by_us=bool(run.of(StallCancelledTasks)),
+    )
+
+
+def _moment_of_the_end(run: RunTables) -> float:
+    cancelled = run.of(StallCancelledTasks)
+    return cancelled[-1].at if cancelled else last_sign_of_life(run)
+
+
+def _tasks(stall: Stall) -> tuple[HangingTask, ...]:
+    found = []
+    for each in stall.processing:
+        worker = each.worker or ""
+        answer = stall.answers.get(worker, WorkerAnswer())
+        known = answer.tasks.get(each.key, TaskOnWorker())
+        found.append(
+            HangingTask(
+                key=each.key,
+                prefix=each.prefix or "",
+                worker=worker,
+                executing_for=each.executing_for,
+                state=known.state,
+                waits_for=_pairs(known.waits_for),
+                stack=frames_of_call_stack(answer.stacks.get(each.key, ())),
+            )
+        )
+    return tuple(found)
+
+
+def _pairs(inputs: Iterable[Dependency]) -> tuple[tuple[str, str], ...]:
+    return tuple((each.key, each.state) for each in inputs)
+
+
+def _counted(numbers: dict[str, int]) -> dict[str, int]:
+    return {name: number for name, number in numbers.items() if number}

@@ -1,0 +1,68 @@
+"""What failed when a worker was set up, and that Dask went on without.
+
+A plugin that is sent to a worker which starts later, and a preload's `dask_setup`, only log
+that they failed.  Tasks meet what follows from it, and their exceptions don't say so.
+"""
+
+from __future__ import annotations
+
+import re
+
+import polars as pl
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.failures import TaskFailure
+from dask_blackbox.analyse.formatting import class_of, short
+from dask_blackbox.analyse.signatures import printed_by
+from dask_blackbox.analyse.signatures.distributed import (
+    PRELOAD_FAILED,
+    WORKER_PLUGIN_FAILED,
+)
+from dask_blackbox.finding import Evidence
+
+__all__ = ["setup_failed_before"]
+
+_SAID = ((WORKER_PLUGIN_FAILED, "plugin"), (PRELOAD_FAILED, "preload"))
+_RAISED = re.compile(r"^(?P<name>[A-Za-z_][\w.]*): (?P<message>.+)$", re.MULTILINE)
+
+
+def setup_failed_before(
+    case: Case, failure: TaskFailure
+) -> tuple[str, Evidence] | None:
+    """Return what had failed to set up on the worker where a task failed, and the line.
+
+    Args:
+        case: The run.
+        failure: Of the task.
+    """
+    if failure.worker is None:
+        return None
+    logs = case.run.logs.filter(
+        (pl.col("role") == "worker")
+        & (pl.col("source") == failure.worker)
+        & printed_by(*(signature for signature, _ in _SAID))
+    )
+    before = [row for row in logs.to_dicts() if row["at"].timestamp() <= failure.at]
+    if not before:
+        return None
+    row = before[-1]
+    text = str(row["message"])
+    what, kind = next(
+        (found["what"], kind)
+        for signature, kind in _SAID
+        if (found := signature.search(text))
+    )
+    raised = list(_RAISED.finditer(text))
+    because = (
+        f" ({class_of(raised[-1]['name'])}: {short(raised[-1]['message'], 160)})"
+        if raised
+        else ""
+    )
+    sentence = (
+        f"Earlier, the {kind} '{short(what, 60)}' had failed to set up on that "
+        f"worker{because}, and Dask continued without it"
+    )
+    line = f"{row['role']} {row['source']}: {short(text, 300)}"
+    see = case.see("logs", "--worker", failure.worker)
+    reported = Evidence(text=line, source="logs", at=row["at"].timestamp(), see=see)
+    return sentence, reported

@@ -1,0 +1,66 @@
+"""How far the tasks had come when the driver gave up waiting, and what the rest needs."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.formatting import counted, duration
+from dask_blackbox.events import GraphUpdated
+
+__all__ = ["Pace", "pace_of"]
+
+_RECENT = 5.0
+_SHARE = 0.3
+
+
+class Pace(NamedTuple):
+    """How work went on.
+
+    Attributes:
+        done: How many tasks had ended.
+        sent: How many there were.
+        rest: Seconds that the others need at the same pace.
+        reported: That, in a sentence without its full stop.
+    """
+
+    done: int
+    sent: int
+    rest: float
+    reported: str
+
+
+def pace_of(case: Case) -> Pace | None:
+    """Return how work went on until the driver's end; None if it did not, or was done."""
+    ending = case.run.ending
+    finished = case.run.tasks.filter(pl.col("outcome") == "finished")
+    if ending is None or not len(finished) or case.standstill is not None:
+        return None
+    finished = finished.filter(pl.col("stop").dt.epoch("us") / 1e6 <= ending.ended)
+    done = finished["key"].n_unique()
+    sent = sum(map(_new, case.run.of(GraphUpdated)))
+    begun, last = _seconds(finished["start"].min()), _seconds(finished["stop"].max())
+    if begun is None or last is None or not 0 < done < sent:
+        return None
+    took, idle = ending.ended - begun, ending.ended - last
+    if took <= 0 or idle > max(_RECENT, _SHARE * took):
+        return None
+    rest = took / done * (sent - done)
+    reported = (
+        f"Work was in progress: {done:,} of {counted(sent, 'task')} had ended, the "
+        "last of "
+        f"them {duration(max(idle, 0.0))} before; at that rate the others need about "
+        f"{duration(rest)} more"
+    )
+    return Pace(done, sent, rest, reported)
+
+
+def _new(graph: GraphUpdated) -> int:
+    """Return how many tasks a graph brought; those that it names again are none of them."""
+    return sum(each.tasks for each in graph.new.values()) or graph.tasks
+
+
+def _seconds(moment: Any) -> float | None:
+    return None if moment is None else float(moment.timestamp())

@@ -1,0 +1,166 @@
+"""What retries of the same failure did before: in this run, and in earlier ones.
+
+A retry is another attempt of a run.  Where nobody retries (cron, a terminal), it is the
+next run of the job, if it began soon after and nothing was different.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, pairwise
+from typing import NamedTuple
+
+import msgspec
+import polars as pl
+
+from dask_blackbox.analyse.advice import Advice
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.changes.differences import differences
+from dask_blackbox.analyse.changes.earlier_failures import alike
+from dask_blackbox.analyse.formatting import counted
+from dask_blackbox.analyse.history import in_turn
+from dask_blackbox.analyse.sketching import sketch_of
+from dask_blackbox.finding import Confidence, Evidence, Finding, weaker
+from dask_blackbox.layout import SketchName
+from dask_blackbox.sketch import Sketch
+
+__all__ = ["Retries", "retries_before", "with_retry_history"]
+
+_SOON = 600.0  # seconds between a failed run and the one that somebody started again
+_WHAT_RUNS = frozenset(("package", "python", "dask-config", "parameters", "code"))
+_EXCEPTIONS = ("task-exception", "driver-exception")
+_SURELY = 3
+"""So many retries that failed alike, and none that did not, are proof enough."""
+
+
+class Retries(NamedTuple):
+    """How often a retry of a failure succeeded, and how often it failed alike."""
+
+    cured: int = 0
+    repeated: int = 0
+
+
+def with_retry_history(case: Case, verdict: Finding) -> Finding:
+    """Return a verdict whose retry advice agrees with what retries did before.
+
+    Args:
+        case: The run, with its history.
+        verdict: Why it failed.
+    """
+    past = _of_earlier_runs(case, verdict)
+    here = _cured_here(case)
+    reported = _reported(
+        Advice(
+            verdict.retry_advice, weaker(verdict.confidence, verdict.retry_confidence)
+        ),
+        Retries(past.cured + here, past.repeated),
+        raised=verdict.rule in _EXCEPTIONS,
+    )
+    evidence = [
+        Evidence(text=text, source="history") for text in _sentences(past, here)
+    ]
+    return msgspec.structs.replace(
+        verdict,
+        retry_advice=reported.advice,
+        retry_confidence=reported.confidence,
+        evidence=(*verdict.evidence, *evidence),
+    )
+
+
+def _reported(reported: Advice, retries: Retries, *, raised: bool) -> Advice:
+    cured, repeated = retries
+    if reported.advice == "memory" or not (cured or repeated):
+        return (
+            reported  # what a retry had more memory for says nothing of the same again
+        )
+    if cured:
+        sure: Confidence = "high" if cured > max(1, repeated) else "medium"
+        return Advice("transient", sure if cured >= repeated else "low")
+    proven = repeated >= _SURELY
+    if reported.advice == "transient":
+        return Advice("transient", "low" if proven else reported.confidence)
+    if reported.advice == "unknown":
+        return Advice("code", "high" if proven else "medium") if raised else reported
+    return Advice(reported.advice, "high") if proven else reported
+
+
+def _sentences(past: Retries, here: int) -> Iterator[str]:
+    if here:
+        yield (
+            f"In this run, {counted(here, 'task')} raised the same exception and "
+            "succeeded on a retry."
+        )
+    if past.cured:
+        yield f"A retry succeeded after this failure {counted(past.cured, 'time')} before."
+    if past.repeated:
+        yield f"A retry failed in the same way {counted(past.repeated, 'time')} before."
+
+
+def _cured_here(case: Case) -> int:
+    """Return how many tasks raised the same as the one to blame, and finished later."""
+    failure = case.blame.failure
+    if failure is None or failure.killed:
+        return 0
+    retried = case.run.errors.filter(
+        (pl.col("outcome") == "retried")
+        & (pl.col("prefix") == failure.prefix)
+        & (pl.col("exception") == failure.exception)
+    )
+    if not len(retried):
+        return 0
+    finished = case.run.tasks.filter(pl.col("outcome") == "finished")["key"]
+    return len({*retried["key"]} & {*finished})
+
+
+def _of_earlier_runs(case: Case, verdict: Finding) -> Retries:
+    fingerprint = sketch_of(case, verdict).fingerprint
+    if fingerprint is None:
+        return Retries()
+    history, kind = case.history, fingerprint.id
+    attempts = retries_before((*history.attempts, *history.tries), kind)
+    runs = _reruns(history.sketches, kind)
+    again = bool(history.tries) and alike(history.tries[-1], kind)
+    return Retries(
+        attempts.cured + runs.cured, attempts.repeated + runs.repeated + again
+    )
+
+
+def retries_before(names: Iterable[SketchName], fingerprint: str) -> Retries:
+    """Return what further attempts of earlier runs did after failures of a kind.
+
+    Args:
+        names: Of all attempts that are known, in any order.
+        fingerprint: Of the kind.
+    """
+    inorder = sorted(names, key=lambda each: each.address)
+    retried = [
+        (before, after)
+        for _, tries in groupby(inorder, key=lambda each: each.address[:2])
+        for before, after in pairwise(tries)
+        if alike(before, fingerprint)
+        and after.address.attempt == before.address.attempt + 1
+    ]
+    return Retries(
+        cured=sum(after.state == "succeeded" for _, after in retried),
+        repeated=sum(alike(after, fingerprint) for _, after in retried),
+    )
+
+
+def _reruns(sketches: Sequence[Sketch], fingerprint: str) -> Retries:
+    """Return what the next run did where it began soon after, with nothing different."""
+    cured = repeated = 0
+    for before, after in pairwise(in_turn(sketches)):
+        kind = before.fingerprint
+        if kind is None or kind.id != fingerprint or before.run_id == after.run_id:
+            continue
+        ended = before.started + (before.duration or 0.0)
+        if after.started - ended > _SOON or not _same(before, after):
+            continue
+        cured += after.good
+        repeated += after.fingerprint is not None and after.fingerprint.id == kind.id
+    return Retries(cured, repeated)
+
+
+def _same(before: Sketch, after: Sketch) -> bool:
+    """Say whether two runs ran the same code with the same parameters."""
+    return not any(each.kind in _WHAT_RUNS for each in differences(before, after))

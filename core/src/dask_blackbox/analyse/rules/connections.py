@@ -1,0 +1,547 @@
+"""Connections that could not be made, and the file descriptors that they need."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import polars as pl
+
+from dask_blackbox.analyse.blame import only_waited
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.driver_position import evidence_of_position
+from dask_blackbox.analyse.formatting import class_of, counted, duration, short
+from dask_blackbox.analyse.hang_evidence import how_it_ended
+from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.signatures import printed_by
+from dask_blackbox.analyse.signatures.distributed import (
+    CONNECT_TIMED_OUT,
+    TLS_CERTIFICATE_DIFFERS,
+    TLS_HANDSHAKE_FAILED,
+    TLS_REQUIRED,
+    TLS_WITHOUT_CONTEXT,
+)
+from dask_blackbox.analyse.signatures.python import (
+    CERTIFICATE_NOT_VERIFIED,
+    OPEN_FILES_EXHAUSTED,
+    TLS_MET_PLAIN_TEXT,
+    TLS_NO_COMMON_CIPHER,
+    TLS_NO_COMMON_VERSION,
+    TLS_REFUSED,
+)
+from dask_blackbox.analyse.unreachable_workers import unreached
+from dask_blackbox.events import SchedulerInfo
+from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
+from dask_blackbox.manifest import DriverException
+
+__all__ = ["CANNOT_CONNECT", "TLS_MISCONFIGURED", "TOO_MANY_OPEN_FILES"]
+
+
+# cannot-connect
+
+_BEGINNING = r'distributed/client\.py", line \d+, in (?:__init__|start)\n'
+
+_HANDSHAKE = r'distributed/comm/core\.py", line \d+, in connect\n[^\n]*comm\.read'
+
+_OTHERWISE = (
+    "TimeoutError",
+    "CommClosedError",
+    "FatalCommClosedError",
+    "StreamClosedError",
+    "CancelledError",
+    "KeyboardInterrupt",
+)
+
+
+def _ask_cannot_connect(case: Case) -> Iterator[Finding]:
+    said = case.said(CONNECT_TIMED_OUT.pattern)
+    if not case.failed or case.blame.failure is not None:
+        return
+    if not said:
+        yield from _still_trying(case)
+        yield from _answered_otherwise(case)
+        yield from _of_a_worker(case)
+        return
+    address, waited = said["address"], said["waited"]
+    known = case.run.of(SchedulerInfo)
+    if any(each.subject == address for each in known):
+        return  # it was there once: that is another story
+    if address in case.run.workers["address"].to_list():
+        return  # a worker that is gone, which somebody asked for something
+    why, remedy, advice = _why(case, address, waited)
+    yield CANNOT_CONNECT.found(
+        f"Nothing could be reached at {address}",
+        cause=f"The driver tried for {waited} s to connect to {address}: {why}.",
+        remedy=remedy,
+        confidence="medium" if known or advice == "unknown" else "high",
+        retry_advice=advice,
+        evidence=case.exception_evidence(),
+    )
+
+
+def _still_trying(case: Case) -> Iterator[Finding]:
+    """Yield that the driver was stopped while `Client(…)` was still trying."""
+    exception = case.exception
+    if exception is None or case.raised("KeyboardInterrupt"):
+        found = list(_blocked_connecting(case))
+        yield from found
+        if found:
+            return
+    if exception is None or case.saw_the_cluster:
+        return
+    stopped = only_waited(exception) or case.raised("KeyboardInterrupt", "SystemExit")
+    if not stopped or not re.search(_BEGINNING, exception.traceback):
+        return
+    at = f" at {exception.file}:{exception.line}" if exception.file else ""
+    waited = ""
+    if case.run.ending is not None:
+        took = max(case.run.ending.ended - case.run.manifest.started, 0.0)
+        waited = f", {duration(took)} after the run had begun"
+    yield CANNOT_CONNECT.found(
+        "The driver was still trying to connect when it was stopped",
+        cause=(
+            f"`Client(…)`{at} had not reached a scheduler when the driver was stopped{waited}. "
+            "A process accepts the connection without answering as a scheduler, or "
+            "nothing answers."
+        ),
+        remedy=(
+            "Check that it is Dask's scheduler that listens at that address and port (not its "
+            "dashboard, not a proxy), and that it is not overloaded; `Client(…, "
+            "timeout=…)` does not end a connection that was accepted but not answered."
+        ),
+        confidence="medium",
+        retry_advice="unknown",
+        evidence=case.exception_evidence(),
+    )
+
+
+def _blocked_connecting(case: Case) -> Iterator[Finding]:
+    """Yield that a client was still trying when the driver was stopped without a word."""
+    position = case.driver_position
+    known = {each.subject for each in case.run.of(SchedulerInfo)}
+    trying = (
+        [each for each in position.connecting if each[0] not in known]
+        if position
+        else []
+    )
+    if position is None or not trying or case.state == "failed":
+        return
+    address, lasted = max(trying, key=lambda each: each[1])
+    frame = position.own_frame
+    at = f", at {frame}" if frame else ""
+    yield CANNOT_CONNECT.found(
+        f"The driver was still trying to connect to {address} when it was stopped",
+        cause=(
+            f"`Client(…)` had been trying to reach a scheduler at {address} for "
+            f"{duration(lasted)} when the driver was stopped{at}. The connection was "
+            "not refused: either nothing answers there (a firewall, a host that is "
+            "down or still starting), or a process accepts the connection without "
+            "answering as a scheduler."
+        ),
+        remedy=(
+            f"Check that {address} is right, that a scheduler runs there, and that no "
+            "firewall or network policy lies between. `timeout=` of `Client(…)` (or "
+            "`distributed.comm.timeouts.connect`) below the host's own timeout makes "
+            "it fail with a reason where nothing answers; it does not end a connection "
+            "that was accepted but not answered."
+        ),
+        confidence="medium",
+        retry_advice="unknown",
+        evidence=(evidence_of_position(position), *case.exception_evidence()),
+    )
+
+
+def _answered_otherwise(case: Case) -> Iterator[Finding]:
+    """Yield that what answered was no scheduler: its bytes were read as sizes of frames."""
+    exception = case.exception
+    if exception is None or case.saw_the_cluster or not case.said(_HANDSHAKE):
+        return
+    if case.raised(*_OTHERWISE):
+        return
+    called = case.said(r"Client\(\s*['\"](?P<address>[^'\"]+)")
+    address = called["address"] if called else "that address"
+    yield CANNOT_CONNECT.found(
+        f"The server at {address} is not a Dask scheduler",
+        cause=(
+            f"The driver connected to {address}, but the answer was not a scheduler's "
+            "handshake: "
+            f"{class_of(exception.exception)}: "
+            f"{short(exception.message, 200)}."
+        ),
+        remedy=(
+            "Check that it is Dask's scheduler that listens at that address and port: not its "
+            "dashboard, not another service, not a proxy that answers for a host that is not "
+            "there."
+        ),
+        confidence="high",
+        retry_advice="environment",
+        evidence=case.exception_evidence(),
+    )
+
+
+def _of_a_worker(case: Case) -> Iterator[Finding]:
+    """Yield that a worker lives and cannot be reached where it says that it is."""
+    exception = case.exception
+    if exception is not None and not only_waited(exception):
+        return
+    lines = unreached(case)
+    if not lines:
+        return
+    address, line = lines[-1]
+    ended = case.run.tasks.filter(pl.col("worker") == address)
+    ran = f" {counted(len(ended), 'task')} finished there." if len(ended) else ""
+    who = case.name_of(address)
+    yield CANNOT_CONNECT.found(
+        f"{who[0].upper()}{who[1:]} cannot be reached at the address that it announces",
+        cause=(
+            f"{who[0].upper()}{who[1:]} had registered with the scheduler and had not "
+            "left, but no process can connect to "
+            f"{address}.{ran} Its results cannot be fetched, and tasks that need them "
+            "wait."
+        ),
+        remedy=(
+            f"Check that {address} is right and open to driver, scheduler and the other "
+            "workers: `--contact-address`, `--host` or `--interface` of `dask worker`, the "
+            "ports that its container or firewall lets through (`--worker-port`)."
+        ),
+        confidence="medium",
+        subject=Subject(worker=address),
+        evidence=(line, *case.exception_evidence()),
+    )
+
+
+def _why(case: Case, address: str, waited: str) -> tuple[str, str, RetryAdvice]:
+    """Return why, what to do, and whether trying again would help."""
+    advice: RetryAdvice = "environment"
+    if case.said("during handshake while connecting"):
+        why, advice = (
+            "it was accepted, but not answered as a scheduler answers",
+            "unknown",
+        )
+        remedy = (
+            f"Check that it is Dask's scheduler that listens at {address} (not its dashboard, "
+            "not a proxy); if it is, it was too busy to answer: raise "
+            f"`distributed.comm.timeouts.connect` above {waited} s, and find what "
+            "blocks its event loop."
+        )
+    elif case.raised("gaierror") or case.said("Name or service not known"):
+        why = "its host name is unknown"
+        remedy = (
+            "Check the spelling of the address and the DNS of the network that the driver "
+            "runs in."
+        )
+    elif case.raised("ConnectionRefusedError") or case.said("Connection refused"):
+        why = "the host is there, but nothing listens on that port"
+        remedy = (
+            f"Check that a scheduler runs at {address} and that the port is right; if it is "
+            "only just starting, wait for it."
+        )
+    else:
+        why, advice = "no answer arrived", "unknown"
+        remedy = (
+            f"Check that {address} is right and that no firewall or network policy lies "
+            "between; if the scheduler is slow to start, raise "
+            f"`distributed.comm.timeouts.connect` above {waited} s."
+        )
+    return why, remedy, advice
+
+
+CANNOT_CONNECT = documented(
+    "cannot-connect",
+    severity="failure",
+    retry_advice="environment",
+    retry_confidence="medium",
+    ask=_ask_cannot_connect,
+)
+
+# tls-misconfigured
+
+# The second: what it sent was there before the handshake had begun.
+_RESET = ("ConnectionResetError", "ConnectionAbortedError", "StreamClosedError")
+
+
+class _TlsFailure(NamedTuple):
+    """What the two ends did not agree on."""
+
+    title: str
+    why: str
+    remedy: str
+    sure: Confidence = "high"
+
+
+def _ask_tls_misconfigured(case: Case) -> Iterator[Finding]:
+    if not case.failed or case.blame.failure is not None:
+        return
+    failure_of_tls = _of_the_driver(case)
+    if failure_of_tls is not None:
+        yield TLS_MISCONFIGURED.found(
+            failure_of_tls.title,
+            cause=f"The driver could not connect to the scheduler: {failure_of_tls.why}.",
+            remedy=failure_of_tls.remedy,
+            confidence=failure_of_tls.sure,
+            evidence=case.exception_evidence(),
+        )
+        return
+    yield from _of_the_workers(case)
+
+
+def _of_the_driver(case: Case) -> _TlsFailure | None:
+    exception = case.exception
+    if exception is None or case.saw_the_cluster:
+        return None
+    if case.said(TLS_WITHOUT_CONTEXT.pattern) or case.said(TLS_REQUIRED.pattern):
+        return _TlsFailure(
+            "One end of the connection wants TLS, and the other has no certificates",
+            short(exception.message, 240).rstrip("."),
+            "Give the client what it needs: `Client(address, security=Security("
+            "tls_ca_file=…, tls_client_cert=…, tls_client_key=…))`, or the settings "
+            "`distributed.comm.tls.*`; and use an address of the scheduler's own protocol.",
+        )
+    # Somebody else's TLS (a store's, a service's) is no business of Dask's.
+    ours = "distributed/comm/" in exception.traceback
+    return _of_the_handshake(case, exception) if ours else None
+
+
+def _of_the_handshake(case: Case, exception: DriverException) -> _TlsFailure | None:
+    untrusted = CERTIFICATE_NOT_VERIFIED.search(exception.traceback)
+    if untrusted or case.said(TLS_CERTIFICATE_DIFFERS.pattern):
+        return _not_trusted(
+            untrusted["why"].strip() if untrusted else "it does not match"
+        )
+    for pattern, failure_of_tls in (
+        (TLS_MET_PLAIN_TEXT, _ONLY_THE_DRIVER),
+        (TLS_NO_COMMON_VERSION, _NO_VERSION),
+        (TLS_NO_COMMON_CIPHER, _NO_CIPHER),
+    ):
+        if pattern.search(exception.traceback):
+            return failure_of_tls
+    if case.raised("SSLError", "SSLEOFError") or TLS_REFUSED.search(exception.message):
+        return _NOT_ACCEPTED
+    if case.raised(*_RESET) and "_ensure_connected" in exception.traceback:
+        return _CUT
+    return None
+
+
+def _not_trusted(why: str) -> _TlsFailure:
+    return _TlsFailure(
+        f"The scheduler's certificate is not trusted: {short(why, 80)}",
+        f"it rejected the scheduler's certificate ({short(why, 160)})",
+        "Renew the certificate; it has expired."
+        if "expired" in why
+        else "Give driver, scheduler and workers certificates of one authority, and its "
+        "certificate as `tls_ca_file` (`distributed.comm.tls.ca-file`) to each of them.",
+    )
+
+
+_ONLY_THE_DRIVER = _TlsFailure(
+    "The driver speaks TLS, and the scheduler does not",
+    "it used TLS, and the server did not",
+    "Connect to `tcp://…` instead of `tls://…`, or start scheduler and workers with "
+    "`--protocol tls` and their certificates.",
+)
+
+_NO_VERSION = _TlsFailure(
+    "Driver and scheduler have no TLS version in common",
+    "one end requires a TLS version that the other does not support",
+    "Set `distributed.comm.tls.min-version` and `distributed.comm.tls.max-version` of both "
+    "ends so that they overlap (None: what OpenSSL has), and upgrade the older Python or "
+    "OpenSSL.",
+)
+
+_NO_CIPHER = _TlsFailure(
+    "Driver and scheduler could not agree on a cipher",
+    "the TLS handshake found no cipher that both allow",
+    "Set `distributed.comm.tls.ciphers` of both ends so that they overlap, or leave it out "
+    "on both.",
+    "medium",
+)
+
+_NOT_ACCEPTED = _TlsFailure(
+    "The scheduler did not accept the driver's certificate",
+    "the scheduler ended the TLS handshake, as it does when it does not trust the "
+    "client's certificate",
+    "Give the client a certificate that the scheduler's authority has signed "
+    "(`tls_client_cert`, `tls_client_key`; `distributed.comm.tls.client.*`).",
+)
+
+_CUT = _TlsFailure(
+    "The connection was closed before the handshake",
+    "the server closed the connection before any message, as a TLS scheduler does for "
+    "a client without TLS; a proxy or another service on that port may do so, too",
+    "Check that it is Dask's scheduler that listens on that port, and that a proxy or "
+    "load balancer in front of it has a backend."
+    " If the scheduler speaks TLS, connect to "
+    "`tls://…` with `Security(…)`.",
+    "low",
+)
+
+
+def _of_the_workers(case: Case) -> Iterator[Finding]:
+    """Yield that workers could not join a scheduler for want of the right certificates."""
+    logs = case.run.logs
+    failed = logs.filter(
+        (logs["role"] == "scheduler") & printed_by(TLS_HANDSHAKE_FAILED)
+    )
+    hang = case.hang
+    nobody = not len(case.run.workers)
+    position = case.driver_position
+    waited = (
+        case.raised("WorkerStartTimeoutError")
+        or (hang is not None and not hang.workers)
+        or (position is not None and position.in_client("wait_for_workers"))
+    )
+    if not len(failed) or not nobody or not waited:
+        return
+    last = failed.row(-1, named=True)
+    yield TLS_MISCONFIGURED.found(
+        "Workers failed to join: their TLS handshake failed",
+        cause=(
+            f"The scheduler saw {counted(len(failed), 'TLS handshake')} fail, and no "
+            "worker ever joined: it does not trust their certificates, or they don't "
+            "use TLS."
+        ),
+        remedy=(
+            "Start the workers with certificates of the scheduler's own authority "
+            "(`--tls-ca-file`, `--tls-cert`, `--tls-key`) and a `tls://` address."
+        ),
+        confidence="medium",
+        evidence=(
+            Evidence(
+                text=f"scheduler: {short(last['message'], 300)}",
+                source="logs",
+                at=last["at"].timestamp(),
+                see=case.see("logs", "--role", "scheduler"),
+            ),
+            *case.exception_evidence(),
+        ),
+    )
+
+
+TLS_MISCONFIGURED = documented(
+    "tls-misconfigured",
+    severity="failure",
+    retry_advice="environment",
+    ask=_ask_tls_misconfigured,
+)
+
+# too-many-open-files
+
+_LEAST = 65_536
+
+_MANY = 200
+
+
+def _ask_too_many_open_files(case: Case) -> Iterator[Finding]:
+    if not case.failed:
+        return
+    failure, exception = case.blame.failure, case.exception
+    if failure is not None and not failure.killed:
+        if OPEN_FILES_EXHAUSTED.search(f"{failure.message} {failure.traceback}"):
+            on = f" on {case.name_of(failure.worker)}" if failure.worker else ""
+            at = f", at {failure.frame}" if failure.frame else ""
+            yield _found(
+                case,
+                f"'{short(failure.key, 80)}' raised {short(str(failure), 160)}{on}{at}",
+                worker=failure.worker,
+                subject=Subject(
+                    key=failure.key, prefix=failure.prefix, worker=failure.worker
+                ),
+                sure="high" if case.blame.proven else "medium",
+            )
+        return
+    if exception is not None and case.said(OPEN_FILES_EXHAUSTED.pattern):
+        at = f", at {exception.file}:{exception.line}" if exception.file else ""
+        said = f"The driver itself raised {short(exception.message, 160)}{at}"
+        yield _found(case, said, worker=None, subject=Subject(), sure="high")
+        return
+    yield from _in_silence(case)
+
+
+def _in_silence(case: Case) -> Iterator[Finding]:
+    """Yield that workers without descriptors stopped to answer, and nothing was raised."""
+    hang = case.hang
+    lines = _lines(case)
+    if hang is None or not len(lines):
+        return
+    last = lines.row(-1, named=True)
+    who = f"{case.name_of(last['source'])} " if last["role"] == "worker" else ""
+    yield _found(
+        case,
+        f"{who or 'A process '}could not open any more files or connections: Dask logs "
+        "that and waits."
+        f" {how_it_ended(case, hang).rstrip('.')}",
+        worker=last["source"] if last["role"] == "worker" else None,
+        subject=Subject(worker=last["source"] if last["role"] == "worker" else None),
+        sure="medium",
+    )
+
+
+def _lines(case: Case) -> pl.DataFrame:
+    return case.run.logs.filter(
+        pl.col("role").is_in(["worker", "scheduler", "nanny"])
+        & printed_by(OPEN_FILES_EXHAUSTED)
+    ).sort("at")
+
+
+def _found(
+    case: Case,
+    said: str,
+    *,
+    worker: str | None,
+    subject: Subject,
+    sure: Confidence,
+) -> Finding:
+    most = _most(case, worker)
+    counted = most >= _MANY  # they come and go between two heartbeats
+    had = f" It had been counted with {most:,} open files." if counted else ""
+    wanted = max(_LEAST, 4 * most)
+    whose = (
+        f"on {case.name_of(worker)}"
+        if worker
+        else "in the driver"
+        if sure == "high"
+        else ""
+    )
+    lines = _lines(case)
+    return TOO_MANY_OPEN_FILES.found(
+        f"Too many open files {whose}".rstrip(),
+        cause=f"{said}.{had}",
+        remedy=(
+            f"Raise the limit where the process is started (`ulimit -n {wanted}`, "
+            f"`LimitNOFILE={wanted}`, `--ulimit nofile={wanted}` for containers), and close "
+            "what tasks open (`with open(…)`): a worker keeps everything that is still "
+            "open after a task."
+        ),
+        confidence=sure,
+        subject=subject,
+        evidence=(
+            *case.exception_evidence(),
+            *(
+                Evidence(
+                    text=f"{row['role']} {row['source']}: {short(row['message'], 240)}",
+                    source="logs",
+                    at=row["at"].timestamp(),
+                    see=case.see("logs", "--filter", "Too many open files"),
+                )
+                for row in lines.tail(2).iter_rows(named=True)
+            ),
+        ),
+    )
+
+
+def _most(case: Case, worker: str | None) -> int:
+    """Return the most descriptors that a worker (any, if none is named) was seen with."""
+    samples = case.run.metrics.filter(pl.col("source") != "scheduler")
+    if worker is not None:
+        samples = samples.filter(pl.col("source") == worker)
+    return int(samples["fds"].max() or 0)  # type: ignore[arg-type]
+
+
+TOO_MANY_OPEN_FILES = documented(
+    "too-many-open-files",
+    severity="failure",
+    retry_advice="environment",
+    retry_confidence="medium",
+    ask=_ask_too_many_open_files,
+)

@@ -1,0 +1,475 @@
+"""Data that was lost, empty or mixed up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from statistics import median
+from typing import Any
+
+import polars as pl
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.changes.differences import differences
+from dask_blackbox.analyse.changes.rarity import Rarities
+from dask_blackbox.analyse.death_texts import evidence_of, name_of
+from dask_blackbox.analyse.facts.worker_exit import WorkerExit
+from dask_blackbox.analyse.formatting import counted, quoted, short, size
+from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.signatures import printed_by
+from dask_blackbox.analyse.signatures.distributed import (
+    KEY_HAS_TWO_TASKS,
+    LOST_DATA_ASKED_FOR,
+)
+from dask_blackbox.analyse.sketching import sketch_of
+from dask_blackbox.analyse.sketching.prefixes import inputs_of, prefixes_of
+from dask_blackbox.events import GraphUpdated, WorkerAdded, WorkerClosing, WorkerRemoved
+from dask_blackbox.finding import Evidence, Finding, Subject
+from dask_blackbox.sketch import Sketch
+
+__all__ = ["DATA_LOST", "KEY_COLLISION", "SILENT_EMPTY_INPUT"]
+
+
+# data-lost
+
+_PIECE = r"\(.+, \d+\)"
+
+
+def _ask_data_lost(case: Case) -> Iterator[Finding]:
+    if not case.failed or case.exception is None:
+        return
+    said = case.said(
+        rf"(?P<key>{_PIECE}|\S+) cancelled for reason: "
+        r"(?:already forgotten|lost dependencies)"
+    )
+    if not said:
+        return
+    losses = [death for death in case.deaths if death.lost_scattered]
+    lost = sorted({key for death in losses for key in death.lost_scattered})
+    key, missing = said["key"], _missing(case)
+    left = [] if losses else _left_with(case, {key, missing[0] if missing else key})
+    if left:
+        yield _left_in_order(case, key, left[-1])
+        return
+    if not losses and missing is not None:
+        yield _released(case, key, missing)
+        return
+    who = (
+        f"It was held by {name_of(case, losses[-1])}, which died{_doing(case, losses[-1])}: "
+        f"{case.cause_of(losses[-1]).because}. "
+        if losses
+        else ""
+    )
+    what = quoted(lost) if lost else f"'{short(key, 80)}'"
+    yield DATA_LOST.found(
+        f"Data that could not be recomputed was lost: {what}",
+        cause=(
+            f"'{short(key, 80)}' was requested, but its data was gone. {who}Scattered "
+            "data "
+            "lives on the workers that received it, and Dask cannot recompute it."
+        ),
+        remedy=(
+            "Load the data in a task instead of scattering it, so that Dask can repeat it; "
+            "or `client.scatter(…, broadcast=True)`, so that one lost worker does not "
+            "matter. " + _and_fix(case, losses)
+        ),
+        confidence="high" if losses else "medium",
+        subject=Subject(
+            key=lost[0] if lost else key,
+            worker=losses[-1].address if losses else None,
+        ),
+        evidence=(
+            *case.exception_evidence(),
+            *(
+                Evidence(
+                    text=f"With {name_of(case, death)} went {quoted(death.lost_scattered)}.",
+                    source="events",
+                    at=death.at,
+                )
+                for death in losses[-3:]
+            ),
+            *(evidence_of(case, tuple(losses[-1:])) if losses else ()),
+        ),
+    )
+
+
+def _doing(case: Case, death: WorkerExit) -> str:
+    running = quoted(dict.fromkeys(case.prefix_of(key) for key in death.executing))
+    return f" while it was executing {running}" if death.executing else ""
+
+
+def _and_fix(case: Case, losses: list[WorkerExit]) -> str:
+    """Return what else to do: what the worker died of comes first."""
+    slug = case.cause_of(losses[-1]).slug if losses else "unknown"
+    if slug == "unknown":
+        return "Keep a reference to futures that are still needed."
+    return f"And fix why the worker died: `dask blackbox rules {slug}`."
+
+
+def _missing(case: Case) -> tuple[str, float] | None:
+    """Return the key that the scheduler says is gone, and when it said so."""
+    logs = case.run.logs
+    said = logs.filter((logs["role"] == "scheduler") & printed_by(LOST_DATA_ASKED_FOR))
+    for row in said.sort("at", descending=True).iter_rows(named=True):
+        found = LOST_DATA_ASKED_FOR.search(row["message"])
+        if found:
+            return found["key"].strip("'"), row["at"].timestamp()
+    return None
+
+
+def _left_with(case: Case, keys: set[str]) -> list[WorkerRemoved]:
+    """Return the departures that took scattered data along, though nobody died."""
+    return [
+        fact for fact in case.run.of(WorkerRemoved) if keys & set(fact.lost_scattered)
+    ]
+
+
+def _left_in_order(case: Case, key: str, gone: WorkerRemoved) -> Finding:
+    """Return that a worker was restarted, retired or closed with the only copy."""
+    worker, lost = gone.subject, list(gone.lost_scattered)
+    reasons = {each.subject: each.reason for each in case.run.of(WorkerClosing)}
+    why = f", which was closed on purpose ({short(str(reasons.get(worker)), 60)})"
+    return DATA_LOST.found(
+        f"Data that could not be recomputed was lost: {quoted(lost)}",
+        cause=(
+            f"'{short(key, 80)}' was requested, but the only copy of {quoted(lost)} "
+            "was on "
+            f"{case.name_of(worker)}{why if reasons.get(worker) else ', which left'}. "
+            "Scattered data lives on the workers that received it, and Dask cannot "
+            "recompute it."
+        ),
+        remedy=(
+            "Scatter again after workers were restarted, or load the data in a task instead, "
+            "so that Dask can repeat it; `client.scatter(…, broadcast=True)` keeps a copy on "
+            "every worker."
+        ),
+        confidence="high",
+        subject=Subject(key=lost[0], prefix=case.prefix_of(lost[0]), worker=worker),
+        evidence=(
+            *case.exception_evidence(),
+            Evidence(
+                text=f"With {case.name_of(worker)} went {quoted(lost)}.",
+                source="events",
+                at=gone.at,
+            ),
+        ),
+    )
+
+
+def _released(case: Case, key: str, missing: tuple[str, float]) -> Finding:
+    """Return that nobody had kept what was asked for, though no worker died with it."""
+    gone, at = missing
+    evidence = (
+        Evidence(
+            text=f"The scheduler was asked for {key} while {gone} was missing.",
+            source="logs",
+            at=at,
+            see=case.see("logs", "--role", "scheduler", "--filter", "lost data"),
+        ),
+        *case.exception_evidence(),
+    )
+    if not _was_ever_asked_for(case, gone):
+        return _never_here(case, key, gone, evidence)
+    return DATA_LOST.found(
+        f"'{short(gone, 60)}' was needed, and had been released before",
+        cause=(
+            f"'{short(key, 80)}' needs '{short(gone, 80)}', which the scheduler no longer "
+            "knew: its last future had been released (deleted, out of scope, cancelled), and no "
+            "worker that held scattered data died."
+        ),
+        remedy=(
+            f"Keep a reference to the future of '{short(case.prefix_of(gone), 40)}' for as "
+            "long as others need it, and hand futures on as arguments rather than by their "
+            "keys; or put what belongs together into one graph."
+        ),
+        confidence="high",
+        subject=Subject(key=gone, prefix=case.prefix_of(gone)),
+        evidence=evidence,
+    )
+
+
+def _was_ever_asked_for(case: Case, key: str) -> bool:
+    """Say whether a key may have been on this cluster; of scattered data nobody knows."""
+    if not re.fullmatch(_PIECE, key):
+        return True
+    prefix = case.prefix_of(key)
+    graphs = case.run.of(GraphUpdated)
+    return any(prefix in graph.prefixes for graph in graphs) or bool(
+        (case.run.tasks["prefix"] == prefix).any()
+    )
+
+
+def _never_here(
+    case: Case, key: str, gone: str, evidence: tuple[Evidence, ...]
+) -> Finding:
+    """Return that a piece of a collection was taken for granted, and nobody had made it."""
+    prefix = short(case.prefix_of(gone), 40)
+    return DATA_LOST.found(
+        f"'{short(gone, 60)}' was needed, but was never computed on this cluster",
+        cause=(
+            f"'{short(key, 80)}' needs '{short(gone, 80)}', which the scheduler does "
+            "not know: no graph of this run had tasks of "
+            f"'{prefix}'. The collection was "
+            "persisted by another client, in another session, or under another name, "
+            "and the graph refers to it as if it were done."
+        ),
+        remedy=(
+            "Compute with the client that persisted the collection; let others read "
+            "the data from files or a table instead of a shared collection."
+        ),
+        confidence="medium",
+        subject=Subject(key=gone, prefix=case.prefix_of(gone)),
+        evidence=evidence,
+    )
+
+
+DATA_LOST = documented(
+    "data-lost",
+    severity="failure",
+    retry_advice="code",
+    retry_confidence="medium",
+    ask=_ask_data_lost,
+)
+
+# silent-empty-input
+
+_READS = r"(?i)^(?:read|from)[-_]|readparquet|readcsv|fused-?io"
+
+_LITTLE = 10_000  # bytes of a few empty tables
+
+_SOME = 4  # tasks
+
+_RARE = 0.5  # of the runs without such a change
+
+_LONG = 0.05  # seconds of a task that tell of what it read
+
+
+def _ask_silent_empty_input(case: Case) -> Iterator[Finding]:
+    if case.state != "succeeded":
+        return
+    nothing = _without_a_file(case)
+    if nothing is not None:
+        yield _of_nothing(case, nothing)
+        return
+    graphs = case.run.of(GraphUpdated)
+    if any(graph.tasks for graph in graphs) or len(case.run.tasks):
+        yield from _less_than_ever(case)
+    elif case.run.of(WorkerAdded):
+        yield from _without_a_task(case)
+
+
+def _without_a_file(case: Case) -> dict[str, Any] | None:
+    """Return a task that is called reading and had nothing to read, if all were such."""
+    graphs = case.run.of(GraphUpdated)
+    empty = {name for graph in graphs for name in graph.empty_inputs}
+    reads = case.run.tasks.filter(
+        pl.col("prefix").str.contains(_READS) & (pl.col("outcome") == "finished")
+    )
+    if not empty or not set(reads["prefix"].to_list()) <= empty or not len(reads):
+        return None
+    return reads.row(0, named=True)
+
+
+def _of_nothing(case: Case, row: dict[str, Any]) -> Finding:
+    key, prefix = row["key"], row["prefix"]
+    return SILENT_EMPTY_INPUT.found(
+        f"'{short(prefix, 40)}' read nothing, and the run succeeded",
+        cause=(
+            f"The graph reads an empty table without columns ("
+            f"'{short(key, 60)}'): a path pattern that matches no file gives such a "
+            "table instead of an error. Everything computed from it is empty."
+        ),
+        remedy=(
+            "Check the path (its date, its bucket, its spelling) and whether the files had "
+            "arrived. Make the run fail next time: "
+            "`if not ddf.columns.size: raise FileNotFoundError(path)`, or list the files "
+            "first."
+        ),
+        confidence="medium",
+        subject=Subject(key=key, prefix=prefix, worker=row["worker"]),
+        evidence=(
+            Evidence(
+                text=f"{key} reads no file; it returned a {row['typename']} of "
+                f"{row['nbytes'] or 0:,} bytes.",
+                source="tasks",
+                at=row["stop"].timestamp(),
+            ),
+        ),
+    )
+
+
+def _without_a_task(case: Case) -> Iterator[Finding]:
+    """Yield that nothing was computed, by a job that always has computed."""
+    tasks = [sum(p.planned for p in good.prefixes) for good in case.history.good]
+    if len(tasks) < SILENT_EMPTY_INPUT.thresholds["good_runs"] or min(tasks) < _SOME:
+        return
+    if _asked_otherwise(case):
+        return
+    yield SILENT_EMPTY_INPUT.found(
+        "No task was sent to the cluster; earlier runs never sent fewer than "
+        f"{min(tasks)}",
+        cause=(
+            "The run succeeded with workers but sent them no tasks. "
+            f"{counted(len(tasks), 'good run')} of this job sent at least "
+            f"{counted(min(tasks), 'task')} each: if tasks are created per file or "
+            "row, none was found."
+        ),
+        remedy=(
+            "Check whether the input had arrived when the run began, and whether its path "
+            "is that of this run's day. Make the run fail when it finds no input."
+        ),
+        confidence="medium",
+        evidence=(
+            Evidence(
+                text=f"No graph reached the scheduler; in good runs before, at least "
+                f"{counted(min(tasks), 'task')}.",
+                source="events",
+            ),
+        ),
+    )
+
+
+def _less_than_ever(case: Case) -> Iterator[Finding]:
+    """Yield that next to nothing was read, by a job that always reads much."""
+    usual = _least_read(case.history.good)
+    if usual is None:
+        return
+    now = inputs_of(prefixes_of(case.run))
+    share = SILENT_EMPTY_INPUT.threshold(case, "share_of_usual")
+    if now.nbytes is None or now.nbytes > min(
+        share * usual, _LITTLE * (now.partitions or 1)
+    ):
+        return
+    if _asked_otherwise(case) or _read_as_long(case):
+        return
+    yield SILENT_EMPTY_INPUT.found(
+        f"Only {size(now.nbytes)} were read; earlier runs read at least {size(usual)}",
+        cause=(
+            f"The tasks that read gave {size(now.nbytes)} in "
+            f"{counted(now.partitions or 0, 'piece')}. Good runs of this job read at "
+            "least "
+            f"{size(usual)}. The run succeeded on this small input."
+        ),
+        remedy=(
+            "Check whether the input had arrived when the run began, and whether its path "
+            "and filters are those of this run's day; then rerun it."
+        ),
+        confidence="medium",
+        evidence=(
+            Evidence(
+                text=f"{size(now.nbytes)} now; {counted(len(case.history.good), 'good run')} "
+                f"before, at least {size(usual)} each.",
+                source="tasks",
+            ),
+        ),
+    )
+
+
+def _asked_otherwise(case: Case) -> bool:
+    """Say whether parameters, or the code that reads, are others than in the last good run.
+
+    What is read and what is kept of it may be one task: then less is what was asked for.
+    """
+    sketch = sketch_of(case)
+    good = case.history.last_good_for(sketch.run_id)
+    if good is None:
+        return False
+    readers = {f"prefix {each.name}" for each in sketch.prefixes if each.roots}
+    asked = [
+        each
+        for each in differences(good, sketch)
+        if each.kind == "parameters" or (each.kind == "code" and each.what in readers)
+    ]
+    # A seed or a run's number is another one every night, and asks for nothing.
+    rarities = Rarities(case.history.sketches if asked else ())
+    return any((rarities.of(each) or 0.0) >= _RARE for each in asked)
+
+
+def _read_as_long(case: Case) -> bool:
+    """Say whether the tasks that read took as long as in the good runs: they had input."""
+    now = {each.name: each for each in sketch_of(case).prefixes if each.roots}
+    for name, each in now.items():
+        before = [
+            known.compute / known.tasks
+            for good in case.history.good
+            for known in good.prefixes
+            if known.name == name and known.tasks
+        ]
+        if before and each.tasks and median(before) >= _LONG:
+            return each.compute / each.tasks >= median(before) / 2
+    return False
+
+
+def _least_read(good: tuple[Sketch, ...]) -> int | None:
+    """Return the least that a good run read; None if that is little, or not known."""
+    read = [each.inputs.nbytes for each in good if each.inputs.nbytes]
+    enough = SILENT_EMPTY_INPUT.thresholds["good_runs"]
+    if len(read) < enough:
+        return None
+    least = min(read)
+    return least if least >= 2**20 else None
+
+
+SILENT_EMPTY_INPUT = documented(
+    "silent-empty-input",
+    severity="warning",
+    retry_advice="data",
+    retry_confidence="medium",
+    ask=_ask_silent_empty_input,
+    thresholds={"share_of_usual": 0.01, "good_runs": 3},
+)
+
+# key-collision
+
+
+def _ask_key_collision(case: Case) -> Iterator[Finding]:
+    lines = case.run.logs.filter(
+        (pl.col("role") == "scheduler") & printed_by(KEY_HAS_TWO_TASKS)
+    ).sort("at")
+    reported = [
+        (row, found["key"].strip("'\""))
+        for row in lines.iter_rows(named=True)
+        if (found := KEY_HAS_TWO_TASKS.search(row["message"]))
+    ]
+    if not reported:
+        return
+    keys = list(dict.fromkeys(key for _, key in reported))
+    wrong = (
+        "The run succeeded, and its result is the older task's wherever the newer one was "
+        "meant"
+        if case.state == "succeeded"
+        else "What depends on it may have got the older task's result"
+    )
+    yield KEY_COLLISION.found(
+        f"Different tasks had the same key: {quoted(keys)}",
+        cause=(
+            f"The scheduler was sent {counted(len(keys), 'key')} again with another "
+            f"definition while the first was still there: {quoted(keys)}. It keeps the first "
+            f"and ignores the second. {wrong}."
+        ),
+        remedy=(
+            "Give different tasks different keys: don't set `key=`, `dask_key_name=` or "
+            "`name=` to a constant, and let names hold a token of their inputs "
+            "(`dask.base.tokenize`). Or release the first result before the second is "
+            "submitted. Then recompute this run's result."
+        ),
+        confidence="high",
+        subject=Subject(key=keys[0], prefix=case.prefix_of(keys[0])),
+        evidence=tuple(
+            Evidence(
+                text=f"scheduler: {short(row['message'], 400)}",
+                source="logs",
+                at=row["at"].timestamp(),
+                see=case.see("logs", "--filter", "Detected different"),
+            )
+            for row, _ in reported[:3]
+        ),
+    )
+
+
+KEY_COLLISION = documented(
+    "key-collision",
+    severity="warning",
+    retry_advice="code",
+    ask=_ask_key_collision,
+)

@@ -1,0 +1,510 @@
+"""What the driver itself raised, and what nothing explains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import polars as pl
+
+from dask_blackbox.analyse.advice import UNKNOWN as OF_UNKNOWN
+from dask_blackbox.analyse.advice import Advice, advice_on_text
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.completeness import missing_from
+from dask_blackbox.analyse.death_texts import evidence_of
+from dask_blackbox.analyse.explanations import explained_exception, words_of_exception
+from dask_blackbox.analyse.facts.outcome import Received
+from dask_blackbox.analyse.formatting import (
+    class_of,
+    counted,
+    duration,
+    need_of_time,
+    short,
+    short_with_paths,
+)
+from dask_blackbox.analyse.frames import (
+    end_of,
+    raised_apart_from_dask,
+    raised_at_end,
+    raised_by_a_library,
+    raised_on_purpose,
+    root_of_chain,
+)
+from dask_blackbox.analyse.hints import hint_on, plain_message
+from dask_blackbox.analyse.noise import NOISE
+from dask_blackbox.analyse.progress import Pace, pace_of
+from dask_blackbox.analyse.replaced_exceptions import untangled
+from dask_blackbox.analyse.rule import documented
+from dask_blackbox.events import (
+    CommandNotStarted,
+    GraphUpdated,
+    PartFailed,
+    WorkerInternalError,
+)
+from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
+from dask_blackbox.manifest import DriverException
+
+__all__ = ["DRIVER_EXCEPTION", "PART_FAILED", "UNKNOWN"]
+
+
+# driver-exception
+
+_ERROR_DRIVER_EXCEPTION, _NOT_FOUND = 40, 127
+
+_CONFIGURATION = "dask_blackbox.errors.ConfigurationError"
+"""What this package and its hosts' raise of arguments and settings that cannot work."""
+
+_MISTAKES = frozenset((
+    "AttributeError", "IndexError", "NameError", "NotImplementedError", "TypeError",
+    "UnboundLocalError", "ZeroDivisionError",
+))  # fmt: skip
+"""What Python raises of code that is wrong; by hand, it means the same."""
+
+
+def _ask_driver_exception(case: Case) -> Iterator[Finding]:
+    if not case.failed:
+        return
+    if case.exception is not None:
+        if _is_of_configuration(case.exception):
+            yield _of_configuration(case, case.exception)
+        elif not _is_of_dead_workers(case):
+            yield _of_exception(case, case.exception)
+        return
+    ending = case.run.ending
+    for fact in case.run.of(CommandNotStarted):
+        yield _of_no_command(fact)
+        return
+    if case.state == "failed" and ending is not None and ending.exit_code:
+        yield _of_exit_code(case, ending.exit_code)
+
+
+def _is_of_dead_workers(case: Case) -> bool:
+    return case.raised("KilledWorker")
+
+
+def _is_of_configuration(exception: DriverException) -> bool:
+    return _CONFIGURATION in (exception.exception, *exception.bases)
+
+
+def _of_configuration(case: Case, exception: DriverException) -> Finding:
+    message = " ".join(exception.message.split())
+    begun = "" if case.run.of(GraphUpdated) else " No Dask work had begun."
+    return DRIVER_EXCEPTION.found(
+        f"Configuration error: {short(message, 100)}",
+        cause=(
+            "An argument or setting with which the run was started cannot work: "
+            f"{short(message, 400).rstrip('.')}.{begun}"
+        ),
+        remedy=(
+            "Correct it where the run is defined. The job's own code is not the cause, and "
+            "a retry fails in the same way."
+        ),
+        confidence="high",
+        evidence=_evidence(case, exception),
+        retry_advice="code",
+        retry_confidence="high",
+    )
+
+
+def _of_exception(case: Case, exception: DriverException) -> Finding:
+    name, message = _named(exception)
+    waited = name.endswith("TimeoutError") or name == "Timeout"
+    where = (
+        f", at {exception.file}:{exception.line} in {exception.function}"
+        if exception.file
+        else ""
+    )
+    sentences = [f"The driver raised {name}: {short(message, 300)}".rstrip(": ")]
+    sentences[0] += where
+    trace = exception.traceback
+    root = root_of_chain(trace)
+    if root and class_of(root[0]) != name:
+        sentences.append(
+            f"Original exception: {class_of(root[0])}: {short(root[1], 200)}"
+        )
+    sentences.append(_tasks_then(case))
+    if waited and (stall := case.stall()) is not None:
+        sentences.append(stall.rstrip("."))
+    pace = pace_of(case) if waited and not raised_by_a_library(trace) else None
+    if pace is not None:
+        sentences.append(pace.reported)
+    doubt = waited or case.unhandled_failures or case.deaths
+    sure: Confidence = "medium" if doubt else "high"
+    if not case.saw_the_cluster:
+        sure = "low"
+    elsewhere = waited and raised_apart_from_dask(trace)
+    advice, certainty = _advice(exception, waited=waited)
+    return DRIVER_EXCEPTION.found(
+        f"{name} in the driver: {short_with_paths(message, 80)}".rstrip(": "),
+        cause=". ".join(sentences) + ".",
+        remedy=_remedy(
+            exception, name, advice, waited=waited and not elsewhere, pace=pace
+        ),
+        confidence=sure,
+        evidence=_evidence(case, exception),
+        retry_advice=advice,
+        retry_confidence=certainty,
+    )
+
+
+def _named(exception: DriverException) -> tuple[str, str]:
+    """Return class and message; of what Dask dispatched to a backend, the original one."""
+    name, message, _ = untangled(exception.exception, exception.message)
+    _, _, original = message.partition("Original Message: ")
+    message = plain_message(exception, original or message)
+    return name, words_of_exception(exception, message)
+
+
+def _tasks_then(case: Case) -> str:
+    if not case.saw_the_cluster:
+        return "No cluster was recorded: the error may have come from a task"
+    if not case.run.of(GraphUpdated):
+        return "No graph had reached a scheduler yet"
+    if failures := case.unhandled_failures:
+        return (
+            f"{counted(len(failures), 'task')} had failed before, the last of them "
+            f"'{short(failures[-1].key, 60)}' with {short(str(failures[-1]), 120)}"
+        )
+    return (
+        "It had handled the errors of all tasks that had failed"
+        if case.failures
+        else "No task had failed"
+    )
+
+
+def _remedy(
+    exception: DriverException,
+    name: str,
+    advice: RetryAdvice,
+    *,
+    waited: bool,
+    pace: Pace | None,
+) -> str:
+    look = (
+        f"Look at {exception.file}:{exception.line}"
+        if exception.file
+        else "Look at its traceback"
+    )
+    if pace is not None:
+        return (
+            f"{look}: the timeout was too short for {counted(pace.sent, 'task')}. "
+            "Raise it by "
+            f"{need_of_time(1.5 * pace.rest)} or more, add workers, or compute less at "
+            "a time."
+        )
+    if waited:
+        return (
+            f"{look}: the driver waited for something that did not arrive in time. "
+            "Check what the workers were doing then; raise the timeout only if they "
+            "were making progress."
+        )
+    reported = explained_exception(exception)
+    if hint := (reported.fix if reported else None) or hint_on(exception.message):
+        return f"{look}. {hint}"
+    if name in ("FileNotFoundError", "NotADirectoryError"):
+        return f"{look}, and check that the path exists where the driver runs."
+    more = "."
+    if _checked(exception):
+        more = (
+            ": the job's own code raises this, so whether a retry helps depends on its "
+            "input."
+        )
+    elif advice in ("transient", "unknown"):
+        more = ", and at the service that it calls: it may have been unavailable for a moment."
+    return look + more
+
+
+def _advice(exception: DriverException, *, waited: bool) -> Advice:
+    if waited:
+        return OF_UNKNOWN
+    reported = advice_on_text(exception.exception, exception.message, exception.bases)
+    # What the job's own code checks may be otherwise the next time.
+    return OF_UNKNOWN if reported.advice == "code" and _checked(exception) else reported
+
+
+def _checked(exception: DriverException) -> bool:
+    """Say whether the job's own code raised it, of what it had found."""
+    if class_of(exception.exception) in _MISTAKES:
+        return False
+    if exception.exception.partition(".")[0].endswith("_dask_blackbox"):
+        return False  # an integration raised it, of how it was called
+    return raised_on_purpose(exception.traceback)
+
+
+def _evidence(case: Case, exception: DriverException) -> tuple[Evidence, ...]:
+    tail = end_of(exception.traceback)
+    more = (Evidence(text=tail[:1500], source="driver"),) if tail else ()
+    return (*case.exception_evidence(), *more, *_logged_before(case))
+
+
+def _logged_before(case: Case) -> Iterator[Evidence]:
+    """Yield the last error that the driver itself had logged: of a callback, perhaps."""
+    # With a `LocalCluster`, the scheduler and the driver's client share one process.
+    own = (pl.col("role") == "driver") | (
+        (pl.col("role") == "scheduler") & (pl.col("logger") == "distributed.client")
+    )
+    errors = case.run.logs.filter(
+        own
+        & (pl.col("level") >= _ERROR_DRIVER_EXCEPTION)
+        & ~pl.col("message").str.contains_any(list(NOISE))
+    )
+    for row in errors.sort("at").tail(1).iter_rows(named=True):
+        message = row["message"]
+        end = raised_at_end(message)
+        text = short(message.partition("\n")[0], 200)
+        if end is not None and "\n" in message:
+            text += f" … {class_of(end[0])}: {short(end[1], 200)}"
+        yield Evidence(
+            text=f"The driver had logged: {text}",
+            source="logs",
+            at=row["at"].timestamp(),
+            see=case.see("logs", "--role", row["role"]),
+        )
+
+
+def _of_exit_code(case: Case, code: int) -> Finding:
+    ending = case.run.ending
+    took = ""
+    if ending is not None:
+        took = f" after {duration(max(ending.ended - case.run.manifest.started, 0))}"
+    call = case.outcome.exit
+    place = f"{call.file}:{call.line}" if call is not None and call.file else ""
+    handled = next(iter(case.outcome.survived[-1:]), None)
+    lines = case.run.logs.filter(case.run.logs["role"] == "driver").tail(1)
+    last = lines["message"].to_list()
+    said = f" Its last output: “{short(last[0], 200)}”." if last else ""
+    how = (
+        f"{place} called `sys.exit({code})`"
+        if place
+        else f"its own code called `sys.exit({code})`, or it failed before the "
+        "recorder was attached"
+    )
+    then = _tasks_then(case)
+    name = f"{Path(str(call.file)).name}:{call.line}" if call and call.file else ""
+    return DRIVER_EXCEPTION.found(
+        f"The command called sys.exit({code}) at {name}"
+        if name
+        else f"The command exited with code {code}, without an exception",
+        cause=(
+            f"The driver ended with exit code {code}{took} without an exception: "
+            f"{how}. {then}.{said}"
+        ),
+        remedy=(
+            (f"Look at {place}, and at" if place else "Look at")
+            + f" the last lines that the command printed (`{case.see('logs')}`). A script that "
+            "raises an exception instead has its traceback here."
+        ),
+        confidence="medium" if place else "low",
+        retry_advice="unknown",
+        evidence=(
+            Evidence(
+                text=f"Exit code {code}.",
+                source="driver",
+                at=case.outcome.decided_at,
+            ),
+            *_handled_before(handled),
+        ),
+    )
+
+
+def _handled_before(handled: Received | None) -> Iterator[Evidence]:
+    if handled is not None:
+        yield Evidence(
+            text=f"Before, the driver had received and handled {_reported(handled)}",
+            source="driver",
+            at=handled.at,
+        )
+
+
+def _reported(received: Received) -> str:
+    """Return what a call to Dask raised, and when, for people."""
+    text = f"{class_of(received.exception)}: {short(received.message, 120)}".rstrip(
+        ": "
+    )
+    return f"{text} (of '{short(received.key, 60)}')" if received.key else text
+
+
+def _of_no_command(fact: CommandNotStarted) -> Finding:
+    """Return that the command could not be started at all."""
+    name = next(iter(fact.argv), "")
+    missing = fact.exit_code == _NOT_FOUND
+    what = "was not found" if missing else f"could not be started: {fact.error}"
+    return DRIVER_EXCEPTION.found(
+        f"The command {short(repr(name), 80)} {what}",
+        cause=f"`dask blackbox run` could not start {name!r}: {fact.error}.",
+        remedy=(
+            "Check how the command is spelled, and that the program is on the PATH of this "
+            "environment."
+            if missing
+            else "Check that the file is a program, and that this user may execute it."
+        ),
+        confidence="high",
+        retry_advice="environment",
+        evidence=(
+            Evidence(
+                text=f"{name}: {fact.error}",
+                source="driver",
+                at=fact.at,
+            ),
+        ),
+    )
+
+
+DRIVER_EXCEPTION = documented(
+    "driver-exception",
+    severity="failure",
+    retry_advice="code",
+    ask=_ask_driver_exception,
+)
+
+# part-failed
+
+
+def _ask_part_failed(case: Case) -> Iterator[Finding]:
+    if not case.failed:
+        return
+    for part in case.run.of(PartFailed)[-1:]:
+        what = f"{part.what or 'part'} '{short(part.name, 60)}'"
+        yield PART_FAILED.found(
+            f"{what[:1].upper()}{what[1:]} failed: {short(part.title, 160)}",
+            cause=(
+                f"This run ended with the exception of its {what}, which has its own "
+                "recording."
+                f" {part.cause}"
+            ),
+            remedy=part.remedy,
+            confidence=_one_of(part.confidence, Confidence, "low"),
+            retry_advice=_one_of(part.retry_advice, RetryAdvice, "unknown"),
+            retry_confidence=_one_of(part.retry_confidence, Confidence, "low"),
+            evidence=(
+                Evidence(
+                    text=f"Verdict of the {what}: {part.title} ({part.rule})",
+                    source="driver",
+                    at=part.at,
+                    see=part.url or None,
+                ),
+                *case.exception_evidence(),
+            ),
+        )
+
+
+def _one_of(word: str, words: Any, otherwise: Any) -> Any:
+    return word if word in get_args(words) else otherwise
+
+
+PART_FAILED = documented(
+    "part-failed",
+    severity="failure",
+    ask=_ask_part_failed,
+)
+
+# unknown
+
+_ERROR_UNKNOWN = 40
+
+
+def _ask_unknown(case: Case) -> Iterator[Finding]:
+    if not case.failed:
+        return
+    known, wanted = _known(case), _wanted(case)
+    blame = case.blame
+    what = (
+        f"Workers died{f' {len(blame.deaths)} times' if len(blame.deaths) > 1 else ''}"
+        ", cause unknown"
+        if blame.deaths or case.raised("KilledWorker")
+        else "The run failed, and the recording does not say why"
+    )
+    yield UNKNOWN.found(
+        what,
+        cause=" ".join([*known, f"Not recorded: {'; '.join(wanted)}."]),
+        remedy=(
+            "Check the host's records of that time (its log of the task, the events of "
+            "pods and nodes)."
+            " "
+            + (
+                "Run workers with a nanny, so that their exit codes are recorded."
+                if blame.deaths
+                else "If it fails again, compare the two recordings."
+            )
+        ),
+        confidence="low",
+        subject=Subject(
+            key=blame.guilty,
+            prefix=case.prefix_of(blame.guilty) if blame.guilty else None,
+        ),
+        evidence=(
+            *case.exception_evidence(),
+            *(evidence_of(case, blame.deaths) if blame.deaths else ()),
+            *_last_errors(case),
+        ),
+    )
+
+
+def _known(case: Case) -> list[str]:
+    sentences = [f"The run ended as {case.state}."]
+    if case.exception is not None:
+        name = class_of(case.exception.exception)
+        sentences.append(
+            f"The driver got {name}: {short(case.exception.message, 240)}".rstrip(": .")
+            + "."
+        )
+    if case.deaths:
+        last = case.deaths[-1]
+        sentences.append(
+            f"{counted(len(case.deaths), 'worker')} died; about the last one: "
+            f"{case.cause_of(last).because}."
+        )
+    sentences.extend(_inside_dask(case))
+    return sentences
+
+
+def _inside_dask(case: Case) -> Iterator[str]:
+    """Yield that Dask's own code failed in a worker, which it tells before it gives up."""
+    for last in case.run.of(WorkerInternalError)[-1:]:
+        said = last.message
+        text = said.get("exception_text") if isinstance(said, dict) else said
+        yield (
+            f"Dask's own code failed in {case.name_of(last.subject)}, and the worker "
+            "closed: "
+            f"{short(str(text), 240)}."
+        )
+
+
+def _wanted(case: Case) -> list[str]:
+    wanted = []
+    if case.run.ending is None:
+        wanted.append("how the run ended (the recording is truncated)")
+    elif case.exception is None:
+        wanted.append("the driver's exception")
+    uncertified = sum(
+        death.exit_code is None and not death.closing for death in case.deaths
+    )
+    if uncertified:
+        wanted.append(f"the exit codes of {counted(uncertified, 'worker')}")
+    if case.raised("KilledWorker") and not case.deaths:
+        wanted.append("the worker deaths that Dask reported")
+    if not len(case.run.logs):
+        wanted.append("log lines")
+    for source, sentences in missing_from(case.run).items():
+        wanted.extend(f"{sentence} ({source})" for sentence in sentences[:2])
+    return wanted or ["nothing that dask-blackbox can record"]
+
+
+def _last_errors(case: Case) -> Iterator[Evidence]:
+    errors = case.run.logs.filter(case.run.logs["level"] >= _ERROR_UNKNOWN).tail(3)
+    for row in errors.iter_rows(named=True):
+        yield Evidence(
+            text=f"{row['role']} {row['source']}: {short(row['message'], 300)}",
+            source="logs",
+            at=row["at"].timestamp(),
+            see=case.see("logs", "--level", "ERROR"),
+        )
+
+
+UNKNOWN = documented(
+    "unknown",
+    severity="failure",
+    retry_advice="unknown",
+    ask=_ask_unknown,
+)

@@ -1,0 +1,746 @@
+"""Drivers, and their work, that somebody stopped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import pairwise
+from typing import NamedTuple
+
+import polars as pl
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.driver_position import DriverPosition, evidence_of_position
+from dask_blackbox.analyse.failures import TaskFailure
+from dask_blackbox.analyse.formatting import class_of, counted, duration, quoted, short
+from dask_blackbox.analyse.frames import raised_apart_from_dask
+from dask_blackbox.analyse.hang_evidence import evidence_of_stack
+from dask_blackbox.analyse.hangs import ENDED_BY_US, HangingTask
+from dask_blackbox.analyse.memory import how_the_scheduler_grew
+from dask_blackbox.analyse.progress import Pace, pace_of
+from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.signals import CRASHES
+from dask_blackbox.analyse.signatures import printed_by
+from dask_blackbox.analyse.signatures.distributed import CLIENT_CANCELS, WORK_CANCELLED
+from dask_blackbox.analyse.state import (
+    ASKED,
+    exit_code_of_driver,
+    last_sign_of_life,
+    recorded_until,
+    signal_of_driver,
+)
+from dask_blackbox.events import (
+    ClusterRestarted,
+    DriverAttached,
+    DriverEnded,
+    DriverLost,
+    GraphUpdated,
+    SchedulerClosing,
+    SchedulerInfo,
+)
+from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
+from dask_blackbox.manifest import BY_A_PERSON, TIME_LIMITS, Stopped
+
+__all__ = ["CANCELLED", "DRIVER_KILLED", "STOPPED_BY_HOST"]
+
+
+# driver-killed
+
+_WAITS = ("gather", "result", "compute", "wait")
+
+_RECENT, _BLOCKED = 120.0, 10.0
+
+_KERNEL = "The kernel's counter of out-of-memory kills went up where the driver ran. "
+
+_SEE = (
+    "Check what the host reports for that time (`dmesg`, `OOMKilled`, exit code 137). "
+    "If it was memory, this helps."
+    " "
+)
+
+_MORE_MEMORY = (
+    "Give the driver's container more memory, or hold less in the driver: write "
+    "results from "
+    "the workers (`to_parquet`, `to_zarr`) or reduce them there instead of gathering "
+    "them; keep large data out of the driver's own code."
+    " Workers of a `LocalCluster` share the container."
+)
+
+
+def _ask_driver_killed(case: Case) -> Iterator[Finding]:
+    if case.state not in ("aborted", "lost"):
+        return
+    ended = next(iter(case.run.of(DriverEnded)[-1:]), None)
+    lost = next(iter(case.run.of(DriverLost)[-1:]), None)
+    code, by = exit_code_of_driver(case.run), signal_of_driver(case.run)
+    itself = "" if by or code is None else f" with exit code {code}"
+    both = case.state == "lost"
+    by_kernel = by == "SIGKILL" and _kernel_kills(case, ended, lost) > 0
+    grown = "" if by_kernel or by != "SIGKILL" else _grown(case)
+    after = duration(max(last_sign_of_life(case.run) - case.run.manifest.started, 0))
+    title = _title(by, itself, both=both, by_kernel=by_kernel)
+    sure: Confidence = "high" if by or (lost and not both) else "medium"
+    # Somebody's patience may have ended, and what it waited for is the cause.
+    lasted = _scheduler_unresponsive_for(case)
+    waited = by in ASKED and (
+        case.hang is not None
+        or lasted is not None
+        or not case.saw_the_cluster
+        or _in_vain(case)
+    )
+    if waited:
+        sure = "medium"
+    longest = case.hang.executing[0] if case.hang and case.hang.executing else None
+    yield DRIVER_KILLED.found(
+        f"{title} after {after}{_while(longest)}",
+        cause=(
+            (
+                "Neither the driver nor its recorder reported an exit: the machine, "
+                "pod or container that both ran in was stopped"
+                if both
+                else f"The driver's process ended{f' by {by}' if by else itself} "
+                "without raising an exception or reporting an exit"
+            )
+            + f", {after} after the start. {_KERNEL if by_kernel else grown}{_then(case)}"
+            + _running_tasks(case, longest)
+            + _unresponsive(lasted)
+            + _blocked_at(case.driver_position)
+        ),
+        remedy=(_SEE if grown else "") + _MORE_MEMORY
+        if by_kernel or grown
+        else _remedy_driver_killed(case, by, longest),
+        confidence=sure,
+        retry_advice=_advice_driver_killed(
+            by, by_kernel=by_kernel or bool(grown), waited=waited
+        ),
+        subject=None
+        if longest is None
+        else Subject(key=longest.key, prefix=longest.prefix, worker=longest.worker),
+        evidence=(
+            *_evidence_driver_killed(ended, lost),
+            *(evidence_of_stack(case, longest) if longest else ()),
+            *(
+                [evidence_of_position(case.driver_position)]
+                if case.driver_position
+                else ()
+            ),
+        ),
+    )
+
+
+def _grown(case: Case) -> str:
+    """Return a sentence on the memory of a driver that was its scheduler's process, too."""
+    own = {each.pid for each in case.run.of(DriverAttached)} - {None}
+    if not own & {each.pid for each in case.run.of(SchedulerInfo)}:
+        return ""
+    grown = how_the_scheduler_grew(case.run)
+    return (
+        f"Its memory had {grown}: the kernel probably killed it, although no visible "
+        "counter shows it."
+        " "
+        if grown
+        else ""
+    )
+
+
+def _title(by: str | None, itself: str, *, both: bool, by_kernel: bool) -> str:
+    if both:
+        return "Driver and recorder disappeared together"
+    if by_kernel:
+        return "The kernel's out-of-memory killer ended the driver"
+    if by in CRASHES:
+        return f"The driver crashed in native code ({by})"
+    if by:
+        return f"The driver was ended by {by}"
+    return (
+        f"The driver's process ended itself{itself}"
+        if itself
+        else "The driver disappeared"
+    )
+
+
+def _advice_driver_killed(
+    by: str | None, *, by_kernel: bool, waited: bool
+) -> RetryAdvice | None:
+    if by_kernel:
+        return "memory"
+    if by in CRASHES:
+        return "code"
+    return "unknown" if waited else None
+
+
+def _of_prefixes(case: Case) -> str:
+    graphs = case.run.of(GraphUpdated)
+    prefixes = graphs[-1].prefixes if graphs else None
+    return f" of {quoted(list(prefixes))}" if prefixes else ""
+
+
+def _in_the_driver(case: Case) -> bool:
+    """Say whether workers were threads of the driver (`processes=False`)."""
+    workers = case.run.workers["address"].to_list()
+    return any(str(address).startswith("inproc://") for address in workers)
+
+
+def _remedy_driver_killed(
+    case: Case, by: str | None, longest: HangingTask | None
+) -> str:
+    if by in CRASHES:
+        where = (
+            "Its workers were threads of its own process (`processes=False`), so a task"
+            f"{_of_prefixes(case)} may have crashed it: with worker processes, only "
+            "the worker dies, and Dask names the task."
+            " "
+            if _in_the_driver(case)
+            else "No worker crashed: it was the driver's own code. "
+        )
+        return (
+            f"{where}Check the compiled libraries that are called there: their "
+            "versions, and whether they are thread-safe."
+            " `python -X faulthandler` "
+            "prints the line at which it happens."
+        )
+    slow, what = "If it was stopped for taking too long, look at", ""
+    frame = case.driver_position.own_frame if case.driver_position else None
+    if longest:
+        what = f"{slow} the running tasks. "
+    elif frame and _in_vain(case):
+        what = f"{slow} {frame.file}:{frame.line}: no task had finished meanwhile. "
+    return (
+        what
+        + "Check what the host reports for that time: an out-of-memory kill (exit code 137, "
+        "`OOMKilled`), a timeout or a cancellation by the orchestrator, a lost node. "
+        "If results are gathered"
+        " into the driver, it needs memory for them."
+    )
+
+
+def _unresponsive(lasted: float | None) -> str:
+    if not lasted:
+        return ""
+    return (
+        f" The scheduler had been unresponsive for {duration(lasted)} by then: it was "
+        "suspended or unreachable, and everything that waited for it hung."
+    )
+
+
+def _blocked_at(position: DriverPosition | None) -> str:
+    """Return at which line of the user's the driver had been, as it told itself."""
+    frame = position.own_frame if position else None
+    if position is None or frame is None:
+        return ""
+    code = f" (`{short(frame.code, 80)}`)" if frame.code else ""
+    return f" The driver had been at {frame}{code} for {duration(position.lasted)}."
+
+
+def _in_vain(case: Case) -> bool:
+    """Say whether no task has ended since the driver came to the line where it stood."""
+    position = case.driver_position
+    if position is None:
+        return False
+    moments = case.run.tasks["stop"].dt.epoch("us") / 1e6
+    since = last_sign_of_life(case.run) - position.lasted
+    return float(moments.max() or 0.0) < since  # type: ignore[arg-type]
+
+
+def _scheduler_unresponsive_for(case: Case) -> float | None:
+    """Return for how long the scheduler had given no sign of life, if it was long."""
+    own = case.run.metrics.filter(pl.col("source") == "scheduler")
+    moments = (own["at"].dt.epoch("us") / 1e6).sort().to_list()
+    if not moments:
+        return None
+    ends = [each.at for each in (*case.run.of(DriverLost), *case.run.of(DriverEnded))]
+    end = min(ends, default=last_sign_of_life(case.run))
+    # What froze may have gone on by now.
+    moments = [at for at in moments if at > end - _RECENT] + [end]
+    longest = max((b - a for a, b in pairwise(sorted(moments))), default=0.0)
+    return longest if longest > _BLOCKED else None
+
+
+def _kernel_kills(
+    case: Case, ended: DriverEnded | None, lost: DriverLost | None
+) -> int:
+    """Return how often the kernel killed for memory, workers that it killed apart."""
+    known = [each.oom_kills for each in (ended, lost) if each is not None]
+    counted_kills = next((kills for kills in known if kills), 0)
+    return counted_kills - sum(death.signal == "SIGKILL" for death in case.deaths)
+
+
+def _while(longest: HangingTask | None) -> str:
+    if longest is None:
+        return ""
+    busy = duration(longest.executing_for or 0)
+    return f", when '{short(longest.prefix, 40)}' had been running for {busy}"
+
+
+def _running_tasks(case: Case, longest: HangingTask | None) -> str:
+    """Return where the task was for which the driver was waiting, if it was."""
+    if longest is None:
+        return ""
+    at = f", at {longest.own_frame}" if longest.own_frame else ""
+    return (
+        f" '{short(longest.key, 80)}' had been executing on "
+        f"{case.name_of(longest.worker)} for {duration(longest.executing_for or 0)} when "
+        f"last looked at{at}: whether it hung or was only slow is unknown."
+    )
+
+
+def _waited_for_work(position: DriverPosition | None) -> bool:
+    """Say whether the driver had a client, and stood where it waits for tasks."""
+    stack = position.stack if position else ()
+    return any(
+        frame.file.endswith("distributed/client.py") and frame.function in _WAITS
+        for frame in stack
+    )
+
+
+def _then(case: Case) -> str:
+    sentences = []
+    if not case.saw_the_cluster:
+        sentences.append(
+            "Its cluster was not recorded: the scheduler did not answer the recorder "
+            "either."
+            if _waited_for_work(case.driver_position)
+            else "It had not connected to a cluster yet: if it was in `Client(…)`, "
+            "check what listens at that address."
+        )
+    if case.deaths:
+        sentences.append(f"{counted(len(case.deaths), 'worker')} had died by then.")
+    if case.failures:
+        keys = quoted([failure.key for failure in case.failures])
+        sentences.append(f"Failed by then: {keys}.")
+    if (stall := case.stall()) is not None:
+        sentences.append(stall)
+    last = case.run.logs.filter(case.run.logs["role"] == "driver").tail(1)
+    for message in last["message"].to_list():
+        sentences.append(f"Its last output: “{short(message, 200)}”.")  # noqa: PERF401
+    return " ".join(sentences) or _nothing_had_failed(case)
+
+
+def _nothing_had_failed(case: Case) -> str:
+    if case.state != "lost":
+        return "No task had failed and no worker had died by then."
+    reached = duration(recorded_until(case.run) - case.run.manifest.started)
+    return (
+        f"The last recorded fact is from {reached} after the start: until then, no "
+        "task had failed and no worker had died; nothing later is recorded."
+    )
+
+
+def _evidence_driver_killed(
+    ended: DriverEnded | None, lost: DriverLost | None
+) -> Iterator[Evidence]:
+    if ended is not None:
+        yield Evidence(
+            text=f"The driver ended: state {ended.state}, exit code "
+            f"{ended.exit_code}, signal {ended.signal}.",
+            source="events",
+            at=ended.at,
+        )
+    if lost is not None:
+        known = ("pid", "how", "exit_code", "oom_kills")
+        said = {
+            name: each for name in known if (each := getattr(lost, name)) is not None
+        }
+        yield Evidence(
+            text=f"The recorder lost the driver: {short(str(said), 200)}",
+            source="events",
+            at=lost.at,
+        )
+
+
+DRIVER_KILLED = documented(
+    "driver-killed",
+    severity="failure",
+    retry_advice="transient",
+    ask=_ask_driver_killed,
+)
+
+# cancelled
+
+_CLOSED, _AT_ONCE = "nanny-close", 5.0
+
+_WHO_CLOSES = (
+    "Find who closes it: `cluster.close()`, the end of a `with LocalCluster(…)`, or "
+    "`client.shutdown()`, in the run itself or in another program. Fetch results first."
+)
+
+_CLASSES = ("FutureCancelledError", "CancelledError", "FuturesCancelledError")
+
+_NO_REASON = "unknown"  # Dask's own word
+
+_UNSAID = (
+    "Find who cancelled it: `future.cancel()`, `client.cancel(…)`, or a future that was "
+    "released while another still needed it. Pass `reason=` to `cancel`; it is shown "
+    "here."
+)
+
+
+class _Asked(NamedTuple):
+    """Who asked the scheduler to cancel something, in sentences."""
+
+    own: bool
+    by: str
+    reported: str
+    remedy: str
+    evidence: Evidence
+
+
+def _ask_cancelled(case: Case) -> Iterator[Finding]:
+    if not case.failed:
+        return
+    if case.blame.failure is not None:
+        if case.blame.failure.killed and _all_were_closed(case, case.blame.failure.at):
+            yield _closed_under_work(case, case.blame.failure)
+        return
+    if case.outcome.kind == "interrupted":
+        yield _interrupted(case)
+        return
+    if case.said(ENDED_BY_US):
+        return  # our own option ended it: that is a hang
+    said = case.said(WORK_CANCELLED.pattern)
+    if said or _of_an_executor(case):
+        yield _of_futures(case, said)
+        return
+    if _is_another_matter(case) or not case.raised(*_CLASSES):
+        return
+    yield _of_futures(case, said)
+
+
+def _of_futures(case: Case, said: re.Match[str] | None) -> Finding:
+    reason = said["reason"].strip() if said else _NO_REASON
+    key = said["key"] if said else (case.exception.key if case.exception else None)
+    asked = _who_asked(case, key)
+    key = key or (_last_cancelled(case) if asked else None)
+    restarted = case.run.of(ClusterRestarted)
+    closed = bool(case.run.of(SchedulerClosing))
+    title, remedy = _what_happened(
+        reason, asked, restarted=bool(restarted), closed=closed
+    )
+    return CANCELLED.found(
+        title,
+        cause=(
+            (f"'{short(key, 80)}' was cancelled" if key else "Futures were cancelled")
+            + (
+                " without a reason."
+                if reason == _NO_REASON
+                else f" for the reason “{short(reason, 160)}”."
+            )
+            + (asked.reported if asked else "")
+        ),
+        remedy=remedy,
+        confidence="high" if said else "medium",
+        retry_advice="unknown"
+        if (reason == _NO_REASON and closed) or (asked and asked.own)
+        else None,
+        subject=Subject(key=key, prefix=case.prefix_of(key) if key else None),
+        evidence=(
+            *case.exception_evidence(),
+            *([asked.evidence] if asked else ()),
+            *(
+                Evidence(
+                    text="The cluster was restarted.",
+                    source="events",
+                    at=each.at,
+                )
+                for each in restarted[-1:]
+            ),
+        ),
+    )
+
+
+def _what_happened(
+    reason: str, asked: _Asked | None, *, restarted: bool, closed: bool
+) -> tuple[str, str]:
+    """Return the title, and what to do."""
+    if reason == "scheduler-restart" or (reason == _NO_REASON and restarted):
+        remedy = (
+            "Find who calls `client.restart()` on this cluster; don't share a cluster "
+            "between runs that restart it. Then retry."
+        )
+        return "The cluster was restarted during the run", remedy
+    if reason == _NO_REASON and closed:
+        title = "The cluster was closed while the run still needed it"
+        return title, _WHO_CLOSES
+    title = f"The work was cancelled{asked.by if asked else ''}"
+    title += "" if reason == _NO_REASON else f": {short(reason, 60)}"
+    return title, asked.remedy if asked else _UNSAID
+
+
+def _who_asked(case: Case, key: str | None) -> _Asked | None:
+    """Return who asked the scheduler to cancel a key, as it logs that."""
+    logs = case.run.logs.filter(pl.col("role") == "scheduler")
+    done = logs["message"].str.starts_with(f"Scheduler cancels key {key}.")
+    if key is not None and not done.any():
+        return None
+    logs = logs.filter(printed_by(CLIENT_CANCELS))
+    found = None
+    for row in logs.sort("at").tail(1).iter_rows(named=True):
+        found = CLIENT_CANCELS.match(row["message"])
+    if found is None:
+        return None
+    client, number = found["client"], int(found["number"])
+    own = client in {each.client for each in case.run.of(DriverAttached)}
+    in_a_task = client.startswith("Client-worker-")
+    if own:
+        by, who = " by the run's own driver", "the driver's own client"
+        remedy = (
+            "Find `future.cancel()` or `client.cancel(…)` in the job's own code: a "
+            "watchdog, a time limit, or cleanup after an error."
+            " Pass `reason=`; it will be shown here."
+        )
+    elif in_a_task:
+        by, who = " by one of its tasks", f"a client inside of a task ({client})"
+        remedy = (
+            "Find `cancel` in what the tasks do with `worker_client` or `get_client`."
+        )
+    else:
+        by, who = " by another client of the cluster", f"another client, {client}"
+        remedy = (
+            f"Find the owner of client {client}, another program on this cluster or a "
+            "second client of the job: it cancelled futures that this run needed"
+            " (`client.cancel(…, "
+            "force=True)`). Don't share a cluster with it. Then retry."
+        )
+    at = row["at"].timestamp()
+    return _Asked(
+        own=own,
+        by=by,
+        reported=f" {who[0].upper()}{who[1:]} had asked for that ({counted(number, 'key')}).",
+        remedy=remedy,
+        evidence=Evidence(text=short(row["message"], 200), source="logs", at=at),
+    )
+
+
+def _last_cancelled(case: Case) -> str | None:
+    """Return a key that the scheduler cancelled, as it logs that."""
+    logs = case.run.logs.filter(pl.col("role") == "scheduler").sort("at")
+    keys = logs["message"].str.extract(r"^Scheduler cancels key (\S+?)\. ").drop_nulls()
+    return str(keys[-1]) if len(keys) else None
+
+
+def _of_an_executor(case: Case) -> bool:
+    """Say whether futures of `client.get_executor()` were cancelled, which carry no word."""
+    exception = case.exception
+    return (
+        exception is not None
+        and exception.exception == "concurrent.futures._base.CancelledError"
+        and _who_asked(case, None) is not None
+    )
+
+
+def _is_another_matter(case: Case) -> bool:
+    """Say whether it was a timeout, which cancels what it waited for, or nothing of Dask's."""
+    if case.exception is None:
+        return False
+    timeout = class_of(case.exception.exception).endswith(("TimeoutError", "Timeout"))
+    return timeout or raised_apart_from_dask(case.exception.traceback)
+
+
+def _all_were_closed(case: Case, moment: float) -> bool:
+    """Say whether around then all workers left because their cluster object closed them."""
+    if case.deaths:
+        return False
+    lives = case.run.workers.with_columns(pl.col("left").dt.epoch("us") / 1e6)
+    there = lives.filter(
+        pl.col("left").is_null() | (pl.col("left") > moment - _AT_ONCE)
+    )
+    closed = there.filter(
+        pl.col("closing").fill_null("").str.starts_with(_CLOSED)
+        & (pl.col("left") < moment + _AT_ONCE)
+    )
+    return 0 < len(there) == len(closed)
+
+
+def _closed_under_work(case: Case, failure: TaskFailure) -> Finding:
+    number = len(case.run.workers)
+    who = "Its only worker was" if number == 1 else f"All {number} workers were"
+    return CANCELLED.found(
+        "The cluster was closed while the run still needed it",
+        cause=(
+            f"{who} asked to close "
+            f"({_CLOSED}) while '{short(failure.key, 80)}' and others were unfinished: "
+            "Dask counted that as worker deaths and gave up the task. No worker died."
+        ),
+        remedy=_WHO_CLOSES,
+        confidence="medium",
+        retry_advice="unknown",
+        subject=Subject(key=failure.key, prefix=failure.prefix),
+        evidence=case.exception_evidence(),
+    )
+
+
+def _interrupted(case: Case) -> Finding:
+    where = ""
+    if case.exception is not None and case.exception.file:
+        where = f" The driver was at {case.exception.file}:{case.exception.line}."
+    stalled = f" {stall}" if (stall := case.stall()) is not None else ""
+    name = class_of(case.exception.exception) if case.exception else "KeyboardInterrupt"
+    return CANCELLED.found(
+        "The driver was interrupted (Ctrl-C or SIGINT)",
+        cause=f"The driver got {name}: a person or the host stopped it.{where}{stalled}",
+        remedy="If no person did it, check which timeout of the host sends SIGINT.",
+        confidence="high",
+        evidence=case.exception_evidence(),
+    )
+
+
+CANCELLED = documented(
+    "cancelled",
+    severity="failure",
+    retry_advice="transient",
+    ask=_ask_cancelled,
+)
+
+# stopped-by-host
+
+_REASONS = {
+    "marked-failed": "marked failed",
+    "marked-success": "marked success",
+    "cleared": "cleared",
+    "cancelled": "cancelled",
+    "evicted": "SIGTERM",
+    "other": "",
+}
+
+_SPARE = 1.5
+
+_LONG = 5.0
+
+
+def _ask_stopped_by_host(case: Case) -> Iterator[Finding]:
+    stopped = None if case.run.ending is None else case.run.ending.stopped
+    if not case.failed or stopped is None:
+        return
+    if stopped.reason not in TIME_LIMITS:
+        yield _stopped(case, stopped)
+    elif case.standstill is None and not case.blame.deaths:
+        # What stood still, or died again and again, is why the time was not enough.
+        yield _out_of_time(case, stopped)
+
+
+def _stopped(case: Case, stopped: Stopped) -> Finding:
+    host = _host(stopped)
+    after = duration(max(_moment(case, stopped) - case.run.manifest.started, 0))
+    reason = _REASONS.get(stopped.reason, stopped.reason)
+    said = f" ({reason})" if reason else ""
+    detail = (
+        f" {host} reports: “{short(stopped.detail, 300)}”." if stopped.detail else ""
+    )
+    person = stopped.reason in BY_A_PERSON
+    return STOPPED_BY_HOST.found(
+        f"{host} stopped this {case.dialect.run} after {after}{said}{_progress(case, '; ')}",
+        cause=(
+            f"{host} ended the run{said} {after} after its start"
+            f"{_progress(case, '; ')}.{detail} No failure had been recorded by then."
+        ),
+        remedy=(
+            "Nothing needs a fix if that was intended. Rerun it when its result is "
+            "needed."
+            if person
+            else "Find why the host ended the process: an eviction, a deployment, a "
+            "scale-down, a spot notice. Then rerun it."
+        ),
+        confidence="high",
+        retry_advice="unknown" if person else "transient",
+        evidence=_evidence_stopped_by_host(case, stopped),
+    )
+
+
+def _out_of_time(case: Case, stopped: Stopped) -> Finding:
+    pace, started = pace_of(case), _cluster_start(case)
+    whose = "The run" if stopped.reason == "run-timeout" else f"The {case.dialect.run}"
+    limit = f" of {duration(stopped.limit)}" if stopped.limit else ""
+    name = stopped.setting or "time limit"
+    title = f"Reached its {name}{limit}"
+    needs = None if pace is None else _needed(case, stopped, pace)
+    if pace is not None and needs is not None:
+        title += f" with {pace.done:,} of {counted(pace.sent, 'task')} done"
+        title += f", at this rate {duration(needs)}"
+    slow = started is not None and started > max(_LONG, 0.1 * (stopped.limit or 0.0))
+    if started is not None and slow:
+        title += f"; cluster start took {duration(started)}"
+    more = "" if started is None else f" Its cluster took {duration(started)} to start."
+    reported = "" if pace is None else f" {pace.reported}."
+    return STOPPED_BY_HOST.found(
+        title,
+        cause=f"{_host(stopped)} ended {whose.lower()} at its {name}{limit}.{reported}{more}",
+        remedy=_remedy_stopped_by_host(name, needs, started if slow else None),
+        confidence="high" if pace is not None else "medium",
+        retry_advice=_advice_stopped_by_host(needs),
+        evidence=_evidence_stopped_by_host(case, stopped),
+    )
+
+
+def _remedy_stopped_by_host(
+    name: str, needs: float | None, started: float | None
+) -> str:
+    raised = f" to {duration(_SPARE * needs)} or more" if needs else ""
+    sooner = (
+        "; start its cluster earlier, or keep one running"
+        if started is not None
+        else ""
+    )
+    return (
+        f"Raise `{name}`{raised}, give the cluster more workers, or split the work into "
+        f"several tasks{sooner}."
+    )
+
+
+def _advice_stopped_by_host(needs: float | None) -> RetryAdvice:
+    # It would reach the same limit again; where nothing is known of its pace, perhaps not.
+    return "unknown" if needs is None else "environment"
+
+
+def _needed(case: Case, stopped: Stopped, pace: Pace) -> float:
+    return max(_moment(case, stopped) - case.run.manifest.started, 0) + pace.rest
+
+
+def _cluster_start(case: Case) -> float | None:
+    """Return how long it took until the first worker had joined, seconds."""
+    joined = case.run.workers["joined"].drop_nulls()
+    if not len(joined):
+        return None
+    first: datetime = joined.sort()[0]
+    return max(first.timestamp() - case.run.manifest.started, 0.0)
+
+
+def _progress(case: Case, before: str) -> str:
+    """Return how far the work had come, in a clause; nothing if there was none."""
+    finished = case.run.tasks.filter(pl.col("outcome") == "finished")
+    sent = sum(graph.tasks for graph in case.run.of(GraphUpdated))
+    if not sent:
+        return ""
+    done = min(finished["key"].n_unique(), sent)
+    return f"{before}{done:,} of {counted(sent, 'task')} were done"
+
+
+def _moment(case: Case, stopped: Stopped) -> float:
+    ended = case.run.ending
+    assert ended is not None  # noqa: S101 - who is stopped has ended
+    return stopped.at if stopped.at is not None else ended.ended
+
+
+def _host(stopped: Stopped) -> str:
+    names = {"person": "A person", "host": "The host"}
+    return names.get(stopped.by, stopped.by.capitalize())
+
+
+def _evidence_stopped_by_host(case: Case, stopped: Stopped) -> tuple[Evidence, ...]:
+    said = f": {short(stopped.detail, 200)}" if stopped.detail else ""
+    return (
+        Evidence(
+            text=f"{_host(stopped)} ended the run ({stopped.reason}){said}",
+            source="driver",
+            at=_moment(case, stopped),
+        ),
+        *case.exception_evidence(),
+    )
+
+
+STOPPED_BY_HOST = documented(
+    "stopped-by-host",
+    severity="failure",
+    retry_advice="unknown",
+    ask=_ask_stopped_by_host,
+)

@@ -1,0 +1,437 @@
+"""What the workers' environment lacks, or has in another version."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+
+import msgspec
+import polars as pl
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.death_texts import deaths_blamed_on, verdict_on_deaths
+from dask_blackbox.analyse.facts.worker_exit import WorkerExit
+from dask_blackbox.analyse.failures import TaskFailure
+from dask_blackbox.analyse.formatting import counted, short
+from dask_blackbox.analyse.frames import user_frame
+from dask_blackbox.analyse.known_bugs import KNOWN_BUGS, KnownBug
+from dask_blackbox.analyse.modules import (
+    OwnModule,
+    driver_has_package,
+    lacking_module,
+    missing_elsewhere,
+    missing_module,
+    own_module,
+    package_of,
+    worker_has_package,
+)
+from dask_blackbox.analyse.python_versions import pythons_apart
+from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.signatures.python import (
+    MODULE_MISSING,
+    NAME_NOT_IN_FILE,
+    SHARED_LIBRARY_MISSING,
+)
+from dask_blackbox.analyse.task_verdicts import verdict_on_failure
+from dask_blackbox.events import SchedulerInfo
+from dask_blackbox.finding import Evidence, Finding
+
+__all__ = ["ENVIRONMENT_MISMATCH", "KNOWN_BUG", "MODULE_NOT_SHIPPED"]
+
+
+# environment-mismatch
+#
+# A worker that cannot read what it is sent closes itself with exit code 0 and takes the next
+# worker's turn with it: within milliseconds a cluster is gone, and nobody is told why.
+
+_RAISED = re.compile(
+    r"could not deserialize a message: ([\w.]*(?:Error|Exception): .+)"
+)
+
+_INSTALLED = re.compile(r"/(?:site|dist)-packages/|/lib/python3")
+
+_READING = ("Failed to deserialize", "Error during deserialization", "pickle.loads")
+
+
+def _ask_environment_mismatch(case: Case) -> Iterator[Finding]:
+    deaths = deaths_blamed_on(case, ENVIRONMENT_MISMATCH.slug)
+    apart = next(filter(None, map(partial(_crashed_apart, case), deaths)), None)
+    if apart is not None:
+        yield from _of_pythons(case, deaths, *apart)
+        return
+    if deaths:
+        text = " ".join(case.cause_of(d).because for d in deaths)
+        missing = MODULE_MISSING.search(text)
+        other = lacking_module(text)
+        module = missing[1] if missing else other
+        yield from verdict_on_deaths(
+            case,
+            ENVIRONMENT_MISMATCH,
+            deaths,
+            did="exited",
+            how=f"because the module '{missing[1]}' is missing"
+            if missing
+            else f"because their '{other}' is not the driver's"
+            if other
+            else _how(text),
+            more=_versions_reported(case, other, deaths[-1].address) if other else "",
+            remedy=_remedy_environment_mismatch(case, module)
+            if module
+            else _remedy_of_reading(case, text),
+        )
+        return
+    yield from _ask_a_task(case)
+
+
+def _how(text: str) -> str:
+    """Return why workers exited that lack no module."""
+    library, raised = SHARED_LIBRARY_MISSING.search(text), _RAISED.search(text)
+    if library:
+        return f"because the library '{library[1]}' is missing"
+    if raised:
+        return f"because deserializing a message raised {short(raised[1], 80)}"
+    return "because a message could not be deserialized"
+
+
+def _remedy_of_reading(case: Case, text: str) -> str:
+    library = SHARED_LIBRARY_MISSING.search(text)
+    if library:
+        return (
+            f"Install the system library '{library[1]}' in the workers' image, or add "
+            "it to the library path ("
+            "`ldconfig`, `LD_LIBRARY_PATH`): the package that loads it is installed, "
+            "but its import fails. A retry in the same environment fails again."
+        )
+    if not _RAISED.search(text):
+        return _remedy_environment_mismatch(case, None)
+    return (
+        "Each worker rebuilds what the driver pickled (by an import, `__setstate__` or "
+        "`__reduce__`), and that raised: provide on the workers what it needs (a "
+        "variable, a file, a package of the driver's version), or send plain values "
+        "and create the object inside the task. The last lines of the worker's log "
+        "show the line."
+    )
+
+
+def _crashed_apart(case: Case, death: WorkerExit) -> tuple[str, str] | None:
+    """Return both Pythons, if a worker crashed that has another one than the driver."""
+    return None if death.signal is None else pythons_apart(case.run, death.address)
+
+
+def _of_pythons(
+    case: Case, deaths: tuple[WorkerExit, ...], ours: str, theirs: str
+) -> Iterator[Finding]:
+    yield from verdict_on_deaths(
+        case,
+        ENVIRONMENT_MISMATCH,
+        deaths,
+        did="crashed",
+        how=f"in Python {theirs} (the driver has {ours})",
+        remedy=(
+            f"Use the same minor version of Python for driver and workers: {ours} for "
+            "the "
+            f"workers, or {theirs} for the driver. A retry in the same environment "
+            "fails again."
+            " If it still crashes then, look at the compiled library that the "
+            "task calls."
+        ),
+    )
+
+
+def _ask_a_task(case: Case) -> Iterator[Finding]:
+    """A task that could not import a module which the driver has."""
+    elsewhere = missing_elsewhere(case)
+    if elsewhere is not None:
+        yield from _of_something_else_environment_mismatch(case, elsewhere)
+    failure = case.blame.failure
+    if failure is None or failure.killed:
+        return
+    module = MODULE_MISSING.search(failure.message)
+    if module is None:
+        yield from _of_versions(case, failure)
+        return
+    name = module[1].split(".")[0]
+    reading = any(word in failure.traceback for word in _READING)
+    if not reading and driver_has_package(case, name) is None:
+        return  # nobody has it: that is a mistake in the code
+    yield verdict_on_failure(
+        case,
+        ENVIRONMENT_MISMATCH,
+        failure,
+        f"have no module '{name}'",
+        cause=(
+            f"'{short(failure.key, 80)}' failed on "
+            f"{case.name_of(failure.worker) if failure.worker else 'a worker'} with "
+            f"{short(str(failure))}. The driver has that module."
+        ),
+        remedy=_remedy_environment_mismatch(case, name),
+    )
+
+
+def _versions_reported(case: Case, module: str, worker: str) -> str:
+    ours = driver_has_package(case, module)
+    theirs = worker_has_package(case, worker, module)
+    if not ours or not theirs or ours == theirs:
+        return ""
+    return f"The workers have '{package_of(case, module)}' {theirs}, the driver has {ours}."
+
+
+def _of_something_else_environment_mismatch(
+    case: Case, module: str
+) -> Iterator[Finding]:
+    """Yield that a plugin, an uploaded file or a `client.run` missed a package."""
+    if case.exception is None or driver_has_package(case, module) is None:
+        return
+    yield ENVIRONMENT_MISMATCH.found(
+        f"The cluster has no module '{module}'",
+        cause=(
+            "Code that the driver sent to the cluster, outside tasks, failed there "
+            "with "
+            f"ModuleNotFoundError: {short(case.exception.message)}. The driver has that module."
+        ),
+        remedy=_remedy_environment_mismatch(case, module),
+        confidence="high",
+        evidence=case.exception_evidence(),
+    )
+
+
+def _of_versions(case: Case, failure: TaskFailure) -> Iterator[Finding]:
+    """Yield that a task met another version of a package than the driver has."""
+    module = lacking_module(failure.message)
+    if module is None or failure.worker is None:
+        return
+    ours = driver_has_package(case, module)
+    hiding = NAME_NOT_IN_FILE.search(failure.message)
+    if ours is not None and hiding and not _INSTALLED.search(hiding["file"]):
+        yield _of_a_file_before_it(case, failure, module, hiding["file"])
+        return
+    theirs = worker_has_package(case, failure.worker, module)
+    if not ours or not theirs or ours == theirs:
+        return
+    name = package_of(case, module.partition(".")[0])
+    yield verdict_on_failure(
+        case,
+        ENVIRONMENT_MISMATCH,
+        failure,
+        f"have '{name}' {theirs}, the driver has {ours}",
+        cause=(
+            f"'{short(failure.key, 80)}' failed on {case.name_of(failure.worker)} with "
+            f"{short(str(failure))}. That worker has {name} {theirs}; the driver has {ours}."
+        ),
+        remedy=_remedy_environment_mismatch(case, module),
+    )
+
+
+def _of_a_file_before_it(
+    case: Case, failure: TaskFailure, module: str, file: str
+) -> Finding:
+    """Return that a file on the workers hides a package that the driver has installed."""
+    name = package_of(case, module.partition(".")[0])
+    found = verdict_on_failure(
+        case,
+        ENVIRONMENT_MISMATCH,
+        failure,
+        f"have another '{module}': {short(file, 60)}",
+        cause=(
+            f"'{short(failure.key, 80)}' failed on {case.name_of(failure.worker or '')} with "
+            f"{short(str(failure))}. The driver has the package '{name}' installed; "
+            "the worker imported "
+            f"{short(file, 120)} instead, which is not in a packages folder."
+        ),
+        remedy=(
+            f"Remove or rename {short(file, 120)} on the workers, or start them in "
+            "another folder: it takes precedence over the installed "
+            f"'{name}'."
+        ),
+    )
+    return msgspec.structs.replace(found, confidence="medium")
+
+
+def _remedy_environment_mismatch(case: Case, module: str | None) -> str:
+    version = driver_has_package(case, module) if module else None
+    pin = f"=={version}" if version else ""
+    what = (
+        f"'{package_of(case, module)}{pin}'"
+        if module
+        else "the same packages, in the same versions,"
+    )
+    install = (
+        f"Install {what} in the workers' image or environment"
+        if module
+        else f"Install {what} for driver, scheduler and workers"
+    )
+    more = (
+        ", as the driver has it."
+        if pin
+        else ". If it is your own file, ship it: `client.upload_file(…)` or a package."
+    )
+    return f"{install}{more} A retry in the same environment fails again."
+
+
+ENVIRONMENT_MISMATCH = documented(
+    "environment-mismatch",
+    severity="failure",
+    retry_advice="environment",
+    ask=_ask_environment_mismatch,
+)
+
+# module-not-shipped
+
+
+def _ask_module_not_shipped(case: Case) -> Iterator[Finding]:
+    deaths = deaths_blamed_on(case, "environment-mismatch")
+    if deaths:
+        wanted = missing_module(" ".join(case.cause_of(d).because for d in deaths))
+        own = own_module(case, wanted) if wanted else None
+        if own is not None:
+            yield from verdict_on_deaths(
+                case,
+                MODULE_NOT_SHIPPED,
+                deaths,
+                did="exited",
+                how=f"because '{own.name}', a file that only the driver has, cannot be imported",
+                more=own.reported(),
+                remedy=_remedy_module_not_shipped(own),
+            )
+        return
+    failure = case.blame.failure
+    if failure is not None and not failure.killed:
+        yield from _of_a_task(case, failure)
+    elif missing_elsewhere(case):
+        yield from _of_something_else_module_not_shipped(case)
+
+
+def _of_a_task(case: Case, failure: TaskFailure) -> Iterator[Finding]:
+    wanted = missing_module(failure.message)
+    own = own_module(case, wanted) if wanted else None
+    if own is None:
+        return
+    on = case.name_of(failure.worker) if failure.worker else "a worker"
+    yield verdict_on_failure(
+        case,
+        MODULE_NOT_SHIPPED,
+        failure,
+        f"cannot import '{own.name}', a file that only the driver has",
+        cause=(
+            f"'{short(failure.key, 80)}' failed on {on} with {short(str(failure))}. "
+            f"{own.reported()}"
+        ),
+        remedy=_remedy_module_not_shipped(own),
+    )
+
+
+def _of_something_else_module_not_shipped(case: Case) -> Iterator[Finding]:
+    """Yield that an uploaded file, a plugin or a `client.run` missed a file."""
+    wanted = missing_elsewhere(case)
+    own = own_module(case, wanted) if wanted else None
+    if own is None or case.exception is None:
+        return
+    frame = user_frame(case.exception.traceback)
+    at = f" at {frame}" if frame else ""
+    yield MODULE_NOT_SHIPPED.found(
+        f"The cluster cannot import '{own.name}', a file that only the driver has",
+        cause=(
+            "Code that the driver sent to the cluster, outside tasks, failed "
+            f"there{at} "
+            f"with ModuleNotFoundError: {short(case.exception.message)}. {own.reported()}"
+        ),
+        remedy=_remedy_module_not_shipped(own),
+        confidence="high",
+        evidence=case.exception_evidence(),
+    )
+
+
+def _remedy_module_not_shipped(own: OwnModule) -> str:
+    if own.loaded_by_a_host:
+        return (
+            "Functions defined at the top of a DAG or flow file are pickled by that "
+            "file's name, which only the host can import."
+            " Define them inside the task's function, or in a package that is "
+            "installed on the workers."
+        )
+    top = own.name.partition(".")[0]
+    ship = (
+        f"`client.register_plugin(UploadDirectory({top!r}))`"
+        if own.folder
+        else f"`client.upload_file({own.file!r})`"
+    )
+    return (
+        f"Ship it before computing: {ship}; or make it a package "
+        "that is installed on the workers, or define the function in the script "
+        "itself. A retry without this change fails again."
+    )
+
+
+MODULE_NOT_SHIPPED = documented(
+    "module-not-shipped",
+    severity="failure",
+    retry_advice="environment",
+    ask=_ask_module_not_shipped,
+)
+
+# known-bug
+
+_WARNING = 20  # the level: such lines come as INFO, too
+
+
+def _ask_known_bug(case: Case) -> Iterator[Finding]:
+    installed = _installed(case)
+    for bug in KNOWN_BUGS:
+        version = installed.get(bug.package)
+        if version is None or not bug.concerns(version):
+            continue
+        marks = _marks(case, bug)
+        if marks:
+            yield _finding(bug, version, marks)
+
+
+def _finding(bug: KnownBug, version: str, marks: list[Evidence]) -> Finding:
+    upgrade = f"Upgrade {bug.package} to {bug.fixed} or newer." if bug.fixed else ""
+    return KNOWN_BUG.found(
+        f"A known bug of {bug.package} {version}: {bug.name}",
+        cause=(
+            f"{bug.means} {bug.package} {version} has this bug, and the recording "
+            "shows it "
+            f"{counted(len(marks), 'time')}. See {bug.url}"
+        ),
+        remedy=upgrade or bug.instead,
+        confidence="high",
+        evidence=tuple(marks[:3]),
+    )
+
+
+def _installed(case: Case) -> dict[str, str]:
+    for info in case.run.of(SchedulerInfo):
+        found = {"dask": info.dask, "distributed": info.distributed}
+        return {name: version for name, version in found.items() if version}
+    return {}
+
+
+def _marks(case: Case, bug: KnownBug) -> list[Evidence]:
+    """Return where the recording bears the mark of a bug."""
+    mark = re.compile(bug.mark)
+    logs = case.run.logs.filter(
+        (pl.col("level") >= _WARNING) & pl.col("message").str.contains(bug.mark)
+    )
+    found = [
+        Evidence(
+            text=short(line["message"], 300), source="logs", at=line["at"].timestamp()
+        )
+        for line in logs.head(20).iter_rows(named=True)
+    ]
+    exception = case.exception
+    if exception is not None and mark.search(
+        f"{exception.message}\n{exception.traceback}"
+    ):
+        found.append(Evidence(text=short(exception.message, 300), source="driver"))
+    return found
+
+
+KNOWN_BUG = documented(
+    "known-bug",
+    severity="warning",
+    retry_advice="environment",
+    retry_confidence="medium",
+    ask=_ask_known_bug,
+)

@@ -1,0 +1,693 @@
+"""Why no task finished, where nothing raised an exception."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from dask_blackbox.analyse.blame import ran_out_of_patience
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.death_texts import name_of
+from dask_blackbox.analyse.driver_position import (
+    evidence_of_position,
+    position_in,
+    shared_in,
+)
+from dask_blackbox.analyse.driver_waits import awaited
+from dask_blackbox.analyse.formatting import (
+    counted,
+    duration,
+    need,
+    quoted,
+    short,
+    size,
+)
+from dask_blackbox.analyse.hang_evidence import (
+    evidence_of_hang,
+    evidence_of_stack,
+    how_it_ended,
+    log_evidence,
+)
+from dask_blackbox.analyse.hangs import ENDED_BY_US, Hang, HangingTask
+from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.signatures import printed_by
+from dask_blackbox.analyse.signatures.distributed import (
+    SPILL_CAPPED,
+    SPILL_FAILED,
+    UNMANAGED_MEMORY_HIGH,
+    WORKER_PAUSED,
+)
+from dask_blackbox.analyse.signatures.python import NO_SPACE_LEFT
+from dask_blackbox.analyse.state import ASKED, signal_of_driver
+from dask_blackbox.analyse.waits import idle_share
+from dask_blackbox.events import DriverAttached, GraphUpdated, StallCancelledTasks
+from dask_blackbox.finding import Confidence, Evidence, Finding, Subject
+
+__all__ = [
+    "CLUSTER_LOST_WORKER",
+    "DISK_FULL",
+    "NESTED_CLIENT_DEADLOCK",
+    "STALLED",
+    "WORKERS_PAUSED",
+    "Full",
+    "fullest",
+]
+
+
+# stalled
+
+_HELD = ("a `Lock`", "a `MultiLock`", "a `Semaphore`")
+
+
+def _ask_stalled(case: Case) -> Iterator[Finding]:
+    hang = case.hang
+    if hang is None or not hang.wanted:
+        if case.said(ENDED_BY_US):
+            yield _of_our_own_end(case)
+        elif case.failed and case.blame.failure is None:
+            yield from _of_the_driver(case)
+        return
+    longest = hang.executing[0] if hang.executing else None
+    shared = _shared(longest)
+    idle = idle_share(case, hang, longest) if longest and not shared else None
+    # A driver that vanished while a task was at work need not have had a hang: whoever
+    # stopped it may just have lost patience with a task that waits, not with one that works.
+    waits = shared or (idle is not None and signal_of_driver(case.run) in ASKED)
+    if longest and not waits and case.exception is None:
+        return
+    reported = longest or (hang.tasks[0] if hang.tasks else None)
+    yield STALLED.found(
+        (
+            f"'{short(longest.prefix, 40)}' waited for {shared[0]} for "
+            f"{duration(longest.executing_for or 0)}, and no task finished"
+            if longest and shared
+            else f"'{short(longest.prefix, 40)}' waited{_place(longest)} for "
+            f"{duration(longest.executing_for or 0)}, and no task finished"
+            if longest and idle is not None
+            else f"No task finished for "
+            f"{duration(longest.executing_for or 0)}; '{short(longest.prefix, 40)}' "
+            "was still running"
+            if longest
+            else f"No worker was left, and {counted(hang.wanted, 'task')} waited"
+            if not hang.workers and case.deaths
+            else f"No task ran for {duration(hang.lasted)}: "
+            f"{counted(hang.wanted, 'task')} waited, none was executing"
+        ),
+        cause=f"{_who_waits_for_whom(case, hang, idle)} {how_it_ended(case, hang)}",
+        remedy=_remedy_stalled(hang, longest),
+        # A task that executes may just be slow; one that waits for others is not.
+        confidence="low" if longest and not shared and idle is None else "medium",
+        subject=Subject(
+            key=reported.key if reported else None,
+            prefix=reported.prefix if reported else None,
+            worker=reported.worker if reported else None,
+        ),
+        evidence=(
+            *(evidence_of_stack(case, longest) if longest else ()),
+            *evidence_of_hang(case, hang),
+        ),
+    )
+
+
+def _shared(task: HangingTask | None) -> tuple[str, str] | None:
+    """Return what a task waits for that tasks share, and what would end its wait."""
+    return shared_in(task.beyond) if task else None
+
+
+def _others_of(hang: Hang) -> list[HangingTask]:
+    """Return tasks that wait for something shared at other lines than the longest."""
+    found: dict[str, HangingTask] = {}
+    for task in hang.executing:
+        if _shared(task):
+            found.setdefault(str(task.own_frame), task)
+    return list(found.values())[1:]
+
+
+def _place(task: HangingTask) -> str:
+    frame = task.own_frame
+    return f" at {frame.file.rpartition('/')[2]}:{frame.line}" if frame else ""
+
+
+def _line(task: HangingTask) -> str:
+    frame = task.own_frame
+    return f" (`{short(frame.code, 80)}`)" if frame and frame.code else ""
+
+
+def _idled(task: HangingTask, idle: float) -> str:
+    """Return a sentence on a task that waited for something outside of Dask."""
+    frame = task.own_frame
+    line = f" in `{short(frame.code, 80)}`" if frame and frame.code else ""
+    innermost = task.stack[-1]
+    into = f" (below it: {innermost.function} of {innermost.file.rpartition('/')[2]})"
+    return (
+        f"It was waiting{line}{into if innermost != frame else ''}, not computing: its "
+        "worker used "
+        f"{idle:.0%} of a core meanwhile."
+    )
+
+
+def _of_the_driver(case: Case) -> Iterator[Finding]:
+    """Yield that the driver itself waited for something of Dask's, and no task was pending."""
+    position, exception = case.driver_position, case.exception
+    if position is None and exception is not None and ran_out_of_patience(exception):
+        end = case.run.ending.ended if case.run.ending else case.run.manifest.started
+        position = position_in(exception.traceback, end)
+    if position is None or not case.saw_the_cluster:
+        return
+    wait = awaited(position)
+    if wait is None:
+        return
+    frame = position.own_frame
+    at = f", at {frame}" if frame else ""
+    line = f" (`{short(frame.code, 100)}`)" if frame and frame.code else ""
+    ended = "was stopped" if exception is None else "gave up"
+    yield STALLED.found(
+        f"The driver waited {wait.what}{position.so_long}, and no task was pending",
+        cause=(
+            f"The driver had been waiting {wait.what}{position.so_long}{at}{line} when it "
+            f"{ended}. No task was pending: {wait.because}."
+        ),
+        remedy=(f"Look at {frame.file}:{frame.line}: " if frame else "") + wait.remedy,
+        confidence="medium",
+        evidence=(evidence_of_position(position), *case.exception_evidence()),
+    )
+
+
+def _of_our_own_end(case: Case) -> Finding:
+    """Return what is left to say if nothing told what the run hung on."""
+    lasted = [each.lasted for each in case.run.of(StallCancelledTasks) if each.lasted]
+    position = f" for {duration(lasted[-1])}" if lasted else ""
+    return STALLED.found(
+        f"No task had finished{position}, so `blackbox.stall.end-run` ended the run",
+        cause=(
+            f"No task had finished{position}, so that option cancelled the pending tasks. "
+            "What they waited for was not recorded."
+        ),
+        remedy=(
+            "Set `blackbox.stall.after` below `blackbox.stall.end-run`, so that the "
+            "next recording shows which task waits for what; if the tasks are only "
+            "slow, raise the latter."
+        ),
+        confidence="low",
+        evidence=case.exception_evidence(),
+    )
+
+
+def _who_waits_for_whom(case: Case, hang: Hang, idle: float | None) -> str:
+    sentences = []
+    if hang.executing:
+        longest = hang.executing[0]
+        at = f", at {longest.own_frame}" if longest.own_frame else ""
+        sentences.append(
+            f"'{short(longest.key, 80)}' had been executing on "
+            f"{case.name_of(longest.worker)} for "
+            f"{duration(longest.executing_for or 0)} when last looked at{at}."
+        )
+        if shared := _shared(longest):
+            sentences.append(
+                f"It waited for {shared[0]}{_line(longest)}; no task was there to "
+                f"{shared[1]}."
+            )
+            sentences += [
+                f"'{short(other.key, 60)}' also waited, at {other.own_frame}"
+                f"{_line(other)}."
+                for other in _others_of(hang)[:2]
+            ]
+        elif idle is not None:
+            sentences.append(_idled(longest, idle))
+    held = [task for task in hang.tasks if task.executing_for is None]
+    if held:
+        first = held[0]
+        on = [f"{key} ({state})" for key, state in first.waits_for]
+        sentences.append(
+            f"{counted(len(held), 'task')} had been assigned to workers and did not "
+            "start, such "
+            f"as '{short(first.key, 60)}' on {case.name_of(first.worker)}"
+            + (f", in state {first.state} there" if first.state else "")
+            + (f", which waits for {quoted(on, most=2, longest=80)}" if on else "")
+            + "."
+        )
+    if hang.waiting:
+        key, on_keys = hang.waiting[0]
+        on = [f"{name} ({state})" for name, state in on_keys]
+        sentences.append(
+            f"'{short(key, 60)}' waited for {quoted(on, most=2, longest=80)}."
+        )
+    states = ", ".join(f"{number} {state}" for state, number in hang.states.items())
+    were = "There was" if hang.workers == 1 else "There were"
+    paused = f", {len(hang.paused)} of them paused" if hang.paused else ""
+    sentences.append(
+        f"{were} {counted(hang.workers, 'worker')}{paused}; unfinished tasks: {states}."
+    )
+    if not hang.workers and case.deaths:
+        last = case.deaths[-1]
+        sentences.append(
+            f"The last, {name_of(case, last)}: {case.cause_of(last).because}."
+        )
+    return " ".join(sentences)
+
+
+def _remedy_stalled(hang: Hang, longest: HangingTask | None) -> str:
+    if not hang.workers:
+        return (
+            "Find what happened to the workers, and why no new ones start: a nanny, a "
+            "cluster manager (`cluster.adapt(minimum=1)`), the host that they ran on. "
+            "`distributed.scheduler.no-workers-timeout` makes such tasks fail soon."
+        )
+    if longest is None:
+        return (
+            "No task was running, so waiting longer would not have helped. Check the "
+            "workers named here; if it happens again with the newest Dask, report it "
+            "to Dask with this recording."
+        )
+    frame = longest.own_frame
+    look = f"Look at {frame.file}:{frame.line}: " if frame else ""
+    if shared := _shared(longest):
+        return (
+            f"{look}find who should "
+            f"{shared[1]} (another task, or the driver), and whether it could (did it "
+            "fail, or wait for the same thread?). Use `with` for what must be "
+            "released, and add a timeout to the "
+            f"wait.{_crosswise(longest, _others_of(hang))}"
+        )
+    return (
+        f"{look}does it wait without a timeout (for a connection, a lock, a service)? "
+        "Dask has no timeout for tasks: add one. If it is only slow, give the run "
+        "more time or the task less work."
+    )
+
+
+def _crosswise(task: HangingTask, others: list[HangingTask]) -> str:
+    mine = _shared(task)
+    if mine is None or mine[0] not in _HELD or mine not in map(_shared, others):
+        return ""
+    return (
+        " If each holds what another one needs, they wait forever: acquire them in the "
+        "same order in all tasks."
+    )
+
+
+STALLED = documented(
+    "stalled",
+    severity="failure",
+    retry_advice="unknown",
+    ask=_ask_stalled,
+)
+
+# workers-paused
+
+_LEAKING = 0.5
+
+
+class Full(NamedTuple):
+    """The memory of a worker when it was last seen."""
+
+    worker: str
+    memory: int
+    managed: int
+    spilled: int
+    limit: int | None
+
+    def __str__(self) -> str:
+        of = f" of {size(self.limit)}" if self.limit else ""
+        share = f" ({self.memory / self.limit:.0%})" if self.limit else ""
+        unmanaged = size(max(self.memory - self.managed, 0))
+        managed = f"{size(self.managed)} of it" if self.managed else "none of it"
+        spilled = size(self.spilled) if self.spilled else "nothing"
+        return (
+            f"{size(self.memory)}{of}{share}, {managed} results that Dask keeps and "
+            f"{unmanaged} unmanaged; {spilled} spilled"
+        )
+
+
+def fullest(case: Case) -> tuple[Full, ...]:
+    """Return the memory of each worker in its last sample, the fullest first."""
+    last = (
+        case.run.metrics.filter(
+            (pl.col("source") != "scheduler") & pl.col("memory").is_not_null()
+        )
+        .sort("at")
+        .group_by("source", maintain_order=True)
+        .last()
+    )
+    limits = dict(case.run.workers.select("address", "memory_limit").iter_rows())
+    found = [
+        Full(
+            worker=row["source"],
+            memory=row["memory"],
+            managed=row["managed"] or 0,
+            spilled=row["spilled"] or 0,
+            limit=limits.get(row["source"]) or None,
+        )
+        for row in last.iter_rows(named=True)
+    ]
+    return tuple(sorted(found, key=lambda full: -full.memory / (full.limit or 2**60)))
+
+
+def _ask_workers_paused(case: Case) -> Iterator[Finding]:
+    hang = case.hang
+    if hang is None or not hang.all_paused:
+        return
+    full = [each for each in fullest(case) if each.worker in hang.paused]
+    first = full[0] if full else None
+    unmanaged = first is not None and first.memory - first.managed > (
+        _LEAKING * first.memory
+    )
+    every = (
+        "The only worker was"
+        if hang.workers == 1
+        else "Both workers were"
+        if hang.workers == 2  # noqa: PLR2004
+        else f"All {hang.workers} workers were"
+    )
+    yield WORKERS_PAUSED.found(
+        f"{every} paused for lack of memory, and {counted(hang.wanted, 'task')} waited",
+        cause=(
+            f"{every} above the share of memory at which Dask stops starting tasks "
+            "(`distributed.worker.memory.pause`, 80 %), and none went below it again."
+            f"{f' The fullest, {case.name_of(first.worker)}: {first}.' if first else ''} "
+            f"{how_it_ended(case, hang)}"
+        ),
+        remedy=_remedy_workers_paused(first, unmanaged=unmanaged),
+        confidence=case.sure_of_the_hang,
+        subject=Subject(worker=first.worker if first else None),
+        evidence=(
+            *(
+                Evidence(
+                    text=f"{case.name_of(each.worker)} was paused: {each}.",
+                    source="metrics",
+                )
+                for each in full[:3]
+            ),
+            *log_evidence(case, WORKER_PAUSED, UNMANAGED_MEMORY_HIGH),
+            *evidence_of_hang(case, hang),
+        ),
+    )
+
+
+def _remedy_workers_paused(full: Full | None, *, unmanaged: bool) -> str:
+    more = (
+        f"Give each worker about {need(2 * full.limit)} rather than {size(full.limit)}"
+        if full is not None and full.limit
+        else "Give each worker more memory"
+    )
+    if unmanaged:
+        return (
+            "Most of it is memory that Dask does not manage and cannot spill: data "
+            "that the tasks' code keeps (global lists, caches), or freed memory that "
+            "was not returned ("
+            f"`MALLOC_TRIM_THRESHOLD_=0`). Fix that, or: {more[0].lower()}{more[1:]}, "
+            "or use fewer threads per worker."
+        )
+    return (
+        f"{more}, or hold less at once: use smaller pieces, keep fewer futures in the "
+        "driver, write results to storage."
+    )
+
+
+WORKERS_PAUSED = documented(
+    "workers-paused",
+    severity="failure",
+    retry_advice="memory",
+    ask=_ask_workers_paused,
+)
+
+# disk-full
+
+_SAID = (NO_SPACE_LEFT, SPILL_FAILED, SPILL_CAPPED)
+
+
+def _ask_disk_full(case: Case) -> Iterator[Finding]:
+    hang = case.hang
+    if hang is None or not hang.paused:
+        return
+    logs = case.run.logs
+    said = logs.filter((logs["role"] == "worker") & printed_by(*_SAID))
+    if not len(said):
+        return
+    worker, line = (
+        said.row(-1, named=True)["source"],
+        said.row(-1, named=True)["message"],
+    )
+    full = [each for each in fullest(case) if each.worker == worker]
+    spilled = sum(each.spilled for each in fullest(case))
+    capped = SPILL_CAPPED.search(line) is not None
+    where = "its own limit (`max-spill`)" if capped else "the capacity of the disk"
+    had = f" It had {full[0]}." if full else ""
+    yield DISK_FULL.found(
+        f"Spilling found no space, and {counted(len(hang.paused), 'worker')} stayed paused",
+        cause=(
+            f"{case.name_of(worker)} spilled to disk until it reached {where}; the "
+            "rest stays in memory, so the worker was paused and stayed so."
+            f"{had} "
+            f"{how_it_ended(case, hang)}"
+        ),
+        remedy=(
+            "Raise `distributed.worker.memory.max-spill`, or give the workers more memory."
+            if capped
+            else "Give the workers a larger disk (`--local-directory`, "
+            "`temporary-directory`; in containers often a small or memory-backed /tmp), "
+            "more memory, or less data at once. "
+            f"{size(spilled)} were spilled in the last sample."
+        ),
+        confidence=case.sure_of_the_hang if hang.all_paused else "medium",
+        subject=Subject(worker=worker),
+        evidence=(*log_evidence(case, *_SAID), *evidence_of_hang(case, hang)),
+    )
+
+
+DISK_FULL = documented(
+    "disk-full",
+    severity="failure",
+    retry_advice="environment",
+    retry_confidence="medium",
+    ask=_ask_disk_full,
+)
+
+# nested-client-deadlock
+
+_CLIENT = "distributed/client.py"
+
+_SYNC = "distributed/utils.py"
+
+_INSIDE = "Client-worker-"
+
+_SECEDED = "long-running"
+
+
+def _ask_nested_client_deadlock(case: Case) -> Iterator[Finding]:
+    hang = case.hang
+    if hang is None:
+        return
+    waiting = _waiting_in_a_client(case, hang)
+    held = [task for task in hang.tasks if task.executing_for is None]
+    if not waiting or not (held or hang.states.get("queued")):
+        return
+    # The longest: the one that began it.
+    first, frame = waiting[0], waiting[0].own_frame
+    behind = quoted([task.key for task in held], most=2) if held else "queued tasks"
+    inner = _sent_from_tasks(case)
+    of = f" of {quoted(inner)}" if inner else ""
+    many = counted(len(waiting), f"task of '{short(first.prefix, 40)}'", "tasks")
+    workers = {task.worker for task in waiting}
+    of_whom = "of that worker" if len(workers) == 1 else f"of {len(workers)} workers"
+    yield NESTED_CLIENT_DEADLOCK.found(
+        f"'{short(first.prefix, 40)}' waits for tasks that need the thread it holds",
+        cause=(
+            f"'{short(first.key, 80)}' on {case.name_of(first.worker)} blocks its "
+            "thread while it waits for the result of other tasks"
+            f"{of}"
+            f"{f', at {frame}' if frame else ''}. Every thread {of_whom} is held by a "
+            "task that waits like this ("
+            f"{many} in all), so {behind} cannot start. "
+            f"{how_it_ended(case, hang)}"
+        ),
+        remedy=(
+            "Wait inside `with worker_client() as client:`, which releases the thread "
+            "meanwhile unless called with `separate_thread=False`"
+            " (or call `secede()` before waiting and `rejoin()` after it); or let "
+            "the driver submit the inner tasks. More threads only move the deadlock."
+        ),
+        confidence=case.sure_of_the_hang,
+        subject=Subject(key=first.key, prefix=first.prefix, worker=first.worker),
+        evidence=(*evidence_of_stack(case, first), *evidence_of_hang(case, hang)),
+    )
+
+
+def _sent_from_tasks(case: Case) -> list[str]:
+    """Return the prefixes of what clients inside of tasks had sent."""
+    inner = [
+        graph.new
+        for graph in case.run.of(GraphUpdated)
+        if graph.subject.startswith(_INSIDE)
+    ]
+    return list(dict.fromkeys(prefix for new in inner for prefix in new))
+
+
+def _waiting_in_a_client(case: Case, hang: Hang) -> list[HangingTask]:
+    """Return the tasks that wait in a client, on workers that have no other thread."""
+    lives = case.run.workers.select("address", "nthreads").drop_nulls()
+    threads = dict(lives.iter_rows())
+    busy: dict[str, list[HangingTask]] = {}
+    for task in hang.executing:
+        if task.state != _SECEDED:
+            busy.setdefault(task.worker, []).append(task)
+    return [
+        task
+        for worker, tasks in busy.items()
+        if len(tasks) >= threads.get(worker, 1)
+        and all(_waits_in_a_client(task) for task in tasks)
+        for task in tasks
+    ]
+
+
+def _waits_in_a_client(task: HangingTask) -> bool:
+    through = [frame for frame in task.beyond if frame.file.endswith(_CLIENT)]
+    syncs = any(
+        frame.file.endswith(_SYNC) and frame.function.endswith("sync")
+        for frame in task.beyond
+    )
+    # `for future in as_completed(…)` waits by itself.
+    iterates = any(frame.function == "__next__" for frame in through)
+    return bool(through) and (syncs or iterates)
+
+
+NESTED_CLIENT_DEADLOCK = documented(
+    "nested-client-deadlock",
+    severity="failure",
+    retry_advice="code",
+    retry_confidence="medium",
+    ask=_ask_nested_client_deadlock,
+)
+
+# cluster-lost-worker
+
+_CLOSED = "nanny-close"
+
+_NANNY_CLOSED = r"Closing Nanny at '([^']+)'\. Reason: nanny-close$"
+
+_AT_ONCE = 1.0
+
+_RESTART = "client-restart"
+
+_RETIRED = ("retire-workers-", "worker-close-gracefully-")
+
+
+def _ask_cluster_lost_worker(case: Case) -> Iterator[Finding]:
+    hang = case.hang
+    if hang is None or hang.workers or not hang.wanted:
+        return
+    closed = _closed_before(case, hang)
+    if not closed:
+        return
+    last = closed[-1]
+    died = [
+        death
+        for death in case.deaths
+        if death.at <= last["left"] + _AT_ONCE and death.name == last["name"]
+    ]
+    restarted = not died and _was_restarted(case, last)
+    before = (
+        f"Its process had died before ({case.cause_of(died[-1]).slug}); "
+        if died
+        else "It was being restarted on request (`client.restart`); "
+        if restarted
+        else "No earlier death of its process was recorded; "
+    )
+    sure: Confidence = case.sure_of_the_hang if died or restarted else "low"
+    yield CLUSTER_LOST_WORKER.found(
+        f"The cluster closed its last worker while {counted(hang.wanted, 'task')} waited",
+        cause=(
+            f"{case.name_of(last['address'])} was closed by the cluster object itself "
+            f"({_CLOSED}) during the run, and no worker was left. "
+            f"{before}after a worker has left, the cluster waits `distributed.deploy.lost-worker-timeout` "
+            f"({_patience(case)}) and closes a worker that is restarting at that "
+            "moment. "
+            f"{how_it_ended(case, hang)}"
+        ),
+        remedy=(
+            "Raise `distributed.deploy.lost-worker-timeout` (to 5 min, say), so that a "
+            "restarting worker is not closed"
+            + (
+                ", and fix why it died: `dask blackbox rules "
+                f"{case.cause_of(died[-1]).slug}`."
+                if died and case.cause_of(died[-1]).slug != "unknown"
+                else "."
+            )
+        ),
+        confidence=sure,
+        subject=Subject(worker=last["address"]),
+        evidence=(
+            *(
+                Evidence(
+                    text=f"{case.name_of(life['address'])} left: {_CLOSED}.",
+                    source="workers",
+                    at=life["left"],
+                )
+                for life in closed[-3:]
+            ),
+            *evidence_of_hang(case, hang),
+        ),
+    )
+
+
+def _was_restarted(case: Case, last: dict[str, Any]) -> bool:
+    """Say whether an earlier process of the same worker had left to be restarted."""
+    lives = case.run.workers.filter(
+        (pl.col("name") == last["name"])
+        & (pl.col("left").dt.epoch("us") / 1e6 < last["left"])
+    )
+    closing = lives["closing"].fill_null("").str.starts_with(_RESTART)
+    return bool(closing.any())
+
+
+def _patience(case: Case) -> str:
+    """Return for how long the driver's cluster waits for a worker, as it was set."""
+    for driver in case.run.of(DriverAttached):
+        config = driver.config.get("distributed") or {}
+        deploy = config.get("deploy") or {}
+        # Where a variable sets it, Dask keeps the underscores.
+        for name in ("lost-worker-timeout", "lost_worker_timeout"):
+            if deploy.get(name) is not None:
+                return str(deploy[name])
+    return "15 s"
+
+
+def _closed_before(case: Case, hang: Hang) -> list[dict[str, Any]]:
+    """Return the workers that the cluster closed before it stood still, by time.
+
+    A worker's own word, or that of its nanny, which was closed while it made a new one.
+    """
+    lives = case.run.workers.with_columns(pl.col("left").dt.epoch("us") / 1e6)
+    nannies = _nannies_closed(case, hang)
+    known = lives.drop_nulls("left").sort("left").to_dicts()
+    newest = {life["nanny"]: life for life in known}
+    return [
+        life
+        for life in known
+        if not (life["stimulus_id"] or "").startswith(_RETIRED)
+        and life["left"] < hang.at
+        and (
+            (life["closing"] or "").startswith(_CLOSED)
+            or (life["nanny"] in nannies and life is newest[life["nanny"]])
+        )
+    ]
+
+
+def _nannies_closed(case: Case, hang: Hang) -> set[str]:
+    """Return the nannies that said, before it stood still, that they were closed."""
+    lines = case.run.logs.filter(
+        pl.col("message").str.contains(_NANNY_CLOSED)
+        & (pl.col("at").dt.epoch("us") / 1e6 < hang.at)
+    )
+    return set(lines["message"].str.extract(_NANNY_CLOSED).drop_nulls().to_list())
+
+
+CLUSTER_LOST_WORKER = documented(
+    "cluster-lost-worker",
+    severity="failure",
+    retry_advice="transient",
+    ask=_ask_cluster_lost_worker,
+)

@@ -1,0 +1,498 @@
+"""What did not fit into memory, or nearly did not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+from dask.utils import parse_bytes
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.death_texts import deaths_blamed_on, verdict_on_deaths
+from dask_blackbox.analyse.forecast import NEAR, TERMINATED_AT, Forecast, forecast_of
+from dask_blackbox.analyse.formatting import (
+    class_of,
+    counted,
+    need,
+    quoted,
+    short,
+    size,
+)
+from dask_blackbox.analyse.memory import is_of_host, more_pieces, peaks_of
+from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.signatures import printed_by
+from dask_blackbox.analyse.signatures.distributed import (
+    INPUTS_EXCEED_MEMORY_LIMIT,
+    MEMORY_LIMIT_LOWERED,
+)
+from dask_blackbox.analyse.signatures.python import NOT_ALLOCATED
+from dask_blackbox.analyse.sketching import sketch_of
+from dask_blackbox.analyse.task_activity import Host
+from dask_blackbox.analyse.unusual import more_memory
+from dask_blackbox.finding import Cost, Evidence, Finding, Subject
+
+__all__ = [
+    "MEMORY_FORECAST",
+    "MEMORY_LIMIT_IGNORED",
+    "MEMORY_NEAR_LIMIT",
+    "MORE_MEMORY_THAN_USUAL",
+    "RESULT_TOO_LARGE",
+    "TASK_MEMORY_ERROR",
+]
+
+
+# task-memory-error
+
+_CLASSES = ("MemoryError", "_ArrayMemoryError", "ArrowMemoryError", "OutOfMemoryError")
+
+
+def _ask_task_memory_error(case: Case) -> Iterator[Finding]:
+    yield from _that_closed_workers(case)
+    failure = case.blame.failure
+    if failure is None or failure.killed:
+        return
+    # What was raised; or what it began with, where the job's code wraps that.
+    own = (failure.raised.name, failure.raised.message)
+    root = failure.root or ("", "")
+    name, message = own if own[0] in _CLASSES else (class_of(root[0]), root[1])
+    if name not in _CLASSES:
+        return
+    life = case.run.workers.filter(
+        case.run.workers["address"] == (failure.worker or "")
+    )
+    limit = max((n for n in life["memory_limit"].to_list() if n), default=None)
+    what = f"'{short(failure.prefix or failure.key, 40)}'"
+    wanted = _wanted(message)
+    where = f", at {failure.frame}" if failure.frame else ""
+    yield TASK_MEMORY_ERROR.found(
+        f"{what} could not allocate {wanted or 'the memory it asked for'}",
+        cause=(
+            f"'{short(failure.key, 80)}' on "
+            f"{case.name_of(failure.worker) if failure.worker else 'a worker'} raised "
+            f"{short(str(failure), 300)}{where}. "
+            + (
+                f"Original exception: {name}: {short(message, 200)}. "
+                * (own[0] != name)
+            )
+            + "The worker survived"
+            + (f"; its limit is {size(limit)}." if limit else ".")
+        ),
+        remedy=(
+            "Make the input of one task smaller ("
+            f"{more_pieces(of_host=is_of_host(case.run, failure.key))})"
+            + (f": it asked for {wanted} in one piece" if wanted else "")
+            + (f"; a worker has {size(limit)}" if limit else "")
+            + _split(wanted, limit, life["nthreads"].max())
+            + ". Check the shape or join that grew so large."
+        ),
+        confidence="high" if case.blame.proven else "medium",
+        subject=Subject(key=failure.key, prefix=failure.prefix, worker=failure.worker),
+        evidence=(
+            Evidence(
+                text=f"{failure.key}: {short(str(failure), 400)}",
+                source="errors",
+                at=failure.at,
+            ),
+            *case.exception_evidence(),
+        ),
+    )
+
+
+def _wanted(message: str) -> str | None:
+    """Return how much could not be allocated, in words, if the message says so."""
+    asked = NOT_ALLOCATED.search(message)
+    if asked is None:
+        return None
+    return asked["size"] or size(int(asked["bytes"]))
+
+
+def _that_closed_workers(case: Case) -> Iterator[Finding]:
+    """Yield that whole processes could allocate nothing any more, and closed themselves."""
+    deaths = deaths_blamed_on(case, TASK_MEMORY_ERROR.slug)
+    if not deaths:
+        return
+    limits = {death.memory_limit for death in deaths}
+    unknown = "Dask has no limit there, so it neither spilled nor paused."
+    yield from verdict_on_deaths(
+        case,
+        TASK_MEMORY_ERROR,
+        deaths,
+        did="could not allocate memory",
+        how="and closed themselves" if len(deaths) > 1 else "and closed itself",
+        more=unknown if limits == {None} else "",
+        remedy=(
+            "Something other than Dask limits what a process may allocate there: `ulimit -v` "
+            "(login nodes and batch systems set it), or a machine without overcommit. Set "
+            "`--memory-limit` below that, so that Dask spills in time; make the pieces "
+            "smaller, or have the limit raised."
+        ),
+    )
+
+
+def _split(wanted: str | None, limit: int | None, threads: Any) -> str:
+    """Return in how many pieces it fits: a thread's share, of which a quarter is free."""
+    if wanted is None or limit is None:
+        return ""
+    share = limit / max(int(threads or 1), 1) * 0.75
+    pieces = math.ceil(parse_bytes(wanted.replace(" ", "").replace(",", "")) / share)
+    if pieces < 2:  # noqa: PLR2004
+        return ""
+    return (
+        f"; a thread's share of that holds {size(share)}, so it takes at least "
+        f"{pieces:,} pieces"
+    )
+
+
+TASK_MEMORY_ERROR = documented(
+    "task-memory-error",
+    severity="failure",
+    retry_advice="memory",
+    ask=_ask_task_memory_error,
+)
+
+# result-too-large
+
+
+def _ask_result_too_large(case: Case) -> Iterator[Finding]:
+    failure = case.blame.failure
+    texts = [failure.message] if failure is not None else []
+    if case.exception is not None:
+        texts.append(case.exception.message)
+    refused = next(filter(None, map(INPUTS_EXCEED_MEMORY_LIMIT.search, texts)), None)
+    if not case.failed or refused is None:
+        return
+    key, inputs, limit = refused["key"], refused["inputs"], refused["limit"]
+    yield RESULT_TOO_LARGE.found(
+        f"A result of {inputs} was to be gathered on a worker with {limit}",
+        cause=(
+            f"The scheduler refused to run '{short(key, 80)}': its inputs are {inputs}, and "
+            f"{case.name_of(refused['worker'])} has a memory limit of {limit}. That is "
+            "`compute()` on a whole collection, `repartition` to one, or a task that "
+            "takes all partitions at "
+            f"once{_asked_at(case)}."
+        ),
+        remedy=(
+            "Write the result from the workers (`to_parquet`, `to_zarr`) or reduce it before "
+            f"compute(). If it must come to one place, that worker (and the driver) needs "
+            f"well over {inputs}: give it "
+            f"{need(2 * parse_bytes(inputs.replace(' ', '')))}, for the inputs and the "
+            "result."
+        ),
+        confidence="high",
+        subject=Subject(key=key, prefix=case.prefix_of(key), worker=refused["worker"]),
+        evidence=(
+            Evidence(
+                text=short(refused[0], 400),
+                source="errors",
+                at=failure.at if failure is not None else None,
+            ),
+            *case.exception_evidence(),
+        ),
+    )
+
+
+def _asked_at(case: Case) -> str:
+    exception = case.exception
+    if exception is None or not exception.file:
+        return ""
+    return f"; it was asked for at {exception.file}:{exception.line}"
+
+
+RESULT_TOO_LARGE = documented(
+    "result-too-large",
+    severity="failure",
+    retry_advice="code",
+    ask=_ask_result_too_large,
+)
+
+# memory-near-limit
+
+_TERMINATED_AT = 0.95
+
+_COMFORTABLE = 0.7
+
+_STEP = 2**26
+
+
+def _ask_memory_near_limit(case: Case) -> Iterator[Finding]:
+    share = MEMORY_NEAR_LIMIT.threshold(case, "share")
+    dead = [death.address for death in case.deaths]
+    peaks = peaks_of(case.run).filter(
+        (pl.col("memory_limit") > 0) & ~pl.col("source").is_in(dead)
+    )
+    near = peaks.filter(pl.col("peak") >= share * pl.col("memory_limit")).sort(
+        pl.col("peak") / pl.col("memory_limit"), descending=True
+    )
+    if not len(near):
+        return
+    top = near.row(0, named=True)
+    peak, limit = top["peak"], top["memory_limit"]
+    left = max(_TERMINATED_AT * limit - peak, 0)
+    comfortable = math.ceil(peak / _COMFORTABLE / _STEP) * _STEP
+    paused = case.run.metrics.filter(pl.col("status") == "paused")["source"].n_unique()
+    yield MEMORY_NEAR_LIMIT.found(
+        f"Memory reached {peak / limit:.0%} of a worker's limit",
+        cause=(
+            f"{case.name_of(top['source'])} reached "
+            f"{size(peak)} of {size(limit)}; at 95 % its nanny would have terminated "
+            f"it: {size(left)} were left. "
+            f"{counted(len(near), 'worker')} of {len(peaks)} came as close"
+            + (
+                f", and {counted(paused, 'worker')} paused for memory."
+                if paused
+                else "."
+            )
+        ),
+        remedy=(
+            f"Give each worker about {need(comfortable)} (then this peak is 70 % of the "
+            "limit), run fewer tasks at once, or make the pieces smaller."
+        ),
+        confidence="high",
+        subject=Subject(worker=top["source"]),
+        cost=Cost(amount=max(comfortable - limit, 0), unit="bytes", share=peak / limit),
+        evidence=tuple(
+            Evidence(
+                text=f"{case.name_of(row['source'])}: peak {size(row['peak'])} of "
+                f"{size(row['memory_limit'])}",
+                source="metrics",
+            )
+            for row in near.head(5).iter_rows(named=True)
+        ),
+    )
+
+
+MEMORY_NEAR_LIMIT = documented(
+    "memory-near-limit",
+    severity="warning",
+    retry_advice="memory",
+    ask=_ask_memory_near_limit,
+    thresholds={"share": 0.88},
+)
+
+# memory-limit-ignored
+
+_PART = 0.9
+
+
+def _ask_memory_limit_ignored(case: Case) -> Iterator[Finding]:
+    said = case.run.logs.filter(printed_by(MEMORY_LIMIT_LOWERED))
+    over = [host for host in case.task_activity.hosts if _over(case, host)]
+    if not len(said) and not over:
+        return
+    host = max(over, key=lambda each: each.limits, default=None)
+    lines = tuple(
+        Evidence(
+            text=short(line["message"], 200), source="logs", at=line["at"].timestamp()
+        )
+        for line in said.head(3).iter_rows(named=True)
+    )
+    if host is None or host.memory is None:
+        yield MEMORY_LIMIT_IGNORED.found(
+            "A memory limit above the host's memory was ignored",
+            cause=f"{short(said['message'][0], 200)}.",
+            remedy=_remedy(None, 0),
+            confidence="high",
+            evidence=lines,
+        )
+        return
+    lives = len(host.limited)
+    excess = host.limits - host.memory
+    yield MEMORY_LIMIT_IGNORED.found(
+        f"The memory limits of the workers on a host add up to {size(host.limits)}; it has "
+        f"{size(host.memory)}",
+        cause=(
+            f"{counted(lives, 'worker')} on {host.name} may use "
+            f"{size(host.limits / max(lives, 1))} each according to Dask, "
+            f"{size(host.limits)} together: {size(excess)} more than the host has. "
+            "They will not spill or pause in time; the kernel kills a process first."
+            + (
+                " Dask lowered a limit that was above the host's memory."
+                if lines
+                else ""
+            )
+        ),
+        remedy=_remedy(host, lives),
+        confidence="high",
+        cost=Cost(amount=excess, unit="bytes", share=excess / host.limits),
+        evidence=(
+            Evidence(
+                text=f"{host.name}: {counted(lives, 'worker')}, limits {size(host.limits)}, "
+                f"memory {size(host.memory)}",
+                source="workers",
+            ),
+            *lines,
+        ),
+    )
+
+
+def _over(case: Case, host: Host) -> bool:
+    """Say whether limits exceed the host, and that by plan or with consequences."""
+    if not host.memory or not host.limits:
+        return False
+    if host.limits < MEMORY_LIMIT_IGNORED.threshold(case, "times") * host.memory:
+        return False
+    peaks = peaks_of(case.run)
+    here = peaks.filter(pl.col("source").is_in(host.limited))
+    used = float(here["peak"].sum() or 0.0)
+    each_has_all = float(here["memory_limit"].max() or 0) >= 0.99 * host.memory  # type: ignore[arg-type]
+    return (
+        each_has_all
+        or used >= MEMORY_LIMIT_IGNORED.threshold(case, "used") * host.memory
+    )
+
+
+def _remedy(host: Host | None, lives: int) -> str:
+    if host is None or not host.memory or not lives:
+        return (
+            "Set `memory_limit` to what the host has, divided by its workers, or leave it "
+            "at `auto`."
+        )
+    each = _PART * host.memory / lives
+    return (
+        f"Set `memory_limit` to at most {size(each)} (nine tenths of {size(host.memory)} for "
+        f"{counted(lives, 'worker')}), or leave it at `auto`."
+    )
+
+
+MEMORY_LIMIT_IGNORED = documented(
+    "memory-limit-ignored",
+    severity="warning",
+    retry_advice="memory",
+    ask=_ask_memory_limit_ignored,
+    thresholds={"times": 1.2, "used": 0.7},
+)
+
+# memory-forecast
+
+
+def _ask_memory_forecast(case: Case) -> Iterator[Finding]:
+    if case.state != "succeeded" or case.deaths:
+        return
+    reported = forecast_of(case.history.good, sketch_of(case))
+    if reported is None:
+        return
+    near = reported.near >= MEMORY_FORECAST.threshold(case, "near-runs")
+    soon = (
+        reported.runs_left is not None
+        and reported.runs_left <= MEMORY_FORECAST.threshold(case, "runs-ahead")
+        and reported.peak < NEAR * reported.limit
+    )
+    if not near and not soon:
+        return
+    yield MEMORY_FORECAST.found(
+        _title(reported, near=near),
+        cause=_cause(reported, near=near),
+        remedy=(
+            f"Give each worker at least {need(reported.needed)}"
+            + (
+                f" ({reported.ahead} runs ahead at this growth)"
+                if reported.growth
+                else ""
+            )
+            + ", run fewer tasks at once, or make the pieces smaller."
+        ),
+        confidence="medium",
+        severity="warning",
+        evidence=(
+            Evidence(
+                text=f"This run's peak: {size(reported.peak)} of {size(reported.limit)} "
+                f"({reported.peak / reported.limit:.0%})",
+                source="metrics",
+            ),
+        ),
+    )
+
+
+def _title(reported: Forecast, *, near: bool) -> str:
+    if near:
+        return f"Within 5 % of the memory limit for {counted(reported.near, 'run')}"
+    runs = counted(reported.runs_left or 0, "run")
+    return f"At this growth, memory reaches the limit in about {runs}"
+
+
+def _cause(reported: Forecast, *, near: bool) -> str:
+    parts = []
+    if near:
+        parts.append(
+            f"The last {counted(reported.near, 'good run')} had workers with {NEAR:.0%} of "
+            f"their limit or more; at {TERMINATED_AT:.0%} they are terminated."
+        )
+    if reported.growth:
+        parts.append(
+            f"Over {counted(reported.runs, 'good run')}, the peak has grown by "
+            f"{reported.growth:.1%} a run, to {size(reported.peak)} of {size(reported.limit)}."
+        )
+    if reported.runs_left is not None and reported.runs_left > 0:
+        days = reported.days_left or 0
+        when = f", in {days:.0f} days" if days >= 1.5 else ""  # noqa: PLR2004
+        parts.append(
+            f"It reaches {size(TERMINATED_AT * reported.limit)} in about "
+            f"{counted(reported.runs_left, 'run')}{when}."
+        )
+    return " ".join(parts)
+
+
+MEMORY_FORECAST = documented(
+    "memory-forecast",
+    severity="warning",
+    retry_advice="memory",
+    ask=_ask_memory_forecast,
+    thresholds={"near-runs": 3, "runs-ahead": 14},
+)
+
+# more-memory-than-usual
+
+_GRAVE = 2.0
+
+
+def _ask_more_memory_than_usual(case: Case) -> Iterator[Finding]:
+    if case.state == "running" or not case.history.good:
+        return
+    sketch = sketch_of(case)
+    parts = more_memory(case.history.good, sketch)
+    if not parts:
+        return
+    unusual = parts[0].unusual
+    prefixes = [part for part in parts if part.prefix is not None]
+    by_input = " with this much input" if unusual.by_input else ""
+    limit = sketch.measure("memory_limit")
+    of_limit = f", {unusual.value / limit:.0%} of its limit" if limit else ""
+    among = ""
+    if prefixes:
+        names = quoted(part.prefix or "" for part in prefixes)
+        among = f" Workers use more while tasks of {names} run."
+    yield MORE_MEMORY_THAN_USUAL.found(
+        f"A worker had {unusual.factor:.1f} times as much memory as usual",
+        cause=(
+            f"The peak was {size(unusual.value)}{of_limit}; "
+            f"{size(unusual.expected)} was expected after "
+            f"{counted(unusual.runs, 'good run')}{by_input}, and up "
+            f"to {size(unusual.bar)} would have been usual.{among}"
+        ),
+        remedy=(
+            "Check what changed: larger partitions, more threads per worker, code that "
+            "keeps more. If it is permanent, give workers "
+            f"{size(unusual.value / 0.7)} each, so that this peak is 70 % of their limit."
+        ),
+        confidence="medium",
+        severity="warning" if unusual.factor >= _GRAVE else "notice",
+        subject=Subject(prefix=prefixes[0].prefix if prefixes else None),
+        evidence=tuple(
+            Evidence(
+                text=f"'{part.prefix}': {size(part.unusual.value)} in its workers, "
+                f"usually {size(part.unusual.expected)}",
+                source="metrics",
+            )
+            for part in prefixes[:5]
+        ),
+    )
+
+
+MORE_MEMORY_THAN_USUAL = documented(
+    "more-memory-than-usual",
+    severity="notice",
+    retry_advice="memory",
+    ask=_ask_more_memory_than_usual,
+)

@@ -1,0 +1,460 @@
+"""Where the scheduler was the bottleneck."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.formatting import (
+    counted,
+    duration,
+    listed,
+    quoted,
+    short,
+    size,
+)
+from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.signatures import printed_by
+from dask_blackbox.analyse.signatures.distributed import (
+    EVENT_LOOP_UNRESPONSIVE,
+    LARGE_GRAPH_SENT,
+)
+from dask_blackbox.analyse.task_activity import MANY_EDGES
+from dask_blackbox.events import DriverWarning, GraphUpdated, SchedulerLoad
+from dask_blackbox.finding import Cost, Evidence, Finding, Subject
+
+__all__ = ["EVENT_LOOP_BLOCKED", "LARGE_GRAPH", "SCHEDULER_OVERLOADED"]
+
+
+# scheduler-overloaded
+
+_GOOD_TASK = 0.2
+
+_LARGE = 0.2  # seconds to take in a graph
+
+_GAP = 2.5  # seconds, or times as long as usual, between two samples
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Overload:
+    """When the scheduler was at its limit, and what it cost.
+
+    Attributes:
+        cost: Core-seconds that idled.
+        share: Of all that were there.
+        busy: The samples then, as in `Loads.slices`.
+        graphs: Seconds that it took in graphs; 0 if that is not where the cost is.
+    """
+
+    cost: float
+    share: float
+    busy: pl.DataFrame
+    graphs: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        return float(self.busy["seconds"].sum() or 0.0)
+
+    @property
+    def number(self) -> int:
+        return int(self.busy["number"].sum() or 0)
+
+    @property
+    def a_task(self) -> float:
+        """Seconds of the scheduler for each task that ended."""
+        return self.seconds / max(self.number, 1)
+
+
+def _ask_scheduler_overloaded(case: Case) -> Iterator[Finding]:
+    loads, threshold = case.loads, SCHEDULER_OVERLOADED.threshold
+    if len(loads.tasks) < threshold(case, "tasks"):
+        return
+    others = threshold(case, "others")
+    if any(host.others > others for host in case.task_activity.hosts):
+        return  # nobody had a core there, the scheduler neither
+    found = _overload(case)
+    if found is None:
+        return
+    slow = found.a_task >= threshold(case, "seconds_a_task")
+    computed = float(found.busy["compute"].sum() or 0.0)
+    tiny = computed < threshold(case, "tiny") * max(found.number, 1)
+    if tiny and not slow and not found.graphs:
+        return  # that is why, and `tiny-tasks` tells of it
+    threads = max(1, round(loads.threads.highest))
+    yield SCHEDULER_OVERLOADED.found(
+        f"The scheduler was the bottleneck: {duration(found.cost)} of core time idled "
+        "while it worked",
+        cause=_cause(case, found, threads) + (_reasons(case) if slow else ""),
+        remedy=_remedy(case, found, threads, slow=slow),
+        confidence="medium",
+        cost=Cost(amount=found.cost, share=found.share),
+        evidence=tuple(
+            Evidence(
+                text=f"scheduler at {row['cpu']:.0f} % of a core, a turn of its event loop "
+                f"took {duration(row['turn'])}, {row['number']:,} tasks ended in "
+                f"{duration(row['seconds'])}",
+                source="metrics",
+                at=row["begin"],
+            )
+            for row in found.busy.sort("overhead", descending=True)
+            .head(4)
+            .iter_rows(named=True)
+        ),
+    )
+
+
+def _overload(case: Case) -> _Overload | None:
+    """Return what the scheduler's limit cost, if that is worth a word."""
+    loads, threshold = case.loads, SCHEDULER_OVERLOADED.threshold
+    usual = float(loads.slices["seconds"].median() or 0.0)  # type: ignore[arg-type]
+    gap = max(_GAP, _GAP * usual)  # it answered nobody, us neither
+    busy = loads.slices.filter(
+        (pl.col("cpu") >= threshold(case, "cpu"))
+        | (pl.col("turn") >= threshold(case, "turn"))
+        | (pl.col("seconds") >= gap)
+    )
+    cost = float(busy["overhead"].sum() or 0.0)
+    found = _Overload(cost=cost, share=loads.share(cost), busy=busy)
+    graphs = case.task_activity.graphs
+    idle = max(loads.all_capacity - loads.compute, 0.0)
+    building = min(graphs * loads.threads.highest, idle)
+    large = graphs >= _LARGE * len(loads.graphs)  # small ones wait for each other
+    if large and building > cost and graphs >= threshold(case, "graph_seconds"):
+        share = building / max(loads.all_capacity, 1e-9)
+        found = _Overload(cost=building, share=share, busy=busy, graphs=graphs)
+    worth = case.worth_reporting(found.cost, found.share, threshold(case, "share"))
+    return found if worth else None
+
+
+def _cause(case: Case, found: _Overload, threads: int) -> str:
+    loads = case.loads
+    window = max(loads.end - loads.begin, 1e-9)
+    rate = found.number / max(found.seconds, 1e-9)
+    return (
+        f"The scheduler's process was at its limit for {duration(found.seconds)} of "
+        f"{duration(window)}, and handed out {rate:,.0f} tasks a second meanwhile; "
+        f"{counted(threads, 'thread')} waited for it while tasks were ready. It "
+        "received "
+        f"{counted(len(loads.graphs), 'graph')} of {counted(len(loads.tasks), 'task')} in "
+        f"{duration(case.task_activity.graphs)}."
+    )
+
+
+def _reasons(case: Case) -> str:
+    """Return what else than the number of tasks may make a scheduler slow, as far as known."""
+    said = (
+        " That is far more than the usual one or two milliseconds per task: something "
+        "else keeps it busy."
+    )
+    edges, tasks = case.task_activity.edges
+    if edges >= MANY_EDGES * max(tasks, 1):
+        said += (
+            f" Its tasks have {edges:,} dependencies, {edges / tasks:.0f} each, which "
+            "the scheduler checks whenever a task finishes."
+        )
+    if plugins := _plugins(case):
+        said += f" Third-party plugins on it: {quoted(plugins)}."
+    return said
+
+
+def _remedy(case: Case, found: _Overload, threads: int, *, slow: bool) -> str:
+    tasks = len(case.loads.tasks)
+    fewer = (
+        f"{threads} threads stay busy if a task computes for "
+        f"{duration(max(_GOOD_TASK, threads / 500))} or more (here: "
+        f"{duration(case.loads.compute / max(tasks, 1))}): fuse or batch tasks, make "
+        "partitions larger, and avoid graphs in which everything depends on everything. "
+        "Give the scheduler its own core."
+    )
+    if not slow:
+        return fewer
+    edges, asked = case.task_activity.edges
+    if edges >= MANY_EDGES * max(asked, 1):
+        return (
+            f"Add a step: where {edges / asked:.0f} inputs are first joined into one, "
+            "each task depends on that one: "
+            f"{asked:,} edges instead of {edges:,}. " + fewer
+        )
+    if plugins := _plugins(case):
+        return (
+            f"Remove {quoted(plugins)}, or move its work to a thread: the scheduler "
+            "waits for each call of a plugin."
+            " "
+            f"{duration(found.cost)} of core time can be saved at most."
+        )
+    return (
+        "Check what else runs in the scheduler's process: the driver's threads if they "
+        "share a process"
+        " (`LocalCluster`), preloads, `run_on_scheduler`, a dashboard with many "
+        "viewers. In its own process ("
+        "`dask scheduler`), "
+        f"{duration(found.cost)} of core time can be saved at most."
+    )
+
+
+def _plugins(case: Case) -> list[str]:
+    return sorted(
+        {name for each in case.run.of(SchedulerLoad) for name in each.plugins}
+    )
+
+
+SCHEDULER_OVERLOADED = documented(
+    "scheduler-overloaded",
+    severity="warning",
+    ask=_ask_scheduler_overloaded,
+    thresholds={
+        "share": 0.25,
+        "cpu": 80,
+        "turn": 0.1,
+        "graph_seconds": 3,
+        "tasks": 200,
+        "tiny": 0.02,
+        "seconds_a_task": 0.005,
+        "others": 0.75,
+    },
+)
+
+# event-loop-blocked
+
+# Where others have the cores, a loop stands still for seconds with nothing wrong.
+_STARVED = 20
+
+# A thread of ours in the worker tells whether that was so: how often it got a core late.
+_ON_TIME = 0.2
+
+_COMPUTED = 0.6
+
+_WAITED = 0.8
+
+
+def _ask_event_loop_blocked(case: Case) -> Iterator[Finding]:
+    blocks = _blocks(case)
+    worst = EVENT_LOOP_BLOCKED.threshold(case, "seconds")
+    starved = _starved(case)
+    whole = max(case.loads.stopped - case.loads.started, 1e-9)
+    long = [
+        block
+        for block in blocks
+        if block["seconds"]
+        >= (worst * _STARVED if starved and not _held(case, block) else worst)
+    ]
+    by_process: dict[tuple[str, int], float] = {}
+    for block in long:
+        process = (block["who"], block["pid"])
+        by_process[process] = by_process.get(process, 0.0) + block["seconds"]
+    lost = max(by_process.values(), default=0.0)
+    if not long or lost < EVENT_LOOP_BLOCKED.threshold(case, "share") * whole:
+        return
+    yield _reported(case, long, Cost(amount=lost, unit="seconds", share=lost / whole))
+
+
+def _reported(case: Case, long: list[dict[str, Any]], cost: Cost) -> Finding:
+    worst = EVENT_LOOP_BLOCKED.threshold(case, "seconds")
+    first = max(long, key=lambda block: block["seconds"])
+    key, ttl = _executing(case, first), 300.0
+    ran = (
+        f" '{short(key, 80)}' was executing there."
+        if key and first["who"] == "Worker"
+        else ""
+    )
+    who = {(b["who"], b["pid"]) for b in long}
+    roles = listed(
+        [
+            counted(sum(each == role for each, _ in who), role.lower())
+            for role in ("Scheduler", "Worker", "Nanny")
+            if any(each == role for each, _ in who)
+        ]
+    )
+    return EVENT_LOOP_BLOCKED.found(
+        f"An event loop was blocked for {duration(first['seconds'])} "
+        f"({first['who'].lower()})",
+        cause=(
+            f"The event loops of {roles} were blocked for "
+            f"{duration(worst)} or more {counted(len(long), 'time')}, "
+            f"{duration(cost.amount)} in total in the worst process, "
+            f"{cost.share or 0:.0%} of the run.{ran} One long call held the GIL, or "
+            "very large data was moved. Meanwhile the process sends no results, no "
+            "data and no heartbeats."
+        ),
+        remedy=(
+            f"Split that call into shorter ones, or run it in its own process "
+            "(`subprocess`, a worker with a ProcessPoolExecutor), or in code that "
+            "releases the GIL. The scheduler removes a worker that is blocked for "
+            f"{duration(ttl)}: if the call must take that long, raise "
+            "`distributed.scheduler.worker-ttl` above "
+            f"{duration(max(ttl, 10 * first['seconds']))}."
+        ),
+        confidence="high",
+        subject=Subject(
+            key=key, worker=first["source"] if "://" in first["source"] else None
+        ),
+        cost=cost,
+        evidence=tuple(
+            Evidence(
+                text=f"{block['source']} (pid {block['pid']}): event loop unresponsive for "
+                f"{duration(block['seconds'])}",
+                source="logs",
+                at=block["at"],
+            )
+            for block in sorted(long, key=lambda block: -block["seconds"])[:5]
+        ),
+    )
+
+
+def _blocks(case: Case) -> list[dict[str, Any]]:
+    """Return when event loops stood still; of several roles in a process, only one."""
+    lines = case.run.logs.filter(printed_by(EVENT_LOOP_UNRESPONSIVE))
+    found: list[dict[str, Any]] = []
+    newest: dict[int | None, dict[str, Any]] = {}  # of each process; lines come by time
+    for line in lines.iter_rows(named=True):
+        said = EVENT_LOOP_UNRESPONSIVE.match(line["message"])
+        if said is None:
+            continue
+        seconds = float(said[2]) / (1000 if said[3] == "ms" else 1)
+        block = {
+            "who": said[1], "seconds": seconds, "pid": line["pid"],
+            "source": line["source"], "at": line["at"].timestamp(),
+        }  # fmt: skip
+        # The roles that share a process (LocalCluster) share its loop, and each complains.
+        same = newest.get(line["pid"])
+        if same is not None and abs(same["at"] - block["at"]) < 1:
+            same["seconds"] = max(same["seconds"], seconds)
+            if said[1] == "Scheduler":  # the one that matters most
+                same |= {"who": said[1], "source": line["source"]}
+            continue
+        newest[line["pid"]] = block
+        found.append(block)
+    return found
+
+
+def _executing(case: Case, block: dict[str, Any]) -> str | None:
+    """Return the longest task that a worker ran while its loop stood still."""
+    begun, ended = block["at"] - block["seconds"], block["at"]
+    ran = case.loads.tasks.filter(
+        (pl.col("worker") == block["source"])
+        & (pl.col("begun") < ended)
+        & (pl.col("ended") > begun)
+    ).sort("compute")
+    return str(ran["key"][-1]) if len(ran) else None
+
+
+def _held(case: Case, block: dict[str, Any]) -> bool:
+    """Say whether the GIL was held: that process got its cores, but for such moments."""
+    sums = case.task_activity.of_worker(block["source"])
+    on_time = sums["late"] <= _ON_TIME * sums["woken"]
+    if not on_time and sums["cpu"] < _COMPUTED * sums["seconds"]:
+        return False  # it got no core, then or ever
+    return bool(sums["waited"] >= _WAITED * block["seconds"])
+
+
+def _starved(case: Case) -> bool:
+    """Say whether others had taken the host's cores, as far as known: then all stands still."""
+    most = EVENT_LOOP_BLOCKED.threshold(case, "others")
+    hosts = case.task_activity.hosts
+    return not hosts or any(host.others > most for host in hosts)
+
+
+EVENT_LOOP_BLOCKED = documented(
+    "event-loop-blocked",
+    severity="warning",
+    ask=_ask_event_loop_blocked,
+    thresholds={"seconds": 3, "share": 0.1, "others": 0.5},
+)
+
+# large-graph
+
+_UNITS = {
+    "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9,
+    "kiB": 2**10, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40,
+}  # fmt: skip
+
+# So many tasks, of so few bytes each, are a graph of tasks.
+_MANY = 5_000
+
+_A_TASK = 10_000
+
+
+def _ask_large_graph(case: Case) -> Iterator[Finding]:
+    sent = [each for each in map(_of, case.run.of(DriverWarning)) if each]
+    total = sum(bytes_ for bytes_, _ in sent)
+    if total < LARGE_GRAPH.threshold(case, "bytes"):
+        return
+    largest, warning = max(sent, key=lambda each: each[0])
+    took = case.task_activity.graphs
+    graphs = len(case.loads.graphs)
+    reported = (
+        f" The scheduler needed {duration(took)} to receive {counted(graphs, 'graph')}."
+        if took >= 1
+        else ""
+    )
+    grave = total >= LARGE_GRAPH.threshold(case, "grave_bytes")
+    inside, remedy = _inside(case, largest)
+    yield LARGE_GRAPH.found(
+        f"The driver sent {size(total)} of graph to the scheduler",
+        cause=(
+            f"{counted(len(sent), 'graph')} of up to {size(largest)} went through the "
+            "scheduler, which deserializes them and keeps them in memory: "
+            f"{inside}.{reported} "
+            f"Dask warned at {warning.filename}:{warning.lineno}."
+        ),
+        remedy=remedy,
+        confidence="high",
+        severity="warning" if grave else "notice",
+        cost=Cost(amount=total, unit="bytes"),
+        evidence=tuple(
+            Evidence(
+                text=f"Sending large graph of size {size(bytes_)} "
+                f"({each.filename}:{each.lineno})",
+                source="driver",
+                at=each.at,
+            )
+            for bytes_, each in sorted(sent, key=lambda pair: -pair[0])[:5]
+        ),
+    )
+
+
+def _inside(case: Case, largest: float) -> tuple[str, str]:
+    """Return what makes a graph large, and what to do: data inside, or its many tasks."""
+    tasks = max((graph.tasks for graph in case.run.of(GraphUpdated)), default=0)
+    each = largest / max(tasks, 1)
+    if tasks >= _MANY and each <= _A_TASK:
+        inside = f"it is its {tasks:,} tasks, about {size(each)} each"
+        remedy = (
+            f"Make chunks or partitions larger: a tenth of the tasks make a graph of "
+            f"{size(largest / 10)}. Or compute in several steps, with `.persist()` between."
+        )
+        return inside, remedy
+    inside = "they contain data instead of tasks"
+    remedy = (
+        f"Load the data in tasks (`dd.read_parquet`, a function given the path), which "
+        f"makes this graph of {size(largest)} one of some kilobytes. Send what only "
+        "the driver has once: "
+        "`future = client.scatter(data)`, and pass the future."
+    )
+    if not case.run.tasks["key"].str.starts_with("(").any():
+        return inside, remedy  # futures: the scheduler left nothing out
+    inside += f", or many more tasks than the {tasks:,} that were finally needed"
+    remedy += (
+        " If there is no such data, select what you need (a slice, columns) before the "
+        "other steps, or make chunks larger."
+    )
+    return inside, remedy
+
+
+def _of(warning: DriverWarning) -> tuple[float, DriverWarning] | None:
+    said = LARGE_GRAPH_SENT.search(warning.message or "")
+    if said is None:
+        return None
+    return float(said[1]) * _UNITS.get(said[2], 1), warning
+
+
+LARGE_GRAPH = documented(
+    "large-graph",
+    severity="notice",
+    ask=_ask_large_graph,
+    thresholds={"bytes": 10 * 2**20, "grave_bytes": 100 * 2**20},
+)

@@ -1,0 +1,650 @@
+"""What tasks and threads waited for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.formatting import counted, duration, short, size
+from dask_blackbox.analyse.numbers import numbers_of
+from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.task_activity import Host
+from dask_blackbox.analyse.threads import (
+    Computing,
+    WaitingPrefix,
+    computing,
+    waiting_prefixes,
+)
+from dask_blackbox.events import Stall
+from dask_blackbox.finding import Cost, Evidence, Finding, Subject
+
+__all__ = [
+    "CPU_OVERSUBSCRIBED",
+    "DRIVER_BOUND",
+    "GC_TIME",
+    "GIL_BOUND",
+    "IO_BOUND",
+    "NETWORK_BOUND",
+]
+
+
+# gil-bound
+
+
+def _ask_gil_bound(case: Case) -> Iterator[Finding]:
+    waiting = waiting_prefixes(case, share=GIL_BOUND.threshold(case, "waiting"))
+    waited = sum(each.waited for each in waiting)
+    whole = max(case.loads.compute, 1e-9)
+    least = GIL_BOUND.threshold(case, "share")
+    if not waiting or not case.worth_reporting(waited, waited / whole, least):
+        return
+    held = [
+        worker
+        for worker in computing(case)
+        if worker.threads > 1
+        and worker.cores > 1
+        and worker.late >= GIL_BOUND.threshold(case, "late")
+        and worker.cpu <= GIL_BOUND.threshold(case, "cores")
+        and _core_was_free(case, worker)
+    ]
+    if not held:
+        return
+    worst = max(held, key=lambda worker: worker.late)
+    first = max(waiting, key=lambda each: each.waited)
+    cost = waited * _winnable(worst)
+    name = short(first.prefix, 40)
+    yield GIL_BOUND.found(
+        f"Threads waited {duration(waited)} for the GIL, most of them in '{name}'",
+        cause=(
+            f"Tasks of '{name}' were on a core for {duration(first.cpu)} and waited "
+            f"{duration(first.waited)}. {case.name_of(worst.address)} has "
+            f"{counted(worst.threads, 'thread')} and used {worst.cpu:.1f} of "
+            f"{counted(worst.cores, 'core')}; a thread that asked for the GIL every 100 ms "
+            f"had to wait for it {worst.late:.0%} of the time. Python runs one thread "
+            "of a "
+            f"process at a time. Separate processes would have saved {duration(cost)} "
+            "of it on these cores."
+        ),
+        remedy=(
+            f"Use processes instead of threads: {counted(len(held) * worst.threads, 'worker')} "
+            f"of one thread (`n_workers={len(held) * worst.threads}, threads_per_worker=1`; "
+            f"`--nworkers {worst.threads} --nthreads 1`) instead of {len(held)} of "
+            f"{worst.threads}. Or do the work of '{name}' in numpy, pandas or Arrow, "
+            "which release the GIL."
+        ),
+        confidence="high",
+        subject=Subject(prefix=first.prefix, worker=worst.address),
+        cost=Cost(amount=cost, share=cost / whole),
+        evidence=tuple(
+            Evidence(
+                text=f"{case.name_of(each.address)}: {each.cpu:.1f} cores used by "
+                f"{counted(each.threads, 'thread')}, late for the GIL {each.late:.0%} "
+                "of the time",
+                source="events",
+            )
+            for each in held[:5]
+        ),
+    )
+
+
+def _core_was_free(case: Case, worker: Computing) -> bool:
+    """Say whether a core was there for threads that waited: else they may have wanted that."""
+    most = GIL_BOUND.threshold(case, "others")
+    used = worker.others + worker.load
+    few = worker.others <= most or used <= GIL_BOUND.threshold(case, "used")
+    return few and worker.load <= GIL_BOUND.threshold(case, "load")
+
+
+def _winnable(worker: Computing) -> float:
+    """Return what part of the waiting processes would win: no more than cores are free."""
+    times = min(
+        min(worker.threads, worker.cores) / max(worker.cpu, 1e-9),
+        1 / max(worker.load, 1e-9),
+    )
+    won = worker.threads * (1 - 1 / max(times, 1.0))
+    return min(max(won / max(worker.threads - worker.cpu, 1e-9), 0.0), 1.0)
+
+
+GIL_BOUND = documented(
+    "gil-bound",
+    severity="warning",
+    ask=_ask_gil_bound,
+    thresholds={
+        "share": 0.3,
+        "waiting": 0.4,
+        "late": 0.4,
+        "cores": 1.3,
+        "others": 0.3,
+        "used": 0.85,
+        "load": 0.75,
+    },
+)
+
+# cpu-oversubscribed
+
+
+def _ask_cpu_oversubscribed(case: Case) -> Iterator[Finding]:
+    waiting = waiting_prefixes(
+        case, share=CPU_OVERSUBSCRIBED.threshold(case, "waiting")
+    )
+    waited, whole = sum(each.waited for each in waiting), max(case.loads.compute, 1e-9)
+    least = CPU_OVERSUBSCRIBED.threshold(case, "share")
+    if not waiting or not case.worth_reporting(waited, waited / whole, least):
+        return
+    native = _by_libraries(case)
+    crowded = [
+        host for host in case.task_activity.hosts if _crowded(case, host, native)
+    ]
+    if not crowded:
+        return
+    worst = max(crowded, key=lambda host: host.threads * host.native / host.cores)
+    libraries = worst.native > 1 and native > 0
+    # While a task waited for threads of its library, they worked for it.
+    cost = max(waited - native, 0.0) if libraries else waited
+    first = max(waiting, key=lambda each: each.waited)
+    factor = (first.cpu + first.waited) / max(first.cpu, 1e-3)
+    each = f" of up to {worst.native} native threads each" if libraries else ""
+    yield CPU_OVERSUBSCRIBED.found(
+        f"{counted(worst.threads, 'thread')}{each} shared {counted(worst.cores, 'core')}: "
+        f"tasks took {factor:.1f} times as long as they computed",
+        cause=_cause(worst, first, native if libraries else 0.0),
+        remedy=_remedy_cpu_oversubscribed(worst, libraries=libraries),
+        confidence="medium",
+        subject=Subject(prefix=first.prefix),
+        cost=Cost(amount=cost, share=cost / whole),
+        evidence=tuple(
+            Evidence(
+                text=f"{host.name}: {counted(host.threads, 'thread')}, "
+                f"{counted(host.cores, 'core')}, used at {host.load:.0%} by our workers and "
+                f"at {host.others:.0%} by others",
+                source="events",
+            )
+            for host in crowded[:5]
+        ),
+    )
+
+
+def _cause(worst: Host, first: WaitingPrefix, native: float) -> str:
+    libraries = (
+        f" Libraries computed "
+        f"{duration(native)} in their own threads meanwhile: OMP_NUM_THREADS or a "
+        f"similar variable is {worst.native} there."
+        if native
+        else ""
+    )
+    return (
+        f"On {worst.name}, {counted(worst.threads, 'thread')} of workers kept "
+        f"{counted(worst.cores, 'core')} busy at {worst.load:.0%}. Tasks of "
+        f"'{short(first.prefix, 40)}' were on a core for {duration(first.cpu)} and waited "
+        f"{duration(first.waited)} while holding their memory.{libraries}"
+    )
+
+
+def _remedy_cpu_oversubscribed(worst: Host, *, libraries: bool) -> str:
+    if libraries:
+        return (
+            f"Set OMP_NUM_THREADS, OPENBLAS_NUM_THREADS and MKL_NUM_THREADS to "
+            f"{max(worst.cores // worst.threads, 1)} (Dask's nannies do so by default, "
+            "with "
+            "`distributed.nanny.pre-spawn-environ`), so that the threads of workers and "
+            f"libraries together are as many as the {counted(worst.cores, 'core')}."
+        )
+    return (
+        f"{counted(worst.cores, 'thread')} on that host rather than {worst.threads} "
+        "would do the same work in the same time with "
+        f"{1 - worst.cores / worst.threads:.0%} less "
+        "memory in use at once (`n_workers` times `threads_per_worker`; on Kubernetes, "
+        "`--nthreads` as the CPU limit). If tasks start threads of their own (BLAS, "
+        "OpenMP), set OMP_NUM_THREADS=1."
+    )
+
+
+def _by_libraries(case: Case) -> float:
+    """Return CPU seconds of workers beyond their tasks', if that is much of them."""
+    cpu = sum(host.cpu for host in case.task_activity.hosts)
+    own = sum(
+        parts.get("thread-cpu", 0.0) for parts in case.task_activity.by_prefix.values()
+    )
+    much = CPU_OVERSUBSCRIBED.threshold(case, "native") * cpu
+    return cpu - own if cpu - own >= much else 0.0
+
+
+def _crowded(case: Case, host: Host, native: float) -> bool:
+    threshold = CPU_OVERSUBSCRIBED.threshold
+    threads = host.threads * (host.native if native else 1)
+    return (
+        threads >= threshold(case, "threads_a_core") * host.cores
+        and host.load >= threshold(case, "load")
+        and host.others <= threshold(case, "others")
+    )
+
+
+CPU_OVERSUBSCRIBED = documented(
+    "cpu-oversubscribed",
+    severity="notice",
+    ask=_ask_cpu_oversubscribed,
+    thresholds={
+        "share": 0.4,
+        "waiting": 0.5,
+        "threads_a_core": 2.5,
+        "load": 0.65,
+        "others": 0.3,
+        "native": 0.3,
+    },
+)
+
+# io-bound
+
+_LEAST = 0.05  # seconds on a core that are worth a number
+
+
+def _ask_io_bound(case: Case) -> Iterator[Finding]:
+    # Where others keep the host busy, a task may wait for a core: not one that needs none.
+    enough = "waiting_on_busy" if _busy(case) else "waiting"
+    waiting = waiting_prefixes(case, share=IO_BOUND.threshold(case, enough))
+    cost, whole = sum(each.waited for each in waiting), max(case.loads.compute, 1e-9)
+    least = IO_BOUND.threshold(case, "share")
+    if not waiting or not case.worth_reporting(cost, cost / whole, least):
+        return
+    if _of_programs(case) >= IO_BOUND.threshold(case, "programs") * cost:
+        return  # a core worked for them meanwhile, in a program that they had started
+    hosts = case.task_activity.hosts
+    threads, cores = sum(h.threads for h in hosts), sum(h.cores for h in hosts)
+    if not hosts or not _free(case, threads, cores):
+        return
+    first = max(waiting, key=lambda each: each.waited)
+    name = short(first.prefix, 40)
+    factor = first.waited / max(first.cpu, 1e-3)
+    wanted = min(8 * cores, max(2 * threads, math.ceil(threads * min(factor, 8))))
+    share = duration(first.cpu) if first.cpu >= _LEAST else "hardly any"
+    used = sum(host.load * host.cores for host in hosts)
+    yield IO_BOUND.found(
+        f"Tasks of '{name}' waited {duration(cost)} for something outside, not for "
+        "a core",
+        cause=(
+            f"Tasks of '{name}' used a core for {share} of "
+            f"{duration(first.cpu + first.waited)}; the rest they waited for storage, "
+            "a database, a service, a lock or a sleep."
+            f" {counted(threads, 'thread')} used "
+            f"{used:.1f} of {counted(cores, 'core')}."
+        ),
+        remedy=(
+            f"Give these workers more threads: about {wanted} in place of {threads} "
+            "(`threads_per_worker`, `--nthreads`) could wait in parallel. If other "
+            "tasks of the run compute, give "
+            f"'{name}' separate workers, or fetch more per task, asynchronously."
+        ),
+        confidence="medium",
+        subject=Subject(prefix=first.prefix),
+        cost=Cost(amount=cost, share=cost / whole),
+        evidence=tuple(
+            Evidence(
+                text=f"'{short(each.prefix, 60)}': on a core {duration(each.cpu)}, waiting "
+                f"{duration(each.waited)}",
+                source="events",
+            )
+            for each in waiting[:5]
+        ),
+    )
+
+
+def _free(case: Case, threads: int, cores: int) -> bool:
+    """Say whether cores and the GIL were free, and more threads would have used them."""
+    if threads >= IO_BOUND.threshold(case, "threads_a_core") * cores:
+        return False  # that is what one does about it
+    late = [worker.late for worker in computing(case)]
+    latest = max(late, default=1.0) if _busy(case) else min(late, default=0.0)
+    return latest <= IO_BOUND.threshold(case, "late") and all(
+        host.load <= IO_BOUND.threshold(case, "load")
+        for host in case.task_activity.hosts
+    )
+
+
+def _of_programs(case: Case) -> float:
+    """Return the CPU seconds of programs that tasks had started."""
+    return sum(
+        case.task_activity.of_worker(each)["children"]
+        for each in case.task_activity.loads
+    )
+
+
+def _busy(case: Case) -> bool:
+    """Say whether others keep a host busy."""
+    most = IO_BOUND.threshold(case, "others")
+    return any(host.others > most for host in case.task_activity.hosts)
+
+
+IO_BOUND = documented(
+    "io-bound",
+    severity="notice",
+    ask=_ask_io_bound,
+    thresholds={
+        "share": 0.6,
+        "waiting": 0.8,
+        "waiting_on_busy": 0.97,
+        "load": 0.4,
+        "late": 0.4,
+        "others": 0.5,
+        "threads_a_core": 3,
+        "programs": 0.1,
+    },
+)
+
+# gc-time
+
+
+def _ask_gc_time(case: Case) -> Iterator[Finding]:
+    sums = {
+        address: case.task_activity.of_worker(address)
+        for address in case.task_activity.loads
+    }
+    cost = sum(each["gc"] for each in sums.values())
+    cpu = sum(each["cpu"] for each in sums.values())
+    least = GC_TIME.threshold(case, "share")
+    if not cpu or not case.worth_reporting(cost, cost / cpu, least):
+        return
+    worst = max(sums, key=lambda address: sums[address]["gc"])
+    name = _busiest(case)
+    said = [
+        line
+        for line in case.run.logs.iter_rows(named=True)
+        if line["logger"] in ("distributed.gc", "distributed.utils_perf")
+    ]
+    yield GC_TIME.found(
+        f"Garbage collection took {duration(cost)}, {cost / cpu:.0%} of the workers' CPU time",
+        cause=(
+            f"Full collections took {duration(cost)} of {duration(cpu)} that the workers' "
+            f"processes computed, most of all {duration(sums[worst]['gc'])} on "
+            f"{case.name_of(worst)}. A full collection visits every live object: there "
+            "are many small ones, or `gc.collect()` is called often. Most of the "
+            "computing was "
+            f"'{name}'."
+        ),
+        remedy=(
+            f"Keep data in arrays and frames rather than in lists and dicts of Python objects; "
+            f"work on smaller batches; remove `gc.collect()` from "
+            f"'{name}'. At most {duration(cost)} of core time can be saved; "
+            "`gc.freeze()` after loading, or `gc.set_threshold(100_000, 50, 50)` in a "
+            "worker preload, saves most of it without a change of the code."
+        ),
+        confidence="high",
+        subject=Subject(prefix=name, worker=worst),
+        cost=Cost(amount=cost, share=cost / cpu),
+        evidence=(
+            *(
+                Evidence(
+                    text=f"{case.name_of(address)}: {duration(each['gc'])} of "
+                    f"{duration(each['cpu'])}",
+                    source="events",
+                )
+                for address, each in list(sums.items())[:5]
+            ),
+            *(
+                Evidence(
+                    text=short(line["message"], 160),
+                    source="logs",
+                    at=line["at"].timestamp(),
+                )
+                for line in said[:2]
+            ),
+        ),
+    )
+
+
+def _busiest(case: Case) -> str:
+    by_prefix = (
+        case.run.tasks.group_by("prefix", maintain_order=True)
+        .agg(pl.col("compute").sum())
+        .sort("compute")
+    )
+    return str(by_prefix["prefix"][-1]) if len(by_prefix) else ""
+
+
+GC_TIME = documented(
+    "gc-time",
+    severity="warning",
+    ask=_ask_gc_time,
+    thresholds={"share": 0.15},
+)
+
+# network-bound
+
+# So many tasks between two samples, so short: that is `tiny-tasks`.
+_CROWD = 50
+
+_TINY = 0.02
+
+
+def _ask_network_bound(case: Case) -> Iterator[Finding]:
+    loads = case.loads
+    transfer = float(loads.tasks["transfer"].sum() or 0.0)
+    if transfer < NETWORK_BOUND.threshold(case, "of_computing") * loads.compute:
+        return
+    crowd = pl.col("number") > _CROWD
+    tiny = crowd & (pl.col("compute") < _TINY * pl.col("number"))
+    moving = (pl.col("transfer") > pl.col("compute")) & ~tiny
+    idle = loads.total("overhead", moving) + loads.total("lack", moving)
+    cost = min(idle, transfer)
+    share = loads.share(cost)
+    if not case.worth_reporting(cost, share, NETWORK_BOUND.threshold(case, "share")):
+        return
+    by_prefix = (
+        loads.tasks.filter(pl.col("transfer") > 0)
+        .group_by("prefix", maintain_order=True)
+        .agg(number=pl.len(), transfer=pl.col("transfer").sum())
+        .sort("transfer", descending=True)
+    )
+    first = by_prefix.row(0, named=True)
+    name = short(str(first["prefix"]), 40)
+    moved = numbers_of(case).get("bytes_transferred") or 0.0
+    if moved < NETWORK_BOUND.threshold(case, "bytes"):
+        return  # they waited for a busy worker, not for the network
+    each = moved / int(by_prefix["number"].sum())
+    yield NETWORK_BOUND.found(
+        f"Threads idled {duration(cost)} while workers sent each other {size(moved)}",
+        cause=(
+            f"Tasks waited "
+            f"{duration(transfer)} for their inputs and computed "
+            f"{duration(loads.compute)}; most of all "
+            f"{counted(first['number'], 'task')} of '{name}' "
+            f"({duration(first['transfer'])}). Workers sent each other {size(moved)}, about "
+            f"{size(each)} for each task that waited."
+        ),
+        remedy=(
+            f"Move '{name}' to the data: reduce before you combine (`split_every`, "
+            "aggregate each partition first), join on an index, broadcast the small side, "
+            "don't pin tasks to workers with `workers=`. Fewer, larger workers "
+            "transfer less: half as many, about "
+            f"{size(moved / 2)}."
+        ),
+        confidence="medium",
+        subject=Subject(prefix=str(first["prefix"])),
+        cost=Cost(amount=cost, share=share),
+        evidence=tuple(
+            Evidence(
+                text=f"'{short(str(row['prefix']), 60)}': {counted(row['number'], 'task')} "
+                f"waited {duration(row['transfer'])} for inputs",
+                source="tasks",
+            )
+            for row in by_prefix.head(5).iter_rows(named=True)
+        ),
+    )
+
+
+NETWORK_BOUND = documented(
+    "network-bound",
+    severity="warning",
+    ask=_ask_network_bound,
+    thresholds={
+        "share": 0.2,
+        "of_computing": 0.5,
+        "bytes": 256 * 2**20,
+    },
+)
+
+# driver-bound
+
+
+def _ask_driver_bound(case: Case) -> Iterator[Finding]:
+    loads = case.loads
+    if not len(loads.graphs) or case.state == "running":
+        return
+    if case.failed or case.run.of(Stall):
+        return  # something was wanted, and did not come
+    waste = _waste(case)
+    if waste is None:
+        return
+    between = sum(b - a for a, b in loads.pauses if loads.begin < b <= loads.end)
+    longest = sorted(loads.pauses, key=lambda span: span[0] - span[1])
+    first = max(loads.begin - loads.started, 0.0)
+    last = max(loads.stopped - loads.end, 0.0)
+    graphs = len(loads.graphs)
+    yield DRIVER_BOUND.found(
+        f"The cluster waited {duration(waste.paused)} of {duration(waste.whole)} for the "
+        "driver",
+        cause=(
+            f"In {duration(waste.paused)}, {waste.paused / waste.whole:.0%} of the "
+            "run, nothing was computed because the driver had submitted no work: "
+            f"{duration(first)} "
+            f"before the first graph, {duration(between)} between the "
+            f"{counted(graphs, 'graph')} that it sent one after the other, {duration(last)} "
+            f"after the last task. {duration(waste.cost)} of core time was idle."
+            f"{_meanwhile(case, waste)}"
+        ),
+        remedy=_remedy_driver_bound(between, first + last, idle=waste.idle),
+        # Whether a driver is meant to wait, nobody can see.
+        confidence="medium" if waste.idle else "high",
+        cost=Cost(amount=waste.cost, share=waste.cost / max(loads.all_capacity, 1e-9)),
+        evidence=tuple(
+            Evidence(
+                text=f"nothing computed for {duration(end - begin)}",
+                source="tasks",
+                at=begin,
+            )
+            for begin, end in longest[:5]
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Waste:
+    """How long the cluster waited, of how long it was there, and for what a driver.
+
+    Attributes:
+        paused: Seconds that all of it waited, but for those that the driver had no core.
+        whole: Seconds that all of it was there.
+        cost: Core-seconds of `paused`.
+        idle: The driver, too, did nothing meanwhile, as far as that is known.
+    """
+
+    paused: float
+    whole: float
+    cost: float
+    idle: bool
+
+
+def _waste(case: Case) -> _Waste | None:
+    """Return what it cost to wait for the driver, if that is worth a word."""
+    loads, threshold, driver = (
+        case.loads,
+        DRIVER_BOUND.threshold,
+        case.task_activity.driver,
+    )
+    cost = sum(loads.threads.between(a, b) for a, b in loads.pauses)
+    # Where there are no workers (yet, or any more), none of them waits.
+    all_of_them = max(loads.threads.highest, 1e-9)
+    whole, paused = loads.all_capacity / all_of_them, cost / all_of_them
+    if driver is not None:
+        # What others took from it on its host is no doing of its own.
+        fair = max(1 - driver.delayed / max(paused, 1e-9), 0.0)
+        cost, paused = cost * fair, paused * fair
+    if driver is None and case.task_activity.busy and paused < threshold(case, "long"):
+        return None  # whoever takes cores from the workers takes them from the driver
+    share = paused / max(whole, 1e-9)
+    if not case.worth_reporting(cost, share, threshold(case, "share")):
+        return None
+    if loads.compute < threshold(case, "computed") and not _could_be_tasks(
+        case, paused, whole
+    ):
+        return None
+    idle = driver is not None and driver.cpu < threshold(case, "idle") * paused
+    return _Waste(paused=paused, whole=whole, cost=cost, idle=idle)
+
+
+def _could_be_tasks(case: Case, paused: float, whole: float) -> bool:
+    """Say whether a cluster that was hardly used could have done the driver's work.
+
+    Otherwise that is the driver's own business: it has work of its own, beside a short
+    computation.  It is not where the driver computed most of the time, or came back again
+    and again.
+    """
+    loads, threshold, driver = (
+        case.loads,
+        DRIVER_BOUND.threshold,
+        case.task_activity.driver,
+    )
+    if loads.compute < threshold(case, "used"):
+        return False
+    if driver is not None and driver.cpu >= threshold(case, "worked") * paused:
+        return True
+    between = sum(b - a for a, b in loads.pauses if loads.begin < b <= loads.end)
+    again = len(loads.graphs) >= threshold(case, "graphs")
+    return again and between >= threshold(case, "share") * whole
+
+
+def _meanwhile(case: Case, waste: _Waste) -> str:
+    """Say what the driver did meanwhile, where that is known."""
+    driver = case.task_activity.driver
+    if driver is None:
+        return ""
+    said = f" Its main thread was on a core for {duration(driver.cpu)} in all"
+    if waste.idle:
+        said += ": it was waiting, for a person, a file, a service or a sleep"
+    if driver.delayed >= 1:
+        said += (
+            f"; {duration(driver.delayed)} of waiting for a core that other processes "
+            "used are not counted"
+        )
+    return f"{said}."
+
+
+def _remedy_driver_bound(between: float, beside: float, *, idle: bool) -> str:
+    if idle:
+        return (
+            "If that waiting is intended, release the cluster meanwhile: "
+            "`cluster.adapt(minimum=0, …)` retires idle workers; or start it when "
+            "there is work, and close it before waiting."
+            " If the driver "
+            "fetches something, fetch it in tasks."
+        )
+    return (
+        "Do that work in tasks, or submit independent work together: one "
+        "`dask.compute(a, b, c)` rather than three `.compute()`; keep results on the "
+        "cluster with `.persist()` instead of fetching them. "
+        + (
+            "Work before the first graph or after the last task needs no cluster: "
+            "start it later, close it sooner."
+            if beside > between
+            else f"At most {duration(between)} can be saved between the graphs."
+        )
+    )
+
+
+DRIVER_BOUND = documented(
+    "driver-bound",
+    severity="notice",
+    ask=_ask_driver_bound,
+    thresholds={
+        "long": 15,
+        "share": 0.5,
+        "computed": 5,
+        "used": 1,
+        "worked": 0.5,
+        "graphs": 5,
+        "idle": 0.2,
+    },
+)

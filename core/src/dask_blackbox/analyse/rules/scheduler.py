@@ -1,0 +1,346 @@
+"""Schedulers that were lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import polars as pl
+
+from dask_blackbox.analyse.blame import (
+    closed_connection_to,
+    only_waited,
+    ran_out_of_patience,
+)
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.facts.outcome import Received
+from dask_blackbox.analyse.facts.teardown import Act
+from dask_blackbox.analyse.formatting import class_of, short, signal_name, size
+from dask_blackbox.analyse.frames import raised_on_purpose
+from dask_blackbox.analyse.memory import how_the_scheduler_grew
+from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.signatures.distributed import SCHEDULER_CONNECTION_LOST
+from dask_blackbox.events import (
+    ClientRemoved,
+    DriverLost,
+    RecordingStarted,
+    SchedulerClosing,
+    SchedulerInfo,
+    SchedulerLost,
+    SchedulerResponded,
+    SchedulerUnresponsive,
+)
+from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice
+
+__all__ = ["SCHEDULER_LOST"]
+
+
+# scheduler-lost
+#
+# Everything that follows (cancelled futures, closed connections by the thousand, workers that
+# leave) is a consequence.
+
+_OPEN = "although its port is still open"
+
+_SILENT = (
+    "Check what its process and its host were doing then: an event loop that is "
+    "blocked (a "
+    "graph with large literals, a plugin), a machine that swaps or was suspended, a "
+    "lost network. Nothing shows that it died; if it is still blocked, a retry hangs, "
+    "too."
+)
+
+_OUTLIVED = 3.0  # seconds
+
+_MORE_MEMORY = (
+    "Check how its process or pod ended (out of memory: exit code 137, `OOMKilled`), "
+    "and what it held: "
+    "graphs with large literals (`client.scatter` them, or load them in "
+    "tasks), very many tasks, futures that are never released. Then give it memory for "
+    "the rest, and a quarter more."
+)
+
+_CANCELLED = r"cancelled for reason: unknown"
+
+_CONNECTING = "in _ensure_connected"
+
+_CLASSES = ("CommClosedError", "ClosedClientError", "FatalCommClosedError")
+
+_End = SchedulerLost | SchedulerClosing | DriverLost
+
+
+def _ask(case: Case) -> Iterator[Finding]:
+    if not case.failed or case.blame.failure is not None or _lost_a_worker(case):
+        return
+    if case.said(_CONNECTING) and not case.saw_the_cluster:
+        return  # it was never there
+    reported = bool(case.said(SCHEDULER_CONNECTION_LOST.pattern)) or (
+        case.raised(*_CLASSES) and not case.said("trying to connect")
+    )
+    heard = _received(case)
+    reported = reported or bool(heard)
+    lost: Sequence[SchedulerLost | DriverLost] = case.run.of(SchedulerLost)
+    closing: Sequence[SchedulerClosing] = case.run.of(SchedulerClosing)
+    if not reported:  # a driver that it was reported to before did not close it itself
+        lost = [fact for fact in lost if not _is_teardown(case, fact)]
+        closing = [fact for fact in closing if not _is_teardown(case, fact)]
+    if not lost and not closing and _closed_its_own_client(case):
+        return
+    # Who waits with a timeout is told nothing else than that it is over.
+    reported = reported or bool(_waited(case) and (lost or _closed_by_itself(closing)))
+    # And who held futures, or sends new ones, only that these are cancelled.
+    reported = reported or bool(case.said(_CANCELLED) and _ended_by_nobody(closing))
+    # A recording made from inside the scheduler has no driver that could tell.
+    if case.run.manifest.host.get("kind") == "scheduler":
+        # What its recorder lost then was no driver.
+        lost = lost or case.run.of(DriverLost)
+        if _the_client_had_left(case, [*lost, *closing]):
+            return
+        reported = reported or bool(lost or closing)
+    if not reported:
+        closing = []
+    unheard = case.exception is None and (
+        case.state == "failed" or _before_the_driver(case, lost)
+    )
+    if not reported and not (lost and unheard):
+        return
+    reason = _reason(case, closing)
+    how, advice, remedy = _account(case, reason)
+    # Of one that said why it closed, its memory says nothing.
+    memory = _memory(case) if reason is None and advice != "memory" else ""
+    by = _asked_by(closing)
+    if (act := _act_of_the_script(case, [*closing, *lost])) is not None:
+        at = f" at {act.file}:{act.line}" if act.file else ""
+        how, advice = f"its own script ended it ({act.what}{at})", "code"
+        remedy = (
+            f"Check why the script stops its scheduler{at} before its work is done."
+        )
+    seen = (
+        lost
+        or closing
+        or any(SCHEDULER_CONNECTION_LOST.search(each.message) for each in heard)
+    )
+    sure: Confidence = "high" if reported and seen else "medium"
+    yield SCHEDULER_LOST.found(
+        f"The scheduler was lost: {how}",
+        cause=(
+            "The driver lost its connection to the scheduler, and with it all futures. "
+            f"{how[0].upper()}{how[1:]}{by}.{memory} Lost workers and closed connections after "
+            "that are consequences."
+        ),
+        remedy=remedy,
+        confidence=sure,
+        retry_advice=advice,
+        evidence=(
+            *case.exception_evidence(),
+            *_raised_before(heard),
+            *_reported_by("scheduler-closing", closing),
+            *_reported_by("scheduler-silent", case.run.of(SchedulerUnresponsive)),
+            *_reported_by("scheduler-lost", lost),
+        ),
+    )
+
+
+def _received(case: Case) -> tuple[Received, ...]:
+    """Return what told the driver of it, where it handled that and ended because of it.
+
+    It counted its failed futures, or only noticed that nothing came any more; a driver that
+    had gone on with its work ended of something else.
+    """
+    reported = tuple(
+        each
+        for each in case.outcome.received_before(case.teardown.since)
+        if class_of(each.exception) in _CLASSES
+        or SCHEDULER_CONNECTION_LOST.search(each.message)
+    )
+    done = case.run.tasks.filter(pl.col("outcome") == "finished")["stop"]
+    last = float((done.dt.epoch("us") / 1e6).max() or 0.0)  # type: ignore[arg-type]
+    if not reported or last > reported[-1].at:
+        return ()
+    exception = case.exception
+    ended_of_it = (
+        exception is None
+        or only_waited(exception)
+        or raised_on_purpose(exception.traceback)
+    )
+    return reported if ended_of_it else ()
+
+
+def _raised_before(heard: tuple[Received, ...]) -> Iterator[Evidence]:
+    for each in heard[:1]:
+        yield Evidence(
+            text=f"{each.call} had raised {class_of(each.exception)}: "
+            f"{short(each.message, 200)}",
+            source="driver",
+            at=each.at,
+        )
+
+
+def _is_teardown(case: Case, end: _End) -> bool:
+    return case.teardown.includes(_address(case, end), end.at)
+
+
+def _act_of_the_script(case: Case, ends: Sequence[_End]) -> Act | None:
+    """Return how the script itself ended the scheduler, if it did."""
+    for end in ends:
+        act = case.teardown.act_on(_address(case, end), end.at)
+        if act is not None:
+            return act
+    return None
+
+
+def _address(case: Case, end: _End) -> str:
+    """Return whom an event is about; older recordings knew one scheduler, and named none."""
+    known = [each.subject for each in case.run.of(SchedulerInfo)]
+    named = end.scheduler if isinstance(end, SchedulerClosing) else None
+    return named or end.subject or next(iter(known[-1:]), "")
+
+
+def _account(case: Case, reason: str | None) -> tuple[str, RetryAdvice, str]:
+    """Return how it went, whether trying again helps, and what to do."""
+    how, advice = _how(reason)
+    if reason is None and _fell_silent(case):
+        return f"it stopped answering, {_OPEN}", advice, _SILENT
+    grown = how_the_scheduler_grew(case.run) if reason is None else ""
+    if grown:
+        return f"{how}, when its memory had {grown}", "memory", _MORE_MEMORY
+    return how, advice, _remedy(reason)
+
+
+def _lost_a_worker(case: Case) -> bool:
+    """Say whether the connection that was closed was one to a worker."""
+    if case.exception is None:
+        return False
+    address = closed_connection_to(case.exception)
+    return address is not None and address in case.run.workers["address"].to_list()
+
+
+def _fell_silent(case: Case) -> bool:
+    """Say whether it was frozen, blocked, or cut off, rather than dead."""
+    silent = case.run.of(SchedulerUnresponsive)
+    return len(silent) > len(case.run.of(SchedulerResponded))
+
+
+def _the_client_had_left(case: Case, ends: Sequence[_End]) -> bool:
+    """Say whether the client of an always-on recording was the first to go."""
+    client = case.run.manifest.host.get("client")
+    left = [each.at for each in case.run.of(ClientRemoved) if each.subject == client]
+    return bool(left and ends) and min(left) < min(end.at for end in ends)
+
+
+def _before_the_driver(case: Case, lost: Sequence[_End]) -> bool:
+    """Say whether the driver outlived it: a driver takes its own cluster along."""
+    drivers = case.run.of(DriverLost)
+    own = {each.pid for each in drivers} - {None}
+    if own & {each.pid for each in case.run.of(SchedulerInfo)}:
+        return False  # one process, and what froze it froze both
+    gone = [each.at for each in drivers]
+    return bool(
+        case.state == "aborted" and lost and gone and gone[-1] - lost[0].at > _OUTLIVED
+    )
+
+
+def _waited(case: Case) -> bool:
+    return case.exception is not None and ran_out_of_patience(case.exception)
+
+
+def _closed_by_itself(closing: Sequence[SchedulerClosing]) -> bool:
+    """Say whether nobody asked it to: a driver that gives up closes its own cluster."""
+    return any(each.reason != "terminate" for each in closing)
+
+
+def _ended_by_nobody(closing: Sequence[SchedulerClosing]) -> bool:
+    """Say whether it closed for want of work, or because its host told it to."""
+    reasons = [each.reason for each in closing]
+    return any("idle" in each or each.startswith("signal-") for each in reasons)
+
+
+def _closed_its_own_client(case: Case) -> bool:
+    """Say whether the driver went on with a client that it had closed before."""
+    own = {each.subject for each in case.run.of(RecordingStarted)}
+    gone = {each.subject for each in case.run.of(ClientRemoved)}
+    return case.raised("ClosedClientError") and bool(own & gone - {""})
+
+
+def _reported_by(
+    kind: str, events: Sequence[_End | SchedulerUnresponsive]
+) -> Iterator[Evidence]:
+    for event in events[-1:]:
+        if isinstance(event, SchedulerClosing):
+            said = event.reason
+        else:
+            said = "" if isinstance(event, DriverLost) else event.error or ""
+        yield Evidence(
+            text=f"{kind}: {short(said or event.subject, 200)}",
+            source="events",
+            at=event.at,
+        )
+
+
+def _reason(case: Case, closing: Sequence[SchedulerClosing]) -> str | None:
+    """Return why the scheduler closed, as it says; None if it never said that it did."""
+    logs = case.run.logs.filter(case.run.logs["role"] == "scheduler")
+    said = (
+        logs["message"].str.extract(r"Closing scheduler\. Reason: (\S+)").drop_nulls()
+    )
+    reasons = [each.reason for each in closing if each.reason]
+    reasons += said.tail(1).to_list()
+    if not reasons and not closing:
+        return None
+    return next((each for each in reasons if each != "unknown"), "")
+
+
+def _asked_by(closing: Sequence[SchedulerClosing]) -> str:
+    clients = [each.by for each in closing if each.by]
+    return f", at the request of {clients[-1].partition('://')[2]}" if clients else ""
+
+
+def _how(reason: str | None) -> tuple[str, RetryAdvice]:
+    if reason is None:
+        return "it disappeared without logging a reason", "transient"
+    if reason.startswith("signal-"):
+        number = reason.removeprefix("signal-")
+        name = signal_name(-int(number)) if number.isdecimal() else reason
+        return f"it was terminated from outside ({name})", "transient"
+    if "idle" in reason:
+        return "it closed after being idle for too long", "environment"
+    if reason == "terminate":
+        return "a client shut it down", "unknown"
+    if reason:
+        return f"it closed ({short(reason, 60)})", "unknown"
+    return "it closed in an orderly way without a reason", "unknown"
+
+
+def _remedy(reason: str | None) -> str:
+    if reason and "idle" in reason:
+        return "Raise `distributed.scheduler.idle-timeout` above the longest pause of the run."
+    if reason and reason.startswith("signal-"):
+        return (
+            "Find who stopped its host: a deleted pod, a spot notice, a walltime. Run "
+            "the scheduler where nothing is preempted; then retry."
+        )
+    if reason is not None:
+        return (
+            "Find who closed it: `client.shutdown()` or `cluster.close()`, in the run itself "
+            "or in another one that shares this cluster."
+        )
+    return (
+        "Check how its process or pod ended (out of memory: exit code 137, "
+        "`OOMKilled`; a lost node). If it was memory: "
+        "smaller graphs, no large literals in "
+        "tasks, futures released when done. Otherwise retry."
+    )
+
+
+def _memory(case: Case) -> str:
+    own = case.run.metrics.filter(case.run.metrics["source"] == "scheduler")
+    last = own.sort("at")["memory"].drop_nulls().tail(1).to_list()
+    return f" Its last memory sample was {size(last[0])}." if last else ""
+
+
+SCHEDULER_LOST = documented(
+    "scheduler-lost",
+    severity="failure",
+    retry_advice="transient",
+    retry_confidence="medium",
+    ask=_ask,
+)

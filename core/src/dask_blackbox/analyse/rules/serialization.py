@@ -1,0 +1,619 @@
+"""What could not be pickled, or not be read where it arrived."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from dask_blackbox.analyse.blame import only_waited
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.formatting import article, class_of, quoted, short
+from dask_blackbox.analyse.frames import (
+    Frame,
+    cause_of_last,
+    met_at_home,
+    raised_at_end,
+    read_by_the_driver,
+    root_of_chain,
+    user_frame,
+)
+from dask_blackbox.analyse.hang_evidence import (
+    evidence_of_hang,
+    how_it_ended,
+    log_evidence,
+)
+from dask_blackbox.analyse.hangs import Hang, HangingTask
+from dask_blackbox.analyse.modules import driver_has_package, missing_module, own_module
+from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.signatures import any_of, printed_by
+from dask_blackbox.analyse.signatures.distributed import (
+    GRAPH_NOT_DESERIALIZED,
+    NOT_SERIALIZED,
+    PICKLE_FAILED,
+)
+from dask_blackbox.analyse.signatures.python import CANNOT_PICKLE
+from dask_blackbox.events import GraphFailed, GraphUpdated
+from dask_blackbox.finding import Evidence, Finding, Subject
+from dask_blackbox.manifest import DriverException
+
+__all__ = [
+    "DEPENDENCY_NOT_SERIALIZABLE",
+    "GRAPH_NOT_DESERIALIZABLE",
+    "GRAPH_NOT_SERIALIZABLE",
+    "RESULT_NOT_SERIALIZABLE",
+]
+
+
+# graph-not-serializable
+
+_SENDING = (
+    "_graph_to_futures",
+    "in submit",
+    "in map",
+    "in scatter",
+    "dumps_function",
+    "in register_plugin",
+    "collections_to_expr",
+)
+
+_GRAPH = re.compile(
+    r"Could not serialize object of type \(?'?(?:LLGExpr|HighLevelGraph|_?HLG\w*|\w*Expr)\b"
+)
+
+_DASKS = "Could not serialize object of type"
+
+_DEEP = re.compile(r"recursion", re.IGNORECASE)
+
+_GATHERING = ("in _gather", "in gather")
+
+_PRINTED = re.compile(
+    r"^<(?:(?P<kind>function|bound method|class) )?'?(?P<name>[\w.<>]+?)'?"
+    r"(?: object| of .+)?(?: at 0x\w+)?>$",
+    re.DOTALL,
+)
+
+_HASHED = re.compile(
+    r"Object (?P<what>.{1,300}?) cannot be deterministically hashed", re.DOTALL
+)
+
+
+def _ask_graph_not_serializable(case: Case) -> Iterator[Finding]:
+    exception = case.exception
+    if not case.failed or exception is None:
+        return
+    # A task that had failed before, and is blamed for want of better, is not what it says.
+    reported = case.said(_GRAPH.pattern) and not case.blame.proven
+    if case.blame.failure is not None and not reported:
+        return
+    if case.raised("TokenizationError"):
+        yield _not_hashed(case, exception)
+        return
+    refused = case.said(NOT_SERIALIZED.pattern) or case.raised("PicklingError")
+    text = f"{exception.message}\n{exception.traceback}"
+    if not refused and CANNOT_PICKLE.search(text) is None:
+        return
+    if met_at_home(exception.traceback):
+        return  # the job pickles something by itself
+    graph = case.said(_GRAPH.pattern)
+    sending = any(word in exception.traceback for word in _SENDING)
+    gathering = any(word in exception.traceback for word in _GATHERING)
+    if not graph and (not sending or gathering):
+        return
+    what, why = _refusal(exception)
+    where = (
+        f" It was submitted at {exception.file}:{exception.line} in {exception.function}."
+        if exception.file
+        else ""
+    )
+    title = "The graph could not be pickled"
+    holds = f"it holds {article(what)} {what}" if what else short(why, 90)
+    this = "this graph" if case.run.of(GraphUpdated) else "anything"
+    yield GRAPH_NOT_SERIALIZABLE.found(
+        f"{title}: {holds}" if holds else title,
+        cause=(
+            f"{class_of(exception.exception)} before {this} reached the scheduler: "
+            + (
+                f"an input of a task holds {article(what)} {what}."
+                if what
+                else f"{short(why or exception.message, 200).rstrip('.')}."
+            )
+            + where
+        ),
+        remedy=_remedy_graph_not_serializable(what, why),
+        confidence="high" if graph or sending else "medium",
+        evidence=(
+            *case.exception_evidence(),
+            *([Evidence(text=short(why, 400), source="driver")] if why else ()),
+        ),
+    )
+
+
+def _refusal(exception: DriverException) -> tuple[str | None, str]:
+    """Return what pickle refuses, and what was said of it, as far as either is known.
+
+    Dask tries pickle first and cloudpickle then: only what the last of them refused counts,
+    as functions that are local are nothing to the first and something to the second.
+    """
+    trace = exception.traceback
+    last = cause_of_last(trace)
+    if last and last[1].startswith(_DASKS) and not exception.message.startswith(_DASKS):
+        # The job's own exception was raised for Dask's, and that for the refusal.
+        last = cause_of_last(trace[: trace.rfind(_DASKS)]) or last
+    name, why = last or ("", "")
+    text = why or f"{exception.message}\n{exception.traceback}"
+    found = _the_thing_itself(text)
+    what = short(found["what"], 80).strip("'") if found else None
+    return what, f"{class_of(name)}: {why}" if why else ""
+
+
+def _remedy_graph_not_serializable(what: str | None, why: str) -> str:
+    if _DEEP.search(why):
+        return (
+            "The task's input is nested too deeply for pickle: pass a flat form (a "
+            "list, an array, a table of parents), or build it inside the task."
+        )
+    return (
+        f"Don't carry {f'{article(what)} {what}' if what else 'it'} into a task: open "
+        "connections, locks, files and clients inside the task, and pass only their "
+        "description (a path, a URL). Check what the function closes over, and `self` "
+        "if it is a method."
+    )
+
+
+def _not_hashed(case: Case, exception: DriverException) -> Finding:
+    """Return what to say where Dask names tasks by what they hold, and could not."""
+    found = _HASHED.search(exception.message)
+    what = _name_of_object(found["what"]) if found else "something in it"
+    return GRAPH_NOT_SERIALIZABLE.found(
+        f"The graph could not be pickled: {what} cannot be hashed",
+        cause=(
+            "TokenizationError before anything reached the scheduler: Dask names tasks "
+            "by the pickle of their inputs, and "
+            f"{what} has no deterministic one. Usually it holds or closes over "
+            "something that cannot be pickled."
+        ),
+        remedy=(
+            "Check what the function closes over and its arguments: open "
+            "connections, locks, files and clients inside the task. If it can be "
+            "pickled, add `__dask_tokenize__` to the class, or name the tasks with "
+            "`key=`."
+        ),
+        confidence="medium",
+        evidence=case.exception_evidence(),
+    )
+
+
+def _name_of_object(reported: str) -> str:
+    """Return what an object is called, of how Python prints it: no address."""
+    found = _PRINTED.match(reported)
+    if found is None:
+        return short(reported, 100)
+    kind, name = found["kind"], found["name"].rpartition(".")[2]
+    return f"the {kind} '{name}'" if kind else f"a {name}"
+
+
+def _the_thing_itself(text: str) -> re.Match[str] | None:
+    """Return what pickle refuses: rather the lock than the function that holds it."""
+    refused = CANNOT_PICKLE.all(text)
+    things = [each for each in refused if "<locals>" not in each["what"]]
+    return next(iter(things or refused), None)
+
+
+GRAPH_NOT_SERIALIZABLE = documented(
+    "graph-not-serializable",
+    severity="failure",
+    retry_advice="code",
+    ask=_ask_graph_not_serializable,
+)
+
+# graph-not-deserializable
+
+_CHAINED = "\nThe above exception was the direct cause"
+
+_OF_PACKAGES = ("ModuleNotFoundError", "ImportError", "AttributeError")
+
+_ABSENT = "No such file or directory"
+
+
+def _ask_graph_not_deserializable(case: Case) -> Iterator[Finding]:
+    if not case.failed or case.exception is None:
+        return
+    if not case.said(GRAPH_NOT_DESERIALIZED.pattern):
+        return
+    root = root_of_chain(case.exception.traceback)
+    because = f"{class_of(root[0])}: {short(root[1], 160)}" if root else None
+    frame = _frame(case.exception.traceback) if root else None
+    at = f", at {frame}" if frame else ""
+    if frame and frame.code:
+        at += f" (`{short(frame.code, 100)}`)"
+    failed = case.run.of(GraphFailed)
+    yield GRAPH_NOT_DESERIALIZABLE.found(
+        "The scheduler could not read the graph" + (f": {because}" if because else ""),
+        cause=(
+            "The driver sent a graph that the scheduler could not unpickle"
+            + (f": {because}{at}. " if because else ". ")
+            + "Its environment lacks something that the driver has, or has another version of it."
+        ),
+        remedy=_remedy_graph_not_deserializable(case, root, frame),
+        confidence="high",
+        evidence=(
+            *case.exception_evidence(),
+            *(
+                Evidence(
+                    text="The scheduler refused a graph.",
+                    source="events",
+                    at=each.at,
+                )
+                for each in failed[-1:]
+            ),
+        ),
+    )
+
+
+def _frame(traceback: str) -> Frame | None:
+    """Return the user's line that was run when the scheduler read the graph, if there is one.
+
+    A class that is not there is missed by Dask's own line.
+    """
+    return user_frame(traceback.partition(_CHAINED)[0])
+
+
+def _remedy_graph_not_deserializable(
+    case: Case, root: tuple[str, str] | None, frame: Frame | None
+) -> str:
+    name, said = (class_of(root[0]), root[1]) if root else ("", "")
+    image = "most simply, use one image for driver, scheduler and workers."
+    module = missing_module(said)
+    if module is None and _ABSENT in said:
+        return (
+            "An object in the graph opens that file when it is unpickled, also on the "
+            "scheduler: open it in the task, or put the file where scheduler and "
+            "workers have it under that path."
+        )
+    if module is None and frame is not None and name not in _OF_PACKAGES:
+        return (
+            f"Look at {frame.file}:{frame.line}: it runs wherever the object is "
+            "unpickled, first on the scheduler. Provide there what it needs (a "
+            "variable, a file, a service), or send plain values and create the object "
+            "inside the task."
+        )
+    if module is None:
+        return (
+            "Install the same packages, your own modules included, where the scheduler "
+            f"runs; {image}"
+        )
+    version = driver_has_package(case, module)
+    if version:
+        name = module.partition(".")[0]
+        return f"Install '{name}=={version}', as the driver has it, where the scheduler runs; {image}"
+    own = own_module(case, module)
+    if own is not None and own.loaded_by_a_host:
+        return (
+            "Define the function inside the task's own function: functions at the top "
+            "of a DAG or flow file are pickled by that file's name, which only the "
+            "host knows."
+        )
+    return (
+        f"Install '{module}' where the scheduler runs, or, if it is your own file, "
+        "ship it there before computing ("
+        "`client.register_plugin(UploadDirectory(…))`, a "
+        f"package); {image}"
+    )
+
+
+GRAPH_NOT_DESERIALIZABLE = documented(
+    "graph-not-deserializable",
+    severity="failure",
+    retry_advice="environment",
+    ask=_ask_graph_not_deserializable,
+)
+
+# result-not-serializable
+
+_HOLDERS = ("dict", "list", "tuple", "set", "object", "DataFrame", "Series")
+
+_MADE = re.compile(r"(?P<type>\w+)\.(?:__init__|__new__|__setstate__)\(\)")
+
+_UNREAD = ("ModuleNotFoundError", "ImportError", "AttributeError")
+
+_CANNOT = re.compile(r"[Cc]an(?:no|')t pickle '?(?P<what>[\w.]+)'? object")
+
+_DROPPED = "as_completed._track_future"
+
+_REFUSED = (NOT_SERIALIZED, PICKLE_FAILED)
+
+
+def _ask_result_not_serializable(case: Case) -> Iterator[Finding]:
+    exception = case.exception
+    if not case.failed or case.blame.failure is not None:
+        return
+    if exception is None or only_waited(exception) or case.raised("KeyboardInterrupt"):
+        yield from _in_silence(case)
+        return
+    if not read_by_the_driver(exception.traceback):
+        return
+    refused = NOT_SERIALIZED.match(exception.message)
+    if refused is not None:
+        yield _could_not_leave(case, exception, refused["type"])
+    else:
+        yield _could_not_be_read(case, exception)
+
+
+def _in_silence(case: Case) -> Iterator[Finding]:
+    """Yield that the driver waited for a result that had failed to leave its worker.
+
+    `as_completed(…, with_results=True)` waits for ever then; the tasks are all done.
+    """
+    refused = case.run.logs.filter((pl.col("role") == "worker") & printed_by(*_REFUSED))
+    hang = case.standstill
+    if not len(refused) or case.deaths or (hang is not None and hang.wanted):
+        return
+    last = refused.sort("at").row(-1, named=True)
+    if any(graph.at > last["at"].timestamp() for graph in case.run.of(GraphUpdated)):
+        return  # it went on
+    # The driver's own loop logs it, where an iterator of futures met it.
+    dropped = case.run.logs["message"].str.contains(_DROPPED, literal=True).any()
+    if not dropped and case.exception is None:
+        return  # it may have handled that, and have been at work of its own
+    found = any_of(last["message"], *_REFUSED)
+    kind = found["type"] if found else "unknown"
+    suspects = _that_returned(case, kind)
+    if not suspects or len(case.run.tasks.filter(pl.col("stop") > last["at"])):
+        return
+    first, what = suspects[0], quoted(dict.fromkeys(r["prefix"] for r in suspects))
+    because = _why(last["message"])
+    yield RESULT_NOT_SERIALIZABLE.found(
+        f"A result of {what} ({kind}) cannot be sent to the driver, which waits for it",
+        cause=(
+            f"'{short(first['key'], 80)}' finished on {case.name_of(first['worker'])} and "
+            f"returned an object of type {kind}, which cannot be pickled"
+            f"{because}. The worker logged that, the driver's loop got no error "
+            "(`as_completed(…, with_results=True)` drops it) and it waited until it "
+            "was stopped: no task was left."
+        ),
+        remedy=(
+            f"Return plain data from {what} (arrays, frames, paths, settings) and "
+            "create the "
+            f"{kind} where it is used; or, if only workers need it, don't fetch it: "
+            "pass the future."
+        ),
+        confidence="high" if dropped else "medium",
+        subject=Subject(
+            key=first["key"], prefix=first["prefix"], worker=first["worker"]
+        ),
+        evidence=(
+            *_returned(suspects),
+            *log_evidence(case, *_REFUSED),
+            *case.exception_evidence(),
+        ),
+    )
+
+
+def _could_not_leave(case: Case, exception: DriverException, kind: str) -> Finding:
+    suspects = _that_returned(case, kind)
+    if not suspects and (holders := _that_may_hold(case)):
+        suspects, inside = holders, f" inside of a {class_of(holders[0]['typename'])}"
+    else:
+        inside = ""
+    why = _why(exception.message)
+    what = quoted(list(dict.fromkeys(row["prefix"] for row in suspects)))
+    first = suspects[0] if suspects else {}
+    key, worker = first.get("key"), first.get("worker")
+    whose = f"of {what} ({kind}{inside})" if suspects else f"of type {kind}"
+    held = f"'{short(key, 80)}'" if key else "A task"
+    if inside:
+        held += ", or one like it,"
+    on = f" on {case.name_of(worker)}" if worker else ""
+    return RESULT_NOT_SERIALIZABLE.found(
+        f"A result {whose} cannot be sent to the driver",
+        cause=(
+            f"{held} finished{on} and returned an object of type {kind}{inside}, which "
+            f"cannot be pickled{why}. The task succeeded; its result could not be "
+            "fetched."
+            + (
+                f" {len(suspects)} tasks returned such an object; which one the driver "
+                "requested is not recorded."
+                if len(suspects) > 1 and not inside
+                else ""
+            )
+        ),
+        remedy=(
+            f"Return plain data from {what if suspects else 'the task'} (arrays, frames, "
+            f"paths, settings) and create the {_refused(why, kind)} where it is used; "
+            "or, if only workers need it, don't fetch it: pass the future."
+        ),
+        confidence="high",
+        subject=Subject(key=key, prefix=first.get("prefix"), worker=worker),
+        evidence=(
+            *_returned(suspects),
+            *log_evidence(case, *_REFUSED),
+            *case.exception_evidence(),
+        ),
+    )
+
+
+def _could_not_be_read(case: Case, exception: DriverException) -> Finding:
+    name = class_of(exception.exception)
+    lacks = name in _UNREAD
+    made = _MADE.search(exception.message)
+    missing = missing_module(exception.message)
+    suspects = _that_returned(case, made["type"]) if made else _of(case, missing)
+    first = suspects[0] if suspects else {}
+    whose = (
+        f" '{short(first['key'], 80)}' on {case.name_of(first['worker'])} had returned such "
+        "an object."
+        if suspects
+        else ""
+    )
+    return RESULT_NOT_SERIALIZABLE.found(
+        f"The driver could not read a result: {name}: {short(exception.message, 80)}",
+        cause=(
+            f"A worker sent a result, and unpickling it in the driver raised {name}: "
+            f"{short(exception.message, 200)}. The task succeeded.{whose}"
+        ),
+        remedy=_remedy_of_reading(made["type"] if made else None, lacks=lacks),
+        confidence="high",
+        retry_advice="environment" if lacks else None,
+        subject=Subject(
+            key=first.get("key"),
+            prefix=first.get("prefix"),
+            worker=first.get("worker"),
+        ),
+        evidence=(
+            *_returned(suspects),
+            *case.exception_evidence(),
+            Evidence(
+                text="\n".join(exception.traceback.strip().splitlines()[-6:])[:1500],
+                source="driver",
+            ),
+        ),
+    )
+
+
+def _remedy_of_reading(made: str | None, *, lacks: bool) -> str:
+    if lacks:
+        return (
+            "Install what the result's class needs in the driver's environment, in the "
+            "workers' version; or return plain data."
+        )
+    if made:
+        return (
+            f"Unpickling calls {made}'s `__init__` with the arguments from "
+            "`__reduce__`, and they don't match. An exception keeps the arguments of "
+            "`super().__init__(…)`: pass all of them there, or define `__reduce__`; "
+            "or return plain data."
+        )
+    return (
+        "Make the result's class picklable in both directions (check its `__reduce__` "
+        "and `__setstate__`), or return plain data."
+    )
+
+
+def _returned(suspects: list[dict[str, Any]]) -> Iterator[Evidence]:
+    for row in suspects[:3]:
+        yield Evidence(
+            text=f"{row['key']} on {row['worker']} finished and returned a {row['typename']}.",
+            source="tasks",
+            at=row["stop"].timestamp(),
+        )
+
+
+def _that_returned(case: Case, kind: str) -> list[dict[str, Any]]:
+    """Return the executions whose result was of a type, the newest first."""
+    bare = class_of(kind)
+    tasks = case.run.tasks.filter(pl.col("outcome") == "finished")
+    named = tasks["typename"].cast(pl.String).str.split(".").list.last() == bare
+    return tasks.filter(named).sort("stop", descending=True).head(20).to_dicts()
+
+
+def _why(text: str) -> str:
+    """Return what pickle said at last, in brackets, or nothing."""
+    lines = text.partition("\n")[2]
+    found = raised_at_end(lines) if lines else None
+    return f" ({short(found[1] or class_of(found[0]), 120)})" if found else ""
+
+
+def _refused(why: str, kind: str) -> str:
+    """Return what is not to be returned: what pickle refused, else what held it."""
+    found = _CANNOT.search(why)
+    return found["what"] if found else kind
+
+
+def _of(case: Case, module: str | None) -> list[dict[str, Any]]:
+    """Return the executions whose result's class is of a module, the newest first."""
+    if module is None:
+        return []
+    tasks = case.run.tasks.filter(pl.col("outcome") == "finished")
+    package = f"{module.partition('.')[0]}."
+    named = tasks["typename"].cast(pl.String).str.starts_with(package)
+    return tasks.filter(named).sort("stop", descending=True).head(20).to_dicts()
+
+
+def _that_may_hold(case: Case) -> list[dict[str, Any]]:
+    """Return the executions whose result can hold anything, if all are of one prefix."""
+    tasks = case.run.tasks.filter(pl.col("outcome") == "finished")
+    last = tasks["typename"].cast(pl.String).str.split(".").list.last()
+    held = tasks.filter(last.is_in(_HOLDERS)).sort("stop", descending=True)
+    return held.head(20).to_dicts() if held["prefix"].n_unique() == 1 else []
+
+
+RESULT_NOT_SERIALIZABLE = documented(
+    "result-not-serializable",
+    severity="failure",
+    retry_advice="code",
+    ask=_ask_result_not_serializable,
+)
+
+# dependency-not-serializable
+
+_WHY = re.compile(r"^(?:\w+\.)*\w*Error: (?P<why>cannot pickle .+)$", re.MULTILINE)
+
+_ARRIVED = ("memory", "released")
+
+_STARTED = ("executing", "long-running", "memory", "ready")
+
+
+def _ask_dependency_not_serializable(case: Case) -> Iterator[Finding]:
+    hang = case.hang
+    if hang is None:
+        return
+    said = case.run.logs.filter(
+        (pl.col("role") == "worker") & printed_by(NOT_SERIALIZED)
+    )
+    stuck = _stuck(hang)
+    if not len(said) or stuck is None:
+        return
+    task, dependency = stuck
+    # The worker that asked for it logs it too; the one that has the word has the trouble.
+    messages = said["message"].to_list()
+    found = NOT_SERIALIZED.search(messages[-1])
+    kind = found["type"] if found else "unknown"
+    why = next((m["why"] for text in messages if (m := _WHY.search(text))), None)
+    yield DEPENDENCY_NOT_SERIALIZABLE.found(
+        f"A result of '{short(case.prefix_of(dependency), 40)}' ({kind}) cannot be "
+        "sent between workers",
+        cause=(
+            f"'{short(task.key, 80)}' on {case.name_of(task.worker)} waits for "
+            f"'{short(dependency, 80)}', which is on another worker: an object of type {kind}, "
+            f"which cannot be pickled{f' ({short(why, 120)})' if why else ''}. Dask "
+            "logs that once and waits forever."
+            f" {how_it_ended(case, hang)}"
+        ),
+        remedy=(
+            f"Return plain data from '{short(case.prefix_of(dependency), 40)}' (paths, arrays, "
+            f"settings) and create the {kind} inside the task that uses it; or define "
+            "`__reduce__` on its class. It works on one worker only because nothing "
+            "is sent."
+        ),
+        confidence=case.sure_of_the_hang,
+        subject=Subject(
+            key=dependency, prefix=case.prefix_of(dependency), worker=task.worker
+        ),
+        evidence=(*log_evidence(case, NOT_SERIALIZED), *evidence_of_hang(case, hang)),
+    )
+
+
+def _stuck(hang: Hang) -> tuple[HangingTask, str] | None:
+    """Return a task that a worker has but cannot start, and what it waits for there."""
+    candidates = [
+        (task, key, state)
+        for task in hang.tasks
+        if task.executing_for is None and task.state not in _STARTED
+        for key, state in task.waits_for
+        if state not in _ARRIVED
+    ]
+    failed = [each for each in candidates if each[2] == "error"]
+    for task, key, _ in failed or candidates:
+        return task, key
+    return None
+
+
+DEPENDENCY_NOT_SERIALIZABLE = documented(
+    "dependency-not-serializable",
+    severity="failure",
+    retry_advice="code",
+    ask=_ask_dependency_not_serializable,
+)

@@ -1,0 +1,386 @@
+"""P2P shuffles that failed or restarted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+import polars as pl
+
+from dask_blackbox.analyse.advice import UNKNOWN, Advice, advice_on_text
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.facts.existence import most_at_once
+from dask_blackbox.analyse.facts.worker_exit import WorkerExit
+from dask_blackbox.analyse.facts.worker_exits import worker_exits_of
+from dask_blackbox.analyse.failures import TaskFailure
+from dask_blackbox.analyse.formatting import class_of, counted, duration, listed, short
+from dask_blackbox.analyse.frames import root_of_chain
+from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.shuffles import Shuffle, shuffle_behind
+from dask_blackbox.analyse.signatures import printed_by
+from dask_blackbox.analyse.signatures.distributed import (
+    SHUFFLE_OUT_OF_DISK,
+    SHUFFLE_PHASE_FAILED,
+    SHUFFLE_RESTARTED_FOR,
+)
+from dask_blackbox.events import WorkerAdded
+from dask_blackbox.finding import Confidence, Cost, Evidence, Finding, Subject
+
+__all__ = ["P2P_FAILED", "P2P_OUT_OF_DISK", "SHUFFLE_RESTARTED"]
+
+
+# p2p-failed
+
+_CLASSES = (
+    "P2PConsistencyError",
+    "P2PIllegalStateError",
+    "ShuffleClosedError",
+    "DataUnavailable",
+)
+
+_SHUFFLING = "distributed/shuffle/"
+
+_FILES = ("FileNotFoundError", "NotADirectoryError", "PermissionError")
+
+_SCRATCH = "dask-scratch-space"
+
+_UNREACHED = ("CommClosedError", "TimeoutError", "OSError", "ConnectionError")
+
+
+def _ask_p2p_failed(case: Case) -> Iterator[Finding]:
+    failure = case.blame.failure
+    if not case.failed or (failure is not None and failure.killed):
+        return
+    texts = [
+        *([failure.message, failure.traceback] if failure is not None else []),
+        *([case.exception.message, case.exception.traceback] if case.exception else []),
+    ]
+    phase = next((m for m in map(SHUFFLE_PHASE_FAILED.search, texts) if m), None)
+    named = failure is not None and class_of(failure.exception) in _CLASSES
+    inside = failure is not None and _is_inside(failure)
+    if phase is None and not named and not inside and not case.raised(*_CLASSES):
+        return
+    shuffle = shuffle_behind(case, None if phase is None else phase["id"])
+    root = _root(case, failure)
+    during = f" during its {phase['phase']} phase" if phase else ""
+    began = f"Original exception: {root[0]}: {short(root[1], 200)}. " if root else ""
+    title = f" in its {phase['phase']} phase" if phase else ""
+    advice, sure = _advice(case, root)
+    yield P2P_FAILED.found(
+        f"A shuffle failed{title}: {root[0]}: {short(root[1], 80)}".rstrip(": ")
+        if root
+        else f"A shuffle failed{title}",
+        cause=(
+            f"{shuffle.named} failed{during}. {began}{_left_during(case, root)}"
+            f"{shuffle.progress()}"
+        ),
+        remedy=_remedy_p2p_failed(case, root, shuffle),
+        confidence="high" if phase or named else "medium",
+        retry_advice=advice,
+        retry_confidence=sure,
+        subject=Subject(
+            key=failure.key if failure is not None else None,
+            prefix=failure.prefix if failure is not None else None,
+            worker=failure.worker if failure is not None else None,
+        ),
+        evidence=(
+            *_of_failure(case, failure),
+            *shuffle.evidence(),
+            *case.exception_evidence(),
+        ),
+    )
+
+
+def _is_inside(failure: TaskFailure) -> bool:
+    """Say whether a task failed in the shuffle's own code, not in the user's."""
+    return _SHUFFLING in failure.traceback and failure.frame is None
+
+
+def _root(case: Case, failure: TaskFailure | None) -> tuple[str, str] | None:
+    """Return what it began with: class and message."""
+    for text in (
+        failure.traceback if failure is not None else "",
+        case.exception.traceback if case.exception is not None else "",
+    ):
+        root = root_of_chain(text)
+        if root is not None:
+            return class_of(root[0]), root[1]
+    if failure is not None and class_of(failure.exception) not in _CLASSES:
+        return class_of(failure.exception), failure.message
+    return None
+
+
+def _felt(case: Case, root: tuple[str, str] | None) -> tuple[WorkerExit, ...]:
+    """Return the deaths that may be why it failed: not if it has another cause."""
+    own = root is not None and not root[0].endswith(_UNREACHED)
+    return () if own and root is not None and root[0] not in _CLASSES else case.deaths
+
+
+def _left_during(case: Case, root: tuple[str, str] | None) -> str:
+    deaths = _felt(case, root)
+    if not deaths:
+        return ""
+    causes = sorted({case.cause_of(death).slug for death in deaths})
+    return (
+        f"{counted(len(deaths), 'worker')} died in this run "
+        f"({', '.join(causes)}), and the shuffle restarts each time. "
+    )
+
+
+def _advice(case: Case, root: tuple[str, str] | None) -> Advice:
+    if _felt(case, root) or (root is not None and root[0].endswith(_UNREACHED)):
+        return Advice("transient", "medium")
+    if root is None or root[0] in _CLASSES:
+        return UNKNOWN
+    return advice_on_text(*root)
+
+
+def _remedy_p2p_failed(
+    case: Case, root: tuple[str, str] | None, shuffle: Shuffle
+) -> str:
+    if deaths := _felt(case, root):
+        slug = case.cause_of(deaths[-1]).slug
+        what = f" (`dask blackbox rules {slug}`)" if slug != "unknown" else ""
+        return (
+            f"Find why the workers died{what}; keep preemptible workers out of the "
+            "shuffle, or use "
+            "`method='tasks'`, which repeats only what was lost."
+        )
+    if root is not None and root[0].endswith(_UNREACHED):
+        return (
+            "A worker did not answer the others: check its event loop and network; "
+            "raise"
+            " `distributed.comm.timeouts.connect` and `.tcp`, and "
+            "`distributed.p2p.comm.retry.count`. Then retry."
+        )
+    if root is not None and root[0] in _FILES and _SCRATCH in root[1]:
+        return (
+            "The workers' scratch folder was removed or became unreachable: a cleanup "
+            "of temporary files, a lost disk. Keep it in a folder that is not cleaned "
+            "up ("
+            "`--local-directory`, `temporary-directory`)."
+        )
+    if root is not None:
+        return (
+            f"Check what {root[0]} says about the data: partitions whose columns or "
+            "types "
+            "differ from the collection's `meta` are the usual reason. Compare "
+            "`ddf.dtypes` with `ddf.map_partitions(lambda d: d.dtypes)` before the "
+            f"{shuffle.kind}, and pass the actual types as `meta=`."
+        )
+    return (
+        "Check the workers' first error at that time; `method='tasks'` shuffles "
+        "without "
+        "P2P meanwhile."
+    )
+
+
+def _of_failure(case: Case, failure: TaskFailure | None) -> Iterator[Evidence]:
+    if failure is None:
+        return
+    yield Evidence(
+        text=f"{failure.key} on {failure.worker}: {short(str(failure), 400)}",
+        source="errors",
+        at=failure.at,
+        see=case.see("logs", "--worker", failure.worker) if failure.worker else None,
+    )
+    tail = failure.traceback.strip().splitlines()[-8:]
+    if tail:
+        yield Evidence(text="\n".join(tail)[:1500], source="errors", at=failure.at)
+
+
+P2P_FAILED = documented(
+    "p2p-failed",
+    severity="failure",
+    retry_advice="unknown",
+    ask=_ask_p2p_failed,
+)
+
+# p2p-out-of-disk
+
+_CLASS = "P2POutOfDiskError"
+
+
+def _ask_p2p_out_of_disk(case: Case) -> Iterator[Finding]:
+    if not case.failed:
+        return
+    failure = case.blame.failure
+    named = failure is not None and (
+        failure.exception.endswith(_CLASS)
+        or SHUFFLE_OUT_OF_DISK.search(failure.traceback)
+    )
+    if (
+        not named
+        and not case.raised(_CLASS)
+        and not case.said(SHUFFLE_OUT_OF_DISK.pattern)
+    ):
+        return
+    shuffle = shuffle_behind(case)
+    said = _said_by(case)
+    where = _directories(case, [worker for worker, _ in said])
+    sure: Confidence = "high" if case.raised(_CLASS) or said else "medium"
+    yield P2P_OUT_OF_DISK.found(
+        f"A shuffle ran out of disk space on {counted(len(said), 'worker')}"
+        if said
+        else "A shuffle ran out of disk space",
+        cause=(
+            f"{shuffle.named} writes all of its data to the workers' disks, and no "
+            "space was left"
+            + (
+                f" on {listed([case.name_of(w) for w, _ in said], most=2)}"
+                if said
+                else ""
+            )
+            + (f", in {listed(where, most=2)}" if where else "")
+            + f". {shuffle.progress()}"
+        ),
+        remedy=_remedy_p2p_out_of_disk(case, shuffle, where),
+        confidence=sure,
+        subject=Subject(
+            key=failure.key if failure is not None else None,
+            prefix=failure.prefix if failure is not None else None,
+            worker=said[-1][0] if said else None,
+        ),
+        evidence=(
+            *(
+                Evidence(
+                    text=f"worker {worker}: P2P ran out of available disk space.",
+                    source="logs",
+                    at=at,
+                    see=case.see("logs", "--worker", worker),
+                )
+                for worker, at in said[:3]
+            ),
+            *shuffle.evidence(),
+            *case.exception_evidence(),
+        ),
+    )
+
+
+def _said_by(case: Case) -> list[tuple[str, float]]:
+    """Return the workers that met the end of the disk, and when first."""
+    logs = case.run.logs
+    lines = logs.filter((logs["role"] == "worker") & printed_by(SHUFFLE_OUT_OF_DISK))
+    first = lines.sort("at").unique("source", keep="first", maintain_order=True)
+    return [
+        (row["source"], row["at"].timestamp()) for row in first.iter_rows(named=True)
+    ]
+
+
+def _directories(case: Case, workers: list[str]) -> list[str]:
+    """Return the folders that those workers write to (of all workers, if none is known)."""
+    known = {
+        worker.subject: worker.local_directory.rpartition("/")[0]
+        for worker in case.run.of(WorkerAdded)
+        if worker.local_directory
+    }
+    chosen = [known[worker] for worker in workers if worker in known]
+    return sorted(set(chosen or known.values()))
+
+
+def _remedy_p2p_out_of_disk(case: Case, shuffle: Shuffle, where: list[str]) -> str:
+    workers = len(most_at_once(worker_exits_of(case.run), lambda _: 1))
+    sentences = [
+        "Give the workers a larger disk (`--local-directory`, `temporary-directory`"
+        + (f"; now {short(where[0], 80)}" if where else "")
+        + ")"
+    ]
+    if shuffle.share is not None and shuffle.share < 1:
+        factor = 1 / shuffle.share
+        sentences[0] += f": it needs at least {factor:.1f} times the space"
+        if workers:
+            sentences.append(
+                f"Or spread it over more workers with disks of their own: "
+                f"{workers} had space for {shuffle.share:.0%} of it, so at least "
+                f"{max(workers + 1, round(workers * factor + 0.5))}"
+            )
+    else:
+        sentences.append("Or spread it over more workers with disks of their own")
+    sentences.append(
+        "Or shuffle less: drop columns and filter before `set_index`, `merge`, `shuffle` or "
+        "`rechunk`; `method='tasks'` shuffles in memory"
+    )
+    return ". ".join(sentences) + "."
+
+
+P2P_OUT_OF_DISK = documented(
+    "p2p-out-of-disk",
+    severity="failure",
+    retry_advice="environment",
+    retry_confidence="medium",
+    ask=_ask_p2p_out_of_disk,
+)
+
+# shuffle-restarted
+
+_CLOCKS, _JUST_BEFORE = timedelta(seconds=0.5), timedelta(seconds=5)
+
+
+def _ask_shuffle_restarted(case: Case) -> Iterator[Finding]:
+    lines = case.run.logs.filter(
+        (pl.col("role") == "scheduler") & printed_by(SHUFFLE_RESTARTED_FOR)
+    )
+    restarts = [
+        (said, line)
+        for line in lines.iter_rows(named=True)
+        if (said := SHUFFLE_RESTARTED_FOR.match(line["message"]))
+    ]
+    if not restarts:
+        return
+    shuffles = sorted({said[1] for said, _ in restarts})
+    cost = _lost(case, shuffles)
+    died = listed(sorted({case.cause_of(death).slug for death in case.deaths}))
+    repeated = f" {duration(cost)} of computing had to be repeated." if cost else ""
+    yield SHUFFLE_RESTARTED.found(
+        f"{counted(len(shuffles), 'shuffle')} restarted "
+        f"({counted(len(restarts), 'time')}) because a worker left",
+        cause=(
+            f"Shuffle {short(shuffles[0], 40)} restarted {counted(len(restarts), 'time')}"
+            f"{_who_left(case, restarts[0][1]['at'])}. A peer-to-peer shuffle keeps its "
+            f"pieces on all workers: when one leaves, all of it restarts.{repeated}"
+            + (f" Workers died of: {died}." if case.deaths else "")
+        ),
+        remedy=(
+            "Keep the workers: see in the other findings why they left. Don't scale "
+            "down "
+            "while a shuffle runs (raise `distributed.adaptive.wait-count`, or `minimum` = "
+            '`maximum`). On preemptible hosts, `shuffle_method="tasks"` loses '
+            "only the pieces of the worker that left."
+        ),
+        confidence="high",
+        cost=Cost(
+            amount=cost, share=cost / case.loads.compute if case.loads.compute else None
+        ),
+        evidence=tuple(
+            Evidence(text=line["message"], source="logs", at=line["at"].timestamp())
+            for _, line in restarts[:5]
+        ),
+    )
+
+
+def _who_left(case: Case, at: datetime) -> str:
+    """Return which worker had left just before, if one is known to have."""
+    left = case.run.workers.filter(
+        (pl.col("left") <= at + _CLOCKS) & (pl.col("left") >= at - _JUST_BEFORE)
+    ).sort("left")
+    return f" when {case.name_of(left['address'][-1])} left" if len(left) else ""
+
+
+def _lost(case: Case, shuffles: list[str]) -> float:
+    """Return the seconds of the shuffles' executions that were repeated."""
+    mine = pl.any_horizontal(
+        pl.col("key").str.contains(shuffle, literal=True) for shuffle in shuffles
+    )
+    again = (
+        case.run.tasks.filter((pl.col("outcome") == "finished") & mine)
+        .group_by("key", maintain_order=True)
+        .agg(lost=pl.col("compute").sum() - pl.col("compute").last())
+    )
+    return float(again["lost"].sum() or 0.0)
+
+
+SHUFFLE_RESTARTED = documented(
+    "shuffle-restarted",
+    severity="warning",
+    ask=_ask_shuffle_restarted,
+)

@@ -1,0 +1,613 @@
+"""Workers that did not start, did not arrive, or could not run a task."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from dask_blackbox.analyse.blame import only_waited
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.driver_position import DriverPosition, evidence_of_position
+from dask_blackbox.analyse.formatting import class_of, counted, duration, short
+from dask_blackbox.analyse.frames import root_of_chain, user_frame
+from dask_blackbox.analyse.hang_evidence import evidence_of_hang, how_it_ended
+from dask_blackbox.analyse.hangs import Hang
+from dask_blackbox.analyse.restrictions import (
+    asks_for,
+    offered,
+    restrictions_in,
+    to_start,
+)
+from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.signatures import any_of, printed_by
+from dask_blackbox.analyse.signatures.distributed import (
+    NANNY_EXIT_STATUS,
+    NANNY_PLUGIN_FAILED,
+    NANNY_PROCESS_FAILED,
+    NANNY_START_GIVEN_UP,
+    NO_WORKER_FOR_TASK,
+    NO_WORKER_TO_SCATTER_TO,
+    PRELOAD_FAILED,
+    PROCESS_FAILED_TO_START,
+    SEVERAL_PLUGINS_FAILED,
+    WORKER_NOT_CONNECTED,
+    WORKER_PLUGIN_FAILED,
+    WORKERS_DID_NOT_ARRIVE,
+)
+from dask_blackbox.analyse.state import last_sign_of_life
+from dask_blackbox.events import (
+    DriverAttached,
+    RestrictedTask,
+    SchedulerInfo,
+    TasksRunnable,
+    TasksUnrunnable,
+)
+from dask_blackbox.finding import Confidence, Evidence, Finding, Subject
+from dask_blackbox.manifest import DriverException
+
+__all__ = ["NO_VALID_WORKER", "WORKERS_NEVER_ARRIVED", "WORKER_START_FAILED"]
+
+
+# worker-start-failed
+
+_SAID = (
+    NANNY_PROCESS_FAILED,
+    PRELOAD_FAILED,
+    WORKER_NOT_CONNECTED,
+    WORKER_PLUGIN_FAILED,
+    SEVERAL_PLUGINS_FAILED,
+    NANNY_PLUGIN_FAILED,
+    NANNY_START_GIVEN_UP,
+    NANNY_EXIT_STATUS,
+)
+
+_RAISED = re.compile(
+    r"^(?P<name>[A-Za-z_][\w.]*(?:Error|Exception|Exit)): (?P<message>.*)$",
+    re.MULTILINE,
+)
+
+_REGISTERING = (
+    "in register_plugin",
+    "in _register_worker_plugin",
+    "register_worker_plugin",
+)
+
+_REGISTERED = re.compile(
+    r"\bregister_(?:worker_)?plugin\((?:[\w.]+\.)?(?P<name>[A-Z]\w*)\("
+)
+
+_UNIQUE = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+"""Dask makes names of plugins unique, which says nothing to people."""
+
+_GENERIC = ("RuntimeError", "TimeoutError", "StreamClosedError", "CommClosedError")
+
+
+def _ask_worker_start_failed(case: Case) -> Iterator[Finding]:
+    if not case.failed or case.blame.failure is not None:
+        return
+    exception = case.exception
+    lines = _lines(case)
+    if exception is not None and any(x in exception.traceback for x in _REGISTERING):
+        yield from _of_a_plugin(case, lines)
+        return
+    failed = case.said(PROCESS_FAILED_TO_START.pattern)
+    if failed is None and not (lines and _nobody_came(case)):
+        return
+    places = [each.unguarded for each in case.run.of(DriverAttached)]
+    place = next((each for each in places if each), None)
+    if failed is not None and place is not None:
+        yield _of_the_main_module(case, place, lines)
+        return
+    who = failed["who"].lower() if failed else "worker"
+    who = "worker" if who == "nanny" else who
+    root = _root(case, lines)
+    sure: Confidence = "high" if failed and root else "medium"
+    yield WORKER_START_FAILED.found(
+        f"A {who} failed to start: {root[0]}: {short(root[1], 80)}".rstrip(": ")
+        if root
+        else f"A {who} failed to start",
+        cause=_cause(case, who, root, lines),
+        remedy=_remedy_worker_start_failed(case, who, root),
+        confidence=sure,
+        evidence=(*_evidence(case, lines), *case.exception_evidence()),
+    )
+
+
+def _of_a_plugin(case: Case, lines: list[dict[str, Any]]) -> Iterator[Finding]:
+    exception = case.exception
+    root = _root(case, lines)
+    if exception is None or root is None:
+        return
+    plugin = _registered(exception) or _plugin(lines)
+    named = f"plugin '{short(plugin, 40)}'" if plugin else "worker plugin"
+    frame = user_frame(exception.traceback)
+    where = f", at {frame}" if frame else ""
+    look = f" Look at {frame.file}:{frame.line}." if frame else ""
+    yield WORKER_START_FAILED.found(
+        f"The {named} failed in its setup: {root[0]}: {short(root[1], 80)}",
+        cause=(
+            f"The driver registered the {named} on workers that were running, and its "
+            f"`setup` raised {root[0]}: {short(root[1], 200)}{where}. Workers that start "
+            "later log such an error and run without the plugin."
+        ),
+        remedy=(
+            "Fix the plugin's `setup`: it runs on every worker, with the worker's files and "
+            f"packages, not the driver's.{look}"
+        ),
+        confidence="high",
+        evidence=(*_evidence(case, lines), *case.exception_evidence()),
+    )
+
+
+def _of_the_main_module(case: Case, place: str, lines: list[dict[str, Any]]) -> Finding:
+    name = place.rpartition("/")[2]
+    return WORKER_START_FAILED.found(
+        f"{name} runs again in each worker process: it has no main guard",
+        cause=(
+            f"Worker processes import the main module, which starts the job at {place} "
+            "on every import. Each of them tried to start the cluster again, which "
+            "Python refuses, and exited."
+        ),
+        remedy=f'Put the call at {place} under `if __name__ == "__main__":`.',
+        confidence="high",
+        retry_advice="code",
+        retry_confidence="high",
+        evidence=(
+            Evidence(
+                text=f'{place} is not under `if __name__ == "__main__":`',
+                source="driver",
+            ),
+            *_evidence(case, lines),
+            *case.exception_evidence(),
+        ),
+    )
+
+
+def _registered(exception: DriverException) -> str | None:
+    """Return the name of the plugin's class: as recorded, or from the driver's own line."""
+    if exception.plugin:
+        return class_of(exception.plugin)
+    written = _REGISTERED.search(exception.traceback)
+    return written["name"] if written else None
+
+
+def _lines(case: Case) -> list[dict[str, Any]]:
+    """Return the lines that say that something did not start, by time."""
+    said = case.run.logs.filter(
+        pl.col("role").is_in(["nanny", "worker", "driver", "scheduler"])
+        & printed_by(*_SAID)
+    )
+    return said.sort("at").tail(20).to_dicts()
+
+
+def _nobody_came(case: Case) -> bool:
+    """Say whether the driver ended because there were no workers."""
+    hang = case.hang
+    if hang is not None and not hang.workers and not case.deaths:
+        return True
+    waited = case.exception is not None and only_waited(case.exception)
+    never_seen = waited and not len(case.run.workers)
+    return (case.raised("WorkerStartTimeoutError") or never_seen) and not case.deaths
+
+
+def _plugin(lines: list[dict[str, Any]]) -> str | None:
+    for line in reversed(lines):
+        found = any_of(line["message"], WORKER_PLUGIN_FAILED, NANNY_PLUGIN_FAILED)
+        if found:
+            return _UNIQUE.sub("", found["what"])
+    return None
+
+
+def _root(case: Case, lines: list[dict[str, Any]]) -> tuple[str, str] | None:
+    """Return class and message of what it failed of, rather than of what followed."""
+    reported = []
+    if case.exception is not None:
+        own = root_of_chain(case.exception.traceback)
+        reported += [own] if own else []
+        if any(word in case.exception.traceback for word in _REGISTERING):
+            reported.append((case.exception.exception, case.exception.message))
+    for line in lines:
+        reported += [
+            (m["name"], m["message"]) for m in _RAISED.finditer(line["message"])
+        ]
+    known = [(class_of(name), message) for name, message in reported]
+    good = [each for each in known if each[0] not in _GENERIC]
+    return next(iter(good), None)
+
+
+def _cause(
+    case: Case, who: str, root: tuple[str, str] | None, lines: list[dict[str, Any]]
+) -> str:
+    began = f": {root[0]}: {short(root[1], 240)}" if root else ""
+    sentences = [f"A {who} did not start{began}"]
+    code = next((m["status"] for m in map(_exit_in, reversed(lines)) if m), None)
+    if root is None and code is not None:
+        sentences.append(
+            f"Its process ended with exit code {code} before it could report why. New "
+            "worker processes import the main module again; if that raises, they exit "
+            "like this"
+        )
+    plugin = _plugin(lines)
+    if plugin:
+        sentences.append(f"It failed in the plugin '{short(plugin, 60)}'")
+    if not case.run.of(SchedulerInfo):
+        sentences.append("There was no cluster to record")
+    return ". ".join(sentences) + "."
+
+
+def _exit_in(line: dict[str, Any]) -> re.Match[str] | None:
+    return NANNY_EXIT_STATUS.search(line["message"])
+
+
+def _remedy_worker_start_failed(
+    case: Case, who: str, root: tuple[str, str] | None
+) -> str:
+    name, message = root or ("", "")
+    text = f"{message} {case.exception.traceback if case.exception else ''}"
+    if hosts := case.dialect.remedy(text):
+        return hosts
+    if "in use" in message:
+        return (
+            f"Another process uses the {who}'s port: let Dask choose the port (`:0`), "
+            "give a "
+            "range (`--worker-port 40000:40100`), or end the leftover process of an "
+            "earlier run."
+        )
+    if "name taken" in message:
+        return (
+            "Two workers have the same name: use a unique `--name` for each, or none, "
+            "or end the leftover worker of an earlier run."
+        )
+    if name in ("ModuleNotFoundError", "ImportError"):
+        return (
+            "Install that module where the workers run, or remove it from `--preload` "
+            "(`distributed.worker.preload`, `distributed.nanny.preload`)."
+        )
+    if root is None:
+        return (
+            "Read what the process printed to its standard error: a preload that "
+            "raises, a port or a folder that it cannot use, or"
+            " a main module that starts the cluster "
+            'again when the worker imports it (put that under `if __name__ == "__main__":`).'
+        )
+    return (
+        "Fix that, and test it where workers run: `python -c 'import …'` for a "
+        "preload, "
+        "`setup` of a plugin on one worker."
+    )
+
+
+def _evidence(case: Case, lines: list[dict[str, Any]]) -> Iterator[Evidence]:
+    for line in lines[-3:]:
+        yield Evidence(
+            text=f"{line['role']} {line['source']}: {short(line['message'], 300)}",
+            source="logs",
+            at=line["at"].timestamp(),
+            see=case.see("logs", "--role", line["role"]),
+        )
+
+
+WORKER_START_FAILED = documented(
+    "worker-start-failed",
+    severity="failure",
+    retry_advice="environment",
+    retry_confidence="medium",
+    ask=_ask_worker_start_failed,
+)
+
+# workers-never-arrived
+
+
+def _ask_workers_never_arrived(case: Case) -> Iterator[Finding]:
+    if (
+        case.failed
+        and not len(case.run.workers)
+        and case.said(NO_WORKER_TO_SCATTER_TO.pattern)
+    ):
+        yield _of_a_scatter(case)
+        return
+    said = case.said(WORKERS_DID_NOT_ARRIVE.pattern)
+    if not case.failed or not said or case.blame.failure is not None:
+        yield from _in_silence_workers_never_arrived(case)
+        return
+    came, wanted = int(said["came"]), int(said["wanted"])
+    waited = said["waited"].strip(" .")
+    waited = f"{waited} s" if waited.replace(".", "").isdigit() else waited
+    died = ""
+    if case.deaths:
+        causes = sorted({case.cause_of(death).slug for death in case.deaths})
+        died = (
+            f" {counted(len(case.deaths), 'worker')} joined and died ("
+            f"{', '.join(causes)}): that comes first."
+        )
+    yield WORKERS_NEVER_ARRIVED.found(
+        f"{f'Only {came}' if came else 'None'} of {wanted} workers arrived within {waited}",
+        cause=(
+            f"The driver waited {waited} for {counted(wanted, 'worker')}; "
+            f"{counted(came, 'worker') if came else 'None'} arrived.{died}"
+        ),
+        remedy=(
+            f"Check why the {'others are' if came else 'workers are'} pending: quota, "
+            "queue "
+            "or nodes of the cluster manager, an image that cannot be pulled, a security "
+            "group or interface that keeps them from reaching the scheduler. If they only "
+            f"need longer, raise the timeout of `wait_for_workers` above {waited}, or "
+            "continue with "
+            f"{came or 'fewer'}."
+        ),
+        confidence="high",
+        evidence=case.exception_evidence(),
+    )
+
+
+def _of_a_scatter(case: Case) -> Finding:
+    return WORKERS_NEVER_ARRIVED.found(
+        "No worker ever arrived, and data was to be scattered",
+        cause=(
+            "`client.scatter` waited for a worker to put its data on; the scheduler "
+            "was running, but no worker ever joined."
+        ),
+        remedy=(
+            "Check why workers are pending (quota, queue, image, network), and wait "
+            "for them first: "
+            "`client.wait_for_workers(1, timeout=…)`."
+        ),
+        confidence="high" if case.saw_the_cluster else "medium",
+        evidence=case.exception_evidence(),
+    )
+
+
+def _in_silence_workers_never_arrived(case: Case) -> Iterator[Finding]:
+    """Yield that work waited for workers and not a single one ever came."""
+    position = case.driver_position
+    waits = position is not None and position.in_client("wait_for_workers")
+    if position and waits and case.failed and case.blame.failure is None:
+        yield _of_a_driver_that_waited(case, position)
+        return
+    hang = case.hang
+    if hang is None or hang.workers or not hang.wanted or len(case.run.workers):
+        return
+    yield WORKERS_NEVER_ARRIVED.found(
+        f"No worker ever arrived, and {counted(hang.wanted, 'task')} waited",
+        cause=(
+            f"{counted(hang.wanted, 'task')} reached the scheduler, but no worker did."
+            f" {how_it_ended(case, hang)}"
+        ),
+        remedy=(
+            "Check why workers are pending: quota, queue or nodes of the cluster "
+            "manager, an "
+            "image that cannot be pulled, a security group or interface that keeps them from "
+            "reaching the scheduler. `client.wait_for_workers(1, timeout=…)` before "
+            "computing makes it fail soon, and "
+            "`distributed.scheduler.no-workers-timeout` later."
+        ),
+        confidence=case.sure_of_the_hang,
+        evidence=evidence_of_hang(case, hang),
+    )
+
+
+def _of_a_driver_that_waited(case: Case, position: DriverPosition) -> Finding:
+    there = case.run.workers["left"].null_count()
+    frame = position.own_frame
+    line = f" (`{short(frame.code, 80)}`)" if frame and frame.code else ""
+    return WORKERS_NEVER_ARRIVED.found(
+        f"The driver waited {duration(position.lasted)} for workers; "
+        f"{there or 'none'} {'was' if there < 2 else 'were'} connected",  # noqa: PLR2004 - one of them
+        cause=(
+            f"The driver had been in `wait_for_workers`{line} for {duration(position.lasted)} "
+            f"when it was stopped{f', at {frame}' if frame else ''}. "
+            f"{counted(there, 'worker') if there else 'No worker'} had arrived by then, fewer "
+            "than it waits for."
+        ),
+        remedy=(
+            "Check why workers are pending: quota, queue or nodes of the cluster "
+            "manager, an "
+            "image that cannot be pulled, a security group or interface that keeps them from "
+            "reaching the scheduler. `wait_for_workers(n, timeout=…)` makes it fail with a "
+            "reason."
+        ),
+        confidence="medium",
+        evidence=(evidence_of_position(position), *case.exception_evidence()),
+    )
+
+
+WORKERS_NEVER_ARRIVED = documented(
+    "workers-never-arrived",
+    severity="failure",
+    retry_advice="transient",
+    ask=_ask_workers_never_arrived,
+)
+
+# no-valid-worker
+
+_GOODBYE = 2.0
+
+
+def _ask_no_valid_worker(case: Case) -> Iterator[Finding]:
+    failure = case.blame.failure
+    named = failure is not None and class_of(failure.exception) in (
+        "NoWorkerError",
+        "NoValidWorkerError",
+    )
+    if not case.failed or not (
+        named or case.raised("NoWorkerError", "NoValidWorkerError")
+    ):
+        yield from _in_silence_no_valid_worker(case)
+        return
+    said = case.said(NO_WORKER_FOR_TASK.pattern)
+    text = case.exception.message if case.exception is not None else ""
+    text = failure.message if failure is not None and not text else text
+    key = said["key"] if said else (failure.key if failure else None)
+    task = restrictions_in(text)
+    asks = asks_for(task)
+    what = f"'{short(key, 80)}'" if key else "a task"
+    waited = f" for {said['waited']}" if said else ""
+    yield NO_VALID_WORKER.found(
+        f"No worker could run '{short(case.prefix_of(key), 40)}': it asks for "
+        f"{short(asks, 50)}"
+        if key and asks
+        else f"No worker could run {what}",
+        cause=(
+            f"{what} asks for {short(asks, 200)}, and no worker has that"
+            f"{offered(case, task)}. It waited{waited}, as "
+            "`distributed.scheduler.no-workers-timeout` allows."
+            if asks
+            else f"{short(text, 500)}"
+            if text
+            else f"{what} waited for a worker, and none that joined could run it."
+        ),
+        remedy=(
+            f"Start a worker with {short(asks, 80)}{to_start(task)}, or drop the restriction "
+            "(`resources=`, `workers=`, `dask.annotate`)."
+            if asks
+            else "Start workers, or find why they left; see the deaths in this "
+            "recording."
+        ),
+        confidence="high",
+        subject=Subject(key=key, prefix=case.prefix_of(key) if key else None),
+        evidence=case.exception_evidence(),
+    )
+
+
+def _in_silence_no_valid_worker(case: Case) -> Iterator[Finding]:
+    """Yield what waited for ever, as Dask waits by default without a message."""
+    hang = case.hang
+    if hang is None:
+        yield from _beside_others(case)
+        return
+    restricted = [each for each in hang.unrunnable if asks_for(each)]
+    if restricted:
+        yield _of_restrictions(case, hang, restricted[0])
+    elif not hang.workers and hang.wanted and _all_left(case):
+        yield _of_no_workers(case, hang)
+
+
+def _beside_others(case: Case) -> Iterator[Finding]:
+    """Yield what waited for ever while other tasks of the run went on."""
+    exception = case.exception
+    if not case.failed or case.blame.failure is not None:
+        return
+    if exception is not None and not only_waited(exception):
+        return
+    stuck = _still_unrunnable(case)
+    if stuck is None:
+        return
+    task = stuck.tasks[0]
+    key, asks = task.key, asks_for(task)
+    prefix = case.prefix_of(key)
+    waited = last_sign_of_life(case.run) - stuck.at + stuck.lasted
+    yield NO_VALID_WORKER.found(
+        f"No worker could run '{short(prefix, 40)}': it asks for {short(asks, 50)}",
+        cause=(
+            f"'{short(key, 80)}' asks for {short(asks, 200)}, and no worker has "
+            f"that{offered(case, task)}. It had waited for {duration(waited)} when the run "
+            "ended, while other tasks ran. Dask waits for such a worker without "
+            "logging anything."
+        ),
+        remedy=_remedy_no_valid_worker(asks, task),
+        confidence="medium",
+        subject=Subject(key=key, prefix=prefix),
+        evidence=(
+            *case.exception_evidence(),
+            Evidence(
+                text=f"{counted(stuck.number, 'task')} waited for a missing worker, "
+                f"'{short(key, 80)}' for {duration(stuck.lasted)} by then.",
+                source="events",
+                at=stuck.at,
+            ),
+        ),
+    )
+
+
+def _still_unrunnable(case: Case) -> TasksUnrunnable | None:
+    """Return what was last told of tasks that no worker may run, if they still waited."""
+    reports = case.run.of(TasksUnrunnable)
+    if not reports or not reports[-1].tasks:
+        return None
+    last = reports[-1]
+    # What ends in the last moments ends because the run does.
+    end = last_sign_of_life(case.run) - _GOODBYE
+    ended = any(last.at < each.at < end for each in case.run.of(TasksRunnable))
+    return None if ended else last
+
+
+def _remedy_no_valid_worker(asks: str, task: RestrictedTask) -> str:
+    return (
+        f"Start a worker with {short(asks, 80)}{to_start(task)}, or drop the restriction "
+        "(`resources=`, `workers=`, `dask.annotate`). "
+        "`distributed.scheduler.no-workers-timeout: 5 min` makes such a task fail."
+    )
+
+
+def _all_left(case: Case) -> bool:
+    left = case.run.workers["left"]
+    return bool(len(left)) and not left.has_nulls() and not case.deaths
+
+
+def _of_restrictions(case: Case, hang: Hang, task: RestrictedTask) -> Finding:
+    key, asks = task.key, asks_for(task)
+    prefix = case.prefix_of(key)
+    others = (
+        f" {counted(hang.states['no-worker'], 'task')} waited like this."
+        if hang.states.get("no-worker", 0) > 1
+        else ""
+    )
+    loose = (
+        " Its restriction is loose (`allow_other_workers`), so Dask should have used "
+        "another worker, but did not."
+        if task.loose and hang.workers
+        else ""
+    )
+    return NO_VALID_WORKER.found(
+        f"No worker could run '{short(prefix, 40)}': it asks for {short(asks, 50)}",
+        cause=(
+            f"'{short(key, 80)}' asks for {short(asks, 200)}, and "
+            f"{_nobody(hang)} that{offered(case, task)}.{others}{loose} Dask waits for "
+            "such a worker without logging anything."
+            f" {how_it_ended(case, hang)}"
+        ),
+        remedy=_remedy_no_valid_worker(asks, task),
+        confidence="medium" if loose else case.sure_of_the_hang,
+        subject=Subject(key=key, prefix=prefix),
+        evidence=evidence_of_hang(case, hang),
+    )
+
+
+def _of_no_workers(case: Case, hang: Hang) -> Finding:
+    return NO_VALID_WORKER.found(
+        f"No worker was left, and {counted(hang.wanted, 'task')} waited",
+        cause=(
+            f"{counted(len(case.run.workers), 'worker')} joined and all left in an "
+            "orderly way (retired, scaled down or closed) while tasks were still "
+            "pending."
+            " "
+            f"{how_it_ended(case, hang)}"
+        ),
+        remedy=(
+            "Keep at least one worker: `cluster.adapt(minimum=1)`; find who scaled the "
+            "cluster down. `distributed.scheduler.no-workers-timeout` makes it fail soon."
+        ),
+        confidence="medium",
+        retry_advice="transient",
+        evidence=evidence_of_hang(case, hang),
+    )
+
+
+def _nobody(hang: Hang) -> str:
+    if not hang.workers:
+        return "there is no worker with"
+    return (
+        f"none of {hang.workers} workers has" if hang.workers > 1 else "no worker has"
+    )
+
+
+NO_VALID_WORKER = documented(
+    "no-valid-worker",
+    severity="failure",
+    retry_advice="environment",
+    retry_confidence="medium",
+    ask=_ask_no_valid_worker,
+)

@@ -1,0 +1,554 @@
+"""What tasks and actors raised."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import polars as pl
+
+from dask_blackbox.analyse.advice import NO_SPACE, UNKNOWN, Advice, advice_on_text
+from dask_blackbox.analyse.blame import only_waited
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.death_texts import evidence_of, name_of
+from dask_blackbox.analyse.exception_context import (
+    at_its_line,
+    dead_at,
+    died_before,
+    errors_before,
+    how_it_came,
+    how_it_was_lost,
+    how_many_failed,
+    in_brackets,
+    raised_before,
+    where_it_was,
+)
+from dask_blackbox.analyse.explanations import (
+    called,
+    explained_failure,
+    in_one_line,
+    words_of_failure,
+)
+from dask_blackbox.analyse.facts.worker_exit import WINDOW, WorkerExit
+from dask_blackbox.analyse.failures import TaskFailure, succeeded_later
+from dask_blackbox.analyse.formatting import (
+    article,
+    class_of,
+    counted,
+    listed,
+    quoted,
+    short,
+    short_with_paths,
+)
+from dask_blackbox.analyse.frames import came_from_a_task, end_of, user_frame
+from dask_blackbox.analyse.hints import hint_on
+from dask_blackbox.analyse.lone_worker import LoneWorker, lone_worker
+from dask_blackbox.analyse.plugin_setup import setup_failed_before
+from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.signatures import printed_by
+from dask_blackbox.analyse.signatures.distributed import (
+    ACTOR_UNREACHABLE,
+    ACTOR_WORKER_LOST,
+    SHUFFLE_PHASE_FAILED,
+)
+from dask_blackbox.analyse.task_files import files_clause, files_of_task
+from dask_blackbox.events import ActorLost, BundleAnnounced, BundleStored
+from dask_blackbox.finding import Confidence, Evidence, Finding, Severity, Subject
+
+__all__ = ["ACTOR_LOST", "RETRIES_HID_ERRORS", "TASK_EXCEPTION"]
+
+
+# task-exception
+
+_NOT_TASKS = {
+    r'distributed/client\.py", line \d+, in _run(?:_on_scheduler)?\n': (
+        "code run on the cluster",
+        "`client.run` or `run_on_scheduler` ran it there; it is not a task.",
+    ),
+    r'distributed/worker\.py", line \d+, in actor_execute\n': (
+        "an actor's method",
+        "It was a method of an actor, not a task; the actor itself survives.",
+    ),
+}
+"""What runs on a cluster beside tasks: where a traceback shows it, and how to say it."""
+
+_PIECE = re.compile(r"^\(.+, (?P<number>\d+)\)$")
+
+_HANDLED = (
+    "If the driver expects that, return a value for it instead of raising, and this "
+    "warning disappears. If not, its result lacks these tasks' results."
+    " "
+)
+
+
+def _ask_task_exception(case: Case) -> Iterator[Finding]:
+    blamed = case.blame.failure
+    if blamed is not None and blamed.killed:
+        blamed = None
+    if blamed is not None:
+        # What a second attempt met may be what the first one left, with its worker.
+        alone = case.blame.proven and not dead_at(case, blamed)
+        sure: Confidence = "high" if alone else "medium"
+        yield _finding(case, [blamed], "failure", sure)
+    elif blamed is None:
+        yield from _unrecorded(case)
+    alike_blamed = blamed and (blamed.prefix, blamed.exception)
+    others = [
+        failure
+        for failure in case.failures
+        if failure is not blamed
+        and not failure.killed
+        and (failure.prefix, failure.exception) != alike_blamed
+    ]
+    for alike in _alike(others):
+        # Of what Dask raised in its own code, the driver knows.
+        known = not set(alike) <= set(case.unhandled_failures)
+        yield _finding(case, alike, "notice" if known else "warning", "high")
+
+
+def _unrecorded(case: Case) -> Iterator[Finding]:
+    """A task whose failure only the driver's own traceback tells of."""
+    exception = case.exception
+    if case.blame.failure is not None or exception is None:
+        return
+    if case.raised("KilledWorker") or not came_from_a_task(exception.traceback):
+        return
+    name, frame = class_of(exception.exception), user_frame(exception.traceback)
+    where = f", at {frame}" if frame else ""
+    what, how = next(
+        (
+            reported
+            for pattern, reported in _NOT_TASKS.items()
+            if re.search(pattern, exception.traceback)
+        ),
+        ("a task", "Which task that was is not recorded."),
+    )
+    advice, sure = advice_on_text(
+        exception.exception, exception.message, exception.bases
+    )
+    yield TASK_EXCEPTION.found(
+        f"{name} in {what}: {short(exception.message, 80)}".rstrip(": "),
+        cause=(
+            "The driver's traceback continues in code that ran on the cluster: "
+            f"{name}: {short(exception.message, 300)}{where}. {how}"
+        ),
+        remedy=f"Look at {frame.file}:{frame.line}."
+        if frame
+        else "Look at its traceback.",
+        confidence="medium",
+        evidence=case.exception_evidence(),
+        retry_advice=advice,
+        retry_confidence=sure,
+    )
+
+
+def _alike(failures: list[TaskFailure]) -> list[list[TaskFailure]]:
+    """Return failures grouped by prefix and class, the most frequent first; three at most."""
+    groups: dict[tuple[str, str], list[TaskFailure]] = {}
+    for failure in failures:
+        groups.setdefault((failure.prefix, failure.exception), []).append(failure)
+    return sorted(groups.values(), key=len, reverse=True)[:3]
+
+
+def _finding(
+    case: Case, failures: list[TaskFailure], severity: Severity, confidence: Confidence
+) -> Finding:
+    first = failures[0]
+    name = first.raised.name or "an exception"
+    prefix = short(called(first) or case.prefix_of(first.key), 40)
+    if severity == "failure":
+        title = f"{name} in '{prefix}': {_said_or_done(case, first)}".rstrip(": ")
+        title += in_brackets(case, first)
+    else:
+        title = f"{counted(len(failures), 'task')} of '{prefix}' failed with {name}"
+    lone = lone_worker(case, first)
+    handled = "" if case.failed or severity == "notice" else _HANDLED
+    advice, sure = _advice(case, first, lone)
+    return TASK_EXCEPTION.found(
+        title,
+        cause=_cause(case, failures, lone),
+        remedy=handled + _remedy_task_exception(case, first, lone),
+        confidence=confidence,
+        severity=severity,
+        subject=Subject(
+            key=first.key, prefix=first.prefix or None, worker=first.worker
+        ),
+        evidence=_evidence(case, first),
+        retry_advice=advice,
+        retry_confidence=sure,
+    )
+
+
+def _said_or_done(case: Case, failure: TaskFailure) -> str:
+    """Return the message; of a group, its first; without a word, the line that raised."""
+    if failure.members:
+        name, message = failure.members[0]
+        more = len(failure.members) - 1
+        first = f"{class_of(name)}: {short(message, 60)}".rstrip(": ")
+        return f"{first} and {more} more" if more else first
+    if failure.raised.message or failure.frame is None or not failure.frame.code:
+        return short_with_paths(words_of_failure(case.run, failure), 90)
+    return f"`{short(failure.frame.code, 60)}` in {failure.frame.function}"
+
+
+def _cause(case: Case, failures: list[TaskFailure], lone: LoneWorker | None) -> str:
+    first = failures[0]
+    where = f" on {case.name_of(first.worker)}" if first.worker else ""
+    words = words_of_failure(case.run, first)
+    error = f"{first.raised.name}: {short(words, 300)}".rstrip(": ")
+    raised = f"'{short(first.key, 80)}' raised {error}{where}"
+    sentences = [f"{raised}{at_its_line(first)}{_with_files(case, first)}"]
+    sentences.extend(where_it_was(case, first))
+    sentences.extend(how_it_came(first))
+    sentences.extend(how_it_was_lost(case, first))
+    sentences.extend(died_before(case, first))
+    if lone is not None:
+        sentences.append(lone.reported)
+    if first.attempts > 1:
+        earlier = raised_before(case, first)
+        before = f"; before, it had raised {listed(earlier)}" if earlier else ""
+        sentences.append(f"It was attempted {first.attempts} times{before}")
+    if first.dependents:
+        sentences.append(
+            f"{counted(first.dependents, 'task')} that needed it could not run"
+        )
+    if len(failures) > 1:
+        sentences.append(f"So did {quoted([f.key for f in failures[1:]])}")
+    if not case.failed:
+        them = "it" if len(failures) == 1 else "them"
+        sentences.append(f"The driver continued without {them}")
+    verdict = case.failed and first is case.blame.failure
+    others = [f for f in case.failures if verdict and f is not first and not f.killed]
+    if others:
+        by_prefix = Counter(f.prefix for f in others)
+        sentences.append(
+            f"{counted(len(others), 'other task')} failed too, of {quoted(by_prefix)}"
+        )
+    sentences.extend(how_many_failed(case, first, known=len(failures)))
+    if case.failed and not case.blame.proven and first is case.blame.failure:
+        own = "exception does not say" if case.exception else "exit code does not prove"
+        sentences.append(f"The driver's own {own} that it came from there")
+    return ". ".join(sentences) + "."
+
+
+def _with_files(case: Case, failure: TaskFailure) -> str:
+    files = files_clause(files_of_task(case.run, failure.key))
+    return f", {files}" if files else ""
+
+
+def _advice(case: Case, failure: TaskFailure, lone: LoneWorker | None) -> Advice:
+    reported = failure.advice
+    before = _lasting_before(case, failure)
+    if before is not None and reported.advice in ("code", "data"):
+        reported = advice_on_text(*before)
+    # What succeeded on other workers may do so again.
+    otherwise = lone is not None or dead_at(case, failure)
+    return UNKNOWN if otherwise and reported.advice in ("code", "data") else reported
+
+
+def _look(failure: TaskFailure) -> str:
+    """Return where to look; without a line of the user's own, it is at the input."""
+    if failure.frame is not None:
+        return f"Look at {failure.frame.file}:{failure.frame.line}"
+    called = f"'{short(failure.prefix or failure.key, 40)}'"
+    look = f"Look at the input of {called}: no line of your own code raised"
+    piece = _PIECE.search(failure.key)
+    if piece is None or not failure.traceback:
+        return look if failure.traceback else f"Look at what {called} calls"
+    several = ", each of several files" if "fused" in failure.prefix else ""
+    return f"{look}. It is partition {piece['number']} (counting from 0{several})"
+
+
+def _remedy_task_exception(
+    case: Case, failure: TaskFailure, lone: LoneWorker | None
+) -> str:
+    look = _look(failure)
+    if dead := dead_at(case, failure):
+        return (
+            f"{look}, and at the partial output of an attempt whose worker died: write "
+            "to a temporary name and rename, or overwrite it."
+            " And fix why the worker died: "
+            f"`dask blackbox rules {next(iter(dead))}`."
+        )
+    if more := _of_its_worker(case, failure, lone) or _of_the_first(case, failure):
+        return f"{look}{more}"
+    return f"{look}{_fix(case, failure)}"
+
+
+def _fix(case: Case, failure: TaskFailure) -> str:
+    """Return what to do about the exception itself."""
+    reported = explained_failure(case.run, failure)
+    if reported is not None and reported.fix:
+        more = _replay(case, failure) if reported.is_about_data else ""
+        return f". {reported.fix}{more}"
+    name = class_of(failure.message_of[0])
+    advice = failure.advice.advice
+    if NO_SPACE.search(failure.message_of[1]):
+        return (
+            ": the disk that it writes to is full, and a retry does not change that. "
+            "Free space or write elsewhere, and remove the output of failed attempts."
+        )
+    if advice == "transient":
+        return (
+            f". {article(name).capitalize()} {name} is often temporary: "
+            f"{_retries(case, failure)} retries this task without the rest of the run."
+        )
+    if advice == "unknown":
+        return (
+            f". Whether {article(name)} {name} is temporary depends on the service; if "
+            "it may be, "
+            f"{_retries(case, failure)} retries this task without the rest of the run."
+        )
+    same = "The same input fails again: fix the code, or check the input of this key."
+    return f". {hint_on(failure.raised.message) or same}{_replay(case, failure)}"
+
+
+def _replay(case: Case, failure: TaskFailure) -> str:
+    """Return how to have the input of the verdict's task kept, if it was not asked for."""
+    asked = any(case.run.of(BundleAnnounced)) or any(case.run.of(BundleStored))
+    if asked or not case.failed or failure is not case.blame.failure:
+        return ""
+    return (
+        " To rerun this task with its input (`dask blackbox replay`), record the next run "
+        "with `blackbox.capture.values: true`."
+    )
+
+
+def _lasting_before(case: Case, failure: TaskFailure) -> tuple[str, str] | None:
+    """Return what an earlier attempt had raised, if that does not pass by itself."""
+    return next(
+        (
+            error
+            for error in errors_before(case, failure)
+            if advice_on_text(*error).advice in ("environment", "memory")
+        ),
+        None,
+    )
+
+
+def _of_the_first(case: Case, failure: TaskFailure) -> str | None:
+    """Return what to do of an attempt that may only have met what the first one left."""
+    before = _lasting_before(case, failure)
+    if before is None:
+        return None
+    full = " (a disk that is full)" if NO_SPACE.search(before[1]) else ""
+    return (
+        f"; but start with {class_of(before[0])}{full}, which an earlier attempt "
+        "raised. A later attempt may have failed on its partial output: an incomplete "
+        "file, an input changed in place."
+    )
+
+
+def _of_its_worker(
+    case: Case, failure: TaskFailure, lone: LoneWorker | None
+) -> str | None:
+    """Return what to do about the worker, if it is the worker that was different."""
+    if setup_failed_before(case, failure):
+        return (
+            ": does it need what failed to set up on that worker? Then fix that, and "
+            "make `setup` succeed on workers that start later, even with leftovers of "
+            "earlier ones: Dask continues without it and logs the error only there."
+        )
+    return None if lone is None else f". {lone.remedy}"
+
+
+def _retries(case: Case, failure: TaskFailure) -> str:
+    """Return what retries a task: Dask, or the host whose task it is."""
+    return case.dialect.retries(failure.traceback)
+
+
+def _evidence(case: Case, failure: TaskFailure) -> tuple[Evidence, ...]:
+    tail = end_of(failure.traceback)
+    facts = [
+        Evidence(
+            text=f"{_placed(failure.key, failure.worker)}: {_in_its_words(failure)}",
+            source="errors",
+            at=failure.at,
+            see=case.see("logs", "--worker", failure.worker)
+            if failure.worker
+            else None,
+        )
+    ]
+    if tail:
+        facts.append(Evidence(text=tail[:1500], source="errors", at=failure.at))
+    if unset := setup_failed_before(case, failure):
+        facts.append(unset[1])
+    return (*facts, *(case.exception_evidence() if case.failed else ()))
+
+
+TASK_EXCEPTION = documented(
+    "task-exception",
+    severity="failure",
+    retry_advice="code",
+    ask=_ask_task_exception,
+)
+
+
+def _in_its_words(failure: TaskFailure) -> str:
+    name, message, _ = failure.raised
+    return short(f"{name}: {in_one_line(message)}".rstrip(": "), 500)
+
+
+def _placed(key: str, worker: str | None) -> str:
+    return f"{key} on {worker}" if worker else key
+
+
+# retries-hid-errors
+
+
+def _ask_retries_hid_errors(case: Case) -> Iterator[Finding]:
+    failed = [failure.key for failure in case.failures]
+    known = {(failure.prefix, failure.exception) for failure in case.failures}
+    retried = case.run.errors.filter(pl.col("outcome") == "retried")
+    hidden = pl.concat([retried, succeeded_later(case.run)]).filter(
+        ~pl.col("key").is_in(failed)
+        # Dask repeats tasks of its own accord, too: nothing had been raised.
+        & ((pl.col("message") != "") | (pl.col("traceback") != ""))
+        # A shuffle that lost a worker begins again: `shuffle-restarted` tells of it.
+        & ~pl.col("exception").fill_null("").str.starts_with("distributed.shuffle.")
+        & ~printed_by(SHUFFLE_PHASE_FAILED).fill_null(value=False)
+    )
+    for (prefix,), rows in hidden.group_by("prefix", maintain_order=True):
+        if {(prefix, name) for name in rows["exception"]} <= known:
+            continue  # nothing was hidden: others of its kind failed with the same
+        keys = rows["key"].n_unique()
+        classes = (
+            rows.group_by("exception", maintain_order=True)
+            .len()
+            .sort("len", descending=True)
+        )
+        names = [f"{class_of(name)} ({n})" for name, n in classes.iter_rows()]
+        example = rows.row(0, named=True)
+        attempts = max(Counter(rows["key"]).values(), default=0) + 1
+        yield RETRIES_HID_ERRORS.found(
+            f"Retries hid {counted(len(rows), 'error')} in {counted(keys, 'task')} "
+            f"of '{short(str(prefix), 40)}'",
+            cause=(
+                f"{counted(keys, 'task')} of '{short(str(prefix), 40)}' raised "
+                f"{listed(names)} and succeeded on a later attempt, the "
+                f"{attempts}{'nd' if attempts == 2 else 'rd' if attempts == 3 else 'th'} "  # noqa: PLR2004
+                f"at the latest. For example: {short(example['message'] or '', 200)}"
+            ),
+            remedy=(
+                "If a service fails occasionally, keep the retries and watch the "
+                "number. If it is a random bug, it still exists; at least "
+                f"{attempts - 1} retries are needed to hide it."
+            ),
+            confidence="high",
+            subject=Subject(
+                key=example["key"], prefix=str(prefix), worker=example["worker"]
+            ),
+            evidence=tuple(
+                Evidence(
+                    text=f"{row['key']} on {row['worker']}: {class_of(row['exception'] or '')}: "
+                    f"{short(row['message'] or '', 200)}",
+                    source="errors",
+                    at=row["at"].timestamp(),
+                )
+                for row in rows.head(3).iter_rows(named=True)
+            ),
+        )
+
+
+RETRIES_HID_ERRORS = documented(
+    "retries-hid-errors",
+    severity="warning",
+    retry_advice="transient",
+    ask=_ask_retries_hid_errors,
+)
+
+# actor-lost
+
+
+def _ask_actor_lost(case: Case) -> Iterator[Finding]:
+    if not case.failed or case.exception is None:
+        return
+    lost = case.run.of(ActorLost)
+    said = any(
+        case.said(each.pattern) for each in (ACTOR_WORKER_LOST, ACTOR_UNREACHABLE)
+    )
+    in_vain = bool(lost) and only_waited(case.exception)
+    if not said and not in_vain:
+        return
+    actor = _actor_of(case, lost)
+    key = actor.subject or None if actor else None
+    worker = actor.worker if actor else None
+    death = _death_with(case, worker, actor)
+    who = f"the actor '{short(key, 80)}'" if key else "an actor"
+    why = f": {case.cause_of(death).because}" if death else ""
+    where = (
+        f"{name_of(case, death)} held it and died{why}"
+        if death
+        else f"{case.name_of(worker)} held it and is gone"
+        if worker
+        else "the worker that held it is gone"
+    )
+    prefix = case.prefix_of(key) if key else None
+    sure: Confidence = "high" if said and (death or actor) else "medium"
+    yield ACTOR_LOST.found(
+        f"{who[0].upper()}{who[1:]} was lost with its worker",
+        cause=(
+            f"The driver needed {who}, and {where}. An actor's state lives on one "
+            "worker only, and Dask does not recreate it."
+        ),
+        remedy=_remedy_actor_lost(case, death),
+        confidence=sure,
+        subject=Subject(key=key, prefix=prefix, worker=worker),
+        evidence=(
+            *case.exception_evidence(),
+            *_reported(actor),
+            *(evidence_of(case, (death,)) if death else ()),
+        ),
+    )
+
+
+def _actor_of(case: Case, lost: Sequence[ActorLost]) -> ActorLost | None:
+    """Return the loss that the driver met: the one whose key it names, else the last."""
+    text = "" if case.exception is None else case.exception.message
+    named = [each for each in lost if each.subject and each.subject in text]
+    return next(iter((named or lost)[-1:]), None)
+
+
+def _death_with(
+    case: Case, worker: str | None, actor: ActorLost | None
+) -> WorkerExit | None:
+    """Return the death that took the actor along; without a word of it, the last one."""
+    if actor is None:
+        return case.deaths[-1] if len(case.deaths) == 1 else None
+    at = actor.at
+    near = [
+        death
+        for death in case.deaths
+        if death.address == worker and abs(death.at - at) <= WINDOW
+    ]
+    return near[-1] if near else None
+
+
+def _remedy_actor_lost(case: Case, death: WorkerExit | None) -> str:
+    keep = (
+        "Keep an actor's state outside its worker (in a database, a file), or recreate "
+        "the actor when it is lost: catch the error, submit its class again and repeat "
+        "its calls"
+    )
+    slug = case.cause_of(death).slug if death else "unknown"
+    if slug == "unknown":
+        return f"{keep}."
+    return f"{keep}; and fix why its worker died: `dask blackbox rules {slug}`."
+
+
+def _reported(actor: ActorLost | None) -> Iterator[Evidence]:
+    if actor is not None:
+        yield Evidence(
+            text=f"The scheduler gave up the actor {actor.subject}: its worker was gone.",
+            source="events",
+            at=actor.at,
+        )
+
+
+ACTOR_LOST = documented(
+    "actor-lost",
+    severity="failure",
+    retry_advice="transient",
+    ask=_ask_actor_lost,
+)

@@ -1,0 +1,754 @@
+"""What worker processes ended of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import polars as pl
+
+from dask_blackbox.analyse.blame import only_waited
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.death_texts import (
+    deaths_blamed_on,
+    evidence_of,
+    name_of,
+    prefixes_at_fault,
+    verdict_on_deaths,
+    where_it_was,
+)
+from dask_blackbox.analyse.facts.worker_exit import WorkerExit
+from dask_blackbox.analyse.formatting import (
+    counted,
+    duration,
+    listed,
+    need,
+    need_of_time,
+    quoted,
+    short,
+    size,
+)
+from dask_blackbox.analyse.frames import Frame, user_frame
+from dask_blackbox.analyse.hang_evidence import evidence_of_hang, how_it_ended
+from dask_blackbox.analyse.memory import memory_need
+from dask_blackbox.analyse.retained_memory import retained_memory_of
+from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.signals import sender_of
+from dask_blackbox.analyse.signatures import printed_by
+from dask_blackbox.analyse.signatures.distributed import TASK_CALLED_EXIT
+from dask_blackbox.events import WorkerClosing, WorkerRemoved
+from dask_blackbox.finding import Evidence, Finding, RetryAdvice, Subject
+
+__all__ = [
+    "KERNEL_OOM",
+    "WORKERS_DIED",
+    "WORKER_ABORT",
+    "WORKER_EXIT",
+    "WORKER_HEARTBEAT_TIMEOUT",
+    "WORKER_HOST_LOST",
+    "WORKER_LIFETIME",
+    "WORKER_MEMORY_LIMIT",
+    "WORKER_PREEMPTED",
+    "WORKER_SEGFAULT",
+    "WORKER_SIGNALLED",
+]
+
+
+# worker-memory-limit
+#
+# The nanny of a worker terminates it at 95 % of its limit.  The client only hears that a
+# worker vanished; what proves the cause is the nanny's own word just before.
+
+
+def _ask_worker_memory_limit(case: Case) -> Iterator[Finding]:
+    deaths = deaths_blamed_on(case, WORKER_MEMORY_LIMIT.slug)
+    if not deaths:
+        return
+    need = memory_need(case, deaths)
+    limit = f"{size(need.limit)} " if need.limit else ""
+    left = retained_memory_of(case, deaths[-1])
+    more = (left.reported() if left else "", where_it_was(deaths))
+    whose = "its" if len(deaths) == 1 else "their"
+    yield from verdict_on_deaths(
+        case,
+        WORKER_MEMORY_LIMIT,
+        deaths,
+        did="died",
+        how=f"at {whose} {limit}memory limit",
+        more=" ".join(sentence for sentence in more if sentence),
+        remedy=left.advice() if left else need.advice(),
+    )
+
+
+WORKER_MEMORY_LIMIT = documented(
+    "worker-memory-limit",
+    severity="failure",
+    retry_advice="memory",
+    ask=_ask_worker_memory_limit,
+)
+
+# kernel-oom
+#
+# It sends SIGKILL, so nobody hears a word; its counter in the worker's cgroup goes up.
+
+
+def _ask_kernel_oom(case: Case) -> Iterator[Finding]:
+    deaths = deaths_blamed_on(case, KERNEL_OOM.slug)
+    if not deaths:
+        return
+    memory = memory_need(case, deaths, met_its_limit=False)
+    seen = f" (last sample: {size(memory.seen)})" if memory.seen else ""
+    limit = (
+        f"Dask's own limit of {size(memory.limit)} was above what the container or host "
+        "has, so Dask never spilled or paused in time. Set `memory_limit` below the "
+        "container's limit, and give the container more: "
+        if memory.limit
+        else "Dask had no limit: set `memory_limit` below the container's, and "
+    )
+    guessed = not any(death.oom_kills for death in deaths)
+    if guessed:
+        limit = (
+            "Check what the host reports for that time (`dmesg`, `OOMKilled`, exit "
+            "code 137). "
+            f"If it was for memory: {limit}"
+        )
+    left = retained_memory_of(case, deaths[-1])
+    yield from verdict_on_deaths(
+        case,
+        KERNEL_OOM,
+        deaths,
+        did="was killed" if len(deaths) == 1 else "were killed",
+        more=left.reported() if left else "",
+        how=f"by the kernel's out-of-memory killer, probably{seen}"
+        if guessed
+        else f"by the kernel's out-of-memory killer{seen}",
+        remedy=f"{limit}start with {need(memory.wanted)} for each worker"
+        + (", twice the largest sample." if memory.seen else ".")
+        + (f" {left.advice()}" if left else ""),
+    )
+
+
+KERNEL_OOM = documented(
+    "kernel-oom",
+    severity="failure",
+    retry_advice="memory",
+    ask=_ask_kernel_oom,
+)
+
+# worker-segfault
+
+
+def _ask_worker_segfault(case: Case) -> Iterator[Finding]:
+    deaths = deaths_blamed_on(case, WORKER_SEGFAULT.slug)
+    if not deaths:
+        return
+    where = where_it_was(deaths)
+    look = (
+        "Check the compiled library that is called there: "
+        if where
+        else "Check the compiled libraries that the task calls: "
+    )
+    yield from verdict_on_deaths(
+        case,
+        WORKER_SEGFAULT,
+        deaths,
+        did="crashed",
+        how=f"in native code ({deaths[-1].signal})",
+        more=where or _no_stack(deaths),
+        remedy=(
+            f"{look}its version, whether it is safe to use from several threads (try "
+            "threads_per_worker=1), and whether it was built for this machine. A retry "
+            "without a change will most likely crash again."
+        ),
+    )
+
+
+def _no_stack(deaths: tuple[WorkerExit, ...]) -> str:
+    """Return what it means that no stack was written, though they are recorded."""
+    if any(death.stack for death in deaths) or not any(d.certified for d in deaths):
+        return ""
+    return (
+        "Python's stack could not be written at the crash, which points to a stack "
+        "overflow: very deep recursion"
+        " in native code, such as `repr`, pickling or parsing of deeply nested data,"
+        " with `sys.setrecursionlimit` raised."
+    )
+
+
+WORKER_SEGFAULT = documented(
+    "worker-segfault",
+    severity="failure",
+    retry_advice="code",
+    retry_confidence="medium",
+    ask=_ask_worker_segfault,
+)
+
+# worker-abort
+
+
+def _ask_worker_abort(case: Case) -> Iterator[Finding]:
+    deaths = deaths_blamed_on(case, WORKER_ABORT.slug)
+    if not deaths:
+        return
+    yield from verdict_on_deaths(
+        case,
+        WORKER_ABORT,
+        deaths,
+        did="aborted",
+        how="with SIGABRT",
+        more=where_it_was(deaths),
+        remedy=(
+            "A compiled library called abort(): a failed assertion, an uncaught C++ "
+            "exception, or a corrupted heap. Its output is in the worker's stderr: "
+            f"`{case.see('logs', '--worker', deaths[-1].address)}`. Upgrade or pin that "
+            "library."
+        ),
+    )
+
+
+WORKER_ABORT = documented(
+    "worker-abort",
+    severity="failure",
+    retry_advice="code",
+    retry_confidence="medium",
+    ask=_ask_worker_abort,
+)
+
+# worker-exit
+#
+# `sys.exit` in a task passes through Dask and takes the whole worker with it; with code 0 not
+# even the nanny's log says that anything happened.
+
+_QUOTES = "'\""
+
+
+def _ask_worker_exit(case: Case) -> Iterator[Finding]:
+    deaths = deaths_blamed_on(case, WORKER_EXIT.slug)
+    if not deaths:
+        yield from _in_a_thread(case)
+        return
+    code = deaths[-1].exit_code
+    frame = _where_it_left(deaths)
+    names = [f"'{short(name, 40)}'" for name in prefixes_at_fault(case, deaths)]
+    what = " or ".join(names) or "a task"
+    yield from verdict_on_deaths(
+        case,
+        WORKER_EXIT,
+        deaths,
+        did="exited",
+        how=f"with code {code}",
+        more=f"`sys.exit` was called at {frame}{_said(deaths)}." if frame else "",
+        remedy=(
+            f"Code run by {what} ends its process (`sys.exit`, `os._exit`, `exit()`, "
+            f"or a library's main function){f': see {frame.file}:{frame.line}' if frame else ''}. "
+            "Raise an exception instead: it reaches the client with its traceback, and "
+            "the worker keeps its data."
+        ),
+    )
+
+
+def _in_a_thread(case: Case) -> Iterator[Finding]:
+    """Yield that a task ended the event loop of a process that driver and worker share.
+
+    Nothing dies then, and nothing moves any more.
+    """
+    stopped = case.exception is None or only_waited(case.exception)
+    shared = any(a.startswith("inproc:") for a in case.run.workers["address"])
+    if not case.failed or case.blame.failure or case.deaths:
+        return
+    if not shared or not (stopped or case.raised("KeyboardInterrupt")):
+        return
+    lines = case.run.logs.filter(printed_by(TASK_CALLED_EXIT))
+    for row in lines.sort("at").head(1).iter_rows(named=True):
+        found = TASK_CALLED_EXIT.search(row["message"])
+        if found is None:
+            return
+        key, frame = found["key"], user_frame(row["message"])
+        at = f" at {frame}" if frame else ""
+        look = f": see {frame.file}:{frame.line}" if frame else ""
+        yield WORKER_EXIT.found(
+            f"'{short(case.prefix_of(key), 40)}' called sys.exit in the driver's own process",
+            cause=(
+                f"'{short(key, 80)}' raised SystemExit({short(found['said'], 120)}){at}. Its "
+                "worker is a thread of the driver's process (`processes=False`), so it "
+                "ended the event loop of scheduler and workers: no process ended, and "
+                "nothing ran until the driver was stopped."
+            ),
+            remedy=(
+                f"Raise an exception instead of `sys.exit`{look}: it reaches the client with "
+                "its traceback."
+            ),
+            confidence="high",
+            subject=Subject(key=key, prefix=case.prefix_of(key)),
+            evidence=(
+                Evidence(
+                    text=short(row["message"], 400),
+                    source="logs",
+                    at=row["at"].timestamp(),
+                    see=case.see("logs", "--filter", "SystemExit"),
+                ),
+            ),
+        )
+
+
+def _said(deaths: tuple[WorkerExit, ...]) -> str:
+    """Return what `sys.exit` was given, if that was a text."""
+    lines = (line for death in reversed(deaths) for line in reversed(death.last_lines))
+    found = next(filter(None, map(TASK_CALLED_EXIT.search, lines)), None)
+    if found is None or found["said"].isdecimal() or not found["said"]:
+        return ""
+    return f" with “{short(found['said'].strip(_QUOTES), 160)}”"
+
+
+def _where_it_left(deaths: tuple[WorkerExit, ...]) -> Frame | None:
+    for death in reversed(deaths):
+        for line in reversed(death.last_lines):
+            frame = user_frame(line) if "SystemExit" in line else None
+            if frame is not None:
+                return frame
+    return None
+
+
+WORKER_EXIT = documented(
+    "worker-exit",
+    severity="failure",
+    retry_advice="code",
+    retry_confidence="medium",
+    ask=_ask_worker_exit,
+)
+
+# worker-heartbeat-timeout
+
+_STOPPED = (
+    "Its process was not busy but suspended: a paused machine or container, a batch "
+    "system that suspends jobs, SIGSTOP or a debugger. Find what suspends it; then "
+    "retry."
+)
+
+
+def _ask_worker_heartbeat_timeout(case: Case) -> Iterator[Finding]:
+    deaths = deaths_blamed_on(case, WORKER_HEARTBEAT_TIMEOUT.slug)
+    if not deaths:
+        return
+    waited = max((death.frozen_for or 0.0 for death in deaths), default=0.0)
+    patience = f" of {duration(waited)}" if waited else ""
+    yield from verdict_on_deaths(
+        case,
+        WORKER_HEARTBEAT_TIMEOUT,
+        deaths,
+        did="froze",
+        how="and stopped answering",
+        more=where_it_was(deaths),
+        remedy=_STOPPED
+        if all(death.alive == "stopped" for death in deaths)
+        else (
+            "Code in the task held Python's global lock (or the host was suspended or "
+            "swapping) for longer than the timeout"
+            f"{patience}. Call a version that releases the lock, or split the call; if "
+            "it must take that long, raise"
+            " "
+            "`distributed.scheduler.worker-ttl`"
+            + (f" to more than {need_of_time(2 * waited)}." if waited else ".")
+        ),
+    )
+
+
+WORKER_HEARTBEAT_TIMEOUT = documented(
+    "worker-heartbeat-timeout",
+    severity="failure",
+    retry_advice="code",
+    retry_confidence="medium",
+    ask=_ask_worker_heartbeat_timeout,
+)
+
+# worker-signalled
+
+
+def _ask_worker_signalled(case: Case) -> Iterator[Finding]:
+    deaths = deaths_blamed_on(case, WORKER_SIGNALLED.slug)
+    if not deaths:
+        return
+    last = deaths[-1]
+    same = case.blame.always and len(deaths) > 1
+    hint = (
+        "The same task was running each time, so its own code (or a program that it "
+        "starts) may send the signal: look for os.kill, killpg and timeouts in it."
+        if same
+        else "Find what ends processes on that host: a job scheduler's limit, a spot "
+        "notice, another user, an earlyoom daemon."
+    )
+    if last.was_full:
+        hint = (
+            "Check the log of such a daemon (`journalctl -u earlyoom -u "
+            "systemd-oomd`), and "
+            "how full the host was; with a lower `memory_limit` Dask spills before."
+        )
+    sender = sender_of(last.signal)
+    if sender is not None:
+        yield from verdict_on_deaths(
+            case,
+            WORKER_SIGNALLED,
+            deaths,
+            did=f"got {last.signal}",
+            how=sender.how,
+            remedy=sender.remedy,
+            retry_advice=sender.retry_advice,
+        )
+        return
+    yield from verdict_on_deaths(
+        case,
+        WORKER_SIGNALLED,
+        deaths,
+        did=f"got {last.signal}",
+        how="from outside Dask",
+        more=_memory(last),
+        remedy=f"{hint} If it was a single event, a retry is enough.",
+        retry_advice="memory" if last.was_full else "unknown" if same else "transient",
+    )
+
+
+def _memory(last: WorkerExit) -> str:
+    """Return a sentence on whether memory may have been why, or nothing."""
+    if last.was_full:
+        return (
+            f"{last.was_full[0].upper()}{last.was_full[1:]}: a daemon that watches the memory "
+            "of the host (earlyoom, systemd-oomd) may have ended it, although nothing "
+            "reports it."
+        )
+    if not last.peak_memory or not last.memory_limit:
+        return ""
+    return (
+        f"Nothing points to memory: it used {size(last.peak_memory)} of "
+        f"{size(last.memory_limit)} at most, and neither its nanny nor the kernel's "
+        "counter reports it."
+    )
+
+
+WORKER_SIGNALLED = documented(
+    "worker-signalled",
+    severity="failure",
+    retry_advice="transient",
+    retry_confidence="medium",
+    ask=_ask_worker_signalled,
+)
+
+# worker-preempted
+
+
+def _ask_worker_preempted(case: Case) -> Iterator[Finding]:
+    deaths = deaths_blamed_on(case, WORKER_PREEMPTED.slug)
+    if not deaths:
+        return
+    yield from verdict_on_deaths(
+        case,
+        WORKER_PREEMPTED,
+        deaths,
+        did="was preempted" if len(deaths) == 1 else "were preempted",
+        how="by its host" if len(deaths) == 1 else "by their hosts",
+        remedy=(
+            "The task is not at fault. A retry helps; if it happens often, let workers "
+            "retire in time"
+            " (`--lifetime` below the walltime, with "
+            "`--lifetime-stagger`), and raise `distributed.scheduler.allowed-failures` above "
+            f"{max(len(deaths) - 1, 3)}, because Dask counts such exits against the "
+            "task."
+        ),
+    )
+
+
+WORKER_PREEMPTED = documented(
+    "worker-preempted",
+    severity="failure",
+    retry_advice="transient",
+    ask=_ask_worker_preempted,
+)
+
+# worker-host-lost
+
+_FULL = (
+    "Memory was high, or climbing steeply, when that happened, and a full container "
+    "may be killed as a whole, with its nanny: "
+    "Dask's own limit has to be well below the container's "
+    "(`--memory-limit`). "
+)
+
+_AGAIN = " A retry helps unless the pod was killed for memory."
+
+
+def _ask_worker_host_lost(case: Case) -> Iterator[Finding]:
+    deaths = deaths_blamed_on(case, WORKER_HOST_LOST.slug)
+    if not deaths:
+        return
+    full = [death for death in deaths if death.was_full]
+    of_memory = 2 * len(full) > len(deaths)
+    hosts = sorted({death.host for death in deaths if death.host})
+    yield from verdict_on_deaths(
+        case,
+        WORKER_HOST_LOST,
+        deaths,
+        did="disappeared",
+        how="together with its nanny"
+        if len(deaths) == 1
+        else "together with their nannies",
+        remedy=(
+            (_FULL if of_memory else "")
+            + f"Check on the platform what happened to {listed(hosts) if hosts else 'the host'}: a pod that was evicted or killed for memory (`kubectl describe pod`: OOMKilled, exit code 137), a lost node, a network failure."
+            "" + ("" if of_memory else _AGAIN)
+        ),
+        retry_advice="memory" if of_memory else None,
+    )
+
+
+WORKER_HOST_LOST = documented(
+    "worker-host-lost",
+    severity="failure",
+    retry_advice="transient",
+    ask=_ask_worker_host_lost,
+)
+
+# worker-lifetime
+
+_REMEDY = (
+    "Give workers a `--lifetime` that is longer than the longest task, with "
+    "`--lifetime-stagger` so that they don't all leave at once, and "
+    "`--lifetime-restart` so that others can take over their data."
+)
+
+
+def _ask_worker_lifetime(case: Case) -> Iterator[Finding]:
+    deaths = deaths_blamed_on(case, WORKER_LIFETIME.slug)
+    if not deaths:
+        yield from _in_silence(case)
+        yield from _again_and_again(case)
+        return
+    yield from verdict_on_deaths(
+        case,
+        WORKER_LIFETIME,
+        deaths,
+        did="left",
+        how="at the end of its lifetime"
+        if len(deaths) == 1
+        else "at the end of their lifetime",
+        remedy=_REMEDY,
+    )
+
+
+def _in_silence(case: Case) -> Iterator[Finding]:
+    """Yield that all workers had left at the end of their lifetime, in good order."""
+    hang = case.hang
+    in_vain = case.raised("NoWorkerError", "NoValidWorkerError")
+    waited = case.exception is not None and only_waited(case.exception)
+    nobody = waited or (hang is not None and not hang.workers and bool(hang.wanted))
+    left = case.run.workers["left"]
+    if not case.failed or not (nobody or in_vain):
+        return
+    if not len(left) or left.has_nulls() or case.deaths:
+        return
+    said = [
+        each
+        for each in case.run.of(WorkerClosing)
+        if (each.reason or "").startswith("worker-lifetime")
+    ]
+    if not said:
+        return
+    last = said[-1]
+    had = [
+        key
+        for each in case.run.of(WorkerRemoved)
+        if each.subject == last.subject
+        for key in each.processing
+    ]
+    position = f" {how_it_ended(case, hang)}" if hang is not None else ""
+    yield WORKER_LIFETIME.found(
+        f"Every worker left at the end of its lifetime, with {_work(case)} still "
+        "pending",
+        cause=(
+            f"{counted(len(said), 'worker')} reached the end of `--lifetime` and left; "
+            "none was replaced. The last one, "
+            f"{case.name_of(last.subject)}, was running "
+            f"{quoted(had) if had else 'nothing'}.{position}"
+        ),
+        remedy=_REMEDY,
+        confidence=case.sure_of_the_hang if nobody else "high",
+        subject=Subject(key=had[0] if had else None, worker=last.subject),
+        evidence=(
+            *(
+                Evidence(
+                    text=f"{case.name_of(each.subject)}: {each.reason}.",
+                    source="events",
+                    at=each.at,
+                    see=case.see("logs", "--worker", each.subject),
+                )
+                for each in said[-3:]
+            ),
+            *(evidence_of_hang(case, hang) if hang else case.exception_evidence()),
+        ),
+    )
+
+
+def _again_and_again(case: Case) -> Iterator[Finding]:
+    """Yield that a task takes longer than workers live, and so begins again for ever."""
+    given_up = case.exception is None or only_waited(case.exception)
+    if not case.failed or not given_up:
+        return
+    leaving = {
+        each.subject: each
+        for each in case.run.of(WorkerClosing)
+        if (each.reason or "").startswith("worker-lifetime")
+    }
+    in_hand = Counter(
+        key
+        for each in case.run.of(WorkerRemoved)
+        if each.subject in leaving
+        for key in each.processing
+    )
+    tasks = case.run.tasks
+    ended = set(tasks.filter(tasks["outcome"] == "finished")["key"].to_list())
+    again = [(key, n) for key, n in in_hand.most_common() if n > 1 and key not in ended]
+    if not again:
+        return
+    key, times = again[0]
+    yield WORKER_LIFETIME.found(
+        f"Workers reached the end of their lifetime while running "
+        f"'{short(key, 40)}' {times} times",
+        cause=(
+            f"{counted(len(leaving), 'worker')} reached the end of `--lifetime`; "
+            f"{counted(len(again), 'task')} had been assigned to several of them and "
+            "never finished, such as "
+            f"'{short(key, 80)}': a task that takes longer than a worker's lifetime "
+            "restarts forever."
+        ),
+        remedy=_REMEDY,
+        retry_advice="environment",
+        confidence="high" if case.hang is not None else "medium",
+        subject=Subject(key=key, worker=list(leaving)[-1]),
+        evidence=tuple(
+            Evidence(
+                text=f"{case.name_of(each.subject)}: {each.reason}.",
+                source="events",
+                at=each.at,
+                see=case.see("logs", "--worker", each.subject),
+            )
+            for each in list(leaving.values())[-3:]
+        ),
+    )
+
+
+def _work(case: Case) -> str:
+    return counted(case.hang.wanted, "task") if case.hang is not None else "work"
+
+
+WORKER_LIFETIME = documented(
+    "worker-lifetime",
+    severity="failure",
+    retry_advice="transient",
+    retry_confidence="medium",
+    ask=_ask_worker_lifetime,
+)
+
+# workers-died
+
+_TAKEN_ALONG = ("actor-lost", "data-lost")
+
+_ADVICE: dict[str, RetryAdvice] = {
+    "worker-memory-limit": "memory",
+    "kernel-oom": "memory",
+    "worker-preempted": "transient",
+    "worker-host-lost": "transient",
+}
+
+
+def _ask_workers_died(case: Case) -> Iterator[Finding]:
+    deaths = tuple(death for death in case.deaths if not _is_reported(case, death))
+    if not deaths:
+        return
+    by_cause: dict[str, list[WorkerExit]] = {}
+    for death in deaths:
+        by_cause.setdefault(case.cause_of(death).slug, []).append(death)
+    alone = len(by_cause) == 1
+    causes = [
+        slug
+        if alone and slug != "unknown"
+        else "without a known cause"
+        if alone
+        else f"{len(of)} of {slug}"
+        if slug != "unknown"
+        else f"{len(of)} with an unknown cause"
+        for slug, of in sorted(by_cause.items(), key=lambda pair: -len(pair[1]))
+    ]
+    main = max(by_cause, key=lambda slug: len(by_cause[slug]))
+    last = deaths[-1]
+    running_tasks = list(
+        dict.fromkeys(case.prefix_of(k) for d in deaths for k in d.running_on)
+    )
+    doing = f" Running then: {quoted(running_tasks)}." if running_tasks else ""
+    ended = "but the run succeeded" if case.state == "succeeded" else ""
+    yield WORKERS_DIED.found(
+        f"{counted(len(deaths), 'worker')} died: {listed(causes)}",
+        cause=(
+            f"{counted(len(deaths), 'worker')} died{f', {ended}' if ended else ''}: "
+            f"{listed(causes)}. The last one, {name_of(case, last)}: "
+            f"{case.cause_of(last).because}.{doing}{_cost(case)}"
+        ),
+        remedy=(
+            f"{_luck(case, main)} `dask blackbox rules {main}` says what to do."
+            if main != "unknown"
+            else _look_at(case, last)
+        ),
+        confidence="high",
+        subject=Subject(
+            worker=last.address, prefix=running_tasks[0] if running_tasks else None
+        ),
+        evidence=evidence_of(case, deaths),
+        retry_advice=_ADVICE.get(main, "unknown"),
+    )
+
+
+def _luck(case: Case, main: str) -> str:
+    """Return why it matters, in a sentence: of a failed run, luck is no word."""
+    if case.state == "succeeded":
+        return f"The same cause ({main}) can fail the next run."
+    return f"The verdict names what failed this run; {main} may fail the next one."
+
+
+def _look_at(case: Case, death: WorkerExit) -> str:
+    """Return what to do about a death that nobody can explain."""
+    lives = case.run.workers
+    own = lives.filter(lives["address"] == death.address)["nanny"].drop_nulls()
+    if not len(own):
+        return "Run workers with a nanny, so that their exit codes are recorded."
+    see = case.see("logs", "--worker", death.address)
+    return (
+        f"Check its last log lines (`{see}`), and what its host reports for that time."
+    )
+
+
+def _is_reported(case: Case, death: WorkerExit) -> bool:
+    """Say whether the verdict tells of a death already."""
+    verdict = case.verdict
+    if verdict is None or verdict.rule == "unknown":
+        return False
+    if verdict.rule in _TAKEN_ALONG and death.address == verdict.subject.worker:
+        return True
+    ours = verdict.rule in (case.blame.cause, "module-not-shipped")
+    return ours and death in case.blame.deaths
+
+
+def _cost(case: Case) -> str:
+    killed = case.run.tasks.filter(pl.col("outcome") == "killed")
+    seconds = float(killed["compute"].sum() or 0)
+    again = sum(each.lost_computed for each in case.run.of(WorkerRemoved))
+    costs = []
+    if len(killed):
+        lost = f" ({duration(seconds)} of work)" if seconds else ""
+        costs.append(f"{counted(len(killed), 'execution')} cut short{lost}")
+    if again:
+        costs.append(f"{counted(again, 'result')} to recompute")
+    return f" It cost {listed(costs)}." if costs else ""
+
+
+WORKERS_DIED = documented(
+    "workers-died",
+    severity="warning",
+    ask=_ask_workers_died,
+)

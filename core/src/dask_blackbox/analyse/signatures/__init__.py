@@ -1,0 +1,32 @@
+"""What Dask, Python, the kernel and storage services print, as rows with examples.
+
+Each row has a name that says what the line says, who prints it, a pattern and an example.
+Rules match through rows, so that a reworded message is found by the tests of the catalogue
+(the examples are looked for in the sources of the installed libraries, or printed by them)
+rather than by a verdict that has turned into `unknown`.
+"""
+
+from __future__ import annotations
+
+from dask_blackbox.analyse.signatures import (
+    data_libraries,
+    distributed,
+    python,
+    services,
+)
+from dask_blackbox.analyse.signatures.signature import (
+    Signature,
+    Source,
+    any_of,
+    printed_by,
+)
+
+__all__ = ["SIGNATURES", "Signature", "Source", "any_of", "printed_by"]
+
+SIGNATURES: tuple[Signature, ...] = tuple(
+    each
+    for module in (distributed, data_libraries, services, python)
+    for each in vars(module).values()
+    if isinstance(each, Signature)
+)
+"""All rows."""

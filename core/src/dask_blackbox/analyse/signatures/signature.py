@@ -1,0 +1,82 @@
+"""One row of the catalogue: a line or message that somebody else's code prints."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import polars as pl
+
+__all__ = ["Signature", "Source", "any_of", "printed_by"]
+
+Source = Literal[
+    "dask",
+    "databases",
+    "distributed",
+    "kernel",
+    "network",
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "python",
+    "s3",
+    "tls",
+    "xgboost",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signature:
+    r"""What a line looks like that somebody else's code prints.
+
+    Attributes:
+        name: What the line says.
+        source: Who prints it.
+        pattern: A regular expression that finds it, with named groups; one that polars
+            understands too (no look-around, no back-references).
+        example: A line as it is printed.
+        since: A version from which on it is printed so, if the oldest supported one does not.
+        until: The first version that does not, if the newest one does not.
+    """
+
+    name: str
+    source: Source
+    pattern: str
+    example: str
+    since: str | None = None
+    until: str | None = None
+
+    @cached_property
+    def _compiled(self) -> re.Pattern[str]:
+        return re.compile(self.pattern)
+
+    def search(self, text: str) -> re.Match[str] | None:
+        """Return where a text has this line, or None."""
+        return self._compiled.search(text)
+
+    def match(self, text: str) -> re.Match[str] | None:
+        """Return the same if the text begins with it."""
+        return self._compiled.match(text)
+
+    def all(self, text: str) -> list[re.Match[str]]:
+        """Return every place where a text has this line."""
+        return list(self._compiled.finditer(text))
+
+
+def any_of(text: str, *signatures: Signature) -> re.Match[str] | None:
+    """Return where a text has one of these lines, the first row first, or None."""
+    return next(filter(None, (each.search(text) for each in signatures)), None)
+
+
+def printed_by(*signatures: Signature) -> pl.Expr:
+    """Return which rows of `logs` have one of these lines, as a condition of a filter."""
+    return pl.col("message").str.contains(
+        "|".join(f"(?:{without_names(each.pattern)})" for each in signatures)
+    )
+
+
+def without_names(pattern: str) -> str:
+    """Return a pattern without names of its groups, so that it can be joined to others."""
+    return re.sub(r"\(\?P<\w+>", "(", pattern)

@@ -1,0 +1,247 @@
+"""What tasks were at while they ran, and what their processes paid: Dask's fine metrics
+and our own `process-load`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+
+import polars as pl
+
+from dask_blackbox.analyse.facts.existence import most_at_once, threads_of
+from dask_blackbox.analyse.facts.worker_exit import WorkerExit
+from dask_blackbox.analyse.facts.worker_exits import worker_exits_of
+from dask_blackbox.events import (
+    DriverLoad,
+    FineMetrics,
+    GraphUpdated,
+    ProcessLoad,
+    RecordingStarted,
+    SchedulerInfo,
+    SchedulerLoad,
+)
+from dask_blackbox.run import RunTables
+
+__all__ = ["MANY_EDGES", "DriverTime", "Host", "TaskActivity"]
+
+MANY_EDGES = 20
+"""Inputs of a task, on average, that are many."""
+
+_AT_ONCE = 1.0
+_MOST = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host:
+    """What the processes of some workers had of their host.
+
+    Attributes:
+        name: Of the host.
+        cores: That it has (as Dask counts them).
+        threads: Of the workers on it, at the same time.
+        seconds: How long it was watched.
+        cpu: CPU seconds of our workers, and of programs that their tasks started.
+        scheduler: CPU seconds of the scheduler, if it runs there in a process of its own or
+            of the driver.
+        busy: CPU seconds of the whole host, or None if unknown.
+        memory: Bytes that it has, or None if unknown.
+        limited: Addresses of the workers that existed when their limits were largest together.
+        limits: Memory limits of these, together.
+        native: Threads that libraries may start for each task, as far as that is set.
+    """
+
+    name: str
+    cores: int
+    threads: int
+    seconds: float
+    cpu: float
+    scheduler: float
+    busy: float | None
+    memory: int | None
+    limits: int
+    limited: tuple[str, ...] = ()
+    native: int = 1
+
+    @property
+    def load(self) -> float:
+        """How much of its cores our workers used, 0 to 1."""
+        return self.cpu / max(self.seconds * self.cores, 1e-9)
+
+    @property
+    def others(self) -> float:
+        """How much of its cores others used than workers and scheduler, 0 to 1."""
+        busy = self.cpu if self.busy is None else self.busy
+        rest = max(busy - self.cpu - self.scheduler, 0.0)
+        return rest / max(self.seconds * self.cores, 1e-9)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriverTime:
+    """What the driver's main thread did.
+
+    Attributes:
+        seconds: How long it was watched.
+        cpu: Seconds that it had a core.
+        delayed: Seconds that it waited for one, which others had.
+    """
+
+    seconds: float
+    cpu: float
+    delayed: float
+
+
+class TaskActivity:
+    """Seconds and bytes beside computing.
+
+    Args:
+        run: The recording.
+    """
+
+    def __init__(self, run: RunTables) -> None:
+        self._run = run
+
+    @cached_property
+    def by_prefix(self) -> dict[str, dict[str, float]]:
+        """Seconds of each prefix's tasks by activity (`thread-cpu`, `thread-noncpu`, …)."""
+        found: dict[str, dict[str, float]] = defaultdict(dict)
+        for (context, *rest, activity, unit), value in self._totals.items():
+            if context == "execute" and unit == "seconds" and rest:
+                before = found[rest[-1]].get(activity, 0.0)
+                found[rest[-1]][activity] = before + value
+        return dict(found)
+
+    def total(self, context: str, activity: str, unit: str) -> float:
+        """Return seconds, bytes or counts of an activity, over all prefixes."""
+        return sum(
+            value
+            for (c, *_, a, u), value in self._totals.items()
+            if (c, a, u) == (context, activity, unit)
+        )
+
+    @cached_property
+    def _totals(self) -> dict[tuple[str, ...], float]:
+        """Dask's own totals; what a long-lived scheduler had counted before is taken off."""
+        reported = self._run.of(FineMetrics)
+        schedulers = {fact.subject for fact in self._run.of(SchedulerInfo)}
+        if not reported or len(schedulers) > 1:  # totals are each scheduler's own
+            return {}
+        totals = _by_label(reported[-1])
+        begun = self._run.of(RecordingStarted)
+        if begun and reported[0].at - begun[0].at < _AT_ONCE:
+            for label, value in _by_label(reported[0]).items():
+                totals[label] = totals.get(label, 0.0) - value
+        return totals
+
+    @cached_property
+    def loads(self) -> dict[str, list[ProcessLoad]]:
+        """`process-load` of each worker that told it."""
+        found: dict[str, list[ProcessLoad]] = defaultdict(list)
+        for each in self._run.of(ProcessLoad):
+            found[each.subject].append(each)
+        return dict(found)
+
+    def of_worker(self, address: str) -> dict[str, float]:
+        """Return the sums of what a worker's process told."""
+        sums: dict[str, float] = defaultdict(float)
+        for reported in self.loads.get(address, ()):
+            for name in ("seconds", "cpu", "children", "gc", "woken", "late", "waited"):
+                sums[name] += getattr(reported, name) or 0.0
+        return sums
+
+    @cached_property
+    def driver(self) -> DriverTime | None:
+        """The driver that was watched for longest; None where its system does not tell."""
+        reported = self._run.of(DriverLoad)
+        if not reported:
+            return None
+        longest = max(reported, key=lambda each: each.seconds)
+        return DriverTime(
+            seconds=longest.seconds, cpu=longest.cpu, delayed=longest.delayed
+        )
+
+    @cached_property
+    def graphs(self) -> float:
+        """Seconds that the scheduler took to take in the run's graphs."""
+        seconds = [each.update_graph or 0.0 for each in self._run.of(SchedulerLoad)]
+        return max(seconds[-1] - seconds[0], 0.0) if len(seconds) > 1 else 0.0
+
+    @cached_property
+    def edges(self) -> tuple[int, int]:
+        """How many results the tasks of the run's graphs ask for, and how many tasks."""
+        known = [each for each in self._run.of(GraphUpdated) if each.edges is not None]
+        return sum(each.edges or 0 for each in known), sum(each.tasks for each in known)
+
+    @cached_property
+    def hosts(self) -> tuple[Host, ...]:
+        """The hosts of the workers that told something."""
+        found: dict[str, list[WorkerExit]] = defaultdict(list)
+        for each in worker_exits_of(self._run):
+            if each.address in self.loads:
+                found[str(each.host)].append(each)
+        return tuple(self._host(name, workers) for name, workers in found.items())
+
+    @property
+    def busy(self) -> bool:
+        """Whether others had most of a host: then much takes long with nothing wrong."""
+        return any(host.others > _MOST for host in self.hosts)
+
+    def _host(self, name: str, workers: list[WorkerExit]) -> Host:
+        reported = {each.address: self.loads[each.address] for each in workers}
+        # Workers in one process tell the same: of each process one is asked.
+        one_each = {each.pid: reported[each.address] for each in workers}
+        watched = _one_after_another(list(reported.values()))
+        every = [each for ts in reported.values() for each in ts]
+        busy = [each.host_busy for each in watched]
+        limited = most_at_once(workers, lambda each: each.memory_limit or 0)
+        seconds = sum(each.seconds for each in watched)
+        return Host(
+            name=name,
+            cores=max(int(each.cores or 1) for each in every),
+            threads=sum(map(threads_of, most_at_once(workers, threads_of))),
+            seconds=seconds,
+            cpu=sum(
+                (each.cpu or 0.0) + (each.children or 0.0)
+                for ts in one_each.values()
+                for each in ts
+            ),
+            scheduler=self._scheduling(name, {*one_each}) * seconds,
+            busy=None if None in busy else sum(b for b in busy if b is not None),
+            memory=max(each.host_memory or 0 for each in every) or None,
+            native=max(each.native_threads or 1 for each in every),
+            limits=sum(each.memory_limit or 0 for each in limited),
+            limited=tuple(each.address for each in limited),
+        )
+
+    def _scheduling(self, host: str, workers: set[int | None]) -> float:
+        """Return how many cores the scheduler used of a host that it shares with workers."""
+        for fact in self._run.of(SchedulerInfo):
+            shared = fact.pid in workers  # they have counted it
+            if f"://{host}:" in fact.subject and not shared:
+                samples = self._run.metrics.filter(pl.col("source") == "scheduler")
+                return float(samples["cpu"].mean() or 0.0) / 100  # type: ignore[arg-type]
+        return 0.0
+
+
+def _one_after_another(reported: list[list[ProcessLoad]]) -> list[ProcessLoad]:
+    """Return what tells of a host at different times: no moment is told of twice.
+
+    Of workers at the same time, the one counts that watched for longest.
+    """
+    chosen: list[ProcessLoad] = []
+    spans: list[tuple[float, float]] = []
+    for of_worker in sorted(reported, key=lambda ts: -sum(t.seconds for t in ts)):
+        end = max(each.at for each in of_worker)
+        begin = min(each.at - each.seconds for each in of_worker)
+        if all(end <= a or begin >= b for a, b in spans):
+            spans.append((begin, end))
+            chosen.extend(of_worker)
+    return chosen
+
+
+def _by_label(reported: FineMetrics) -> dict[tuple[str, ...], float]:
+    found: dict[tuple[str, ...], float] = {}
+    for *label, value in reported.totals:
+        if len(label) >= 3 and isinstance(value, int | float):  # noqa: PLR2004
+            found[tuple(map(str, label))] = float(value)
+    return found

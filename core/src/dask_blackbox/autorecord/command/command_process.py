@@ -1,0 +1,279 @@
+"""A process of a recorded command: joins its clients to the command's recording."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import os
+import sys
+import threading
+import time
+from types import FrameType, TracebackType
+from typing import Any
+
+from dask_blackbox.autorecord.command import CONTROL, RECORDING
+from dask_blackbox.capture.driver.client_calls import (
+    DriverCalls,
+    identity_of,
+    users_frame,
+)
+from dask_blackbox.capture.driver.driver import (
+    DriverTap,
+    as_json,
+    describe_driver,
+)
+from dask_blackbox.capture.driver.surroundings import cluster_facts
+from dask_blackbox.driver.driver_position import DriverPositionWatcher
+from dask_blackbox.driver.found_modules import described
+from dask_blackbox.driver.known_secrets import known_secrets
+from dask_blackbox.driver.own_code import OwnCode
+from dask_blackbox.driver.plugin_registration import install
+from dask_blackbox.errors import RecorderError
+from dask_blackbox.guard import guard
+from dask_blackbox.protocol.connection import Link, call_recorder
+from dask_blackbox.protocol.messages import Attach, Drain, Mask
+from dask_blackbox.settings import setting_seconds
+
+__all__ = [
+    "joined",
+    "left",
+    "report",
+    "report_code",
+    "report_exit",
+    "report_test",
+    "watch",
+]
+
+_CALLING = 5.0
+_FINDING = 30.0
+_FINAL_EVENTS = 5.0
+_POLLING = 0.01
+
+_lock = threading.Lock()
+_link: tuple[int, Link] | None = None
+_tap: DriverTap | None = None
+_attached: dict[str, Attach] = {}
+_position: tuple[int, DriverPositionWatcher] | None = None
+_calls: tuple[int, DriverCalls] | None = None
+
+
+def _the_link() -> Link:
+    """Return this process's line to the recorder; a forked child gets one of its own."""
+    global _link  # noqa: PLW0603 - one line per process is the point
+    with _lock:
+        if _link is None or _link[0] != os.getpid() or _link[1].closed:
+            _link = (os.getpid(), call_recorder(os.environ[CONTROL], _CALLING, _lost))
+            _introduce(_link[1])
+        return _link[1]
+
+
+def _introduce(link: Link) -> None:
+    link.order(Mask(values=known_secrets()))  # a script may load its environment itself
+    for order in list(_attached.values()):  # to a recorder that took over
+        link.order(order)
+    if not _is_a_worker():
+        _listen(link)
+        threading.Thread(target=_describe, args=(link,), daemon=True).start()
+
+
+def _lost() -> None:
+    """Find the recorder that takes over, and tell it of our clusters (in a thread)."""
+    global _link  # noqa: PLW0603 - as above
+    with guard("another recorder"), contextlib.suppress(RecorderError):
+        link = call_recorder(os.environ[CONTROL], _FINDING, _lost)
+        with _lock:
+            if _link is None or _link[0] != os.getpid() or not _link[1].closed:
+                link.close()
+                return
+            _link = (os.getpid(), link)
+            _introduce(link)
+
+
+def _listen(link: Link) -> None:
+    global _tap  # noqa: PLW0603 - as above
+    if _tap is not None:  # it speaks to a recorder that is gone
+        _tap.stop()
+    _tap = DriverTap(os.environ[RECORDING], link.row)
+    _tap.start()
+
+
+def _is_a_worker() -> bool:
+    """Say whether this is a worker's process, in which a task has made a client."""
+    from distributed import Worker
+
+    # Without a nanny a worker may share its process with the driver.
+    return any(worker.nanny for worker in Worker._instances)  # noqa: SLF001
+
+
+def _describe(link: Link) -> None:
+    with guard("what the driver is"):
+        _say(link, "driver-attached", describe_driver())
+        OwnCode(lambda reported: _say(link, "driver-code", reported)).look()
+
+
+def _say(link: Link, kind: str, detail: dict[str, Any]) -> None:
+    link.row("event", [time.time(), kind, "driver", as_json(detail)])
+
+
+def _failed(doing: str, error: BaseException) -> None:
+    if _link is not None:
+        _say(_link[1], "capture-failed", {"doing": doing, "error": repr(error)})
+
+
+def watch() -> None:
+    """Tell where this process stands, should it stand for long; a client is being made."""
+    global _position  # noqa: PLW0603 - one for each process
+    listen()
+    with guard("where the driver stands"):
+        if _position is None or _position[0] != os.getpid():
+            thread = threading.get_ident()
+            _position = (
+                os.getpid(),
+                DriverPositionWatcher(thread, setting_seconds("stall.after"), _stood),
+            )
+            _position[1].start()
+
+
+def listen() -> None:
+    """Tell what calls to Dask raise in this process, and what it ends."""
+    global _calls  # noqa: PLW0603 - one for each process
+    with guard("the driver's calls to Dask"):
+        if _calls is None or _calls[0] != os.getpid():
+            _calls = (os.getpid(), DriverCalls(_row))
+            _calls[1].start()
+            if not _is_a_worker():
+                _listen_to_tests()
+
+
+def _listen_to_tests() -> None:
+    """Hear of tests that fail under `unittest`, which survives them and ends with a code."""
+    result = getattr(sys.modules.get("unittest.result"), "TestResult", None)
+    if result is None or getattr(result, "_dask_blackbox", False):
+        return
+    for name in ("addError", "addFailure"):
+        setattr(result, name, _heard(getattr(result, name)))
+    result._dask_blackbox = True  # noqa: SLF001 - ours
+
+
+def _heard(inner: Any) -> Any:
+    @functools.wraps(inner)
+    def add(self: Any, test: Any, err: Any) -> Any:
+        with guard("a test that failed"):
+            report_test(str(test.id()), "call", err[1])
+        return inner(self, test, err)
+
+    return add
+
+
+def _row(kind: str, row: list[Any]) -> None:
+    if not _is_a_worker():
+        _the_link().row(kind, row)
+
+
+def _stood(kind: str, detail: dict[str, Any]) -> None:
+    if not _is_a_worker():
+        _say(_the_link(), kind, detail)
+
+
+async def joined(client: Any) -> None:
+    """Record the cluster of a client that has just connected."""
+    with guard("a client of the command", tell=_failed):
+        link = await asyncio.to_thread(_the_link)
+        order = await install(client, os.environ[RECORDING])
+        _attached[client.id] = order
+        link.order(order)
+        facts = {"pid": os.getpid(), "client": client.id}
+        _say(link, "driver-attached", facts | {"cluster": cluster_facts(client)})
+
+
+async def left(client: Any) -> None:
+    """Let the recorder pull what is left before the client, and its cluster, close."""
+    with guard("the final events of a cluster"):
+        order = _attached.get(client.id)
+        if order is not None:
+            if _tap is not None:
+                _tap.tell_time()
+            # Not in a thread of an executor: where the command does not close its
+            # clients, the interpreter does, and has closed its executors before.
+            link = _asked_to_drain(order.address)
+            deadline = time.monotonic() + _FINAL_EVENTS
+            while time.monotonic() < deadline and not link.closed:
+                if link.reported("drained") is not None:
+                    break
+                await asyncio.sleep(_POLLING)
+            _attached.pop(client.id, None)
+
+
+def _drain(address: str) -> None:
+    _asked_to_drain(address).wait_for("drained", _FINAL_EVENTS)
+
+
+def _asked_to_drain(address: str) -> Link:
+    link = _the_link()
+    link.forget("drained")
+    link.order(Drain(address=address))
+    return link
+
+
+def report(error: BaseException) -> None:
+    """Tell of the exception that ends this process, while its clusters still stand."""
+    with guard("the driver's exception"):
+        link = _the_link()
+        link.order(Mask(values=known_secrets()))
+        if _calls is not None:
+            _calls[1].tell_held()
+        link.order(Mask(values=known_secrets()))
+        _say(link, "driver-exception", described(error))
+        for address in {order.address for order in _attached.values()}:
+            _drain(address)
+        if not _attached:
+            _drain(
+                ""
+            )  # nothing to pull: the answer says that the exception has arrived
+
+
+def report_code(code: int, frame: FrameType | None) -> None:
+    """Tell of a `sys.exit` with a code, called in `frame`."""
+    if threading.current_thread() is not threading.main_thread() or _link is None:
+        return
+    with guard("the driver's exit"):
+        if _is_a_worker():
+            return
+        own = users_frame(frame)
+        place = (
+            {"file": None, "line": None, "function": None}
+            if own is None
+            else {
+                "file": own.f_code.co_filename,
+                "line": own.f_lineno,
+                "function": own.f_code.co_name,
+            }
+        )
+        handled = sys.exception()
+        reported = {"pid": os.getpid(), "code": code, "handling": identity_of(handled)}
+        _say(_the_link(), "driver-exit", reported | place)
+        if (
+            handled is not None
+        ):  # the process ends because of it, and no hook hears of it
+            report(handled)
+
+
+def report_test(test: str, when: str, error: BaseException) -> None:
+    """Tell of a test that failed; its runner survives it, and ends with an exit code."""
+    with guard("a test that failed"):
+        reported = {"pid": os.getpid(), "test": test, "when": when, **described(error)}
+        _say(_the_link(), "test-failed", reported)
+
+
+def report_exit(message: object, frame: FrameType | None) -> None:
+    """Tell of a `sys.exit` with a message, called in `frame`."""
+    if threading.current_thread() is not threading.main_thread():
+        return  # only that thread ends
+    trace: TracebackType | None = None
+    while frame is not None:
+        trace = TracebackType(trace, frame, frame.f_lasti, frame.f_lineno)
+        frame = frame.f_back
+    error = SystemExit(message).with_traceback(trace)
+    error.__context__ = sys.exception()  # what it was called for, in an `except`
+    report(error)

@@ -1,0 +1,34 @@
+"""A pytest plugin: tells which tests of a recorded run failed, and of what.
+
+pytest survives every exception, those that tests expect included, and ends with exit code 1.
+Loaded through `PYTEST_PLUGINS` by our `sitecustomize`, in the process of pytest alone.
+"""
+
+import contextlib
+import os
+from typing import Any
+
+_NAME = "dask_blackbox_pytest"
+_MOST = 20
+
+_left = [_MOST]
+
+_plugins = [
+    name for name in os.environ.pop("PYTEST_PLUGINS", "").split(",") if name != _NAME
+]
+if any(_plugins):
+    os.environ["PYTEST_PLUGINS"] = ",".join(_plugins)
+
+
+def pytest_exception_interact(node: Any, call: Any, report: Any) -> None:
+    """Tell of the exception of a test, a fixture or a module that failed."""
+    with contextlib.suppress(Exception):
+        error = getattr(call.excinfo, "value", None)
+        if error is None or not _left[0] or not getattr(report, "failed", False):
+            return
+        _left[0] -= 1
+        from dask_blackbox.autorecord.command import command_process
+
+        command_process.report_test(
+            str(node.nodeid), str(getattr(report, "when", "")), error
+        )

@@ -1,0 +1,78 @@
+"""Runs at the start of each Python process of a command under `dask blackbox run`.
+
+It must cost nothing and break nothing: it hands on to the `sitecustomize` that it hides,
+and imports nothing of ours before an exception ends the process.
+"""
+
+import os
+import sys
+from typing import Any, NoReturn
+
+
+def _hand_on() -> None:
+    import importlib.machinery
+    import importlib.util
+
+    here = os.path.dirname(os.path.abspath(__file__))
+    elsewhere = [p for p in sys.path if os.path.abspath(p or ".") != here]
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", elsewhere)
+    if spec is not None and spec.loader is not None:
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["sitecustomize"] = module
+        spec.loader.exec_module(module)
+
+
+def _watch() -> None:
+    inner = sys.excepthook
+
+    def excepthook(kind: Any, error: Any, trace: Any) -> None:
+        try:
+            from dask_blackbox.autorecord.command.command_process import report
+
+            report(error)
+        except Exception:
+            pass
+        inner(kind, error, trace)
+
+    sys.excepthook = excepthook
+    leave = sys.exit
+
+    def reported_exit(status: Any = None, /) -> NoReturn:
+        # A message means exit code 1, and no hook hears of it.  Of a code, only a process
+        # that has made a Dask client tells.
+        command_process = sys.modules.get(
+            "dask_blackbox.autorecord.command.command_process"
+        )
+        if isinstance(status, int) and status and command_process is not None:
+            command_process.report_code(int(status), sys._getframe(1))  # noqa: SLF001 - as below
+        elif status is not None and not isinstance(status, int):
+            try:
+                from dask_blackbox.autorecord.command.command_process import report_exit
+
+                report_exit(status, sys._getframe(1))  # noqa: SLF001 - no better way
+            except Exception:
+                pass
+        leave(status)
+
+    sys.exit = reported_exit
+
+
+def _watch_tests() -> None:
+    """Have pytest load our plugin, where this very process is a run of pytest."""
+    words = [os.path.basename(word) for word in getattr(sys, "orig_argv", ())[:4]]
+    if not any(word in ("pytest", "py.test", "pytest.exe") for word in words):
+        return
+    named = os.environ.get("PYTEST_PLUGINS")
+    # The plugin takes its name out again, before anything inherits it.
+    plugins = [*([named] if named else []), "dask_blackbox_pytest"]
+    os.environ["PYTEST_PLUGINS"] = ",".join(plugins)
+
+
+if os.environ.get("DASK_BLACKBOX_CONTROL"):
+    _watch()
+    _watch_tests()
+try:
+    _hand_on()
+except Exception as error:  # as site.py does for the one that we hide
+    sys.stderr.write("Error in sitecustomize; set PYTHONVERBOSE for traceback:\n")
+    sys.stderr.write("%s: %s\n" % (type(error).__name__, error))

@@ -1,0 +1,292 @@
+"""What lives in a scheduler and sees runs begin and end: one per client, or per span.
+
+A client that only connects costs nothing; recording begins with its first graph, in the
+very call that brings it, so that no task of it is missed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import platform
+import shutil
+import time
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from distributed.diagnostics.plugin import SchedulerPlugin
+
+from dask_blackbox.autorecord.scheduler.recorder_connection import Line
+from dask_blackbox.autorecord.scheduler.run_names import host_of, job_of, packages_of
+from dask_blackbox.capture.nanny.certificate import ring_folder
+from dask_blackbox.capture.scheduler.ownership import root_span
+from dask_blackbox.capture.scheduler.plugin_registration import register_everywhere
+from dask_blackbox.capture.scheduler.scheduler import SchedulerCapture
+from dask_blackbox.driver.plugin_registration import scheduler_config, worker_and_nanny
+from dask_blackbox.driver.recorder_options import config_of
+from dask_blackbox.guard import guard
+from dask_blackbox.identity import fresh_run_id
+from dask_blackbox.manifest import Manifest, own_version
+from dask_blackbox.protocol.messages import LEFT, Attach, End, Reply
+from dask_blackbox.recorder.spool import default_spool
+from dask_blackbox.settings import setting, setting_seconds
+from dask_blackbox.store import store_settings
+
+__all__ = ["NAME", "RunWatcher"]
+
+logger = logging.getLogger("dask_blackbox")
+
+NAME = "dask-blackbox-resident"
+_LOOKING = 2_000  # milliseconds
+_DEFAULT = "default"  # what Dask calls the span of tasks without any
+_WANTED = ("waiting", "processing", "queued", "no-worker")
+_SECURITY = {
+    "require_encryption": ("require_encryption",),
+    "tls_ca_file": ("tls_ca_file",),
+    "tls_ciphers": ("tls_ciphers",),
+    "tls_client_cert": ("tls_client_cert", "tls_scheduler_cert"),
+    "tls_client_key": ("tls_client_key", "tls_scheduler_key"),
+}
+
+
+@dataclass
+class _RecordedRun:
+    """A run that is being recorded."""
+
+    recording: str
+    client: str
+    span: str | None
+    capture: SchedulerCapture
+    busy: float  # monotonic moment at which it last had something to do
+
+
+class RunWatcher(SchedulerPlugin):
+    """Records the runs of one scheduler, each by itself."""
+
+    name = NAME
+
+    def __init__(self) -> None:
+        self._runs: dict[str, _RecordedRun] = {}  # by client or span
+        self._refused: set[str] = set()
+        self._said: set[str] = set()
+        self._by_span = setting("preload.runs") == "span"
+        self._most = int(setting("preload.most"))
+        self._quiet = setting_seconds("preload.quiet")
+        self._patience = setting_seconds("preload.finish-timeout")
+        self._topic = f"dask-blackbox-always-{uuid.uuid4().hex[:10]}"
+
+    # Beginning and end of the scheduler
+
+    async def begin(self, scheduler: Any) -> None:
+        """Listen from now on."""
+        from tornado.ioloop import PeriodicCallback
+
+        self._scheduler = scheduler
+        spool = Path(setting("spool") or default_spool())
+        log = spool.parent / f"always-{self._topic[-10:]}.log"
+        self._line = Line(log, self._topic, self._hear)
+        if str(scheduler.address).startswith("inproc://"):
+            await scheduler.listen("tcp://127.0.0.1:0")
+        plugins = worker_and_nanny(self._topic, self._topic)
+        await register_everywhere(scheduler, self._topic, plugins, self._complain)
+        scheduler.plugins[NAME] = self
+        self._clock = PeriodicCallback(self._look, _LOOKING)
+        self._clock.start()
+
+    async def end(self) -> None:
+        """End all recordings; wait for them, but not for long."""
+        self._clock.stop()
+        self._scheduler.plugins.pop(NAME, None)
+        for key, recorded in list(self._runs.items()):
+            self._end(key, "failed" if self._unfinished(recorded.client) else LEFT)
+        # In a thread: while we wait, the recorders pull what is left from us.
+        if not await asyncio.to_thread(self._line.close, self._patience):
+            logger.warning("recordings are still being finalised, in their own process")
+        shutil.rmtree(ring_folder(self._topic), ignore_errors=True)
+
+    # What the scheduler tells
+
+    def update_graph(
+        self, scheduler: Any, *, client: str, tasks: Any, **kwargs: Any
+    ) -> None:
+        with guard("a run on this scheduler"):
+            for key, span in self._runs_in(client, tasks):
+                recorded = self._runs.get(key)
+                if recorded is not None:
+                    recorded.busy = time.monotonic()
+                    continue
+                recorded = self._begin_run(key, client, span, tasks)
+                if recorded is not None:
+                    # Dask asks those that were there before this graph.
+                    recorded.capture.update_graph(
+                        scheduler, client=client, tasks=tasks, **kwargs
+                    )
+
+    def log_event(self, topic: str, msg: Any) -> None:
+        if topic == self._topic:
+            self._scheduler._broker.truncate(topic)  # noqa: SLF001
+            return
+        action = msg.get("action") if isinstance(msg, dict) else None
+        if topic not in self._scheduler.clients:
+            return
+        with guard("a run on this scheduler"):
+            if action == "remove-client":
+                self._client_left(topic)
+            elif action == "update-graph" and msg.get("status") == "error":
+                recorded = self._begin_run(topic, topic, None, ())
+                if recorded is not None:
+                    recorded.capture.log_event(topic, msg)
+
+    def add_client(self, scheduler: Any, client: str) -> None:
+        self._line.wake()
+
+    def remove_client(self, scheduler: Any, client: str) -> None:
+        self._refused.discard(client)
+
+    # Runs
+
+    def _runs_in(self, client: str, tasks: Any) -> Iterable[tuple[str, Any]]:
+        """Return keys of the runs that a graph belongs to, with their outermost spans."""
+        if not self._by_span:
+            return [(client, None)]
+        found: dict[str, Any] = {}
+        groups: set[str] = set()
+        for key in tasks:
+            ts = self._scheduler.tasks.get(key)
+            if ts is None or ts.group.name in groups:
+                continue
+            groups.add(ts.group.name)
+            span = root_span(self._scheduler, ts.group)
+            if span is None or span.name == (_DEFAULT,):
+                found[client] = None
+            else:
+                found[span.id] = span
+        return found.items()
+
+    def _begin_run(
+        self, key: str, client: str, span: Any, tasks: Any
+    ) -> _RecordedRun | None:
+        if key in self._runs or self._is_recorded(client):
+            return None
+        if len(self._runs) >= self._most:
+            self._refuse(client)
+            return None
+        recording = f"{int(time.time()):x}-{uuid.uuid4().hex[:10]}"
+        job = job_of(self._scheduler, client, tasks, setting("job"))
+        manifest = Manifest(
+            recording=recording,
+            job=job,
+            run_id=fresh_run_id(),
+            started=time.time(),
+            host=host_of(self._scheduler, client, span),
+            machine=platform.node(),
+            blackbox=own_version(),
+        )
+        name = f"dask-blackbox-{recording}"
+        capture = SchedulerCapture(
+            **scheduler_config(name, recording, client),
+            worker=None,
+            nanny=None,
+            topic=self._topic,
+            span=self._span_of(span),
+            resident=True,
+        )
+        attach = Attach(
+            address=self._address(), tap=name, security=self._security(), pid=0
+        )
+        config = config_of(manifest, store_settings())
+        if not self._line.begin(recording, config, attach):
+            self._refuse(client)
+            return None
+        capture.begin(self._scheduler)
+        facts = packages_of(self._scheduler, client)
+        capture.tell("driver-attached", "driver", client=client, **facts)
+        recorded = _RecordedRun(
+            recording,
+            client,
+            None if span is None else span.id,
+            capture,
+            time.monotonic(),
+        )
+        self._runs[key] = recorded
+        return recorded
+
+    def _span_of(self, span: Any) -> str | None:
+        if not self._by_span:
+            return None
+        return _DEFAULT if span is None else str(span.id)
+
+    def _is_recorded(self, client: str) -> bool:
+        """Return whether somebody records this client already: himself, or one of ours."""
+        owns = (getattr(p, "own", None) for p in self._scheduler.plugins.values())
+        return any(
+            own.owns(client)
+            for own in owns
+            if own is not None
+            and not own.everything
+            and not (own.resident and client in own.clients)
+        )
+
+    def _refuse(self, client: str) -> None:
+        if client not in self._refused:
+            self._refused.add(client)
+            logger.warning(
+                "the run of %s is not recorded: %d runs are already being recorded "
+                "(blackbox.preload.most); "
+                "%d clients have been refused",
+                client,
+                len(self._runs),
+                len(self._refused),
+            )
+
+    def _client_left(self, client: str) -> None:
+        unfinished = self._unfinished(client)
+        for key, recorded in list(self._runs.items()):
+            if recorded.client == client:
+                self._end(key, "aborted" if unfinished else LEFT)
+
+    def _unfinished(self, client: str) -> bool:
+        wants = getattr(self._scheduler.clients.get(client), "wants_what", ())
+        return any(ts.state in _WANTED for ts in wants)
+
+    def _end(self, key: str, state: str) -> None:
+        recorded = self._runs.pop(key)
+        self._line.order(recorded.recording, End(state=state))
+
+    def _look(self) -> None:
+        """End the runs that have been quiet for long; a later graph is another run."""
+        with guard("quiet runs on this scheduler"):
+            now = time.monotonic()
+            for key, recorded in list(self._runs.items()):
+                if any(not group.done for group in recorded.capture.own.groups()):
+                    recorded.busy = now
+                elif now - recorded.busy > self._quiet:
+                    self._end(key, LEFT)
+
+    # Around
+
+    def _hear(self, recording: str, reply: Reply) -> None:
+        """What the recordings say; from a thread."""
+        if reply.error is not None and reply.error not in self._said:
+            self._said = {*list(self._said)[-100:], reply.error}
+            logger.warning("recording %s: %s", recording, reply.error)
+
+    def _complain(self, kind: str, subject: str, /, **detail: Any) -> None:
+        logger.warning("%s %s: %s", kind, subject, detail)
+
+    def _address(self) -> str:
+        own = str(self._scheduler.address)
+        if own.startswith("inproc://"):
+            return str(self._scheduler.listeners[-1].contact_address)
+        return own
+
+    def _security(self) -> dict[str, Any]:
+        security = self._scheduler.security
+        found = {}
+        for name, homes in _SECURITY.items():
+            values = (getattr(security, home, None) for home in homes)
+            found[name] = next((value for value in values if value), None)
+        return {name: value for name, value in found.items() if value}

@@ -1,0 +1,1 @@
+"""What capture does in the driver's process."""

@@ -1,0 +1,293 @@
+"""The driver's part: what it is, what it logs and warns, and how it fails."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import logging
+import os
+import platform
+import subprocess
+import sys
+import threading
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from ..ancestry import ancestry
+from ..bytecode import code_hash, signed
+from ..classes import bases_of, qualified
+from ..images import image_variables
+from ..logs import LogTap, cut, plain, words_of
+from .client_calls import identity_of, key_of
+from .surroundings import folder_of_code
+
+__all__ = ["DriverTap", "as_json", "code_of", "describe_driver", "describe_exception"]
+
+_LONGEST = 20_000
+_SHORT = 2_000
+_REGISTERING = ("register_plugin", "register_worker_plugin")
+_CLIENT = os.path.join("distributed", "client.py")
+_FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen")
+
+
+def describe_driver(
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    function: Callable[..., Any] | None = None,
+    client: str | None = None,
+) -> dict[str, Any]:
+    """Return what this process is: the particulars of `driver-attached`."""
+    import dask.config
+
+    return {
+        **ancestry(),
+        "argv": sys.argv,
+        "cwd": str(Path.cwd()),
+        "machine": platform.node(),
+        "python": platform.python_version(),
+        "packages": _packages(),
+        "config": dask.config.config,
+        "git": _git(folder_of_code(function)),
+        "callable": None if function is None else code_of(function),
+        "parameters": None if parameters is None else dict(parameters),
+        "client": client,
+        "image": image_variables(),
+        "unguarded": _unguarded(),
+    }
+
+
+def _unguarded() -> str | None:
+    """Return file and line of a call that is made whenever the main module is imported.
+
+    Processes that are spawned import the main module, too, and make that call again.
+    """
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    while frame is not None and frame.f_back is not None:
+        frame = frame.f_back
+    try:
+        if frame is None or frame.f_globals.get("__name__") != "__main__":
+            return None
+        name, line = frame.f_code.co_filename, frame.f_lineno
+        if any(part in name for part in _FOREIGN):
+            return None
+        with open(name, "rb") as file:
+            body = ast.parse(file.read()).body
+    except (OSError, SyntaxError, ValueError):
+        return None
+    for part in body:
+        if part.lineno <= line <= (part.end_lineno or part.lineno):
+            guarded = isinstance(part, ast.If) and "__name__" in ast.dump(part.test)
+            return None if guarded else f"{name}:{line}"
+    return None
+
+
+def as_json(value: Any, *, depth: int = 6) -> str:
+    """Return a value of the user's as JSON text, whatever it holds."""
+    try:
+        return json.dumps(value, default=str)
+    except Exception:  # a key that is no string, a circle, a `__str__` that raises
+        if depth and isinstance(value, Mapping):
+            parts = (
+                f"{json.dumps(plain(str(k)))}: {as_json(v, depth=depth - 1)}"
+                for k, v in value.items()
+            )
+            return f"{{{', '.join(parts)}}}"
+        return json.dumps(f"<{type(value).__name__}>")
+
+
+def _packages() -> dict[str, str]:
+    found = {}
+    for each in metadata.distributions():
+        name = each.metadata["Name"] if each.metadata else None
+        if name:
+            found[name.lower()] = each.version
+    return dict(sorted(found.items()))
+
+
+def _git(folder: str) -> dict[str, str] | None:
+    try:
+        reported = subprocess.run(  # noqa: S603
+            ["git", "-C", folder, "log", "-1", "--format=%H%n%cI"],  # noqa: S607
+            capture_output=True, text=True, timeout=2, check=True,
+        ).stdout.split()  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return (
+        {"commit": reported[0], "committed": reported[1]} if len(reported) > 1 else None
+    )
+
+
+def code_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return name and place of a function, and a hash of what it does; not its source."""
+    inner = inspect.unwrap(function)
+    code = getattr(inner, "__code__", None)
+    digest = None if code is None else signed(code_hash(code))
+    return {
+        "name": getattr(inner, "__qualname__", repr(inner)),
+        "module": getattr(inner, "__module__", None),
+        "file": None if code is None else code.co_filename,
+        "line": None if code is None else code.co_firstlineno,
+        "hash": digest,
+    }
+
+
+def describe_exception(error: BaseException) -> dict[str, Any]:
+    """Return an exception as the fields of `manifest.DriverException`."""
+    chain, seen = [], {}
+    each: BaseException | None = error
+    while each is not None and id(each) not in seen:
+        seen[id(each)] = identity_of(each)
+        chain.append(qualified(type(each)))
+        each = each.__cause__ or (
+            None if each.__suppress_context__ else each.__context__
+        )
+    text = plain("".join(traceback.format_exception(error)))
+    frame = _own_frame(error)
+    handled = [f"{qualified(type(e))}: {words_of(e)}"[:_SHORT] for e in _hidden(error)]
+    return {
+        "exception": qualified(type(error)),
+        "bases": bases_of(error),
+        "message": cut(words_of(error), _LONGEST),
+        "traceback": text if len(text) <= _LONGEST else f"… cut\n{text[-_LONGEST:]}",
+        "chain": chain,
+        "chain_ids": list(seen.values()),
+        "handled": handled,
+        "file": None if frame is None else frame.filename,
+        "line": None if frame is None else frame.lineno,
+        "function": None if frame is None else frame.name,
+        "key": _key_of(error),
+        "plugin": _plugin_of(error),
+    }
+
+
+def _plugin_of(error: BaseException) -> str | None:
+    """Return the class of the plugin that the driver was registering, if it was.
+
+    The traceback does not show it: it names the method, not its class.
+    """
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        code = frame.f_code
+        if code.co_name in _REGISTERING and code.co_filename.endswith(_CLIENT):
+            plugin = frame.f_locals.get("plugin")
+            return None if plugin is None else qualified(type(plugin))
+    return None
+
+
+def _hidden(error: BaseException) -> Iterator[BaseException]:
+    """Yield what was being handled when it was raised `from None`: no traceback shows it."""
+    seen: set[int] = set()
+    each: BaseException | None = error
+    hidden = False
+    while each is not None and id(each) not in seen:
+        seen.add(id(each))
+        if hidden:
+            yield each
+        hidden = hidden or (each.__suppress_context__ and each.__cause__ is None)
+        each = each.__cause__ or each.__context__
+
+
+def _own_frame(error: BaseException) -> traceback.FrameSummary | None:
+    """Return the innermost frame of the user's own code."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if not any(part in f.filename for part in _FOREIGN)]
+    own = [f for f in own if f"{os.sep}dask_blackbox{os.sep}" not in f.filename]
+    # Compiled libraries name their files without a folder to begin with.
+    own = [f for f in own if not f.filename.endswith((".pyx", ".pxi"))]
+    return own[-1] if own else (frames[-1] if frames else None)
+
+
+def _key_of(error: BaseException) -> str | None:
+    if key := key_of(error):
+        return key
+    # KilledWorker names the task that it gave up.
+    task = getattr(error, "task", None)
+    return str(task) if type(error).__name__ == "KilledWorker" and task else None
+
+
+class DriverTap:
+    """Log lines and warnings of the driver process, as rows.
+
+    Args:
+        recording: Id of the recording.
+        sink: Takes a kind and a row; must not block.
+    """
+
+    def __init__(self, recording: str, sink: Callable[[str, list[Any]], None]) -> None:
+        self._sink = sink
+        self._tap = LogTap(
+            recording, "driver", lambda role: role, lambda row: sink("log", row)
+        )
+        self._showwarning: Any = None
+        self._begun = (time.monotonic(), _main_thread())
+
+    def start(self) -> None:
+        """Begin to listen."""
+        self._tap.attach()
+        self._showwarning = inner = warnings.showwarning
+
+        def show(
+            message: Any, category: Any, filename: str, lineno: int, *more: Any
+        ) -> None:
+            try:
+                self._warned(message, category, filename, lineno)
+            finally:
+                inner(message, category, filename, lineno, *more)
+
+        self._shown = show
+        hook: Any = show
+        warnings.showwarning = hook
+
+    def stop(self) -> None:
+        """Stop listening."""
+        self.tell_time()
+        self._tap.detach()
+        if warnings.showwarning is self._shown:
+            warnings.showwarning = self._showwarning
+
+    def tell_time(self) -> None:
+        """Say what the main thread did since the beginning, where the system tells."""
+        now, (begun, before) = _main_thread(), self._begun
+        if now is None or before is None:
+            return
+        seconds = round(time.monotonic() - begun, 3)
+        cpu, delayed = (round(b - a, 3) for a, b in zip(before, now, strict=True))
+        reported = {
+            "pid": os.getpid(),
+            "seconds": seconds,
+            "cpu": cpu,
+            "delayed": delayed,
+        }
+        self._sink(
+            "event", [time.time(), "driver-load", "driver", json.dumps(reported)]
+        )
+
+    def _warned(self, message: Any, category: Any, filename: str, lineno: int) -> None:
+        detail = {
+            "category": getattr(category, "__name__", str(category)),
+            "message": cut(str(message), _LONGEST),
+            "filename": filename,
+            "lineno": lineno,
+        }
+        self._sink(
+            "event", [time.time(), "driver-warning", "driver", json.dumps(detail)]
+        )
+        self._tap.take(
+            time.time(), "driver", "py.warnings", logging.WARNING,
+            f"{detail['category']}: {detail['message']} ({filename}:{lineno})", None,
+        )  # fmt: skip
+
+
+def _main_thread() -> tuple[float, float] | None:
+    """Return the seconds that the main thread had a core, and waited for one (Linux)."""
+    try:
+        with open("/proc/self/schedstat", encoding="ascii") as file:
+            cpu, delayed, *_ = file.read().split()
+        return int(cpu) / 1e9, int(delayed) / 1e9
+    except (OSError, ValueError):
+        return None

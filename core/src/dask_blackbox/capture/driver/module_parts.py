@@ -1,0 +1,72 @@
+"""What a module is made of, by name: where each part stands, and a hash of what it does.
+
+A hash of a whole module says that something in it has changed; this says what: a
+function with its defaults and decorators, a method, a constant.  Only a module's compiled
+code is read, so that nothing is imported, called or parsed.
+"""
+
+from __future__ import annotations
+
+import dis
+import hashlib
+import types
+from typing import Any
+
+from ..bytecode import NO_CODE, code_hash, said_by
+
+__all__ = ["parts_of"]
+
+_OPTIMISED = 0x1  # as in `bytecode`: a function's flag
+_DEEPEST = 3  # of classes in classes
+_DIGITS = 8
+_NOT_SAID = NO_CODE | {"__module__", "__qualname__"}
+_ENDS = ("STORE_NAME", "STORE_GLOBAL", "POP_TOP")
+
+
+def parts_of(code: types.CodeType) -> dict[str, tuple[int, str]]:
+    """Return of each name of a module the line where it stands, and a hash.
+
+    Args:
+        code: Of the module's body.
+
+    Returns:
+        `Tax.added` for a method.  Of a name that is set more than once, the last line and
+        a hash of all; what is set nowhere (calls, loops) counts to the name after it.
+    """
+    found: dict[str, tuple[int, str]] = {}
+    for name, line, text in _body(code, "", 0):
+        before = found[name][1] if name in found else ""
+        digest = hashlib.sha256(before.encode() + text).hexdigest()
+        found[name] = (line, digest[:_DIGITS])
+    return found
+
+
+def _body(code: types.CodeType, inside: str, depth: int) -> Any:
+    """Yield name, line and text of each part of a body: of a module, or of a class."""
+    text: list[bytes] = []
+    line = 0
+    classes: list[types.CodeType] = []
+    for each in dis.get_instructions(code):
+        held = each.argval
+        if type(held) is types.CodeType:
+            line = held.co_firstlineno
+            if not held.co_flags & _OPTIMISED and depth < _DEEPEST:
+                classes.append(held)  # told by its members
+                continue
+            text.append(code_hash(held).encode())
+        elif each.opname not in _ENDS:
+            text.append(said_by(each))
+        elif each.opname == "POP_TOP":
+            text.append(b";")
+        else:
+            if held not in _NOT_SAID:
+                yield f"{inside}{held}", line or _line_of(each), b"".join(text)
+                for body in classes:
+                    yield from _body(body, f"{inside}{held}.", depth + 1)
+            text, line, classes = [], 0, []
+
+
+def _line_of(instruction: Any) -> int:
+    # (Since Python 3.11; those before tell only of the first instruction of a line.)
+    positions = getattr(instruction, "positions", None)
+    return getattr(positions, "lineno", None) or 0

@@ -1,0 +1,206 @@
+"""What surrounds the driver's work: its own modules, its repository, machine and cluster.
+
+Reads files and starts `git`, so it has a thread of its own (`flight.own_code`).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import marshal
+import os
+import platform
+import subprocess
+import sys
+import time
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..bytecode import code_hash, signed
+from .module_parts import parts_of
+from .source_text import sources_of
+
+__all__ = [
+    "cluster_facts",
+    "code_facts",
+    "folder_of_code",
+    "machine_facts",
+    "modules_of",
+    "uncommitted",
+]
+
+_FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen")
+_OURS = f"{os.sep}dask_blackbox{os.sep}"
+_MOST = 400
+_LARGEST = 300_000  # bytes of source; compiling more would be felt
+_HEADER = 16  # of a compiled file: magic, flags, then time and size of its source
+_MOST_PARTS = 1_500
+_MOST_SOURCE = 200_000  # characters, of all modules that are told at once
+_SECONDS = 0.3  # of this thread's processor time, for parts
+_GIT = 5.0
+_IMAGES = ("image", "_image", "docker_image", "container_image")
+
+
+def modules_of(known: set[str]) -> dict[str, str]:
+    """Return a hash of each module of the user's own that is loaded, by its name.
+
+    Args:
+        known: Names that were told before; grows by those that are told now.
+    """
+    return code_facts(known)["modules"]
+
+
+def code_facts(known: set[str], *, source: bool = False) -> dict[str, dict[str, str]]:
+    """Return what code of the user's own is loaded: `modules` and their `parts`.
+
+    Args:
+        known: Modules that were told before; grows by those that are told now.
+        source: With the text of their parts, as `sources`.
+
+    Returns:
+        Of modules, a hash by name; of their parts, as far as there are not too many, file,
+        line and hash by module and name: `{"shop:Tax.added": "shop.py:27 1f00ba75"}`.
+    """
+    found: dict[str, str] = {}
+    parts: dict[str, str] = {}
+    sources: dict[str, str] = {}
+    deadline = time.thread_time() + _SECONDS
+    for name, module in list(sys.modules.items()):
+        # (`__mp_main__` is `__main__` once more.)
+        if name in known or name == "__mp_main__" or len(known) >= _MOST:
+            continue
+        file = _file_of(module)
+        if file is None:
+            continue
+        known.add(name)
+        try:
+            code = _compiled(file)
+        except (OSError, SyntaxError, ValueError, EOFError, TypeError):
+            continue
+        if code is not None:
+            found[name] = signed(code_hash(code))
+            if len(parts) < _MOST_PARTS and time.thread_time() < deadline:
+                place = os.path.basename(file)
+                for part, (line, digest) in parts_of(code).items():
+                    parts[f"{name}:{part}"] = f"{place}:{line} {digest}"
+            if source:
+                _add_sources(sources, name, file)
+    return {
+        "modules": found,
+        "parts": parts,
+        **({"sources": sources} if source else {}),
+    }
+
+
+def _add_sources(sources: dict[str, str], module: str, file: str) -> None:
+    """Add the text of a module's parts, as long as there is not too much of it."""
+    taken = sum(map(len, sources.values()))
+    try:
+        reported = sources_of(Path(file).read_text("utf-8"))
+    except (OSError, SyntaxError, ValueError):
+        return
+    for part, text in reported.items():
+        taken += len(text)
+        if taken <= _MOST_SOURCE:
+            sources[f"{module}:{part}"] = text
+
+
+def _compiled(file: str) -> types.CodeType | None:
+    """Return the code of a source file: as Python has kept it, or compiled anew."""
+    stat = os.stat(file)
+    kept = Path(importlib.util.cache_from_source(file))
+    head = (0).to_bytes(4, "little")
+    head += (int(stat.st_mtime) & 0xFFFFFFFF).to_bytes(4, "little")
+    head += (stat.st_size & 0xFFFFFFFF).to_bytes(4, "little")
+    if kept.exists():
+        blob = kept.read_bytes()
+        if blob[:_HEADER] == importlib.util.MAGIC_NUMBER + head:
+            found = marshal.loads(blob[_HEADER:])  # noqa: S302 - as importing it does
+            return found if isinstance(found, types.CodeType) else None
+    if stat.st_size > _LARGEST:
+        return None
+    return compile(Path(file).read_bytes(), file, "exec", dont_inherit=True)
+
+
+def _file_of(module: Any) -> str | None:
+    """Return the source file of a module of the user's own, or None.
+
+    A lazy module is not asked in a way that would load it.
+    """
+    try:
+        if not isinstance(module, types.ModuleType):
+            return None
+        file = object.__getattribute__(module, "__dict__").get("__file__")
+    except Exception:
+        return None
+    if not isinstance(file, str) or not file.endswith(".py") or _OURS in file:
+        return None
+    return None if any(part in file for part in _FOREIGN) else file
+
+
+def folder_of_code(function: Callable[..., Any] | None = None) -> str:
+    """Return where the job's own code lies: its function's file, its script, or here.
+
+    A host's command, which lies among its environment's programs, is nobody's script.
+    """
+    inner = None if function is None else inspect.unwrap(function)
+    code = getattr(inner, "__code__", None)
+    script = sys.argv[0] if sys.argv else ""
+    programs = {str(Path(each) / "bin") for each in (sys.prefix, sys.base_prefix)}
+    for file in (getattr(code, "co_filename", ""), script):
+        if file and Path(file).is_file() and not any(p in file for p in _FOREIGN):
+            folder = Path(file).resolve().parent
+            if str(Path(file).absolute().parent) not in programs:
+                return str(folder)
+    return str(Path.cwd())
+
+
+def uncommitted(folder: str) -> bool | None:
+    """Return whether files under version control differ from the commit; None: unknown."""
+    command = [
+        "git",
+        "--no-optional-locks",
+        "-C",
+        folder,
+        "status",
+        "--porcelain",
+        "-uno",
+    ]
+    try:
+        reported = subprocess.run(  # noqa: S603
+            command, capture_output=True, text=True, timeout=_GIT, check=True,
+        ).stdout  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return bool(reported.strip())
+
+
+def machine_facts() -> dict[str, Any]:
+    """Return what kind of machine this is: nothing that names this very one."""
+    memory = None
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        pass
+    return {
+        "system": f"{platform.system()} {platform.release()}",
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "memory": None if memory is None else f"{memory / 2**30:.1f} GiB",
+    }
+
+
+def cluster_facts(client: Any) -> dict[str, Any]:
+    """Return of what kind the cluster of a client is, and its image where it has one."""
+    cluster = getattr(client, "cluster", None)
+    if cluster is None:
+        return {}
+    # Not by `getattr`: a property may ask a remote service.
+    held = getattr(cluster, "__dict__", {})
+    images = [held.get(name) for name in _IMAGES]
+    return {
+        "kind": type(cluster).__name__,
+        "image": next((i for i in images if isinstance(i, str) and i), None),
+    }

@@ -1,0 +1,212 @@
+"""The death certificate: what a worker's ring, its stack file and its end say."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import tempfile
+from typing import Any
+
+from ..worker.ring import identity_in, read_ring
+
+__all__ = [
+    "certificates_of_the_dead",
+    "certify",
+    "forget_ring",
+    "keep_certificate",
+    "kept_certificate",
+    "leave_rings",
+    "oom_kills",
+    "process_started",
+    "ring_folder",
+    "rings_of",
+    "state_of_process",
+]
+
+_LONGEST_STACK = 20_000
+_FATAL = (
+    ("Segmentation fault", signal.SIGSEGV),
+    ("Aborted", signal.SIGABRT),
+    ("Bus error", signal.SIGBUS),
+    ("Illegal instruction", signal.SIGILL),
+    ("Floating", signal.SIGFPE),
+)
+_MEMORY_COUNTERS = (
+    ("/sys/fs/cgroup/memory.events", "oom_kill"),  # cgroup v2
+    ("/sys/fs/cgroup/memory/memory.oom_control", "oom_kill"),  # cgroup v1
+)
+
+
+def ring_folder(recording: str) -> str:
+    """Return the folder of this host in which the rings of a recording lie."""
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    return os.path.join(
+        tempfile.gettempdir(), f"dask-blackbox-{user}", "rings", recording
+    )
+
+
+def oom_kills(pid: int | str = "self") -> int | None:
+    """Return how often the kernel killed for memory in the cgroup of `pid`, if it says."""
+    paths = list(_MEMORY_COUNTERS)
+    try:
+        with open(f"/proc/{pid}/cgroup", encoding="utf-8") as file:
+            for entry in file:
+                _, controllers, path = entry.rstrip("\n").split(":", 2)
+                if "memory" in controllers.split(","):
+                    v1 = f"/sys/fs/cgroup/memory{path}/memory.oom_control"
+                    paths.insert(0, (v1, "oom_kill"))
+                elif not controllers:
+                    paths.insert(0, (f"/sys/fs/cgroup{path}/memory.events", "oom_kill"))
+    except (OSError, ValueError):
+        pass
+    for path, word in paths:
+        try:
+            with open(path, encoding="utf-8") as file:
+                for line in file:
+                    if line.split()[:1] == [word]:
+                        return int(line.split()[1])
+        except (OSError, ValueError, IndexError):
+            continue
+    return None
+
+
+def certify(ring: str, exit_code: int | None, **more: Any) -> dict[str, Any]:
+    """Return the certificate of the process that wrote `ring`.
+
+    Args:
+        ring: Path of the ring.
+        exit_code: As `multiprocessing` gives it: negative for a signal, None if unknown.
+        more: Particulars that the one who certifies knows.
+    """
+    reported = read_ring(ring) or {}
+    identity = reported.get("identity", {})
+    stack = _stack(ring)
+    if exit_code is None:
+        exit_code = _signal_in(stack)
+    return {
+        "pid": identity.get("pid"),
+        "worker": identity.get("worker"),
+        "exit_code": exit_code,
+        "signal": _signal_name(exit_code),
+        "executing": reported.get("executing", []),
+        "memory": reported.get("memory", [])[-300:],
+        "lines": reported.get("lines", []),
+        "lines_overwritten": reported.get("overwritten", 0),
+        "stack": stack,
+        **more,
+    }
+
+
+def _signal_in(stack: str) -> int | None:
+    """Return the signal (negative) that Python itself says it died of, if it does."""
+    for said, number in _FATAL:
+        if stack.startswith(f"Fatal Python error: {said}"):
+            return -number
+    return None
+
+
+def _signal_name(exit_code: int | None) -> str | None:
+    if exit_code is None or exit_code >= 0:
+        return None
+    try:
+        return signal.Signals(-exit_code).name
+    except ValueError:
+        return f"signal {-exit_code}"
+
+
+def _stack(ring: str) -> str:
+    try:
+        with open(f"{ring}.stack", encoding="utf-8", errors="replace") as file:
+            return file.read(_LONGEST_STACK)
+    except OSError:
+        return ""
+
+
+def certificates_of_the_dead(folder: str, nanny: str | None = None) -> list[str]:
+    """Return the rings in `folder` whose process is gone (of one nanny, if given)."""
+    found = []
+    for path, identity in rings_of(folder):
+        if nanny is not None and identity.get("nanny") != nanny:
+            continue
+        if not _alive(identity.get("pid"), identity.get("started")):
+            found.append(path)
+    return found
+
+
+def rings_of(folder: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the rings in `folder`, each with the identity of its process."""
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    paths = [os.path.join(folder, name) for name in names if name.endswith(".ring")]
+    return [(path, identity_in(path)) for path in paths]
+
+
+def state_of_process(pid: Any) -> str:
+    """Return what the kernel says of a process, in a word; nothing if it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            letter = file.read().rsplit(")", 1)[1].split()[0]
+    except (OSError, IndexError):
+        return ""
+    return {"T": "stopped", "t": "traced", "D": "in the kernel"}.get(letter, "alive")
+
+
+def _alive(pid: Any, started: Any) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        return fields[0] not in "ZX" and (started is None or fields[19] == started)
+    except (OSError, IndexError):
+        pass
+    if os.path.isdir("/proc/self"):
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except (OSError, TypeError, ValueError):
+        return False
+    return True
+
+
+def process_started(pid: int) -> str | None:
+    """Return the kernel's start time of a process, which tells it from a later namesake."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rsplit(")", 1)[1].split()[19]
+    except (OSError, IndexError):
+        return None
+
+
+def forget_ring(path: str) -> None:
+    """Remove a ring and its stack file."""
+    for each in (path, f"{path}.stack", f"{path}.certificate"):
+        try:
+            os.unlink(each)
+        except OSError:
+            pass
+
+
+def leave_rings(recording: str) -> None:
+    """Remove the folder of a recording's rings, if this was the last on this host."""
+    try:
+        os.rmdir(ring_folder(recording))
+    except OSError:
+        pass
+
+
+def keep_certificate(ring: str, certificate: dict[str, Any]) -> None:
+    """Leave a certificate beside its ring, for whoever comes to look."""
+    with open(f"{ring}.certificate", "w", encoding="utf-8") as file:
+        json.dump(certificate, file, default=str)
+
+
+def kept_certificate(ring: str) -> dict[str, Any] | None:
+    """Return the certificate that was left beside a ring, if one was."""
+    try:
+        with open(f"{ring}.certificate", encoding="utf-8") as file:
+            found: dict[str, Any] = json.load(file)
+    except (OSError, ValueError):
+        return None
+    return found

@@ -1,0 +1,198 @@
+"""The nanny's part: see a worker's process end, and certify how.
+
+Dask has no hook for that, so two attributes of the nanny are wrapped; they have been
+there, under these names, through all versions that we support.  Where they are missing
+the worker's death is recorded without certificate, and that is said.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from typing import Any
+
+from distributed.diagnostics.plugin import NannyPlugin
+
+from ..logs import LogTap
+from .certificate import (
+    certificates_of_the_dead,
+    certify,
+    forget_ring,
+    keep_certificate,
+    leave_rings,
+    oom_kills,
+    ring_folder,
+)
+
+__all__ = ["NannyCapture"]
+
+_GOING = ("closing", "closed", "failed", "stopping", "stopped")
+_SIGNALS = "distributed._signals"
+_SIGNALLED = re.compile(r"Received signal \w+ \((\d+)\)")
+_SAYING, _PARTING = 5.0, 1.0  # seconds
+
+
+class NannyCapture(NannyPlugin):
+    """Listens inside a nanny; ships to the topic of one recording."""
+
+    restart = False
+
+    def __init__(self, name: str, recording: str) -> None:
+        self.name = name
+        self._recording = recording
+
+    def setup(self, nanny: Any) -> None:
+        self._nanny = nanny
+        self._folder = ring_folder(self._recording)
+        self._reasons: list[str] = []
+        self._saying: set[Any] = set()
+        self._read: set[str] = set()
+        self._oom_kills = oom_kills() or 0
+        self._tap = LogTap(
+            self._recording, "nanny", lambda role: str(nanny.address), self._take_line
+        )
+        self._tap.attach("distributed", "tornado.application")
+        self._wrap_exit(nanny)
+        self._wrap_kill(getattr(nanny, "process", None))
+        self._wrap_instantiate(nanny)
+
+    def teardown(self, nanny: Any) -> Any:
+        process = getattr(nanny, "process", None)
+        alive = process is not None and process.is_alive()
+        if nanny.status.name in _GOING and alive:
+            # A nanny takes off its plugins before it ends its worker: we see that too.
+            self._wrap_last_kill(nanny)
+            return None
+        return self._leave(nanny)
+
+    async def _leave(self, nanny: Any) -> None:
+        """Say what is still to be said, for a moment; then leave no trace."""
+        if self._saying:
+            _, late = await asyncio.wait(tuple(self._saying), timeout=_PARTING)
+            for each in late:
+                each.cancel()
+            if late:
+                await asyncio.wait(late, timeout=_PARTING)
+        self._tap.detach()
+        leave_rings(self._recording)
+        for name in ("_on_worker_exit_sync", "instantiate", "kill"):
+            nanny.__dict__.pop(name, None)
+        process = getattr(nanny, "process", None)
+        if process is not None:
+            process.on_exit = nanny._on_worker_exit_sync
+            process.__dict__.pop("kill", None)
+
+    def _wrap_last_kill(self, nanny: Any) -> None:
+        inner = nanny.kill
+
+        async def kill(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return await inner(*args, **kwargs)
+            finally:
+                await self._leave(nanny)
+
+        nanny.kill = kill
+
+    def _wrap_exit(self, nanny: Any) -> None:
+        inner = nanny._on_worker_exit_sync
+
+        def on_exit(exitcode: int) -> Any:
+            try:
+                self._certify(exitcode)
+            except Exception as error:
+                self._send({"failed": f"certificate: {error!r}"})
+            return inner(exitcode)
+
+        nanny._on_worker_exit_sync = on_exit
+        if getattr(nanny, "process", None) is not None:
+            nanny.process.on_exit = on_exit
+
+    def _wrap_instantiate(self, nanny: Any) -> None:
+        inner = nanny.instantiate
+
+        async def instantiate(*args: Any, **kwargs: Any) -> Any:
+            result = await inner(*args, **kwargs)
+            self._wrap_kill(getattr(nanny, "process", None))
+            return result
+
+        nanny.instantiate = instantiate
+
+    def _wrap_kill(self, process: Any) -> None:
+        """Note that the nanny itself ends its worker: then its exit is nobody's death."""
+        if process is None or "kill" in process.__dict__:
+            return
+        inner = process.kill
+
+        async def kill(*args: Any, **kwargs: Any) -> Any:
+            self._reasons.append(str(kwargs.get("reason", "asked")))
+            return await inner(*args, **kwargs)
+
+        process.kill = kill
+
+    def _certify(self, exitcode: int) -> None:
+        reasons, self._reasons = self._reasons, []
+        kills = oom_kills() or 0
+        new_kills, self._oom_kills = kills - self._oom_kills, kills
+        facts: dict[str, Any] = {
+            "asked_to_close": bool(reasons),
+            "close_reason": reasons[0] if reasons else None,
+            "oom_kills": new_kills,
+            "nanny": str(self._nanny.address),
+            "at": time.time(),
+        }
+        # Whose end this is must be clear now: the next one may follow at once.
+        dead = certificates_of_the_dead(self._folder, facts["nanny"])
+        rings = [ring for ring in dead if ring not in self._read]
+        self._read.update(rings)
+        # Aside: in a LocalCluster this is the scheduler's event loop, too.
+        self._later(self._testify(rings, exitcode, facts))
+
+    async def _testify(
+        self, rings: list[str], exitcode: int, facts: dict[str, Any]
+    ) -> None:
+        def read() -> list[tuple[str, dict[str, Any]]]:
+            made = [(ring, certify(ring, exitcode, **facts)) for ring in rings]
+            for ring, certificate in made:
+                # Where nobody listens any more, a recorder on this host looks.
+                keep_certificate(ring, certificate)
+            return made
+
+        found = await asyncio.get_running_loop().run_in_executor(None, read)
+        if not found:
+            facts |= {"exit_code": exitcode, "pid": None, "worker": None}
+            await self._tell({"certificate": facts})
+        for ring, certificate in found:
+            await self._tell({"certificate": certificate})
+            forget_ring(ring)
+
+    def _take_line(self, row: list[Any]) -> None:
+        signalled = _SIGNALLED.search(row[7]) if row[5] == _SIGNALS else None
+        if signalled:  # `dask spec` closes then without saying why
+            self._reasons.insert(0, f"signal-{signalled[1]}")
+        self._send({"rows": {"log": [row]}, "dropped": 0})
+
+    def _send(self, message: dict[str, Any]) -> None:
+        # From whichever thread: the nanny's loop is the only one that may talk.
+        loop = self._nanny.loop
+        try:
+            loop.add_callback(self._say, message)
+        except Exception:  # the loop is closed; the ring's file stays for the recorder
+            pass
+
+    def _say(self, message: dict[str, Any]) -> None:
+        self._later(self._tell(message))
+
+    def _later(self, work: Any) -> None:
+        saying = asyncio.ensure_future(work)
+        self._saying.add(saying)
+        saying.add_done_callback(self._said)
+
+    def _said(self, saying: Any) -> None:
+        self._saying.discard(saying)
+        if not saying.cancelled():
+            saying.exception()  # noted nowhere: the scheduler is gone
+
+    async def _tell(self, message: dict[str, Any]) -> None:
+        telling = self._nanny.scheduler.log_event(topic=self.name, msg=message)
+        await asyncio.wait_for(telling, _SAYING)

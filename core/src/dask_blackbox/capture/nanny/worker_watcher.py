@@ -1,0 +1,286 @@
+"""The nanny's part where no nanny is: a small child process that outlives its worker.
+
+It holds nothing but the standard library until the worker dies; then it reads the ring,
+and says how it ended.  It is not the worker's parent, so on older kernels the exit code is
+known only if it looks before the parent does.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import select
+import signal
+import struct
+import subprocess
+import sys
+import time
+from typing import IO, Any, cast
+
+from .certificate import (
+    certify,
+    forget_ring,
+    keep_certificate,
+    leave_rings,
+    oom_kills,
+)
+
+__all__ = ["Watcher", "exit_code_of", "handle_of", "watch"]
+
+_START = """
+import pickle, sys
+boot, names, config = pickle.load(sys.stdin.buffer)
+exec(boot, names)
+names["make"](**config)
+"""
+_SAYING, _KNOCKING = 10.0, 3.0  # seconds
+_GRACE = 0.5  # seconds that a process has to end after a signal, before it is told
+_LAST = ("dead", "gone")  # words after which nothing is to be watched any more
+# From linux/pidfd.h: struct pidfd_info, its first size, and what to ask it for.
+_INFO_EXIT, _INFO_SIZE = 1 << 3, 64
+_GET_INFO = (3 << 30) | (_INFO_SIZE << 16) | (0xFF << 8) | 11
+
+
+class Watcher:
+    """The worker's end: starts the child, and tells it when nothing is to be watched.
+
+    Args:
+        package: The package that these modules make up where they run.
+        worker: The worker.
+        ring: Path of its ring.
+        topic: Where a certificate goes.
+    """
+
+    def __init__(self, package: Any, worker: Any, ring: str, topic: str) -> None:
+        handle = handle_of(os.getpid())
+        self._child = subprocess.Popen(  # noqa: S603 - our own text
+            [sys.executable, "-c", _START],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # a signal to the worker's group is not for us
+            # Ours, made now: we may be gone before the child can ask for one.
+            pass_fds=() if handle is None else (handle,),
+        )
+        if handle is not None:
+            os.close(handle)
+        config = {
+            "pid": os.getpid(),
+            "handle": handle,
+            "ring": ring,
+            "topic": topic,
+            "scheduler": str(worker.scheduler.address),
+            "security": _security_of(worker),
+        }
+        reported = {
+            **package.shipment,
+            "module": "nanny.worker_watcher",
+            "name": "watch",
+            "config": config,
+        }
+        self._pipe = cast("IO[bytes]", self._child.stdin)
+        self._pipe.write(pickle.dumps((package.boot, {}, reported)))
+        self._pipe.flush()
+
+    def tell(self, word: str) -> None:
+        """Say that a signal came (`signal-15`) or that the worker is `gone`; never waits."""
+        try:
+            self._pipe.write(f"{word}\n".encode())
+            self._pipe.flush()
+        except (OSError, ValueError):
+            pass
+
+    def dismiss(self) -> None:
+        """End the child: the worker lives on, unrecorded."""
+        try:
+            self.tell("bye")
+            self._pipe.close()
+            self._child.wait(2)
+        except (OSError, subprocess.TimeoutExpired):
+            self._child.kill()
+            self._child.wait()
+
+
+def _security_of(worker: Any) -> dict[str, Any]:
+    names = ("tls_ca_file", "tls_worker_cert", "tls_worker_key", "require_encryption")
+    values = ((name, getattr(worker.security, name, None)) for name in names)
+    return {name: value for name, value in values if value}
+
+
+def watch(
+    *,
+    pid: int,
+    handle: int | None,
+    ring: str,
+    topic: str,
+    scheduler: str,
+    security: dict[str, Any],
+) -> None:
+    """Wait for a process to die, and certify it (the child's main function)."""
+    kills = oom_kills(pid) or 0
+    life = _Life(pid, handle)
+    reason: str | None = None
+    while True:
+        word = life.wait()
+        if word == "bye":
+            return
+        if word.startswith("signal-"):
+            # A worker without a nanny leaves its cluster without a word, and may live
+            # on for long: its threads are waited for.
+            reason = word
+            word = life.wait(_GRACE)
+            if word == "bye":
+                return
+        facts = certify(
+            ring,
+            life.exit_code,
+            by="watcher",
+            at=time.time(),
+            asked_to_close=word == "gone",
+            oom_kills=(oom_kills() or 0) - kills,
+        )
+        # The signal's handler has written a stack, and yet it was no signal that ended it.
+        mild = facts["exit_code"] is None or facts["exit_code"] >= 0
+        if reason is None and mild and facts["stack"].startswith(("Thread", "Current")):
+            reason = f"signal-{int(signal.SIGTERM)}"
+        facts["close_reason"] = reason
+        if word == "":
+            facts["alive"] = True
+        heard = _heard(scheduler, security, topic, {"certificate": facts})
+        if word in _LAST:
+            if heard:
+                forget_ring(ring)
+                leave_rings(os.path.basename(os.path.dirname(ring)))
+            else:
+                keep_certificate(ring, facts)
+            return
+
+
+class _Life:
+    """The life of another process, and what it tells us through our standard input."""
+
+    def __init__(self, pid: int, handle: int | None) -> None:
+        self._pid, self._said = pid, b""
+        self._listening = True
+        self.exit_code: int | None = None
+        self._handle = handle  # where there are none, the end of file has to do
+
+    def wait(self, patience: float | None = None) -> str:
+        """Return the next word, `dead` at the end, or nothing after `patience` seconds."""
+        deadline = None if patience is None else time.monotonic() + patience
+        while True:
+            if b"\n" in self._said:
+                word, _, self._said = self._said.partition(b"\n")
+                return word.decode("ascii", "replace")
+            sources: list[int] = [] if self._handle is None else [self._handle]
+            if self._listening:
+                sources.append(sys.stdin.fileno())
+            left = None if deadline is None else max(deadline - time.monotonic(), 0)
+            ready, _, _ = select.select(sources, [], [], left)
+            if not ready:
+                return ""
+            if self._handle in ready:
+                self.exit_code = exit_code_of(self._pid, self._handle)
+                return "dead"
+            reported = os.read(sys.stdin.fileno(), 256)
+            self._said += reported
+            if not reported:
+                self._listening = False
+                if self._handle is None:
+                    return "dead"
+
+
+def handle_of(pid: int) -> int | None:
+    """Return a handle of a process, which tells of its end; None where there is none."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return None
+
+
+def exit_code_of(pid: int, handle: int | None) -> int | None:
+    """Return how a process ended: negative for a signal; None if nobody can know.
+
+    Newer kernels tell whoever holds a handle; older ones only while its parent has not
+    asked yet.
+    """
+    status = _status_of_a_zombie(pid)
+    if status is None and handle is not None:
+        status = _status_by_handle(handle)
+    if status is None:
+        return None
+    return -(status & 0x7F) if status & 0x7F else (status >> 8) & 0xFF
+
+
+def _status_of_a_zombie(pid: int) -> int | None:
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+    except (OSError, IndexError):
+        return None
+    return int(fields[49]) if fields[0] == "Z" else None
+
+
+def _status_by_handle(handle: int) -> int | None:
+    """Ask Linux 6.15 or later (`PIDFD_GET_INFO`)."""
+    import fcntl
+
+    asked = bytearray(_INFO_SIZE)
+    struct.pack_into("<Q", asked, 0, _INFO_EXIT)
+    for _ in range(
+        20
+    ):  # the parent has just been told: the kernel is about to write it
+        try:
+            fcntl.ioctl(handle, _GET_INFO, asked)
+        except OSError:
+            return None
+        mask, status = struct.unpack_from("<Q52xi", asked)
+        if mask & _INFO_EXIT:
+            return int(status)
+        time.sleep(0.005)
+        struct.pack_into("<Q", asked, 0, _INFO_EXIT)
+    return None
+
+
+def _heard(
+    scheduler: str, security: dict[str, Any], topic: str, message: dict[str, Any]
+) -> bool:
+    """Say a thing to the scheduler; return whether it was there to hear it."""
+    import asyncio
+
+    if not _is_there(scheduler):
+        return False
+    try:
+        asyncio.run(_say(scheduler, security, topic, message))
+    except Exception:
+        return False
+    return True
+
+
+def _is_there(address: str) -> bool:
+    """Knock: Dask would try for half a minute where nothing listens any more."""
+    import socket
+
+    from distributed.comm import parse_host_port
+
+    scheme, _, place = address.partition("://")
+    if scheme != "tcp":  # with TLS, the other side would warn of a broken handshake
+        return True
+    try:
+        socket.create_connection(parse_host_port(place), _KNOCKING).close()
+    except OSError:
+        return False
+    return True
+
+
+async def _say(
+    scheduler: str, security: dict[str, Any], topic: str, message: dict[str, Any]
+) -> None:
+    import asyncio
+
+    from distributed.core import rpc
+    from distributed.security import Security
+
+    args = Security(**security).get_connection_args("worker")
+    async with rpc(scheduler, connection_args=args) as remote:
+        await asyncio.wait_for(remote.log_event(topic=topic, msg=message), _SAYING)

@@ -1,0 +1,433 @@
+"""What looks like a secret: by its shape, by the name it is assigned to, by its value.
+
+One module for the recorder, which redacts every row before it writes it, and for a
+worker that packs a failed task with its inputs.  Only the standard library: this travels
+to clusters as source.  The rules of a secret scanner, where one is installed, come in as
+plain regular expressions (`shapes`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from typing import Any, Iterable, Iterator
+from urllib.parse import quote
+
+__all__ = [
+    "BLANK",
+    "OwnSecrets",
+    "PemState",
+    "Redaction",
+    "is_secret_name",
+    "maskable_values",
+    "secret_values",
+]
+
+BLANK = "[redacted]"
+
+_SHORTEST = 6  # characters: a shorter value occurs by chance in ordinary text
+_MOST_VALUES = 2_000
+_LOOK_AGAIN = 5.0  # seconds: a task may load an environment file
+_LONGEST_VALUE = 20_000
+_LONGEST_NUMBER, _LONGEST_PATH = 8, 200
+_COMMON = frozenset(
+    ("disabled", "enabled", "default", "development", "production", "localhost", "password",
+     "secret", "example", "changeme", "anonymous", "username", "unknown", "undefined")
+)  # fmt: skip
+
+# A name that holds one of these stands for a secret wherever it occurs.  `tokenize` and
+# `TokenizationError` do not.
+_STEM = (
+    r"secret|passw(?:or)?d|pass[-_]?(?:phrase|code)|token(?!i[sz])|credential"
+    r"|(?:api|access|private|account|sign(?:ing|ature)|encrypt(?:ion)?|master|shared|service"
+    r"|fernet|webhook|license|storage|subscription|client|auth|ssh|session|deploy)[-_. ]?key"
+    r"|authorization|cookie|conn(?:ection)?[-_. ]?str(?:ing)?|sql_alchemy_conn|jwt|bearer"
+)
+# These are ordinary words or syllables elsewhere: they count as a whole part of a name.
+_SHORT = r"pwd|pass|pw|sig|signature|auth|sas|psk|otp"
+_NAMES = re.compile(
+    rf"(?:{_STEM})|(?<![a-z])(?:{_SHORT})(?![a-z])",
+    re.IGNORECASE,
+)
+# Cheap tests before any pattern of names is tried: most lines hold none of these.
+_STEMS = ("secret", "passw", "passphrase", "passcode", "token", "credential", "authorization",
+          "cookie", "sql_alchemy_conn", "jwt", "bearer")  # fmt: skip
+_KINDS_OF_KEY = ("api", "access", "private", "account", "sign", "encrypt", "master", "shared",
+                 "service", "fernet", "webhook", "license", "storage", "subscription", "client",
+                 "auth", "ssh", "session", "deploy")  # fmt: skip
+_SHORT_NAMES = re.compile(rf"(?<![a-z])(?:{_SHORT})(?![a-z])")
+
+_Q = r"\\*[\"']"  # a quote, also inside the repr of a repr
+_NAME = (
+    rf"(?:(?:{_STEM})[\w.-]{{0,60}}(?<!error)(?<!exception)(?<!warning)"
+    rf"|(?<![A-Za-z])(?:{_SHORT})(?:[_-][\w.-]{{0,60}})?(?![A-Za-z]))"
+)
+_NOTHING = r"(?!(?:none|null|nil|true|false)\b|\[redacted\]|\*{3}|<|…|\.\.\.)"
+_QUOTED = r"(?:[rRbBuUfF]{0,2}(?P<q>\\*[\"'])(?:(?!(?P=q))[\s\S])*(?:(?P=q)|$))"
+_BRACKETS = r"(?:\[[^\]\n]*\]|\([^)\n]*\)|\{[^}\n]*\})"
+# Without quotes, a value goes on until white space, a quote, or a separator that is
+# followed by what cannot belong to it: `password=a,b;c user=me`.
+_BARE = r"(?:[^\s\"'\\]+?(?=$|\s|\\*[\"']|\\+[nrt]|%26|[,;&)}\]>]+(?:\s|$|\\*[\"']|\\+[nrt]|[\w.-]+\s*[=:])))"
+_ASSIGNED = re.compile(
+    rf"(?P<name>{_NAME}(?:{_Q}|[\])]){{0,3}}\s*(?:=>|:=|={{1,3}}|:(?!//|:)|%3[AaDd])\s*)"
+    rf"{_NOTHING}(?P<value>{_QUOTED}|{_BRACKETS}|{_BARE})",
+    re.IGNORECASE,
+)
+# Headers and phrases: all that follows on the line.
+_HEADER = re.compile(
+    r"(?P<name>(?:\bproxy-)?\bauthorization|\b(?:set-)?cookie|pass[-_]?phrase|\bx-[\w-]*(?:key|token|auth|secret)[\w-]*)"
+    rf"(?P<sep>\s*[=:]\s*)(?!{_Q}|\[redacted\])(?P<value>[^\n\"'\\]+)",
+    re.IGNORECASE,
+)
+_SCHEME = re.compile(
+    r"(?i)\b(?P<scheme>bearer|basic|digest|negotiate|apikey|token)(?P<gap> +)(?!\[redacted\])"
+    r"(?P<value>(?=[A-Za-z._~+/=-]*[0-9A-Z=_+/.-])[A-Za-z0-9._~+/=-]{12,})"
+)
+_OPTION = re.compile(
+    rf"(?P<name>(?<![\w-])--?[\w-]*?{_NAME})(?P<gap>\s+)(?!-|\[redacted\])(?P<value>{_QUOTED}|[^\s\"']+)",
+    re.IGNORECASE,
+)
+_PAIR = re.compile(
+    rf"(?P<name>{_Q}[\w.-]*?{_NAME}{_Q}(?:\s*,\s*|\s+value\s*=\s*))(?P<value>[bru]?(?P<q>\\*[\"'])(?:(?!(?P=q))[\s\S])*(?P=q))",
+    re.IGNORECASE,
+)
+# `the password was 's3cr3t-1'`, `signing key abc123def`: a word of letters and digits.
+_SPOKEN = re.compile(
+    rf"(?P<name>(?:{_STEM})s?(?:{_Q})?\s+(?:(?:is|was|for \S{{1,40}}:?)\s+)?)"
+    r"(?P<value>[bru]?(?:\\*[\"'])?(?=[A-Za-z_.~!@#$%^&*+-]*\d)(?=[0-9_.~!@#$%^&*+-]*[A-Za-z])"
+    r"[A-Za-z0-9_.~!@#$%^&*+=-]{8,}(?:\\*[\"'])?)(?=$|[\s,;)\]}])",
+    re.IGNORECASE,
+)
+# `curl -u me:s3cr3t`, `mysql -ps3cr3t`, `docker login -p s3cr3t`, `AZURE_PAT=s3cr3t…`
+_LOGIN = re.compile(
+    r"(?P<name>(?<![\w-])(?:-u|--user|--proxy-user)[ =]+[^\s:]+:|\bmysql\w*\b[^\n]*?\s-p"
+    r"|\b(?:docker|podman|nerdctl|registry|acr) login\b[^\n]*?\s-p[ =]+|\bsshpass\s+-p\s*"
+    r"|\bredis-cli\b[^\n]*?\s-a\s+|\b[A-Z0-9_]*_PAT\s*=\s*(?=\S{16})|(?<![\w-])--pat[ =]+)"
+    r"(?P<value>[^\s]{4,})"
+)
+_LOGINS = (" -u", "--user", "mysql", " login ", "sshpass", "redis-cli", "_PAT", "--pat")
+# `smtp.login("me@example.org", "s3cr3t")`
+_CALL = re.compile(
+    rf"(?P<name>\.login\(\s*{_Q}[^\"'\n]*{_Q}\s*,\s*)(?P<value>{_QUOTED})"
+)
+_ELEMENT = re.compile(
+    rf"(?P<name><[\w:.-]*?{_NAME}>)(?P<value>[^<]+)(?=</)", re.IGNORECASE
+)
+# User and password of a URL; the password may hold `/` and `@`.  A port and a path with
+# an `@` in it are none.
+_USERINFO = re.compile(
+    r"(?<=://)(?P<user>[^\s:/@\"'<>]*):(?!\d{1,5}(?:/|$))(?P<value>[^\s\"'<>]+)(?=@[\w.\[-])"
+)
+_PEM = re.compile(
+    r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?"
+    r"(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|$)"
+)
+_PEM_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY")
+_PEM_END = re.compile(r"-----END [A-Z0-9 ]*PRIVATE KEY[A-Z -]*")
+_PEM_LINE = re.compile(
+    r"(?:^|(?<=\s)|(?<=n))[A-Za-z0-9+/]{16,76}={0,2}$|^[A-Za-z0-9+/]{2,76}={0,2}$"
+)
+# A line of nothing but base64 as long as those of PEM files, whatever came before it.
+_BASE64_LINE = re.compile(
+    r"(?m)^[ \t]*(?=[0-9a-z+/]*[A-Z])(?=[0-9A-Z+/]*[g-z])[A-Za-z0-9+/]{64}$"
+)
+_LONGEST_PEM = 200  # lines
+
+# Shapes of tokens, by what each of them begins with (a text without it is not searched).
+_SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("A3T", "ABIA", "ACCA", "AKIA", "ASIA", "AROA", "AIDA", "AGPA", "ANPA", "ANVA", "AIPA"),
+     r"\b(?:A3T[A-Z0-9]|A(?:BIA|CCA|KIA|SIA|ROA|IDA|GPA|NPA|NVA|IPA))[A-Z0-9]{16}\b"),
+    (("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"\bgh[pousr]_[A-Za-z0-9]{20,}"),
+    (("github_pat_",), r"\bgithub_pat_[A-Za-z0-9_]{22,}"),
+    (("gl",), r"\bgl(?:pat|dt|ft|soat|rt|cbt|imt|ptt|agent|oas|sa|c)[-_][A-Za-z0-9_=-]{20,}"),
+    (("eyJ",), r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?"),
+    (("xox", "xapp-"), r"\b(?:xox[a-z]|xapp-\d)-[A-Za-z0-9-]{10,}"),
+    (("hooks.slack.com",), r"hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_-]{20,}"),
+    (("AIza", "ya29.", "GOCSPX-"), r"\b(?:AIza|ya29\.|GOCSPX-)[A-Za-z0-9_-]{20,}"),
+    (("_live_", "_test_"), r"\b(?:sk|pk|rk)_(?:live|test)_[A-Za-z0-9]{10,}"),
+    (("whsec_",), r"\bwhsec_[A-Za-z0-9+/=]{16,}"),
+    (("sk-",), r"\bsk-(?:proj-|ant-|svcacct-|admin-|or-)?[A-Za-z0-9_-]{20,}"),
+    (("npm_", "hf_", "pscale_", "dop_", "doo_", "dor_", "shpat_", "shpca_", "shpss_", "shppa_",
+      "sntrys_", "sntryu_", "sbp_", "pnu_", "pnb_", "lin_api_", "rubygems_", "ntn_", "glsa_",
+      "r8_", "gsk_", "xai-", "phc_", "ccpat_", "dckr_pat_", "ATCTT3xFf", "ATATT3xFf"),
+     (r"\b(?:npm|hf|pscale|do[opr]|shp(?:at|ca|ss|pa)|sntry[su]|sbp|pn[ub]|lin_api|rubygems|ntn"
+     r"|glsa|r8|gsk|xai|phc|ccpat|dckr_pat|AT[AC]TT3xFf)[A-Za-z0-9]*[_-][A-Za-z0-9_=-]{16,}")),
+    (("dapi", "dkea", "dose", "dsapi"), r"\b(?:dapi|dkea|dose|dsapi)[0-9a-f]{32}(?:-\d)?\b"),
+    (("SG.",), r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
+    (("hvs.", "hvb.", "hvr.", "dp."),
+     r"\b(?:hv[sbr]\.|dp\.(?:pt|st|ct|sa)\.)[A-Za-z0-9._-]{20,}"),
+    (("NRAK-", "PMAK-", "AGE-SECRET-KEY-", "CFPAT-", "NRII-"),
+     r"\b(?:NRAK|PMAK|AGE-SECRET-KEY|CFPAT|NRII)-[A-Za-z0-9-]{20,}"),
+    (("ATATT3", "ATCTT3"), r"\bAT[AC]TT3[A-Za-z0-9_=-]{40,}"),
+    (("sq0",), r"\bsq0(?:atp|csp|idp)-[A-Za-z0-9_-]{20,}"),
+    (("pat",), r"\bpat[A-Za-z0-9]{14}\.[0-9a-f]{64}\b"),
+    (("pypi-",), r"\bpypi-[A-Za-z0-9_-]{16,}"),
+    (("key-",), r"\bkey-[0-9a-zA-Z]{32}\b"),
+    (("SK", "AC"), r"\b(?:SK|AC)[0-9a-f]{32}\b"),
+    ((":AA",), r"\b\d{8,10}:AA[A-Za-z0-9_-]{33}"),
+    (("Signature=", "signature=", "Token=", "token=", "sig="),
+     (r"(?i)(?<=X-Amz-Signature=)[0-9a-f]+|(?<=X-Goog-Signature=)[0-9a-f]+"
+     r"|(?<=X-Amz-Security-Token=)[^&\s\"']+|(?<=[?&]sig=)[^&\s\"']+")),
+)  # fmt: skip
+_CANDIDATE = re.compile(r"[A-Za-z0-9_+/=.-]{16}")
+_OPAQUE = re.compile(r"(?=[A-Za-z_+/=.:-]{0,19}[0-9])[A-Za-z0-9_+/=.:-]{20}")
+# What no shape names: an AWS secret access key and the like.
+_RANDOM = re.compile(
+    r"(?<![A-Za-z0-9_+/.-])(?=[A-Za-z0-9_+/-]*[a-z])(?=[A-Za-z0-9_+/-]*[A-Z])(?=[A-Za-z_+/-]*\d)"
+    r"[A-Za-z0-9_+/-]{40,}={0,2}(?![A-Za-z0-9_+/=-])"
+)
+_RANDOM_ENOUGH = 0.62  # distinct characters of the first forty
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_RESTLESS = 0.3  # changes between capitals, small letters and digits; names in camel case have fewer
+
+
+def _names_a_secret(low: str) -> bool:
+    """Tell whether a text, in small letters, may hold a secret name at all."""
+    return (
+        any(stem in low for stem in _STEMS)
+        or ("key" in low and any(kind in low for kind in _KINDS_OF_KEY))
+        or ("conn" in low and "str" in low)
+        or _SHORT_NAMES.search(low) is not None
+    )
+
+
+def is_secret_name(name: str) -> bool:
+    """Tell whether what is assigned to a name is a secret."""
+    return _NAMES.search(name) is not None
+
+
+def maskable_values(values: Iterable[Any]) -> tuple[str, ...]:
+    """Return the values that can be masked wherever they occur, each once.
+
+    A short or common word would blank out ordinary text.
+    """
+    chosen: dict[str, None] = {}
+    for value in values:
+        text = value if isinstance(value, str) else ""
+        for each in {text.strip(), *text.strip().splitlines()}:
+            plain = each.strip()
+            if _SHORTEST <= len(plain) <= _LONGEST_VALUE and not _is_common(plain):
+                chosen[plain] = None
+                if len(chosen) >= _MOST_VALUES:
+                    return tuple(chosen)
+    return tuple(chosen)
+
+
+def _is_common(text: str) -> bool:
+    return (
+        text.lower() in _COMMON
+        or (text.isdigit() and len(text) < _LONGEST_NUMBER)
+        # A path names where a secret lies (`GOOGLE_APPLICATION_CREDENTIALS`).
+        or (
+            text.startswith(("/", "./", "~/"))
+            and " " not in text
+            and len(text) < _LONGEST_PATH
+        )
+        or text.startswith("-----")
+    )
+
+
+def secret_values(mapping: Any, depth: int = 6) -> Iterator[str]:
+    """Yield the texts in a mapping (an environment, a configuration) under secret names."""
+    if not isinstance(mapping, dict) or not depth:
+        return
+    for name, value in list(mapping.items()):
+        if isinstance(value, dict):
+            yield from secret_values(value, depth - 1)
+        elif is_secret_name(str(name)):
+            for each in value if isinstance(value, (list, tuple)) else (value,):
+                if isinstance(each, str):
+                    yield each
+
+
+class Redaction:
+    """Blanks out what looks like a secret in a text.
+
+    Args:
+        patterns: Regular expressions of the user's, on top of ours.
+        shapes: Regular expressions of a secret scanner: shapes of tokens.
+        values: Secrets themselves, blanked out wherever they occur.
+
+    Raises:
+        re.error: if a pattern of the user's is none.
+    """
+
+    def __init__(
+        self,
+        patterns: Iterable[str] = (),
+        *,
+        shapes: Iterable[str] = (),
+        values: Iterable[str] = (),
+    ) -> None:
+        self._more = [re.compile(p) for p in patterns]
+        self._shapes = [(anchors, re.compile(p)) for anchors, p in _SHAPES]
+        self._scanned = [re.compile(p) for p in shapes]
+        self._values: dict[str, None] = {}
+        self._masked: re.Pattern[str] | None = None
+        self.mask(values)
+
+    def mask(self, values: Iterable[str]) -> None:
+        """Blank out these values, too, in every form in which they are printed."""
+        for value in values:
+            if len(self._values) < 4 * _MOST_VALUES:
+                forms = (value, repr(value)[1:-1], json.dumps(value)[1:-1])
+                self._values.update(dict.fromkeys((*forms, quote(value, safe=""))))
+        if self._values:
+            longest_first = sorted(self._values, key=len, reverse=True)
+            self._masked = re.compile("|".join(map(re.escape, longest_first)))
+
+    def text(self, text: str) -> str:  # noqa: C901 - one pass after the other, each gated
+        """Return `text` without secrets."""
+        if len(text) < _SHORTEST:
+            return self._by_the_user(text)
+        if self._masked is not None:
+            text = self._masked.sub(BLANK, text)
+        if "PRIVATE KEY" in text:
+            text = _PEM.sub(BLANK, text)
+        if "://" in text and "@" in text:
+            text = _USERINFO.sub(BLANK, text)
+        if any(each in text for each in _LOGINS):
+            text = _LOGIN.sub(lambda m: m["name"] + BLANK, text)
+        if ".login(" in text:
+            text = _CALL.sub(lambda m: m["name"] + BLANK, text)
+        if _names_a_secret(text.lower()):
+            text = self._assigned(text)
+        if _CANDIDATE.search(text):
+            for anchors, shape in self._shapes:
+                if any(anchor in text for anchor in anchors):
+                    text = shape.sub(_blank_token, text)
+        if _OPAQUE.search(text):
+            for shape in self._scanned:
+                text = shape.sub(_blank_token, text)
+            text = _RANDOM.sub(_blank_random, text)
+            text = _BASE64_LINE.sub(BLANK, text)
+        return self._by_the_user(text)
+
+    def _by_the_user(self, text: str) -> str:
+        for pattern in self._more:
+            text = pattern.sub(BLANK, text)
+        return text
+
+    @staticmethod
+    def _assigned(text: str) -> str:
+        low = text.lower()
+        if any(each in low for each in ("authorization", "cookie", "phrase", "x-")):
+            text = _HEADER.sub(lambda m: m["name"] + m["sep"] + BLANK, text)
+        text = _SCHEME.sub(lambda m: m["scheme"] + m["gap"] + BLANK, text)
+        text = _ASSIGNED.sub(_blank_value, text)
+        text = _PAIR.sub(lambda m: m["name"] + BLANK, text)
+        text = _ELEMENT.sub(lambda m: m["name"] + BLANK, text)
+        text = _OPTION.sub(lambda m: m["name"] + m["gap"] + BLANK, text)
+        return _SPOKEN.sub(lambda m: m["name"] + BLANK, text)
+
+    def lines(self, lines: Iterable[str]) -> list[str]:
+        """Return lines of one source, in order, without secrets that span several."""
+        state = PemState()
+        return [state.line(each, self) for each in lines]
+
+
+class OwnSecrets:
+    """Masks the values of this process's own secret environment variables.
+
+    A worker's environment may hold what the driver's does not; nobody else could mask it,
+    and the values themselves must not travel.
+    """
+
+    def __init__(self) -> None:
+        self._looked = 0.0
+        self._values: tuple[str, ...] = ()
+        self._masked: re.Pattern[str] | None = None
+
+    def mask(self, text: str) -> str:
+        """Return `text` without these values."""
+        now = time.monotonic()
+        if now - self._looked > _LOOK_AGAIN:
+            self._looked = now
+            self._refresh()
+        return text if self._masked is None else self._masked.sub(BLANK, text)
+
+    def _refresh(self) -> None:
+        values = maskable_values(secret_values(dict(os.environ)))
+        if values != self._values:
+            self._values = values
+            longest_first = sorted(values, key=len, reverse=True)
+            self._masked = (
+                re.compile("|".join(map(re.escape, longest_first))) if values else None
+            )
+
+
+class PemState:
+    """Follows a private key that is printed line by line."""
+
+    def __init__(self) -> None:
+        self._left = 0
+
+    def line(self, line: str, redaction: Redaction) -> str:
+        """Return the next line without secrets."""
+        clean = redaction.text(line)
+        begins, ends = _PEM_BEGIN.search(line), _PEM_END.search(line)
+        if begins and not ends:
+            self._left = _LONGEST_PEM
+            return clean
+        if self._left:
+            self._left = 0 if ends else self._left - 1
+            clean = _PEM_END.sub(BLANK, clean) if ends else clean
+            return "\n".join(_PEM_LINE.sub(BLANK, each) for each in clean.split("\n"))
+        return clean
+
+
+def _blank_value(match: re.Match[str]) -> str:
+    name, value = match["name"], match["value"]
+    if _is_count(name, value) or value == _bare(
+        name
+    ):  # a line of code: `password=password`
+        return match[0]
+    return name + BLANK
+
+
+def _bare(name: str) -> str:
+    return name.rstrip(" =:\"'\\)]>")
+
+
+def _is_count(name: str, value: str) -> bool:
+    """Tell whether this is a number of tokens, of an authorisation's seconds, or the like."""
+    plain = value.rstrip(".,;")
+    if not plain.replace(".", "", 1).replace(",", "").isdigit():
+        # `PWD=/srv/etl` is the working directory.
+        return name.startswith("PWD=") and value.startswith("/")
+    bare = _bare(name).lower()
+    return bare.endswith(
+        (
+            "tokens",
+            "sig",
+            "pass",
+            "auth",
+            "_len",
+            "_length",
+            "_count",
+            "_size",
+            "_seconds",
+        )
+    )
+
+
+def _blank_token(match: re.Match[str]) -> str:
+    # Scanners' patterns include what stands before and after.
+    token = match[0]
+    begin = len(token) - len(token.lstrip(" \t\n=:\"'"))
+    end = len(token) - len(token.rstrip(" \t\n\"'"))
+    return token[:begin] + BLANK + token[len(token) - end :]
+
+
+def _blank_random(match: re.Match[str]) -> str:
+    """Blank out a token that no words were put together to."""
+    token = match[0]
+    plain = [c for c in token if c.isalnum()]
+    kinds = ["d" if c.isdigit() else "u" if c.isupper() else "l" for c in plain]
+    changes = sum(a != b for a, b in zip(kinds, kinds[1:]))  # noqa: RUF007 - Python 3.9 runs this
+    if _UUID.search(token):
+        return token
+    varied = len(set(token[:40])) >= _RANDOM_ENOUGH * 40
+    return BLANK if varied and changes >= _RESTLESS * len(plain) else token

@@ -1,0 +1,103 @@
+"""What Dask's own event log tells, and what users log there.
+
+Plugins' hooks are told less: only here stands whether a worker's departure was expected.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Iterator
+
+__all__ = ["reported_by_dask"]
+
+# What Dask itself logs; all other topics are the user's.
+_DASK_TOPICS = frozenset(
+    (
+        "all",
+        "p2p",
+        "scheduler",
+        "stealing",
+        "transitions",
+        "worker-client",
+        "worker-fail-hard",
+        "worker-get-client",
+        "worker-restart-memory",
+    )
+)
+_OURS = "dask-blackbox-"
+_LONGEST = 8_000
+_MOST_KEYS = 1_000
+
+Reported = tuple[str, str, dict[str, Any]]
+"""Kind, subject and particulars of an event."""
+
+
+def reported_by_dask(topic: str, msg: Any) -> Iterator[Reported]:
+    """Yield the events that a message on a topic stands for."""
+    if topic.startswith(_OURS):  # another recording's
+        return
+    dasks = topic in _DASK_TOPICS or "://" in topic or topic.startswith("Client-")
+    if not dasks:
+        yield "topic", "", {"topic": topic, "message": _bounded(msg)}
+    elif not isinstance(msg, dict):
+        return
+    elif topic == "all":
+        yield from _of_the_cluster(msg)
+    elif topic == "p2p":
+        yield "p2p", "", {"message": {k: str(v) for k, v in msg.items()}}
+    elif topic == "worker-restart-memory":
+        facts = {"pid": msg.get("pid"), "rss": msg.get("rss")}
+        yield "worker-restarted-for-memory", str(msg.get("worker", "")), facts
+    elif topic == "worker-fail-hard":
+        yield (
+            "worker-failed-hard",
+            str(msg.get("worker", "")),
+            {"message": _bounded(msg)},
+        )
+    else:
+        yield from _of_one(topic, msg)
+
+
+def _of_the_cluster(msg: dict[str, Any]) -> Iterator[Reported]:
+    action = msg.get("action")
+    if action == "remove-worker":
+        lost = [str(k) for k in msg.get("lost-scattered-tasks", ())]
+        facts = {
+            "stimulus_id": msg.get("stimulus_id"),
+            "expected": msg.get("expected"),
+            "processing": [str(k) for k in msg.get("processing-tasks", ())][
+                :_MOST_KEYS
+            ],
+            "lost_computed": len(msg.get("lost-computed-tasks", ())),
+            "lost_scattered": lost[:_MOST_KEYS],
+        }
+        yield "worker-removed", str(msg.get("worker", "")), facts
+    elif action == "retire-workers":
+        yield (
+            "workers-retired",
+            "",
+            {"workers": [str(w) for w in msg.get("workers", ())]},
+        )
+
+
+def _of_one(topic: str, msg: dict[str, Any]) -> Iterator[Reported]:
+    """Yield what is said on the topic of a worker, of a client, or of the scheduler."""
+    action = msg.get("action")
+    if action == "closing-worker":
+        yield "worker-closing", topic, {"reason": msg.get("reason")}
+    elif action == "worker-status-change":
+        facts = {"before": msg.get("prev-status"), "after": msg.get("status")}
+        yield "worker-status", topic, facts
+    elif action == "worker-ttl-timed-out":
+        for worker in msg.get("workers", ()):
+            yield "worker-ttl", str(worker), {"ttl": msg.get("ttl")}
+    elif action == "update-graph" and msg.get("status") in ("error", "cancelled"):
+        client = str(msg.get("client", topic))
+        yield "graph-failed", client, {"status": msg["status"]}
+
+
+def _bounded(msg: Any) -> Any:
+    text = json.dumps(msg, default=str)
+    if len(text) > _LONGEST:
+        return f"{text[:_LONGEST]} … cut {len(text) - _LONGEST} characters"
+    return json.loads(text)

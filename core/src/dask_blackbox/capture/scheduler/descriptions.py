@@ -1,0 +1,61 @@
+"""What scheduler and workers are: versions, sizes, places, settings."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+from ..ancestry import ancestry
+
+__all__ = ["scheduler_facts", "worker_facts"]
+
+
+def scheduler_facts(scheduler: Any) -> dict[str, Any]:
+    """Return the particulars of `scheduler-info`."""
+    from dask import config
+    from distributed.versions import get_versions
+
+    versions = get_versions()
+    packages = versions.get("packages") or {}
+    return {
+        **ancestry(),
+        "host": socket.gethostname(),
+        "dask": packages.get("dask"),
+        "distributed": packages.get("distributed"),
+        "python": _python_of(versions),
+        "packages": packages,
+        "config": config.config,
+        "dashboard": _dashboard(scheduler),
+    }
+
+
+def worker_facts(ws: Any) -> dict[str, Any]:
+    """Return the particulars of `worker-added`."""
+    versions = getattr(ws, "versions", None) or {}
+    return {
+        "name": str(ws.name),
+        "host": ws.host,
+        "pid": ws.pid,
+        "nanny": ws.nanny,
+        "nthreads": ws.nthreads,
+        "memory_limit": ws.memory_limit,
+        "resources": ws.resources,
+        "local_directory": ws.local_directory,
+        "python": _python_of(versions),
+        "packages": versions.get("packages", versions),
+    }
+
+
+def _python_of(versions: dict[str, Any]) -> str | None:
+    packages = versions.get("packages") or {}
+    python = packages.get("python") or versions.get("python")
+    if python is None:
+        python = dict(versions.get("host") or {}).get("python")
+    return None if python is None else str(python)
+
+
+def _dashboard(scheduler: Any) -> str | None:
+    port = (getattr(scheduler, "services", None) or {}).get("dashboard")
+    number = getattr(port, "port", None)
+    host = str(scheduler.address).split("://", 1)[-1].rsplit(":", 1)[0]
+    return None if number is None else f"http://{host}:{number}/status"

@@ -1,0 +1,181 @@
+"""Whose task is it?  Several runs may share one scheduler, and none may confuse another.
+
+Dask keeps no link from a task to the client that submitted it, so graphs are looked at
+as they arrive.  Keys of one group nearly always come from one client; where they don't
+(two clients submit the same function), those keys are told apart one by one.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, Iterable
+
+from distributed.utils import key_split_group
+
+from .group_counts import GroupCounts
+
+__all__ = ["Ownership", "root_span"]
+
+_MOST_GROUPS = 20_000
+_PID_BITS = 0x3FFF  # what a client's id keeps of its process id
+
+
+class Ownership:
+    """Tells the tasks of some clients from all others.
+
+    Args:
+        scheduler: The scheduler.
+        clients: Ids of the clients that are ours; None: everything is.
+        resident: Each client is a run of its own, even of one process; and who records
+            himself is not disturbed.
+        span: Id of an outermost span: of our clients' tasks, only those in it are ours;
+            `default`: those that are in none.
+    """
+
+    def __init__(
+        self,
+        scheduler: Any,
+        clients: Iterable[str] | None,
+        *,
+        resident: bool = False,
+        span: str | None = None,
+    ) -> None:
+        self.resident, self._span = resident, span
+        self._scheduler = scheduler
+        self.everything = clients is None
+        self.clients: set[str] = set()
+        """Those that are ours because somebody said so."""
+        self._processes: set[tuple[int, int]] = set()
+        self._groups: dict[str, bool | None] = {}  # None: some are, some are not
+        self._keys: set[Any] = set()  # ours, of the groups that are shared
+        for client in clients or ():
+            self.add(client)
+
+    def add(self, client: str) -> None:
+        """Count another client as ours, and those that its process will make."""
+        self.clients.add(client)
+        process = _process_of(client)
+        if process is not None and not self.resident:
+            self._processes.add(process)
+
+    def claim(self, client: str, counts: GroupCounts) -> bool:
+        """Note a graph; return whether it is ours."""
+        if self.everything:
+            return True
+        ours = self.owns(client)
+        some = False
+        for group in counts.groups:
+            of_span = ours and self._is_in_our_span(group)
+            self._note(group, counts, ours=of_span)
+            some = some or of_span
+        if len(self._groups) > _MOST_GROUPS:
+            self._forget()
+        return some if self._span else ours
+
+    def _is_in_our_span(self, group: Any) -> bool:
+        if self._span is None:
+            return True
+        span = root_span(self._scheduler, group)
+        if span is None or self._span == span.id:
+            return span is not None
+        return self._span == "default" and span.name == ("default",)
+
+    def has(self, ts: Any) -> bool:
+        """Return whether a task is ours.  Called for every execution."""
+        if self.everything:
+            return True
+        ours = self._groups.get(ts.group.name, False)
+        return ts.key in self._keys if ours is None else ours
+
+    def groups(self) -> list[Any]:
+        """Return the scheduler's task groups that hold tasks of ours."""
+        alive = self._scheduler.task_groups
+        if self.everything:
+            return list(alive.values())
+        return [
+            alive[name]
+            for name, ours in self._groups.items()
+            if ours is not False and name in alive
+        ]
+
+    def wanting(self) -> list[Any]:
+        """Return the clients whose tasks are ours: none of them to an onlooker."""
+        if self.everything:
+            return []
+        clients = self._scheduler.clients
+        return [cs for name, cs in clients.items() if self.owns(name)]
+
+    def has_named(self, key: str) -> bool:
+        """Return whether a task is ours of which only the text of its key is known."""
+        ours = self.everything or self._groups.get(key_split_group(key), False)
+        return key in map(str, self._keys) if ours is None else ours
+
+    def _note(self, group: Any, counts: GroupCounts, *, ours: bool) -> None:
+        if ours and group.name not in self._groups:
+            others_are_there = _size(group) > counts.groups[group]
+            self._groups[group.name] = None if others_are_there else True
+        known = self._groups.setdefault(group.name, ours)
+        if known is not None and known != ours:
+            if known:  # what the group held before this graph is ours
+                tasks = self._scheduler.tasks.items()
+                self._keys.update(k for k, t in tasks if t.group is group)
+                self._keys.difference_update(counts.keys_in(group))
+            known = self._groups[group.name] = None
+        if known is None and ours:
+            self._keys.update(counts.keys_in(group))
+
+    def owns(self, client: str) -> bool:
+        """Return whether a client's graphs are ours."""
+        if self.everything:
+            return True
+        if client in self.clients:
+            return True
+        process = _process_of(client)
+        if process is None or self._belongs_to_another_recording(client):
+            return False
+        return process in self._processes or self._made_by_our_task(process)
+
+    def _belongs_to_another_recording(self, client: str) -> bool:
+        others = [getattr(p, "own", None) for p in self._scheduler.plugins.values()]
+        return any(
+            client in getattr(own, "clients", ())
+            for own in others
+            if self.resident or not getattr(own, "resident", False)
+        )
+
+    def _made_by_our_task(self, process: tuple[int, int]) -> bool:
+        """Return whether a client lives in a worker that runs a task of ours."""
+        for ws in self._scheduler.workers.values():
+            if ws.pid and ws.pid & _PID_BITS == process[1]:
+                # `worker_client` secedes; `get_client` does not, and any may be it.
+                return any(self.has(ts) for ts in ws.long_running or ws.processing)
+        return False
+
+    def _forget(self) -> None:
+        alive = self._scheduler.task_groups
+        self._groups = {k: v for k, v in self._groups.items() if k in alive}
+        tasks = self._scheduler.tasks
+        self._keys = {key for key in self._keys if key in tasks}
+
+
+def _size(group: Any) -> int:
+    states = group.states
+    return int(sum(states.values()) - states.get("forgotten", 0))
+
+
+def root_span(scheduler: Any, group: Any) -> Any:
+    """Return the outermost span that a task group is in; None without spans."""
+    extension = (getattr(scheduler, "extensions", None) or {}).get("spans")
+    span = getattr(extension, "spans", {}).get(getattr(group, "span_id", None))
+    while span is not None and span.parent is not None:
+        span = span.parent
+    return span
+
+
+def _process_of(client: str) -> tuple[int, int] | None:
+    """Return machine and process of a client, which its id tells (`uuid1`)."""
+    try:
+        reported = uuid.UUID(client[-36:])
+    except ValueError:
+        return None
+    return (reported.node, reported.clock_seq)

@@ -1,0 +1,98 @@
+"""Every installed package of scheduler and workers, not only those that Dask asks for.
+
+A worker of each host is asked, of a few hosts at most: workers of one cluster come from
+one image, and where they do not, the packages that Dask compares tell.  Lists that are
+alike are told once.  With them comes which image each has, and the settings that are not
+the scheduler's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Callable
+
+from ..packages import environment, settings_and_image
+
+__all__ = ["Inventory"]
+
+_HOSTS = 4
+_ANSWERING = 20.0
+_MOST = 100  # settings in which a worker differs
+
+
+class Inventory:
+    """Asks for packages, once for each host.
+
+    Args:
+        scheduler: The scheduler.
+        name: Of our plugins; workers answer to `<name>-packages`.
+        tell: Takes kind, subject and particulars of an event.
+    """
+
+    def __init__(self, scheduler: Any, name: str, tell: Callable[..., None]) -> None:
+        self._scheduler, self._name, self._tell = scheduler, name, tell
+        self._hosts: set[str] = set()
+        about = settings_and_image()
+        self._settings, self._image = about["settings"], about["image"]
+        self._reported: list[tuple[str, Any]] = []
+        self._asking: set[asyncio.Future[None]] = set()
+        self._begin(self._own())
+
+    def ask(self, address: str) -> None:
+        """Ask a worker that has our plugin, if it is the first of its host.
+
+        (One that has not would write the question into its log, as an error.)
+        """
+        ws = self._scheduler.workers.get(address)
+        host = "" if ws is None else str(ws.host)
+        if ws is not None and host not in self._hosts and len(self._hosts) < _HOSTS:
+            self._hosts.add(host)
+            self._begin(self._ask(address, host))
+
+    def stop(self) -> None:
+        """Ask no more."""
+        for asking in tuple(self._asking):
+            asking.cancel()
+
+    def _begin(self, work: Any) -> None:
+        asking = asyncio.ensure_future(work)
+        self._asking.add(asking)
+        asking.add_done_callback(self._asking.discard)
+
+    async def _own(self) -> None:
+        try:
+            found = await asyncio.get_running_loop().run_in_executor(None, environment)
+        except Exception:
+            return
+        self._say(
+            "scheduler", str(self._scheduler.address), {**found, "image": self._image}
+        )
+
+    async def _ask(self, address: str, host: str) -> None:
+        try:
+            ask = getattr(self._scheduler.rpc(address), f"{self._name}-packages")
+            found = dict(await asyncio.wait_for(ask(), _ANSWERING))
+        except Exception:
+            self._hosts.discard(host)  # another worker of it may answer
+        else:
+            self._say("worker", address, found)
+
+    def _say(self, role: str, address: str, found: dict[str, Any]) -> None:
+        reported = {
+            "packages": found.get("packages"),
+            "image": found.get("image") or {},
+            "config": self._unlike(found.get("settings") or {}),
+        }
+        if (role, reported) not in self._reported:
+            self._reported.append((role, reported))
+            self._tell("packages", address, role=role, **reported)
+
+    def _unlike(self, settings: dict[str, str]) -> dict[str, str | None]:
+        """Return the settings that are not the scheduler's own."""
+        own = self._settings
+        if not settings or not own:
+            return {}
+        unlike = [
+            name for name in {*own, *settings} if own.get(name) != settings.get(name)
+        ]
+        return {name: settings.get(name) for name in sorted(unlike)[:_MOST]}

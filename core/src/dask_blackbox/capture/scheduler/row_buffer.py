@@ -1,0 +1,123 @@
+"""The scheduler's buffer: rows by kind, bounded, kept until the recorder has them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from typing import Any
+
+import msgpack
+
+__all__ = ["RowBuffer"]
+
+
+_FIRST_PULL, _NEXT_PULL = 15.0, 3.0  # seconds that a recorder may take to come by
+_LONGEST = 5.0  # seconds that the end of a scheduler waits
+_ONE = 320  # bytes of an execution's row, about
+
+
+class RowBuffer:
+    """Rows that wait to be pulled.
+
+    A batch is kept until the next pull acknowledges it, so that a recorder that died
+    half-way loses nothing.  When the buffer is full, new rows are counted, not kept.
+
+    Args:
+        limit: How many executions fit.  Rows with long texts weigh as much as several,
+            so that the memory is bounded too.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._weight = 0
+        self._waiting: deque[tuple[str, Any]] = deque()
+        self._unacknowledged: dict[str, Any] | None = None
+        self._seq = 0
+        self.dropped: dict[str, int] = {}
+        self.pulled_at = 0.0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def drained(self) -> bool:
+        """Whether all that was put has been acknowledged."""
+        return not self._waiting and self._unacknowledged is None
+
+    async def drain(self, since: float) -> None:
+        """Wait until all is acknowledged, as long as somebody may still come for it.
+
+        Args:
+            since: When somebody could come for the first time: that takes longer.
+        """
+        begun = time.time()
+        while not self.drained:
+            now = time.time()
+            if self.pulled_at:
+                hopeless = now - self.pulled_at > _NEXT_PULL
+            else:
+                hopeless = now - since > _FIRST_PULL
+            if hopeless or now - begun > _LONGEST:
+                return
+            await asyncio.sleep(0.02)
+
+    def put(self, kind: str, row: Any) -> None:
+        """Keep a row, or count it if it does not fit."""
+        if self._weight >= self._limit:
+            self.dropped[kind] = self.dropped.get(kind, 0) + 1
+        else:
+            self._weight += 1 if kind == "task" else _weight(row)
+            self._waiting.append((kind, row))
+
+    def drop(self, kind: str, count: int) -> None:
+        """Count rows that others had to drop before they reached us."""
+        self.dropped[kind] = self.dropped.get(kind, 0) + count
+
+    def pull(self, acknowledged: int, limit: int, now: float) -> dict[str, Any]:
+        """Return the next batch; the same one again until it is acknowledged.
+
+        Args:
+            acknowledged: Sequence number of the last batch that is safe with the puller.
+            limit: How much at most, in rows of executions.
+            now: Epoch seconds.
+        """
+        self.pulled_at = now
+        kept = self._unacknowledged
+        if kept is not None and kept["seq"] > acknowledged:
+            return kept
+        self._unacknowledged = None
+        if not self._waiting:
+            return self._answer(acknowledged, None, now)
+        rows: dict[str, list[Any]] = {}
+        left = self._weight - limit
+        while self._waiting and self._weight > left:
+            kind, row = self._waiting.popleft()
+            rows.setdefault(kind, []).append(row)
+            self._weight -= 1 if kind == "task" else _weight(row)
+        self._seq += 1
+        self._unacknowledged = self._answer(self._seq, _packed(rows), now)
+        return self._unacknowledged
+
+    def _answer(self, seq: int, rows: bytes | None, now: float) -> dict[str, Any]:
+        return {
+            "seq": seq,
+            "rows": rows,
+            "at": now,
+            "waiting": len(self._waiting),
+            "dropped": dict(self.dropped),
+        }
+
+
+def _weight(row: Any) -> int:
+    return 1 + sum(len(cell) for cell in row if isinstance(cell, str)) // _ONE
+
+
+def _packed(rows: dict[str, list[Any]]) -> bytes:
+    try:
+        packed: bytes = msgpack.packb(rows, default=str)
+    except UnicodeEncodeError:
+        # Half a surrogate pair, in a key or a log line.  Being ready for it in all cases
+        # would double the time on the scheduler's event loop.
+        packed = msgpack.packb(rows, default=str, unicode_errors="replace")
+    return packed

@@ -1,0 +1,402 @@
+"""The scheduler's part: one small tuple per fact, pulled by the recorder in batches.
+
+Hooks run on the scheduler's event loop, for every transition of every task: they look
+up, append and return.  What takes longer happens when the recorder pulls.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from typing import Any
+
+from distributed.diagnostics.plugin import SchedulerPlugin
+
+from ..executions import scheduler_exception, split, texts
+from ..logs import LogTap
+from .attempts import Attempts
+from .closing_reasons import closing_of, unwatch_closing, watch_closing
+from .code_hashes import CodeMarks
+from .dask_events import reported_by_dask
+from .descriptions import scheduler_facts, worker_facts
+from .empty_reads import empty_reads
+from .group_counts import GroupCounts
+from .measures import Measures
+from .nanny_checks import NannyLook
+from .ownership import Ownership
+from .package_inventory import Inventory
+from .plugin_registration import register_everywhere, unregister_everywhere
+from .row_buffer import RowBuffer
+from .stalls import StallWatch
+from .task_files import TaskFiles
+from .unrunnable import UnrunnableWatch
+
+__all__ = ["SchedulerCapture"]
+
+_HANDLERS = ("pull", "withdraw", "leave", "join")
+_PATIENCE = 1.0  # seconds that a failed task waits for its worker's report
+_LAST_PULL = 2.0
+_SHIPPED = 0.4  # seconds by which a worker's last lines have come
+_ABANDONED = 600.0  # seconds without a pull
+
+
+class SchedulerCapture(SchedulerPlugin):
+    """Listens inside the scheduler for one recording.
+
+    Args:
+        name: Of this plugin, of the workers' and nannies', and of their topic.
+        recording: Id of the recording.
+        client: Id of the client that is recorded; None: everything is.
+        worker: The workers' plugin, pickled; None: others have one there for us.
+        nanny: The nannies' plugin, pickled, or None.
+        limit: How many rows to keep at most.
+        metrics_interval: Seconds between two samples.
+        stall_after: Seconds without progress that make a stall; 0 for never.
+        stall_end: Seconds without progress that end the run; 0 for never.
+        topic: On which workers and nannies speak; None: one of our own.
+        span: Id of the outermost span that is recorded; None: all of the client's tasks.
+        resident: See `Ownership`.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        recording: str,
+        client: str | None,
+        worker: bytes | None,
+        nanny: bytes | None,
+        limit: int,
+        metrics_interval: float,
+        stall_after: float = 0.0,
+        stall_end: float = 0.0,
+        topic: str | None = None,
+        span: str | None = None,
+        resident: bool = False,
+    ) -> None:
+        self.name = name
+        self._recording, self._client = recording, client
+        self._whose: dict[str, Any] = {"span": span, "resident": resident}
+        self._plugins = (worker, nanny)
+        self._interval = metrics_interval
+        self._voice = topic or name  # of our plugins on workers and nannies
+        self._stalls = {"after": stall_after, "end_after": stall_end}
+        self._ended = 0  # executions, however they ended
+        self._started = time.time()
+        self._rows = RowBuffer(limit)
+        self._put = self._rows.put
+        self._graphs = 0
+        self._marks = CodeMarks()
+        self._actors: dict[Any, Any] = {}  # who holds them
+        self._attempts = Attempts(self._attempted)
+
+    # Beginning and end
+
+    async def start(self, scheduler: Any) -> None:
+        self.begin(scheduler)
+        await self._listen_beyond_the_process()
+        await register_everywhere(scheduler, self.name, self._plugins, self._event)
+
+    def begin(self, scheduler: Any) -> None:
+        """Listen in the scheduler from now on."""
+        self._scheduler = scheduler
+        self._tasks = scheduler.tasks
+        self._files = TaskFiles()
+        for handler in _HANDLERS:
+            scheduler.handlers[f"{self.name}-{handler}"] = getattr(self, handler)
+        clients = None if self._client is None else [self._client]
+        self.own = Ownership(scheduler, clients, **self._whose)
+        self._tap = LogTap(
+            self._recording,
+            "scheduler",
+            lambda role: role,
+            lambda row: self._put("log", row),
+        )
+        self._tap.attach("distributed", "tornado.application")
+        self._event("recording-started", self._client or "")
+        self._address = str(scheduler.address)
+        self._event("scheduler-info", self._address, **scheduler_facts(scheduler))
+        self._nannies = NannyLook(scheduler, self._event)
+        self._inventory = Inventory(scheduler, self._voice, self._event)
+        watch_closing(scheduler)
+        # From here on: Dask adds a plugin only when its start has ended, and ours waits.
+        scheduler.plugins[self.name] = self
+        for address in scheduler.workers:
+            self.add_worker(scheduler, address)
+            if self._voice != self.name:  # another recording's plugins are ours too
+                self._inventory.ask(address)
+        self._stall_watch = StallWatch(
+            scheduler,
+            name=self._voice,
+            own=self.own,
+            tell=self._event,
+            **self._stalls,
+        )
+        self._unrunnable = UnrunnableWatch(
+            scheduler, own=self.own, after=self._stalls["after"], tell=self._event
+        )
+        self._measures = Measures(
+            scheduler,
+            put=self._put,
+            tell=self._event,
+            interval=self._interval,
+            each=self._look,
+        )
+        self._measures.start()
+
+    async def _listen_beyond_the_process(self) -> None:
+        """Give a scheduler without any socket (`processes=False`) one for the recorder."""
+        if str(self._scheduler.address).startswith("inproc://"):
+            await self._scheduler.listen("tcp://127.0.0.1:0")
+
+    async def before_close(self) -> None:
+        why = closing_of(self._scheduler)
+        self._event("scheduler-closing", "", **why, scheduler=self._address)
+        await self._rows.drain(self._started)
+
+    async def withdraw(self) -> str:
+        """Take our plugins off workers and nannies; they ship what they still have."""
+        self._stall_watch.stop()
+        if self._voice != self.name:  # plugins that stay ship at their own pace
+            await asyncio.sleep(_SHIPPED)
+        await unregister_everywhere(self._scheduler, self.name, self._plugins)
+        return "OK"
+
+    async def _depart(self) -> None:
+        await self.withdraw()
+        await self.leave()
+
+    async def leave(self) -> str:
+        """Take everything of this recording off the scheduler, after `withdraw`."""
+        self._measures.stop()
+        self._nannies.stop()
+        self._inventory.stop()
+        self._tap.detach()
+        scheduler = self._scheduler
+        unwatch_closing(scheduler)
+        scheduler.plugins.pop(self.name, None)
+        # The broker would keep a topic for each recording of a long-lived cluster; later,
+        # as words of workers and nannies may still be on their way.
+        topics = getattr(scheduler._broker, "_topics", {})
+        asyncio.get_running_loop().call_later(_LAST_PULL, topics.pop, self.name, None)
+        for handler in _HANDLERS:
+            scheduler.handlers.pop(f"{self.name}-{handler}", None)
+        return "OK"
+
+    async def join(self, client: str | None) -> str:
+        """Record a client's tasks too; return an address at which we can be pulled.
+
+        (An RPC handler, called by a driver after it has registered this plugin, or has
+        found it registered by another client of the same recording.)
+        """
+        if client is not None:
+            self.own.add(client)
+        own = str(self._scheduler.address)
+        if own.startswith("inproc://"):
+            return str(self._scheduler.listeners[-1].contact_address)
+        return own
+
+    async def close(self) -> None:
+        self._nannies.stop()
+        self._inventory.stop()
+        self._tap.detach()
+
+    async def pull(
+        self, *, acknowledged: int = 0, limit: int = 2000, last: bool = False
+    ) -> dict[str, Any]:
+        """Return the next batch of rows (an RPC handler, called by the recorder).
+
+        Args:
+            acknowledged: Sequence number of the last batch that is safe.
+            limit: How many rows at most.
+            last: The recording ends: hold nothing back, look once more at everything.
+        """
+        now = time.time()
+        if last:
+            self._measures.sample()
+            self._measures.totals(now)
+        self._attempts.settle(before=now if last else now - _PATIENCE)
+        return self._rows.pull(acknowledged, limit, now)
+
+    # Tasks
+
+    def transition(
+        self, key: Any, start: str, finish: str, *args: Any, **kwargs: Any
+    ) -> None:
+        if start == "processing":
+            if finish == "memory":
+                self._finished(key, kwargs)
+            elif finish == "erred":
+                self._erred(key, kwargs)
+            elif finish == "released":
+                self._released(key, kwargs.get("stimulus_id", ""))
+        elif finish == "erred" and "exception" in kwargs:
+            self._erred(key, kwargs)
+        elif finish == "erred" and key in self._actors:
+            self._event("actor-lost", str(key), worker=self._actors.pop(key))
+
+    def _finished(self, key: Any, facts: dict[str, Any]) -> None:
+        ts = self._tasks[key]
+        if not self.own.has(ts):
+            return
+        self._ended += 1
+        if ts.actor:
+            self._actors[key] = facts.get("worker")
+        group = ts.group
+        self._put(
+            "task",
+            (
+                str(key), group.prefix.name, group.name, facts.get("worker"),
+                facts.get("thread"), *split(facts.get("startstops")),
+                facts.get("nbytes"), facts.get("typename"), "finished",
+            ),
+        )  # fmt: skip
+
+    def _erred(self, key: Any, facts: dict[str, Any]) -> None:
+        ts = self._tasks.get(key)
+        if ts is None or not self.own.has(ts):
+            return
+        self._ended += 1
+        killed = isinstance(facts.get("exception"), bytes)
+        outcome = "killed" if killed else "erred"
+        text, prefix, worker = str(key), ts.prefix.name, facts.get("worker")
+        self._put(
+            "task",
+            (
+                text, prefix, ts.group.name, worker, facts.get("thread"),
+                *split(facts.get("startstops")), None, None, outcome,
+            ),
+        )  # fmt: skip
+        cause = facts.get("cause")
+        cause = None if cause is None or str(cause) == text else str(cause)
+        if cause is None and (files := self._files.of(ts)):
+            self._event("task-files", text, **files)
+        if killed:
+            name, message = scheduler_exception(facts["exception"])
+            row = [time.time(), text, prefix, worker, outcome, name, message, "", cause]
+            self._put("error", [*row, None])
+            return
+        row = [time.time(), text, prefix, worker, outcome, *texts(facts), cause, None]
+        self._attempts.decided(text, outcome, row)
+
+    def _released(self, key: Any, stimulus: str) -> None:
+        """A task is taken off its worker: to be tried again, or since nobody wants it.
+
+        When a task fails for good, Dask releases the others whose results only it or its
+        dependents wanted, with the same stimulus.
+        """
+        ts = self._tasks.get(key)
+        if ts is None or not self.own.has(ts):
+            return
+        if not (ts.waiters or ts.who_wants):
+            self._attempts.decided(str(key), "released")
+        elif stimulus.startswith("task-erred"):
+            self._ended += 1
+            self._attempts.decided(str(key), "retried")
+
+    def _attempted(self, row: list[Any], parts: list[Any] | None) -> None:
+        """Put a failed attempt; of one that is tried again, Dask tells nothing else."""
+        self._put("error", row)
+        _, key, prefix, worker, outcome, *_ = row
+        if outcome in ("retried", "released") and parts is not None:
+            execution = (key, prefix, prefix, worker, None, *parts, None, None, outcome)
+            self._put("task", execution)
+
+    def update_graph(
+        self, scheduler: Any, *, client: str, keys: Any, tasks: Any, **kwargs: Any
+    ) -> None:
+        counts = GroupCounts(self._tasks, tasks)
+        if not self.own.claim(client, counts):
+            return
+        self._graphs += 1
+        self._measures.spans.seen(counts.groups)
+        firsts = counts.firsts()
+        self._event(
+            "graph-updated", client, graph=self._graphs, tasks=len(tasks), wanted=len(keys),
+            prefixes=counts.prefixes(), annotations=kwargs.get("annotations"),
+            all_tasks=len(self._tasks), new=counts.new(), edges=counts.edges(),
+            inputs=counts.inputs(),
+            **self._marks.reported(firsts), hollow=empty_reads(firsts),
+        )  # fmt: skip
+
+    # Workers and clients
+
+    def add_worker(self, scheduler: Any, worker: str) -> None:
+        ws = scheduler.workers.get(worker)
+        if ws is None:
+            return
+        self._event("worker-added", worker, **worker_facts(ws), scheduler=self._address)
+        self._nannies.worker_added(worker, ws.nanny, ws.pid)
+
+    def add_client(self, scheduler: Any, client: str) -> None:
+        self._event("client-added", client)
+
+    def remove_client(self, scheduler: Any, client: str) -> None:
+        self._event("client-removed", client)
+
+    def restart(self, scheduler: Any) -> None:
+        self._event("cluster-restarted", "")
+
+    def log_event(self, topic: str, msg: Any) -> None:
+        if topic == self._voice:
+            self._from_afar(msg)
+            # The broker would keep the last thousand of these in memory.
+            self._scheduler._broker.truncate(topic)
+        elif topic == "stealing":
+            self._measures.stealing(msg)
+        else:
+            for kind, subject, detail in reported_by_dask(topic, msg):
+                self._event(kind, subject, **detail)
+                if kind == "worker-removed":
+                    expected = bool(detail["expected"])
+                    self._nannies.worker_removed(subject, expected=expected)
+
+    def _from_afar(self, msg: dict[str, Any]) -> None:
+        """What our own plugins send from workers and nannies."""
+        for kind, rows in msg.get("rows", {}).items():
+            for row in rows:
+                self._row_from_afar(kind, row)
+        if msg.get("dropped"):
+            self._rows.drop("log", msg["dropped"])
+        if "certificate" in msg:
+            facts = msg["certificate"]
+            for kind, *row in facts.pop("lines", ()):
+                self._from_afar({"rows": {kind: [row]}})
+            subject = facts.get("worker") or ""
+            self._nannies.worker_certified(facts)
+            self._put(
+                "event", (facts.get("at"), "worker-certificate", subject, _json(facts))
+            )
+        if "here" in msg:
+            self._inventory.ask(msg["here"])
+            self._event("process-ancestors", msg["here"], **msg.get("process") or {})
+        if "failed" in msg:
+            self._event("capture-failed", "", doing="nanny", error=msg["failed"])
+
+    def _row_from_afar(self, kind: str, row: Any) -> None:
+        """Take a worker's row; it does not know whose the task is that failed."""
+        if kind == "attempt":
+            if self.own.has_named(row[1]):
+                self._attempts.reported(row)
+        elif row[1] != "capsule-coming" or self.own.has_named(row[2]):
+            self._put(kind, row)
+
+    def tell(self, kind: str, subject: str, /, **detail: Any) -> None:
+        """Have an event recorded."""
+        self._event(kind, subject, **detail)
+
+    def _event(self, kind: str, subject: str, /, **detail: Any) -> None:
+        self._put("event", (time.time(), kind, subject, _json(detail)))
+
+    def _look(self, now: float) -> None:
+        self._stall_watch.look(self._ended)
+        self._unrunnable.look()
+        if now - max(self._rows.pulled_at, self._started) > _ABANDONED:
+            # Driver and recorder are both gone: nobody else will take us off.
+            self._measures.stop()
+            self._departure = asyncio.ensure_future(self._depart())
+
+
+def _json(detail: Any) -> str:
+    return json.dumps(detail, default=str)

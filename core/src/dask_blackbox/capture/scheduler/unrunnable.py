@@ -1,0 +1,72 @@
+"""Tasks that no worker may run, while others go on: nothing stalls, and they wait for ever."""
+
+from __future__ import annotations
+
+import time
+from itertools import islice
+from typing import Any, Callable
+
+from .ownership import Ownership
+
+__all__ = ["UnrunnableWatch", "restricted"]
+
+_LOOKED_AT, _REPORTED = 200, 20
+
+
+class UnrunnableWatch:
+    """Looks for tasks of ours that ask for what no worker has, and tells of them.
+
+    Args:
+        scheduler: The scheduler.
+        own: Whose tasks matter.
+        after: Seconds that such a task waits until it is told; 0 for never.
+        tell: Takes kind, subject and particulars of an event.
+    """
+
+    def __init__(
+        self,
+        scheduler: Any,
+        *,
+        own: Ownership,
+        after: float,
+        tell: Callable[..., None],
+    ) -> None:
+        self._scheduler, self._own, self._tell = scheduler, own, tell
+        self._after = self._next = after
+        self._since: dict[Any, float] = {}
+        self._reported = False
+
+    def look(self) -> None:
+        """Look once; called every second or so."""
+        if not self._after or not (self._scheduler.unrunnable or self._since):
+            return
+        now, tasks = time.time(), []
+        for ts in islice(self._scheduler.unrunnable, _LOOKED_AT):
+            asks = ts.worker_restrictions or ts.host_restrictions
+            if (asks or ts.resource_restrictions) and self._own.has(ts):
+                tasks.append(ts)
+        self._since = {ts.key: self._since.get(ts.key, now) for ts in tasks}
+        lasted = now - min(self._since.values(), default=now)
+        if lasted >= self._next:
+            self._next, self._reported = lasted * 2, True
+            tasks.sort(key=lambda ts: self._since[ts.key])
+            reported = [restricted(ts) for ts in tasks[:_REPORTED]]
+            self._tell(
+                "unrunnable", "", lasted=lasted, tasks=reported, number=len(tasks)
+            )
+        elif not tasks:
+            self._next = self._after
+            if self._reported:
+                self._reported = False
+                self._tell("unrunnable-over", "")
+
+
+def restricted(ts: Any) -> dict[str, Any]:
+    """Return what a task asks for."""
+    return {
+        "key": str(ts.key),
+        "hosts": sorted(map(str, ts.host_restrictions or ())),
+        "workers": sorted(map(str, ts.worker_restrictions or ())),
+        "resources": dict(ts.resource_restrictions or {}),
+        "loose": bool(ts.loose_restrictions),
+    }

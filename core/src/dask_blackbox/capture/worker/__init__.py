@@ -1,0 +1,1 @@
+"""What capture does in a worker's process."""

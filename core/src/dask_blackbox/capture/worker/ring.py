@@ -1,0 +1,166 @@
+"""A worker's last words: a memory-mapped file that outlives the process writing it.
+
+A page of a mapped file survives SIGKILL, because the kernel owns it.  The file lies
+outside the worker's local directory, which the nanny deletes before anyone can look.
+
+    0      header    magic, heads and counters
+    64     identity  JSON: pid, worker, nanny, …
+    1024   running   two slots of 8 KiB, JSON: what executes now; written alternately
+    17408  samples   600 of (time, RSS), a circle
+    27008  lines     the rest, a circle of JSON lines
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import struct
+from typing import Any
+
+__all__ = ["Ring", "identity_in", "read_ring"]
+
+_MAGIC = b"DBBRING1"
+_HEADER = struct.Struct(
+    "<8sQQQQ"
+)  # magic, lines written, samples written, running, lost
+_IDENTITY, _RUNNING, _SAMPLES, _LINES = 64, 1024, 17408, 27008
+_SLOT = 8192
+_SAMPLE = struct.Struct("<dQ")
+_SAMPLE_SLOTS = 600
+_SMALLEST = _LINES + 4096
+
+
+class Ring:
+    """The writing side.  One writer at a time; callers hold a lock if they are several."""
+
+    def __init__(self, path: str, identity: dict[str, Any], size: int) -> None:
+        size = max(size, _SMALLEST)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            os.ftruncate(handle, size)
+            self._map = mmap.mmap(handle, size)
+        finally:
+            os.close(handle)
+        self.path = path
+        self._capacity = size - _LINES
+        self._written = self._samples = self._running = self._lost = 0
+        reported = json.dumps(identity).encode()[: _RUNNING - _IDENTITY - 1]
+        self._map[_IDENTITY : _IDENTITY + len(reported)] = reported
+        self._commit()
+
+    def _commit(self) -> None:
+        # The header goes last: what it counts is already there.
+        _HEADER.pack_into(
+            self._map,
+            0,
+            _MAGIC,
+            self._written,
+            self._samples,
+            self._running,
+            self._lost,
+        )
+
+    def line(self, row: list[Any]) -> None:
+        """Append a row (its kind first); one too long for the ring is cut, and says so."""
+        text = json.dumps(row, default=str).encode() + b"\n"
+        if len(text) > self._capacity // 2:
+            keep = self._capacity // 8
+            row = [x[:keep] + " … cut" if isinstance(x, str) else x for x in row]
+            text = json.dumps(row, default=str).encode() + b"\n"
+            self._lost += 1
+        start = self._written % self._capacity
+        first = min(len(text), self._capacity - start)
+        self._map[_LINES + start : _LINES + start + first] = text[:first]
+        if first < len(text):
+            self._map[_LINES : _LINES + len(text) - first] = text[first:]
+        self._written += len(text)
+        self._commit()
+
+    def running(self, executing: list[dict[str, Any]]) -> None:
+        """State what executes now: `key`, `start` and what else is known of each."""
+        text = json.dumps(executing).encode()
+        while len(text) >= _SLOT:
+            executing = executing[: len(executing) // 2]
+            text = json.dumps(executing).encode()
+        at = _RUNNING + _SLOT * ((self._running + 1) % 2)
+        self._map[at : at + len(text) + 1] = text + b"\0"
+        self._running += 1
+        self._commit()
+
+    def sample(self, at: float, rss: int) -> None:
+        """Append a memory sample."""
+        slot = self._samples % _SAMPLE_SLOTS
+        _SAMPLE.pack_into(self._map, _SAMPLES + slot * _SAMPLE.size, at, rss)
+        self._samples += 1
+        self._commit()
+
+    def memory(self) -> list[list[float]]:
+        """Return the samples that it holds: [[at, rss]]."""
+        return _samples(self._map, self._samples)
+
+    def close(self) -> None:
+        """Unmap the file; it stays."""
+        self._map.close()
+
+
+def read_ring(path: str) -> dict[str, Any] | None:
+    """Return what a ring holds, or None if it is not one.
+
+    Returns:
+        `identity`, `executing` [{key, start, …}], `memory` [[at, rss]], `lines` [row],
+        `overwritten` (bytes of lines that the circle no longer holds), `cut` (lines).
+    """
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+        magic, written, samples, running, lost = _HEADER.unpack_from(data)
+    except (OSError, struct.error):
+        return None
+    if magic != _MAGIC:
+        return None
+    capacity = len(data) - _LINES
+    slot = _RUNNING + _SLOT * (running % 2)
+    return {
+        "identity": _json(data[_IDENTITY:_RUNNING], {}),
+        "executing": _json(data[slot : slot + _SLOT], []) if running else [],
+        "memory": _samples(data, samples),
+        "lines": _lines(data, written, capacity),
+        "overwritten": max(0, written - capacity),
+        "cut": lost,
+    }
+
+
+def identity_in(path: str) -> dict[str, Any]:
+    """Return whose ring this is; nothing if it is none."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(_RUNNING)
+    except OSError:
+        return {}
+    known: dict[str, Any] = {}
+    return _json(data[_IDENTITY:], known) if data.startswith(_MAGIC) else known
+
+
+def _json(text: bytes, otherwise: Any) -> Any:
+    try:
+        return json.loads(text.split(b"\0", 1)[0])
+    except ValueError:
+        return otherwise
+
+
+def _samples(data: bytes | mmap.mmap, count: int) -> list[list[float]]:
+    kept = min(count, _SAMPLE_SLOTS)
+    slots = [(count - kept + i) % _SAMPLE_SLOTS for i in range(kept)]
+    return [list(_SAMPLE.unpack_from(data, _SAMPLES + s * _SAMPLE.size)) for s in slots]
+
+
+def _lines(data: bytes, written: int, capacity: int) -> list[list[Any]]:
+    if written <= capacity:
+        text = data[_LINES : _LINES + written]
+    else:
+        head = written % capacity
+        text = data[_LINES + head :] + data[_LINES : _LINES + head]
+        text = text.split(b"\n", 1)[-1]  # the oldest is overwritten half-way
+    rows = (_json(line, None) for line in text.split(b"\n") if line)
+    return [row for row in rows if isinstance(row, list)]

@@ -1,0 +1,350 @@
+"""The worker's part: log lines, failed attempts and last words.
+
+Everything is written to the ring at once and shipped to the scheduler a little later, in
+batches, through Dask's own event log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+import json
+import os
+import re
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from typing import Any
+
+from distributed.diagnostics.plugin import WorkerPlugin
+
+from ..ancestry import ancestry
+from ..logs import LogTap
+from ..nanny.certificate import forget_ring, leave_rings, process_started, ring_folder
+from ..nanny.worker_watcher import Watcher
+from ..packages import environment, settings_and_image
+from ..redaction import OwnSecrets
+from .failed_attempts import MESSAGE, NAME, report_of
+from .kept_tasks import BundleCollector
+from .process_load import ProcessLoad
+from .ring import Ring
+from .task_threads import TaskThreads
+
+__all__ = ["WorkerCapture"]
+
+_SHIP_MS = 200
+_BATCH = 5_000
+_WAITING = 20_000
+_SIGNALS = "distributed._signals"
+_SIGNALLED = re.compile(r"Received signal \w+ \((\d+)\)")
+_GOING = ("closing", "closed", "failed", "stopping", "stopped")
+
+
+class WorkerCapture(WorkerPlugin):
+    """Listens inside a worker; ships to the topic of one recording.
+
+    Args:
+        name: Of the plugin; also the topic.
+        recording: Id of the recording.
+        ring_bytes: Size of the ring.
+        stdout: Keep printed lines too.
+        capsules: How to keep failed tasks with their inputs; None: not at all.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        recording: str,
+        ring_bytes: int,
+        stdout: bool,
+        capsules: dict[str, Any] | None = None,
+    ) -> None:
+        self.name = name
+        self._bundles_wanted = capsules
+        self._recording, self._ring_bytes, self._stdout = recording, ring_bytes, stdout
+
+    def setup(self, worker: Any) -> None:
+        self._worker = worker
+        self._lock = threading.Lock()
+        self._waiting: deque[tuple[str, list[Any]]] = deque()
+        self._dropped = 0
+        self._executing: dict[str, float] = {}
+        self._threads = TaskThreads(worker)
+        self._going = False
+        self._load: ProcessLoad | None = None
+        self._stopped = threading.Event()
+        self._ring = self._new_ring(worker)
+        self._faults = self._watch_faults()
+        self._watcher: Watcher | None = None
+        self._tap = LogTap(
+            self._recording,
+            "worker",
+            lambda role: str(worker.address),
+            self._take_line,
+            key_of_thread=self._key_of_thread,
+            delay=lambda: float(getattr(worker, "scheduler_delay", 0) or 0),
+            mask=OwnSecrets().mask,
+        )
+        self._tap.attach()
+        if self._stdout and self._ring is not None:
+            self._tap.attach_streams()
+        threading.Thread(
+            target=self._sample_memory, name="dask-blackbox-memory", daemon=True
+        ).start()
+        from tornado.ioloop import PeriodicCallback
+
+        self._shipping = PeriodicCallback(self._ship, _SHIP_MS)
+        self._shipping.start()
+        worker.handlers[f"{self.name}-tell"] = self.tell
+        worker.handlers[f"{self.name}-packages"] = self.packages
+        self._capsules: BundleCollector | None = None
+        if self._bundles_wanted is not None:
+            self._capsules = BundleCollector(
+                worker, op=f"{self.name}-capsule", **self._bundles_wanted
+            )
+        self._watcher = self._start_watcher(worker)
+        self._send({"here": str(worker.address), "process": ancestry()})
+
+    def _start_watcher(self, worker: Any) -> Watcher | None:
+        package = sys.modules.get((__package__ or "").partition(".")[0])
+        shares_a_process = str(worker.address).startswith("inproc://")
+        if worker.nanny is not None or self._ring is None or shares_a_process:
+            return None
+        if not hasattr(package, "shipment"):  # not shipped: a test imports us
+            return None
+        try:
+            return Watcher(package, worker, self._ring.path, self.name)
+        except OSError:
+            return None
+
+    async def tell(self, keys: list[Any]) -> dict[str, Any]:
+        """Return the states of some tasks and of what they wait for (an RPC handler)."""
+        reported: dict[str, Any] = {}
+        for key in keys:
+            ts = self._worker.state.tasks.get(key)
+            if ts is None:
+                reported[str(key)] = {"state": "unknown here"}
+                continue
+            waits = [(str(d.key), d.state) for d in list(ts.waiting_for_data)[:5]]
+            reported[str(key)] = {"state": ts.state, "waits_for": waits}
+        return reported
+
+    async def packages(self) -> dict[str, Any]:
+        """Return what is installed here, with settings and image (an RPC handler)."""
+        found = await asyncio.get_running_loop().run_in_executor(None, environment)
+        return {**found, **settings_and_image()}
+
+    def teardown(self, worker: Any) -> None:
+        worker.handlers.pop(f"{self.name}-tell", None)
+        worker.handlers.pop(f"{self.name}-packages", None)
+        self._shipping.stop()
+        if self._load is not None:
+            self._report_load(self._load)
+        somebody_looks = worker.nanny is not None or self._watcher is not None
+        if somebody_looks and worker.status.name in _GOING:
+            # Its threads may talk on for seconds: that goes to the ring, until the end.
+            self._testify(worker)
+            self._ship()
+            if self._watcher is not None:
+                self._going = True
+            return
+        self._tap.detach()
+        self._ship()
+        self._stop()
+        if self._watcher is not None:
+            self._watcher.dismiss()
+        with self._lock:
+            ring, self._ring = self._ring, None
+        if ring is not None:
+            ring.close()
+            forget_ring(ring.path)
+            leave_rings(self._recording)
+
+    def _stop(self) -> None:
+        self._stopped.set()
+        self._ignore_faults()
+
+    def _testify(self, worker: Any) -> None:
+        """Say what it was at when it was told to go; how it ended others will say."""
+        if not self._executing:
+            return
+        facts = {
+            "pid": os.getpid(),
+            "worker": str(worker.address),
+            "by": "itself",
+            "at": time.time(),
+            "exit_code": None,
+            "executing": self._threads.reported(self._executing),
+            "memory": [] if self._ring is None else self._ring.memory(),
+        }
+        try:
+            worker.log_event(self.name, {"certificate": facts})
+        except Exception:  # the connection is gone; the ring still has it
+            pass
+
+    def _hand_over(self) -> None:
+        """All that this worker's threads had to say is said, and its process lives on."""
+        self._tap.detach()
+        self._stop()
+        with self._lock:
+            ring, self._ring = self._ring, None
+        if ring is not None:
+            ring.close()
+        if self._watcher is not None:
+            self._watcher.tell("gone")
+
+    def transition(self, key: Any, start: str, finish: str, **kwargs: Any) -> None:
+        if finish == "executing":
+            self._executing[str(key)] = time.time()
+        elif start in ("executing", "long-running", "cancelled"):
+            self._executing.pop(str(key), None)
+            if finish == "error":
+                self._report(key, released=start == "cancelled")
+        else:
+            return
+        with self._lock:
+            if self._ring is not None:
+                self._ring.running(self._threads.reported(self._executing))
+
+    def _look_at_threads(self) -> None:
+        """Add to the ring in which threads the tasks run, and how much CPU they have used."""
+        executing = self._executing.copy()
+        self._threads.look(executing)
+        with self._lock:
+            if self._ring is not None and executing == self._executing:
+                self._ring.running(self._threads.reported(executing))
+
+    # What goes out
+
+    def _take_line(self, row: list[Any]) -> None:
+        with self._lock:
+            self._keep("log", row)
+        if self._watcher is not None and row[5] == _SIGNALS:
+            # A worker without a nanny leaves its loop at once: nobody else could say it.
+            signalled = _SIGNALLED.search(row[7])
+            if signalled:
+                self._watcher.tell(f"signal-{signalled[1]}")
+
+    def _keep(self, kind: str, row: list[Any]) -> None:
+        if self._ring is not None:
+            self._ring.line([kind, *row])
+        if len(self._waiting) >= _WAITING:
+            self._dropped += 1
+            return
+        self._waiting.append((kind, row))
+
+    def _ship(self) -> None:
+        with self._lock:
+            count = min(len(self._waiting), _BATCH)
+            batch = [self._waiting.popleft() for _ in range(count)]
+            dropped, self._dropped = self._dropped, 0
+        if batch or dropped:
+            rows: dict[str, list[Any]] = {}
+            for kind, row in batch:
+                rows.setdefault(kind, []).append(row)
+            self._send({"rows": rows, "dropped": dropped})
+
+    def _send(self, message: dict[str, Any]) -> None:
+        try:
+            self._worker.log_event(self.name, message)
+        except Exception:  # the connection is gone; the ring still has it
+            pass
+
+    def _report(self, key: Any, *, released: bool) -> None:
+        """Report the exception of one attempt; the scheduler never sees those it retries."""
+        row = report_of(self._worker, key, released=released)
+        if row is None:
+            return
+        with self._lock:
+            self._keep("attempt", row)
+            ts, raised = self._worker.state.tasks[key], (row[NAME], row[MESSAGE])
+            coming = None
+            if self._capsules is not None and not released:
+                coming = self._capsules.failed(key, ts, raised)
+            if coming is not None:
+                self._keep("event", [row[0], "capsule-coming", str(key), coming])
+        self._ship()  # at once: the next attempt may kill this worker
+
+    # Last words
+
+    def _new_ring(self, worker: Any) -> Ring | None:
+        folder = ring_folder(self._recording)
+        identity = {
+            "pid": os.getpid(),
+            "started": process_started(os.getpid()),
+            "worker": str(worker.address),
+            "name": str(worker.name),
+            "nanny": None if worker.nanny is None else str(worker.nanny),
+        }
+        # Two workers can share one process; each has a ring of its own.
+        path = os.path.join(folder, f"{os.getpid()}-{id(worker):x}.ring")
+        for _ in range(2):  # another one may just have left, and taken the folder along
+            try:
+                os.makedirs(folder, mode=0o700, exist_ok=True)
+                return Ring(path, identity, self._ring_bytes)
+            except OSError:
+                pass
+        return None
+
+    def _watch_faults(self) -> Any:
+        """Have Python write its stacks to a file at a fault or at the nanny's SIGTERM."""
+        if self._ring is None or self._worker.address.startswith("inproc://"):
+            return None
+        try:
+            file = open(f"{self._ring.path}.stack", "w", encoding="utf-8")  # noqa: SIM115
+            # Where the user has it enabled already, theirs stays.
+            self._enabled_faults = not faulthandler.is_enabled()
+            if self._enabled_faults:
+                faulthandler.enable(file, all_threads=True)
+            faulthandler.register(signal.SIGTERM, file, all_threads=True, chain=True)
+        except (OSError, RuntimeError, ValueError):
+            return None
+        return file
+
+    def _ignore_faults(self) -> None:
+        if self._faults is not None:
+            faulthandler.unregister(signal.SIGTERM)
+            if self._enabled_faults:
+                faulthandler.disable()
+            self._faults.close()
+            self._faults = None
+
+    def _sample_memory(self) -> None:
+        page = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+        load = self._load = ProcessLoad()
+        while True:  # at once, too: the first task may be the last
+            try:
+                with open("/proc/self/statm", encoding="ascii") as file:
+                    rss = int(file.read().split()[1]) * page
+                load.memory(rss)
+                with self._lock:
+                    if self._ring is not None:
+                        self._ring.sample(time.time(), rss)
+            except (OSError, ValueError):
+                return
+            asleep = time.perf_counter()
+            if self._stopped.wait(0.1):
+                return
+            if self._executing:
+                self._look_at_threads()
+            if self._going and not self._worker.active_threads:
+                self._hand_over()
+            load.woke(time.perf_counter() - asleep, 0.1)
+            if load.due():
+                self._report_load(load)
+
+    def _report_load(self, load: ProcessLoad) -> None:
+        try:
+            reported = json.dumps(load.reported())
+        except Exception:
+            return
+        row = [time.time(), "process-load", str(self._worker.address), reported]
+        with self._lock:
+            self._waiting.append(("event", row))
+
+    def _key_of_thread(self, thread: int) -> str | None:
+        key = self._worker.active_threads.get(thread)
+        return None if key is None else str(key)

@@ -1,0 +1,141 @@
+"""`dask blackbox top`: the progress of a run, from its recording."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dask_blackbox.cli.following import looks_at
+from dask_blackbox.cli.options import (
+    Verb,
+    opened_run,
+    opened_store,
+    run_argument,
+    store_option,
+)
+
+if TYPE_CHECKING:  # heavy
+    from dask_blackbox.reader import Run
+
+__all__ = ["top"]
+
+_WARNING = 30
+_LINES = 6
+
+
+@click.command(
+    cls=Verb,
+    examples=[
+        "top",
+        "top nightly",
+        "top --store s3://dask-runs/etl --interval 10",
+        "top nightly --once",
+    ],
+)
+@run_argument
+@store_option
+@click.option(
+    "--interval",
+    default=2.0,
+    show_default=True,
+    type=click.FloatRange(min=0.5),
+    help="Seconds between updates.",
+)
+@click.option("--once", is_flag=True, help="Print one update and exit.")
+def top(*, name: str, store_url: str | None, interval: float, once: bool) -> None:
+    """Show the progress of RUN: tasks, workers, memory, warnings; then its card.
+
+    It reads the recording, so it needs the store, not the cluster.
+    """
+    from rich.console import Console
+    from rich.live import Live
+
+    store = opened_store(store_url)
+    run = opened_run(store, name)
+    console = Console()
+    looks = [run] if once else looks_at(store, run, interval)
+    if not console.is_terminal:
+        for run in looks:
+            click.echo(_line(run))
+    else:
+        with Live(console=console, auto_refresh=False) as live:
+            for run in looks:
+                live.update(_table(run), refresh=True)
+    if run.state != "running":
+        from dask_blackbox.report import text
+        from dask_blackbox.serve.stored import card_of_run
+
+        click.echo(text(card_of_run(run)))
+
+
+def _facts(run: Run) -> list[tuple[str, str]]:
+    """Return what is known of a run, newest facts first."""
+    from dask_blackbox.reader.reading import read_heartbeat
+    from dask_blackbox.report.formatting import count, duration, size
+
+    beat = read_heartbeat(run.store, run.folder)
+    now = beat.at if beat is not None else run.manifest.started
+    facts = [("running for", duration(max(0.0, now - run.manifest.started)))]
+    progress = beat.progress if beat is not None else None
+    if progress is None:
+        return [*facts, ("tasks", f"{count(run.tasks.height)} ended")]
+    facts += [
+        ("tasks", f"{count(progress.done)} of {count(progress.submitted)}"),
+        ("rate", f"{progress.rate:,.1f} a second"),
+        ("workers", _workers(progress, count)),
+        ("memory", size(progress.memory) + _limit(progress, size)),
+    ]
+    if progress.failed:
+        facts.append(("failed", count(progress.failed)))
+    if progress.lost_workers:
+        facts.append(("workers lost", count(progress.lost_workers)))
+    return facts
+
+
+def _workers(progress: Any, count: Any) -> str:
+    threads, busy = count(progress.threads), count(progress.executing)
+    return f"{count(progress.workers)} with {threads} threads, {busy} busy"
+
+
+def _limit(progress: Any, size: Any) -> str:
+    return f" of {size(progress.memory_limit)}" if progress.memory_limit else ""
+
+
+def _named(run: Run) -> str:
+    from dask_blackbox.report.formatting import plain
+
+    manifest = run.manifest
+    return plain(f"{manifest.job}/{manifest.run_id}/{manifest.attempt}")
+
+
+def _line(run: Run) -> str:
+    said = ", ".join(f"{name} {value}" for name, value in _facts(run))
+    return f"{_named(run)} {run.state}: {said}"
+
+
+def _table(run: Run) -> Any:
+    import polars as pl
+    from rich.console import Group
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    from dask_blackbox.reader.reading import read_heartbeat
+    from dask_blackbox.report.log_search import as_text
+
+    facts = Table.grid(padding=(0, 2))
+    for name, value in _facts(run):
+        facts.add_row(Text(name, style="dim"), value)
+    shown: list[Any] = [Text(f"{_named(run)}  {run.state}", style="bold")]
+    beat = read_heartbeat(run.store, run.folder)
+    if beat is not None and beat.progress is not None and beat.progress.submitted:
+        done = min(beat.progress.done, beat.progress.submitted)
+        shown.append(ProgressBar(total=beat.progress.submitted, completed=done))
+    shown.append(facts)
+    grave = run.logs.filter(pl.col("level") >= _WARNING).sort("at").tail(_LINES)
+    for row in grave.iter_rows(named=True):
+        line = Text(as_text(row).splitlines()[0], no_wrap=True, overflow="ellipsis")
+        line.stylize("yellow")
+        shown.append(line)
+    return Group(*shown)

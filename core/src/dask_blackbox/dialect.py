@@ -1,0 +1,62 @@
+"""How the host that started a run puts a remedy: the host's package says it, not the core.
+
+A host's package names a `RemedyDialect` by an entry point of the group
+`dask_blackbox.dialects`, which is called as the run's identity calls the host.  Where it is not installed, remedies are put in Dask's own terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import entry_points
+
+from dask_blackbox.guard import guard
+
+__all__ = ["GROUP", "PLAIN", "RemedyDialect", "dialect_of"]
+
+GROUP = "dask_blackbox.dialects"
+"""The group of entry points."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemedyDialect:
+    """What a host calls what Dask calls otherwise.
+
+    Attributes:
+        run: What the host calls a run that is recorded.
+        engine: A part of the path of the host's code that calls its own tasks; a traceback
+            through it is one of them.  Empty: the host's tasks are no Dask tasks.
+        task_retries: What retries a task of the host's own, as code.
+        remedies: What to do, by a text that only errors of this host hold.
+    """
+
+    run: str = "task"
+    engine: str = ""
+    task_retries: str = ""
+    remedies: Mapping[str, str] = field(default_factory=dict)
+
+    def retries(self, traceback: str) -> str:
+        """Return what retries the task that raised, as code."""
+        if self.engine and self.task_retries and self.engine in traceback:
+            return self.task_retries
+        return "`client.submit(…, retries=3)` or `dask.annotate(retries=3)`"
+
+    def remedy(self, text: str) -> str | None:
+        """Return what to do about an error that only this host raises."""
+        return next((do for part, do in self.remedies.items() if part in text), None)
+
+
+PLAIN = RemedyDialect()
+"""Dask's own terms."""
+
+
+@cache
+def dialect_of(kind: str) -> RemedyDialect:
+    """Return how the host of a kind puts remedies, if its package is installed."""
+    for point in entry_points(group=GROUP, name=kind) if kind else ():
+        with guard(f"the remedies of {kind}"):
+            dialect = point.load()
+            if isinstance(dialect, RemedyDialect):
+                return dialect
+    return PLAIN

@@ -1,0 +1,158 @@
+"""Where the driver stands: told while it does, as nobody can ask it after a kill.
+
+A driver that hangs in `Client(…)`, in `client.run` or in `Queue.get` raises nothing, and
+what ends it in the end, a host's patience, leaves no traceback.  So a thread looks at the
+user's own line now and then, and tells of it when it has stood for long, with growing
+intervals.  It reads frames and nothing else: no lock of the driver's, no I/O but its lines.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import linecache
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from dask_blackbox.guard import guard
+
+__all__ = ["DriverPositionWatcher"]
+
+_FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen")
+_OURS = f"{os.sep}dask_blackbox{os.sep}"
+_OFTEN, _SELDOM = 0.5, 5.0
+_DEEPEST = 400
+_INNERMOST, _USERS = 12, 8
+_CLIENT = f"distributed{os.sep}client.py"
+_CONNECTING = ("newly-created", "connecting")
+
+
+class DriverPositionWatcher(threading.Thread):
+    """Looks at a thread of this process until it is told to stop.
+
+    Args:
+        thread: Identity of the thread that drives the run.
+        after: Seconds at one line that are worth telling; 0 for never.
+        tell: Takes the kind of an event and its particulars; must not block.
+    """
+
+    def __init__(
+        self, thread: int, after: float, tell: Callable[[str, dict[str, Any]], None]
+    ) -> None:
+        super().__init__(name="dask-blackbox-standing", daemon=True)
+        self._thread, self._after, self._tell = thread, after, tell
+        self._stopped = threading.Event()
+        self._at: Any = None
+        self._since = time.monotonic()
+        self._next = after
+        self._connecting: dict[int, float] = {}
+
+    def start(self) -> None:
+        """Begin to look, unless nobody wants to know."""
+        if self._after > 0:
+            super().start()
+
+    def stop(self) -> None:
+        """Look no more; does not wait."""
+        self._stopped.set()
+
+    def run(self) -> None:
+        """Look now and then."""
+        pause = min(max(self._after / 4, _OFTEN), _SELDOM)
+        with guard("where the driver stands"):
+            while not self._stopped.wait(pause):
+                self.look(time.monotonic())
+
+    def look(self, now: float) -> None:
+        """Look once.
+
+        Args:
+            now: Seconds on a clock that only goes forward.
+        """
+        frames = _frames_of(sys._current_frames().get(self._thread))  # noqa: SLF001
+        connecting = self._clients(frames, now)
+        own = [frame for frame in frames if _is_the_users(frame)]
+        at = (
+            [(f.f_code.co_filename, f.f_lineno) for f in own or frames],
+            bool(connecting),
+        )
+        if at != self._at:
+            if self._next > self._after:
+                self._tell("driver-moved", {"lasted": now - self._since})
+            self._at, self._since, self._next = at, now, self._after
+        lasted = now - self._since
+        if lasted >= self._next:
+            self._next = max(self._next, lasted) * 2
+            reported = {
+                "lasted": lasted,
+                "stack": _stack(frames),
+                "connecting": connecting,
+            }
+            self._tell("driver-stood", reported)
+
+    def _clients(self, frames: list[FrameType], now: float) -> list[dict[str, Any]]:
+        """Return the addresses that clients of this process are trying to reach."""
+        module = sys.modules.get("distributed.client")
+        clients: set[Any] = set()
+        # Another thread may be importing it at this moment.
+        kind = getattr(module, "Client", None)
+        if kind is not None:
+            with contextlib.suppress(RuntimeError):  # one comes or goes just now
+                clients.update(kind._instances)  # noqa: SLF001
+        # One that is only being made is known to nobody but the frame that makes it.
+        clients.update(filter(None, map(_being_made, frames)))
+        trying = [c for c in clients if getattr(c, "status", "") in _CONNECTING]
+        since = {id(c): self._connecting.get(id(c), now) for c in trying}
+        self._connecting = since
+        return [
+            {"address": _address(client), "lasted": now - since[id(client)]}
+            for client in trying
+        ]
+
+
+def _being_made(frame: FrameType) -> Any:
+    code = frame.f_code
+    if code.co_name != "__init__" or not code.co_filename.endswith(_CLIENT):
+        return None
+    client = frame.f_locals.get("self")
+    return client if hasattr(client, "_start_arg") else None
+
+
+def _address(client: Any) -> str | None:
+    """Return the address that a client was given, where it is one."""
+    found = getattr(client, "_start_arg", None)
+    if found is not None and not isinstance(found, str):  # a cluster
+        found = getattr(found, "scheduler_address", None)
+    return found if isinstance(found, str) else None
+
+
+def _frames_of(frame: FrameType | None) -> list[FrameType]:
+    """Return the frames of a thread, the innermost last."""
+    found: list[FrameType] = []
+    while frame is not None and len(found) < _DEEPEST:
+        found.append(frame)
+        frame = frame.f_back
+    return found[::-1]
+
+
+def _is_the_users(frame: FrameType) -> bool:
+    name = frame.f_code.co_filename
+    return _OURS not in name and not any(part in name for part in _FOREIGN)
+
+
+def _stack(frames: list[FrameType]) -> list[str]:
+    """Return the frames that tell most, as Python prints them: innermost, and the user's."""
+    deep, innermost = frames[:-_INNERMOST], frames[-_INNERMOST:]
+    own = [frame for frame in deep if _is_the_users(frame)][-_USERS:]
+    return [_text(frame) for frame in (*own, *innermost)]
+
+
+def _text(frame: FrameType) -> str:
+    code = frame.f_code
+    line = linecache.getline(code.co_filename, frame.f_lineno, frame.f_globals).strip()
+    where = f'  File "{code.co_filename}", line {frame.f_lineno}, in {code.co_name}'
+    return f"{where}\n\t{line}"

@@ -1,0 +1,30 @@
+"""The secrets that a driver knows of: values under secret names.
+
+As CI systems do, these are blanked out wherever they occur, whatever is printed around
+them.  They go to the recorder over its own pipe and are never written.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import dask.config
+
+from dask_blackbox.capture.redaction import maskable_values, secret_values
+
+__all__ = ["known_secrets"]
+
+
+def known_secrets(*mappings: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """Return the values to mask.
+
+    Args:
+        mappings: Where to look beside the environment and Dask's configuration:
+            parameters of the run, settings of the store.
+    """
+    found: list[str] = []
+    for mapping in (dict(os.environ), dask.config.config, *mappings):
+        found.extend(secret_values(dict(mapping or {})))
+    return maskable_values(found)

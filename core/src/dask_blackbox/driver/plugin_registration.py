@@ -1,0 +1,189 @@
+"""Putting capture on a cluster, through a client."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING, Any
+
+from dask_blackbox.protocol.messages import Attach
+from dask_blackbox.settings import (
+    setting,
+    setting_bytes,
+    setting_patterns,
+    setting_seconds,
+)
+
+if TYPE_CHECKING:
+    from dask_blackbox.capture.ship import ShippedScheduler
+
+__all__ = [
+    "install",
+    "install_at",
+    "install_now",
+    "scheduler_config",
+    "worker_and_nanny",
+]
+
+_CONNECTING, _INSTALLING = 10.0, 15.0
+_SECURITY = (
+    "require_encryption",
+    "tls_ca_file",
+    "tls_ciphers",
+    "tls_client_cert",
+    "tls_client_key",
+)
+
+
+def _capsules() -> dict[str, Any] | None:
+    """Return how workers are to keep failed tasks with their inputs, if they are to."""
+    if not setting("capture.values"):
+        return None
+    return {
+        "limit": setting_bytes("capture.values-limit"),
+        "most": int(setting("capture.values-count")),
+        "names": setting_patterns("capture.values-redact"),
+        "texts": setting_patterns("redact"),
+    }
+
+
+async def install(client: Any, recording: str, *, everything: bool = False) -> Attach:
+    """Register our plugins on the client's cluster; return how the recorder reaches it.
+
+    Args:
+        client: A connected `distributed.Client`, on whose loop this runs.
+        recording: Id of the recording.
+        everything: Record the tasks of all clients, not only of this one.
+
+    Raises:
+        Exception: whatever the cluster answers; TimeoutError if it does not.
+    """
+    who = None if everything else client.id
+    plugin = _plugin(recording, who)
+    async with asyncio.timeout(_INSTALLING):
+        await client._register_scheduler_plugin(  # noqa: SLF001
+            plugin, name=plugin.name, idempotent=True
+        )
+        address = await getattr(client.scheduler, f"{plugin.name}-join")(client=who)
+    seen_as = str(client.scheduler.address)
+    return Attach(
+        address=str(address),
+        # Within one process, nobody else gets there by that way.
+        seen_as="" if seen_as.startswith("inproc://") else seen_as,
+        tap=plugin.name,
+        security=_set_in(getattr(client, "security", None)),
+        pid=os.getpid(),
+    )
+
+
+async def install_at(address: str, security: Any, recording: str) -> Attach:
+    """Register our plugins on a cluster without a client, to record whoever uses it.
+
+    A client of today cannot connect to a scheduler of the year before last; what this
+    needs of the scheduler has not changed.
+
+    Args:
+        address: Of the scheduler.
+        security: A `distributed.Security`.
+        recording: Id of the recording.
+
+    Raises:
+        OSError: if nobody answers there.
+        Exception: whatever the cluster answers; TimeoutError if it does not.
+    """
+    from distributed.comm import connect
+    from distributed.core import send_recv
+    from distributed.protocol.pickle import dumps
+
+    plugin = _plugin(recording, None)
+    args = security.get_connection_args("client")
+    comm = await connect(address, timeout=_CONNECTING, **args)
+    try:
+        async with asyncio.timeout(_INSTALLING):
+            await send_recv(
+                comm,
+                op="register_scheduler_plugin",
+                plugin=dumps(plugin),
+                name=plugin.name,
+                idempotent=True,
+            )
+            reached = await send_recv(comm, op=f"{plugin.name}-join", client=None)
+    finally:
+        comm.abort()
+    return Attach(
+        address=str(reached),
+        seen_as=address,
+        tap=plugin.name,
+        security=_set_in(security),
+        pid=os.getpid(),
+    )
+
+
+def _plugin(recording: str, client: str | None) -> ShippedScheduler:
+    from dask_blackbox.capture.ship import ShippedScheduler
+
+    # One per recording and scheduler: a second client of the same recording finds it.
+    tap = f"dask-blackbox-{recording}"
+    worker, nanny = worker_and_nanny(tap, recording)
+    config = scheduler_config(tap, recording, client)
+    return ShippedScheduler(tap, {**config, "worker": worker, "nanny": nanny})
+
+
+def worker_and_nanny(name: str, recording: str) -> tuple[bytes, bytes]:
+    """Return the plugins of workers and nannies, pickled, as the settings want them.
+
+    Args:
+        name: Of both, and of the topic on which they speak.
+        recording: Id of the recording.
+    """
+    from dask_blackbox.capture.ship import shipped
+
+    worker = {
+        "name": name,
+        "recording": recording,
+        "ring_bytes": setting_bytes("capture.ring"),
+        "stdout": bool(setting("capture.stdout")),
+        "capsules": _capsules(),
+    }
+    nanny = {"name": name, "recording": recording}
+    return (
+        shipped("worker.worker", "WorkerCapture", worker),
+        shipped("nanny.nanny", "NannyCapture", nanny),
+    )
+
+
+def scheduler_config(name: str, recording: str, client: str | None) -> dict[str, Any]:
+    """Return the arguments of `SchedulerCapture`, as the settings want them.
+
+    Args:
+        name: Of the plugin.
+        recording: Id of the recording.
+        client: Id of the client that is recorded; None: everything is.
+    """
+    return {
+        "name": name,
+        "recording": recording,
+        "client": client,
+        "limit": int(setting("capture.buffer")),
+        "metrics_interval": setting_seconds("capture.metrics-interval"),
+        "stall_after": setting_seconds("stall.after"),
+        "stall_end": setting_seconds("stall.end-run"),
+    }
+
+
+def install_now(client: Any, recording: str, *, everything: bool = False) -> Attach:
+    """As `install`, from a thread that is not the client's loop."""
+    attach: Attach = client.sync(
+        install,
+        client,
+        recording,
+        everything=everything,
+        asynchronous=False,
+        callback_timeout=_INSTALLING + 1,
+    )
+    return attach
+
+
+def _set_in(security: Any) -> dict[str, Any]:
+    values = ((name, getattr(security, name, None)) for name in _SECURITY)
+    return {name: value for name, value in values if value}

@@ -1,0 +1,81 @@
+"""What a recorder is told at its start, from the settings of whoever starts it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dask_blackbox.driver.known_secrets import known_secrets
+from dask_blackbox.driver.rule_settings import rules_asked
+from dask_blackbox.manifest import Manifest
+from dask_blackbox.protocol.messages import Config
+from dask_blackbox.recorder.spool import default_spool
+from dask_blackbox.settings import (
+    setting,
+    setting_bytes,
+    setting_patterns,
+    setting_seconds,
+)
+
+__all__ = ["config_of"]
+
+_LONGEST_FOLDER = 80
+_PROGRESS = 2.0  # seconds
+
+
+def config_of(
+    manifest: Manifest,
+    store_settings: Mapping[str, Any],
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    required: bool = False,
+    secrets: Mapping[str, Any] | None = None,
+    host_environment: Mapping[str, str] | None = None,
+    progress: bool = False,
+) -> Config:
+    """Return what to record and where to.
+
+    Args:
+        manifest: Who this is.
+        store_settings: Of the store, as `dask_blackbox.store.store_settings` gathers them.
+        parameters: Of the run: values under secret names in them are masked.
+        secrets: What the host knows of: values under secret names in it are masked, too.
+        host_environment: What the host's client needs to know, as environment variables.
+        progress: Whether the recorder is to report how the run gets on.
+        required: Whether a setting that cannot work is an error.
+
+    Raises:
+        ConfigurationError: if a setting cannot work.
+    """
+    recording = manifest.recording
+    spool = Path(setting("spool") or default_spool()) / recording
+    # Short, because the path of a socket may have 107 characters at most.
+    folder = tempfile.gettempdir()
+    folder = folder if len(os.fsencode(folder)) <= _LONGEST_FOLDER else "/tmp"  # noqa: S108
+    return Config(
+        manifest=manifest,
+        store=None,
+        store_settings=dict(store_settings),
+        spool=str(spool),
+        socket=str(Path(folder) / f"dbb-{recording[:16]}.sock"),
+        owner=os.getpid(),
+        interval=setting_seconds("capture.interval"),
+        profile_interval=setting_seconds("capture.profile-interval"),
+        redact=setting_patterns("redact"),
+        secrets=known_secrets(
+            store_settings, parameters, manifest.host, secrets, host_environment
+        ),
+        host_environment=dict(host_environment or {}),
+        progress_interval=_PROGRESS if progress else 0.0,
+        link_expires=setting_seconds("store.link-expires"),
+        viewer=setting("viewer"),
+        performance_report=setting_seconds("performance-report"),
+        **rules_asked(required=required),
+        capsules=int(
+            setting("capture.values-count") if setting("capture.values") else 0
+        ),
+        bundle_limit=setting_bytes("capture.values-limit"),
+    )

@@ -1,0 +1,244 @@
+"""Keeping a recorder alive: start it, start another one if it dies, hear what it says.
+
+What nobody acknowledged is still on the scheduler for the next one.  Who kills recorders
+may go on doing so (a memory limit, a clean-up job), so that each of them comes after a
+longer pause; when the last one has died, that is said, and the driver leaves in the spool
+how the run ended.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from dask_blackbox.driver.relay import Relay
+from dask_blackbox.guard import guard
+from dask_blackbox.protocol.connection import Link, start_recorder
+from dask_blackbox.protocol.messages import (
+    Attach,
+    Config,
+    Drain,
+    End,
+    Mask,
+    Progress,
+    Reply,
+    Rows,
+)
+from dask_blackbox.recorder.spool_manifest import note_end
+
+__all__ = ["RecorderSupervisor"]
+
+logger = logging.getLogger("dask_blackbox")
+
+_PAUSES = (0.0, 3.0, 15.0, 60.0)  # seconds before each recorder that takes over
+_TAKING_OVER = 5.0
+
+
+class RecorderSupervisor:
+    """The recorder of one recording, whichever process it is at the moment.
+
+    Args:
+        config: What to record, and where to.
+        on_progress: Takes each report of progress, in a thread; must not block.
+
+    Raises:
+        RecorderError: if no process can be started.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        on_progress: Callable[[Progress], None] = lambda _progress: None,
+    ) -> None:
+        self._config, self._on_progress = config, on_progress
+        self._orders: list[Attach] = []
+        self._losses = 0
+        self._done = False
+        self._concluding = threading.Event()
+        self.reason: str | None = None
+        """Why there is no recorder any more, for people."""
+        self._link = start_recorder(config, self._lost, on_progress)
+
+    # What the driver says
+
+    def row(self, kind: str, row: list[Any]) -> None:
+        """Say that something happened; never blocks."""
+        self._link.row(kind, row)
+
+    def event(self, kind: str, detail: dict[str, Any]) -> None:
+        """Say that something happened to the driver; never blocks."""
+        from dask_blackbox.capture.driver.driver import as_json
+
+        text = as_json(detail)
+        self.row("event", [time.time(), kind, "driver", text])
+
+    def mask(self, values: tuple[str, ...]) -> None:
+        """Have more values blanked out from now on, wherever they occur."""
+        if values:
+            self._link.order(Mask(values=values))
+
+    def drain(self, address: str, patience: float) -> None:
+        """Have a scheduler that is about to go pulled from once more, and wait for that."""
+        link = self._link
+        link.forget("drained")
+        link.order(Drain(address=address))
+        link.wait_for("drained", patience)
+
+    def failed(self, doing: str, error: BaseException) -> None:
+        """Say what of ours failed in the driver, so that the card can."""
+        self.event("capture-failed", {"doing": doing, "error": repr(error)})
+
+    def attach(
+        self, order: Attach, client: str, cluster: dict[str, Any] | None = None
+    ) -> None:
+        """Have a scheduler pulled from, by this recorder and by one that takes over.
+
+        Args:
+            order: How to reach it.
+            client: Id of the client.
+            cluster: Of what kind the client's cluster is.
+        """
+        self._orders.append(order)
+        self._link.order(order)
+        self._attached(client, cluster)
+
+    def relay(
+        self, order: Attach, client: Any, cluster: dict[str, Any] | None = None
+    ) -> Relay:
+        """Have a scheduler pulled from through this process; return who does it.
+
+        Args:
+            order: How the recorder would have reached it.
+            client: The client.
+            cluster: Of what kind the client's cluster is.
+        """
+        relay = Relay(client, order, self._hand_on, self.failed)
+        relay.start()
+        self._attached(client.id, cluster)
+        return relay
+
+    def _hand_on(self, rows: Rows) -> None:
+        self._link.order(rows)  # to whichever recorder it is by now
+
+    def _attached(self, client: str, cluster: dict[str, Any] | None) -> None:
+        self.event(
+            "driver-attached",
+            {"pid": os.getpid(), "client": client, "cluster": cluster},
+        )
+
+    # What the recorder says
+
+    def of_the_store(self, patience: float) -> Reply | None:
+        """Return what came of opening the store, or None if that is not known in time."""
+        return self._link.wait_for("store", patience)
+
+    @property
+    def gone(self) -> bool:
+        """Whether the recorder has ended."""
+        return self._link.closed
+
+    def conclude(
+        self, end: End, patience: float, *, leave: bool = False
+    ) -> Reply | None:
+        """Say how the run ended; return what tells of the card, or None without one.
+
+        Args:
+            end: How it ended.
+            patience: Seconds to wait; what is known by then is returned.
+            leave: Take the card as soon as it is known, and let the recorder upload the
+                rest alone.
+        """
+        deadline = time.monotonic() + patience
+        self._concluding.set()
+        while True:
+            link = self._link
+            if not link.closed:
+                link.order(end)
+            last = "card" if leave else "final"
+            reported = link.wait_for(last, deadline - time.monotonic())
+            reported = reported or link.reported("card")
+            if reported is None and self._another_took_over(link):
+                continue
+            self._done = True
+            if leave:
+                link.close(patience=0.0)
+            else:
+                link.close()
+            if reported is None:
+                self.reason = self.reason or self._silence(link)
+                if link.closed:
+                    self._leave_the_end(end)
+            return reported
+
+    def _leave_the_end(self, end: End) -> None:
+        """Leave in the spool how the run ended: nobody else is there to do it."""
+        with guard("the end of the run, in the spool"):
+            from dask_blackbox.recorder.redact import Redactor
+
+            redactor = Redactor(self._config.redact, values=self._config.secrets)
+            if end.exception is not None:
+                clean = redactor.exception(end.exception)
+                end = msgspec.structs.replace(end, exception=clean)
+            note_end(Path(self._config.spool), end, self.reason or "")
+
+    def give_up(self) -> None:
+        """Have nothing recorded after all, and nothing kept."""
+        self._done = True
+        self._concluding.set()
+        process = self._link.process
+        if process is not None:
+            process.kill()
+        self._link.close()
+        shutil.rmtree(self._config.spool, ignore_errors=True)
+        Path(self._config.socket).unlink(missing_ok=True)
+
+    # When it dies
+
+    def _lost(self) -> None:
+        if self._done or os.getpid() != self._config.owner:
+            return
+        with guard("another recorder"):
+            self._losses += 1
+            if self._losses > len(_PAUSES):
+                self.reason = (
+                    f"the recorder died {self._losses} times; its data is in the spool"
+                    f", {self._config.spool}"
+                )
+                Path(self._config.socket).unlink(missing_ok=True)
+                logger.error("this run is no longer recorded: %s", self.reason)
+                return
+            logger.warning("the recorder died; starting another one")
+            self._concluding.wait(_PAUSES[self._losses - 1])
+            self._replace(self._link)
+
+    def _replace(self, before: Link) -> None:
+        if self._done:
+            return
+        link = start_recorder(self._config, self._lost, self._on_progress)
+        for order in self._orders:
+            link.order(order)
+        self._link = link
+        link.take_over(before)
+        self.event("recorder-restarted", {"times": self._losses})
+
+    def _another_took_over(self, link: Link) -> bool:
+        deadline = time.monotonic() + _TAKING_OVER
+        while link.closed and self._link is link and time.monotonic() < deadline:
+            if self.reason is not None:
+                return False
+            time.sleep(0.01)  # the listening thread is starting it
+        return self._link is not link
+
+    def _silence(self, link: Link) -> str:
+        spool = self._config.spool
+        if link.closed:
+            return f"the recorder ended early; its log is in {spool}"
+        return f"the recorder has not answered in time; it continues in the background, in {spool}"

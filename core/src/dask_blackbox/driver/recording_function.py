@@ -1,0 +1,103 @@
+"""`recording`: what users put around Dask work, and what the hosts are built on."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from dask_blackbox.capture.redaction import Redaction
+from dask_blackbox.driver.session import Recording
+from dask_blackbox.identity import identity_from_environment
+from dask_blackbox.manifest import Manifest, own_version
+from dask_blackbox.protocol.messages import Progress
+from dask_blackbox.settings import setting
+
+__all__ = ["recording"]
+
+
+def recording(
+    client: Any = None,
+    *,
+    store: str | os.PathLike[str] | None = None,
+    job: str | None = None,
+    run_id: str | None = None,
+    attempt: int | None = None,
+    host: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    callable: Callable[..., Any] | None = None,  # noqa: A002 - the word in Dask's docs
+    required: bool | None = None,
+    store_settings: Mapping[str, Any] | None = None,
+    command: Sequence[str] | None = None,
+    secrets: Mapping[str, Any] | None = None,
+    host_environment: Mapping[str, str] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Recording:
+    """Record a run: `with recording(client) as rec: …`, and `rec.card` afterwards.
+
+    Args:
+        client: A connected `distributed.Client`.  None: only the driver is recorded,
+            until `attach` brings a client.
+        store: Where recordings go: `s3://bucket/prefix` or a folder.  None: the setting
+            `blackbox.store.url`, else a folder of the user's.
+        job: Job name; runs of one job are compared.  None: from the host's environment (Airflow,
+            Prefect, CI, a batch system), else the script's name.
+        run_id: Which of its runs; None: likewise.
+        attempt: Which try of that run, from 1; one that is taken gives the next.
+        host: What started the run; None: likewise.
+        parameters: What the run was given; recorded redacted.
+        callable: The function that does the work; its name, place and a hash of its
+            source are recorded.
+        required: Raise when the run cannot be recorded, before it starts.  None: the
+            setting `blackbox.required`.
+        store_settings: Goes before the settings under `blackbox.store`, same names.
+        command: The command that does the work in other processes, where it is one: then
+            this process is not the driver, and says nothing of itself.
+        secrets: What the host knows of: values under secret names in it are masked
+            wherever they occur.
+        host_environment: What the host's client needs to know, as environment variables,
+            should the recorder be the last one left; never written.
+        on_progress: Takes a report of how the run gets on every two seconds, in a thread;
+            must not block.
+
+    Returns:
+        A context manager, synchronous and asynchronous; `start` and `finish` do the same
+        by hand.
+    """
+    found = identity_from_environment()
+    own_run = run_id is not None or job is not None
+    manifest = Manifest(
+        recording=f"{int(time.time()):x}-{uuid.uuid4().hex[:10]}",
+        job=_without_secrets(job or found.job),
+        run_id=_without_secrets(run_id or found.run_id),
+        attempt=attempt or (1 if own_run else found.attempt),
+        started=time.time(),
+        host=dict(found.host if host is None else host),
+        machine=platform.node(),
+        blackbox=own_version(),
+    )
+    return Recording(
+        client,
+        manifest=manifest,
+        store=store,
+        store_settings=store_settings,
+        parameters=parameters,
+        function=callable,
+        required=bool(setting("required")) if required is None else required,
+        command=command,
+        secrets=secrets,
+        host_environment=host_environment,
+        on_progress=on_progress,
+    )
+
+
+def _without_secrets(name: str) -> str:
+    """Return the name of a job or run as it may be written; two names stay two."""
+    clean = Redaction().text(name)
+    if clean == name:
+        return name
+    return f"{clean}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"

@@ -1,0 +1,99 @@
+"""Pulling through the driver, where the recorder does not reach the scheduler itself.
+
+A connection of a kind that only the driver's process knows (a gateway's, for one) cannot
+be made by another process; so the driver asks, and hands on what it hears.  It dies with
+the driver: what was handed on by then is recorded.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from dask_blackbox.guard import guard
+from dask_blackbox.protocol.messages import Attach, Rows
+from dask_blackbox.settings import setting_seconds
+
+__all__ = ["Relay", "must_relay"]
+
+_KNOWN = ("tcp", "tls", "ws", "wss", "inproc")  # to every process that has distributed
+_BATCH = 2_000
+_ANSWERING = 20.0
+_SHIPPING = 0.05
+_FINAL_EVENTS = 3.0
+
+
+def must_relay(order: Attach) -> bool:
+    """Return whether only the driver's process can reach this scheduler."""
+    scheme, separator, _ = order.seen_as.partition("://")
+    return bool(separator) and scheme not in _KNOWN
+
+
+class Relay(threading.Thread):
+    """Pulls from one scheduler through a client, until it is told to finish.
+
+    Args:
+        client: A connected, synchronous client.
+        order: What the recorder would have been told.
+        say: Hands rows to the recorder.
+        failed: Takes what failed, and how.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        order: Attach,
+        say: Callable[[Rows], None],
+        failed: Callable[[str, BaseException], None],
+    ) -> None:
+        super().__init__(name="dask-blackbox-relay", daemon=True)
+        self._client, self._order = client, order
+        self._say, self._failed = say, failed
+        self._interval = setting_seconds("capture.interval")
+        self._acknowledged = 0
+        self._finishing = threading.Event()
+
+    def run(self) -> None:
+        """Pull now and then; at the end, all that is left."""
+        with guard("rows that only the driver can fetch", tell=self._failed):
+            while not self._finishing.wait(self._interval):
+                self._pull_all()
+            self._pull_all(last=True)
+            self._ask("withdraw")
+            time.sleep(_SHIPPING)  # what workers have just shipped comes another way
+            self._pull_all()
+            self._ask("leave")
+
+    def finish(self) -> None:
+        """Pull what is left and take everything of ours off the cluster."""
+        self._finishing.set()
+        self.join(_ANSWERING + _FINAL_EVENTS)
+
+    def _pull_all(self, *, last: bool = False) -> None:
+        while True:
+            answer = self._ask(
+                "pull", acknowledged=self._acknowledged, limit=_BATCH, last=last
+            )
+            last = False
+            if answer["rows"] is None or answer["seq"] <= self._acknowledged:
+                return
+            self._say(
+                Rows(
+                    source=f"scheduler {self._order.address}",
+                    seq=answer["seq"],
+                    at=answer["at"],
+                    rows=msgspec.msgpack.decode(answer["rows"]),
+                    dropped=answer["dropped"],
+                )
+            )
+            self._acknowledged = answer["seq"]
+
+    def _ask(self, what: str, **more: Any) -> Any:
+        call = getattr(self._client.scheduler, f"{self._order.tap}-{what}")
+        return self._client.sync(
+            call, **more, asynchronous=False, callback_timeout=_ANSWERING
+        )

@@ -1,0 +1,585 @@
+"""`Recording`: the driver's side of one recording, from its first order to its card.
+
+It starts a recorder process, puts capture on the cluster, and waits only for word of the
+store and, at the end, for the card, both within set limits.  Our own
+failures become one log line and a fact on the card; only with `required=True` does a run
+that cannot be recorded fail, and then before it costs anything.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from dask_blackbox.attach import RunCard, RunState
+from dask_blackbox.capture.driver.surroundings import cluster_facts
+from dask_blackbox.driver.driver_position import DriverPositionWatcher
+from dask_blackbox.driver.own_code import OwnCode
+from dask_blackbox.driver.recorder_options import config_of
+from dask_blackbox.driver.recorder_supervisor import RecorderSupervisor
+from dask_blackbox.driver.relay import Relay, must_relay
+from dask_blackbox.driver.run_end import end_of, said_again
+from dask_blackbox.driver.saying import say_how_it_ended, warn_of
+from dask_blackbox.driver.status_line import StatusLine, status_line
+from dask_blackbox.errors import (
+    ConfigurationError,
+    RecorderError,
+    StoreError,
+)
+from dask_blackbox.guard import guard
+from dask_blackbox.manifest import Ending, Manifest, Stopped, StopReason
+from dask_blackbox.protocol.messages import LEFT, Config, End, Progress
+from dask_blackbox.settings import setting_seconds
+from dask_blackbox.store import store_settings as gathered_store_settings
+
+__all__ = ["Recording"]
+
+logger = logging.getLogger("dask_blackbox")
+
+_DRAINING = 5.0
+
+
+class Recording:
+    """One recording, seen from the driver.  Made by `recording`.
+
+    Attributes:
+        card: The run's card: a `running` one at first, the final one after `finish`.
+        links: URLs by name (`report`, `performance_report`, `recording`), known once the
+            store is; they open in a browser where the store can do that.
+    """
+
+    def __init__(
+        self,
+        client: Any = None,
+        *,
+        manifest: Manifest,
+        store: str | os.PathLike[str] | None,
+        store_settings: Mapping[str, Any] | None,
+        parameters: Mapping[str, Any] | None,
+        function: Callable[..., Any] | None,
+        required: bool,
+        command: Sequence[str] | None,
+        secrets: Mapping[str, Any] | None = None,
+        host_environment: Mapping[str, str] | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> None:
+        self._client, self._manifest, self._required = client, manifest, required
+        self._store = None if store is None else os.fspath(store)
+        self._store_settings = store_settings
+        self._parameters, self._function = parameters, function
+        self._command = command
+        self._secrets, self._host_environment = secrets, host_environment
+        self._on_progress = on_progress
+        self._supervisor: RecorderSupervisor | None = None
+        self._status: StatusLine | None = None
+        self._driver: Any = None
+        self._calls: Any = None
+        self._stopped: Stopped | None = None
+        self._code: OwnCode | None = None
+        self._position: DriverPositionWatcher | None = None
+        self.driver_thread = threading.get_ident()
+        """The thread in which the user's code runs; set it before `start`."""
+        self._reason: str | None = None
+        self._exit_code: int | None = None
+        self._left = False
+        self._finished: RunCard | None = None
+        self._finishing = threading.RLock()
+        self._owner = os.getpid()
+        self._relays: list[Relay] = []
+        self.links: dict[str, str] = {}
+        self.attached = False
+        """Whether the cluster of any client is recorded."""
+        self.control: str | None = None
+        """Path of the socket on which the recorder listens for other processes."""
+
+    # The life of a recording
+
+    def start(self) -> None:
+        """Start the recorder, attach the client, and hear whether the store works.
+
+        Takes `blackbox.start-timeout` at most.
+
+        Raises:
+            StoreError: the store does not work, and the recording is required.
+            RecorderError: the recorder does not start, and the recording is required.
+            ConfigurationError: a setting cannot work, and the recording is required; or
+                an asynchronous client was given (use `async with`).
+        """
+        if self._client is not None and getattr(self._client, "asynchronous", False):
+            raise ConfigurationError(
+                "this client is asynchronous: use `async with recording(client)`"
+            )
+        self._begin()
+        if self._client is not None:
+            self.attach(self._client)
+        self._hear_of_the_store()
+
+    def attach(self, client: Any, *, everything: bool = False) -> None:
+        """Record the cluster of another client as well.
+
+        Args:
+            client: A connected, synchronous `distributed.Client`.
+            everything: Record the tasks of all clients of that cluster, not only those
+                of this one and of the tasks that it submits.
+        """
+        from dask_blackbox.driver.plugin_registration import install_now
+
+        if self._supervisor is None:
+            return
+        if self._calls is not None:
+            with guard("the driver's calls to Dask"):
+                self._calls.start()
+        with guard("the plugins on the cluster", tell=self._supervisor.failed):
+            recording = self._manifest.recording
+            order = install_now(client, recording, everything=everything)
+            facts = cluster_facts(client)
+            if must_relay(order):
+                self._relays.append(self._supervisor.relay(order, client, facts))
+            else:
+                self._supervisor.attach(order, client.id, facts)
+            self.attached = True
+
+    async def attach_on_loop(self, client: Any, *, everything: bool = False) -> None:
+        """As `attach`, for a client on whose own event loop this runs.
+
+        Args:
+            client: A connected `distributed.Client`.
+            everything: Record the tasks of all clients of that cluster.
+        """
+        from dask_blackbox.driver.plugin_registration import install
+
+        supervisor = self._supervisor
+        if supervisor is None or self._finished is not None:
+            return
+        with guard("the plugins on the cluster", tell=supervisor.failed):
+            recording = self._manifest.recording
+            order = await install(client, recording, everything=everything)
+            facts = cluster_facts(client)
+            if must_relay(order) and not client.asynchronous:
+                self._relays.append(supervisor.relay(order, client, facts))
+            else:
+                supervisor.attach(order, client.id, facts)
+            self.attached = True
+
+    def drain(self, address: str) -> None:
+        """Have what a scheduler still holds pulled: it is about to close."""
+        if self._supervisor is not None and self._finished is None:
+            self._supervisor.drain(address, _DRAINING)
+
+    def attach_address(self, address: str, security: Any) -> None:
+        """Record whoever uses the cluster at an address, without being its client.
+
+        Args:
+            address: Of the scheduler.
+            security: A `distributed.Security`.
+        """
+        import asyncio
+
+        from dask_blackbox.driver.plugin_registration import install_at
+
+        if self._supervisor is None:
+            return
+        with guard("the plugins on the cluster", tell=self._supervisor.failed):
+            recording = self._manifest.recording
+            order = asyncio.run(install_at(address, security, recording))
+            self._supervisor.attach(order, "")
+            self.attached = True
+
+    def task_failed(self, key: str, prefix: str, exception: BaseException) -> None:
+        """Note a failure that Dask takes for a result: frameworks return states, not raise.
+
+        Args:
+            key: Of the task.
+            prefix: What tasks of its kind are called.
+            exception: What the task's function raised.
+        """
+        if self._supervisor is None:
+            return
+        with guard("a task's exception"):
+            from dask_blackbox.capture.driver.driver import (
+                describe_exception,
+            )
+
+            reported = describe_exception(exception)
+            what = [reported["exception"], reported["message"], reported["traceback"]]
+            row = [time.time(), key, prefix, None, "erred", *what, None]
+            self._supervisor.row("error", [*row, ", ".join(reported["bases"])])
+
+    def finish(
+        self,
+        exception: BaseException | None = None,
+        state: RunState | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> RunCard:
+        """End the recording and return the card; again, and it returns the same card.
+
+        Takes `blackbox.finish-timeout` at most.
+
+        Args:
+            exception: What ended the work, if something did.
+            state: How it ended; None: `succeeded` without an exception, else `failed`
+                (`aborted` for KeyboardInterrupt).
+            timeout: Seconds to wait for the card, where a host grants fewer than
+                `blackbox.finish-timeout`; what is left to upload is left to the recorder.
+        """
+        if os.getpid() != self._owner:  # a forked child: the end is not its to tell
+            return self.card
+        with self._finishing:  # a host's kill may come while the run ends by itself
+            if self._finished is None:
+                self._finished = self._finish(exception, state, timeout)
+            return self._finished
+
+    def _finish(
+        self,
+        exception: BaseException | None,
+        state: RunState | None,
+        timeout: float | None,
+    ) -> RunCard:
+        cards: list[RunCard] = []
+        with guard("the end of the recording"):
+            end = end_of(exception, state, self._stopped)
+            if self._left:
+                end = msgspec.structs.replace(end, state=LEFT)
+            if self._exit_code is not None:
+                end = msgspec.structs.replace(end, exit_code=self._exit_code)
+            cards.append(self._conclude(end, timeout))
+        cards = cards or [self._unrecorded(None, "the end of the recording failed")]
+        return cards[0]
+
+    def stopped_by(
+        self,
+        by: str,
+        reason: StopReason,
+        *,
+        detail: str = "",
+        limit: float | None = None,
+        setting: str = "",
+        at: float | None = None,
+    ) -> None:
+        """Note that a host or a person has ended the run, and why; `finish` does not.
+
+        Args:
+            by: Who ended it: `airflow`, `prefect`, …
+            reason: Why.
+            detail: The host's own words.
+            limit: Seconds that the run was allowed to take, where that is why.
+            setting: The host's name of that limit (`execution_timeout`).
+            at: When it did so, epoch seconds; None: now.
+        """
+        self._stopped = Stopped(
+            by=by,
+            reason=reason,
+            detail=detail,
+            limit=limit,
+            setting=setting,
+            at=time.time() if at is None else at,
+        )
+        if self._supervisor is not None:
+            with guard("who stopped the run"):
+                reported = msgspec.to_builtins(self._stopped)
+                self._supervisor.event("host-stopped", reported)
+
+    def part_failed(self, what: str, name: str, card: RunCard, url: str = "") -> None:
+        """Note that a part of this run, recorded as a run of its own, ends this run.
+
+        Args:
+            what: What the host calls such a part: `subflow`.
+            name: Its name.
+            card: Its card.
+            url: Of its page.
+        """
+        verdict = card.verdict
+        if self._supervisor is None or verdict is None:
+            return
+        with guard("the part that failed"):
+            reported = {
+                "what": what,
+                "name": name,
+                "title": verdict.title,
+                "cause": verdict.cause,
+                "remedy": verdict.remedy,
+                "rule": verdict.rule,
+                "confidence": verdict.confidence,
+                "retry_advice": verdict.retry_advice,
+                "retry_confidence": verdict.retry_confidence,
+                "url": url,
+            }
+            self._supervisor.event("part-failed", reported)
+
+    def task_named(
+        self, key: str, name: str, *, identity: str = "", url: str = ""
+    ) -> None:
+        """Note what the host calls a task: the card does so, too.  Never blocks.
+
+        Args:
+            key: Of the task.
+            name: What the host calls it.
+            identity: Which of the host's tasks it is.
+            url: Of its page.
+        """
+        if self._supervisor is not None:
+            reported = {"name": name, "id": identity, "url": url}
+            self._supervisor.row(
+                "event", [time.time(), "task-named", key, json.dumps(reported)]
+            )
+
+    def command_event(self, kind: str, detail: dict[str, Any]) -> None:
+        """Tell of the command that does the work: when it started, what it was sent."""
+        if self._supervisor is not None:
+            with guard("what happened to the command"):
+                self._supervisor.event(kind, detail)
+
+    def command_lines(self, lines: list[list[Any]]) -> None:
+        """Keep what the command wrote at last, as rows of `log`."""
+        if self._supervisor is not None:
+            for line in lines:
+                self._supervisor.row("log", line)
+
+    def finish_command(self, exit_code: int) -> RunCard:
+        """End the recording of a command.
+
+        Args:
+            exit_code: Of its process; negative: minus the signal that ended it.
+        """
+        state: RunState = "failed" if exit_code else "succeeded"
+        self._exit_code = exit_code
+        return self.finish(state="aborted" if exit_code < 0 else state)
+
+    def finish_attached(self) -> RunCard:
+        """End the recording of a cluster that others use: how it went, it knows itself."""
+        self._left = True
+        return self.finish()
+
+    @property
+    def id(self) -> str:
+        """The recording's own id, unlike that of any other."""
+        return self._manifest.recording
+
+    @property
+    def card(self) -> RunCard:
+        """The run's card, as far as it is known."""
+        if self._finished is not None:
+            return self._finished
+        manifest = self._manifest
+        return RunCard(
+            job=manifest.job,
+            run_id=manifest.run_id,
+            attempt=manifest.attempt,
+            state="running",
+            headline="being recorded" if self._reason is None else "not recorded",
+            completeness=_completeness(self._reason),
+            links=self.links,
+        )
+
+    def __repr__(self) -> str:
+        card = self.card
+        name = f"{card.job}/{card.run_id}/{card.attempt}"
+        where = self.links.get("recording", "")
+        return (
+            f"<Recording {name} {card.state}: {card.headline}  {where}".rstrip() + ">"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.card.to_html()
+
+    def _repr_markdown_(self) -> str:
+        return self.card.to_markdown()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        say_how_it_ended(self.finish(exception))
+
+    async def __aenter__(self) -> Self:
+        import asyncio
+
+        from dask_blackbox.driver.plugin_registration import install
+
+        await asyncio.to_thread(self._begin)
+        if self._client is not None and self._supervisor is not None:
+            with guard("the plugins on the cluster", tell=self._supervisor.failed):
+                order = await install(self._client, self._manifest.recording)
+                self._supervisor.attach(
+                    order, self._client.id, cluster_facts(self._client)
+                )
+                self.attached = True
+        await asyncio.to_thread(self._hear_of_the_store)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        import asyncio
+
+        say_how_it_ended(await asyncio.to_thread(self.finish, exception))
+
+    # Steps
+
+    def _begin(self) -> None:
+        if self._on_progress is None:
+            with guard("the status line"):
+                self._status = status_line()
+            if self._status is not None:
+                self._on_progress = self._status.show
+        try:
+            if self._on_progress is None:
+                self._supervisor = RecorderSupervisor(self._configured())
+            else:
+                self._supervisor = RecorderSupervisor(
+                    self._configured(), self._on_progress
+                )
+            self._listen_to_the_driver(self._supervisor)
+        except Exception as error:  # noqa: BLE001 - the border to the user's run
+            self._cannot(error)
+
+    def _configured(self) -> Config:
+        settings = gathered_store_settings(self._store, settings=self._store_settings)
+        self._start_timeout = setting_seconds("start-timeout")
+        self._finish_timeout = setting_seconds("finish-timeout")
+        warn_of(settings)
+        config = config_of(
+            self._manifest,
+            settings,
+            parameters=self._parameters,
+            required=self._required,
+            secrets=self._secrets,
+            host_environment=self._host_environment,
+            progress=self._on_progress is not None,
+        )
+        self.control = config.socket
+        return config
+
+    def _listen_to_the_driver(self, supervisor: RecorderSupervisor) -> None:
+        from dask_blackbox.capture.driver.driver import (
+            DriverTap,
+            describe_driver,
+        )
+
+        if self._command is not None:
+            supervisor.event("driver-attached", {"argv": list(self._command)})
+            return
+        with guard("the driver's log lines"):
+            self._driver = DriverTap(self._manifest.recording, supervisor.row)
+            self._driver.start()
+            facts = describe_driver(
+                parameters=self._parameters, function=self._function
+            )
+            supervisor.event("driver-attached", facts)
+        with guard("the driver's calls to Dask"):
+            from dask_blackbox.capture.driver.client_calls import (
+                DriverCalls,
+            )
+
+            self._calls = DriverCalls(supervisor.row)
+            self._calls.start()
+        with guard("the driver's own code"):
+            self._code = OwnCode(
+                lambda reported: supervisor.event("driver-code", reported),
+                self._function,
+            )
+            self._code.start()
+        with guard("where the driver stands"):
+            after = setting_seconds("stall.after")
+            self._position = DriverPositionWatcher(
+                self.driver_thread, after, supervisor.event
+            )
+            self._position.start()
+
+    def _hear_of_the_store(self) -> None:
+        if self._supervisor is None:
+            return
+        if self._required and self._client is not None and not self.attached:
+            self._cannot(RecorderError("the client's cluster could not be recorded"))
+        reported = self._supervisor.of_the_store(self._start_timeout)
+        if reported is not None:
+            self.links = dict(reported.links)
+        if reported is None and self._supervisor.gone:
+            self._cannot(RecorderError("the recorder process exited at startup"))
+        elif reported is None:
+            logger.info("the store has not answered yet; the run continues")
+        elif reported.error is not None:
+            self._cannot(said_again(reported.kind, reported.error))
+
+    def _cannot(self, error: BaseException) -> None:
+        self._reason = str(error)
+        if self._required:
+            self._give_up()
+            raise error
+        again = "; it is retried until the run ends"
+        hope = again if isinstance(error, StoreError) else ""
+        logger.error("this run is not recorded: %s%s", error, hope)
+
+    def _give_up(self) -> None:
+        if self._status is not None:
+            self._status.close()
+        with guard("the end of the recorder"):
+            if self._calls is not None:
+                self._calls.stop()
+            if self._position is not None:
+                self._position.stop()
+            if self._driver is not None:
+                self._driver.stop()
+            if self._supervisor is not None:
+                self._supervisor.give_up()
+                self._supervisor = None
+
+    def _conclude(self, end: End, timeout: float | None) -> RunCard:
+        if self._status is not None:
+            self._status.close()
+        if self._position is not None:
+            self._position.stop()
+        if self._calls is not None:
+            self._calls.stop()
+        if self._driver is not None:
+            self._driver.stop()
+        if self._code is not None:
+            self._code.finish()
+        if self._supervisor is None:
+            return self._unrecorded(end, self._reason or "no recorder")
+        for relay in self._relays:
+            relay.finish()
+        patience = self._finish_timeout if timeout is None else timeout
+        reported = self._supervisor.conclude(end, patience, leave=timeout is not None)
+        if reported is None:
+            return self._unrecorded(end, self._supervisor.reason or "no recorder")
+        card = RunCard.from_json(bytes(reported.card))
+        self.links = card.links
+        return card
+
+    def _unrecorded(self, end: End | None, reason: str) -> RunCard:
+        from dask_blackbox.driver.unrecorded import unrecorded_card
+
+        end = end or End(state="aborted")
+        ending = Ending(
+            state="succeeded" if end.state == LEFT else end.state,
+            ended=time.time(),
+            exit_code=end.exit_code,
+            exception=end.exception,
+            stopped=end.stopped,
+        )
+        return unrecorded_card(self._manifest, ending, reason)
+
+
+def _completeness(reason: str | None) -> dict[str, Any]:
+    if reason is None:
+        return {"recorded": True, "complete": False}
+    return {"recorded": False, "complete": False, "reason": reason}

@@ -1,0 +1,314 @@
+"""Events about the driver's process."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from dask_blackbox.events.base import Event, Part
+
+__all__ = [
+    "ClientConnecting",
+    "ClusterKind",
+    "DriverAttached",
+    "DriverBlocked",
+    "DriverCode",
+    "DriverEnded",
+    "DriverLoad",
+    "DriverLost",
+    "DriverRaised",
+    "DriverUnblocked",
+    "DriverWarning",
+    "FunctionCode",
+    "GitCommit",
+    "Machine",
+    "RunEnded",
+]
+
+
+class GitCommit(Part, frozen=True, kw_only=True):
+    """The commit that is checked out where the driver's code lies.
+
+    Attributes:
+        commit: Its hash.
+        committed: When, in ISO 8601.
+    """
+
+    commit: str | None = None
+    committed: str | None = None
+
+
+class FunctionCode(Part, frozen=True, kw_only=True):
+    """A function of the user's.
+
+    Attributes:
+        name: Qualified name.
+        module: Module.
+        file: Source file.
+        line: First line.
+        hash: Of what it does.
+    """
+
+    name: str | None = None
+    module: str | None = None
+    file: str | None = None
+    line: int | None = None
+    hash: str | None = None
+
+
+class ClusterKind(Part, frozen=True, kw_only=True):
+    """The cluster object of a client.
+
+    Attributes:
+        kind: Its class.
+        image: Its container image.
+    """
+
+    kind: str | None = None
+    image: str | None = None
+
+
+class DriverAttached(Event, frozen=True, kw_only=True):
+    """The driver's process and, in an event of its own, each client that it connected.
+
+    Attributes:
+        pid: Process id.
+        ancestors: Process ids of its ancestors with their start times, the parent first.
+        boot: Names the running kernel and the space of process ids.
+        argv: Its command.
+        cwd: Working directory.
+        machine: Host name.
+        python: Version of Python.
+        packages: Version by name of all that is installed; null: not installed.
+        config: The Dask configuration, redacted.
+        git: Commit of its code.
+        callable: The function that the run is.
+        parameters: What the orchestrator passed.
+        client: Id of a client that it connected.
+        cluster: The cluster object of that client.
+        image: Environment variables that name a container image, a release or a commit.
+        unguarded: File and line of the main module at which it does its work whenever it
+            is imported: without `if __name__ == "__main__":`.
+    """
+
+    kind: ClassVar[str] = "driver-attached"
+
+    pid: int | None = None
+    ancestors: tuple[tuple[int, str | None], ...] = ()
+    boot: str | None = None
+    argv: tuple[str, ...] = ()
+    cwd: str | None = None
+    machine: str | None = None
+    python: str | None = None
+    packages: dict[str, Any] = {}
+    config: dict[str, Any] = {}
+    git: GitCommit | None = None
+    callable: FunctionCode | None = None
+    parameters: dict[str, Any] | None = None
+    client: str | None = None
+    cluster: ClusterKind | None = None
+    image: dict[str, str] = {}
+    unguarded: str | None = None
+
+
+class Machine(Part, frozen=True, kw_only=True):
+    """The machine that the driver runs on.
+
+    Attributes:
+        system: Operating system and version.
+        machine: Architecture.
+        cores: Number of cores.
+        memory: As text (`15.6 GiB`).
+    """
+
+    system: str | None = None
+    machine: str | None = None
+    cores: int | None = None
+    memory: str | None = None
+
+
+class DriverCode(Event, frozen=True, kw_only=True):
+    """The user's own code that the driver has loaded; several events add up.
+
+    Attributes:
+        modules: Hash of what it does, by module.
+        parts: By `module:name`, file, line and hash of a function, a class or a constant.
+        sources: By `module:name`, the text of a function or a constant, where
+            `blackbox.capture.source` asks for it.
+        machine: The machine that it runs on.
+        dirty: Whether files differ from the git commit; null: unknown.
+    """
+
+    kind: ClassVar[str] = "driver-code"
+
+    modules: dict[str, str] = {}
+    parts: dict[str, str] = {}
+    sources: dict[str, str] = {}
+    machine: Machine | None = None
+    dirty: bool | None = None
+
+
+class DriverWarning(Event, frozen=True, kw_only=True):
+    """Python's `warnings` showed a warning in the driver.
+
+    Attributes:
+        category: Its class.
+        message: Its text.
+        filename: Where.
+        lineno: Which line.
+    """
+
+    kind: ClassVar[str] = "driver-warning"
+
+    category: str | None = None
+    message: str | None = None
+    filename: str | None = None
+    lineno: int | None = None
+
+
+class ClientConnecting(Part, frozen=True, kw_only=True):
+    """A client that has not reached a scheduler yet.
+
+    Attributes:
+        address: Of the scheduler.
+        lasted: Seconds so far.
+    """
+
+    address: str | None = None
+    lasted: float = 0.0
+
+
+class DriverBlocked(Event, frozen=True, kw_only=True):
+    """The driver has been at one line of the user's code for `stall.after` or longer.
+
+    Attributes:
+        lasted: Seconds so far.
+        stack: Frames as Python prints them; the innermost is last.
+        connecting: Clients that have not reached a scheduler yet.
+    """
+
+    kind: ClassVar[str] = "driver-stood"
+
+    lasted: float = 0.0
+    stack: tuple[str, ...] = ()
+    connecting: tuple[ClientConnecting, ...] = ()
+
+
+class DriverUnblocked(Event, frozen=True, kw_only=True):
+    """The driver has left the line at which it was blocked.
+
+    Attributes:
+        lasted: Seconds.
+    """
+
+    kind: ClassVar[str] = "driver-moved"
+
+    lasted: float = 0.0
+
+
+class DriverRaised(Event, frozen=True, kw_only=True):
+    """An exception ends the driver's process.
+
+    Attributes:
+        exception: Qualified name of its class.
+        bases: What that derives from, up to `BaseException`.
+        message: Its text.
+        traceback: As Python prints it, chained causes included.
+        chain: Class names from the outermost to the root cause.
+        chain_ids: Tells each exception object of the chain from others of the process.
+        handled: Class and message of what was being handled when it was raised `from None`.
+        file: File of the user's own innermost frame.
+        line: Line in that file.
+        function: Function of that frame.
+        key: Key of the task that it came from.
+        plugin: Class of the plugin that the driver was registering.
+        found: Where the driver itself has a module that was missing: `module`, `file`,
+            `package`, `version`.
+    """
+
+    kind: ClassVar[str] = "driver-exception"
+
+    exception: str | None = None
+    bases: tuple[str, ...] = ()
+    message: str | None = None
+    traceback: str | None = None
+    chain: tuple[str, ...] = ()
+    chain_ids: tuple[str, ...] = ()
+    handled: tuple[str, ...] = ()
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+    key: str | None = None
+    plugin: str | None = None
+    found: dict[str, str] = {}
+
+
+class DriverLoad(Event, frozen=True, kw_only=True):
+    """What the driver's main thread did since it was attached (Linux only).
+
+    Attributes:
+        pid: Process id.
+        seconds: Since it was attached.
+        cpu: Seconds on a core.
+        delayed: Seconds that it waited for a core that others had.
+    """
+
+    kind: ClassVar[str] = "driver-load"
+
+    pid: int | None = None
+    seconds: float = 0.0
+    cpu: float = 0.0
+    delayed: float = 0.0
+
+
+class DriverEnded(Event, frozen=True, kw_only=True):
+    """A signal ended the recorded command.
+
+    Attributes:
+        state: State of the run.
+        exit_code: As the shell has it, or negative: minus the signal.
+        signal: Number of the signal.
+        oom_kills: How often the kernel killed for memory during the run, where it ran.
+    """
+
+    kind: ClassVar[str] = "driver-ended"
+
+    state: str | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    oom_kills: int | None = None
+
+
+class RunEnded(Event, frozen=True, kw_only=True):
+    """The run ended, as `complete.json` says it: for readers who find that damaged.
+
+    Attributes:
+        state: State of the run.
+        exit_code: Of the command, where there was one.
+        exception: What ended the driver's work, as in `complete.json`.
+        stopped: Who ended the run from outside, as in `complete.json`.
+    """
+
+    kind: ClassVar[str] = "run-ended"
+
+    state: str | None = None
+    exit_code: int | None = None
+    exception: dict[str, Any] | None = None
+    stopped: dict[str, Any] | None = None
+
+
+class DriverLost(Event, frozen=True, kw_only=True):
+    """The driver's process ended without reporting to the recorder.
+
+    Attributes:
+        pid: Process id.
+        how: How the recorder noticed.
+        exit_code: Negative: minus the signal; null: unknown.
+        oom_kills: How often the kernel killed for memory during the run, where it ran.
+    """
+
+    kind: ClassVar[str] = "driver-lost"
+
+    pid: int | None = None
+    how: str | None = None
+    exit_code: int | None = None
+    oom_kills: int | None = None

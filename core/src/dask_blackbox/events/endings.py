@@ -1,0 +1,278 @@
+"""Events about how the driver's work ended, and about what its script did to its cluster."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from dask_blackbox.events.base import Event
+from dask_blackbox.events.driver import DriverRaised
+
+__all__ = [
+    "CommandNotStarted",
+    "CommandStarted",
+    "DriverCallFailed",
+    "DriverClosing",
+    "DriverExit",
+    "DriverGotSignal",
+    "DriverSignalled",
+    "HostStopped",
+    "PartFailed",
+    "ProcessAncestors",
+    "TaskNamed",
+    "TestFailed",
+]
+
+
+class DriverCallFailed(Event, frozen=True, kw_only=True):
+    """A call to Dask raised an exception in the driver.
+
+    Attributes:
+        pid: Process id of the driver.
+        call: Name of the call.
+        exception: Qualified name of the exception's class.
+        bases: Qualified names of the bases of that class, the nearest first.
+        message: Its text, redacted and cut.
+        key: Of the task that it came from, where that is known.
+        identity: Tells the exception object from others of the process.
+        main: Whether it was raised in the main thread.
+        file: File of the user's line that made the call.
+        line: That line.
+        function: Function of that line.
+    """
+
+    kind: ClassVar[str] = "driver-call-failed"
+
+    pid: int | None = None
+    call: str = ""
+    exception: str = ""
+    bases: tuple[str, ...] = ()
+    message: str = ""
+    key: str | None = None
+    identity: str | None = None
+    main: bool | None = None
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+
+
+class DriverClosing(Event, frozen=True, kw_only=True):
+    """The driver closes a client or a cluster.
+
+    Attributes:
+        pid: Process id of the driver.
+        what: The call: `Client.close`, `LocalCluster.close`, `Client.shutdown`.
+        handling: Identity of the exception that was being handled; null: none was.
+        file: File of the user's line; null: Dask itself did it at the end of the process.
+        line: That line.
+        function: Function of that line.
+    """
+
+    kind: ClassVar[str] = "driver-closing"
+
+    pid: int | None = None
+    what: str = ""
+    handling: str | None = None
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+
+
+class DriverSignalled(Event, frozen=True, kw_only=True):
+    """The driver's own code sent a signal to a process.
+
+    Attributes:
+        pid: Process id of the driver.
+        target: Process id, or process group, that got the signal.
+        group: Whether it was sent to a process group.
+        signal: Its name.
+        handling: Identity of the exception that was being handled; null: none was.
+        file: File of the user's line.
+        line: That line.
+        function: Function of that line.
+    """
+
+    kind: ClassVar[str] = "driver-signalled"
+
+    pid: int | None = None
+    target: int | None = None
+    group: bool = False
+    signal: str = ""
+    handling: str | None = None
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+
+
+class DriverGotSignal(Event, frozen=True, kw_only=True):
+    """`dask blackbox run` got a signal that ends the command, and passed it on.
+
+    Attributes:
+        signal: Its name.
+    """
+
+    kind: ClassVar[str] = "driver-got-signal"
+
+    signal: str = ""
+
+
+class DriverExit(Event, frozen=True, kw_only=True):
+    """The driver called `sys.exit` with a code other than 0.
+
+    Attributes:
+        pid: Process id of the driver.
+        code: The exit code.
+        handling: Identity of the exception that was being handled; null: none was.
+        file: File of the user's line.
+        line: That line.
+        function: Function of that line.
+    """
+
+    kind: ClassVar[str] = "driver-exit"
+
+    pid: int | None = None
+    code: int | None = None
+    handling: str | None = None
+    file: str | None = None
+    line: int | None = None
+    function: str | None = None
+
+
+class TestFailed(DriverRaised, frozen=True, kw_only=True):
+    """A test that `pytest` or `unittest` runs in the driver failed.
+
+    Attributes:
+        exception: Qualified name of the exception's class.
+        bases: Qualified names of the bases of its class, the nearest first.
+        message: Its text.
+        traceback: As Python prints it, chained causes included.
+        chain: Class names from the outermost to the root cause.
+        chain_ids: Tells each exception object of the chain from others of the process.
+        handled: Class and message of what was being handled when it was raised `from None`.
+        file: File of the user's own innermost frame.
+        line: Line in that file.
+        function: Function of that frame.
+        key: Key of the task that it came from.
+        plugin: Class of the plugin that the driver was registering when it was raised.
+        found: Where the driver itself has a module that was missing.
+        pid: Process id of the driver.
+        test: Id of the test.
+        when: `setup`, `call`, `teardown` or `collect`.
+    """
+
+    kind: ClassVar[str] = "test-failed"
+
+    pid: int | None = None
+    test: str = ""
+    when: str = ""
+
+
+class CommandStarted(Event, frozen=True, kw_only=True):
+    """`dask blackbox run` started its command.
+
+    Attributes:
+        pid: Process id of the command.
+        argv: The command.
+    """
+
+    kind: ClassVar[str] = "command-started"
+
+    pid: int | None = None
+    argv: tuple[str, ...] = ()
+
+
+class CommandNotStarted(Event, frozen=True, kw_only=True):
+    """`dask blackbox run` could not start its command.
+
+    Attributes:
+        argv: The command.
+        exit_code: 127: not found; 126: not executable.
+        error: What the system said.
+    """
+
+    kind: ClassVar[str] = "command-not-started"
+
+    argv: tuple[str, ...] = ()
+    exit_code: int | None = None
+    error: str = ""
+
+
+class HostStopped(Event, frozen=True, kw_only=True):
+    """A host or a person ended the run before its work was done.
+
+    Attributes:
+        by: Who ended it: `airflow`, `prefect`, `person`.
+        reason: Why, a word of `manifest.StopReason`.
+        detail: The host's own words.
+        limit: Seconds that the run was allowed to take, where that is why.
+        setting: The host's name of that limit.
+    """
+
+    kind: ClassVar[str] = "host-stopped"
+
+    by: str = ""
+    reason: str = ""
+    detail: str = ""
+    limit: float | None = None
+    setting: str = ""
+
+
+class PartFailed(Event, frozen=True, kw_only=True):
+    """A part of the work that is recorded as a run of its own failed, and this run with it.
+
+    Attributes:
+        what: What the host calls such a part: `subflow`.
+        name: Its name.
+        title: Title of its verdict.
+        cause: What its verdict says.
+        remedy: What its verdict says to do.
+        rule: Slug of its verdict.
+        confidence: Of its verdict.
+        retry_advice: Of its verdict.
+        retry_confidence: Of its verdict.
+        url: Of its page.
+    """
+
+    kind: ClassVar[str] = "part-failed"
+
+    what: str = ""
+    name: str = ""
+    title: str = ""
+    cause: str = ""
+    remedy: str = ""
+    rule: str = ""
+    confidence: str = "low"
+    retry_advice: str = "unknown"
+    retry_confidence: str = "low"
+    url: str = ""
+
+
+class TaskNamed(Event, frozen=True, kw_only=True):
+    """The host's name of a task; its key is the subject.
+
+    Attributes:
+        name: What the host calls it.
+        id: Which of the host's tasks it is.
+        url: Of its page.
+    """
+
+    kind: ClassVar[str] = "task-named"
+
+    name: str = ""
+    id: str = ""
+    url: str = ""
+
+
+class ProcessAncestors(Event, frozen=True, kw_only=True):
+    """Which processes a worker descends from; its address is the subject.
+
+    Attributes:
+        pid: Process id of the worker.
+        ancestors: Process ids with their start times, the parent first.
+        boot: Names the running kernel and the space of process ids.
+    """
+
+    kind: ClassVar[str] = "process-ancestors"
+
+    pid: int | None = None
+    ancestors: tuple[tuple[int, str | None], ...] = ()
+    boot: str | None = None

@@ -1,0 +1,220 @@
+"""Events about the scheduler and about the recording itself."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from dask_blackbox.events.base import Event, Part
+
+__all__ = [
+    "BundleAnnounced",
+    "BundleLost",
+    "BundleStored",
+    "CaptureFailed",
+    "LeftOut",
+    "RecorderRestarted",
+    "RecordingStarted",
+    "SchedulerClosing",
+    "SchedulerInfo",
+    "SchedulerLost",
+    "SchedulerResponded",
+    "SchedulerUnresponsive",
+]
+
+
+class SchedulerInfo(Event, frozen=True, kw_only=True):
+    """The scheduler; its address is the subject.
+
+    Attributes:
+        pid: Process id.
+        ancestors: Process ids of its ancestors with their start times, the parent first.
+        boot: Names the running kernel and the space of process ids.
+        host: Host name.
+        dask: Version of dask.
+        distributed: Version of distributed.
+        python: Version of Python.
+        packages: Versions of the packages that Dask compares; null: not installed.
+        config: The Dask configuration, redacted.
+        dashboard: URL of the dashboard.
+    """
+
+    kind: ClassVar[str] = "scheduler-info"
+
+    pid: int | None = None
+    ancestors: tuple[tuple[int, str | None], ...] = ()
+    boot: str | None = None
+    host: str | None = None
+    dask: str | None = None
+    distributed: str | None = None
+    python: str | None = None
+    packages: dict[str, Any] = {}
+    config: dict[str, Any] = {}
+    dashboard: str | None = None
+
+
+class SchedulerClosing(Event, frozen=True, kw_only=True):
+    """The scheduler announced that it closes.
+
+    Attributes:
+        reason: `idle-timeout-exceeded`, `signal-15`, `terminate` if a client asked, …
+        by: Address of the one who asked.
+        scheduler: Its address.
+    """
+
+    kind: ClassVar[str] = "scheduler-closing"
+
+    reason: str = ""
+    by: str = ""
+    scheduler: str | None = None
+
+
+class SchedulerLost(Event, frozen=True, kw_only=True):
+    """The recorder lost the scheduler for good.
+
+    Attributes:
+        address: Its address.
+        error: What came of the last attempt to reach it.
+    """
+
+    kind: ClassVar[str] = "scheduler-lost"
+
+    address: str | None = None
+    error: str | None = None
+
+
+class SchedulerUnresponsive(Event, frozen=True, kw_only=True):
+    """The scheduler has not answered the recorder for ten seconds; it may answer again.
+
+    Attributes:
+        error: What came of the last question.
+    """
+
+    kind: ClassVar[str] = "scheduler-silent"
+
+    error: str | None = None
+
+
+class SchedulerResponded(Event, frozen=True, kw_only=True):
+    """The scheduler answers the recorder again.
+
+    Attributes:
+        lasted: Seconds without an answer.
+    """
+
+    kind: ClassVar[str] = "scheduler-answers"
+
+    lasted: float = 0.0
+
+
+class RecordingStarted(Event, frozen=True, kw_only=True):
+    """The scheduler plugin started to record; the client is the subject."""
+
+    kind: ClassVar[str] = "recording-started"
+
+
+class RecorderRestarted(Event, frozen=True, kw_only=True):
+    """The recorder's process ended, and the driver started another one.
+
+    Attributes:
+        times: How often so far.
+    """
+
+    kind: ClassVar[str] = "recorder-restarted"
+
+    times: int = 0
+
+
+class CaptureFailed(Event, frozen=True, kw_only=True):
+    """Code of dask-blackbox failed while it recorded.
+
+    Attributes:
+        doing: What it did.
+        error: The exception.
+    """
+
+    kind: ClassVar[str] = "capture-failed"
+
+    doing: str | None = None
+    error: str | None = None
+
+
+class BundleAnnounced(Event, frozen=True, kw_only=True):
+    """A worker keeps a failed task with its inputs for replay; the task's key is the subject.
+
+    Attributes:
+        number: Number of the bundle on that worker.
+        prefix: Prefix of the task.
+        worker: Address of the worker.
+        op: The handler at which the recorder fetches it.
+    """
+
+    kind: ClassVar[str] = "capsule-coming"
+
+    number: int | None = None
+    prefix: str | None = None
+    worker: str | None = None
+    op: str | None = None
+
+
+class LeftOut(Part, frozen=True, kw_only=True):
+    """An input that a bundle does not hold.
+
+    Attributes:
+        name: Key of the input.
+        input: Its position among the inputs.
+        nbytes: Its size.
+        type: Its class.
+        why: Why it was left out.
+    """
+
+    name: str | None = None
+    input: int | None = None
+    nbytes: int | None = None
+    type: str | None = None
+    why: str | None = None
+
+
+class BundleStored(Event, frozen=True, kw_only=True):
+    """A failed task with its inputs is stored for replay; the task's key is the subject.
+
+    Attributes:
+        number: Number of the file.
+        prefix: Prefix of the task.
+        worker: Address of the worker that it failed on.
+        function: The task's function.
+        inputs: Number of inputs.
+        left_out: Inputs that it does not hold, and why.
+        redacted: What was redacted in it.
+        size: Bytes.
+        sha256: Of the file.
+        instead_of: Number of the bundle that it replaced.
+    """
+
+    kind: ClassVar[str] = "capsule-kept"
+
+    number: int | None = None
+    prefix: str | None = None
+    worker: str | None = None
+    function: str | None = None
+    inputs: int = 0
+    left_out: tuple[LeftOut, ...] = ()
+    redacted: tuple[str, ...] = ()
+    size: int = 0
+    sha256: str | None = None
+    instead_of: int | None = None
+
+
+class BundleLost(Event, frozen=True, kw_only=True):
+    """A failed task that a worker kept could not be stored; its key is the subject.
+
+    Attributes:
+        prefix: Prefix of the task.
+        worker: Address of the worker.
+        error: Why.
+    """
+
+    kind: ClassVar[str] = "capsule-lost"
+
+    prefix: str | None = None
+    worker: str | None = None
+    error: str | None = None

@@ -1,0 +1,287 @@
+"""Events about worker processes and their nannies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import msgspec
+
+from dask_blackbox.events.base import Event, Part
+
+__all__ = [
+    "ActorLost",
+    "ExecutingTask",
+    "InstalledPackages",
+    "MemorySample",
+    "NannyLost",
+    "NannyResponded",
+    "WorkerAdded",
+    "WorkerClosing",
+    "WorkerExitCertificate",
+    "WorkerHeartbeatTimedOut",
+    "WorkerInternalError",
+    "WorkerRemoved",
+    "WorkerRestartedForMemory",
+    "WorkerStatusChanged",
+    "WorkersRetired",
+]
+
+
+class WorkerAdded(Event, frozen=True, kw_only=True):
+    """A worker joined the cluster; its address is the subject.
+
+    Attributes:
+        name: Name of the worker.
+        host: Host name or IP address.
+        pid: Process id.
+        nanny: Address of its nanny; null without one.
+        nthreads: Threads that run tasks.
+        memory_limit: Bytes; 0: no limit.
+        resources: Abstract resources (`GPU`) and their amounts.
+        local_directory: Where it spills to.
+        python: Version of Python.
+        packages: Versions of the packages that Dask compares; null: not installed.
+        scheduler: Address of its scheduler.
+    """
+
+    kind: ClassVar[str] = "worker-added"
+
+    name: str | None = None
+    host: str | None = None
+    pid: int | None = None
+    nanny: str | None = None
+    nthreads: int | None = None
+    memory_limit: int | None = None
+    resources: dict[str, float | int] | None = None
+    local_directory: str | None = None
+    python: str | None = None
+    packages: dict[str, Any] = {}
+    scheduler: str | None = None
+
+
+class WorkerRemoved(Event, frozen=True, kw_only=True):
+    """The scheduler removed a worker.
+
+    Attributes:
+        stimulus_id: What made the scheduler remove it.
+        expected: Whether the scheduler expected it to leave.
+        processing: Keys of the tasks that were assigned to it (1,000 at most).
+        lost_computed: Results that only it held and that must be computed again.
+        lost_scattered: Keys of scattered data that only it held: lost for good.
+    """
+
+    kind: ClassVar[str] = "worker-removed"
+
+    stimulus_id: str | None = None
+    expected: bool | None = None
+    processing: tuple[str, ...] = ()
+    lost_computed: int = 0
+    lost_scattered: tuple[str, ...] = ()
+
+
+class ExecutingTask(Part, frozen=True, kw_only=True):
+    """A task that was executing.
+
+    Attributes:
+        key: The task.
+        start: Epoch seconds at which it started.
+        thread: Identifier of its thread, as in `stack`; null: not sampled.
+        cpu: CPU seconds that its thread has used for it; null: not sampled.
+    """
+
+    key: str = ""
+    start: float | None = None
+    thread: int | None = None
+    cpu: float | None = None
+
+
+class MemorySample(msgspec.Struct, frozen=True, array_like=True):
+    """The memory of a process at a moment.
+
+    Attributes:
+        at: Epoch seconds.
+        rss: Bytes.
+    """
+
+    at: float
+    rss: int
+
+
+class WorkerExitCertificate(Event, frozen=True, kw_only=True):
+    """How a worker's process ended, as its nanny and its ring buffer report it.
+
+    Attributes:
+        pid: Its process; null: there was nothing left to read.
+        worker: Its address; null: see `pid`.
+        exit_code: Of the process; negative: minus the signal; null: unknown.
+        signal: Name of the signal that ended it.
+        by: Who reports it, if not its nanny: `watcher`, `recorder`, `itself`, `the nanny's log`.
+        alive: State of the process, if it had not exited: `alive`, `stopped`, … or true.
+        asked_to_close: Whether its nanny had been asked to close or kill it.
+        close_reason: The reason that was given for that.
+        executing: The tasks that it was executing.
+        stack: Its Python stacks, written at a fault or a SIGTERM.
+        memory: The last samples of its memory.
+        oom_kills: How often the kernel killed a process of its cgroup for memory meanwhile.
+        nanny: Address of its nanny.
+        lines_overwritten: Log lines of its ring buffer that newer ones have replaced.
+        observed_at: Epoch seconds at which its exit was observed (the event may be later).
+    """
+
+    kind: ClassVar[str] = "worker-certificate"
+    stored_as: ClassVar[Mapping[str, str]] = {"observed_at": "at"}
+
+    pid: int | None = None
+    worker: str | None = None
+    exit_code: int | None = None
+    signal: str | None = None
+    by: str | None = None
+    alive: str | bool | None = None
+    asked_to_close: bool | None = None
+    close_reason: str | None = None
+    executing: tuple[ExecutingTask, ...] = ()
+    stack: str = ""
+    memory: tuple[MemorySample, ...] = ()
+    oom_kills: int | None = None
+    nanny: str | None = None
+    lines_overwritten: int = 0
+    observed_at: float | None = None
+
+
+class NannyLost(Event, frozen=True, kw_only=True):
+    """A worker's nanny disappeared together with the worker.
+
+    Attributes:
+        nanny: Address of the nanny.
+        pid: Process id of the worker.
+        error: What came of connecting to the nanny.
+    """
+
+    kind: ClassVar[str] = "nanny-lost"
+
+    nanny: str | None = None
+    pid: int | None = None
+    error: str | None = None
+
+
+class NannyResponded(Event, frozen=True, kw_only=True):
+    """The nanny of a removed worker runs, but reports nothing of the worker's exit.
+
+    Attributes:
+        nanny: Address of the nanny.
+        pid: Process id of the worker.
+    """
+
+    kind: ClassVar[str] = "nanny-answers"
+
+    nanny: str | None = None
+    pid: int | None = None
+
+
+class WorkerClosing(Event, frozen=True, kw_only=True):
+    """A worker announced that it closes.
+
+    Attributes:
+        reason: The reason that it gave.
+    """
+
+    kind: ClassVar[str] = "worker-closing"
+
+    reason: str | None = None
+
+
+class WorkerStatusChanged(Event, frozen=True, kw_only=True):
+    """A worker changed its status.
+
+    Attributes:
+        before: `running`, `paused`, `closing_gracefully`, …
+        after: The new one.
+    """
+
+    kind: ClassVar[str] = "worker-status"
+
+    before: str | None = None
+    after: str | None = None
+
+
+class WorkerRestartedForMemory(Event, frozen=True, kw_only=True):
+    """A nanny restarted its worker at `memory.terminate`.
+
+    Attributes:
+        pid: Process id of the worker.
+        rss: Bytes that it used.
+    """
+
+    kind: ClassVar[str] = "worker-restarted-for-memory"
+
+    pid: int | None = None
+    rss: int | None = None
+
+
+class WorkerInternalError(Event, frozen=True, kw_only=True):
+    """A worker closed because of an error inside Dask's own worker code.
+
+    Attributes:
+        message: What Dask logged.
+    """
+
+    kind: ClassVar[str] = "worker-failed-hard"
+
+    message: Any = None
+
+
+class WorkerHeartbeatTimedOut(Event, frozen=True, kw_only=True):
+    """The scheduler gave a worker up: it sent no heartbeat for `worker-ttl`.
+
+    Attributes:
+        ttl: Seconds.
+    """
+
+    kind: ClassVar[str] = "worker-ttl"
+
+    ttl: float | None = None
+
+
+class WorkersRetired(Event, frozen=True, kw_only=True):
+    """The scheduler retired workers (scaling down, `client.retire_workers`).
+
+    Attributes:
+        workers: Their addresses.
+    """
+
+    kind: ClassVar[str] = "workers-retired"
+
+    workers: tuple[str, ...] = ()
+
+
+class ActorLost(Event, frozen=True, kw_only=True):
+    """The worker that held an actor left; the actor's key is the subject.
+
+    Attributes:
+        worker: Address of the worker.
+    """
+
+    kind: ClassVar[str] = "actor-lost"
+
+    worker: str | None = None
+
+
+class InstalledPackages(Event, frozen=True, kw_only=True):
+    """All packages that are installed where a scheduler or a worker runs.
+
+    A worker of each of the first hosts is asked; equal answers are recorded once.
+
+    Attributes:
+        role: `scheduler` or `worker`.
+        packages: Version by name.
+        image: Environment variables that name a container image, a release or a commit.
+        config: Settings of a worker that differ from the scheduler's; null: not set there.
+    """
+
+    kind: ClassVar[str] = "packages"
+
+    role: str | None = None
+    packages: dict[str, str | None] = {}
+    image: dict[str, str] = {}
+    config: dict[str, Any] = {}

@@ -1,0 +1,211 @@
+"""What a command runs, behind what starts it: `uv run`, `env`, `nice`, `srun`, a shell, Python."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import NamedTuple
+
+__all__ = ["argv_of", "started_as"]
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_PYTHON = re.compile(r"(?:python|pypy)[\d.]*w?(?:\.exe)?")
+_SHELLS = frozenset(("bash", "dash", "ksh", "sh", "zsh"))
+_DEEPEST = 12  # wrappers in each other
+
+
+class _Wrapper(NamedTuple):
+    """A program that runs the command at its end.
+
+    Attributes:
+        one: Options that take the next word.
+        two: Options that take the next two words.
+        verbs: Subcommands that run a command; without one it is a command itself.
+        own: How many words of its own stand before the command.
+    """
+
+    one: str = ""
+    two: str = ""
+    verbs: tuple[str, ...] = ()
+    own: int = 0
+
+
+_CONDA = _Wrapper("-n --name -p --prefix --cwd -e --env", verbs=("run",))
+_MPI = _Wrapper(
+    "-n -np -c -N -H --host -hosts -f -ppn -x -wdir --wdir -wd --map-by --bind-to --rank-by"
+    " -hostfile --hostfile -machinefile --machinefile --report-bindings --prefix",
+    two="-mca --mca -env -genv",
+)
+_WRAPPERS: Mapping[str, _Wrapper] = {
+    "uv": _Wrapper(
+        "-p --python --with --with-editable --with-requirements --extra --no-extra --group"
+        " --no-group --only-group --env-file --package --directory --project --index"
+        " --default-index -i --index-url --extra-index-url -f --find-links --config-file"
+        " --cache-dir --color --link-mode -w --refresh-package --reinstall-package",
+        verbs=("run",),
+    ),
+    "poetry": _Wrapper("-C --directory -P --project", verbs=("run",)),
+    "pdm": _Wrapper("-p --project -s --site-packages", verbs=("run",)),
+    "pipenv": _Wrapper("--python", verbs=("run",)),
+    "hatch": _Wrapper("-e --env -p --project", verbs=("run",)),
+    "pixi": _Wrapper("-e --environment --manifest-path", verbs=("run",)),
+    "rye": _Wrapper("--pyproject", verbs=("run",)),
+    "conda": _CONDA,
+    "mamba": _CONDA,
+    "micromamba": _CONDA,
+    "coverage": _Wrapper("--source --omit --include --rcfile", verbs=("run",)),
+    "memray": _Wrapper("-o --output", verbs=("run",)),
+    "env": _Wrapper("-u --unset -C --chdir"),
+    "nice": _Wrapper("-n --adjustment"),
+    "ionice": _Wrapper("-c -n --class --classdata"),
+    "time": _Wrapper("-f --format -o --output"),
+    "nohup": _Wrapper(),
+    "setsid": _Wrapper(),
+    "exec": _Wrapper("-a"),
+    "command": _Wrapper(),
+    "stdbuf": _Wrapper("-i -o -e"),
+    "timeout": _Wrapper("-s --signal -k --kill-after", own=1),
+    "taskset": _Wrapper("", own=1),
+    "numactl": _Wrapper("-m --membind -N --cpunodebind -C --physcpubind -i --interleave"),
+    "sudo": _Wrapper("-u --user -g --group -D --chdir -h --host"),
+    "tini": _Wrapper("-p -e"),
+    "dumb-init": _Wrapper("-r --rewrite"),
+    "xvfb-run": _Wrapper("-e --error-file -f --auth-file -n --server-num -s --server-args -w"),
+    "mpirun": _MPI,
+    "mpiexec": _MPI,
+    "srun": _Wrapper(
+        "-n --ntasks -N --nodes -c --cpus-per-task -p --partition -A --account -t --time -J"
+        " --job-name -w --nodelist -x --exclude -G --gpus -D --chdir -o --output -e --error -i"
+        " --input -C --constraint -q --qos -m --distribution --gres --mem --mem-per-cpu --mpi"
+        " --cpu-bind --ntasks-per-node --gpus-per-node --gpus-per-task --jobid --export"
+    ),
+}  # fmt: skip
+
+
+def argv_of(command: Sequence[str]) -> list[str]:
+    """Return a command as the program in it sees it: without what starts it.
+
+    Without wrappers, shell and interpreter; of a module, its name comes first.
+    """
+    return _program(command)[0]
+
+
+def started_as(command: Sequence[str]) -> list[str]:
+    """Return the same with a module as the path that Python makes of it."""
+    argv, is_module = _program(command)
+    if not is_module:
+        return argv
+    path = argv[0].removesuffix(".__main__").replace(".", "/")
+    return [f"{path}.py", *argv[1:]]
+
+
+def _program(command: Sequence[str]) -> tuple[list[str], bool]:
+    """Return the program's words, and whether the first of them is a module."""
+    words = list(command)
+    for _ in range(_DEEPEST):
+        inner = _inside(words)
+        if inner is None:
+            break
+        words = inner
+    name = PurePath(words[0]).name if words else ""
+    if len(words) > 1 and _PYTHON.fullmatch(name):
+        return _run_by_python(name, words[1:])
+    return words, False
+
+
+def _inside(words: list[str]) -> list[str] | None:
+    """Return the command that a wrapper or a shell runs; None if it is neither."""
+    name = PurePath(words[0]).name if words else ""
+    if name in _SHELLS:
+        return _run_by_shell(words[1:])
+    how = _WRAPPERS.get(name)
+    return None if how is None else _wrapped(how, words[1:])
+
+
+def _wrapped(how: _Wrapper, words: list[str]) -> list[str] | None:
+    one, two = how.one.split(), how.two.split()
+    verbs, own, place = list(how.verbs), how.own, 0
+    while place < len(words):
+        word = words[place]
+        if how.verbs and not verbs and word in ("-m", "--module"):
+            return ["python", "-m", *words[place + 1 :]]
+        if word == "--":
+            place += 1
+            break
+        if word.startswith("-") and word != "-":
+            place += 3 if word in two else 2 if word in one else 1
+        elif _ASSIGNMENT.match(word):
+            place += 1
+        elif verbs:
+            if word not in verbs:
+                return None
+            verbs, place = [], place + 1
+        elif own:
+            own, place = own - 1, place + 1
+        else:
+            break
+    inner = words[place:]
+    if not inner or verbs:
+        return None
+    # `uv run etl.py` runs a script as `python etl.py` does.
+    return ["python", *inner] if how.verbs and inner[0].endswith(".py") else inner
+
+
+def _run_by_shell(words: list[str]) -> list[str] | None:
+    """Return the script of a shell, or the last command of a text; None: it is interactive."""
+    for place, word in enumerate(words):
+        if word in ("-o", "+o", "-O", "+O", "--rcfile", "--init-file"):
+            return _run_by_shell(words[place + 2 :])
+        if word.startswith("-") and not word.startswith("--") and word.endswith("c"):
+            return _last_of(words[place + 1]) if len(words) > place + 1 else None
+        if not word.startswith(("-", "+")):
+            return words[place:]
+    return None
+
+
+def _last_of(text: str) -> list[str] | None:
+    """Return the last simple command of a shell's text: what comes before it prepares."""
+    lexer = shlex.shlex(
+        text.strip().rstrip(";"), posix=True, punctuation_chars=";&|<>()\n"
+    )
+    lexer.whitespace_split = True
+    found: list[str] = []
+    try:
+        for word in lexer:
+            if set(word) <= set(";&\n"):
+                found = []
+            elif set(word) <= set("|<>()"):
+                break
+            else:
+                found.append(word)
+    except ValueError:  # quotes that are not closed
+        return None
+    while found and _ASSIGNMENT.match(found[0]):
+        found = found[1:]
+    return found or None
+
+
+def _run_by_python(name: str, words: list[str]) -> tuple[list[str], bool]:
+    place = 0
+    while place < len(words):
+        word = words[place]
+        if word == "--check-hash-based-pycs":
+            place += 2
+            continue
+        if not word.startswith("-") or word == "-":
+            return words[place:], False
+        flags = "" if word.startswith("--") else word[1:]
+        taking = next((n for n, flag in enumerate(flags) if flag in "cmWX"), None)
+        place += 1
+        if taking is None:
+            continue
+        attached = flags[taking + 1 :]
+        value = [attached] if attached else words[place : place + 1]
+        place += 0 if attached else 1
+        if flags[taking] == "c":  # a text is no name
+            return [f"{name} -c", *words[place:]], False
+        if flags[taking] == "m" and value:
+            return [*value, *words[place:]], True
+    return [name, *words], False

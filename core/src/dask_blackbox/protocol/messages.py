@@ -1,0 +1,305 @@
+"""What driver and recorder say to each other: JSON lines over pipes and a local socket.
+
+The owner (who started the recorder) talks over the recorder's standard input and output;
+its end of file says that the owner is gone.  Guests (other processes of the same command)
+talk over a Unix socket.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import msgspec
+
+from dask_blackbox.manifest import DriverException, Manifest, Stopped
+
+__all__ = [
+    "LEFT",
+    "LONGEST_LINE",
+    "Attach",
+    "Config",
+    "Drain",
+    "End",
+    "LogLine",
+    "Mask",
+    "Order",
+    "Parcel",
+    "Progress",
+    "Reply",
+    "ReplyOf",
+    "Rows",
+    "decode_config",
+    "decode_order",
+    "decode_parcel",
+    "decode_reply",
+    "decode_reply_of",
+    "encode",
+    "end_row",
+]
+
+
+LEFT = "left"
+"""State of an end that only the recording can judge: its client has left the scheduler."""
+
+LONGEST_LINE = 64 * 2**20
+"""Bytes of a line; who says a longer one is hung up on, so a batch must never come near."""
+
+
+class Config(msgspec.Struct, kw_only=True, frozen=True):
+    """The first line of standard input: what to record, and where to.
+
+    Attributes:
+        manifest: Who this is.
+        store: URL of the store, or None for the default one.
+        store_settings: What `open_store` needs; may hold credentials, so it is never
+            written to the spool.
+        spool: Folder of this recording on the local disk.
+        spool_limit: Bytes that all that waits beside it may take.
+        socket: Path of the Unix socket for guests.
+        owner: Process id of the owner.
+        owner_handle: A file descriptor that stands for its process, where there are such.
+        interval: Seconds between two pulls.
+        profile_interval: Seconds between two pulls of the statistical profile.
+        redact: More patterns to blank out.
+        secrets: Values to blank out wherever they occur; never written to the spool.
+        progress_interval: Seconds between two reports of progress to the driver; 0: none.
+        host_environment: What the host's client needs to know if the recorder is the last
+            one left, as environment variables; never written to the spool.
+        link_expires: Seconds for which links open.
+        viewer: Address of the viewer in which links open instead, or null.
+        performance_report: Seconds that a run takes at least whose performance report is
+            made at its end.
+        capsules: How many failed tasks to keep with their inputs; 0: none at all.
+        bundle_limit: Bytes that each of them may have.
+        muted: Slugs of rules that are not asked.
+        thresholds: Numbers of rules that the user set otherwise, by `<slug>.<name>`.
+        rules_problem: What is wrong with the settings of the rules, or null.
+    """
+
+    manifest: Manifest
+    store: str | None
+    store_settings: dict[str, Any] = {}
+    spool: str
+    spool_limit: int = 2 * 2**30
+    socket: str
+    owner: int
+    owner_handle: int | None = None
+    interval: float = 0.5
+    profile_interval: float = 10.0
+    redact: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    host_environment: dict[str, str] = {}
+    progress_interval: float = 0.0
+    link_expires: float = 604_800.0
+    viewer: str | None = None
+    performance_report: float = 0.0
+    capsules: int = 0
+    bundle_limit: int = 64 * 2**20
+    muted: tuple[str, ...] = ()
+    thresholds: dict[str, float] = {}
+    rules_problem: str | None = None
+
+
+class Attach(msgspec.Struct, kw_only=True, frozen=True, tag="attach", tag_field="op"):
+    """A scheduler to pull from.
+
+    Attributes:
+        address: Of the scheduler, as it says itself.
+        seen_as: Its address as the driver knows it: through a forwarded port or a proxy it
+            is another, and the one that works from the driver's machine.
+        tap: Name of the scheduler plugin and its handlers.
+        security: Fields of `distributed.Security` that are set.
+        pid: Of the driver that asks.
+    """
+
+    address: str
+    seen_as: str = ""
+    tap: str
+    security: dict[str, Any] = {}
+    pid: int
+
+
+class Rows(msgspec.Struct, kw_only=True, frozen=True, tag="rows", tag_field="op"):
+    """Rows of a driver."""
+
+    source: str
+    seq: int
+    at: float
+    rows: dict[str, list[list[Any]]]
+    dropped: dict[str, int] = {}
+
+
+class Drain(msgspec.Struct, kw_only=True, frozen=True, tag="drain", tag_field="op"):
+    """A scheduler is about to go: pull what it still has, then answer."""
+
+    address: str
+
+
+class Mask(msgspec.Struct, kw_only=True, frozen=True, tag="mask", tag_field="op"):
+    """Secrets that became known while the run went on, to blank out from now on."""
+
+    values: tuple[str, ...]
+
+
+class End(msgspec.Struct, kw_only=True, frozen=True, tag="end", tag_field="op"):
+    """The run has ended."""
+
+    state: str
+    exit_code: int | None = None
+    exception: DriverException | None = None
+    stopped: Stopped | None = None
+
+
+def end_row(end: End) -> list[Any]:
+    """Return the row that says in a segment how the run ended."""
+    reported = {
+        name: value for name, value in msgspec.to_builtins(end).items() if name != "op"
+    }
+    return [time.time(), "run-ended", "driver", json.dumps(reported)]
+
+
+Order = Attach | Rows | Drain | Mask | End
+
+
+class LogLine(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """A line that a host shows in its own log.
+
+    Attributes:
+        at: Epoch seconds.
+        level: As in `logging`.
+        source: Role and address of who wrote it.
+        text: The line, redacted and cut.
+        keys: Of the tasks that it belongs to.
+    """
+
+    at: float
+    level: int
+    source: str
+    text: str
+    keys: tuple[str, ...] = ()
+
+
+class Progress(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """How a run gets on.
+
+    Attributes:
+        at: Epoch seconds.
+        submitted: Tasks that were submitted so far.
+        finished: Executions that have finished so far.
+        failed: Executions that have failed so far.
+        rate: Executions that finished a second, lately.
+        workers: How many there are.
+        memory: Bytes that they use together.
+        memory_limit: Bytes that they may use together.
+        stall: Particulars of the stall that lasts (`stall` event), or null.
+        lines: Lines of scheduler, nannies and dead workers that are worth a look.
+        lines_left_out: How many there were beside them.
+    """
+
+    at: float
+    submitted: int = 0
+    finished: int = 0
+    failed: int = 0
+    rate: float = 0.0
+    workers: int = 0
+    memory: float = 0.0
+    memory_limit: float = 0.0
+    stall: dict[str, Any] | None = None
+    lines: tuple[LogLine, ...] = ()
+    lines_left_out: int = 0
+
+
+class Reply(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """What the recorder says.
+
+    Attributes:
+        what: `store` (checked: `error` says why not), `drained`, `progress` (while the run
+            goes on, where it is wanted), `card` (as known before everything is uploaded) or
+            `final`.
+        error: What is wrong, for people.
+        kind: The class of the error, by name.
+        links: URLs by name.
+        card: The card as JSON.
+        progress: What has happened since the last one.
+    """
+
+    what: str
+    error: str | None = None
+    kind: str | None = None
+    links: dict[str, str] = {}
+    card: msgspec.Raw = msgspec.Raw(b"null")
+    progress: Progress | None = None
+
+
+class Parcel(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """A line to a process that makes many recordings.
+
+    Attributes:
+        run: Id of the recording that it is for.
+        config: Opens the recording.
+        order: For the recording, as its own line.
+    """
+
+    run: str
+    config: Config | None = None
+    order: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class ReplyOf(msgspec.Struct, kw_only=True, frozen=True):
+    """What one of many recordings says."""
+
+    run: str
+    reply: Reply
+
+
+_encoder = msgspec.json.Encoder(enc_hook=str)
+_orders = msgspec.json.Decoder(Order)
+decode_config = msgspec.json.Decoder(Config).decode
+"""Return the first line of the recorder's standard input as a `Config`."""
+_replies = msgspec.json.Decoder(Reply)
+_parcels = msgspec.json.Decoder(Parcel)
+_replies_of = msgspec.json.Decoder(ReplyOf)
+
+
+def encode(message: msgspec.Struct) -> bytes:
+    """Return a message as one line."""
+    return _encoder.encode(message) + b"\n"
+
+
+def decode_order(line: bytes) -> Order:
+    """Read a line of a driver.
+
+    Raises:
+        msgspec.MsgspecError: if it is none.
+    """
+    order: Order = _orders.decode(line)
+    return order
+
+
+def decode_reply(line: bytes) -> Reply:
+    """Read a line of the recorder.
+
+    Raises:
+        msgspec.MsgspecError: if it is none.
+    """
+    return _replies.decode(line)
+
+
+def decode_parcel(line: bytes) -> Parcel:
+    """Read a line to a process that makes many recordings.
+
+    Raises:
+        msgspec.MsgspecError: if it is none.
+    """
+    return _parcels.decode(line)
+
+
+def decode_reply_of(line: bytes) -> ReplyOf:
+    """Read a line of a process that makes many recordings.
+
+    Raises:
+        msgspec.MsgspecError: if it is none.
+    """
+    return _replies_of.decode(line)

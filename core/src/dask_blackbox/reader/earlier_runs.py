@@ -1,0 +1,236 @@
+"""The earlier runs of a job, read from a store: bounded in number and in time.
+
+One listing of names tells how each run ended; of a few of them, the whole sketch is read,
+many at once.  A store that is slow, or holds sketches that cannot be read, gives a
+shorter history and never an error: it says how many runs were looked at.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+
+from dask_blackbox.analyse.history import (
+    History,
+    is_backfill,
+    of_one_series,
+    one_per_run,
+    tries_before,
+)
+from dask_blackbox.errors import BlackboxError, RecordingError
+from dask_blackbox.layout import (
+    RunAddress,
+    SketchName,
+    read_sketch_name,
+    sketch_folder,
+    sketch_name,
+)
+from dask_blackbox.manifest import Manifest
+from dask_blackbox.sketch import Sketch, read_sketch
+from dask_blackbox.store import Store
+
+__all__ = ["earlier_runs", "read_sketches", "sketched_runs"]
+
+logger = logging.getLogger("dask_blackbox")
+
+_MOST_NAMES = 10_000
+_MOST_READ = 100
+_AT_ONCE = 16
+_PATIENCE = 3.0  # seconds for everything
+_FOR_NAMES = 0.4  # a share of that, at most, until the newest names are known
+_FOR_NEWEST = 0.8  # and until the newest sketches are read
+_FIRST_NAMES = 500
+
+
+def sketched_runs(store: Store, job: str, *, after: str = "") -> Iterator[SketchName]:
+    """Yield what the names of a job's sketches tell, the newest first.
+
+    Args:
+        store: Where they lie.
+        job: Its name as the host gave it, or in its safe form.
+        after: Those that come after this name.
+
+    Raises:
+        StoreError: if the store cannot be listed.
+    """
+    for name in store.names(sketch_folder(job), after=after):
+        reported = read_sketch_name(name)
+        if reported is not None:
+            yield reported
+
+
+def earlier_runs(
+    store: Store,
+    manifest: Manifest,
+    *,
+    most: int = _MOST_READ,
+    patience: float = _PATIENCE,
+) -> History:
+    """Return the history of a run: those of its job that began before it.
+
+    Args:
+        store: Where it lies.
+        manifest: Of the run.
+        most: How many sketches are read at most.
+        patience: Seconds that this may take.
+    """
+    begun = time.monotonic()
+    own = RunAddress.of(manifest.job, manifest.run_id, manifest.attempt)
+    # No field sorts before nothing: the name is that of no sketch, just before its own.
+    bound = sketch_name(own, manifest.started, "").rpartition("~")[0]
+    listing = _Listing(store, manifest.job, bound)
+    listing.wait(enough=_FIRST_NAMES, until=begun + patience * _FOR_NAMES)
+    backfill = is_backfill(manifest.run_id)
+    found: dict[str, Sketch | Exception] = {}
+    wanted = _wanted(listing.names(own), most, backfill=backfill)
+    _read(store, wanted, begun + patience * _FOR_NEWEST, found)
+    # Older names may hold the last good run of a job that fails for long.
+    listing.go_on()
+    listing.wait(enough=_MOST_NAMES, until=begun + patience * _FOR_NEWEST)
+    names = listing.names(own)
+    wanted = _wanted(names, most, backfill=backfill)
+    _read(store, wanted, begun + patience, found)
+    listing.stop()
+    sketches, unreadable = [], 0
+    for each in wanted:
+        read = found.get(each.name)
+        if isinstance(read, Sketch):
+            # Safe forms of two jobs may meet: the true name decides.
+            if read.job == manifest.job:
+                sketches.append(read)
+        elif read is not None:
+            unreadable += 1
+    late = any(each.name not in found for each in wanted)
+    return History(
+        names=tuple(names),
+        sketches=tuple(sketches),
+        unreadable=unreadable,
+        more=not listing.complete or late,
+        tries=tuple(listing.tries(own)),
+        attempts=tuple(listing.attempts(own)),
+    )
+
+
+def read_sketches(
+    store: Store, names: Iterable[SketchName], *, patience: float
+) -> dict[str, Sketch]:
+    """Return the sketches of some names, those that could be read in time."""
+    found: dict[str, Sketch | Exception] = {}
+    _read(store, list(names), time.monotonic() + patience, found)
+    return {name: each for name, each in found.items() if isinstance(each, Sketch)}
+
+
+def _wanted(names: list[SketchName], most: int, *, backfill: bool) -> list[SketchName]:
+    """Return the newest runs, and the last good one however long ago it was."""
+    good = [each for each in names if each.state == "succeeded"]
+    regular = [each for each in good if not is_backfill(each.address.run)]
+    last = (good if backfill else regular or good)[:1]
+    return [*last, *(each for each in names[:most] if each not in last)]
+
+
+class _Listing:
+    """The names of a job's earlier runs: the newest, and the others when it may go on.
+
+    In a thread, so that a store which is slow to list holds nobody up.
+    """
+
+    def __init__(self, store: Store, job: str, after: str) -> None:
+        self._names: list[SketchName] = []
+        self._enough, self._ended = threading.Event(), threading.Event()
+        self._further = threading.Event()
+        self.complete = False
+        """Whether all there are have been listed."""
+
+        def look() -> None:
+            try:
+                for each in sketched_runs(store, job, after=after):
+                    self._names.append(each)
+                    if len(self._names) == _FIRST_NAMES:
+                        self._further.wait(_PATIENCE * 2)
+                    if len(self._names) >= _MOST_NAMES or self._enough.is_set():
+                        return
+                self.complete = True
+            except BlackboxError as error:
+                logger.info("no history: %s", error)
+            finally:
+                self._ended.set()
+
+        _thread(look).start()
+
+    def wait(self, *, enough: int, until: float) -> None:
+        """Wait for so many names, or all, until a moment."""
+        while len(self._names) < enough and time.monotonic() < until:
+            if self._ended.wait(min(0.02, max(0.0, until - time.monotonic()))):
+                return
+
+    def names(self, own: RunAddress) -> list[SketchName]:
+        """Return what has been listed so far: runs that one is to be compared with."""
+        listed = one_per_run(list(self._names))
+        others = [each for each in listed if each.address.run != own.run]
+        return of_one_series(others, own.run)
+
+    def tries(self, own: RunAddress) -> list[SketchName]:
+        """Return the attempts of the run itself that came before."""
+        return tries_before(list(self._names), own)
+
+    def attempts(self, own: RunAddress) -> list[SketchName]:
+        """Return all attempts of other runs."""
+        return [each for each in list(self._names) if each.address.run != own.run]
+
+    def go_on(self) -> None:
+        """List beyond the newest, too."""
+        self._further.set()
+
+    def stop(self) -> None:
+        """List no further."""
+        self._enough.set()
+        self._further.set()
+
+
+def _read(
+    store: Store,
+    names: list[SketchName],
+    deadline: float,
+    found: dict[str, Sketch | Exception],
+) -> None:
+    """Add each sketch that is not there yet, or why it cannot be read, until a moment."""
+    missing = [each for each in names if each.name not in found]
+    waiting = iter(missing)
+    lock = threading.Lock()
+
+    def work() -> None:
+        while time.monotonic() < deadline:
+            with lock:
+                each = next(waiting, None)
+            if each is None:
+                return
+            try:
+                found[each.name] = read_sketch(store.get(each.name))
+            except RecordingError as error:
+                logger.info("%s: %s", each.name, error)
+                found[each.name] = error
+            except BlackboxError as error:
+                logger.info("%s: %s", each.name, error)
+                return
+
+    at_once = min(_AT_ONCE, len(missing))
+    _run_within([work] * at_once, deadline - time.monotonic())
+
+
+def _run_within(jobs: list[Callable[[], None]], patience: float) -> None:
+    """Run jobs at once, and wait for them so long.
+
+    Their threads die with the process: a store that hangs holds up nobody's end.
+    """
+    deadline = time.monotonic() + patience
+    threads = [_thread(job) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+
+
+def _thread(job: Callable[[], None]) -> threading.Thread:
+    return threading.Thread(target=job, name="dask-blackbox-history", daemon=True)

@@ -1,0 +1,232 @@
+"""Deleting recordings: everything that a store holds of a run, sketches and markers too."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import msgspec
+
+from dask_blackbox.errors import BlobNotFoundError, RecordingError
+from dask_blackbox.layout import (
+    RunAddress,
+    index_names,
+    read_index_name,
+    read_sketch_name,
+    safe,
+)
+from dask_blackbox.reader.reading import last_heartbeat, read_manifest
+from dask_blackbox.store import Store
+
+__all__ = ["Erasure", "erase", "job_erasures", "old_erasures", "run_erasures"]
+
+_AT_ONCE = 16
+_ALIVE = 60.0  # seconds since the last heartbeat
+
+
+class Erasure(NamedTuple):
+    """What is to be deleted of one run.
+
+    Attributes:
+        address: Which run.
+        started: Epoch seconds; None where nobody knows.
+        state: What its markers say of it; `gone` if only its sketch is there.
+        blobs: Names, in the order in which they go: what names the run goes last, so that
+            a deletion that was interrupted can be repeated.
+        alive: Its recorder writes: it cannot be deleted now.
+    """
+
+    address: RunAddress
+    started: float | None
+    state: str
+    blobs: tuple[str, ...]
+    alive: bool = False
+
+
+class _Known(NamedTuple):
+    """What the index and the sketches of a store say of one run."""
+
+    started: float | None
+    states: tuple[str, ...]
+    markers: tuple[str, ...]
+    sketches: tuple[str, ...]
+
+
+def run_erasures(store: Store, addresses: Iterable[RunAddress]) -> list[Erasure]:
+    """Return what is to be deleted of some runs.
+
+    Raises:
+        StoreError: if the store cannot be listed.
+    """
+    wanted = list(addresses)
+    known: dict[RunAddress, _Known] = {}
+    for job in {each.job for each in wanted}:
+        known |= _known(store, job)
+    return [_erasure(store, each, known.get(each)) for each in wanted]
+
+
+def job_erasures(store: Store, job: str) -> list[Erasure]:
+    """Return what is to be deleted of all runs of a job, the newest first.
+
+    Args:
+        store: Where they lie.
+        job: Its name, or its safe form.
+
+    Raises:
+        StoreError: if the store cannot be listed.
+    """
+    known = _known(store, safe(job))
+    there = dict.fromkeys([*known, *_recorded(store, safe(job))])
+    return [_erasure(store, each, known.get(each)) for each in there]
+
+
+def old_erasures(
+    store: Store,
+    before: float,
+    *,
+    job: str | None = None,
+    states: AbstractSet[str] | None = None,
+    keep: int = 0,
+    sketches: bool = True,
+) -> Iterator[Erasure]:
+    """Yield what is to be deleted of runs that began before a moment.
+
+    Args:
+        store: Where they lie.
+        before: Epoch seconds.
+        job: Of this job only.
+        states: In these states only.
+        keep: How many of the newest runs of each job stay, however old they are.
+        sketches: Whether the sketches go, too: what a job's history is told by.
+
+    Raises:
+        StoreError: if the store cannot be listed.
+    """
+    jobs = [safe(job)] if job else _jobs(store)
+    for each in jobs:
+        known = _known(store, each)
+        unmarked = _recorded(store, each, besides={address.run for address in known})
+        kept = list(dict.fromkeys(address.run for address in known))[:keep]
+        for address in dict.fromkeys([*known, *unmarked]):
+            reported = known.get(address) or _Known(None, (), (), ())
+            started = reported.started or _started(store, address)
+            if address.run in kept or started is None or started >= before:
+                continue
+            found = _erasure(store, address, reported, sketches=sketches)
+            if found.blobs and (states is None or found.state in states):
+                yield found._replace(started=started)
+
+
+def erase(
+    store: Store, erasures: Iterable[Erasure], *, tell: Callable[[Erasure], None]
+) -> int:
+    """Delete runs; return how many blobs that were.
+
+    Args:
+        store: Where they lie.
+        erasures: What is to go.
+        tell: Is called for each run that is gone.
+
+    Raises:
+        StoreError: if the store does not delete; whoever repeats it goes on where it ended.
+    """
+    count = 0
+    with ThreadPoolExecutor(_AT_ONCE) as workers:
+        for each in erasures:
+            last = [name for name in each.blobs if _names_the_run(name)]
+            rest = [name for name in each.blobs if not _names_the_run(name)]
+            list(workers.map(store.delete, rest))
+            for name in last:
+                store.delete(name)
+            count += len(each.blobs)
+            tell(each)
+    return count
+
+
+def _names_the_run(name: str) -> bool:
+    return name.startswith("index/") or name.endswith("/run.json")
+
+
+def _jobs(store: Store) -> list[str]:
+    found = [each.removeprefix("job=") for each in store.folders("runs/")]
+    found += [*store.folders("index/jobs/"), *store.folders("sketches/")]
+    return sorted(set(found))
+
+
+def _known(store: Store, job: str) -> dict[RunAddress, _Known]:
+    """Return what is known of the runs of a job by names alone, the newest first."""
+    starts: dict[RunAddress, float] = {}
+    states: dict[RunAddress, list[str]] = defaultdict(list)
+    markers: dict[RunAddress, list[str]] = defaultdict(list)
+    for name in store.names(f"index/jobs/{job}/"):
+        marker = read_index_name(name)
+        if marker is not None:
+            started = marker.started_ms / 1000
+            starts.setdefault(marker.address, started)
+            states[marker.address].append(marker.state)
+            markers[marker.address] += index_names(
+                marker.address, started, marker.state
+            )
+    sketches: dict[RunAddress, list[str]] = defaultdict(list)
+    for name in store.names(f"sketches/{job}/"):
+        sketch = read_sketch_name(name)
+        if sketch is not None:
+            starts.setdefault(sketch.address, sketch.started_ms / 1000)
+            sketches[sketch.address].append(name)
+    newest = sorted(starts, key=lambda each: starts[each], reverse=True)
+    return {
+        each: _Known(
+            starts[each],
+            tuple(states[each]),
+            tuple(markers[each]),
+            tuple(sketches[each]),
+        )
+        for each in newest
+    }
+
+
+def _recorded(
+    store: Store, job: str, *, besides: AbstractSet[str] = frozenset()
+) -> Iterator[RunAddress]:
+    """Yield the recordings of a job that have a folder, marker or not."""
+    for run in store.folders(f"runs/job={job}/"):
+        if run.removeprefix("run=") in besides:
+            continue
+        for attempt in store.folders(f"runs/job={job}/{run}/"):
+            number = attempt.removeprefix("attempt=")
+            if number.isdigit():
+                yield RunAddress(job, run.removeprefix("run="), int(number))
+
+
+def _erasure(
+    store: Store, address: RunAddress, known: _Known | None, *, sketches: bool = True
+) -> Erasure:
+    known = known or _Known(None, (), (), ())
+    inside = list(store.names(address.folder))
+    inside.sort(key=lambda name: name.endswith("/run.json"))
+    ended = any(state != "running" for state in known.states)
+    alive = False
+    if inside and not ended:
+        seen = last_heartbeat(store, address.folder) or known.started
+        alive = seen is not None and time.time() - seen < _ALIVE
+    state = next((s for s in known.states if s != "running"), "lost")
+    if alive:
+        state = "running"
+    return Erasure(
+        address=address,
+        started=known.started or _started(store, address),
+        state=state if inside or known.markers else "gone",
+        blobs=(*(known.sketches if sketches else ()), *inside, *known.markers),
+        alive=alive,
+    )
+
+
+def _started(store: Store, address: RunAddress) -> float | None:
+    try:
+        return read_manifest(store, address.folder).started
+    except (BlobNotFoundError, RecordingError, msgspec.MsgspecError):
+        return None

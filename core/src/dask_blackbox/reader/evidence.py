@@ -1,0 +1,126 @@
+"""How a run ended where `complete.json` is damaged or gone: what else tells of its end.
+
+The segments tell it in full: the recorder's last row is how the run ended.  A card and
+the markers of the index tell the state alone, which is no ground for a verdict.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from dask_blackbox.analyse.state import STALE, last_sign_of_life
+from dask_blackbox.attach import RunCard
+from dask_blackbox.errors import BlobNotFoundError
+from dask_blackbox.events import RunEnded
+from dask_blackbox.layout import RunAddress, index_names, read_index_name
+from dask_blackbox.manifest import DriverException, Ending, Stopped, seal_is_whole
+from dask_blackbox.reader.reading import GONE, WRONG, checksum_fits
+from dask_blackbox.run import RunTables
+from dask_blackbox.store import Store
+
+__all__ = ["EvidenceOfEnd", "end_in_segments", "evidence_of_end", "read_card"]
+
+_COMPLETE = "complete.json"
+_T = TypeVar("_T")
+
+
+class EvidenceOfEnd(NamedTuple):
+    """That a run ended, though `complete.json` cannot say so.
+
+    Attributes:
+        ending: How.
+        whole: Whether that is all of it; else only the state is known.
+    """
+
+    ending: Ending
+    whole: bool
+
+
+def evidence_of_end(
+    run: RunTables, store: Store, folder: str, damaged: dict[str, str]
+) -> EvidenceOfEnd | None:
+    """Return what tells of the end of a run; None if it may go on, or nobody knows.
+
+    Args:
+        run: The run, read from its segments.
+        store: Where it lies.
+        folder: Its folder there.
+        damaged: What could not be read; a `complete.json` that is gone is noted there.
+    """
+    marked = _marked_state(store, run)
+    silent = time.time() - last_sign_of_life(run) > STALE
+    if _COMPLETE not in damaged and marked is None and not silent:
+        return None  # it goes on, or its recorder is about to finish it
+    ending = end_in_segments(run)
+    card = read_card(store, folder, {})
+    state = marked or (None if card is None else card.state)
+    if ending is None and state is None and _COMPLETE not in damaged:
+        return None
+    damaged.setdefault(_COMPLETE, GONE)
+    if ending is not None:
+        return EvidenceOfEnd(ending, whole=True)
+    ended = last_sign_of_life(run)
+    return EvidenceOfEnd(Ending(state=state or "lost", ended=ended), whole=False)
+
+
+def end_in_segments(run: RunTables) -> Ending | None:
+    """Return how a run ended by the recorder's last row; None if there is none."""
+    reported = run.of(RunEnded)
+    if not reported or reported[-1].state is None:
+        return None
+    end = reported[-1]
+    return Ending(
+        state=str(end.state),
+        ended=end.at,
+        exit_code=end.exit_code,
+        exception=_converted(end.exception, DriverException),
+        stopped=_converted(end.stopped, Stopped),
+    )
+
+
+def _converted(value: dict[str, Any] | None, kind: type[_T]) -> _T | None:
+    try:
+        return None if value is None else msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return None
+
+
+def _marked_state(store: Store, run: RunTables) -> str | None:
+    """Return the state that the index knows a run to have reached, if it has ended."""
+    manifest = run.manifest
+    address = RunAddress.of(manifest.job, manifest.run_id, manifest.attempt)
+    _, prefix = index_names(address, manifest.started, "")
+    marked = (read_index_name(name) for name in store.names(prefix))
+    states = {entry.state for entry in marked if entry is not None} - {"running"}
+    # One that was taken for lost, and went on after all, reached another one.
+    return next(iter(sorted(states - {"lost"}) or sorted(states)), None)
+
+
+def read_card(
+    store: Store, folder: str, damaged: dict[str, str], crc: str | None = None
+) -> RunCard | None:
+    """Return the card that the recorder wrote; None if there is none, or not legibly.
+
+    Args:
+        store: Where it lies.
+        folder: The recording's folder there.
+        damaged: What cannot be read is noted there.
+        crc: Its checksum as it was noted, if it was.
+    """
+    name = "card.json"
+    try:
+        blob = store.get(f"{folder}{name}")
+    except BlobNotFoundError:
+        damaged[name] = GONE
+        return None
+    if not (seal_is_whole(blob) and checksum_fits(blob, crc)):
+        damaged[name] = WRONG
+        return None
+    try:
+        return RunCard.from_json(blob)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        damaged[name] = str(error)
+        return None

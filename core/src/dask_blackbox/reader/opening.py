@@ -1,0 +1,271 @@
+"""`Run`: a recording, opened where it lies."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import polars as pl
+
+from dask_blackbox.attach import RunCard, RunState
+from dask_blackbox.commandline import command
+from dask_blackbox.errors import (
+    BlobNotFoundError,
+    MalformedRecordingError,
+    RecordingError,
+    RunNotFoundError,
+    StoreError,
+)
+from dask_blackbox.finding import Finding
+from dask_blackbox.layout import RunAddress, viewer_links
+from dask_blackbox.reader.reading import (
+    Frames,
+    last_heartbeat,
+    read_ending,
+    read_manifest,
+    url_of,
+)
+from dask_blackbox.run import RunTables
+from dask_blackbox.store import Store, open_store
+
+if TYPE_CHECKING:  # listing runs asks no rules
+    from dask_blackbox.analyse.history import History
+
+__all__ = ["Run"]
+
+_PAGES = re.compile(
+    r"/(?:run|card|complete|heartbeat)\.json$|/(?:performance_)?report\.html$"
+)
+_FOLDER = re.compile(r"^(.*?)/?(runs/job=[^/]+/run=[^/]+/attempt=\d+)/?$")
+_LINKS = {"report": "report.html", "performance_report": "performance_report.html"}
+
+
+class Run(RunTables):
+    """The facts of one run, read back from a store, whatever state it is in.
+
+    Open one with `Run.open`.  Tables are polars frames; of a run that has ended, each is
+    fetched when it is first asked for.
+    """
+
+    store: Store
+    folder: str
+
+    @classmethod
+    def open(
+        cls,
+        url: str | os.PathLike[str],
+        *,
+        settings: Mapping[str, Any] | None = None,
+    ) -> Run:
+        """Open a recording.
+
+        Args:
+            url: Its folder, in a bucket or on a disk, or a `card.json` or `report.html`
+                in it.
+            settings: Go before those under `blackbox.store`.
+
+        Raises:
+            ConfigurationError: if this is no URL of a store.
+            StoreError: if the store cannot be read.
+            RecordingError: if there is no recording, or one that cannot be read.
+        """
+        text = _PAGES.sub("", os.fspath(url).rstrip("/"))
+        found = _FOLDER.match(text)
+        if found is not None and found[1]:
+            store = open_store(found[1], settings=settings)
+            return cls.at(store, f"{found[2]}/")
+        return cls.at(open_store(text, settings=settings), "")
+
+    @classmethod
+    def at(cls, store: Store, where: RunAddress | str) -> Run:
+        """Open the recording that lies in a store at an address, or in a folder of it.
+
+        Raises:
+            StoreError: if the store cannot be read.
+            RecordingError: if there is no recording, or one that cannot be read.
+        """
+        folder = where.folder if isinstance(where, RunAddress) else where
+        try:
+            manifest = read_manifest(store, folder)
+        except BlobNotFoundError:
+            raise _not_there(store, folder) from None
+        damaged: dict[str, str] = {}
+        ending = read_ending(store, folder, damaged)
+        ended = ending is not None and any(store.names(f"{folder}tables/", limit=1))
+        frames = Frames(
+            store,
+            folder,
+            manifest.recording,
+            ending=ending,
+            parquet=ended,
+            damaged=damaged,
+        )
+        run = cls(
+            manifest,
+            ending,
+            frames,
+            url=url_of(store, folder),
+            damaged=damaged,
+            last_heartbeat=None if ending else last_heartbeat(store, folder),
+        )
+        # The very object that `Frames` notes in: an empty one is replaced by another.
+        run.damaged = damaged
+        run.store, run.folder = store, folder
+        if not ended:
+            _ = run.events  # so that `damaged` is known from the beginning
+        if ending is None:
+            run._end_by_other_evidence()
+        return run
+
+    def _end_by_other_evidence(self) -> None:
+        from dask_blackbox.reader.evidence import evidence_of_end
+
+        reported = evidence_of_end(self, self.store, self.folder, self.damaged)
+        if reported is not None:
+            self.ending, self.ending_whole = reported
+
+    @property
+    def address(self) -> RunAddress:
+        """Where in its store this recording belongs."""
+        manifest = self.manifest
+        return RunAddress.of(manifest.job, manifest.run_id, manifest.attempt)
+
+    @property
+    def state(self) -> RunState:
+        """How it ended; `lost` if nobody could say so and nobody is alive to do it."""
+        from dask_blackbox.analyse.state import state_of
+
+        return state_of(self)
+
+    @cached_property
+    def workers(self) -> pl.DataFrame:
+        """One row per worker process: when it came, when and how it left."""
+        frames = self._frames
+        stored = frames.stored("workers") if isinstance(frames, Frames) else None
+        return super().workers if stored is None else stored
+
+    def __repr__(self) -> str:
+        reported = self.manifest
+        name = f"{reported.job}/{reported.run_id}/{reported.attempt}"
+        return f"<Run {name} {self.state}: {self.url}>"
+
+    def _repr_html_(self) -> str:
+        return self._shown().to_html()
+
+    def _repr_markdown_(self) -> str:
+        return self._shown().to_markdown()
+
+    def _shown(self) -> RunCard:
+        """Return the card as it was written, where it was: quickly."""
+        try:
+            return RunCard.from_json(self.store.get(f"{self.folder}card.json"))
+        except (StoreError, msgspec.MsgspecError, UnicodeDecodeError):
+            return self.card()
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Return all that the rules find in this run, gravest first."""
+        return self._found(None)
+
+    def card(self) -> RunCard:
+        """Return what a host shows of this run, made anew from its recording."""
+        from dask_blackbox.attach import card_of
+
+        # A run that goes on is looked at again and again, and has nothing to explain.
+        history = None if self.state == "running" else self.history()
+        found = self._found(history)
+        card = card_of(self, found, links=self.links(), history=history)
+        if card.state == "lost" and self.ending_whole:
+            self._leave_sketch(card)
+        return card
+
+    def _found(self, history: History | None) -> tuple[Finding, ...]:
+        from dask_blackbox.analyse import findings_in
+        from dask_blackbox.analyse.rule_settings import asking_or_default
+
+        asked = asking_or_default()
+        return findings_in(
+            self, muted=asked.muted, thresholds=asked.thresholds, history=history
+        )
+
+    def history(self) -> History:
+        """Return what is known of the job's runs before this one, within 3 s."""
+        from dask_blackbox.reader.earlier_runs import earlier_runs
+
+        return earlier_runs(self.store, self.manifest)
+
+    def _leave_sketch(self, card: RunCard) -> None:
+        """Leave for later runs what the recorder, which is lost, could not leave."""
+        from dask_blackbox.reader.sketching import leave_sketch, sketches_of
+
+        try:
+            if not sketches_of(self.store, self.address, self.manifest.started):
+                leave_sketch(self.store, self, card)
+        except StoreError:
+            return  # whoever may only read leaves nothing
+
+    def verify(self) -> dict[str, str]:
+        """Read every blob of this recording and compare its checksum.
+
+        Returns:
+            What is wrong with them, by name; also on the cards made from now on.
+
+        Raises:
+            StoreError: if the store cannot be read.
+        """
+        from dask_blackbox.reader.verifying import bundle_checksums, damage_in
+
+        found = {n: w for n, w in self.damaged.items() if n == "complete.json"}
+        found |= damage_in(self.store, self.folder, self.ending, bundle_checksums(self))
+        for name, why in found.items():
+            self.damaged.setdefault(name.removeprefix("segments/"), why)
+        return found
+
+    @property
+    def completeness(self) -> dict[str, Any]:
+        """What the recording lacks: `recorded`, `complete`, and what is `missing`."""
+        from dask_blackbox.analyse.completeness import completeness_of
+
+        return completeness_of(self)
+
+    def links(self) -> dict[str, str]:
+        """Return where the recording and its pages are; links that expire are new."""
+        links = {"recording": self.url or ""}
+        if self.ending is None:
+            return links  # nobody has written the pages
+        from dask_blackbox.settings import setting, setting_seconds
+
+        if viewer := setting("viewer"):
+            return links | viewer_links(viewer, self.address)
+        expires = setting_seconds("store.link-expires")
+        for name, page in _LINKS.items():
+            try:
+                link = self.store.link(f"{self.folder}{page}", expires=expires)
+            except StoreError:  # a card without links is better than none
+                link = None
+            links[name] = link or f"{self.url}{page}"
+        return links
+
+
+def _not_there(store: Store, folder: str) -> RecordingError:
+    if folder and any(store.names(folder, limit=1)):
+        return MalformedRecordingError(
+            f"{folder}run.json is missing, although other files of the recording "
+            "exist; download it again, or"
+            " open another attempt of the run"
+        )
+    if folder:
+        return RunNotFoundError(folder.removesuffix("/"), store.url)
+    if any(store.names("runs/", limit=1)):
+        return RecordingError(
+            f"{store.url} is a store with several runs; choose one: "
+            f"`{command('ls', store=store.url)}` lists them"
+        )
+    return RecordingError(
+        f"{store.url} contains no run.json, so it is not a recording; the folder of a "
+        "recording ends in"
+        " runs/job=…/run=…/attempt=…/"
+    )

@@ -1,0 +1,249 @@
+"""From the blobs of one recording to its facts; what cannot be read is named, not raised."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import msgspec
+import polars as pl
+
+from dask_blackbox.errors import (
+    BlobNotFoundError,
+    FutureFormatError,
+    MalformedRecordingError,
+)
+from dask_blackbox.manifest import (
+    FORMAT,
+    Ending,
+    Heartbeat,
+    Manifest,
+    decode_ending,
+    decode_heartbeat,
+    decode_manifest,
+    seal_is_whole,
+)
+from dask_blackbox.segments import Batch, read_segment
+from dask_blackbox.store import Store
+from dask_blackbox.tables import frames_of_batches, read_table
+
+__all__ = [
+    "GONE",
+    "WRONG",
+    "Frames",
+    "checksum_fits",
+    "each_blob",
+    "last_heartbeat",
+    "read_ending",
+    "read_heartbeat",
+    "read_manifest",
+    "url_of",
+]
+
+GONE = "it is not there"
+WRONG = "its checksum does not match"
+"""What is said of blobs that are not as they were written."""
+
+_T = TypeVar("_T")
+_AT_ONCE = 8
+_NUMBERED = re.compile(r"(.+)-(\d{6,})\.seg")
+_MOST_SEGMENTS = 100_000
+
+
+class _Format(msgspec.Struct):
+    format: int = FORMAT
+
+
+# Made at import: see docs/decisions/0014-decoders-at-import.md.
+_decode_format = msgspec.json.Decoder(_Format).decode
+
+
+def read_manifest(store: Store, folder: str) -> Manifest:
+    """Return who this recording is.
+
+    Raises:
+        BlobNotFoundError: if there is no `run.json`.
+        MalformedRecordingError: if it is not one of ours.
+        FutureFormatError: if it is of a newer version.
+    """
+    return _document(
+        store.get(f"{folder}run.json"), decode_manifest, f"{folder}run.json"
+    )
+
+
+def read_ending(store: Store, folder: str, damaged: dict[str, str]) -> Ending | None:
+    """Return how it ended; None if nobody has said so, or not legibly."""
+    name = "complete.json"
+    try:
+        return _document(store.get(f"{folder}{name}"), decode_ending, f"{folder}{name}")
+    except BlobNotFoundError:
+        return None
+    except MalformedRecordingError as error:
+        damaged[name] = str(error)
+        return None
+
+
+def last_heartbeat(store: Store, folder: str) -> float | None:
+    """Return when the recorder was last known to live, in epoch seconds."""
+    beat = read_heartbeat(store, folder)
+    return None if beat is None else beat.at
+
+
+def read_heartbeat(store: Store, folder: str) -> Heartbeat | None:
+    """Return the last sign of life of a recorder; None if there is none, or not legibly."""
+    try:
+        return decode_heartbeat(store.get(f"{folder}heartbeat.json"))
+    except (BlobNotFoundError, msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
+def _document(text: bytes, decode: Callable[[bytes], _T], name: str) -> _T:
+    whole = seal_is_whole(text)
+    try:
+        found = _decode_format(text).format
+        if found > FORMAT and whole:
+            raise FutureFormatError(found=found, known=FORMAT)
+        document = decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise _damaged(name, str(error)) from error
+    if not whole:
+        raise _damaged(name, WRONG)
+    return document
+
+
+def _damaged(name: str, why: str) -> MalformedRecordingError:
+    return MalformedRecordingError(
+        f"{name} is damaged or not of dask-blackbox ({why}); "
+        "fetch it again, or open another attempt of the run"
+    )
+
+
+def url_of(store: Store, folder: str) -> str:
+    """Return how to name a folder of a store."""
+    return f"{store.url}{'' if store.url.endswith('/') else '/'}{folder}"
+
+
+class Frames(dict[str, pl.DataFrame]):
+    """The tables of a recording; each is read when it is first asked for.
+
+    From Parquet where the recorder has come to the end, else from the segments; which is
+    also where the rows of a table come from that is damaged.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        folder: str,
+        recording: str,
+        *,
+        ending: Ending | None,
+        parquet: bool,
+        damaged: dict[str, str],
+    ) -> None:
+        super().__init__()
+        self._ending = ending
+        self._store, self._folder, self._recording = store, folder, recording
+        self._damaged = damaged
+        self._parquet = parquet
+
+    def __missing__(self, name: str) -> pl.DataFrame:
+        frame = self.stored(name)
+        if frame is None:
+            segments = self._from_segments()
+            # What was already handed out stays the same object.
+            self.update(
+                {key: each for key, each in segments.items() if key not in self}
+            )
+            frame = segments[name]
+        self[name] = frame
+        return frame
+
+    def stored(self, name: str) -> pl.DataFrame | None:
+        """Return a table from its Parquet; None if there is none, or not legibly."""
+        if not self._parquet:
+            return None
+        blob = f"tables/{name}.parquet"
+        noted = {} if self._ending is None else self._ending.blobs
+        try:
+            table = self._store.get(f"{self._folder}{blob}")
+            if checksum_fits(table, noted.get(blob)):
+                return read_table(name, table)
+            why = WRONG
+        except (BlobNotFoundError, ValueError) as error:
+            why = str(error)
+        self._damaged[blob] = f"{why}; its rows were read from the segments"
+        return None
+
+    def _from_segments(self) -> dict[str, pl.DataFrame]:
+        batches: list[Batch] = []
+        folder, seen = f"{self._folder}segments/", set()
+        names = list(self._store.names(folder))
+        self._damaged.update(
+            dict.fromkeys(
+                self._absent(name.removeprefix(folder) for name in names), GONE
+            )
+        )
+        for name, blob in each_blob(self._store.get, names):
+            short = name.removeprefix(folder)
+            if blob is None:
+                self._damaged[short] = "it went away while it was read"
+                continue
+            same = (zlib.crc32(blob), len(blob))
+            if same in seen:  # a copy: most rows would count twice
+                continue
+            seen.add(same)
+            batches.extend(self._batches(short, blob))
+        return frames_of_batches(batches)
+
+    def _batches(self, name: str, blob: bytes) -> list[Batch]:
+        """Return what is whole of a segment; what is not is noted."""
+        try:
+            segment = read_segment(blob)
+        except MalformedRecordingError as error:
+            self._damaged[name] = str(error)
+            return []
+        if segment.recording not in {"", self._recording}:
+            self._damaged[name] = f"it belongs to {segment.recording!r}"
+            return []
+        if segment.damage is not None:
+            self._damaged[name] = segment.damage
+        return segment.frames
+
+    def _absent(self, names: Iterable[str]) -> set[str]:
+        """Return the segments that should be there: noted, or between two that are."""
+        there = set(names)
+        wanted = set(self._ending.segments) if self._ending is not None else set()
+        last: dict[str, int] = {}
+        for name in there:
+            if found := _NUMBERED.fullmatch(name):
+                last[found[1]] = max(last.get(found[1], 0), int(found[2]))
+        if self._ending is None:
+            wanted = {
+                f"{writer}-{number:06d}.seg"
+                for writer, most in last.items()
+                for number in range(1, min(most, _MOST_SEGMENTS))
+            }
+        return wanted - there
+
+
+def checksum_fits(blob: bytes, crc: str | None) -> bool:
+    """Tell whether a blob has the checksum that was noted, if one was."""
+    return crc is None or f"{zlib.crc32(blob):08x}" == crc
+
+
+def each_blob(
+    get: Callable[[str], bytes], names: list[str]
+) -> Iterator[tuple[str, bytes | None]]:
+    """Yield each blob in the order of `names`; a few are fetched at once."""
+
+    def got(name: str) -> bytes | None:
+        try:
+            return get(name)
+        except BlobNotFoundError:
+            return None
+
+    with ThreadPoolExecutor(_AT_ONCE) as fetching:
+        yield from zip(names, fetching.map(got, names), strict=True)

@@ -1,0 +1,235 @@
+"""Which run do they mean?  What people type, resolved against a store."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+
+from dask_blackbox.errors import AmbiguousRunError, RunNotFoundError
+from dask_blackbox.layout import RunAddress, safe
+from dask_blackbox.reader.listing import marked_runs
+from dask_blackbox.reader.opening import Run
+from dask_blackbox.store import Store
+
+__all__ = ["beginning_runs", "find_addresses", "find_job", "find_run"]
+
+_URL = re.compile(r"[A-Za-z0-9+]+://|/|~|\.\.?/|runs/job=")
+_MOST = 10
+_MOST_ALIKE = 3
+_MOST_COMPARED = 2_000  # names, for one that was misspelt
+
+_Candidate = tuple[str | None, str | None, int | None]
+"""Job, run, attempt; None for the newest."""
+
+
+def find_run(store: Store, name: str) -> Run:
+    """Open the run that somebody means.
+
+    Args:
+        store: Where to look.
+        name: `latest`; `JOB` (its newest run); `JOB/RUN` (its newest attempt);
+            `JOB/RUN/ATTEMPT`; a run's id alone; the beginning of any of these, if only
+            one run or job begins so; or the URL of a recording.
+
+    Raises:
+        RunNotFoundError: if there is no such run.
+        AmbiguousRunError: if it could be several; it lists them.
+        StoreError: if the store cannot be read.
+    """
+    if _URL.match(name.strip()):
+        # With the store's own client where it lies there: settings may not be global.
+        found = _inside(store, name)
+        return Run.open(name.strip()) if found is None else Run.at(store, found)
+    return _opened(store, _candidate(store, name), name)
+
+
+def find_addresses(store: Store, name: str) -> list[RunAddress]:
+    """Return where the recording that somebody means lies: all attempts, unless it names one.
+
+    Args:
+        store: Where to look.
+        name: As for `find_run`; a URL must lie in this store.
+
+    Raises:
+        RunNotFoundError: if there is no such run.
+        AmbiguousRunError: if it could be several; it lists them.
+        StoreError: if the store cannot be read.
+    """
+    if _URL.match(name.strip()):
+        found = _inside(store, name)
+        if found is None:
+            raise RunNotFoundError(name, store.url)
+        return [found]
+    job, run, attempt = _candidate(store, name)
+    if run is None:
+        return [_newest(store, job, name).address]
+    attempts = _attempts(store, job or "", run) if attempt is None else [attempt]
+    return [RunAddress(job or "", run, number) for number in sorted(attempts)]
+
+
+def find_job(store: Store, typed: str) -> str:
+    """Return the job (in its safe form) that somebody means: its name or a unique beginning.
+
+    Raises:
+        RunNotFoundError: if there is no such job.
+        AmbiguousRunError: if it could be several; it lists them.
+        StoreError: if the store cannot be read.
+    """
+    if _exists(store, f"runs/job={safe(typed)}/"):
+        return safe(typed)
+    jobs = _folders(store, f"runs/job={_start(typed)}")
+    if not jobs:
+        close = _alike(typed, _folders(store, "runs/job="))
+        raise RunNotFoundError(typed, store.url, "job", close=close)
+    if len(jobs) > 1:
+        raise AmbiguousRunError(typed, jobs[:_MOST], more=len(jobs) > _MOST)
+    return jobs[0]
+
+
+def beginning_runs(store: Store, typed: str, *, most: int = 50) -> list[str]:
+    """Return what somebody may be about to type: jobs, and runs of the job before a slash.
+
+    Raises:
+        StoreError: if the store cannot be read.
+    """
+    job, slash, rest = typed.partition("/")
+    if not slash:
+        found = ["latest", *_folders(store, "runs/job=")]
+        return [each for each in found if each.startswith(typed)][:most]
+    runs = _folders(store, f"runs/job={safe(job)}/run={_start(rest)}", most=most)
+    return [f"{job}/{run}" for run in runs]
+
+
+def _inside(store: Store, name: str) -> RunAddress | None:
+    inside = name.strip().removeprefix(store.url).lstrip("/")
+    found = re.match(r"runs/job=([^/]+)/run=([^/]+)/attempt=(\d+)", inside)
+    return RunAddress(found[1], found[2], int(found[3])) if found else None
+
+
+def _candidate(store: Store, name: str) -> _Candidate:
+    typed = name.strip().rstrip("/")
+    if typed in {"", "latest"}:
+        return None, None, None
+    candidates = list(_exact(store, typed)) or list(_beginning(store, typed))
+    if not candidates:
+        raise RunNotFoundError(name, store.url, close=_close(store, typed))
+    if len(candidates) > 1:
+        shown = [_typed(each) for each in candidates[:_MOST]]
+        raise AmbiguousRunError(name, shown, more=len(candidates) > _MOST)
+    return candidates[0]
+
+
+def _close(store: Store, typed: str) -> list[str]:
+    """Return names that are there and spelt nearly as what was typed."""
+    jobs = _folders(store, "runs/job=")
+    job, slash, rest = typed.partition("/")
+    if not slash:
+        return _alike(typed, ["latest", *jobs])
+    found: list[str] = []
+    for each in [safe(job)] if safe(job) in jobs else _alike(job, jobs):
+        runs = _folders(store, f"runs/job={each}/run=", most=_MOST_COMPARED)
+        head = rest.rpartition("/")[0] or rest
+        same = [rest] if safe(rest) in runs else _alike(head, runs)
+        found += [f"{each}/{run}" for run in same]
+    return found[:_MOST_ALIKE]
+
+
+def _alike(typed: str, known: list[str]) -> list[str]:
+    return difflib.get_close_matches(typed, known, n=_MOST_ALIKE)
+
+
+def _opened(store: Store, candidate: _Candidate, name: str) -> Run:
+    job, run, attempt = candidate
+    if job is None or run is None:
+        return _newest(store, job, name)
+    if attempt is None:
+        attempts = _attempts(store, job, run)
+        if not attempts:
+            raise RunNotFoundError(name, store.url)
+        attempt = max(attempts)
+    return Run.at(store, RunAddress(job, run, attempt))
+
+
+def _newest(store: Store, job: str | None, name: str) -> Run:
+    for entry in marked_runs(store, job=job):
+        # A marker may outlive its recording: somebody, or a lifecycle rule, deleted it.
+        with suppress(RunNotFoundError):
+            return Run.at(store, entry.address)
+    raise RunNotFoundError(name, store.url)
+
+
+def _exact(store: Store, typed: str) -> Iterator[_Candidate]:
+    """Yield what is named in full: words as given to Airflow or Prefect, or safe ones.
+
+    Both job and run id may hold slashes, so each slash may be the one between them.
+    """
+    if _exists(store, f"runs/job={safe(typed)}/"):
+        yield safe(typed), None, None
+        return
+    for job, rest in _splits(typed):
+        if not _exists(store, f"runs/job={job}/"):
+            continue
+        if rest == "latest":
+            yield job, None, None
+            return
+        head, _, last = rest.rpartition("/")
+        if head and last.isdigit() and int(last) in _attempts(store, job, safe(head)):
+            yield job, safe(head), int(last)
+            return
+        if _attempts(store, job, safe(rest)):
+            yield job, safe(rest), None
+            return
+
+
+def _beginning(store: Store, typed: str) -> Iterator[_Candidate]:
+    """Yield what begins so: jobs, else runs of a job, else runs of any job."""
+    jobs = _folders(store, f"runs/job={_start(typed)}")
+    if jobs:
+        yield from ((job, None, None) for job in jobs)
+        return
+    found = False
+    for job, rest in _splits(typed):
+        jobs = _folders(store, f"runs/job={job}")
+        for full in [job] if job in jobs else jobs:
+            for run in _folders(store, f"runs/job={full}/run={_start(rest)}"):
+                found = True
+                yield full, run, None
+    if found:
+        return
+    for job in _folders(store, "runs/job="):
+        for run in _folders(store, f"runs/job={job}/run={_start(typed)}"):
+            yield job, run, None
+
+
+def _splits(typed: str) -> Iterator[tuple[str, str]]:
+    for slash in re.finditer("/", typed):
+        if typed[: slash.start()] and typed[slash.end() :]:
+            yield safe(typed[: slash.start()]), typed[slash.end() :]
+
+
+def _start(typed: str) -> str:
+    """Return the beginning of the safe form of every word that begins so."""
+    plain = safe(typed)
+    return plain if plain == typed else plain.rpartition("-")[0]
+
+
+def _exists(store: Store, prefix: str) -> bool:
+    return any(store.names(prefix, limit=1))
+
+
+def _attempts(store: Store, job: str, run: str) -> list[int]:
+    found = store.folders(f"runs/job={job}/run={run}/")
+    numbers = (folder.removeprefix("attempt=") for folder in found)
+    return [int(number) for number in numbers if number.isdigit()]
+
+
+def _folders(store: Store, prefix: str, *, most: int | None = None) -> list[str]:
+    """Return the words after the `=` of folders that begin with `prefix`."""
+    return [folder.partition("=")[2] for folder in islice(store.folders(prefix), most)]
+
+
+def _typed(candidate: _Candidate) -> str:
+    return "/".join(str(part) for part in candidate if part is not None)

@@ -1,0 +1,53 @@
+"""The recorder process: `python -m dask_blackbox.recorder`, started by `recording`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+
+from dask_blackbox.protocol.messages import decode_config
+
+
+def main() -> None:
+    """Read the configuration from the first line of standard input, and record."""
+    line = _first_line()
+    config = decode_config(line)
+    _log_to(Path(config.spool))
+    # A terminal's Ctrl-C and a host's SIGTERM to the whole group are meant for the driver;
+    # it says how it ended, or its end of file does.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+    from dask_blackbox.recorder.owner import Owner
+    from dask_blackbox.recorder.recorder import Recorder
+
+    asyncio.run(Recorder(config, Owner(config.owner, config.owner_handle)).run())
+
+
+def _first_line() -> bytes:
+    # Unbuffered, so that what follows stays in the pipe for the event loop.
+    line = bytearray()
+    while (byte := os.read(sys.stdin.fileno(), 1)) not in (b"", b"\n"):
+        line += byte
+    return bytes(line)
+
+
+def _log_to(spool: Path) -> None:
+    try:
+        spool.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handler: logging.Handler = logging.FileHandler(spool / "recorder.log")
+    except OSError:  # where nothing can be spooled, nothing can be logged
+        handler = logging.NullHandler()
+    logging.basicConfig(
+        handlers=[handler],
+        level=logging.INFO,
+        format="%(asctime)s %(name)s %(levelname)s %(message)s",
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""Other processes of a recorded command: each says what it has to say on its own line."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from dask_blackbox.protocol.messages import Reply
+
+__all__ = ["Guests"]
+
+
+class Guests:
+    """Serves them.
+
+    Args:
+        obey: Takes a line, and what answers it.
+    """
+
+    def __init__(
+        self, obey: Callable[[bytes, Callable[[Reply], None]], Awaitable[None]]
+    ) -> None:
+        self._obey = obey
+        self._reading: set[asyncio.Task[Any]] = set()
+
+    async def serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Obey one of them until it hangs up."""
+
+        def answer(reply: Reply) -> None:
+            writer.write(msgspec.json.encode(reply) + b"\n")
+
+        reading = asyncio.current_task()
+        assert reading is not None  # noqa: S101 - this is a coroutine
+        self._reading.add(reading)
+        try:
+            with contextlib.suppress(OSError, ValueError):
+                while line := await reader.readline():
+                    await self._obey(line, answer)
+                    await writer.drain()
+        finally:
+            self._reading.discard(reading)
+            writer.close()
+
+    async def gone(self, patience: float) -> None:
+        """Wait until all have hung up: those whose processes have ended have, or do now.
+
+        Args:
+            patience: Seconds; some live on.
+        """
+        if self._reading:
+            await asyncio.wait(self._reading, timeout=patience)

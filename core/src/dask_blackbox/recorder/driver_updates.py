@@ -1,0 +1,121 @@
+"""How a run gets on: what the recorder reports to a driver whose host shows it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from dask_blackbox.protocol.messages import LogLine, Progress
+
+__all__ = ["DriverUpdates"]
+
+_ROLES = ("scheduler", "nanny")
+_MOST, _AT_ONCE = 200, 20
+_LONGEST = 2_000
+_WINDOW = 30.0
+_LEFT = "worker-removed"
+
+
+class DriverUpdates:
+    """Gathers what happens between two reports."""
+
+    def __init__(self) -> None:
+        self._submitted = self._finished = self._failed = 0
+        self._ends: deque[float] = deque()
+        self._workers: dict[str, tuple[float, float]] = {}
+        self._stall: dict[str, Any] | None = None
+        self._lines: list[LogLine] = []
+        self._said = self._left_out = 0
+
+    def hear(self, rows: Mapping[str, Any]) -> None:
+        """Take the rows of a batch, redacted."""
+        now = time.time()
+        for row in rows.get("task", ()):
+            if row[-1] == "finished":
+                self._finished += 1
+                self._ends.append(now)
+            else:
+                self._failed += 1
+        for at, kind, subject, detail in rows.get("event", ()):
+            self._event(at, kind, subject, detail)
+        for row in rows.get("metric", ()):
+            self._metric(row)
+        for at, role, source, _, _, logger, level, message, key in rows.get("log", ()):
+            wanted = role in _ROLES and (level or 0) >= logging.WARNING
+            if wanted and str(logger).startswith("distributed"):
+                keys = (key,) if key else ()
+                self._line(at, int(level), f"{role} {source}", message, keys)
+
+    def report(self) -> Progress:
+        """Return what has happened, and forget the lines that are in it."""
+        now = time.time()
+        while self._ends and self._ends[0] < now - _WINDOW:
+            self._ends.popleft()
+        since = max(now - self._ends[0], 1.0) if self._ends else 1.0
+        lines, self._lines = tuple(self._lines[:_AT_ONCE]), self._lines[_AT_ONCE:]
+        return Progress(
+            at=now,
+            submitted=self._submitted,
+            finished=self._finished,
+            failed=self._failed,
+            rate=len(self._ends) / since,
+            workers=len(self._workers),
+            memory=sum(memory for memory, _ in self._workers.values()),
+            memory_limit=sum(limit for _, limit in self._workers.values()),
+            stall=self._stall,
+            lines=lines,
+            lines_left_out=self._left_out,
+        )
+
+    def _event(self, at: float, kind: str, subject: str, detail: str) -> None:
+        if kind == "worker-added":
+            reported = json.loads(detail)
+            self._workers[subject] = (0.0, float(reported.get("memory_limit") or 0.0))
+        elif kind == _LEFT:
+            self._workers.pop(subject, None)
+        elif kind == "graph-updated":
+            new = json.loads(detail).get("new") or {}
+            self._submitted += sum(int(tasks) for tasks, _ in new.values())
+        elif kind == "stall":
+            self._stall = json.loads(detail)
+        elif kind == "stall-over":
+            self._stall = None
+        elif kind == "worker-certificate":
+            self._certificate(at, subject, json.loads(detail))
+
+    def _metric(self, row: Any) -> None:
+        source, memory = row[1], row[3]
+        if source in self._workers and isinstance(memory, (int, float)):
+            self._workers[source] = (float(memory), self._workers[source][1])
+
+    def _certificate(self, at: float, subject: str, reported: dict[str, Any]) -> None:
+        if reported.get("asked_to_close") or reported.get("exit_code") == 0:
+            return
+        keys = tuple(
+            str(each["key"])
+            for each in reported.get("executing", ())
+            if each.get("key")
+        )
+        how = reported.get("signal") or f"exit code {reported.get('exit_code')}"
+        text = f"The worker died: {how}."
+        if keys:
+            text += f" It was executing {', '.join(keys)}."
+        if reported.get("stack"):
+            text += f"\n{reported['stack']}"
+        self._line(at, logging.ERROR, f"worker {subject}", text, keys)
+
+    def _line(
+        self, at: float, level: int, source: str, text: str, keys: tuple[str, ...]
+    ) -> None:
+        if self._said >= _MOST:
+            self._left_out += 1
+            return
+        self._said += 1
+        cut = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+        self._lines.append(
+            LogLine(at=at, level=level, source=source, text=cut, keys=keys)
+        )

@@ -1,0 +1,274 @@
+"""The end of a recording: tables, verdict, reports, card; and word to the owner."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from dask_blackbox import report
+from dask_blackbox.analyse import History, findings_in
+from dask_blackbox.analyse.formatting import counted
+from dask_blackbox.attach import RunCard, card_of
+from dask_blackbox.commandline import command
+from dask_blackbox.errors import BlackboxError
+from dask_blackbox.guard import guard
+from dask_blackbox.layout import index_names
+from dask_blackbox.manifest import Ending, sealed
+from dask_blackbox.protocol.messages import Config, Reply
+from dask_blackbox.reader.earlier_runs import earlier_runs
+from dask_blackbox.reader.sketching import leave_sketch
+from dask_blackbox.recorder.opening import Opening, manifest_json, write_beginning
+from dask_blackbox.recorder.outcome import Outcome
+from dask_blackbox.recorder.spool import checksum
+from dask_blackbox.recorder.spool_manifest import forget, note_beginning
+from dask_blackbox.recorder.uploading import PatientPut, heartbeat
+from dask_blackbox.run import RunTables
+from dask_blackbox.segments import read_segment
+from dask_blackbox.tables import frames_of_batches, write_tables
+
+__all__ = ["finalise"]
+
+logger = logging.getLogger("dask_blackbox.recorder")
+
+_PATIENCE = 20.0
+_SPACE_FOR_PAGES = 10
+
+
+def finalise(
+    config: Config, opening: Opening, outcome: Outcome, tell: Callable[[Reply], None]
+) -> None:
+    """Make tables, verdict, reports and card of what the spool holds; store and tell them.
+
+    Args:
+        config: Of this recording.
+        opening: What came of opening the store.
+        outcome: How it ended, and what became of the segments.
+        tell: Says something to the owner.
+    """
+    reason = _reason(config, opening, outcome)
+    stored = dict(_only_in_store(opening, outcome)) if reason is None else {}
+    run, ending = _read_back(opening, outcome, stored)
+    spooled = {"spool": config.spool}
+    history = None
+    if reason is None and opening.store is not None:
+        history = earlier_runs(opening.store, run.manifest)
+    card = _card(
+        config, run, opening.links if reason is None else spooled, reason, history
+    )
+    tell(Reply(what="card", card=msgspec.Raw(msgspec.json.encode(_so_far(card)))))
+    if reason is None:
+        try:
+            _bring_back(opening, outcome)
+            _store(config, opening, run, ending, card)
+        except (BlackboxError, OSError) as error:
+            reason = f"the store failed at the end: {error}; {_waiting(config)}"
+            card = _card(config, run, spooled, reason, history)
+    if reason is not None:
+        _keep(config, run, ending, card)
+    else:
+        forget(Path(config.spool))
+    tell(Reply(what="final", card=msgspec.Raw(msgspec.json.encode(card))))
+
+
+def _so_far(card: RunCard) -> RunCard:
+    """Return what is told before the store has everything: all the owner may ever get."""
+    reported = card.completeness
+    if not reported["recorded"]:
+        return card
+    missing: dict[str, list[str]] = dict(reported.get("missing", {}))
+    missing["store"] = [
+        *missing.get("store", []),
+        "had not received all of it when this card was made; the recorder continues",
+    ]
+    unsure = {**reported, "complete": False, "missing": missing}
+    return msgspec.structs.replace(card, completeness=unsure)
+
+
+def _only_in_store(
+    opening: Opening, outcome: Outcome
+) -> Iterator[tuple[str, Callable[[], bytes]]]:
+    """Yield segments that are not here (any more), by name: the store has them."""
+    store, folder = opening.store, f"{opening.address.folder}segments/"
+    assert store is not None  # noqa: S101 - else there is a reason
+    names = set(outcome.uploaded)
+    with guard("the segments that only the store has"):
+        names |= {name.removeprefix(folder) for name in store.names(folder)}
+    for name in sorted(names - set(outcome.segments)):
+        yield name, partial(store.get, f"{folder}{name}")
+
+
+def _read_back(
+    opening: Opening, outcome: Outcome, stored: Mapping[str, Callable[[], bytes]]
+) -> tuple[RunTables, Ending]:
+    batches: list[Any] = []
+    damaged: dict[str, str] = {}
+    uploaded = dict(outcome.uploaded)
+    for name, read in sorted({**stored, **outcome.segments}.items()):
+        try:
+            blob = read()
+            segment = read_segment(blob)
+        except (BlackboxError, OSError) as error:
+            damaged[name] = str(error)
+            continue
+        if name in stored:
+            uploaded.setdefault(name, checksum(blob))
+        batches.extend(segment.frames)
+        if segment.damage is not None:
+            damaged[name] = segment.damage
+    frames = frames_of_batches(batches)
+    end = outcome.end
+    ending = Ending(
+        state=end.state,
+        ended=outcome.ended,
+        exit_code=end.exit_code,
+        exception=end.exception,
+        stopped=end.stopped,
+        sources=outcome.sources,
+        rows={name: frame.height for name, frame in sorted(frames.items())},
+        segments=dict(sorted(uploaded.items())),
+        lost_segments=damaged,
+        store_behind=outcome.behind,
+    )
+    run = RunTables(
+        opening.manifest,
+        ending,
+        frames,
+        url=opening.links.get("recording"),  # commands name the run by it
+        damaged=damaged,
+    )
+    return run, ending
+
+
+def _reason(config: Config, opening: Opening, outcome: Outcome) -> str | None:
+    """Return why the recording is not in the store, or None if it is."""
+    if opening.store is None:
+        return str(opening.error)
+    waiting = [name for name in outcome.segments if name not in outcome.uploaded]
+    if opening.error is None and not waiting:
+        return None
+    why = outcome.store_error or opening.error or "the store does not answer"
+    reported = counted(len(waiting), "segment waits", "segments wait")
+    return f"{why}; {_waiting(config, reported)}"
+
+
+def _waiting(config: Config, what: str = "it waits") -> str:
+    again = command("sync", "--spool", str(Path(config.spool).parent))
+    return f"{what} in {config.spool}, from where `{again}` uploads it"
+
+
+def _card(
+    config: Config,
+    run: RunTables,
+    links: dict[str, str],
+    reason: str | None,
+    history: History | None,
+) -> RunCard:
+    findings = findings_in(
+        run,
+        muted=config.muted,
+        thresholds=config.thresholds,
+        history=history,
+        broken=(config.rules_problem,) if config.rules_problem else (),
+    )
+    return card_of(
+        run,
+        findings,
+        links=links,
+        recorded=reason is None,
+        reason=reason,
+        history=history,
+    )
+
+
+def _bring_back(opening: Opening, outcome: Outcome) -> None:
+    """Write again what somebody has deleted meanwhile: a folder, a bucket, old objects."""
+    store, folder = opening.store, opening.address.folder
+    assert store is not None  # noqa: S101 - there is no reason without one
+    there = set(store.names(folder))
+    put = PatientPut(store, _PATIENCE)
+    if f"{folder}run.json" not in there:
+        logger.warning("%s was deleted from the store", folder)
+        write_beginning(opening)
+    for name, read in outcome.segments.items():
+        if f"{folder}segments/{name}" not in there:
+            put(f"{folder}segments/{name}", read())
+
+
+def _store(
+    config: Config, opening: Opening, run: RunTables, ending: Ending, card: RunCard
+) -> None:
+    store, folder = opening.store, opening.address.folder
+    assert store is not None  # noqa: S101 - there is no reason without one
+    put = PatientPut(store, _PATIENCE)
+    for path in sorted(Path(config.spool).glob("capsules/*.capsule")):  # that came late
+        put(f"{folder}capsules/{path.name}", path.read_bytes())
+    blobs: dict[str, str] = {"run.json": checksum(manifest_json(opening.manifest))}
+    for name, (blob, kind) in _blobs(config, run, card).items():
+        put(f"{folder}{name}", blob, kind)
+        blobs[name] = checksum(blob)
+    beat = heartbeat(ending.ended, len(ending.segments))
+    put(f"{folder}heartbeat.json", beat, "application/json")
+    blobs["heartbeat.json"] = checksum(beat)
+    reported = sealed(msgspec.structs.replace(ending, blobs=blobs))
+    put(f"{folder}complete.json", reported, "application/json")
+    for name in index_names(opening.address, run.manifest.started, card.state):
+        put(name, b"")
+    with guard("the sketch for later runs"):
+        leave_sketch(store, run, card)
+
+
+def _blobs(
+    config: Config, run: RunTables, card: RunCard
+) -> dict[str, tuple[bytes, str | None]]:
+    tables = write_tables(run).items()
+    return {**_pages(config, run, card)} | {
+        f"tables/{name}.parquet": (blob, None) for name, blob in tables
+    }
+
+
+def _pages(
+    config: Config, run: RunTables, card: RunCard
+) -> dict[str, tuple[bytes, str]]:
+    # The copy in the store is sealed: without `complete.json` it vouches for itself.
+    pages = {"card.json": (sealed(card), "application/json")}
+    on_demand = card.numbers.get("duration", 0.0) < config.performance_report
+    for name, renderer in (
+        ("report.html", "html"),
+        (
+            "performance_report.html",
+            "on_demand_html" if on_demand else "performance_html",
+        ),
+    ):
+        begun = time.perf_counter()
+        try:
+            page = getattr(report, renderer)(run, card)
+        except Exception as error:  # the verdict must get out all the same
+            logger.exception("could not render %s", name)
+            page = f"<!doctype html><p>{name} failed: {type(error).__name__}"
+        logger.info("%s: %.2f s", name, time.perf_counter() - begun)
+        pages[name] = (page.encode("utf-8", "replace"), "text/html; charset=utf-8")
+    return pages
+
+
+def _keep(config: Config, run: RunTables, ending: Ending, card: RunCard) -> None:
+    """Leave in the spool what the store would have, so that it can follow later."""
+    folder = Path(config.spool)
+    if not (
+        folder / "run.json"
+    ).is_file():  # somebody has deleted it, or the disk was full
+        note_beginning(folder, config.manifest, config.store_settings)
+    try:
+        (folder / "complete.json").write_bytes(sealed(ending))
+        for name, (blob, _) in _pages(config, run, card).items():
+            # Pages can be made again from the rows, so they never use the last space.
+            if shutil.disk_usage(folder).free >= _SPACE_FOR_PAGES * len(blob):
+                (folder / name).write_bytes(blob)
+    except OSError as error:
+        logger.warning("could not keep the recording in %s: %s", folder, error)

@@ -1,0 +1,69 @@
+"""The host's own records of a run whose driver is gone: set right by the last one left.
+
+A host's package names a function by an entry point of the group `dask_blackbox.finalisers`,
+called as the run's identity calls the host.  The recorder calls it when the driver went
+away without a word, once the card is final; so does whoever finishes a recording that
+nobody was left to finish.  It is idempotent: the host may have noticed by itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.metadata import entry_points
+from typing import Any
+
+from dask_blackbox.attach import RunCard
+from dask_blackbox.events import TaskNamed, of_kind
+from dask_blackbox.manifest import Manifest
+
+__all__ = ["GROUP", "Finaliser", "HostTasks", "finalise_for_host"]
+
+logger = logging.getLogger("dask_blackbox.recorder")
+
+GROUP = "dask_blackbox.finalisers"
+"""The group of entry points."""
+
+Finaliser = Callable[[Manifest, RunCard, Sequence[TaskNamed]], None]
+
+_MOST = 100_000
+
+
+class HostTasks:
+    """What the host calls the tasks of a run, noted as it is recorded."""
+
+    def __init__(self) -> None:
+        self.tasks: list[TaskNamed] = []
+
+    def hear(self, rows: Mapping[str, Any]) -> None:
+        """Take the rows of a batch."""
+        for at, kind, subject, detail in rows.get("event", ()):
+            if kind == TaskNamed.kind and len(self.tasks) < _MOST:
+                self.tasks.append(of_kind(TaskNamed, at, subject, detail))
+
+
+def finalise_for_host(
+    manifest: Manifest,
+    card: RunCard,
+    tasks: Iterable[TaskNamed],
+    environment: Mapping[str, str] | None = None,
+) -> None:
+    """Call the finaliser of the host that started a run, if its package is installed.
+
+    Args:
+        manifest: Who the run is.
+        card: Its final card.
+        tasks: What the host calls its tasks.
+        environment: What the host's client needs to know, as environment variables.
+    """
+    kind = str(manifest.host.get("kind", ""))
+    for point in entry_points(group=GROUP, name=kind) if kind else ():
+        os.environ.update(environment or {})
+        try:
+            finaliser: Finaliser = point.load()
+            finaliser(manifest, card, tuple(tasks))
+        except Exception:
+            logger.exception("the run's state in %s", kind)
+        else:
+            logger.info("the run's state in %s is set right", kind)

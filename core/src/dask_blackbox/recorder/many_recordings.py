@@ -1,0 +1,158 @@
+"""A process that makes many recordings: `python -m dask_blackbox.recorder.many_recordings`.
+
+Started by the scheduler's preload: one recorder for each of fifty clients would be fifty
+processes.  Each line of standard input says which recording it is for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import shutil
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from dask_blackbox.capture.nanny.certificate import ring_folder
+from dask_blackbox.protocol.messages import (
+    Config,
+    Reply,
+    ReplyOf,
+    decode_parcel,
+    encode,
+)
+from dask_blackbox.recorder import late_imports as loading
+from dask_blackbox.recorder.owner import Owner
+from dask_blackbox.recorder.recorder import Recorder
+
+__all__ = ["Many"]
+
+logger = logging.getLogger("dask_blackbox.recorder")
+
+_FINALISING_AT_ONCE = 2
+
+
+class Many:
+    """All recordings of one scheduler's preload.
+
+    Args:
+        owner: The pipes to the process that started us.
+    """
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+        self._channels: dict[str, _Channel] = {}
+        self._recording: set[asyncio.Task[None]] = set()
+        self._turn = asyncio.Semaphore(_FINALISING_AT_ONCE)
+
+    async def run(self) -> None:
+        """Record until the owner is gone and all has been finalised."""
+        loaded = asyncio.create_task(asyncio.to_thread(loading.puller))
+        async for line in self._owner.lines():
+            try:
+                parcel = decode_parcel(line)
+            except msgspec.MsgspecError as error:
+                logger.warning("not an order: %s", error)
+                continue
+            if parcel.config is not None and parcel.run not in self._channels:
+                self._open(parcel.run, parcel.config)
+            elif parcel.config is None and parcel.run in self._channels:
+                self._channels[parcel.run].said(bytes(parcel.order))
+        for channel in self._channels.values():
+            channel.gone(self._owner.how_it_went)
+        while self._recording:
+            await asyncio.wait(self._recording)
+        await loaded
+
+    def _open(self, run: str, config: Config) -> None:
+        channel = _Channel(run, self._owner)
+        self._channels[run] = channel
+        recording = asyncio.create_task(self._record(run, config, channel))
+        self._recording.add(recording)
+        recording.add_done_callback(self._recording.discard)
+
+    async def _record(self, run: str, config: Config, channel: _Channel) -> None:
+        recorder: _OneOfMany | None = None
+        try:
+            recorder = _OneOfMany(config, channel, self._turn)
+            await recorder.run()
+        except Exception as error:
+            logger.exception("recording %s", run)
+            channel.tell(Reply(what="final", error=repr(error)))
+        finally:
+            del self._channels[run]
+            if recorder is not None:
+                recorder.release()
+
+
+class _Channel(Owner):
+    """What the owner says to one recording, and that says to it."""
+
+    def __init__(self, run: str, owner: Owner) -> None:
+        # Not the inherited one: it would watch the same process once for each.
+        self._run, self._owner, self.how_it_went = run, owner, ""
+        self._waiting: asyncio.Queue[bytes | None] = asyncio.Queue()
+
+    def said(self, line: bytes) -> None:
+        self._waiting.put_nowait(line)
+
+    def gone(self, how: str) -> None:
+        self.how_it_went = how
+        self._waiting.put_nowait(None)
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        while (line := await self._waiting.get()) is not None:
+            yield line
+
+    async def exit_code(self) -> int | None:
+        return await self._owner.exit_code()
+
+    def tell(self, reply: Reply) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.buffer.write(encode(ReplyOf(run=self._run, reply=reply)))
+            sys.stdout.buffer.flush()
+
+
+class _OneOfMany(Recorder):
+    """One recording among others."""
+
+    def __init__(self, config: Config, owner: Owner, turn: asyncio.Semaphore) -> None:
+        super().__init__(config, owner)
+        self._turn = turn
+
+    def release(self) -> None:
+        """Leave what is still in the spool to others, though this process lives on."""
+        if self._claim is not None:
+            self._claim.release()
+
+    async def _finalise(self, outcome: Any) -> None:
+        async with self._turn:
+            await super()._finalise(outcome)
+
+
+def main() -> None:
+    """Record until standard input ends."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    log = Path(sys.argv[1])
+    log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    logging.basicConfig(
+        filename=log,
+        level=logging.WARNING,
+        format="%(asctime)s %(name)s %(levelname)s %(message)s",
+    )
+    asyncio.run(Many(Owner(os.getppid())).run())
+    # A scheduler that was killed could not take its workers' rings off this host.
+    shutil.rmtree(ring_folder(sys.argv[2]), ignore_errors=True)
+    if not log.stat().st_size:
+        log.unlink()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""The beginning of a recording in its store: proof that it can be written, and who it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import msgspec
+
+from dask_blackbox.attach import RunCard
+from dask_blackbox.errors import BlackboxError, BlobNotFoundError
+from dask_blackbox.layout import RunAddress, index_names, viewer_links
+from dask_blackbox.manifest import Manifest, decode_manifest, sealed
+from dask_blackbox.protocol.messages import Config
+from dask_blackbox.report import placeholder_html
+from dask_blackbox.store import open_store
+from dask_blackbox.store.base import Store
+
+__all__ = ["Opening", "manifest_json", "open_recording", "write_beginning"]
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What came of opening the store.
+
+    Attributes:
+        manifest: Who this is, with the attempt that was free.
+        store: The store, or None if there is none of that name.
+        error: Why nothing can be written there (now).
+        links: URLs by name.
+    """
+
+    manifest: Manifest
+    store: Store | None
+    error: BlackboxError | None = None
+    links: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def address(self) -> RunAddress:
+        """Where in the store the recording lies."""
+        return address_of(self.manifest)
+
+
+def address_of(manifest: Manifest) -> RunAddress:
+    """Return where in a store the recording of this manifest lies."""
+    return RunAddress.of(manifest.job, manifest.run_id, manifest.attempt)
+
+
+def open_recording(config: Config) -> Opening:
+    """Open the store and write `run.json`, the first index markers and a placeholder."""
+    manifest = config.manifest
+    try:
+        store = open_store(config.store, settings=config.store_settings)
+    except BlackboxError as error:
+        return Opening(manifest, None, error)
+    try:
+        store.check()
+        manifest = _with_free_attempt(store, manifest)
+    except BlackboxError as error:
+        links = links_of(
+            store, address_of(manifest), config.link_expires, config.viewer
+        )
+        return Opening(manifest, store, error, links)
+    opening = Opening(
+        manifest,
+        store,
+        None,
+        links_of(store, address_of(manifest), config.link_expires, config.viewer),
+    )
+    try:
+        write_beginning(opening)
+    except BlackboxError as error:
+        return replace(opening, error=error)
+    return opening
+
+
+def _with_free_attempt(store: Store, manifest: Manifest) -> Manifest:
+    """Never write over another recording: a run recorded twice gets the next attempt.
+
+    A recorder that takes over from one that died finds the attempt that is its own.
+    """
+    runs = address_of(manifest).folder.rsplit("attempt=", 1)[0]
+    numbers = [name.removeprefix("attempt=") for name in store.folders(runs)]
+    taken = {int(number) for number in numbers if number.isdigit()}
+    for attempt in sorted(taken, reverse=True):
+        mine = msgspec.structs.replace(manifest, attempt=attempt)
+        if _is_ours(store, mine):
+            return mine
+    if manifest.attempt in taken:
+        return msgspec.structs.replace(manifest, attempt=max(taken) + 1)
+    return manifest
+
+
+def _is_ours(store: Store, manifest: Manifest) -> bool:
+    try:
+        reported = store.get(f"{address_of(manifest).folder}run.json")
+        return decode_manifest(reported).recording == manifest.recording
+    except (BlobNotFoundError, msgspec.MsgspecError):
+        return False
+
+
+def links_of(
+    store: Store, address: RunAddress, expires: float, viewer: str | None = None
+) -> dict[str, str]:
+    """Return URLs of the recording's pages; they open once the pages are there.
+
+    Args:
+        store: Where it lies.
+        address: Of the recording.
+        expires: Seconds for which presigned URLs open.
+        viewer: Address of the viewer in which they open instead, without expiring.
+    """
+    links = {"recording": f"{store.url.rstrip('/')}/{address.folder}"}
+    if viewer:
+        return links | viewer_links(viewer, address)
+    for name, page in (
+        ("report", "report.html"),
+        ("performance_report", "performance_report.html"),
+    ):
+        try:
+            url = store.link(f"{address.folder}{page}", expires=expires)
+        except BlackboxError:  # without credentials nothing can be signed
+            url = None
+        links[name] = url or f"{links['recording']}{page}"
+    return links
+
+
+def manifest_json(manifest: Manifest) -> bytes:
+    """Return `run.json`."""
+    return sealed(manifest)
+
+
+def write_beginning(opening: Opening) -> None:
+    """Write what says that this run has begun.
+
+    Raises:
+        StoreError: if the store does not accept it.
+    """
+    store, manifest = opening.store, opening.manifest
+    assert store is not None  # noqa: S101 - callers have looked
+    card = RunCard(
+        job=manifest.job,
+        run_id=manifest.run_id,
+        attempt=manifest.attempt,
+        state="running",
+        headline="being recorded",
+        completeness={"recorded": True, "complete": False},
+        links=opening.links,
+    )
+    folder = opening.address.folder
+    reported = manifest_json(manifest)
+    store.put(f"{folder}run.json", reported, content_type="application/json")
+    page = placeholder_html(card).encode()
+    for name in ("report.html", "performance_report.html"):
+        store.put(f"{folder}{name}", page, content_type="text/html; charset=utf-8")
+    for name in index_names(opening.address, manifest.started, "running"):
+        store.put(name, b"")

@@ -1,0 +1,81 @@
+"""The pipes to the process that started the recorder, and whether it still lives."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import select
+import sys
+from collections.abc import AsyncIterator
+
+from dask_blackbox.capture.nanny.certificate import process_started
+from dask_blackbox.capture.nanny.worker_watcher import exit_code_of, handle_of
+from dask_blackbox.protocol.messages import LONGEST_LINE, Reply, encode
+
+__all__ = ["Owner"]
+
+_LOOKING = 0.5
+_ENDING = 1.0  # seconds from the end of its pipes to the end of the process
+
+
+class Owner:
+    """Standard input as orders, standard output as tellings.
+
+    The end of file says that the owner is gone; but a process that it has forked holds
+    the pipe open for it, so the recorder also looks for the owner itself.
+
+    Args:
+        pid: Of the owner.
+        handle: Of the owner's process, if it has given us one.
+    """
+
+    def __init__(self, pid: int, handle: int | None = None) -> None:
+        self._pid, self._born = pid, process_started(pid)
+        self.how_it_went = ""
+        self._handle = handle_of(pid) if handle is None else handle
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """Yield what the owner says, until it is gone."""
+        reader = asyncio.StreamReader(limit=LONGEST_LINE)
+        loop = asyncio.get_running_loop()
+        await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
+        )
+        while True:
+            reading = asyncio.ensure_future(reader.readline())
+            while not reading.done():
+                await asyncio.wait([reading], timeout=_LOOKING)
+                if not reading.done() and not self._lives():
+                    reading.cancel()
+                    self.how_it_went = "its process is gone"
+                    return
+            line = reading.result()
+            if not line:
+                self.how_it_went = "its pipe was closed"
+                return
+            yield line
+
+    async def exit_code(self) -> int | None:
+        """Return how its process ended, negative for a signal; None if nobody can know."""
+        handle = self._handle
+        if handle is None:
+            return None
+
+        def ended() -> bool:
+            return bool(select.select([handle], [], [], _ENDING)[0])
+
+        return (
+            exit_code_of(self._pid, handle) if await asyncio.to_thread(ended) else None
+        )
+
+    def _lives(self) -> bool:
+        if self._handle is not None:
+            return not select.select([self._handle], [], [], 0)[0]
+        # None on systems without /proc: there the end of file has to do.
+        return self._born is None or process_started(self._pid) == self._born
+
+    def tell(self, reply: Reply) -> None:
+        """Say something to the owner, if it is still there."""
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.buffer.write(encode(reply))
+            sys.stdout.buffer.flush()

@@ -1,0 +1,110 @@
+"""How far a run has come, counted while it is recorded: what the heartbeat says."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from typing import Any
+
+from dask_blackbox.events import COLUMNS
+from dask_blackbox.manifest import Progress
+
+__all__ = ["ProgressCounter"]
+
+_WINDOW = 30.0
+"""Seconds over which the rate is taken."""
+
+_OUTCOME = COLUMNS["task"].index("outcome")
+_STOP = COLUMNS["task"].index("stop")
+_SOURCE = COLUMNS["metric"].index("source")
+_MEMORY = COLUMNS["metric"].index("memory")
+_EXECUTING = COLUMNS["metric"].index("executing")
+
+
+class ProgressCounter:
+    """Counts tasks and workers as their rows arrive; a handful of numbers, never the rows."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()  # the heartbeat is written by another thread
+        self._submitted = 0
+        self._done = 0
+        self._failed = 0
+        self._deaths = 0
+        self._limits: dict[str, int] = {}
+        self._threads: dict[str, int] = {}
+        self._memory: dict[str, int] = {}
+        self._executing: dict[str, int] = {}
+        self._recent: deque[tuple[float, int]] = deque()
+
+    def add(self, rows: Mapping[str, Sequence[Sequence[Any]]]) -> None:
+        """Count a batch of rows."""
+        with self._lock:
+            self._add(rows)
+
+    def _add(self, rows: Mapping[str, Sequence[Sequence[Any]]]) -> None:
+        for row in rows.get("event", ()):
+            self._add_event(str(row[1]), str(row[2] or ""), row[3])
+        for row in rows.get("metric", ()):
+            if (source := row[_SOURCE]) in self._limits:
+                self._memory[source] = int(row[_MEMORY] or 0)
+                self._executing[source] = int(row[_EXECUTING] or 0)
+        if tasks := rows.get("task", ()):
+            self._add_tasks(tasks)
+
+    def _add_tasks(self, tasks: Sequence[Sequence[Any]]) -> None:
+        finished = [row for row in tasks if row[_OUTCOME] == "finished"]
+        self._done += len(finished)
+        self._failed += sum(row[_OUTCOME] in {"erred", "killed"} for row in tasks)
+        if finished:
+            last = max(float(row[_STOP] or 0.0) for row in finished)
+            self._recent.append((last, len(finished)))
+
+    def _add_event(self, kind: str, subject: str, detail: Any) -> None:
+        if kind == "worker-added":
+            facts = _facts(detail)
+            self._limits[subject] = int(facts.get("memory_limit") or 0)
+            self._threads[subject] = int(facts.get("nthreads") or 0)
+        elif kind == "worker-removed":
+            self._deaths += _facts(detail).get("expected") is False
+            for known in (self._limits, self._threads, self._memory, self._executing):
+                known.pop(subject, None)
+        elif kind == "graph-updated":
+            new = _facts(detail).get("new") or {}
+            self._submitted += sum(int(tasks) for tasks, _ in new.values())
+
+    def progress(self, now: float) -> Progress:
+        """Return the numbers as they are.
+
+        Args:
+            now: Epoch seconds.
+        """
+        with self._lock:
+            return self._progress(now)
+
+    def _progress(self, now: float) -> Progress:
+        while self._recent and self._recent[0][0] < now - _WINDOW:
+            self._recent.popleft()
+        recent = sum(tasks for _, tasks in self._recent)
+        limits = self._limits.values()
+        return Progress(
+            submitted=self._submitted,
+            done=self._done,
+            failed=self._failed,
+            rate=recent / _WINDOW,
+            workers=len(self._limits),
+            threads=sum(self._threads.values()),
+            executing=sum(self._executing.values()),
+            lost_workers=self._deaths,
+            memory=sum(self._memory.values()),
+            memory_limit=sum(limits) if all(limits) else 0,
+        )
+
+
+def _facts(detail: Any) -> dict[str, Any]:
+    try:
+        found = json.loads(detail or "{}")
+    except (TypeError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,322 @@
+"""Pulling from one scheduler, over a connection of our own."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import json
+import logging
+import math
+import time
+from collections.abc import Callable
+from heapq import nlargest
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from distributed.comm import connect, parse_host_port
+from distributed.core import send_recv
+from distributed.security import Security
+
+from dask_blackbox.events import COLUMNS
+from dask_blackbox.manifest import SourceAccount
+from dask_blackbox.protocol.messages import Attach
+from dask_blackbox.recorder.profiles import profiles_of, scheduler_profile
+
+__all__ = ["Puller"]
+
+logger = logging.getLogger("dask_blackbox.recorder")
+
+_CONNECTING = 5.0
+_ANSWERING = 20.0
+_GIVING_UP, _REFUSED = 10.0, 1.0
+_RARELY, _LAST_CHANCE = 2.0, 5.0
+_BATCH = 2_000
+_SHIPPING = 0.05
+_PROFILED_PREFIXES, _WORTH_A_PROFILE = 6, 0.5  # seconds of computing
+_PREFIX, _COMPUTE = (COLUMNS["task"].index(name) for name in ("prefix", "compute"))
+
+Take = Callable[[str, int | None, float, dict[str, Any], dict[str, int]], None]
+"""Takes source, sequence number, time, rows and drop counts of a batch."""
+
+
+class Puller:
+    """Pulls the rows of one scheduler until it is gone or the run has ended.
+
+    Args:
+        attach: Which scheduler, and how to reach it.
+        take: Where rows go; when it returns they are safe.
+        interval: Seconds between two pulls.
+        profile_interval: Seconds between two pulls of the statistical profile.
+        folder: Of the spool, where a puller says to one after it that nothing is left.
+    """
+
+    def __init__(
+        self,
+        attach: Attach,
+        take: Take,
+        *,
+        interval: float,
+        profile_interval: float,
+        folder: Path,
+    ) -> None:
+        self.address, self.tap = attach.address, attach.tap
+        at = base64.urlsafe_b64encode(attach.address.encode()).decode()
+        self._left = folder / f"left-{at}"
+        self.source = f"scheduler {attach.address}"
+        # The driver's way first: that one is known to work from this machine.
+        self._ways = list(dict.fromkeys(filter(None, (attach.seen_as, attach.address))))
+        self.reached = False
+        self._take = take
+        self._interval, self._profile_interval = interval, profile_interval
+        security = Security(**attach.security)
+        self.connection_args = security.get_connection_args("client")
+        self._comm: Any = None
+        self._acknowledged = 0
+        self._dropped: dict[str, int] = {}
+        self._batches = 0
+        self._turn = asyncio.Lock()
+        self._failed = False
+        self._profiled = time.time()
+        self._computed: dict[str, float] = {}  # seconds by prefix since then
+        self._workers: set[str] = set()
+        self._stopping = asyncio.Event()
+        self._failing_since: float | None = None
+        self._silent = False
+        self.gone: str | None = None
+        # Of a scheduler that closes, or that a recorder before us has left, nothing more
+        # can be had, and nothing is missing.
+        self.closing = self._left.exists()
+
+    @property
+    def account(self) -> SourceAccount:
+        """What came from this scheduler, and what did not."""
+        return SourceAccount(
+            batches=self._batches,
+            first=1 if self._batches else None,
+            last=self._acknowledged or None,
+            dropped=self._dropped,
+            error=None if self.closing else self.gone,
+        )
+
+    async def run(self) -> None:
+        """Pull until the scheduler is gone; cancel to stop."""
+        profiling = asyncio.create_task(self._profile_now_and_then())
+        try:
+            await self._pull_on()
+        finally:
+            profiling.cancel()
+
+    async def _pull_on(self) -> None:
+        while self.gone is None and not self._stopping.is_set():
+            pause, begun = self._interval, time.time()
+            try:
+                await self.drain(last=False)
+                self._answers()
+            except (OSError, TimeoutError, LookupError) as error:
+                await self._hang_up()
+                self._failing_since = self._failing_since or begun
+                failing = time.time() - self._failing_since
+                if self.closing or failing >= _patience(error):
+                    self._lost(error)
+                    return
+                if failing >= _GIVING_UP:
+                    self._is_silent(error)
+                    pause = max(pause, _RARELY)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._stopping.wait()
+
+    def _is_silent(self, error: BaseException) -> None:
+        """Say once that it does not answer: blocked, stopped, or behind a dead network.
+
+        It may come back, and then has kept its rows; so it is not given up before the end.
+        """
+        if not self._silent:
+            self._silent = True
+            self._event("scheduler-silent", error=self._why(error))
+
+    def _answers(self) -> None:
+        since, self._failing_since = self._failing_since, None
+        if self._silent and since is not None:
+            self._silent = False
+            self._event("scheduler-answers", lasted=round(time.time() - since, 3))
+
+    def missed(self, error: BaseException) -> None:
+        """Note that it went without having been asked for its last rows."""
+        missing = "its last rows could not be fetched: "
+        if self._silent:
+            self._lost(error, missing)
+        elif self.gone is None and not self.closing:
+            self.gone = self._why(error, missing)
+
+    def stop(self) -> None:
+        """End `run` after what it is doing: a handshake cut short stands in Dask's log."""
+        self._stopping.set()
+
+    async def drain(self, *, last: bool) -> None:
+        """Pull all that the scheduler has now.
+
+        Raises:
+            OSError: if it cannot be reached.
+            TimeoutError: if it does not answer.
+            LookupError: if it is there, but our plugin is not.
+        """
+        while self.gone is None and await self._pull(last=last):
+            last = False  # once: looking at everything again makes new rows
+
+    async def _pull(self, *, last: bool) -> int:
+        answer = await self._ask(
+            f"{self.tap}-pull",
+            acknowledged=self._acknowledged,
+            limit=_BATCH,
+            last=last,
+        )
+        if not isinstance(answer, dict) or "seq" not in answer:
+            raise LookupError(f"no recorder plugin on {self.address}: {answer!r}")
+        self._dropped = answer["dropped"]
+        # Two pulls may have been on their way: the later answer may repeat the batch.
+        if answer["rows"] is None or answer["seq"] <= self._acknowledged:
+            return 0
+        rows = msgspec.msgpack.decode(answer["rows"])
+        self._look_at(rows)
+        self._take(self.source, answer["seq"], answer["at"], rows, self._dropped)
+        self._acknowledged = answer["seq"]
+        self._batches += 1
+        return int(answer["waiting"]) or 1
+
+    def _look_at(self, rows: dict[str, Any]) -> None:
+        """Note which workers there are, what they compute, and whether the scheduler closes."""
+        for row in rows.get("task", ()):
+            prefix, seconds = row[_PREFIX], row[_COMPUTE] or 0.0
+            self._computed[prefix] = self._computed.get(prefix, 0.0) + seconds
+        for _, kind, subject, _ in rows.get("event", ()):
+            if kind == "worker-added":
+                self._workers.add(subject)
+            elif kind == "worker-removed":
+                self._workers.discard(subject)
+            elif kind == "scheduler-closing":
+                self.closing = True
+
+    async def leave(self) -> None:
+        """Take our plugins off the cluster, as far as it still answers."""
+        with contextlib.suppress(OSError, TimeoutError, LookupError):
+            await self._ask(f"{self.tap}-withdraw")
+            # What the workers have just shipped comes by another connection.
+            await asyncio.sleep(_SHIPPING)
+            await self.drain(last=False)
+            with contextlib.suppress(OSError):
+                self._left.touch()
+            await self._ask(f"{self.tap}-leave")
+        await self._hang_up()
+
+    async def _profile_now_and_then(self) -> None:
+        while True:
+            await asyncio.sleep(self._profile_interval)
+            await self.profile()
+
+    async def profile(self) -> None:
+        """Ask for the profile since the last time."""
+        start, self._profiled = self._profiled, time.time()
+        workers = [w for w in self._workers if not w.startswith("inproc://")]
+        prefixes = [
+            prefix
+            for prefix in nlargest(
+                _PROFILED_PREFIXES, self._computed, key=self._computed.__getitem__
+            )
+            if self._computed[prefix] >= _WORTH_A_PROFILE
+        ]
+        self._computed.clear()
+        try:
+            texts = await profiles_of(
+                workers, prefixes, start, self._profiled, self.connection_args
+            )
+            own = await self._ask("profile", scheduler=True, start=start)
+            texts += filter(None, [scheduler_profile(own, start, self._profiled)])
+        except Exception as error:  # noqa: BLE001 - a version that tells it otherwise
+            logger.warning("no profile from %s: %r", self.address, error)
+            return
+        rows = [[self._profiled, "profile", "", text] for text in texts]
+        if rows:
+            self._take("recorder", None, self._profiled, {"event": rows}, {})
+
+    async def _ask(self, op: str, **what: Any) -> Any:
+        try:
+            # One question at a time on one connection.
+            patience = _LAST_CHANCE if self._silent else _ANSWERING
+            async with asyncio.timeout(patience), self._turn:
+                if self._comm is None or self._comm.closed():
+                    self._comm = await self._connected()
+                answer = await send_recv(self._comm, op=op, **what)
+                self.reached = True
+                return answer
+        except asyncio.CancelledError:
+            await self._hang_up()
+            raise
+        except (OSError, TimeoutError):
+            await self._hang_up()
+            raise
+        except Exception as error:
+            raise LookupError(f"{op}: {error!r}") from error
+
+    async def _connected(self) -> Any:
+        """Return a connection, by whichever way there is."""
+        # A first knock would stand in the cluster's log; later ones find out at once that
+        # nobody is there any more.
+        knock = self._failed or self._comm is not None
+        for way in self._ways:
+            try:
+                if knock:
+                    await _knock(way)
+                comm = await connect(way, timeout=_CONNECTING, **self.connection_args)
+            except (OSError, ValueError, TimeoutError):
+                if way == self._ways[-1]:
+                    raise
+            else:
+                self._ways = [way]
+                return comm
+        raise OSError("it has no address")
+
+    async def _hang_up(self) -> None:
+        comm, self._comm = self._comm, None
+        self._failed = True
+        if comm is not None:
+            comm.abort()
+
+    def _why(self, error: BaseException, otherwise: str = "") -> str:
+        said = str(error) or repr(error)
+        if self.reached:
+            return f"{otherwise}{said}"
+        ways = " or ".join(self._ways)
+        return f"the recorder cannot reach it as {ways}: {said}"
+
+    def _lost(self, error: BaseException, otherwise: str = "") -> None:
+        self.gone = self._why(error, otherwise)
+        if self.reached and not self.closing:  # else it may well be there
+            at = self._failing_since or time.time()
+            self._event("scheduler-lost", at, address=self.address, error=self.gone)
+
+    def _event(self, kind: str, at: float | None = None, /, **detail: Any) -> None:
+        now = time.time()
+        row = [at or now, kind, self.address, json.dumps(detail)]
+        self._take("recorder", None, now, {"event": [row]}, {})
+
+
+def _patience(error: BaseException) -> float:
+    """Return for how long it may fail so before it is taken for lost, seconds."""
+    if isinstance(error, ConnectionRefusedError):
+        return _REFUSED  # nothing listens there any more
+    # One that answers without our plugin is another; else nobody knows.
+    return _GIVING_UP if isinstance(error, LookupError) else math.inf
+
+
+async def _knock(address: str) -> None:
+    """Fail at once where nothing listens: Dask would try again for seconds."""
+    scheme, _, place = address.partition("://")
+    # Not for TLS: the other side would warn of a handshake that failed.
+    if scheme == "tcp":
+        host, port = parse_host_port(place)
+        async with asyncio.timeout(_CONNECTING):
+            _, writer = await asyncio.open_connection(host, port)
+        writer.close()

@@ -1,0 +1,453 @@
+"""The recorder: one asyncio process that holds a recording together.
+
+Nobody waits for it, and it waits for nobody longer than it says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import time
+from collections.abc import Coroutine
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from dask_blackbox.attach import RunCard
+from dask_blackbox.manifest import SPOOL, SourceAccount
+from dask_blackbox.protocol.messages import (
+    LONGEST_LINE,
+    Attach,
+    Config,
+    Drain,
+    End,
+    Mask,
+    Reply,
+    Rows,
+    decode_order,
+    end_row,
+)
+from dask_blackbox.recorder import late_imports as loading
+from dask_blackbox.recorder.command_processes import Guests
+from dask_blackbox.recorder.driver_updates import DriverUpdates
+from dask_blackbox.recorder.host_finaliser import HostTasks, finalise_for_host
+from dask_blackbox.recorder.kernel_kills import KernelKills
+from dask_blackbox.recorder.opening import Opening, open_recording
+from dask_blackbox.recorder.outcome import Outcome
+from dask_blackbox.recorder.owner import Owner
+from dask_blackbox.recorder.progress import ProgressCounter
+from dask_blackbox.recorder.redact import Redactor
+from dask_blackbox.recorder.run_ending import Judge
+from dask_blackbox.recorder.spool import Spool
+from dask_blackbox.recorder.spool_lock import Claim
+from dask_blackbox.recorder.spool_manifest import note_beginning
+from dask_blackbox.recorder.spool_quota import quota_for
+from dask_blackbox.recorder.task_bundles import TaskBundles
+from dask_blackbox.recorder.unread_rings import last_lines
+from dask_blackbox.recorder.uploading import Uploader
+
+if TYPE_CHECKING:
+    from dask_blackbox.recorder.pulling import Puller
+
+__all__ = ["Recorder"]
+
+logger = logging.getLogger("dask_blackbox.recorder")
+
+_TICK = 0.2
+_FIRST_PULL = 10.0  # seconds that loading the rest waits for it
+_LEAVING = 5.0
+_FINAL_EVENTS = (
+    4.0  # seconds to wait for certificates: exit codes land after exceptions
+)
+_QUIET = 2.0
+_NOBODY_LEFT = 30.0
+_UPLOADING, _UPLOADING_IF_DOWN = 30.0, 2.0
+_DOWN = 2.0
+_STOPPING = 2.0
+_PARTING, _ATTACHING = 1.0, 20.0
+_BUNDLES, _BUNDLES_DURING_RUN = 20.0, 3.0
+_EXPLAINED = ("worker-certificate", "nanny-lost", "nanny-answers")
+_ABNORMAL = frozenset(
+    ("worker-removed", "worker-certificate", "worker-restarted-for-memory", "graph-failed",
+     "scheduler-lost", "scheduler-silent", "scheduler-closing", "driver-exception",
+     "driver-lost", "stall")
+)  # fmt: skip
+
+
+class Recorder:
+    """One recording, from its first order to its card.
+
+    Args:
+        config: What to record, and where to.
+        owner: The pipes to the process that started us.
+    """
+
+    def __init__(self, config: Config, owner: Owner) -> None:
+        self._redactor = Redactor(config.redact, values=config.secrets)
+        manifest = self._redactor.manifest(config.manifest)
+        self._config = msgspec.structs.replace(config, manifest=manifest)
+        self._owner = owner
+        folder = Path(config.spool)
+        self._spool = Spool(
+            folder,
+            manifest.recording,
+            f"{os.getpid():x}",
+            quota=quota_for(folder, config.spool_limit),
+        )
+        self._opening: Opening | None = None
+        self._uploader: Uploader | None = None
+        self._capsules = TaskBundles(
+            Path(config.spool) / "capsules",
+            most=config.capsules,
+            limit=config.bundle_limit,
+            take=self._take,
+            opening=lambda: self._uploader.opening if self._uploader else None,
+        )
+        self._pullers: dict[str, Puller] = {}
+        self._pulling: dict[str, asyncio.Task[None]] = {}
+        self._drivers: dict[str, SourceAccount] = {}
+        # Workers that left unexpectedly: of whom there is no word yet, no certificate.
+        self._unexplained: set[str] = set()
+        self._uncertified: set[str] = set()
+        self._last_row = time.monotonic()
+        self._end: End | None = None
+        self._kernel = KernelKills()
+        self._ended = asyncio.Event()
+        self._guests = Guests(self._obey)
+        self._judge = Judge(self._redactor.exception)
+        self._progress = ProgressCounter()
+        self._host_tasks = HostTasks()
+        self._orphaned = False
+        self._updates = DriverUpdates() if config.progress_interval else None
+        self._attaching: set[asyncio.Task[None]] = set()
+        self._draining: set[asyncio.Task[None]] = set()
+        self._bringing: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        """Record until the run has ended, or nobody is left who could say so."""
+        manifest = self._config.manifest
+        guests = await asyncio.start_unix_server(
+            self._guests.serve, self._config.socket, limit=LONGEST_LINE
+        )
+        folder = Path(self._config.spool)
+        # First: a folder with a run.json and no claim is waiting for somebody.
+        self._claim = Claim(folder)
+        note_beginning(folder, manifest, self._config.store_settings)
+        try:
+            async with guests:
+                listening = asyncio.create_task(self._listen_to_owner())
+                await self._open_store()
+                warming = asyncio.create_task(self._warm_up())
+                ticking = asyncio.create_task(self._tick())
+                reporting = (
+                    asyncio.create_task(self._report(self._updates))
+                    if self._updates is not None
+                    else None
+                )
+                await self._ended.wait()
+                outcome = await self._wind_up()
+                ticking.cancel()
+                if self._updates is not None and reporting is not None:
+                    reporting.cancel()
+                    last = self._updates.report()
+                    self._owner.tell(Reply(what="progress", progress=last))
+                listening.cancel()
+                logger.info("all that came has been pulled")
+                # What failed there will say so again where it matters.
+                with contextlib.suppress(Exception):
+                    await warming
+            await self._finalise(outcome)
+            logger.info("done")
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(self._config.socket)  # noqa: PTH108 - asyncio has no better
+            self._claim.release()
+
+    # Beginning
+
+    async def _warm_up(self) -> None:
+        """Load what pulling needs, and then, while the run flies, what its end needs."""
+        await asyncio.to_thread(loading.puller)
+        # What a scheduler holds before it is pulled from for the first time goes with it.
+        deadline = time.monotonic() + _FIRST_PULL
+        while time.monotonic() < deadline and not self._ended.is_set():
+            if any(puller.reached for puller in self._pullers.values()):
+                break
+            await asyncio.sleep(0.05)
+        await asyncio.to_thread(loading.finaliser)
+
+    async def _open_store(self) -> None:
+        config = self._config
+        opening = await asyncio.to_thread(open_recording, config)
+        self._opening, error = opening, opening.error
+        if opening.store is not None:
+            self._uploader = Uploader(
+                opening,
+                partial(open_recording, config),
+                self._spool,
+                self._progress.progress,
+            )
+            self._uploader.start()
+        if error is None:
+            self._bringing = asyncio.create_task(self._bring_others_home())
+        self._owner.tell(
+            Reply(
+                what="store",
+                error=None if error is None else str(error),
+                kind=None if error is None else type(error).__name__,
+                links=opening.links,
+            )
+        )
+
+    async def _bring_others_home(self) -> None:
+        """Upload and finish what earlier recordings could not; quietly, aside."""
+
+        def work() -> None:
+            from dask_blackbox.recorder.sync import bring_others_home
+            from dask_blackbox.recorder.unfinished_runs import adopt_the_lost
+
+            own, settings = Path(self._config.spool), self._config.store_settings
+            bring_others_home(own, settings, self._ended.is_set)
+            if self._opening is not None and self._opening.error is None:
+                adopt_the_lost(self._config, self._opening, self._ended.is_set)
+
+        with contextlib.suppress(Exception):
+            await asyncio.to_thread(work)
+
+    # Orders
+
+    async def _listen_to_owner(self) -> None:
+        async for line in self._owner.lines():
+            await self._obey(line, self._owner.tell)
+        if self._end is None:
+            await self._survive_the_owner()
+
+    async def _obey(self, line: bytes, answer: Any) -> None:
+        try:
+            order = decode_order(line)
+        except msgspec.MsgspecError as error:
+            logger.warning("not an order: %s", error)
+            return
+        # Not found waits: what comes next may be the exception that ends the process.
+        if isinstance(order, Attach):
+            self._begin(self._attach(order), self._attaching)
+        elif isinstance(order, Rows):
+            self._drivers[order.source] = _counted(
+                self._drivers.get(order.source, SourceAccount()), order
+            )
+            self._take(order.source, order.seq, order.at, order.rows, order.dropped)
+        elif isinstance(order, Mask):
+            self._redactor.mask(order.values)
+        elif isinstance(order, Drain):
+            self._begin(self._drain_in_passing(order.address, answer), self._draining)
+        elif self._end is None:
+            if order.exception is not None:
+                clean = self._redactor.exception(order.exception)
+                order = msgspec.structs.replace(order, exception=clean)
+            if rows := self._kernel.rows(order):
+                self._take("recorder", None, time.time(), rows, {})
+            self._end = order
+            self._ended.set()
+
+    def _begin(
+        self, work: Coroutine[Any, Any, None], beside: set[asyncio.Task[None]]
+    ) -> None:
+        doing = asyncio.create_task(work)
+        beside.add(doing)
+        doing.add_done_callback(beside.discard)
+
+    async def _drain_in_passing(self, address: str, answer: Any) -> None:
+        if self._attaching:
+            await asyncio.wait(self._attaching)
+        await self._drain(address, final=False)
+        await self._capsules.settle(_BUNDLES_DURING_RUN)
+        with contextlib.suppress(OSError):
+            answer(Reply(what="drained"))
+
+    async def _attach(self, order: Attach) -> None:
+        make = await asyncio.to_thread(loading.puller)
+        if order.address in self._pullers:
+            return
+        puller = make(
+            order,
+            self._take,
+            interval=self._config.interval,
+            profile_interval=self._config.profile_interval,
+            folder=Path(self._config.spool),
+        )
+        self._pullers[order.address] = puller
+        self._pulling[order.address] = asyncio.create_task(puller.run())
+
+    # Rows
+
+    def _take(
+        self,
+        source: str,
+        seq: int | None,
+        at: float,
+        rows: dict[str, Any],
+        dropped: dict[str, int],
+    ) -> None:
+        self._judge.hear(rows)
+        self._progress.add(rows)
+        self._host_tasks.hear(rows)
+        abnormal = bool(rows.get("error"))
+        for _, kind, subject, detail in rows.get("event", ()):
+            abnormal = abnormal or kind in _ABNORMAL
+            if kind == "worker-removed" and '"expected": false' in detail:
+                self._unexplained.add(subject)
+                self._uncertified.add(subject)
+            elif kind in _EXPLAINED and '"by": "itself"' not in detail:
+                self._unexplained.discard(subject)
+                if kind == "worker-certificate":
+                    self._uncertified.discard(subject)
+        clean = {kind: self._redactor.rows(kind, each) for kind, each in rows.items()}
+        self._spool.append(source, seq, at, clean, dropped=dropped, abnormal=abnormal)
+        if self._updates is not None:
+            with contextlib.suppress(ValueError, TypeError, KeyError):
+                self._updates.hear(clean)
+        puller = self._pullers.get(source.removeprefix("scheduler "))
+        self._capsules.look_at(puller, rows)
+        if any(kind != "metric" for kind in rows):
+            self._last_row = time.monotonic()
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(_TICK)
+            self._spool.close_if_due()
+
+    async def _report(self, updates: DriverUpdates) -> None:
+        while True:
+            await asyncio.sleep(self._config.progress_interval)
+            self._owner.tell(Reply(what="progress", progress=updates.report()))
+
+    # The end
+
+    async def _survive_the_owner(self) -> None:
+        """The owner is gone without a word: record what still happens, then end."""
+        code = await self._owner.exit_code()
+        facts = {"pid": self._config.owner, "how": self._owner.how_it_went}
+        facts |= self._kernel.reported()
+        detail = json.dumps(facts | {"exit_code": code})
+        row = [time.time(), "driver-lost", "driver", detail]
+        self._take("recorder", None, time.time(), {"event": [row]}, {})
+        deadline = time.monotonic() + _NOBODY_LEFT
+        while time.monotonic() < deadline:
+            quiet = time.monotonic() - self._last_row > _QUIET
+            if quiet or all(p.gone is not None for p in self._pullers.values()):
+                break
+            await asyncio.sleep(_TICK)
+        if self._end is None:
+            self._orphaned = True
+            self._end = End(state="aborted", exit_code=code)
+        self._ended.set()
+
+    async def _drain(self, address: str, *, final: bool) -> None:
+        """Pull what a scheduler still has, and wait a moment for certificates."""
+        puller = self._pullers.get(address)
+        if puller is None:
+            return
+        deadline = time.monotonic() + _FINAL_EVENTS
+        if final:
+            await puller.profile()
+        first = True
+        while puller.gone is None:
+            try:
+                await puller.drain(last=first)
+                first = False
+            except (OSError, TimeoutError, LookupError) as error:
+                logger.info("last pull from %s: %s", puller.address, error)
+                puller.missed(error)
+                break
+            if not self._unexplained or time.monotonic() > deadline:
+                break
+            await asyncio.sleep(0.05)
+
+    async def _wind_up(self) -> Outcome:
+        await self._guests.gone(_PARTING)
+        if self._attaching:
+            await asyncio.wait(self._attaching, timeout=_ATTACHING)
+        for puller in self._pullers.values():
+            puller.stop()
+        if self._pulling:
+            await asyncio.wait(self._pulling.values(), timeout=_STOPPING)
+        for pulling in self._pulling.values():
+            pulling.cancel()
+        await asyncio.gather(*self._pulling.values(), return_exceptions=True)
+        for address in self._pullers:
+            await self._drain(address, final=True)
+        await self._capsules.settle(_BUNDLES)
+        self._certify_from_rings()
+        for puller in self._pullers.values():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LEAVING):
+                    await puller.leave()
+        assert self._end is not None  # noqa: S101
+        end = self._judge.judge(self._end)
+        self._take("recorder", None, time.time(), {"event": [end_row(end)]}, {})
+        sources = {p.source: p.account for p in self._pullers.values()} | self._drivers
+        return Outcome(end=end, ended=time.time(), sources=sources)
+
+    def _certify_from_rings(self) -> None:
+        """Certify those of this host whose nanny did not (or who had none)."""
+        recording = self._config.manifest.recording
+        everybody = not self._pullers
+        for rows in last_lines(recording, self._uncertified, everybody=everybody):
+            self._take("recorder", None, time.time(), rows, {})
+
+    async def _finalise(self, outcome: Outcome) -> None:
+        self._spool.close_if_due(now=True)
+        opening = self._opening
+        assert opening is not None  # noqa: S101 - opened before it can end
+        uploader, spool = self._uploader, self._spool
+        if uploader is not None:
+            # A store that has been down all along is not worth the driver's time.
+            patience = _UPLOADING_IF_DOWN if uploader.down else _UPLOADING
+            await asyncio.to_thread(uploader.finish, patience)
+            opening = uploader.opening
+            outcome = replace(
+                outcome,
+                uploaded=dict(uploader.uploaded),
+                behind=uploader.behind,
+                store_error=uploader.error,
+            )
+        if spool.waiting():
+            await asyncio.to_thread(spool.settle)
+        account = spool.account
+        outcome = replace(
+            outcome,
+            segments={name: partial(spool.read, name) for name in spool.here()},
+            sources=outcome.sources | ({} if account is None else {SPOOL: account}),
+        )
+        reported: list[Reply] = []
+
+        def tell(reply: Reply) -> None:
+            reported.append(reply)
+            self._owner.tell(reply)
+
+        await asyncio.to_thread(
+            loading.finaliser(), self._config, opening, outcome, tell
+        )
+        if self._orphaned and reported:
+            await asyncio.to_thread(
+                finalise_for_host,
+                self._config.manifest,
+                RunCard.from_json(bytes(reported[-1].card)),
+                self._host_tasks.tasks,
+                self._config.host_environment,
+            )
+
+
+def _counted(account: SourceAccount, rows: Rows) -> SourceAccount:
+    return SourceAccount(
+        batches=account.batches + 1,
+        first=account.first or rows.seq,
+        last=rows.seq,
+        dropped=rows.dropped,
+    )

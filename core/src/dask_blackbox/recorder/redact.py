@@ -1,0 +1,206 @@
+"""Redaction of everything that a recorder writes, before it is written anywhere."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from dask_blackbox.capture.redaction import (
+    BLANK,
+    PemState,
+    Redaction,
+    is_secret_name,
+    maskable_values,
+)
+from dask_blackbox.events import COLUMNS
+from dask_blackbox.manifest import DriverException, Manifest
+from dask_blackbox.recorder.scanner_rules import scanner_shapes
+
+__all__ = ["Redactor"]
+
+# Under these names lie settings and arguments, where a plain `key` is a secret too;
+# elsewhere it is the key of a task.
+_SETTINGS = ("config", "parameters")
+_KEYS = ("key", "prefix", "group", "subject", "cause", "typename")
+_TEXTS = ("message", "traceback", "exception", "detail", "logger", "source", "worker")
+
+# Dask prints a failed task with its arguments: data, which nobody has asked us to keep.
+_ARGUMENTS = re.compile(
+    r"(?s)(Compute Failed\n.*?\n(?:Task|args): +[^\n(]*)\(.*?(?=\nException: |$)"
+)
+
+_INVENTORIES = (
+    "packages",
+    "modules",
+    "prefixes",
+    "new",
+    "code",
+    "bare",
+    "functions",
+    "libraries",
+    "parts",
+    "sources",
+    "values",
+)
+# What differs between the keys of one group: Dask's tokens, numbers of partitions.
+_NUMBERS = re.compile(
+    r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<=, )\d+|(?<=-)\d+$"
+)
+_REMEMBERED, _MOST_STREAMS = 10_000, 2_000
+
+
+class Redactor:
+    """Blanks out what looks like a secret.
+
+    Args:
+        patterns: Regular expressions of the user's, on top of ours.
+        values: Secrets that are known, to blank out wherever they occur.
+
+    Raises:
+        re.error: if a pattern of the user's is none.
+    """
+
+    def __init__(
+        self, patterns: Iterable[str] = (), *, values: Iterable[str] = ()
+    ) -> None:
+        self._patterns = [re.compile(each) for each in patterns]
+        self._redaction = Redaction(
+            [each.pattern for each in self._patterns],
+            shapes=scanner_shapes(),
+            values=maskable_values(values),
+        )
+        self._plain_groups: OrderedDict[str, bool] = OrderedDict()
+        self._streams: OrderedDict[tuple[Any, ...], PemState] = OrderedDict()
+
+    def mask(self, values: Iterable[str]) -> None:
+        """Blank out more values from now on."""
+        self._redaction.mask(maskable_values(values))
+        self._plain_groups.clear()
+
+    def text(self, text: str) -> str:
+        """Return `text` without secrets, and such that any encoding can hold it."""
+        return self._redaction.text(_prepared(text))
+
+    def key(self, key: str) -> str:
+        """Return the key, prefix or group of a task without secrets.
+
+        There are millions of keys, and those of one group differ in numbers only.
+        """
+        group = _NUMBERS.sub("", key)
+        plain = self._plain_groups.get(group)
+        if plain is None:
+            plain = self._plain_groups[group] = self.text(group) == group
+            if len(self._plain_groups) > _REMEMBERED:
+                self._plain_groups.popitem(last=False)
+        named = any(pattern.search(key) for pattern in self._patterns)
+        return key if plain and not named else self.text(key)
+
+    def value(self, value: Any, name: str = "", *, settings: bool = False) -> Any:
+        """Return a JSON value without secrets; `name` is the key that it stands under."""
+        settings = settings or name in _SETTINGS
+        if isinstance(value, dict) and name in _INVENTORIES and not settings:
+            # Keys are names of packages, modules and prefixes: `tokenizers` is no secret.
+            return {self.text(str(k)): self.value(v) for k, v in value.items()}
+        if isinstance(value, dict):
+            return {
+                self.text(str(k)): self.value(v, str(k), settings=settings)
+                for k, v in value.items()
+            }
+        if isinstance(value, list | tuple) and name == "argv":
+            return self._words([str(each) for each in value])
+        if isinstance(value, list | tuple):
+            return self._list(value, name, settings=settings)
+        plain = isinstance(value, str | int | float) and not isinstance(value, bool)
+        secret = is_secret_name(name) or (settings and name == "key")
+        if plain and value and secret:
+            return BLANK
+        return self.text(value) if isinstance(value, str) else value
+
+    def _list(self, values: Sequence[Any], name: str, *, settings: bool) -> list[Any]:
+        if values and all(isinstance(each, str) for each in values):
+            if is_secret_name(name):
+                return [BLANK if each else each for each in values]
+            return self._redaction.lines([_prepared(each) for each in values])
+        return [self.value(each, name, settings=settings) for each in values]
+
+    def _words(self, words: list[str]) -> list[str]:
+        """Return the words of a command without secrets: `--password` names the next one."""
+        named = [
+            False,
+            *(w.startswith("-") and "=" not in w and is_secret_name(w) for w in words),
+        ]
+        return [
+            BLANK if secret and not word.startswith("-") else self.text(word)
+            for word, secret in zip(words, named, strict=False)
+        ]
+
+    def exception(self, raised: DriverException) -> DriverException:
+        """Return an exception of the driver without secrets."""
+        return msgspec.structs.replace(
+            raised,
+            message=self.text(raised.message),
+            traceback=self.text(raised.traceback),
+            handled=tuple(self.text(each) for each in raised.handled),
+            found={name: self.text(value) for name, value in raised.found.items()},
+            key=None if raised.key is None else self.key(raised.key),
+        )
+
+    def manifest(self, manifest: Manifest) -> Manifest:
+        """Return a manifest whose host's particulars hold no secrets."""
+        return msgspec.structs.replace(manifest, host=self.value(manifest.host))
+
+    def rows(self, kind: str, rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
+        """Return rows of a kind without secrets in any of their texts."""
+        columns = COLUMNS.get(kind, ())
+        keys = [i for i, name in enumerate(columns) if name in _KEYS]
+        texts = [i for i, name in enumerate(columns) if name in _TEXTS]
+        if kind == "metric":
+            return rows
+        cleaned = []
+        for row in rows:
+            fields = list(row)
+            for i in keys:
+                if i < len(fields) and isinstance(fields[i], str):
+                    fields[i] = self.key(fields[i])
+            for i in texts:
+                if i < len(fields) and isinstance(fields[i], str):
+                    fields[i] = self._field(kind, columns[i], fields)
+            cleaned.append(fields)
+        return cleaned
+
+    def _field(self, kind: str, column: str, fields: list[Any]) -> str:
+        text: str = fields[COLUMNS[kind].index(column)]
+        if column in ("source", "worker"):  # an address; a name that the user gave
+            return self.key(text)
+        if column == "detail":
+            try:
+                return json.dumps(self.value(json.loads(text)))
+            except ValueError:
+                return self.text(text)
+        if kind == "log" and column == "message":
+            return self._stream(fields).line(_prepared(text), self._redaction)
+        return self.text(text)
+
+    def _stream(self, fields: list[Any]) -> PemState:
+        """Return what is known of the lines before, from the same process and logger."""
+        of = dict(zip(COLUMNS["log"], fields, strict=False))
+        stream = (of.get("source"), of.get("pid"), of.get("logger"), of.get("key"))
+        state = self._streams.pop(stream, None) or PemState()
+        self._streams[stream] = state
+        if len(self._streams) > _MOST_STREAMS:
+            self._streams.popitem(last=False)
+        return state
+
+
+def _prepared(text: str) -> str:
+    """Return a text that any encoding can hold, without the arguments of tasks."""
+    if not text.isascii():
+        text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    if "Compute Failed\n" in text:
+        text = _ARGUMENTS.sub(r"\1(…)", text)
+    return text

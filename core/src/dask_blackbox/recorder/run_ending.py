@@ -1,0 +1,82 @@
+"""How a run ended, where the one who tells of its end does not know all of it.
+
+Of a command, its parent knows the exit code, and its processes the exception; of who
+used a cluster that is recorded from outside, only the tasks tell.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from dask_blackbox.manifest import (
+    DriverException,
+    Stopped,
+    decode_exception,
+    decode_stopped,
+)
+from dask_blackbox.protocol.messages import LEFT, End
+
+__all__ = ["Judge"]
+
+_REPORTED = ("driver-exception", "test-failed", "host-stopped")
+_FAILED, _FINISHED = ("erred", "killed"), "finished"
+
+
+class Judge:
+    """Listens to what happens, and judges at the end.
+
+    Args:
+        redact: Cleans an exception.
+    """
+
+    def __init__(self, redact: Callable[[DriverException], DriverException]) -> None:
+        self._redact = redact
+        self._exception: DriverException | None = None
+        self._test: DriverException | None = None
+        self._stopped: Stopped | None = None
+        self._failed, self._last_success = False, 0.0
+
+    def hear(self, rows: Mapping[str, Any]) -> None:
+        """Take the rows of a batch."""
+        # The scheduler's own order: by the clocks of workers, what came a millisecond
+        # later may have been earlier.
+        for row in rows.get("task", ()):
+            if row[-1] == _FINISHED:
+                self._failed = False
+                self._last_success = max(self._last_success, row[6] or 0.0)
+            elif row[-1] in _FAILED:
+                self._failed = True
+        for row in rows.get("event", ()):
+            if row[1] == "graph-failed" and row[0] > self._last_success:
+                self._failed = True
+            elif row[1] in _REPORTED:
+                with contextlib.suppress(msgspec.MsgspecError):
+                    self._reported(row[1], row[3])
+
+    def _reported(self, kind: str, detail: str) -> None:
+        if kind == "host-stopped":
+            self._stopped = decode_stopped(detail)
+            return
+        exception = self._redact(decode_exception(detail))
+        if kind == "driver-exception":
+            self._exception = exception
+        elif self._test is None:  # the first test that failed
+            self._test = exception
+
+    def judge(self, end: End) -> End:
+        """Return how the run ended, with what else is known of it."""
+        if end.state == LEFT:
+            end = msgspec.structs.replace(
+                end, state="failed" if self._failed else "succeeded"
+            )
+        if end.stopped is None:
+            end = msgspec.structs.replace(end, stopped=self._stopped)
+        if end.exception is None and end.state in ("failed", "aborted"):
+            # Tests that failed say more than the exit code that their runner ends with.
+            exception = self._test or self._exception
+            end = msgspec.structs.replace(end, exception=exception)
+        return end

@@ -1,0 +1,364 @@
+"""The spool: segments on the local disk until the store has them.
+
+Rows are written to the current segment's file as they come, so that a recorder that dies
+leaves what it knew.  A segment leaves for the store 1 s after something abnormal, after
+5 s, or at 8 MiB, whichever is first; the order of leaving is the order of writing.
+
+A disk that is full, or a folder that somebody deletes, costs nothing while the store
+works: such segments wait in memory, as far as they fit.  Where only
+some rows fit, the least important are dropped first (`priorities`), from what
+waits as well.  What has to be dropped is counted, and the card says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import stat
+import tempfile
+import threading
+import time
+import zlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dask_blackbox.errors import BlackboxError
+from dask_blackbox.manifest import SourceAccount
+from dask_blackbox.recorder.priorities import EVERYTHING, LAST, kept_of, thinned
+from dask_blackbox.recorder.spool_quota import IN_MEMORY
+from dask_blackbox.segments import frame, open_segment
+
+__all__ = ["Spool", "checksum", "default_spool"]
+
+logger = logging.getLogger("dask_blackbox.recorder")
+
+_SOON, _LATER, _LARGE = 1.0, 5.0, 8 * 2**20
+
+Rows = Mapping[str, Sequence[Sequence[Any]]]
+
+
+@dataclass
+class _Segment:
+    """A segment that is being written."""
+
+    path: Path
+    opened: float
+    due: float
+    data: bytearray
+    file: int | None = None
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+class Spool:
+    """Segments of one recording in a folder of the local disk.
+
+    Args:
+        folder: The recording's own folder; made if missing.
+        recording: Id of the recording.
+        writer: Tells this recorder process from an earlier one of the same recording.
+        quota: Bytes that its segments may take.
+    """
+
+    def __init__(
+        self, folder: Path, recording: str, writer: str, *, quota: int = 2**31
+    ) -> None:
+        self.folder = folder / "segments"
+        self._recording, self._writer, self._quota = recording, writer, quota
+        self._number = 0
+        self._current: _Segment | None = None
+        self._lock = threading.Lock()  # the uploader looks from its own thread
+        self._held: dict[str, bytes] = {}
+        self._counts: dict[str, Counter[str]] = {}
+        self._closed: dict[str, float] = {}
+        self._sizes: dict[str, int] = {}
+        self._uploaded: set[str] = set()
+        self._dropped: Counter[str] = Counter()
+        self._least = EVERYTHING
+        self._why: str | None = None
+        with contextlib.suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for path in sorted(self.folder.glob("*.seg")):  # of a recorder that died
+                self._closed[path.name] = time.monotonic()
+                self._sizes[path.name] = path.stat().st_size
+
+    # Rows
+
+    def append(
+        self,
+        source: str,
+        seq: int | None,
+        at: float,
+        rows: Rows,
+        *,
+        dropped: Mapping[str, int] | None = None,
+        abnormal: bool = False,
+    ) -> None:
+        """Write a batch; rows that do not fit are counted."""
+        with self._lock:
+            fitting = self._that_fit(rows)
+            if rows and not fitting:
+                return
+            rows = fitting
+            current = self._current = self._current or self._opened()
+            current.counts.update({kind: len(each) for kind, each in rows.items()})
+            part = frame(source, seq, at, rows, dict(dropped or {}))
+            current.data += part
+            self._write(current, part)
+            if abnormal:
+                current.due = min(current.due, time.monotonic() + _SOON)
+
+    def _that_fit(self, rows: Rows) -> Rows:
+        size = self._size()
+        if size >= self._quota or self._least > EVERYTHING:
+            gained = self._free_space()
+            size -= gained
+            if gained and size < self._quota:
+                self._least = EVERYTHING
+        size = self._thin(size)
+        kept, lost = kept_of(rows, self._least)
+        if size >= self._quota + IN_MEMORY:
+            kept, lost = {}, Counter({kind: len(each) for kind, each in rows.items()})
+        if lost:
+            self._drop(lost, f"its limit is {self._quota / 2**20:,.1f} MiB")
+        return kept
+
+    def _thin(self, size: int) -> int:
+        """Take the rows that tell least out of segments that wait; return what is left."""
+        while size >= self._quota and self._least < LAST:
+            self._least += 1
+            current, self._current = self._current, None
+            if current is not None:
+                self._close(current)
+            for name in list(self._closed):
+                if name not in self._uploaded:
+                    size -= self._thin_segment(name)
+        return size
+
+    def _thin_segment(self, name: str) -> int:
+        """Rewrite a segment in place, which needs no space; return the bytes gained."""
+        number = name.removesuffix(".seg").rpartition("-")[2]
+        try:
+            blob = self.read(name)
+            smaller, lost = thinned(blob, self._recording, int(number), self._least)
+            if not lost:
+                return 0
+            if name in self._held:
+                self._held[name] = smaller
+            else:
+                with (self.folder / name).open("r+b") as file:
+                    file.write(smaller)
+                    file.truncate()
+                self._sizes[name] = len(smaller)
+        except (OSError, ValueError, BlackboxError) as error:
+            logger.warning("%s is left unchanged: %s", name, error)
+            return 0
+        self._counts.setdefault(name, Counter()).subtract(lost)
+        self._drop(lost, f"its limit is {self._quota / 2**20:,.1f} MiB")
+        return len(blob) - len(smaller)
+
+    def _size(self) -> int:
+        held = sum(len(blob) for blob in self._held.values())
+        current = 0 if self._current is None else len(self._current.data)
+        return sum(self._sizes.values()) + held + current
+
+    def _free_space(self) -> int:
+        """Delete what the store has, from where it can be read; return the bytes gained."""
+        gained = 0
+        for name in sorted(self._uploaded & set(self._sizes)):
+            with contextlib.suppress(OSError):
+                (self.folder / name).unlink(missing_ok=True)
+                gained += self._sizes.pop(name)
+        return gained
+
+    def _drop(self, counts: Counter[str], why: str) -> None:
+        if self._why is None:
+            logger.warning("rows are dropped: %s", why)
+        self._why = why
+        self._dropped += counts
+
+    # The current segment
+
+    def _opened(self) -> _Segment:
+        self._number += 1
+        path = self.folder / f"{self._writer}-{self._number:06d}.seg"
+        now = time.monotonic()
+        start = bytearray(open_segment(self._recording, self._number))
+        segment = _Segment(path, now, now + _LATER, start)
+        self._put_on_disk(segment)
+        return segment
+
+    def _put_on_disk(self, segment: _Segment) -> None:
+        if self._size() >= self._quota:  # only what is never dropped comes this far
+            return
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+            segment.file = os.open(segment.path, flags, 0o600)
+            _write_all(segment.file, segment.data)
+        except OSError as error:
+            self._off_disk(segment, error)
+
+    def _off_disk(self, segment: _Segment, error: OSError) -> None:
+        """Go on in memory; half a file would only waste space."""
+        logger.warning("the spool cannot be written: %s", error)
+        file, segment.file = segment.file, None
+        with contextlib.suppress(OSError):
+            if file is not None:
+                os.close(file)
+            segment.path.unlink(missing_ok=True)
+
+    def _write(self, segment: _Segment, part: bytes) -> None:
+        if segment.file is None:
+            return
+        try:
+            _write_all(segment.file, part)
+            if os.fstat(segment.file).st_nlink:
+                return
+        except OSError as error:
+            self._off_disk(segment, error)
+            return
+        logger.warning("%s was deleted; writing it again", segment.path)
+        with contextlib.suppress(OSError):
+            os.close(segment.file)
+        segment.file = None
+        self._put_on_disk(segment)
+
+    def close_if_due(self, *, now: bool = False) -> None:
+        """End the current segment if its time has come, so that it can leave."""
+        with self._lock:
+            current = self._current
+            if current is None:
+                return
+            large = len(current.data) >= _LARGE
+            if not (now or large or time.monotonic() >= current.due):
+                return
+            self._current = None
+            self._close(current)
+
+    def _close(self, segment: _Segment) -> None:
+        if segment.file is None:
+            self._put_on_disk(segment)  # there may be space by now
+        name = segment.path.name
+        if segment.file is not None:
+            with contextlib.suppress(OSError):
+                os.close(segment.file)
+            self._sizes[name] = len(segment.data)
+        elif self._held_bytes() + len(segment.data) <= IN_MEMORY:
+            self._held[name] = bytes(segment.data)
+        else:
+            why = f"{self.folder} cannot be written, and the store does not accept it"
+            self._drop(segment.counts, why)
+            return
+        self._counts[name] = segment.counts
+        self._closed[name] = time.monotonic()
+
+    def _held_bytes(self) -> int:
+        return sum(len(blob) for blob in self._held.values())
+
+    # Closed segments
+
+    def closed_segments(self) -> list[str]:
+        """Return the names of those that will not change any more, oldest first."""
+        with self._lock:
+            return list(self._closed)
+
+    def waiting(self) -> list[str]:
+        """Return the names of those that the store does not have, oldest first."""
+        with self._lock:
+            return [name for name in self._closed if name not in self._uploaded]
+
+    def age(self, name: str) -> float:
+        """Return for how many seconds a segment has been closed."""
+        return time.monotonic() - self._closed.get(name, time.monotonic())
+
+    def here(self) -> list[str]:
+        """Return the names of those that are here; of others, the store has them."""
+        with self._lock:
+            return [
+                name
+                for name in self._closed
+                if name in self._held
+                or name not in self._uploaded
+                or (self.folder / name).is_file()
+            ]
+
+    def read(self, name: str) -> bytes:
+        """Return a segment.
+
+        Raises:
+            OSError: if it is not here (any more).
+        """
+        held = self._held.get(name)
+        return (self.folder / name).read_bytes() if held is None else held
+
+    def uploaded(self, name: str) -> None:
+        """Note that the store has a segment; one that lay in memory is forgotten."""
+        with self._lock:
+            self._uploaded.add(name)
+            self._held.pop(name, None)
+            self._counts.pop(name, None)
+
+    def lost(self, name: str) -> None:
+        """Note that a segment is not there any more, and was nowhere else."""
+        with self._lock:
+            self._closed.pop(name, None)
+            self._sizes.pop(name, None)
+            counts = self._counts.pop(name, Counter())
+            self._drop(counts, f"{name} was deleted before the store had it")
+
+    def settle(self) -> None:
+        """Bring to the disk what lies in memory, if it has space by now."""
+        with self._lock:
+            for name, blob in list(self._held.items()):
+                path = self.folder / name
+                try:
+                    self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                    path.write_bytes(blob)
+                except OSError as error:
+                    with contextlib.suppress(OSError):
+                        path.unlink(missing_ok=True)
+                    counts = self._counts.get(name, Counter())
+                    self._drop(counts, f"{self.folder} cannot be written: {error}")
+                    continue
+                self._sizes[name] = len(blob)
+                del self._held[name]
+
+    @property
+    def account(self) -> SourceAccount | None:
+        """What had to be dropped, and why; None if nothing had to be."""
+        if self._why is None:
+            return None
+        return SourceAccount(dropped=dict(self._dropped), error=self._why)
+
+
+def _write_all(file: int, data: bytes | bytearray) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(file, rest) :]
+
+
+def default_spool() -> Path:
+    """Return the folder that holds the spools of this user's recordings."""
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    folder = Path(tempfile.gettempdir()) / f"dask-blackbox-{user}"
+    if _is_somebody_elses(folder):  # who might read what lies there
+        folder = Path("~/.cache/dask-blackbox").expanduser()
+    return folder / "spool"
+
+
+def _is_somebody_elses(folder: Path) -> bool:
+    try:
+        reported = folder.lstat()
+    except OSError:
+        return False
+    ours = not hasattr(os, "getuid") or reported.st_uid == os.getuid()
+    return not (ours and stat.S_ISDIR(reported.st_mode))
+
+
+def checksum(blob: bytes) -> str:
+    """Return the CRC-32 of a blob, hexadecimal."""
+    return f"{zlib.crc32(blob):08x}"

@@ -1,0 +1,187 @@
+"""Bringing home what waits in the spool: recordings that their store did not take."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from dask_blackbox.analyse.rule_settings import asking_or_default
+from dask_blackbox.attach import RunCard
+from dask_blackbox.errors import BlackboxError, StoreError
+from dask_blackbox.manifest import Ending, SourceAccount
+from dask_blackbox.protocol.messages import Config, End, Reply
+from dask_blackbox.reader.evidence import end_in_segments
+from dask_blackbox.recorder.finalise import finalise
+from dask_blackbox.recorder.opening import Opening, open_recording
+from dask_blackbox.recorder.outcome import Outcome
+from dask_blackbox.recorder.run_ending import Judge
+from dask_blackbox.recorder.spool import checksum
+from dask_blackbox.recorder.spool_lock import Claim
+from dask_blackbox.recorder.spool_manifest import Spooled, spooled_in
+from dask_blackbox.recorder.uploading import PatientPut
+from dask_blackbox.run import RunTables
+from dask_blackbox.segments import Batch, read_segment
+from dask_blackbox.settings import setting_seconds
+from dask_blackbox.tables import frames_of_batches
+
+__all__ = ["bring_home", "bring_others_home"]
+
+logger = logging.getLogger("dask_blackbox.recorder")
+
+_PATIENCE = 20.0
+
+
+def bring_home(
+    spooled: Spooled,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> RunCard | None:
+    """Upload a recording and finalise it; the spool forgets it if that worked.
+
+    Args:
+        spooled: The recording.
+        settings: Goes before its own settings of the store, and holds the credentials.
+        stop: Asked between two uploads; true ends it with `StoreError`.
+
+    Returns:
+        Its card; None if another process has brought it home, or is about to.
+
+    Raises:
+        BlackboxError: if its store does not take it; it stays in the spool.
+        OSError: if the spool cannot be read.
+    """
+    claim = Claim(spooled.folder)
+    try:
+        if not claim.ours or not (spooled.folder / "run.json").is_file():
+            return None
+        return _brought(spooled, settings or {}, stop)
+    finally:
+        claim.release()
+
+
+def _brought(
+    spooled: Spooled, settings: Mapping[str, Any], stop: Callable[[], bool]
+) -> RunCard:
+    asked = asking_or_default()
+    config = Config(
+        manifest=spooled.manifest,
+        store=None,
+        store_settings={**spooled.settings, **settings},
+        spool=str(spooled.folder),
+        socket="",
+        owner=0,
+        performance_report=setting_seconds("performance-report"),
+        muted=asked.muted,
+        thresholds=dict(asked.thresholds),
+    )
+    opening = open_recording(config)
+    if opening.error is not None:
+        raise opening.error
+    uploaded = _uploaded(spooled, opening, stop)
+    cards: list[RunCard] = []
+
+    def keep(reply: Reply) -> None:
+        if reply.what == "final":
+            cards.append(RunCard.from_json(bytes(reply.card)))
+
+    finalise(config, opening, _outcome(spooled, uploaded), keep)
+    if not cards[-1].completeness.get("recorded"):
+        raise StoreError(str(cards[-1].completeness.get("reason")))
+    return cards[-1]
+
+
+def _uploaded(
+    spooled: Spooled, opening: Opening, stop: Callable[[], bool]
+) -> dict[str, str]:
+    """Upload the segments that are here; return them, with those of before."""
+    assert opening.store is not None  # noqa: S101 - there is no error
+    put = PatientPut(opening.store, _PATIENCE)
+    uploaded = dict(spooled.ending.segments) if spooled.ending is not None else {}
+    for path in spooled.segments:
+        if stop():
+            raise StoreError("stopped part-way; the rest remains in the spool")
+        blob = path.read_bytes()
+        put(f"{opening.address.folder}segments/{path.name}", blob)
+        uploaded[path.name] = checksum(blob)
+    return uploaded
+
+
+def _outcome(spooled: Spooled, uploaded: dict[str, str]) -> Outcome:
+    segments = {path.name: path.read_bytes for path in spooled.segments}
+    ending = spooled.ending or _ending_of(spooled)
+    return Outcome(
+        end=End(
+            state=ending.state,
+            exit_code=ending.exit_code,
+            exception=ending.exception,
+            stopped=ending.stopped,
+        ),
+        ended=ending.ended,
+        sources=ending.sources,
+        segments=segments,
+        uploaded=uploaded,
+        behind=ending.store_behind,
+    )
+
+
+def _ending_of(spooled: Spooled) -> Ending:
+    """Return how a run ended whose recorder died: by its segments, or by its driver."""
+    judge = Judge(lambda exception: exception)  # what lies in the spool is redacted
+    batches = list(_batches(spooled.segments))
+    for batch in batches:
+        judge.hear(batch.rows)
+    run = RunTables(spooled.manifest, None, frames_of_batches(batches))
+    reported = end_in_segments(run)
+    if reported is not None:
+        return reported
+    left = spooled.left
+    if left is None:  # nobody was left to say how it ended
+        last = max((p.stat().st_mtime for p in spooled.segments), default=time.time())
+        return Ending(state="lost", ended=last)
+    end = judge.judge(left.end)
+    return Ending(
+        state=end.state,
+        ended=left.at,
+        exit_code=end.exit_code,
+        exception=end.exception,
+        stopped=end.stopped,
+        sources={"recorder": SourceAccount(error=left.reason)},
+    )
+
+
+def _batches(segments: list[Path]) -> Iterator[Batch]:
+    for path in segments:
+        with contextlib.suppress(BlackboxError):  # finalising says what is damaged
+            yield from read_segment(path.read_bytes()).frames
+
+
+def bring_others_home(
+    own: Path, settings: Mapping[str, Any], stop: Callable[[], bool]
+) -> None:
+    """Upload what earlier recordings of this machine left for the same store.
+
+    Args:
+        own: The spool folder of the recording that this process makes.
+        settings: Of its store.
+        stop: Asked between two uploads.
+    """
+    for spooled in spooled_in(own.parent).ready:
+        if stop():
+            return
+        if spooled.folder == own:  # where nothing can be locked
+            continue
+        if spooled.settings.get("url") != settings.get("url"):
+            continue
+        try:
+            card = bring_home(spooled, settings=settings, stop=stop)
+            if card is not None:
+                logger.info("uploaded %s/%s", card.job, card.run_id)
+        except (BlackboxError, OSError, msgspec.MsgspecError) as error:
+            logger.warning("%s remains in the spool: %s", spooled.folder, error)

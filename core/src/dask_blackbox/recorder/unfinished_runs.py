@@ -1,0 +1,141 @@
+"""Finishing recordings that nobody was left to finish: their whole machine is gone.
+
+What they had uploaded lies in the store; the next recording of the same job, on whichever
+machine, diagnoses it from there, so that its card, its report and its place in the job's
+history are there for people who never ask.
+"""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import time
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from dask_blackbox.analyse.rule_settings import asking_or_default
+from dask_blackbox.analyse.state import last_sign_of_life
+from dask_blackbox.attach import RunCard
+from dask_blackbox.errors import BlackboxError
+from dask_blackbox.events import TaskNamed
+from dask_blackbox.layout import RunAddress
+from dask_blackbox.manifest import Manifest
+from dask_blackbox.protocol.messages import Config, End, Reply
+from dask_blackbox.reader import Run, marked_runs
+from dask_blackbox.recorder.finalise import finalise
+from dask_blackbox.recorder.host_finaliser import finalise_for_host
+from dask_blackbox.recorder.opening import Opening, links_of
+from dask_blackbox.recorder.outcome import Outcome
+from dask_blackbox.settings import setting, setting_seconds
+from dask_blackbox.store import Store
+
+__all__ = ["adopt_the_lost", "finish_lost"]
+
+logger = logging.getLogger("dask_blackbox.recorder")
+
+_LOOKED_AT = 20
+_MOST_SEGMENTS = 200  # larger ones are diagnosed when somebody opens them
+# Seconds of silence.  More than it takes to be called lost: a store that was away for a
+# minute is no death, though whoever lives on after all would write over what we say.
+_SILENT = 300.0
+
+
+def adopt_the_lost(config: Config, own: Opening, stop: Callable[[], bool]) -> None:
+    """Finish the lost ones among the last recordings of the same job.
+
+    Args:
+        config: Of the recording that this process makes.
+        own: Where it lies.
+        stop: Asked between two recordings.
+    """
+    store = own.store
+    assert store is not None  # noqa: S101 - callers have opened it
+    for entry in islice(marked_runs(store, job=own.manifest.job), _LOOKED_AT):
+        if stop():
+            return
+        if entry.state != "running" or entry.address == own.address:
+            continue
+        try:
+            if _few_segments(store, entry.address):
+                finish_lost(store, entry.address, config)
+        except (BlackboxError, OSError, msgspec.MsgspecError) as error:
+            logger.warning("%s stays lost: %s", entry.address.folder, error)
+
+
+def _few_segments(store: Store, address: RunAddress) -> bool:
+    names = store.names(f"{address.folder}segments/", limit=_MOST_SEGMENTS)
+    return len(list(names)) < _MOST_SEGMENTS
+
+
+def finish_lost(
+    store: Store,
+    address: RunAddress,
+    config: Config | None = None,
+    *,
+    silent: float = _SILENT,
+) -> bool:
+    """Finish a recording whose recorder went silent.
+
+    Args:
+        store: Where it lies.
+        address: Which recording.
+        config: Of the recording that this process makes; None: it makes none.
+        silent: Seconds without a sign of life that count as silent.
+
+    Returns:
+        Whether it has an end now; False where it may still go on.
+
+    Raises:
+        BlackboxError: if the store cannot be read, or does not take it.
+        OSError: if there is no disk for it.
+    """
+    run = Run.at(store, address)
+    if run.ending is not None and "complete.json" not in run.damaged:
+        return True
+    seen = last_sign_of_life(run)
+    if time.time() - seen < silent:
+        return False
+    if config is None:
+        config = _reading_config(run.manifest)
+    links = links_of(store, address, config.link_expires, config.viewer)
+    lost = Opening(run.manifest, store, None, links)
+    end = End(state="lost")
+    if run.ending is not None and run.ending_whole:
+        recorded = run.ending
+        end = End(
+            state=recorded.state,
+            exit_code=recorded.exit_code,
+            exception=recorded.exception,
+            stopped=recorded.stopped,
+        )
+    outcome = Outcome(end=end, ended=seen, sources={})
+    with tempfile.TemporaryDirectory(prefix="dbb-") as folder:
+        theirs = msgspec.structs.replace(
+            config, manifest=run.manifest, spool=str(Path(folder) / "spool"), socket=""
+        )
+        messages: list[Reply] = []
+        finalise(theirs, lost, outcome, messages.append)
+    if messages:
+        card = RunCard.from_json(bytes(messages[-1].card))
+        tasks = run.of(TaskNamed)
+        finalise_for_host(run.manifest, card, tasks, config.host_environment)
+    logger.info("finalised %s, whose recorder is gone", address.folder)
+    return True
+
+
+def _reading_config(manifest: Manifest) -> Config:
+    asked = asking_or_default()
+    return Config(
+        manifest=manifest,
+        store=None,
+        spool="",
+        socket="",
+        owner=0,
+        link_expires=setting_seconds("store.link-expires"),
+        viewer=setting("viewer"),
+        muted=asked.muted,
+        thresholds=dict(asked.thresholds),
+    )

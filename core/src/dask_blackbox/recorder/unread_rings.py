@@ -1,0 +1,57 @@
+"""What workers of this host have left behind: rings that nobody else has read."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from dask_blackbox.capture.nanny.certificate import (
+    certificates_of_the_dead,
+    certify,
+    kept_certificate,
+    ring_folder,
+    rings_of,
+    state_of_process,
+)
+
+__all__ = ["last_lines"]
+
+
+def last_lines(
+    recording: str, uncertified: Collection[str], *, everybody: bool
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows that lie in rings of this host, and remove the rings.
+
+    Args:
+        recording: Id of the recording.
+        uncertified: Addresses of workers that left and have no certificate yet.
+        everybody: Certify all that died, as nobody could say who left.
+    """
+    folder = ring_folder(recording)
+    for ring in _rings_to_read(folder, uncertified):
+        facts = kept_certificate(ring)
+        facts = facts or certify(ring, None, at=time.time(), by="recorder")
+        if state := state_of_process(facts["pid"]):
+            facts["alive"] = state
+        lines = facts.pop("lines")
+        rows: dict[str, Any] = {"log": [row[1:] for row in lines if row[0] == "log"]}
+        if everybody or facts["worker"] in uncertified:
+            reported = json.dumps(facts)
+            event = [time.time(), "worker-certificate", facts["worker"], reported]
+            rows["event"] = [event]
+        yield rows
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _rings_to_read(folder: str, uncertified: Collection[str]) -> list[str]:
+    """Return the rings of the dead, and of those that left though their process lives."""
+    dead = certificates_of_the_dead(folder)
+    left = [
+        ring
+        for ring, identity in rings_of(folder)
+        if identity.get("worker") in uncertified
+    ]
+    return dead + [ring for ring in left if ring not in dead]

@@ -1,0 +1,267 @@
+"""How numbers, moments and judgements are put into words, the same in every rendering."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from dask_blackbox.attach import RunCard
+from dask_blackbox.finding import ChainStep, Change, Finding, Subject
+from dask_blackbox.quantities import BIDIRECTIONAL, duration
+
+__all__ = [
+    "CONFIDENCE",
+    "STATE_SIGN",
+    "chain_words",
+    "change_words",
+    "clock",
+    "count",
+    "diffs_of",
+    "duration",
+    "ended",
+    "explained_words",
+    "in_order",
+    "measure",
+    "moment",
+    "numbers",
+    "plain",
+    "plural",
+    "rarity_words",
+    "relevant_numbers",
+    "retry_words",
+    "size",
+    "subject_words",
+    "what_is_missing",
+]
+
+CONFIDENCE = {
+    "high": "high (proved by the evidence)",
+    "medium": "medium (best match of the evidence)",
+    "low": "low (possible)",
+}
+
+_TO_FIX = {
+    "code": "the code",
+    "data": "the data, or the code that reads it,",
+    "environment": "the environment",
+}
+
+STATE_SIGN = {
+    "running": "▶",
+    "succeeded": "✔",
+    "failed": "✖",
+    "aborted": "⊘",
+    "lost": "?",
+}
+
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_STEP = 1024.0
+_TEN = 10.0
+_HUNDRED = 100.0
+_ONE_PERCENT = 0.01
+_MOST_EXPLAINED = 3
+_MOST_DAMAGED = 5
+
+_ANSI = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])"
+)
+_CONTROL = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{BIDIRECTIONAL}\ud800-\udfff]")
+
+
+def retry_words(finding: Finding) -> str:
+    """Return whether a retry would help, and how sure that is: `transient (medium): …`."""
+    advice, sure = finding.retry_advice, finding.retry_confidence
+    if advice == "unknown":
+        return "unknown"
+    if advice == "transient":
+        means = "a retry may succeed"
+    elif advice == "memory":
+        means = "a retry needs more memory"
+    else:
+        will = "will" if sure == "high" else "will probably"
+        means = f"it {will} fail again until {_TO_FIX[advice]} is fixed"
+    return f"{advice} ({sure}): {means}"
+
+
+def plain(text: str) -> str:
+    """Return `text` without terminal escapes, control and bidirectional characters."""
+    text = _ANSI.sub("", text.replace("\r\n", "\n"))
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def size(nbytes: float) -> str:
+    """Return a size in binary units: `11.4 GiB`."""
+    if nbytes < 0:
+        return "-" + size(-nbytes)
+    value, unit = float(nbytes), 0
+    while value >= _STEP * 0.9995 and unit < len(_UNITS) - 1:
+        value, unit = value / _STEP, unit + 1
+    if unit == 0:
+        return f"{value:.0f} B"
+    digits = 2 if value < _TEN else 1 if value < _HUNDRED else 0
+    return f"{value:.{digits}f} {_UNITS[unit]}"
+
+
+def count(number: float) -> str:
+    """Return a count with thousands set apart: `31,244`."""
+    return f"{round(number):,}"
+
+
+def plural(number: float, noun: str, nouns: str | None = None) -> str:
+    """Return `1 worker`, `2 workers`."""
+    return f"{count(number)} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def moment(at: float) -> str:
+    """Return a moment, given in epoch seconds, as date and time in UTC."""
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def clock(at: float) -> str:
+    """Return the time of day (UTC, milliseconds) of a moment in epoch seconds."""
+    return f"{datetime.fromtimestamp(at, UTC):%H:%M:%S.%f}"[:-3]
+
+
+def ended(exit_code: int) -> str:
+    """Say how a process ended: `exit code 3`, `killed by signal 9 (SIGKILL)`."""
+    if exit_code >= 0:
+        return f"exit code {exit_code}"
+    import signal
+
+    try:
+        name = f" ({signal.Signals(-exit_code).name})"
+    except ValueError:
+        name = ""
+    return f"killed by signal {-exit_code}{name}"
+
+
+def subject_words(subject: Subject) -> str:
+    """Return whom a finding is about, in a line; empty if it is about nobody."""
+    named = (
+        ("task", subject.key),
+        ("prefix", None if subject.key else subject.prefix),
+        ("worker", subject.worker),
+    )
+    return " · ".join(f"{kind} {plain(name)}" for kind, name in named if name)
+
+
+def change_words(change: Change) -> str:
+    """Return a change in a line: `package pandas: 2.2.1 → 3.0.0`."""
+    before = "(not there)" if change.before is None else plain(change.before)
+    after = "(gone)" if change.after is None else plain(change.after)
+    return f"{plain(change.kind)} {plain(change.what)}: {before} → {after}"
+
+
+def explained_words(change: Change) -> str:
+    """Return what a change explains, in a line: `explains code prefix tax and 2 more`."""
+    names = [f"{plain(each.kind)} {plain(each.what)}" for each in change.explains]
+    if not names:
+        return ""
+    shown = names[:_MOST_EXPLAINED]
+    if len(names) > len(shown):
+        shown.append(f"{len(names) - len(shown)} more")
+    said = " and ".join(part for part in (", ".join(shown[:-1]), shown[-1]) if part)
+    return f"explains {said}"
+
+
+def chain_words(chain: Sequence[ChainStep]) -> str:
+    """Return the steps of a chain in a line: `a → b → c`."""
+    return " → ".join(plain(step.text) for step in chain)
+
+
+def diffs_of(change: Change) -> list[str]:
+    """Return the lines of the diffs of a change and of what it explains, each once."""
+    reported = dict.fromkeys(
+        each.diff for each in (change, *change.explains) if each.diff
+    )
+    return [plain(line) for diff in reported for line in (diff or "").split("\n")]
+
+
+def rarity_words(rarity: float | None) -> str:
+    """Say how unusual a change is, given the share of earlier runs without it."""
+    if rarity is None:
+        return ""
+    if rarity >= 1:
+        return "never before"
+    share = 1 - rarity
+    return f"as in {share:.0%} of the runs" if share >= _ONE_PERCENT else "nearly never"
+
+
+def in_order(names: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return links as (what it is, address): the pages that people open come first."""
+    first = ("report", "performance_report", "logs", "dashboard", "recording")
+    rank = {name: place for place, name in enumerate(first)}
+    chosen = sorted(names, key=lambda name: (rank.get(name, len(rank)), name))
+    return [(name.replace("_", " "), plain(names[name])) for name in chosen]
+
+
+_SECONDS = re.compile(r"duration|seconds|_time$")
+_BYTES = re.compile(r"memory|bytes|spilled|limit$|_size$")
+
+
+def numbers(measures: Mapping[str, float]) -> list[tuple[str, str]]:
+    """Return measures as (label, value): a unit for each, and memory beside its limit."""
+    limit = measures.get("memory_limit")
+    labelled = []
+    for name, value in measures.items():
+        if name in ("memory_limit", "peak_memory_share") and "peak_memory" in measures:
+            continue
+        label = name.removesuffix("_seconds").replace("_", " ")
+        if name == "peak_memory" and limit:
+            share = f"({value / limit:.0%})"
+            labelled.append((label, f"{size(value)} of {size(limit)} {share}"))
+        else:
+            labelled.append((label, measure(name, value)))
+    return labelled
+
+
+def relevant_numbers(measures: Mapping[str, float]) -> dict[str, float]:
+    """Return the measures without those that say nothing happened."""
+    kept = ("duration", "tasks", "workers", "deaths")
+    return {name: n for name, n in measures.items() if n or name in kept}
+
+
+def measure(name: str, value: float) -> str:
+    """Return a measure in the unit that its name tells: seconds, bytes, a share, a count."""
+    if name.endswith(("_share", "_fraction")):
+        return f"{value:.0%}"
+    if _SECONDS.search(name):
+        return duration(value)
+    if _BYTES.search(name):
+        return size(value)
+    return count(value) if value == round(value) else f"{value:,.2f}"
+
+
+def damage_words(card: RunCard) -> str | None:
+    """Say what of a recording is damaged; None if nothing is known to be."""
+    damaged = card.completeness.get("damaged")
+    if not isinstance(damaged, Mapping) or not damaged:
+        return None
+    names = [plain(str(name)) for name in damaged]
+    more = (
+        f" and {len(names) - _MOST_DAMAGED} more" if len(names) > _MOST_DAMAGED else ""
+    )
+    return f"This recording is damaged: {', '.join(names[:_MOST_DAMAGED])}{more}"
+
+
+def what_is_missing(card: RunCard) -> list[str]:
+    """Say what the recording lacks, a sentence each; nothing if it lacks nothing."""
+    facts = card.completeness
+    reason = plain(str(facts.get("reason") or ""))
+    missing = facts.get("missing")
+    said = [
+        plain(f"{source}: {sentence}")
+        for source, reported in (
+            missing.items() if isinstance(missing, Mapping) else ()
+        )
+        for sentence in (reported if isinstance(reported, list | tuple) else [reported])
+    ]
+    if not facts.get("recorded", True):
+        return [
+            f"This run was not recorded: {reason or 'the reason is unknown'}",
+            *said,
+        ]
+    if not said and facts.get("complete") is False and card.state != "running":
+        said = ["The recording is not complete" + (f": {reason}" if reason else "")]
+    return said

@@ -1,0 +1,262 @@
+"""The run in one picture: what each worker did, its memory against its limit, its deaths.
+
+For places that show images and no pages: chat, artifacts, summaries of CI jobs, paper.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from dask_blackbox.analyse.facts.executions import executions_of
+from dask_blackbox.attach import RunCard
+from dask_blackbox.report.axis import Axis, axis_of
+from dask_blackbox.report.curves import Curve, curves_of
+from dask_blackbox.report.drawing import Drawing, as_png, as_svg
+from dask_blackbox.report.formatting import clock, plain, size
+from dask_blackbox.report.workers import Life, life_numbers, lives_of
+from dask_blackbox.run import RunTables
+
+__all__ = ["coverage", "picture_png", "picture_svg"]
+
+PALETTE = (
+    "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#8c6bb1", "#b5a642", "#a6761d",
+)  # fmt: skip
+_OTHER = "#9a9a96"
+_INK, _SOFT, _LANE, _LINE, _BAD = "#1c1c1a", "#5d5d57", "#ecebe4", "#dddcd4", "#b42318"
+_WIDTH, _LEFT, _RIGHT = 1000, 130, 12
+_MOST_ROWS = 60
+_MOST_CURVES = 200
+_NAMED = 6
+_TALLEST, _WORK, _MEMORY = 16, 320, 110
+_LEVELS = 24
+_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400)  # fmt: skip
+
+
+def picture_svg(run: RunTables, card: RunCard) -> str:
+    """Return the picture of a run as SVG."""
+    return as_svg(_picture(run, card))
+
+
+def picture_png(run: RunTables, card: RunCard, *, scale: int = 2) -> bytes:
+    """Return the picture of a run as PNG."""
+    return as_png(_picture(run, card), scale=scale)
+
+
+def coverage(begin: Any, end: Any, edges: Any) -> Any:
+    """Return for how long spans cover each of the steps between edges, in the same unit.
+
+    However many spans there are, each counts with exactly the part that lies in a step.
+    """
+    return np.diff(_covered(begin, edges) - _covered(end, edges))
+
+
+def _covered(moments: Any, edges: Any) -> Any:
+    """Return the sum of the time from each moment to each edge after it."""
+    ordered = np.sort(np.asarray(moments, dtype=np.float64))
+    before = np.searchsorted(ordered, edges)
+    sums = np.concatenate([[0.0], np.cumsum(ordered)])
+    return edges * before - sums[before]
+
+
+class _Rows(NamedTuple):
+    """Which workers are drawn where: numbers of their lives, and pixels."""
+
+    scale: _Scale
+    lives: list[Life]
+    seats: list[list[int]]
+    top: int
+    height: int
+
+
+class _Scale:
+    """Where moments lie: seconds since the axis began to pixels."""
+
+    def __init__(self, axis: Axis) -> None:
+        self.axis, self.width = axis, _WIDTH - _LEFT - _RIGHT
+        self.edges = np.linspace(0.0, axis.length, self.width + 1)
+
+    def x(self, at: float) -> float:
+        return _LEFT + (at - self.axis.start) / self.axis.length * self.width
+
+
+def _picture(run: RunTables, card: RunCard) -> Drawing:
+    axis, lives = axis_of(run), lives_of(run)
+    scale = _Scale(axis)
+    seats = _seats(lives)
+    height = max(3, min(_TALLEST, _WORK // max(1, len(seats))))
+    curves = curves_of(run, axis, lives).workers[:_MOST_CURVES]
+    work_top = 64
+    memory_top = work_top + height * len(seats) + 22
+    bottom = memory_top + (_MEMORY + 8 if curves else 0)
+    title = f"{card.state}: {plain(card.headline)}"
+    drawing = Drawing(_WIDTH, bottom + 24, title)
+    drawing.text(_RIGHT, 16, _cut(title, 110), _BAD if card.verdict else _INK, size=15)
+    drawing.text(
+        _RIGHT, 36, _cut(f"{plain(card.job)} · {plain(card.run_id)}", 60), _SOFT
+    )
+    _ticks(drawing, scale, work_top - 6, bottom)
+    prefixes = _work(drawing, run, _Rows(scale, lives, seats, work_top, height))
+    _legend(drawing, prefixes)
+    if curves:
+        _memory(drawing, curves, scale, memory_top)
+    return drawing
+
+
+def _seats(lives: list[Life]) -> list[list[int]]:
+    """Return the numbers of the lives of each row, deaths first where there are too many."""
+    own: dict[str, list[int]] = {}
+    for number, life in enumerate(lives):
+        own.setdefault(life.seat, []).append(number)
+    seats = [*own.values()]
+    if len(seats) > _MOST_ROWS:
+        died = [any(lives[n].fate == "died" for n in seat) for seat in seats]
+        order = sorted(range(len(seats)), key=lambda n: (not died[n], n))[:_MOST_ROWS]
+        seats = [seats[n] for n in sorted(order)]
+    return seats
+
+
+def _work(drawing: Drawing, run: RunTables, rows: _Rows) -> list[str]:
+    """Draw a row for each worker; return the prefixes that have a colour."""
+    scale, lives, seats, top, height = rows
+    table = _placed(run, lives, scale.axis)
+    totals = table.group_by("prefix", maintain_order=True).agg(
+        (pl.col("stop") - pl.col("begin")).sum()
+    )
+    totals = totals.sort("stop", "prefix", descending=[True, False])
+    prefixes = [str(name) for name in totals["prefix"].head(len(PALETTE))]
+    for place, seat in enumerate(seats):
+        y = top + place * height
+        tall = height - (2 if height > 6 else 0)  # noqa: PLR2004
+        for life in (lives[number] for number in seat):
+            a = scale.x(max(life.joined or 0.0, scale.axis.start))
+            b = scale.x(min(life.left or scale.axis.stop, scale.axis.stop))
+            drawing.box(a, y, max(0.0, b - a), tall, _LANE)
+        own = table.filter(pl.col("life").is_in(seat))
+        threads = max((lives[number].nthreads or 1) for number in seat)
+        _row(drawing, own, prefixes, scale, (y, tall, threads))
+        for life in (lives[number] for number in seat):
+            if life.fate == "died" and life.left:
+                drawing.cross(scale.x(life.left), y + tall / 2, _BAD)
+        if height >= 9 or place % (12 // height + 1) == 0:  # noqa: PLR2004
+            label = _cut(plain(lives[seat[0]].label), 18)
+            lost = any(lives[number].fate == "died" for number in seat)
+            drawing.text(
+                _LEFT - 6, y + tall / 2, label, _BAD if lost else _SOFT,
+                size=11, anchor="end",
+            )  # fmt: skip
+    return prefixes
+
+
+def _placed(run: RunTables, lives: list[Life], axis: Axis) -> pl.DataFrame:
+    executions = executions_of(run)
+    return (
+        executions.with_columns(life_numbers(executions, lives))
+        .filter(pl.col("begin").is_not_null())
+        .select(
+            "prefix", "life",
+            (pl.col("begin").dt.epoch("us") / 1e6 - axis.start).alias("begin"),
+            (pl.col("stop").dt.epoch("us") / 1e6 - axis.start).alias("stop"),
+        )
+    )  # fmt: skip
+
+
+def _row(
+    drawing: Drawing, own: pl.DataFrame, prefixes: list[str], scale: _Scale,
+    place: tuple[int, int, int],
+) -> None:  # fmt: skip
+    """Draw what a worker did: each pixel as strong as its share of work."""
+    y, tall, threads = place
+    colours = np.array([_rgb(colour) for colour in (*PALETTE, _OTHER)])
+    sums = np.zeros((len(colours), scale.width))
+    other = ~pl.col("prefix").is_in(prefixes)
+    for number, name in enumerate([*prefixes, None]):
+        part = own.filter(other if name is None else pl.col("prefix") == name)
+        row = len(PALETTE) if name is None else number
+        sums[row] = coverage(part["begin"], part["stop"], scale.edges)
+    sums /= scale.edges[1] - scale.edges[0]
+    whole = sums.sum(axis=0)
+    mixed = (sums.T @ colours) / np.maximum(whole, 1e-9)[:, None]
+    share = np.ceil(np.clip(whole / threads, 0, 1) * _LEVELS) / _LEVELS
+    mixed = (mixed // 8 * 8).astype(int)
+    begin = 0
+    for x in range(1, scale.width + 1):
+        if (
+            x < scale.width
+            and share[x] == share[begin]
+            and (mixed[x] == mixed[begin]).all()
+        ):
+            continue
+        if share[begin] > 0:
+            colour = "#{:02x}{:02x}{:02x}".format(*mixed[begin])
+            drawing.box(
+                _LEFT + begin, y, x - begin, tall, colour, opacity=float(share[begin])
+            )
+        begin = x
+
+
+def _memory(drawing: Drawing, curves: list[Curve], scale: _Scale, top: int) -> None:
+    limits = [curve.limit for curve in curves if curve.limit]
+    peaks = [value for curve in curves for value in curve.memory if value is not None]
+    most = max([*limits, *peaks], default=1.0) * 1.05
+    floor = top + _MEMORY
+
+    def y(value: float) -> float:
+        return floor - value / most * (_MEMORY - 6)
+
+    drawing.text(
+        _LEFT - 6, y(most) + 6, size(most * 2**20), _SOFT, size=11, anchor="end"
+    )
+    drawing.text(_LEFT - 6, floor - 6, "memory", _SOFT, size=11, anchor="end")
+    for curve in sorted(curves, key=lambda each: each.died is not None):
+        points = [
+            (scale.x(scale.axis.start + at / 1e3), y(value))
+            for at, value in zip(curve.at, curve.memory, strict=True)
+            if value is not None and at >= 0
+        ]
+        drawing.line(points, _BAD if curve.died is not None else "#5b7f95", width=1.4)
+        if curve.died is not None and points:
+            drawing.cross(*points[-1], _BAD)
+    for limit in sorted(set(limits))[:3]:
+        x, end = float(_LEFT), _LEFT + scale.width
+        while x < end:
+            drawing.box(x, y(limit), min(6, end - x), 1, _BAD)
+            x += 11
+        drawing.text(
+            _LEFT + 4, y(limit) + 9, f"limit {size(limit * 2**20)}", _BAD, size=11
+        )
+
+
+def _ticks(drawing: Drawing, scale: _Scale, top: int, bottom: int) -> None:
+    least = scale.axis.length / scale.width * 90
+    step = next((each for each in _STEPS if each >= least), _STEPS[-1])
+    at = -(-scale.axis.start // step) * step
+    while at <= scale.axis.stop:
+        x = scale.x(at)
+        drawing.box(x, top, 1, bottom - top, _LINE)
+        if _LEFT + 20 < x < _WIDTH - 40:
+            said = clock(at) if step < 1 else clock(at).partition(".")[0]
+            drawing.text(x, bottom + 12, said, _SOFT, size=11, anchor="middle")
+        at += step
+
+
+def _legend(drawing: Drawing, prefixes: list[str]) -> None:
+    x = 420.0
+    for colour, prefix in zip(PALETTE, prefixes[:_NAMED], strict=False):
+        said = _cut(plain(prefix), 16)
+        if x + 20 + 7 * len(said) > _WIDTH:
+            return
+        drawing.box(x, 31, 10, 10, colour)
+        drawing.text(x + 14, 36, said, _SOFT, size=11)
+        x += 26 + 6.6 * len(said)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _rgb(colour: str) -> tuple[int, int, int]:
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return red, green, blue

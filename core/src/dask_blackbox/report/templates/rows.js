@@ -1,0 +1,256 @@
+// The task track: a row per worker or thread, each pixel as strong as its share of work.
+import { Chart, OTHER, PALETTE, ink, shorten } from "./chart.js";
+import { LENGTH, firstAt, laneOf, lives, millis, named, outcomeOf, seatOf, seats, tasks, units, within } from "./run.js";
+import { changed, clock, duration, goTo, view } from "./view.js";
+
+const MOST_THREAD_LANES = 120;
+const RGB = [...PALETTE, OTHER].map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+
+/** @type {{seat: number, lanes: number[], top: number, height: number}[]} */
+export const rows = [];
+let order = "joined";
+
+/** Lay the rows out: a row per thread where there are few, else one per worker. */
+export function arrange(by = order) {
+  order = by;
+  rows.length = 0;
+  const chosen = seats.map((_, seat) => seat).sort(ORDERS[by]);
+  const lanes = seats.reduce((sum, seat) => sum + seat[4], 0);
+  const apart = lanes <= MOST_THREAD_LANES;
+  const number = apart ? lanes : seats.length;
+  const height = Math.max(1, Math.min(18, Math.floor((apart ? 440 : 620) / Math.max(1, number))));
+  const gap = height >= 6 ? 4 : height >= 3 ? 1 : 0;
+  let top = 4;
+  for (const seat of chosen) {
+    const [, , , first, own] = seats[seat];
+    const all = Array.from({ length: own }, (_, i) => first + i);
+    for (const part of apart ? all.map((lane) => [lane]) : [all]) {
+      rows.push({ seat, lanes: part, top, height });
+      top += height;
+    }
+    top += gap;
+  }
+  arranged.height = top + 2;
+}
+export const arranged = { height: 10 };
+
+const peak = (seat) => Math.max(0, ...seats[seat][1].map((life) => lives[life].peak ?? 0));
+const busy = (seat) => {
+  let sum = 0;
+  const [, , , first, own] = seats[seat];
+  for (let task = tasks.first[first]; task < tasks.first[first + own]; task += 1) sum += tasks.end[task] - tasks.begin[task];
+  return sum;
+};
+const death = (seat) => Math.min(Infinity, ...seats[seat][1].map((life) => (lives[life].fate === "died" ? lives[life].left : Infinity)));
+const byName = (a, b) => seats[a][0].localeCompare(seats[b][0], undefined, { numeric: true });
+const ORDERS = {
+  joined: (a, b) => a - b, name: byName,
+  busy: (a, b) => busy(b) - busy(a) || a - b,
+  memory: (a, b) => peak(b) - peak(a) || a - b,
+  death: (a, b) => death(a) - death(b) || a - b,
+};
+
+export function cross(pen, x, y, r) {
+  for (const width of [4.5, 2.2]) {
+    pen.lineWidth = width;
+    pen.strokeStyle = width > 3 ? ink("sheet") : ink("fail");
+    pen.beginPath();
+    pen.moveTo(x - r, y - r); pen.lineTo(x + r, y + r); pen.moveTo(x - r, y + r); pen.lineTo(x + r, y - r);
+    pen.stroke();
+  }
+}
+
+const thickness = (row) => (row.height > 4 ? row.height - 1 : row.height);
+const lost = (seat) => seats[seat][1].some((life) => lives[life].fate === "died");
+
+function drawRows(pen, chart) {
+  pen.textBaseline = "middle"; pen.textAlign = "right";
+  let free = -Infinity;
+  groups().forEach(({ seat, top, height }) => {
+    const middle = top + height / 2;
+    if (middle - free < 13 && !(lost(seat) && middle - free >= 9)) return;
+    free = middle;
+    pen.fillStyle = lost(seat) ? ink("fail") : ink("soft");
+    pen.fillText(shorten(pen, seats[seat][0], chart.left - 12), chart.left - 8, middle);
+  });
+  chart.inside(pen);
+  pen.fillStyle = ink("lane");
+  for (const row of rows) {
+    const own = seats[row.seat][1];
+    for (const life of own.length ? own.map((number) => lives[number]) : [{ joined: 0, left: null }]) {
+      const a = chart.x(Math.max(life.joined ?? 0, view.from));
+      const b = chart.x(Math.min(life.left ?? LENGTH, view.to));
+      if (b > a) pen.fillRect(a, row.top, b - a, thickness(row));
+    }
+  }
+}
+
+function groups() {
+  const found = [];
+  for (const row of rows) {
+    const last = found[found.length - 1];
+    if (last && last.seat === row.seat) last.height += row.height; else found.push({ seat: row.seat, top: row.top, height: row.height });
+  }
+  return found;
+}
+
+/**
+ * Add up what a lane did in each of `width` steps, by prefix; single executions whole.
+ * @param {Float32Array} sums `width` cells for each colour
+ */
+export function addUp(sums, lane, from, to, width) {
+  const [a, b] = [units(from), units(to)];
+  const scale = width / (b - a);
+  const last = tasks.first[lane + 1];
+  for (let task = firstAt(lane, a); task < last; task += 1) {
+    const begin = tasks.begin[task];
+    if (begin > b) break;
+    if (view.only !== null && tasks.prefix[task] !== view.only) continue;
+    const x0 = Math.max(0, (begin - a) * scale);
+    const x1 = Math.min(width, (tasks.end[task] - a) * scale);
+    if (x1 <= x0) continue;
+    const at = Math.min(tasks.prefix[task], PALETTE.length) * width;
+    const [i, j] = [x0 | 0, Math.min(width - 1, x1 | 0)];
+    if (i === j) { sums[at + i] += x1 - x0; continue; }
+    sums[at + i] += i + 1 - x0;
+    for (let x = i + 1; x < j; x += 1) sums[at + x] += 1;
+    sums[at + j] += x1 - j;
+  }
+}
+
+/** Paint only the executions: the opacity of each pixel is the share of it that was busy. */
+function paintWork(pen, chart) {
+  const ratio = chart.ratio;
+  const left = Math.round(chart.left * ratio);
+  const width = pen.canvas.width - left;
+  if (width < 1 || !rows.length) return;
+  const image = pen.createImageData(width, pen.canvas.height);
+  const sums = new Float32Array(width * RGB.length);
+  const line = new Uint8ClampedArray(width * 4);
+  for (const row of rows) {
+    sums.fill(0);
+    for (const lane of row.lanes) addUp(sums, lane, view.from, view.to, width);
+    mix(line, sums, width, row.lanes.length > 1 ? seats[row.seat][2] : 1);
+    const [y0, y1] = [Math.round(row.top * ratio), Math.round((row.top + thickness(row)) * ratio)];
+    for (let y = y0; y < y1; y += 1) image.data.set(line, y * width * 4);
+  }
+  pen.putImageData(image, left, 0);
+}
+
+/** Mix the colours of what ran; what rounding takes from one pixel the next one has. */
+function mix(line, sums, width, threads) {
+  let carry = 0;
+  for (let x = 0; x < width; x += 1) {
+    let [r, g, b, sum] = [0, 0, 0, 0];
+    for (let colour = 0; colour < RGB.length; colour += 1) {
+      const value = sums[colour * width + x];
+      if (!value) continue;
+      r += RGB[colour][0] * value; g += RGB[colour][1] * value; b += RGB[colour][2] * value;
+      sum += value;
+    }
+    const wanted = 255 * Math.min(1, sum / threads) + (sum ? carry : 0);
+    const alpha = Math.round(wanted);
+    if (sum) carry = wanted - alpha;
+    line.set(sum ? [r / sum, g / sum, b / sum, alpha] : [0, 0, 0, 0], x * 4);
+  }
+}
+
+/** Draw what did not finish, what arrived before it, and deaths, above the executions. */
+function decorate(chart, pen) {
+  pen.save();
+  chart.inside(pen);
+  const rowOf = new Map();
+  rows.forEach((row) => row.lanes.forEach((lane) => rowOf.set(lane, row)));
+  if (tasks.number < 200000) drawTransfers(pen, chart);
+  let before = "";
+  pen.strokeStyle = ink("fail");
+  for (const task of tasks.odd) {
+    const [a, b] = [millis(tasks.begin[task]), millis(tasks.end[task])];
+    if (b < view.from || a > view.to || outcomeOf(task) === "released") continue;
+    const row = rowOf.get(laneOf(task));
+    const [x, width] = [chart.x(a), Math.max(2, chart.x(b) - chart.x(a))];
+    const here = `${row.top} ${Math.round(x)}`;
+    if (here === before) continue;
+    before = here;
+    pen.lineWidth = row.height > 5 ? 2 : 1;
+    pen.strokeRect(x + 0.5, row.top + 0.5, width - 1, Math.max(1, thickness(row) - 1));
+  }
+  for (const { seat, top, height } of groups()) {
+    for (const life of seats[seat][1].map((number) => lives[number])) {
+      if (life.fate === "died" && life.left >= view.from && life.left <= view.to) cross(pen, chart.x(life.left), top + height / 2, Math.max(3, Math.min(6, height / 2)));
+    }
+  }
+  if (view.task !== null) {
+    const row = rowOf.get(laneOf(view.task));
+    const x = chart.x(millis(tasks.begin[view.task]));
+    pen.strokeStyle = ink("ink"); pen.lineWidth = 2;
+    pen.strokeRect(x - 1, row.top - 1, Math.max(3, chart.x(millis(tasks.end[view.task])) - x + 2), thickness(row) + 2);
+  }
+  pen.restore();
+}
+
+function drawTransfers(pen, chart) {
+  pen.fillStyle = ink("soft");
+  for (const row of rows) {
+    if (row.height < 6) return;
+    within(row.lanes[0], view.from, view.to, (task) => {
+      const length = tasks.transfer[task] * tasks.unit;
+      const end = millis(tasks.begin[task]);
+      const width = chart.x(end) - chart.x(end - length);
+      if (width >= 1) pen.fillRect(chart.x(end) - width, row.top + thickness(row) - 2, width, 2);
+    });
+  }
+}
+
+/** Return the execution at a place: one that failed, or the shortest one there. */
+export function taskAt(x, y, chart) {
+  const row = rows.find((each) => y >= each.top && y < each.top + each.height);
+  if (!row) return [null, null];
+  const ms = chart.ms(x);
+  const slack = (1.5 * (view.to - view.from)) / chart.width;
+  let best = null;
+  const better = (task) => {
+    if (best === null) return true;
+    const [odd, other] = [tasks.outcome.has(task), tasks.outcome.has(best)];
+    return odd !== other ? odd : tasks.end[task] - tasks.begin[task] < tasks.end[best] - tasks.begin[best];
+  };
+  for (const lane of row.lanes) within(lane, ms - slack, ms + slack, (task) => { if (better(task)) best = task; });
+  return [row, best];
+}
+
+function probe(x, y, chart) {
+  const [row, task] = taskAt(Math.max(x, chart.left), y, chart);
+  if (!row) return null;
+  const thread = row.lanes.length > 1 || seats[row.seat][4] < 2 ? "" : `, thread ${row.lanes[0] - seats[row.seat][3] + 1}`;
+  const where = seats[row.seat][0] + thread;
+  if (x < chart.left) return [where, ...seats[row.seat][1].map((life) => lives[life].address)];
+  const ms = chart.ms(x);
+  if (task === null) return [clock(ms), where];
+  const [a, b] = [millis(tasks.begin[task]), millis(tasks.end[task])];
+  const transfer = tasks.transfer[task] ? `, transfer ${duration(tasks.transfer[task] * tasks.unit)}` : "";
+  return [named(task), `${outcomeOf(task)}, ${duration(b - a)}${transfer}`, `${clock(a)} to ${clock(b)}`, where];
+}
+
+function pin(x, y, ms, chart) {
+  const [row, task] = taskAt(Math.max(x, chart.left), y, chart);
+  view.area = null;
+  view.task = x < chart.left ? null : task;
+  view.seat = row ? row.seat : null;
+  goTo(x < chart.left ? view.now : ms);
+  changed("pin");
+}
+
+/** Make the chart; return it. */
+export function taskChart() {
+  arrange();
+  const chart = new Chart("lanes", { height: () => arranged.height, draw: drawRows, work: paintWork, probe, click: pin });
+  chart.decorate = (pen) => decorate(chart, pen);
+  chart.between = (a, b) => {
+    const [low, high] = [Math.min(a, b), Math.max(a, b)];
+    const some = rows.filter((row) => row.top + row.height > low && row.top < high);
+    return new Set(some.flatMap((row) => row.lanes));
+  };
+  return chart;
+}
+
+export const seatOfTask = (task) => seatOf(laneOf(task));

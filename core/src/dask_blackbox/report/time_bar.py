@@ -1,0 +1,82 @@
+"""Where the thread-seconds of the cluster went: parts that add up to all of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dask_blackbox.analyse.core_seconds import Loads
+from dask_blackbox.analyse.facts.executions import counts_of
+from dask_blackbox.run import RunTables
+
+__all__ = ["Part", "TimeBar", "time_bar_of"]
+
+_HARDLY = 0.001
+
+
+class Part(NamedTuple):
+    """A part of the whole: its name, thread-seconds, share, and where the bar has it.
+
+    Attributes:
+        tone: The class that has its colour.
+        name: What the threads did or waited for.
+        seconds: Thread-seconds.
+        share: Of all.
+        before: The share of all parts before it.
+    """
+
+    tone: str
+    name: str
+    seconds: float
+    share: float
+    before: float
+
+
+class TimeBar(NamedTuple):
+    """All parts, and what they add up to."""
+
+    parts: list[Part]
+    capacity: float
+
+
+def time_bar_of(run: RunTables) -> TimeBar | None:
+    """Return where the time of the run's threads went; None where there were none."""
+    return run.once(_time_bar)
+
+
+def _time_bar(run: RunTables) -> TimeBar | None:
+    loads = Loads(run)
+    capacity = loads.all_capacity
+    if capacity <= 0:
+        return None
+    busy = min(counts_of(run).seconds, capacity)
+    overhead, lack = loads.total("overhead"), loads.total("lack")
+    data = min(overhead, loads.total("transfer"))
+    disk = min(overhead - data, loads.total("disk"))
+    paused = sum(loads.threads.between(a, b) for a, b in loads.pauses)
+    idle = [
+        ("data", "waiting for data from other workers", data),
+        ("disk", "reading back from disk", disk),
+        ("scheduling", "waiting for the scheduler", overhead - data - disk),
+        ("few", "fewer tasks than threads", lack),
+        ("driver", "nothing asked for by the driver", paused),
+    ]
+    # Samples are a second apart: reasons may add up to a little more than there was.
+    left, explained = capacity - busy, sum(seconds for *_, seconds in idle)
+    fitting = min(1.0, left / explained) if explained > 0 else 0.0
+    parts = [("busy", "executing tasks", busy)]
+    parts += [(tone, name, seconds * fitting) for tone, name, seconds in idle]
+    parts.append(
+        ("unknown", "idle, not known why", max(0.0, left - explained * fitting))
+    )
+    return TimeBar(_placed(parts, capacity), capacity)
+
+
+def _placed(parts: list[tuple[str, str, float]], capacity: float) -> list[Part]:
+    placed: list[Part] = []
+    before = 0.0
+    for tone, name, seconds in parts:
+        share = seconds / capacity
+        if share >= _HARDLY:
+            placed.append(Part(tone, name, seconds, share, before))
+        before += share
+    return placed

@@ -1,0 +1,147 @@
+"""What happened when: arrivals, departures and deaths of workers, graphs, the driver's end."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from dask_blackbox.analyse.facts.outcome import outcome_of
+from dask_blackbox.analyse.facts.teardown import teardown_of
+from dask_blackbox.events import (
+    CaptureFailed,
+    ClientAdded,
+    ClusterRestarted,
+    DriverEnded,
+    DriverLost,
+    DriverRaised,
+    DriverWarning,
+    Event,
+    GraphFailed,
+    GraphUpdated,
+    SchedulerClosing,
+    SchedulerLost,
+    SchedulerResponded,
+    SchedulerUnresponsive,
+    WorkerHeartbeatTimedOut,
+    WorkerRestartedForMemory,
+    WorkersRetired,
+)
+from dask_blackbox.report.axis import Axis
+from dask_blackbox.report.formatting import count, plain
+from dask_blackbox.report.packing import packed, packed_signed, packed_texts
+from dask_blackbox.report.workers import Life
+from dask_blackbox.run import RunTables
+
+__all__ = ["Mark", "PackedMarks", "marks_of", "packed_marks"]
+
+_MARKED: dict[type[Event], tuple[str, str]] = {
+    WorkerRestartedForMemory: ("memory", "reached its memory limit"),
+    WorkerHeartbeatTimedOut: ("death", "sent no heartbeat in time"),
+    WorkersRetired: ("departure", "workers were retired"),
+    GraphFailed: ("failure", "a graph failed on the scheduler"),
+    ClientAdded: ("client", "a client connected"),
+    ClusterRestarted: ("failure", "the cluster was restarted"),
+    SchedulerLost: ("failure", "the scheduler was lost"),
+    SchedulerUnresponsive: ("warning", "the scheduler did not answer"),
+    SchedulerResponded: ("warning", "the scheduler answered again"),
+    DriverRaised: ("failure", "the driver raised"),
+    DriverLost: ("failure", "the driver was lost"),
+    DriverEnded: ("end", "the driver ended"),
+    DriverWarning: ("warning", "the driver was warned"),
+    CaptureFailed: ("warning", "capture failed"),
+}
+
+
+class Mark(msgspec.Struct, array_like=True):
+    """One happening: ms since the axis began, its class, whom it is about, in words."""
+
+    at: int
+    kind: str
+    subject: str
+    said: str
+
+
+class PackedMarks(msgspec.Struct):
+    """All marks by column, packed; texts are numbers in `texts`."""
+
+    number: int
+    at: str
+    kind: str
+    subject: str
+    said: str
+    texts: str
+
+
+def packed_marks(marks: list[Mark]) -> PackedMarks:
+    """Return marks for the page: none is left out, however many there are."""
+    numbers: dict[str, int] = {}
+
+    def column(texts: list[str]) -> str:
+        placed = [numbers.setdefault(text, len(numbers)) for text in texts]
+        return packed(np.array(placed, dtype=np.int64))
+
+    at = np.diff(np.array([mark.at for mark in marks], dtype=np.int64), prepend=0)
+    kind = column([mark.kind for mark in marks])
+    subject = column([mark.subject for mark in marks])
+    said = column([mark.said for mark in marks])
+    return PackedMarks(
+        len(marks), packed_signed(at), kind, subject, said, packed_texts(list(numbers))
+    )
+
+
+def marks_of(run: RunTables, axis: Axis, lives: list[Life]) -> list[Mark]:
+    """Return everything that is marked on the time axis, in order."""
+    marks = [*_of_lives(axis, lives), *_of_events(run, axis)]
+    there = [mark for mark in marks if 0 <= mark.at <= axis.length * 1000 + 1]
+    return sorted(there, key=lambda mark: mark.at)
+
+
+def _of_lives(axis: Axis, lives: list[Life]) -> list[Mark]:
+    marks = []
+    for life in lives:
+        if life.joined is not None:
+            marks.append(
+                Mark(_ms(life.joined, axis), "arrival", life.address, "joined")
+            )
+        if life.left is not None:
+            kind = "death" if life.fate == "died" else "departure"
+            said = f"died: {life.how}" if kind == "death" else life.how
+            marks.append(Mark(_ms(life.left, axis), kind, life.address, said))
+    return marks
+
+
+def _of_events(run: RunTables, axis: Axis) -> list[Mark]:
+    marks = [
+        Mark(_ms(graph.at, axis), "graph", "", f"graph of {count(graph.tasks)} tasks")
+        for graph in run.of(GraphUpdated)
+    ]
+    marks += [_of_closing(run, each, axis) for each in run.of(SchedulerClosing)]
+    for event, (kind, said) in _MARKED.items():
+        marks += [
+            Mark(_ms(each.at, axis), kind, each.subject, said + _particulars(each))
+            for each in run.of(event)
+        ]
+    return marks
+
+
+def _of_closing(run: RunTables, closing: SchedulerClosing, axis: Axis) -> Mark:
+    """Mark that the scheduler closed: a failure only where there was still work to do."""
+    outcome = outcome_of(run)
+    since = teardown_of(run, outcome).since
+    decided = outcome.decided_at
+    begun = min((at for at in (since, decided) if at is not None), default=None)
+    orderly = begun is not None and closing.at >= begun - outcome.clocks
+    kind = "end" if orderly else "failure"
+    said = "the scheduler closed" + _particulars(closing)
+    return Mark(_ms(closing.at, axis), kind, closing.subject, said)
+
+
+def _particulars(event: Event) -> str:
+    names = ("exception", "reason", "message", "error")
+    words = [getattr(event, name, None) for name in names]
+    said = ": ".join(plain(str(word)) for word in words if word)
+    return f": {said[:300]}{'…' if len(said) > 300 else ''}" if said else ""  # noqa: PLR2004
+
+
+def _ms(at: float, axis: Axis) -> int:
+    return round((at - axis.start) * 1000)

@@ -1,0 +1,233 @@
+"""The workers: what each of them was, how much it did, and how it ended."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from dask_blackbox.analyse.facts.executions import executions_of
+from dask_blackbox.analyse.facts.schedulers import schedulers_of
+from dask_blackbox.analyse.facts.worker_exit import WorkerExit
+from dask_blackbox.analyse.facts.worker_exits import deaths_of
+from dask_blackbox.events import WorkerAdded
+from dask_blackbox.report.axis import Axis
+from dask_blackbox.report.formatting import duration, ended, plural, size
+from dask_blackbox.run import RunTables
+
+__all__ = ["Life", "life_numbers", "lives_of"]
+
+
+class Life(msgspec.Struct, kw_only=True):
+    """One worker process.
+
+    Attributes:
+        label: What people call it: Dask's name for it, with as much of its address as tells
+            it from the others of that name; or else its address.
+        seat: Whose place it took: processes of one name on one scheduler follow each other.
+        fate: `stayed` to the end, `left` in good order, or `died`.
+        how: How it ended, in words.
+        joined: Epoch seconds.
+        left: Epoch seconds, or None while it was there.
+        limit: Its memory limit in bytes.
+        busy: Seconds that its threads computed.
+        death: All that is known of its death, if it died.
+        running: (key, epoch seconds of its start or None) of what it was executing then.
+    """
+
+    address: str
+    label: str
+    seat: str
+    host: str
+    pid: int | None
+    nthreads: int | None
+    limit: int | None
+    joined: float | None
+    left: float | None
+    fate: str
+    how: str
+    tasks: int = 0
+    troubles: int = 0
+    busy: float = 0.0
+    peak: int | None = None
+    spilled: int | None = None
+    death: WorkerExit | None = None
+    running: list[tuple[str, float | None]] = msgspec.field(default_factory=list)
+
+    @property
+    def samples(self) -> list[tuple[float, int]]:
+        """The last samples of a dead worker's memory; what its nanny saw is the last."""
+        if self.death is None:
+            return []
+        samples = list(self.death.memory)
+        if self.death.restarted_for_memory:
+            samples.append((self.death.at, self.death.restarted_for_memory))
+        return samples
+
+    def busy_share(self, axis: Axis) -> float | None:
+        """Return the share of its thread-seconds on the axis in which it computed."""
+        begin = max(axis.start, self.joined or axis.start)
+        there = (min(axis.stop, self.left or axis.stop) - begin) * (self.nthreads or 1)
+        return min(1.0, self.busy / there) if there > 0 else None
+
+
+def lives_of(run: RunTables) -> list[Life]:
+    """Return the workers in the order in which they joined."""
+    return run.once(_lives)
+
+
+def _lives(run: RunTables) -> list[Life]:
+    peaks = _peaks_by_address(run.metrics)
+    deaths = {(death.address, death.pid): death for death in deaths_of(run)}
+    rows = run.workers.sort("joined", maintain_order=True).rows(named=True)
+    lives = [
+        _life(row, deaths.get((row["address"], row["pid"])), label, seat)
+        for row, label, seat in zip(rows, _labels(rows), _seats(run, rows), strict=True)
+    ]
+    did = _work(executions_of(run), lives)
+    for place, life in enumerate(lives):
+        life.tasks, life.troubles, life.busy = did.get(place, (0, 0, 0.0))
+        peak, life.spilled = peaks.get(life.address, (None, None))
+        last = life.death.peak_memory if life.death else None
+        life.peak = max(peak or 0, last or 0) or None
+    return lives
+
+
+def life_numbers(executions: pl.DataFrame, lives: list[Life]) -> pl.Series:
+    """Return which of the lives each execution was in; null for a worker nobody saw.
+
+    An address may be used again: then the times decide.
+    """
+    places: dict[str, list[int]] = {}
+    for place, life in enumerate(lives):
+        places.setdefault(life.address, []).append(place)
+    first = pl.DataFrame(
+        {"worker": list(places), "life": [own[0] for own in places.values()]},
+        schema={"worker": pl.String, "life": pl.Int64},
+    )
+    found = executions.select("worker", "stop").join(
+        first, on="worker", how="left", maintain_order="left"
+    )
+    number = pl.col("life")
+    for own in places.values():
+        for place in own[1:]:
+            joined = (lives[place].joined or 0.0) * 1e6
+            later = pl.col("stop").dt.epoch("us") > joined
+            same = pl.col("worker") == lives[place].address
+            number = (
+                pl.when(same & later).then(pl.lit(place, pl.Int64)).otherwise(number)
+            )
+    return found.select(number.alias("life"))["life"]
+
+
+def _seats(run: RunTables, rows: list[dict[str, Any]]) -> list[str]:
+    """Return whose place each process took: its name's, while nobody else has it."""
+    schedulers = schedulers_of(run)
+    scheduler_of = {each.subject: each.scheduler for each in run.of(WorkerAdded)}
+    seats: list[str] = []
+    until: dict[str, float] = {}
+    for row in rows:
+        joined = row["joined"].timestamp() if row["joined"] else 0.0
+        left = row["left"].timestamp() if row["left"] else float("inf")
+        scheduler = schedulers.of_worker(scheduler_of.get(row["address"]), joined)
+        seat = f"{row['name']} of {scheduler}" if row["name"] else row["address"]
+        if until.get(seat, 0.0) > joined:
+            seat = f"{row['address']} {row['pid']}"
+        until[seat] = left
+        seats.append(seat)
+    return seats
+
+
+def _labels(rows: list[dict[str, Any]]) -> list[str]:
+    """Return what people call each process: no two are called the same."""
+    ways = [_ways(row) for row in rows]
+    labels = [way[0] for way in ways]
+    for more in range(1, len(ways[0]) if ways else 0):
+        often = Counter(labels)
+        labels = [
+            way[more] if often[label] > 1 else label
+            for way, label in zip(ways, labels, strict=True)
+        ]
+    return labels
+
+
+def _ways(row: dict[str, Any]) -> tuple[str, ...]:
+    """Return what a process can be called, the shortest first."""
+    bare = str(row["address"]).split("://")[-1]
+    process = f"{bare} (pid {row['pid']})"
+    name = row["name"]
+    if not name or name == row["address"]:
+        return bare, bare, bare, process
+    port = bare.rsplit(":", 1)[-1]
+    return name, f"{name} :{port}", f"{name} {bare}", f"{name} {process}"
+
+
+def _life(row: dict[str, Any], death: WorkerExit | None, label: str, seat: str) -> Life:
+    left = row["left"].timestamp() if row["left"] else None
+    if death is not None:
+        fate, how, left = "died", _cause(death), death.at
+    elif left is None:
+        fate, how = "stayed", "connected to the end"
+    else:
+        fate, how = "left", "left in an orderly way"
+        how += f" ({row['closing']})" if row["closing"] else ""
+    return Life(
+        address=row["address"],
+        label=label,
+        seat=seat,
+        host=row["host"] or "",
+        pid=row["pid"],
+        nthreads=row["nthreads"],
+        limit=row["memory_limit"] or None,
+        joined=row["joined"].timestamp() if row["joined"] else None,
+        left=left,
+        fate=fate,
+        how=how,
+        death=death,
+        running=[(each.key, each.start) for each in death.running] if death else [],
+    )
+
+
+def _cause(death: WorkerExit) -> str:
+    code = death.exit_code
+    said = [ended(code) if code is not None else "disappeared; unknown how"]
+    if death.restarted_for_memory is not None:
+        held = death.restarted_for_memory
+        said.append(
+            f"terminated by its nanny at {size(held)}" if held else "out of memory"
+        )
+    if death.frozen_for is not None:
+        said.append(f"removed after {duration(death.frozen_for)} without a heartbeat")
+    if death.oom_kills:
+        kills = plural(death.oom_kills, "kill")
+        said.append(f"{kills} counted by the kernel's OOM killer")
+    if death.closing:
+        said.append(f"closing reason: {death.closing}")
+    return ", ".join(said)
+
+
+def _work(
+    executions: pl.DataFrame, lives: list[Life]
+) -> dict[int, tuple[int, int, float]]:
+    """Return executions, those of them in trouble, and seconds, by the number of a life."""
+    done = (
+        executions.with_columns(life_numbers(executions, lives))
+        .group_by("life", maintain_order=True)
+        .agg(
+            pl.len().alias("tasks"),
+            (pl.col("outcome") != "finished").sum().alias("troubles"),
+            pl.col("seconds").sum().alias("busy"),
+        )
+    )
+    return {row[0]: (row[1], row[2], row[3]) for row in done.iter_rows()}
+
+
+def _peaks_by_address(
+    metrics: pl.DataFrame,
+) -> dict[str, tuple[int | None, int | None]]:
+    peaks = metrics.group_by("source", maintain_order=True).agg(
+        pl.max("memory"), pl.max("spilled")
+    )
+    return {row[0]: (row[1], row[2]) for row in peaks.iter_rows()}

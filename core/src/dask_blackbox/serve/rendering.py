@@ -1,0 +1,111 @@
+"""Pages of runs that have no end, made in a process of its own.
+
+A web server that belongs to somebody else, such as a workflow system's, should neither load
+all rows of a run into its memory nor hold its interpreter for the seconds that a report
+takes.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import msgspec
+
+from dask_blackbox.errors import RecordingError
+from dask_blackbox.layout import RunAddress
+
+__all__ = ["rendered_page"]
+
+_PATIENCE = 120.0
+
+
+class _Order(msgspec.Struct, kw_only=True):
+    settings: dict[str, Any]
+    address: RunAddress
+    page: str
+    finish: bool
+
+
+_ORDERS = msgspec.json.Decoder(_Order)
+
+
+def rendered_page(
+    settings: dict[str, Any],
+    address: RunAddress,
+    page: str,
+    *,
+    finish: bool = False,
+    patience: float = _PATIENCE,
+) -> bytes:
+    """Return a page of a run as it is now.
+
+    Args:
+        settings: Of its store, as `store_settings` returns them.
+        address: Which run.
+        page: One of `REPORTS`, or `card.json`.
+        finish: Finish the recording if its recorder is gone; who may only read the store
+            gets the page all the same.
+        patience: Seconds after which it is given up.
+
+    Raises:
+        RecordingError: if it cannot be made, with why.
+    """
+    order = _Order(settings=settings, address=address, page=page, finish=finish)
+    try:
+        made = subprocess.run(
+            [sys.executable, "-P", "-m", "dask_blackbox.serve.rendering"],
+            input=msgspec.json.encode(order),
+            capture_output=True,
+            timeout=patience,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise RecordingError(
+            f"the page could not be rendered within {patience:.0f} s; try "
+            f"`dask blackbox report {address.job}/{address.run}/{address.attempt}`"
+        ) from None
+    if made.returncode:
+        lines = made.stderr.decode(errors="replace").strip().splitlines()
+        raise RecordingError(lines[-1] if lines else f"exit code {made.returncode}")
+    return made.stdout
+
+
+def _main() -> int:
+    from dask_blackbox.errors import BlackboxError
+    from dask_blackbox.reader import Run
+    from dask_blackbox.serve.stored import card_of_run, report_of_run
+    from dask_blackbox.store import open_store
+
+    order = _ORDERS.decode(sys.stdin.buffer.read())
+    try:
+        store = open_store(None, settings=order.settings)
+        if order.finish:
+            _finish(store, order.address)
+        run = Run.at(store, order.address)
+        if order.page == "card.json":
+            made = card_of_run(run).to_json()
+        else:
+            made = report_of_run(run, order.page)
+    except BlackboxError as error:
+        print(error, file=sys.stderr)  # noqa: T201 - to our parent
+        return 1
+    sys.stdout.buffer.write(made)
+    return 0
+
+
+def _finish(store: Any, address: RunAddress) -> None:
+    from dask_blackbox.analyse.state import STALE
+    from dask_blackbox.errors import StoreError
+    from dask_blackbox.recorder.unfinished_runs import finish_lost
+
+    try:
+        finish_lost(store, address, silent=STALE)
+    except (StoreError, OSError) as error:
+        # Who may only read it sees the same, made anew each time.
+        print(error, file=sys.stderr)  # noqa: T201
+
+
+if __name__ == "__main__":
+    sys.exit(_main())

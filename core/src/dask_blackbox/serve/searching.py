@@ -1,0 +1,185 @@
+"""Runs of all jobs by what their sketches say: verdict, text, time."""
+
+from __future__ import annotations
+
+import heapq
+import re
+import time
+from collections.abc import Iterator
+from itertools import islice
+
+import msgspec
+
+from dask_blackbox.errors import ConfigurationError
+from dask_blackbox.layout import RunAddress, SketchName
+from dask_blackbox.reader.earlier_runs import read_sketches, sketched_runs
+from dask_blackbox.serve.listing import states_of
+from dask_blackbox.sketch import Sketch
+from dask_blackbox.store import Store
+
+__all__ = ["Found", "FoundRun", "Search", "runs_found"]
+
+_PATIENCE = 3.0
+_MOST_JOBS = 2_000
+_AT_ONCE = 64
+
+
+class Search(msgspec.Struct, frozen=True, kw_only=True):
+    """What runs are looked for; empty: whatever it is.
+
+    Attributes:
+        job: A part of the job's name.
+        state: One of the states, or `running or lost`.
+        verdict: The rule that explains the failure.
+        text: Words that the sketch holds: headline, prefixes, versions, settings.
+        since: Epoch seconds.
+        until: Epoch seconds.
+    """
+
+    job: str = ""
+    state: str = ""
+    verdict: str = ""
+    text: str = ""
+    since: float | None = None
+    until: float | None = None
+
+
+class FoundRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run as its sketch tells of it; null: not known.
+
+    Attributes:
+        job: Its job (safe form).
+        run: Its id (safe form).
+        attempt: Which try of the run.
+        state: How it ended.
+        started: Epoch seconds.
+        duration: Seconds.
+        verdict: The rule that explains its failure.
+        title: What that rule said.
+    """
+
+    job: str
+    run: str
+    attempt: int
+    state: str
+    started: float
+    duration: float | None = None
+    verdict: str | None = None
+    title: str | None = None
+
+    @property
+    def address(self) -> RunAddress:
+        """Where its recording belongs."""
+        return RunAddress(self.job, self.run, self.attempt)
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """Runs, newest first.
+
+    Attributes:
+        runs: Those that fit.
+        looked_at: How many sketches were looked at.
+        older: `until` of the next page; null: these are all.
+    """
+
+    runs: tuple[FoundRun, ...]
+    looked_at: int
+    older: float | None = None
+
+
+def runs_found(
+    store: Store, search: Search, *, size: int = 50, patience: float = _PATIENCE
+) -> Found:
+    """Return the newest runs that fit, as far as can be told in time.
+
+    Raises:
+        ConfigurationError: if there is no such state.
+        StoreError: if the store cannot be read.
+    """
+    deadline = time.monotonic() + patience
+    states = states_of(search.state)
+    words = [word for word in re.split(r"\s+", search.text.lower()) if word]
+    found: list[FoundRun] = []
+    looked_at, last = 0, None
+    names = _newest(store, search)
+    while batch := list(islice(names, _AT_ONCE)):
+        fitting = [
+            each
+            for each in batch
+            if (states is None or each.state in states)
+            and (not search.verdict or each.verdict == search.verdict)
+        ]
+        sketches = (
+            read_sketches(
+                store, fitting, patience=max(0.1, deadline - time.monotonic())
+            )
+            if words
+            else {}
+        )
+        for each in batch:
+            looked_at, last = looked_at + 1, each.started_ms / 1000
+            if each not in fitting or not _holds(sketches.get(each.name), words):
+                continue
+            found.append(_run(each, sketches.get(each.name)))
+            if len(found) == size:
+                break
+        if len(found) == size or time.monotonic() > deadline:
+            return Found(runs=tuple(found), looked_at=looked_at, older=last)
+    return Found(runs=tuple(found), looked_at=looked_at)
+
+
+def _newest(store: Store, search: Search) -> Iterator[SketchName]:
+    """Yield the sketches of all jobs that fit, newest first; names only are read."""
+    jobs = [
+        job
+        for job in islice(store.folders("sketches/"), _MOST_JOBS)
+        if search.job.lower() in job.lower()
+    ]
+    if not jobs and search.job:
+        raise ConfigurationError(
+            f"no job's name holds {search.job!r}; leave it empty to see all jobs"
+        )
+    by_job = [_within(sketched_runs(store, job), search) for job in jobs]
+    return heapq.merge(*by_job, key=lambda each: -each.started_ms)
+
+
+def _within(names: Iterator[SketchName], search: Search) -> Iterator[SketchName]:
+    for each in names:
+        started = each.started_ms / 1000
+        if search.until is not None and started >= search.until:
+            continue
+        if search.since is not None and started < search.since:
+            return
+        yield each
+
+
+def _holds(sketch: Sketch | None, words: list[str]) -> bool:
+    if not words:
+        return True
+    if sketch is None:
+        return False
+    text = "\n".join(_texts(sketch)).lower()
+    return all(word in text for word in words)
+
+
+def _texts(sketch: Sketch) -> Iterator[str]:
+    yield from filter(None, (sketch.job, sketch.run_id, sketch.verdict, sketch.title))
+    if sketch.fingerprint is not None:
+        yield sketch.fingerprint.basis
+    for prefix in sketch.prefixes:
+        yield from (prefix.name, *prefix.functions)
+    for facts in sketch.facts.values():
+        yield from (f"{name} {value}" for name, value in facts.items())
+
+
+def _run(name: SketchName, sketch: Sketch | None) -> FoundRun:
+    return FoundRun(
+        job=name.address.job,
+        run=name.address.run,
+        attempt=name.address.attempt,
+        state=name.state,
+        started=name.started_ms / 1000,
+        duration=name.duration,
+        verdict=name.verdict,
+        title=None if sketch is None else sketch.title,
+    )

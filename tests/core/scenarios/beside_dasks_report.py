@@ -1,0 +1,52 @@
+"""The same run in Dask's own performance report and in a recording.
+
+python beside_dasks_report.py STORE NATIVE.html
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from itertools import pairwise
+
+import numpy as np
+from dask_blackbox import recording
+from distributed import Client, LocalCluster, performance_report
+from stage import tell_card
+
+TASKS, SECONDS = 12, 0.25
+
+
+def load(n: int) -> np.ndarray:
+    until = time.perf_counter() + SECONDS
+    total = np.zeros(200_000)
+    while time.perf_counter() < until:
+        total += n
+    return total
+
+
+def join(a: np.ndarray, b: np.ndarray) -> float:
+    return float(a.sum() + b.sum())
+
+
+def main(store: str, native: str) -> None:
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as it,
+        Client(it) as client,
+    ):
+        client.wait_for_workers(2)
+        rec = recording(client, store=store, job="beside")
+        with rec, performance_report(filename=native):
+            parts = client.map(load, range(TASKS), pure=False)
+            workers = sorted(client.scheduler_info(-1)["workers"])
+            joined = [
+                # Each takes a result of the other worker: that is what moves.
+                client.submit(join, a, b, workers=[workers[n % 2]], pure=False)
+                for n, (a, b) in enumerate(pairwise(parts))
+            ]
+            client.gather(joined)
+    tell_card(rec)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,86 @@
+"""What Dask itself tells of a run: spans, topics, fine metrics, profile; of the dead as well."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from dask_blackbox import Run
+from scenario_runs import Flight, Home, fly
+from stored_events import details
+
+TOPICS, HEAVY = 2_500, 100_000
+
+
+@pytest.fixture(scope="module")
+def flight(homes: Callable[[], Home]) -> Flight:
+    home = homes()
+    return fly(home, "spoken.py", str(home.folder / "store"))
+
+
+@pytest.fixture(scope="module")
+def run(flight: Flight) -> Run:
+    return flight.run
+
+
+def said_on(run: Run, topic: str) -> list[Any]:
+    told = details(run, "topic")
+    return [each["message"] for each in told if each["topic"] == topic]
+
+
+def test_nested_spans_are_recorded_with_their_own_tasks(run: Run) -> None:
+    found = {row["name"]: row for row in run.spans.iter_rows(named=True)}
+
+    assert set(found) == {"etl", "etl/load", "default"}
+    assert found["etl/load"]["parent"] == found["etl"]["span"]
+    assert (found["etl/load"]["tasks"], found["etl/load"]["failed"]) == (5, 0)
+    assert (found["etl"]["tasks"], found["etl"]["failed"]) == (1, 1)
+    assert found["etl"]["enqueued"] <= found["etl/load"]["start"]
+    assert found["etl/load"]["nbytes"] > 0
+
+
+def test_a_span_tells_where_its_time_went(run: Run) -> None:
+    [*_, last] = [
+        told for told in details(run, "span") if told["name"] == ["etl", "load"]
+    ]
+
+    assert last["done"] is True
+    assert {"execute", "loaded"} <= {word for each in last["metrics"] for word in each}
+
+
+def test_topics_of_the_users_are_recorded_however_many(
+    flight: Flight, run: Run
+) -> None:
+    assert said_on(run, "from-the-driver") == [{"step": 1}]
+    assert sorted(said_on(run, "many")) == list(range(TOPICS))
+    assert len(said_on(run, "from-a-task")) == 1
+
+
+def test_a_heavy_message_is_cut_and_says_so(run: Run) -> None:
+    [message] = said_on(run, "heavy")
+
+    assert len(message) < HEAVY / 5
+    assert "cut" in message
+
+
+def test_fine_metrics_count_the_work_of_a_worker_that_died(run: Run) -> None:
+    last = details(run, "fine-metrics")[-1]["totals"]
+    busy = [row for row in last if "busy" in row and row[-2] == "seconds"]
+
+    assert sum(row[-1] for row in busy) >= 2.5
+
+
+def test_the_profile_holds_what_a_worker_did_that_died(run: Run) -> None:
+    trees = [told["tree"] for told in details(run, "profile")]
+
+    assert any("busy" in json.dumps(tree) for tree in trees)
+
+
+def test_the_death_was_recorded(flight: Flight, run: Run) -> None:
+    [died] = [
+        row for row in run.workers.iter_rows(named=True) if row["exit_code"] == -9
+    ]
+
+    assert died["address"] == flight.told["victim"]

@@ -1,0 +1,48 @@
+"""Workers without a nanny: somebody certifies their deaths all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from scenario_runs import Flight, Home, fly
+from stored_events import details
+
+ENDS = {
+    "exit_with_0": (0, None),
+    "exit_with_3": (3, None),
+    "fault": (-11, "SIGSEGV"),
+    "abort": (-6, "SIGABRT"),
+}
+
+
+@pytest.fixture(scope="module")
+def flight(homes: Callable[[], Home]) -> Flight:
+    home = homes()
+    return fly(home, "lonely.py", str(home.folder / "store"))
+
+
+@pytest.mark.parametrize("way", ENDS)
+def test_a_death_without_a_nanny_has_a_certificate(flight: Flight, way: str) -> None:
+    key = flight.told["keys"][way]
+    [certificate] = [
+        each
+        for each in details(flight.run, "worker-certificate")
+        if key in [task["key"] for task in each["executing"]]
+    ]
+
+    assert (certificate["exit_code"], certificate["signal"]) == ENDS[way]
+    assert certificate["memory"]
+    if certificate["signal"] is not None:
+        assert f"in {way}" in certificate["stack"]
+
+
+def test_each_death_is_counted_once(flight: Flight) -> None:
+    assert flight.card.numbers["deaths"] == len(ENDS)
+    assert flight.card.completeness == {"recorded": True, "complete": True}
+
+
+def test_nothing_is_left_behind(flight: Flight) -> None:
+    flight.home.quiet()
+
+    assert flight.home.left_over() == []

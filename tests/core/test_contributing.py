@@ -1,0 +1,98 @@
+"""The examples of CONTRIBUTING.md work when they are followed to the letter."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+COPIED = ("core/src", "tests/recordings/scripts")
+
+_STEP = re.compile(
+    r"^\d\. (?P<what>New file|Append to) `(?P<path>[^`]+)`[^\n]*:\n\n"
+    r"(?P<fence>`{3,})\w+\n(?P<text>.*?)\n(?P=fence)$",
+    re.DOTALL | re.MULTILINE,
+)
+_QUESTION = re.compile(r"^\| Where [^|]+\? \| (?P<files>[^|]+) \|$", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def followed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the source to which every example was applied."""
+    copy = tmp_path_factory.mktemp("copy")
+    for each in COPIED:
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / each, copy / each, ignore=ignored)
+    (copy / "tests" / "core").mkdir()
+    for step in _STEP.finditer(PAGE):
+        path = copy / step["path"]
+        assert path.exists() == (step["what"] == "Append to"), step["path"]
+        with path.open("a", encoding="utf-8") as file:
+            file.write(
+                ("\n\n" if step["what"] == "Append to" else "") + step["text"] + "\n"
+            )
+    return copy
+
+
+def test_the_examples_pass_their_own_tests(followed: Path) -> None:
+    tests = sorted(followed.glob("tests/core/test_*.py"))
+
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests],
+        cwd=followed,
+        env=os.environ | {"PYTHONPATH": str(followed / "core" / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {file.name for file in tests} == {
+        "test_events_throttled.py",
+        "test_rules_licences.py",
+        "test_store_compressed.py",
+    }
+
+
+def test_the_example_of_a_case_has_an_expected_verdict(followed: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import run; print(*run.load_cases())"],
+        cwd=followed / "tests" / "recordings" / "scripts",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "division_by_zero" in done.stdout
+
+
+def test_every_kind_of_addition_has_an_example() -> None:
+    paths = [step["path"] for step in _STEP.finditer(PAGE)]
+
+    for part in ("analyse/findings", "recordings/scripts", "/events/", "/store/"):
+        assert any(part in path for path in paths), part
+
+
+def test_the_questions_lead_to_files_that_exist() -> None:
+    core = ROOT / "core" / "src" / "dask_blackbox"
+    answers = [
+        path
+        for row in _QUESTION.finditer(PAGE)
+        for path in re.findall(r"`([\w/.-]+)`", row["files"])
+    ]
+
+    assert len(list(_QUESTION.finditer(PAGE))) == 10
+    missing = [
+        each
+        for each in answers
+        if not (core / each).exists() and not (ROOT / each).exists()
+    ]
+    assert missing == []

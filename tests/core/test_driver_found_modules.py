@@ -1,0 +1,51 @@
+"""Where a driver has a module that was missing on a worker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from dask_blackbox.driver.found_modules import described, found_here
+
+
+def test_a_file_beside_the_script_is_found_and_not_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "steps_of_ours").mkdir()
+    (tmp_path / "steps_of_ours" / "clean.py").write_text("raise SystemExit\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    found = found_here("steps_of_ours.clean")
+
+    assert found == {
+        "module": "steps_of_ours.clean",
+        "file": str(tmp_path / "steps_of_ours" / "clean.py"),
+    }
+
+
+def test_an_installed_module_is_told_with_the_package_that_it_comes_from() -> None:
+    found = found_here("yaml")
+
+    assert found["package"].lower() == "pyyaml"
+    assert found["version"]
+
+
+def test_what_the_driver_has_not_either_is_not_found() -> None:
+    assert found_here("nobody_has_this") == {}
+    assert found_here("yaml.nobody_has_this") == {}
+
+
+def test_the_module_is_looked_for_that_the_first_of_a_chain_misses() -> None:
+    error = RuntimeError("the graph could not be read")
+    error.__cause__ = ModuleNotFoundError("No module named 'yaml'")
+
+    assert described(error)["found"]["module"] == "yaml"
+    assert "found" not in described(KeyError("yaml"))
+
+
+def test_an_exception_that_cannot_say_what_it_is_is_described_all_the_same() -> None:
+    class MuteError(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no words")
+
+    assert "found" not in described(MuteError())

@@ -1,0 +1,120 @@
+"""Where the driver stands: looked at from outside, told with growing intervals."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from dask_blackbox.driver.driver_position import DriverPositionWatcher
+from distributed import Client
+
+CardChanges = list[tuple[str, dict[str, Any]]]
+
+
+@contextmanager
+def a_waiting_thread(
+    told: CardChanges,
+) -> Iterator[tuple[DriverPositionWatcher, Callable[[], None]]]:
+    """Return what looks at a thread that waits, and what lets it go on to its end."""
+    there, go, gone_on, end = (threading.Event() for _ in range(4))
+
+    def drive() -> None:
+        there.set()
+        go.wait()
+        gone_on.set()
+        end.wait()
+
+    thread = threading.Thread(target=drive)
+    thread.start()
+    there.wait()
+    watcher = DriverPositionWatcher(
+        thread.ident or 0, 10.0, lambda *each: told.append(each)
+    )
+
+    def let_go() -> None:
+        go.set()
+        gone_on.wait()
+
+    try:
+        yield watcher, let_go
+    finally:
+        go.set()
+        end.set()
+        thread.join()
+
+
+def settled(watcher: DriverPositionWatcher, now: float) -> None:
+    """Look until the thread has come to the line where it waits."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        before = watcher._at
+        watcher.look(now)
+        if watcher._at == before:
+            return
+    pytest.fail("the thread does not come to rest")
+
+
+def test_a_driver_that_stands_is_told_with_growing_intervals() -> None:
+    told: CardChanges = []
+    with a_waiting_thread(told) as (watcher, _):
+        settled(watcher, 0.0)
+        for second in range(0, 61, 5):
+            watcher.look(float(second))
+
+    assert [kind for kind, _ in told] == ["driver-stood"] * 3
+    assert [detail["lasted"] for _, detail in told] == [10.0, 20.0, 40.0]
+    assert any(
+        "in drive" in frame and "wait()" in frame for frame in told[0][1]["stack"]
+    )
+    assert told[0][1]["connecting"] == []
+
+
+def test_a_driver_that_moves_on_is_told_once_if_it_had_been_told_to_stand() -> None:
+    told: CardChanges = []
+    with a_waiting_thread(told) as (watcher, let_go):
+        settled(watcher, 0.0)
+        watcher.look(12.0)
+        let_go()
+        settled(watcher, 13.0)
+
+    assert [kind for kind, _ in told] == ["driver-stood", "driver-moved"]
+
+
+def test_nobody_looks_if_stalls_are_not_to_be_told() -> None:
+    watcher = DriverPositionWatcher(threading.get_ident(), 0.0, lambda *_: None)
+
+    watcher.start()
+
+    assert not watcher.is_alive()
+
+
+def test_a_client_that_is_being_made_is_told_with_its_address() -> None:
+    told: CardChanges = []
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()  # and nobody ever greets
+        silent.settimeout(30)
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+
+        def drive() -> None:
+            with pytest.raises(OSError, match=address):
+                Client(address, timeout="1s", set_as_default=False)
+
+        thread = threading.Thread(target=drive)
+        thread.start()
+        taken, _ = silent.accept()
+        watcher = DriverPositionWatcher(
+            thread.ident or 0, 10.0, lambda *each: told.append(each)
+        )
+        settled(watcher, 0.0)
+        watcher.look(12.0)
+        taken.close()  # its timeout does not end a connection that was taken
+    thread.join()
+
+    connecting = [detail["connecting"] for _, detail in told]
+    assert connecting == [[{"address": address, "lasted": 12.0}]]

@@ -1,0 +1,27 @@
+"""A scheduler behind a forwarded port, or behind a connection of a kind of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import polars as pl
+import pytest
+from scenario_runs import Home, fly, messages
+from stored_events import details
+
+
+@pytest.mark.parametrize("kind", ["tcp", "private"])
+def test_a_scheduler_that_only_the_driver_can_reach_is_recorded_in_full(
+    homes: Callable[[], Home], kind: str
+) -> None:
+    home = homes()
+    flight = fly(home, "forwarded.py", str(home.folder / "store"), kind)
+    tasks, run = flight.run.tasks, flight.run
+
+    assert flight.card.completeness == {"recorded": True, "complete": True}
+    assert tasks.filter(pl.col("outcome") == "finished").height == 2_203
+    assert run.errors["exception"].to_list() == ["ZeroDivisionError"]
+    assert messages(run.logs, "through the driver") == ["through the driver"]
+    assert details(run, "scheduler-lost") == []
+    home.quiet()
+    assert home.left_over() == []

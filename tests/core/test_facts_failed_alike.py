@@ -1,0 +1,91 @@
+"""How many tasks failed in the same way as the one that ended the run."""
+
+from __future__ import annotations
+
+import pytest
+from dask_blackbox.analyse import Case, findings_in, verdict_of
+from dask_blackbox.analyse.facts.failed_alike import FailedAlike, failed_alike
+from dask_blackbox.run import RunTables
+from runs_from_rows import (
+    Piece,
+    a_failed_task,
+    a_graph,
+    a_run,
+    a_task,
+    a_worker,
+    an_exception,
+    raised_in,
+)
+
+LINE = 'Traceback (most recent call last):\n  File "/jobs/nightly.py", line {}, in parse\n    return int(text)\nValueError: bad'
+ERROR = an_exception("ValueError", "bad", key="parse-0", traceback=LINE.format(7))
+
+
+def a_sibling(n: int, *, outcome: str = "released", line: int = 7) -> Piece:
+    return a_failed_task(
+        f"parse-{n}",
+        "ValueError",
+        f"bad {n}",
+        outcome=outcome,
+        traceback=LINE.format(line),
+    )
+
+
+def alike(run: RunTables) -> FailedAlike:
+    failure = Case(run).blame.failure
+    assert failure is not None
+    return failed_alike(run, failure)
+
+
+def test_siblings_that_nobody_waited_for_count() -> None:
+    siblings = [a_sibling(n) for n in range(1, 8)]
+    executed = [a_task(f"parse-{n}", outcome="released") for n in range(1, 8)]
+    run = a_run(a_worker(), a_graph(), a_failed_row(), *siblings, *executed, the_end())
+
+    assert alike(run) == FailedAlike(failed=8, attempted=8)
+    found = verdict_of(findings_in(run), run)
+    assert found is not None
+    assert found.title.endswith("(8 of 8 tasks failed in the same way)")
+    assert "Of 8 tasks of 'parse' that were executed, 8 failed in the same way" in (
+        found.cause
+    )
+
+
+def a_failed_row() -> Piece:
+    return a_failed_task("parse-0", "ValueError", "bad", traceback=LINE.format(7))
+
+
+def the_end() -> Piece:
+    return raised_in("parse-0", ERROR)[-1]
+
+
+@pytest.mark.parametrize(
+    "sibling",
+    [
+        pytest.param(a_sibling(1, line=90), id="another line"),
+        pytest.param(a_sibling(1, outcome="retried"), id="it was tried again"),
+        pytest.param(
+            a_failed_task("parse-1", "KeyError", "qty", outcome="released"),
+            id="another class",
+        ),
+        pytest.param(
+            a_failed_task("sum-1", "ValueError", "bad", outcome="released"),
+            id="another prefix",
+        ),
+        pytest.param(a_task("parse-1"), id="it finished"),
+    ],
+)
+def test_what_failed_otherwise_does_not_count(sibling: Piece) -> None:
+    run = a_run(a_worker(), a_graph(), a_failed_row(), sibling, the_end())
+
+    assert alike(run).failed == 1
+    found = verdict_of(findings_in(run), run)
+    assert found is not None
+    assert "same way" not in found.title + found.cause
+
+
+def test_one_bad_piece_of_many_stands_alone() -> None:
+    executed = [a_task(f"parse-{n}") for n in range(1, 8)]
+    run = a_run(a_worker(), a_graph(), a_failed_row(), *executed, the_end())
+
+    assert alike(run) == FailedAlike(failed=1, attempted=8)

@@ -1,0 +1,209 @@
+"""What ended the driver's work, when that was decided, and what is teardown after it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.facts.outcome import Outcome, outcome_of
+from dask_blackbox.analyse.facts.teardown import teardown_of
+from dask_blackbox.run import RunTables
+from runs_from_rows import (
+    START,
+    Piece,
+    a_departure,
+    a_graph,
+    a_run,
+    a_worker,
+    aborted,
+    an_event,
+    an_exception,
+    failed_with,
+    succeeded,
+)
+
+SCHEDULER = "tcp://s"
+HERE = [
+    an_event("driver-attached", "driver", at=0.1, pid=1, boot="b"),
+    an_event(
+        "scheduler-info", SCHEDULER, at=0.2, pid=10, boot="b", ancestors=[[1, "0"]]
+    ),
+    an_event(
+        "process-ancestors",
+        "tcp://w1",
+        at=1.1,
+        pid=100,
+        boot="b",
+        ancestors=[[11, "0"], [1, "0"]],
+    ),
+    a_worker("tcp://w1", pid=100),
+]
+
+
+def raised(identity: str, *, at: float, name: str = "ValueError") -> Piece:
+    """Return that a call to Dask raised in the driver."""
+    detail = {"call": "Future.result", "exception": name, "message": "no", "pid": 1}
+    return an_event("driver-call-failed", "driver", at=at, identity=identity, **detail)
+
+
+def failed(*identities: str, at: float = 60.0) -> Piece:
+    error = msgspec.structs.replace(
+        an_exception("ValueError", "no"), chain_ids=identities
+    )
+    return failed_with(error, at=at)
+
+
+def signalled(target: int, *, at: float, handling: str | None = None) -> Piece:
+    detail: dict[str, Any] = {"target": target, "signal": "SIGTERM"}
+    return an_event("driver-signalled", "driver", at=at, handling=handling, **detail)
+
+
+def outcome(run: RunTables) -> Outcome:
+    return outcome_of(run)
+
+
+def test_it_is_decided_when_the_call_to_dask_raised() -> None:
+    found = outcome(a_run(HERE, raised("7", at=20), failed("7", at=60)))
+
+    assert (found.kind, found.source, found.exact) == ("exception", "dask-call", True)
+    assert found.decided_at == START + 20
+    assert found.call == "Future.result"
+    assert found.survived == ()
+    assert found.is_after(START + 20.1)
+    assert not found.is_after(START + 19.9)
+
+
+def test_an_exception_that_was_handled_is_survived() -> None:
+    found = outcome(
+        a_run(HERE, raised("5", at=5), raised("7", at=20), failed("7", at=60))
+    )
+
+    assert [each.identity for each in found.survived] == ["5"]
+    assert found.has_survived("builtins.ValueError", "no")
+    assert not found.has_survived("builtins.KeyError", "no")
+
+
+def test_of_a_chain_the_last_call_that_raised_decides() -> None:
+    found = outcome(
+        a_run(HERE, raised("5", at=5), raised("7", at=20), failed("9", "7", "5"))
+    )
+
+    assert found.decided_at == START + 20
+    assert found.survived == ()
+
+
+def test_a_signal_that_is_sent_while_the_exception_is_handled_shows_that_it_came_before() -> (
+    None
+):
+    hook = an_event("driver-exception", "driver", at=50, exception="ValueError")
+    found = outcome(
+        a_run(HERE, signalled(10, at=30, handling="7"), hook, failed("7", at=60))
+    )
+
+    assert (found.decided_at, found.source) == (START + 30, "handler")
+    assert not found.exact
+
+
+def test_without_anything_better_the_hook_tells_and_then_the_end_of_the_process() -> (
+    None
+):
+    hook = an_event("driver-exception", "driver", at=50, exception="ValueError")
+
+    assert outcome(a_run(hook, failed(at=60))).decided_at == START + 50
+    assert outcome(a_run(failed(at=60))).source == "process-end"
+    assert outcome(a_run(failed(at=60))).decided_at == START + 60
+
+
+def test_clocks_of_several_machines_are_given_a_second() -> None:
+    elsewhere = an_event("scheduler-info", SCHEDULER, at=0.2, pid=10, boot="other")
+    found = outcome(a_run(HERE[0], elsewhere, raised("7", at=20), failed("7")))
+
+    assert not found.is_after(START + 20.9)
+    assert found.is_after(START + 21.1)
+
+
+@pytest.mark.parametrize(
+    ("ending", "kind"),
+    [
+        (succeeded(), "none"),
+        (failed(), "exception"),
+        (failed_with(an_exception("KeyboardInterrupt", "")), "interrupted"),
+        (failed_with(None, exit_code=4), "exit-code"),
+        (aborted(exit_code=-2), "interrupted"),
+        (aborted(exit_code=-15), "signal"),
+        (aborted(), "vanished"),
+    ],
+)
+def test_kinds_of_endings(ending: Piece, kind: str) -> None:
+    assert outcome(a_run(HERE, ending)).kind == kind
+
+
+def test_a_driver_that_is_stopped_in_its_teardown_had_failed_before() -> None:
+    ended = (raised("7", at=20), signalled(10, at=20.1, handling="7"))
+    found = outcome(a_run(HERE, ended, aborted(exit_code=-15, at=90)))
+
+    assert found.stopped_after
+    assert (found.kind, found.decided_at) == ("exception", START + 20)
+    assert found.exception is not None
+    assert found.exception.exception == "ValueError"
+
+
+def test_a_driver_that_went_on_after_it_closed_a_cluster_was_stopped_at_its_work() -> (
+    None
+):
+    ended = (raised("7", at=20), signalled(10, at=20.1, handling="7"))
+    again = a_graph(3, at=40)
+    found = outcome(a_run(HERE, ended, again, aborted(exit_code=-15, at=90)))
+
+    assert not found.stopped_after
+    assert (found.kind, found.exception) == ("signal", None)
+
+
+def test_what_the_script_ends_after_its_failure_is_teardown() -> None:
+    run = a_run(
+        HERE,
+        raised("7", at=20),
+        signalled(10, at=20.1, handling="7"),
+        signalled(11, at=20.1, handling="7"),
+        a_departure("tcp://w1", at=20.3, closing="signal-15", processing=["a-1"]),
+        failed("7", at=60),
+    )
+    teardown = teardown_of(run, outcome_of(run))
+
+    assert teardown.since == START + 20.1
+    assert teardown.includes("tcp://w1", START + 20.3)
+    assert teardown.includes(SCHEDULER, START + 20.3)
+    act = teardown.act_on("tcp://w1", START + 20.3)
+    assert act is not None
+    assert act.what == "SIGTERM"
+    assert Case(run).deaths == ()
+
+
+def test_what_the_script_ends_before_its_failure_is_none() -> None:
+    run = a_run(
+        HERE,
+        signalled(11, at=10),
+        a_departure("tcp://w1", at=10.3, closing="signal-15", processing=["a-1"]),
+        raised("7", at=20),
+        failed("7", at=60),
+    )
+    teardown = teardown_of(run, outcome_of(run))
+
+    assert not teardown.includes("tcp://w1", START + 10.3)
+    assert teardown.act_on("tcp://w1", START + 10.3) is not None
+    assert len(Case(run).deaths) == 1
+
+
+def test_a_cluster_that_is_ended_after_good_work_has_no_deaths() -> None:
+    run = a_run(
+        HERE,
+        signalled(10, at=30),
+        signalled(11, at=30),
+        a_departure("tcp://w1", at=30.3, closing="signal-15", processing=["a-1"]),
+        succeeded(at=60),
+    )
+
+    assert teardown_of(run, outcome_of(run)).since == START + 30
+    assert Case(run).deaths == ()

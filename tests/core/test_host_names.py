@@ -1,0 +1,54 @@
+"""Names of the host's in the place of keys, and tasks given up in runs that succeeded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dask_blackbox.analyse import findings_in
+from dask_blackbox.analyse.given_up import given_up
+from dask_blackbox.analyse.host_names import HostNames
+from dask_blackbox.attach import card_of
+from runs_from_rows import (
+    a_death,
+    a_run,
+    a_worker,
+    an_event,
+    failed_with,
+    killed_worker,
+    succeeded,
+)
+
+KEY = "inflate-0d18a63bb2b24e5a9ad0e1c2d3f4a5b6"
+
+
+def named(name: str = "inflate-9") -> Any:
+    return an_event("task-named", KEY, at=2.0, name=name, id="1")
+
+
+def test_a_key_is_replaced_also_where_it_is_cut() -> None:
+    names = HostNames(a_run(succeeded(), named()))
+
+    assert names.in_text(f"'{KEY}' was lost") == "'inflate-9' was lost"
+    assert names.in_text(f"{KEY[:20]}… was lost") == "inflate-9 was lost"
+    assert names.in_text("other-0d18a63bb2b24e5a was lost") == (
+        "other-0d18a63bb2b24e5a was lost"
+    )
+
+
+def test_the_card_of_a_failed_run_says_the_hosts_name() -> None:
+    run = a_run(
+        a_worker(),
+        a_death(exit_code=-9, executing=[KEY]),
+        failed_with(killed_worker(KEY)),
+        named(),
+    )
+
+    card = card_of(run, findings_in(run))
+
+    assert card.verdict is not None
+    assert KEY not in card.verdict.cause
+    assert "inflate-9" in card.verdict.cause
+
+
+def test_a_run_that_gave_up_nothing_has_no_such_warning() -> None:
+    assert given_up(a_run(succeeded())) == ()

@@ -1,0 +1,78 @@
+"""A recorder that dies is replaced, and nothing is lost; when all have died, it is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dask_blackbox.reader import find_run
+from dask_blackbox.store import open_store
+from scenario_runs import Home, begin_command, ended, fly
+from stored_events import details
+
+
+def test_a_recorder_that_is_killed_loses_nothing(homes: Callable[[], Home]) -> None:
+    home = homes()
+    flight = fly(home, "recorder_killed.py", str(home.folder / "store"), "1")
+    run = flight.run
+    home.quiet()
+
+    assert flight.code == 0
+    assert run.tasks["key"].n_unique() == run.tasks.height == 1_000
+    assert flight.card.state == "succeeded"
+    assert len(details(run, "recorder-restarted")) == 1
+    assert run.workers.height == 1
+    assert home.left_over() == []
+
+
+def test_a_recorder_that_is_killed_when_it_has_left_the_cluster_misses_nothing(
+    homes: Callable[[], Home],
+) -> None:
+    home = homes()
+    flight = fly(home, "recorder_killed.py", str(home.folder / "store"), "leaving")
+    home.quiet()
+
+    assert flight.code == 0
+    assert len(details(flight.run, "recorder-restarted")) == 1
+    assert flight.run.tasks.height == 500
+    assert flight.card.completeness == {"recorded": True, "complete": True}
+    assert home.left_over() == []
+
+
+def test_recorders_that_are_killed_again_and_again_are_replaced(
+    homes: Callable[[], Home],
+) -> None:
+    home = homes()
+    flight = fly(home, "recorder_killed.py", str(home.folder / "store"), "2")
+    home.quiet()
+
+    assert flight.code == 0
+    assert flight.card.state == "succeeded"
+    assert flight.run.tasks["key"].n_unique() == flight.run.tasks.height == 1_500
+    assert len(details(flight.run, "recorder-restarted")) == 2
+    assert flight.card.completeness == {"recorded": True, "complete": True}
+    assert home.left_over() == []
+
+
+def test_of_recorders_that_all_die_the_driver_leaves_how_the_run_ended(
+    homes: Callable[[], Home],
+) -> None:
+    home = homes()
+    store = str(home.folder / "store")
+    flight = fly(home, "recorder_killed.py", store, "all")
+    home.quiet()
+    card = flight.card
+
+    assert flight.code == 0
+    assert card.state == "succeeded"
+    assert card.completeness["recorded"] is False
+    assert "the recorder died 5 times" in card.completeness["reason"]
+    assert str(home.temporary) in card.completeness["reason"]
+
+    synced = ended(home, begin_command(home, "blackbox", "sync"))
+    later = find_run(open_store(store), "latest").card()
+
+    assert synced.code == 0, synced.errors
+    assert later.state == "succeeded"
+    assert later.verdict is None
+    assert "the recorder died 5 times" in str(later.completeness["missing"]["recorder"])
+    assert home.left_over() == []

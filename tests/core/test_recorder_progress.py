@@ -1,0 +1,137 @@
+"""How far a run has come: counted from rows, and written with each heartbeat."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dask_blackbox import recording
+from dask_blackbox.layout import RunAddress
+from dask_blackbox.manifest import Progress
+from dask_blackbox.reader.reading import read_heartbeat
+from dask_blackbox.recorder.progress import ProgressCounter
+from dask_blackbox.store import open_store
+from distributed import Client, LocalCluster
+
+GIB = 2**30
+
+
+def _added(worker: str, limit: int = GIB) -> tuple[Any, ...]:
+    facts = {"nthreads": 2, "memory_limit": limit}
+    return (1.0, "worker-added", worker, json.dumps(facts))
+
+
+def _removed(worker: str, *, expected: bool) -> tuple[Any, ...]:
+    return (2.0, "worker-removed", worker, json.dumps({"expected": expected}))
+
+
+def _graph(**new: int) -> tuple[Any, ...]:
+    detail = {"new": {prefix: [tasks, 1] for prefix, tasks in new.items()}}
+    return (1.0, "graph-updated", "client", json.dumps(detail))
+
+
+def _task(stop: float, outcome: str = "finished") -> tuple[Any, ...]:
+    facts = ("k", "p", "p", "tcp://a:1", 1, stop - 1, stop, 1.0, 0.0, 0.0, 0.0, 8)
+    return (*facts, "int", outcome)
+
+
+def _metric(source: str, memory: int, executing: int) -> tuple[Any, ...]:
+    zeros = (0.0,) * 8
+    return (1.0, source, 50.0, memory, *zeros, executing, 0, 0, "running")
+
+
+def test_tasks_workers_and_memory_are_counted_as_they_come() -> None:
+    counter = ProgressCounter()
+    counter.add({"event": [_added("tcp://a:1"), _added("tcp://b:1")]})
+    counter.add({"event": [_graph(load=10, sum=5)], "task": [_task(100.0)] * 4})
+    counter.add({"task": [_task(105.0, "erred"), _task(105.0, "retried")]})
+    counter.add(
+        {
+            "metric": [
+                _metric("tcp://a:1", GIB // 2, 2),
+                _metric("tcp://b:1", GIB // 4, 1),
+                _metric("scheduler", 9 * GIB, 0),
+            ]
+        }
+    )
+
+    assert counter.progress(110.0) == Progress(
+        submitted=15,
+        done=4,
+        failed=1,
+        rate=4 / 30,
+        workers=2,
+        threads=4,
+        executing=3,
+        memory=3 * GIB // 4,
+        memory_limit=2 * GIB,
+    )
+
+
+def test_a_worker_that_left_no_longer_counts_and_an_unexpected_one_is_a_loss() -> None:
+    counter = ProgressCounter()
+    counter.add({"event": [_added(f"tcp://{name}:1") for name in "abc"]})
+    counter.add({"metric": [_metric("tcp://a:1", GIB, 1)]})
+    counter.add({"event": [_removed("tcp://a:1", expected=False)]})
+    counter.add({"event": [_removed("tcp://b:1", expected=True)]})
+
+    now = counter.progress(10.0)
+
+    assert (now.workers, now.lost_workers, now.memory) == (1, 1, 0)
+
+
+def test_the_rate_forgets_what_is_older_than_half_a_minute() -> None:
+    counter = ProgressCounter()
+    counter.add({"task": [_task(100.0)] * 60})
+    counter.add({"task": [_task(125.0)] * 30})
+
+    assert counter.progress(126.0).rate == 3.0
+    assert counter.progress(140.0).rate == 1.0
+    assert counter.progress(900.0).rate == 0.0
+
+
+def test_a_cluster_with_an_unlimited_worker_has_no_limit() -> None:
+    counter = ProgressCounter()
+    counter.add({"event": [_added("tcp://a:1"), _added("tcp://b:1", limit=0)]})
+
+    assert counter.progress(1.0).memory_limit == 0
+
+
+@pytest.mark.parametrize("detail", [None, "", "{", "[]", '"new"'])
+def test_particulars_that_cannot_be_read_count_as_none(detail: str | None) -> None:
+    counter = ProgressCounter()
+    counter.add({"event": [(1.0, "graph-updated", None, detail)]})
+
+    assert counter.progress(1.0) == Progress()
+
+
+def test_a_heartbeat_of_a_real_run_says_how_far_it_is(tmp_path: Path) -> None:
+    with (
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=2,
+            processes=False,
+            dashboard_address=":0",
+            memory_limit="1 GiB",
+        ) as cluster,
+        Client(cluster) as client,
+        recording(client, store=tmp_path, job="night", run_id="one"),
+    ):
+        client.gather(client.map(abs, range(20)))
+        store = open_store(tmp_path)
+        folder = RunAddress.of("night", "one", 1).folder
+        deadline = time.monotonic() + 60
+        while True:
+            beat = read_heartbeat(store, folder)
+            if beat and beat.progress and beat.progress.done == 20:
+                break
+            assert time.monotonic() < deadline, beat
+            time.sleep(0.1)
+
+    found = beat.progress
+    assert (found.submitted, found.workers, found.threads) == (20, 1, 2)
+    assert found.memory_limit == GIB
+    assert found.memory > 0

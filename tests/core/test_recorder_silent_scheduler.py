@@ -1,0 +1,119 @@
+"""A scheduler that does not answer for a while keeps its rows, and is asked again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from dask_blackbox.protocol.messages import Attach
+from dask_blackbox.recorder import pulling
+from dask_blackbox.recorder.pulling import Puller
+from distributed.core import Server
+
+_DEADLINE = 60.0
+
+
+class _Scheduler:
+    """A server of Dask's that can be frozen, and has a row to give when it is not."""
+
+    def __init__(self) -> None:
+        self.awake = asyncio.Event()
+        self.server = Server(handlers={"tap-pull": self.pull, "tap-leave": self.leave})
+
+    async def pull(self, acknowledged: int = 0, **_: Any) -> dict[str, Any]:
+        await self.awake.wait()
+        rows = msgspec.msgpack.encode({"event": [[1.0, "topic", "kept", "{}"]]})
+        return {"seq": 1, "rows": rows, "at": 1.0, "waiting": 0, "dropped": {}}
+
+    async def leave(self) -> str:
+        return "OK"
+
+
+@pytest.fixture(autouse=True)
+def _impatience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pulling, "_ANSWERING", 0.2)
+    monkeypatch.setattr(pulling, "_GIVING_UP", 0.5)
+    monkeypatch.setattr(pulling, "_RARELY", 0.05)
+    monkeypatch.setattr(pulling, "_LAST_CHANCE", 0.2)
+
+
+def flown(
+    folder: Path, fly: Callable[[_Scheduler, Puller, list[Any]], Awaitable[None]]
+) -> tuple[Puller, list[Any]]:
+    """Let something happen between a scheduler and its puller; return what was told."""
+    told: list[Any] = []
+
+    def take(source: str, seq: int | None, at: float, rows: Any, dropped: Any) -> None:
+        told.extend(rows.get("event", ()))
+
+    async def all_of_it() -> Puller:
+        scheduler = _Scheduler()
+        await scheduler.server.listen("tcp://127.0.0.1:0")
+        try:
+            address = scheduler.server.address
+            puller = Puller(
+                Attach(address=address, tap="tap", pid=os.getpid()),
+                take,
+                interval=0.05,
+                profile_interval=600,
+                folder=folder,
+            )
+            pulling_on = asyncio.create_task(puller.run())
+            async with asyncio.timeout(_DEADLINE):
+                await fly(scheduler, puller, told)
+            puller.stop()
+            await pulling_on
+            await puller.leave()
+        finally:
+            await scheduler.server.close()
+        return puller
+
+    return asyncio.run(all_of_it()), told
+
+
+async def until_told(told: list[Any], kind: str) -> None:
+    while not any(row[1] == kind for row in told):  # noqa: ASYNC110 - rows are no event
+        await asyncio.sleep(0.01)
+
+
+def test_what_it_kept_in_silence_is_had_when_it_answers_again(tmp_path: Path) -> None:
+    async def fly(scheduler: _Scheduler, puller: Puller, told: list[Any]) -> None:
+        await until_told(told, "scheduler-silent")
+        scheduler.awake.set()
+        await until_told(told, "scheduler-answers")
+
+    puller, told = flown(tmp_path, fly)
+
+    assert [row[1] for row in told] == [
+        "scheduler-silent",
+        "topic",
+        "scheduler-answers",
+    ]
+    assert json.loads(told[-1][3])["lasted"] >= 0.5
+    assert puller.account.error is None
+
+
+def test_one_that_answers_no_more_is_lost_since_it_fell_silent(tmp_path: Path) -> None:
+    async def fly(scheduler: _Scheduler, puller: Puller, told: list[Any]) -> None:
+        scheduler.awake.set()
+        await until_told(told, "topic")
+        scheduler.awake.clear()
+        await until_told(told, "scheduler-silent")
+        puller.stop()
+        with pytest.raises(TimeoutError) as error:
+            await puller.drain(last=True)
+        puller.missed(error.value)
+
+    puller, told = flown(tmp_path, fly)
+    kinds = [row[1] for row in told]
+    lost = told[kinds.index("scheduler-lost")]
+
+    assert kinds == ["topic", "scheduler-silent", "scheduler-lost"]
+    assert lost[0] < told[1][0], "it is lost from when it was last asked in vain"
+    assert "last rows could not be fetched" in str(puller.account.error)

@@ -1,0 +1,72 @@
+"""The held-out scripts of `tests/recordings/scripts`, without running them.
+
+The recordings that `run.py --keep` has kept are diagnosed again.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "recordings"))
+
+from dask_blackbox.analyse import findings_in
+from dask_blackbox.attach import card_of
+from keeping import archives, kept
+
+FOLDER = Path(__file__).parents[1] / "recordings" / "scripts"
+OTHERWISE: dict[str, str] = {}
+"""Scripts of which something else is reported than was expected, and why."""
+
+
+def _runner() -> Any:
+    found = importlib.util.spec_from_file_location("held_out_run", FOLDER / "run.py")
+    assert found
+    assert found.loader
+    module = importlib.util.module_from_spec(found)
+    sys.modules["held_out_run"] = module  # msgspec looks annotations up there
+    found.loader.exec_module(module)
+    return module
+
+
+def test_every_script_has_expectations_that_can_be_judged() -> None:
+    cases = _runner().load_cases()  # raises where one has no other
+    assert sum(bool(case.slugs) for case in cases.values()) >= 66
+    assert sum(not case.slugs for case in cases.values()) >= 20
+    for name, case in cases.items():
+        assert len(case.slugs) < 2 or case.why, f"{name}: why more than one verdict?"
+        for pattern in (*case.names, *case.mentions, *case.never):
+            re.compile(pattern)
+
+
+def test_every_script_is_python() -> None:
+    for script in FOLDER.glob("*/**/*.py"):
+        compile(script.read_text(), str(script), "exec")
+
+
+@pytest.mark.parametrize(
+    "archive", archives("scripts"), ids=lambda each: each.name.split(".")[0]
+)
+def test_what_is_reported_of_kept_recordings_is_right(archive: Path) -> None:
+    runner = _runner()
+    cases = {
+        name.rpartition("/")[2]: case for name, case in runner.load_cases().items()
+    }
+    judged = [
+        runner.judge_card(
+            each.name,
+            cases[each.name],
+            card_of(each.run, findings_in(each.run)),
+            each.told,
+        )
+        for each in kept(archive)
+        if each.name not in OTHERWISE
+    ]
+
+    assert judged
+    assert [(e.name, e.problem) for e in judged if e.kind != "right"] == []

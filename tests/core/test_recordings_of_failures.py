@@ -1,0 +1,85 @@
+"""The corpus of failures in tests/recordings: what is in it, and how its page is written."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from dask_blackbox.analyse import RULES
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "recordings"))
+from diagnose import put_into
+from judging import Result
+from storytelling import load_failures, names_of
+
+VERDICTS = {
+    rule.slug
+    for rule in RULES
+    if rule.severity == "failure"
+    # A run that its host stops needs a host: the tests of Airflow and Prefect have it.
+    and rule.slug not in ("key-collision", "part-failed", "stopped-by-host")
+}
+
+
+def test_each_verdict_has_three_failures_that_end_in_it() -> None:
+    corpus = [each for each in load_failures().values() if not each.held_out]
+    count = Counter(each.causes[0] for each in corpus)
+
+    assert {slug: count[slug] for slug in VERDICTS if count[slug] < 3} == {}
+
+
+def test_what_is_arguable_says_why() -> None:
+    silent = [
+        name
+        for name, each in load_failures().items()
+        if (len(each.causes) > 1) != bool(each.why)
+    ]
+
+    assert silent == []
+
+
+def test_what_is_held_out_is_told_only_when_asked_for() -> None:
+    corpus, held_out = (names_of([], None, held_out=held) for held in (False, True))
+
+    assert len(held_out) >= 15
+    assert not set(corpus) & set(held_out)
+
+
+def test_one_failure_of_each_cause_is_told_first() -> None:
+    found = load_failures()
+    names = names_of([], None, held_out=False)
+    causes = [found[name].causes[0] for name in names]
+
+    assert len(set(causes[: len(set(causes))])) == len(set(causes))
+
+
+def test_the_page_keeps_what_others_wrote_there(tmp_path: Path) -> None:
+    page = tmp_path / "diagnosis.md"
+    page.write_text(
+        "# Diagnosis\n\n<!-- verdicts -->\nold\n<!-- /verdicts -->\n\n## Theirs\n"
+    )
+
+    put_into(page, "new")
+
+    assert page.read_text() == (
+        "# Diagnosis\n\n<!-- verdicts -->\n\nnew\n\n<!-- /verdicts -->\n\n## Theirs\n"
+    )
+
+
+def test_a_story_is_not_judged_before_it_is_made(tmp_path: Path) -> None:
+    from judging import judge
+
+    story = next(iter(load_failures().values()))
+
+    assert judge(story, tmp_path) == Result(story, "absent", "not made yet")
+
+
+@pytest.mark.parametrize("room", sorted({s.room for s in load_failures().values()}))
+def test_rooms_are_told_apart(room: str) -> None:
+    held = any(s.held_out for s in load_failures().values() if s.room == room)
+
+    assert {load_failures()[n].room for n in names_of([], room, held_out=held)} == {
+        room
+    }

@@ -1,0 +1,271 @@
+"""Verdicts on drivers that were stopped while they waited, as they had told themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.finding import Finding
+from runs_from_rows import (
+    Piece,
+    a_log_line,
+    a_run,
+    a_sample,
+    a_task,
+    a_worker,
+    aborted,
+    an_event,
+    an_exception,
+    failed_with,
+)
+
+SITE = "/venv/lib/python3.12/site-packages/distributed"
+ADDRESS = "tcp://10.0.0.7:8786"
+MINE = '  File "/jobs/nightly.py", line 30, in main\n\tresults.get()'
+WAIT = (
+    '  File "/usr/lib/python3.12/threading.py", line 331, in wait\n\twaiter.acquire()'
+)
+ON_A_CLUSTER = an_event("scheduler-info", address="tcp://10.0.0.1:8786")
+
+
+def of_dask(file: str, function: str) -> str:
+    """Return a frame of Dask's."""
+    return f'  File "{SITE}/{file}", line 200, in {function}\n\treturn self.sync()'
+
+
+def stood(*stack: str, at: float = 40.0, **more: Any) -> Piece:
+    """Return that the driver told where it had stood for 20 s."""
+    told = {"lasted": 20, "connecting": [], **more}
+    return an_event("driver-stood", "driver", at=at, stack=[MINE, *stack, WAIT], **told)
+
+
+def verdict(*pieces: Any) -> Finding:
+    """Return the verdict on a run of these pieces."""
+    run = a_run(*pieces)
+    found = verdict_of(findings_in(run), run)
+    assert found is not None
+    return found
+
+
+CONNECTING = stood(
+    of_dask("client.py", "__init__"),
+    of_dask("client.py", "start"),
+    connecting=[{"address": ADDRESS, "lasted": 19}],
+)
+
+
+def test_a_driver_that_is_stopped_inside_of_client_could_not_connect() -> None:
+    found = verdict(CONNECTING, aborted(at=50))
+
+    assert found.rule == "cannot-connect"
+    assert ADDRESS in found.title
+    assert "for 29 s" in found.cause
+    assert "nightly.py:30" in found.cause
+    assert found.confidence == "medium"
+
+
+def test_a_driver_that_connected_after_all_is_not_told_to_be_connecting() -> None:
+    moved = an_event("driver-moved", "driver", at=42.0, lasted=22)
+
+    found = verdict(CONNECTING, moved, ON_A_CLUSTER, aborted(at=50))
+
+    assert found.rule == "driver-killed"
+
+
+def test_a_client_that_reconnects_to_a_scheduler_that_was_there_is_another_story() -> (
+    None
+):
+    known = an_event("scheduler-info", ADDRESS)
+
+    assert verdict(known, CONNECTING, aborted(at=50)).rule == "driver-killed"
+
+
+def test_a_driver_that_waits_for_a_queue_while_no_task_is_wanted_has_stalled() -> None:
+    found = verdict(
+        ON_A_CLUSTER,
+        a_worker(),
+        stood(of_dask("queues.py", "get"), of_dask("utils.py", "sync")),
+        aborted(at=50),
+    )
+
+    assert found.rule == "stalled"
+    assert "Queue" in found.title
+    assert "results.get()" in found.cause
+    assert "put an item into it" in found.remedy
+
+
+def test_a_function_of_client_run_that_does_not_come_back_has_stalled() -> None:
+    found = verdict(
+        ON_A_CLUSTER,
+        a_worker(),
+        stood(of_dask("client.py", "run"), of_dask("utils.py", "sync")),
+        aborted(at=50),
+    )
+
+    assert found.rule == "stalled"
+    assert "client.run" in found.title
+    assert "event loop" in found.remedy
+
+
+def test_a_driver_that_is_stopped_while_it_waits_for_workers_says_so() -> None:
+    found = verdict(
+        ON_A_CLUSTER,
+        stood(of_dask("client.py", "wait_for_workers")),
+        aborted(at=50),
+    )
+
+    assert found.rule == "workers-never-arrived"
+    assert found.confidence == "medium"
+
+
+def test_workers_whose_handshakes_failed_meanwhile_are_why_none_came() -> None:
+    shook = (
+        "Listener on 'tls://10.0.0.1:8786': TLS handshake failed with remote 'tls://w'"
+    )
+    found = verdict(
+        ON_A_CLUSTER,
+        a_log_line(shook, at=30, role="scheduler", source="scheduler"),
+        stood(of_dask("client.py", "wait_for_workers")),
+        aborted(at=50),
+    )
+
+    assert found.rule == "tls-misconfigured"
+
+
+def test_a_driver_that_is_stopped_in_its_own_code_is_told_with_its_line() -> None:
+    by_a_host = an_event("driver-ended", at=50, signal=15)
+    found = verdict(ON_A_CLUSTER, a_worker(), stood(), by_a_host, aborted(at=50))
+
+    assert (found.rule, found.confidence) == ("driver-killed", "medium")
+    assert "nightly.py:30" in found.cause
+    assert "look at /jobs/nightly.py:30" in found.remedy
+
+
+def test_a_driver_whose_tasks_were_ending_did_not_stand_in_vain() -> None:
+    by_a_host = an_event("driver-ended", at=50, signal=15)
+    going_on = [a_task(f"inc-{n}", start=float(n)) for n in range(5, 50, 5)]
+    found = verdict(
+        ON_A_CLUSTER, a_worker(), *going_on, stood(), by_a_host, aborted(at=50)
+    )
+
+    assert (found.rule, found.confidence) == ("driver-killed", "high")
+
+
+def test_where_a_driver_stood_says_nothing_against_its_own_exception() -> None:
+    found = verdict(
+        ON_A_CLUSTER,
+        a_worker(),
+        stood(of_dask("queues.py", "get"), at=20),
+        failed_with(an_exception("ValueError", "the sum is wrong"), at=30),
+    )
+
+    assert found.rule == "driver-exception"
+
+
+POLLING = '  File "/jobs/nightly.py", line 12, in wait_for_marker\n\ttime.sleep(5)'
+
+
+def polled(*, cpu: float, end: Piece) -> list[Piece]:
+    """Return a task that sleeps in a loop, on a worker that used so much meanwhile."""
+    of_task = {
+        "key": "wait-1", "prefix": "wait", "worker": "tcp://w1", "executing_for": 55,
+    }  # fmt: skip
+    stall = an_event(
+        "stall",
+        at=80,
+        lasted=60,
+        workers=1,
+        statuses={"running": 1},
+        states={"processing": 1},
+        processing=[of_task],
+        told={"tcp://w1": {"stacks": {"wait-1": [POLLING]}, "tasks": {}}},
+    )
+    used = [a_sample(at=float(at), cpu=cpu) for at in range(30, 80, 5)]
+    return [a_worker(), *used, stall, an_event("driver-ended", at=100, signal=15), end]
+
+
+def test_a_task_that_sleeps_in_a_loop_until_the_host_ends_the_run_has_stalled() -> None:
+    found = verdict(*polled(cpu=1.0, end=aborted(at=100)))
+
+    assert (found.rule, found.confidence) == ("stalled", "medium")
+    assert "nightly.py:12" in found.title
+    assert "`time.sleep(5)`" in found.cause
+    assert "1% of a core" in found.cause
+
+
+def test_a_task_that_computes_until_the_host_ends_the_run_is_no_stall() -> None:
+    found = verdict(*polled(cpu=97.0, end=aborted(at=100)))
+
+    assert found.rule == "driver-killed"
+
+
+def test_a_driver_that_is_killed_without_being_asked_did_not_lose_patience() -> None:
+    pieces = polled(cpu=1.0, end=aborted(at=100))
+    killed = an_event("driver-ended", at=100.5, signal=9)
+
+    assert verdict(*pieces, killed).rule == "driver-killed"
+
+
+def test_a_method_of_an_actor_that_does_not_return_is_named() -> None:
+    waited = "\n".join(
+        [
+            "Traceback (most recent call last):",
+            '  File "/jobs/nightly.py", line 51, in main\n    tally.drained().result(9)',
+            f'  File "{SITE}/actor.py", line 280, in result\n    return self._result()',
+            "TimeoutError",
+        ]
+    )
+    late = an_exception("TimeoutError", "", traceback=waited)
+    found = verdict(ON_A_CLUSTER, a_worker(), failed_with(late, at=30))
+
+    assert (found.rule, found.confidence) == ("stalled", "medium")
+    assert "a method of an actor" in found.title
+    assert "tally.drained().result(9)" in found.cause
+
+
+def locked(key: str, name: str, line: int) -> tuple[dict[str, Any], list[str]]:
+    """Return a task that waits for a `Lock`, and its stack, as Dask has it."""
+    held = {"key": key, "prefix": key, "worker": "tcp://w1", "executing_for": 50 - line}
+    own = f'  File "/jobs/nightly.py", line {line}, in {key}\n\twith Lock("{name}"):'
+    return held, [
+        own,
+        of_dask("semaphore.py", "__enter__"),
+        of_dask("lock.py", "acquire"),
+        WAIT,
+    ]
+
+
+def test_two_tasks_that_want_each_others_locks_are_both_named() -> None:
+    (first, one), (second, other) = locked("a", "x", 7), locked("b", "y", 9)
+    told = {"tcp://w1": {"stacks": {"a": one, "b": other}, "tasks": {}}}
+    stall = an_event(
+        "stall", at=80, lasted=60, workers=1, states={"processing": 2},
+        processing=[first, second], told=told,
+    )  # fmt: skip
+    late = failed_with(an_exception("TimeoutError", ""), at=100)
+    found = verdict(a_worker(), stall, late)
+
+    assert found.rule == "stalled"
+    assert "'a' waited for a `Lock` for" in found.title
+    assert "'b' also waited, at /jobs/nightly.py:9 in b" in found.cause
+    assert "the same order" in found.remedy
+
+
+@pytest.mark.parametrize("where", ["concurrent/futures/_base.py", "asyncio/tasks.py"])
+def test_a_future_of_the_standard_library_that_was_waited_for_is_a_wait(
+    where: str,
+) -> None:
+    waited = (
+        "Traceback (most recent call last):\n"
+        '  File "/jobs/nightly.py", line 84, in main\n    done.result(timeout=25)\n'
+        f'  File "/usr/lib/python3.12/{where}", line 458, in result\n'
+        "    raise TimeoutError()\nTimeoutError\n"
+    )
+    late = an_exception("TimeoutError", "", traceback=waited)
+    queued = {"queued": 61}
+    stall = an_event("stall", at=20, lasted=16, workers=0, states=queued)
+
+    found = verdict(stall, failed_with(late, at=25))
+
+    assert found.rule == "workers-never-arrived"

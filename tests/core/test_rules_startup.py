@@ -1,0 +1,638 @@
+"""Verdicts on what never came up, or was not there: workers, modules, files, actors.
+
+The texts are those that Dask wrote when such runs were recorded on real clusters.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.finding import Finding
+from runs_from_rows import (
+    Piece,
+    a_death,
+    a_departure,
+    a_failed_task,
+    a_graph,
+    a_log_line,
+    a_run,
+    a_sample,
+    a_task,
+    a_worker,
+    aborted,
+    an_event,
+    an_exception,
+    failed_with,
+    killed_worker,
+    raised_in,
+    succeeded,
+)
+
+SITE = "/venv/lib/python3.12/site-packages"
+LINK = "\nThe above exception was the direct cause of the following exception:\n\n"
+TIMED_OUT = an_exception("TimeoutError", "timed out after 300 s.")
+WAITED = an_exception(
+    "distributed.exceptions.WorkerStartTimeoutError",
+    "Only 0/1 workers arrived after 15",
+)
+
+
+def rules_of(*pieces: Any) -> list[str]:
+    """Return which rules fire, gravest first."""
+    return [each.rule for each in findings_in(a_run(*pieces))]
+
+
+def verdict(*pieces: Any, recorded: bool = True) -> Finding:
+    """Return the verdict on a run of these pieces."""
+    run = a_run(*pieces, recorded=recorded)
+    found = verdict_of(findings_in(run), run)
+    assert found is not None
+    return found
+
+
+def a_stall(*, at: float = 80.0, workers: int = 0) -> Piece:
+    """Return that nothing moved, with one task in the queue."""
+    states = {"queued": 1}
+    return an_event(
+        "stall", at=at, lasted=60, workers=workers, statuses={}, states=states
+    )
+
+
+# Workers that do not start
+
+
+def not_started(root: str = "") -> Piece:
+    """Return the end of a driver whose LocalCluster did not come up."""
+    name, message = "RuntimeError", "Nanny failed to start."
+    trace = f"{root}{LINK if root else ''}Traceback:\nRuntimeError: {message}"
+    return failed_with(an_exception(name, message, traceback=trace))
+
+
+def test_a_preload_that_cannot_be_imported_is_named() -> None:
+    found = verdict(
+        not_started("Traceback:\nModuleNotFoundError: No module named 'our_setup'\n"),
+        recorded=False,
+    )
+
+    assert (found.rule, found.confidence) == ("worker-start-failed", "high")
+    assert "No module named 'our_setup'" in found.title
+    assert "--preload" in found.remedy
+
+
+def test_a_main_module_that_cannot_be_imported_twice_is_the_likely_reason() -> None:
+    died = a_log_line("Worker process 370 exited with status 1", role="nanny")
+    found = verdict(died, not_started(), recorded=False)
+
+    assert (found.rule, found.confidence) == ("worker-start-failed", "medium")
+    assert "import the main module again" in found.cause
+    assert '`if __name__ == "__main__":`' in found.remedy
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    message = "Cluster failed to start: Scheduler failed to start."
+    trace = (
+        f"Traceback:\nOSError: [Errno 98] Address already in use\n{LINK}"
+        f"Traceback:\nRuntimeError: {message}"
+    )
+    error = an_exception("RuntimeError", message, traceback=trace)
+    found = verdict(failed_with(error), recorded=False)
+
+    assert found.rule == "worker-start-failed"
+    assert found.title.startswith("A scheduler failed to start: OSError")
+    assert "let Dask choose the port" in found.remedy
+
+
+def test_a_plugin_whose_setup_raises_is_named_with_its_error() -> None:
+    trace = (
+        f'Traceback:\n  File "{SITE}/distributed/client.py", line 1, in register_plugin\n'
+        '    x\n  File "/jobs/nightly.py", line 4, in setup\n    open(path)\n'
+        "FileNotFoundError: /etc/our/credentials.json"
+    )
+    error = an_exception(
+        "FileNotFoundError", "/etc/our/credentials.json", traceback=trace
+    )
+    said = a_log_line(
+        "Worker plugin our-setup failed to setup\nTraceback:\n"
+        "FileNotFoundError: /etc/our/credentials.json"
+    )
+
+    assert "our-setup" in verdict(a_worker(), said, failed_with(error)).title
+    # Older versions of distributed log nothing of it.
+    unlogged = verdict(a_worker(), failed_with(error))
+    assert unlogged.rule == "worker-start-failed"
+    assert unlogged.title.startswith("The worker plugin failed in its setup")
+
+
+def test_lines_on_a_failed_start_explain_why_nobody_arrived() -> None:
+    line = a_log_line(
+        "Failed to start process\nTraceback:\nImportError: no libcuda", role="nanny"
+    )
+
+    assert verdict(line, failed_with(WAITED)).rule == "worker-start-failed"
+    assert verdict(failed_with(WAITED)).rule == "workers-never-arrived"
+
+
+def test_workers_that_came_and_died_are_another_story() -> None:
+    line = a_log_line(
+        "Failed to start process\nTraceback:\nImportError: no libcuda", role="nanny"
+    )
+    dead = a_death(exit_code=-11, executing=["boom-1"])
+
+    found = verdict(
+        a_worker(), *dead, line, *raised_in("boom-1", killed_worker("boom-1"))
+    )
+
+    assert found.rule == "worker-segfault"
+
+
+# Modules
+
+
+def left_for_want_of(module: str) -> list[Piece]:
+    """Return workers that could not read what they were sent, and a driver that waited."""
+    line = f"Failed to deserialize\nModuleNotFoundError: No module named '{module}'"
+    broken = "worker-handle-scheduler-connection-broken"
+    dead = a_death(exit_code=0, processing=["load-1"], lines=[line], closing=broken)
+    return [a_worker(), *dead, failed_with(TIMED_OUT)]
+
+
+def own(*names: str) -> Piece:
+    """Return that the driver had imported modules from files of its own."""
+    return an_event("driver-code", "driver", modules=dict.fromkeys(names, "abc"))
+
+
+def test_a_file_of_the_drivers_own_was_not_shipped() -> None:
+    found = verdict(own("cleaning"), *left_for_want_of("cleaning"))
+
+    assert found.rule == "module-not-shipped"
+    assert "client.upload_file('cleaning.py')" in found.remedy
+
+
+def test_a_dag_file_cannot_be_imported_by_anyone_else() -> None:
+    found = verdict(*left_for_want_of("unusual_prefix_6a5b0f_nightly"))
+
+    assert found.rule == "module-not-shipped"
+    assert "inside the task's function" in found.remedy
+
+
+def test_a_package_is_for_the_image() -> None:
+    assert (
+        verdict(own("cleaning"), *left_for_want_of("s3fs")).rule
+        == "environment-mismatch"
+    )
+
+
+def test_a_task_that_imports_such_a_file_says_so_once() -> None:
+    error = an_exception("ModuleNotFoundError", "No module named 'cleaning'")
+    others = [
+        a_failed_task(f"load-{n}", error.exception, error.message) for n in (2, 3)
+    ]
+    pieces = [own("cleaning"), a_worker(), *raised_in("load-1", error), *others]
+
+    assert rules_of(*pieces) == ["module-not-shipped"]
+
+
+@pytest.mark.parametrize(
+    ("found", "rule", "said"),
+    [
+        ({"module": "cv2", "file": "/jobs/cv2.py"}, "module-not-shipped", "cv2.py"),
+        (
+            {"module": "cv2", "file": "/jobs/cv2/__init__.py"},
+            "module-not-shipped",
+            "UploadDirectory('cv2')",
+        ),
+        (
+            {
+                "module": "cv2",
+                "file": "/venv/lib/python3.12/site-packages/cv2/__init__.py",
+                "package": "opencv-python",
+                "version": "4.13.0",
+            },
+            "environment-mismatch",
+            "'opencv-python==4.13.0'",
+        ),
+        ({}, "task-exception", "fix the code"),
+    ],
+)
+def test_a_module_that_only_tasks_import_is_where_the_driver_finds_it(
+    found: dict[str, str], rule: str, said: str
+) -> None:
+    error = an_exception("ModuleNotFoundError", "No module named 'cv2'")
+    error = msgspec.structs.replace(error, found=found)
+
+    told = verdict(a_worker(), *raised_in("load-1", error))
+
+    assert (told.rule, told.confidence) == (rule, "high")
+    assert said in told.remedy
+
+
+@pytest.mark.parametrize(
+    ("theirs", "rule"),
+    [("1.4", "environment-mismatch"), ("2.0", "task-exception")],
+)
+def test_a_name_that_only_another_version_has_is_the_environments(
+    theirs: str, rule: str
+) -> None:
+    said = "cannot import name 'quote' from 'pricing' (/v/site-packages/pricing.py)"
+    error = an_exception("ImportError", said)
+    failed = a_failed_task("load-1", "ImportError", said)
+    there = an_event(
+        "packages", "tcp://w1", role="worker", packages={"pricing": theirs}
+    )
+    here = an_event("driver-attached", "driver", packages={"pricing": "2.0"})
+
+    found = verdict(a_worker(), here, there, failed, failed_with(error))
+
+    assert found.rule == rule
+    assert ("'pricing' 1.4" in found.title) == (theirs == "1.4")
+
+
+def test_a_file_that_hides_an_installed_package_is_named() -> None:
+    said = "cannot import name 'quote' from 'pricing' (/home/me/pricing.py)"
+    error = an_exception("ImportError", said)
+    failed = a_failed_task("load-1", "ImportError", said)
+    here = an_event("driver-attached", "driver", packages={"pricing": "2.0"})
+    nowhere = an_event("driver-attached", "driver", packages={})
+
+    found = verdict(a_worker(), here, failed, failed_with(error))
+
+    assert (found.rule, found.confidence) == ("environment-mismatch", "medium")
+    assert "/home/me/pricing.py" in found.title
+    own = verdict(a_worker(), nowhere, failed, failed_with(error))
+    assert own.rule == "task-exception"
+
+
+@pytest.mark.parametrize(
+    ("found", "rule"),
+    [
+        ({"module": "units", "file": "/jobs/units.py"}, "module-not-shipped"),
+        ({"module": "units", "file": "/v/u.py", "package": "units", "version": "2"},
+         "environment-mismatch"),
+        ({}, "driver-exception"),
+    ],
+)  # fmt: skip
+def test_a_plugin_that_misses_a_module_on_the_cluster(
+    found: dict[str, str], rule: str
+) -> None:
+    trace = (
+        "Traceback (most recent call last):\n"
+        '  File "/jobs/nightly.py", line 3, in main\n    client.upload_file("a.py")\n'
+        f'  File "{SITE}/distributed/client.py", line 4, in upload_file\n    x\n'
+        f'  File "{SITE}/distributed/scheduler.py", line 6, in register\n    x\n'
+        f'  File "{SITE}/distributed/utils.py", line 8, in import_file\n    x\n'
+        "ModuleNotFoundError: No module named 'units'\n"
+    )
+    error = an_exception(
+        "ModuleNotFoundError", "No module named 'units'", traceback=trace
+    )
+    error = msgspec.structs.replace(error, found=found)
+
+    assert verdict(a_worker(), a_graph(), failed_with(error)).rule == rule
+
+
+def test_the_deaths_that_a_verdict_tells_are_not_told_again() -> None:
+    assert rules_of(own("cleaning"), *left_for_want_of("cleaning")) == [
+        "module-not-shipped"
+    ]
+
+
+# Open files
+
+
+def test_a_task_without_descriptors_left_is_told_with_a_limit_to_set() -> None:
+    error = an_exception("OSError", "[Errno 24] Too many open files: 'a.csv'")
+    found = verdict(a_worker(), a_sample(), *raised_in("read-1", error))
+
+    assert (found.rule, found.confidence) == ("too-many-open-files", "high")
+    assert "ulimit -n 65536" in found.remedy
+
+
+def test_a_driver_without_descriptors_left_is_one() -> None:
+    error = an_exception("OSError", "[Errno 24] Too many open files")
+
+    assert (
+        verdict(a_worker(), a_graph(), failed_with(error)).rule == "too-many-open-files"
+    )
+
+
+def test_workers_without_descriptors_hang_without_a_word() -> None:
+    line = a_log_line("[Errno 24] Too many open files: '/proc/100/statm'")
+    hung = [a_worker(), a_graph(), a_stall(workers=1), failed_with(TIMED_OUT, at=90)]
+
+    assert verdict(line, *hung).rule == "too-many-open-files"
+    other = an_exception("KeyError", "'tuesday'")
+    assert (
+        verdict(a_worker(), a_graph(), line, failed_with(other)).rule
+        == "driver-exception"
+    )
+
+
+# Actors
+
+
+def an_actor(*, end: Any = None) -> list[Piece]:
+    """Return an actor whose worker died, and what the driver got."""
+    lost = an_event("actor-lost", "counter-1", at=10, worker="tcp://w1")
+    error = an_exception("RuntimeError", "Worker holding Actor was lost")
+    return [a_worker(), *a_death(exit_code=-11), lost, failed_with(end or error)]
+
+
+def test_a_lost_actor_is_named_with_what_its_worker_died_of() -> None:
+    found = verdict(*an_actor())
+
+    assert (found.rule, found.confidence) == ("actor-lost", "high")
+    assert found.subject.key == "counter-1"
+    assert "SIGSEGV" in found.cause
+    assert "rules worker-segfault" in found.remedy
+    assert rules_of(*an_actor()) == ["actor-lost"]
+
+
+def test_a_driver_that_waited_for_a_lost_actor_is_less_sure() -> None:
+    found = verdict(*an_actor(end=TIMED_OUT))
+
+    assert (found.rule, found.confidence) == ("actor-lost", "medium")
+
+
+def test_a_lost_actor_that_nobody_asks_for_explains_nothing() -> None:
+    other = an_exception("KeyError", "'tuesday'")
+
+    assert verdict(*an_actor(end=other)).rule == "driver-exception"
+
+
+# Workers that left in order, and clusters that gave one up
+
+
+def test_a_lifetime_that_ended_for_all_explains_an_empty_cluster() -> None:
+    left = a_departure(
+        expected=True, stimulus="worker-close-gracefully-1", processing=["long-1"]
+    )
+    said = an_event(
+        "worker-closing", "tcp://w1", at=10.1, reason="worker-lifetime-reached"
+    )
+    found = verdict(a_worker(), *left, said, a_stall(), failed_with(TIMED_OUT, at=90))
+
+    assert (found.rule, found.subject.key) == ("worker-lifetime", "long-1")
+    assert verdict(
+        a_worker(), *left, a_stall(), failed_with(TIMED_OUT, at=90)
+    ).rule == ("no-valid-worker")
+
+
+def a_life_that_ends(address: str, *keys: str, at: float) -> list[Any]:
+    """Return that a worker left at the end of its `--lifetime`, with work in hand."""
+    stimulus = f"worker-close-gracefully-{at}"
+    return [
+        *a_departure(address, at=at, expected=True, stimulus=stimulus, processing=keys),
+        an_event("worker-closing", address, at=at, reason="worker-lifetime-reached"),
+    ]
+
+
+@pytest.mark.parametrize("end", [aborted(at=60), failed_with(TIMED_OUT, at=60)])
+def test_a_task_that_outlives_every_worker_is_why_a_driver_waited_for_ever(
+    end: Piece,
+) -> None:
+    lives = [
+        *a_life_that_ends("tcp://w1", "long-1", "short-1", at=10),
+        *a_life_that_ends("tcp://w2", "long-1", at=20),
+    ]
+    workers = [a_worker(f"tcp://w{n}") for n in (1, 2, 3)]
+    found = verdict(*workers, *lives, a_stall(at=50, workers=1), end)
+
+    assert (found.rule, found.confidence) == ("worker-lifetime", "high")
+    assert found.subject.key == "long-1"
+    assert found.retry_advice == "environment"
+
+
+def test_a_task_that_another_worker_ended_did_not_outlive_anybody() -> None:
+    lives = [
+        *a_life_that_ends("tcp://w1", "long-1", at=10),
+        *a_life_that_ends("tcp://w2", "long-1", at=20),
+    ]
+    ended = a_task("long-1", start=30)
+    workers = [a_worker(f"tcp://w{n}") for n in (1, 2, 3)]
+
+    assert verdict(*workers, *lives, ended, aborted(at=60)).rule == "driver-killed"
+
+
+def test_a_nanny_that_was_closed_while_it_restarted_its_worker_was_given_up() -> None:
+    closed = a_log_line(
+        "Closing Nanny at 'tcp://n1'. Reason: nanny-close",
+        at=12,
+        role="nanny",
+        source="nanny",
+    )
+    dead = [a_worker(), *a_death(exit_code=-9)]
+    found = verdict(*dead, closed, a_stall(), failed_with(TIMED_OUT, at=90))
+
+    assert found.rule == "cluster-lost-worker"
+    assert "worker-signalled" in found.cause
+    late = a_log_line(
+        "Closing Nanny at 'tcp://n1'. Reason: nanny-close",
+        at=89,
+        role="nanny",
+        source="nanny",
+    )
+    assert (
+        verdict(*dead, late, a_stall(), failed_with(TIMED_OUT, at=90)).rule
+        == "worker-signalled"
+    )
+
+
+# In order
+
+
+def test_errors_before_a_death_are_told_in_their_order() -> None:
+    tried = a_failed_task("bad-1", "ValueError", "bad row", at=5, outcome="retried")
+    dead = a_death(exit_code=3, executing=["bad-1"])
+    found = verdict(
+        a_worker(), tried, *dead, *raised_in("bad-1", killed_worker("bad-1"))
+    )
+
+    assert found.rule == "worker-exit"
+    assert found.cause.startswith("First 'bad-1' had raised ValueError once (bad row)")
+
+
+def test_deaths_before_an_error_are_told_in_their_order() -> None:
+    dead = a_death(exit_code=3, executing=["bad-1"], at=5)
+    error = an_exception("ValueError", "bad row")
+    found = verdict(a_worker(), *dead, *raised_in("bad-1", error))
+
+    assert found.rule == "task-exception"
+    assert (
+        "Before, 1 worker had died while it was executing (worker-exit)" in found.cause
+    )
+
+
+# A service's timeout
+
+
+def test_a_service_that_does_not_answer_during_a_standstill_is_not_the_standstill() -> (
+    None
+):
+    trace = (
+        'Traceback:\n  File "/jobs/nightly.py", line 12, in main\n    get(url)\n'
+        f'  File "{SITE}/requests/api.py", line 1, in get\n    x\nTimeoutError: timed out'
+    )
+    waited = trace.replace("requests/api.py", "distributed/client.py")
+    hung = [a_worker(), a_graph(), a_stall(workers=1)]
+    of_a_service = an_exception("TimeoutError", "timed out", traceback=trace)
+    of_dask = an_exception("TimeoutError", "timed out", traceback=waited)
+
+    assert verdict(*hung, failed_with(of_a_service, at=90)).rule == "driver-exception"
+    assert verdict(*hung, failed_with(of_dask, at=90)).rule == "stalled"
+
+
+# Silent failures
+
+
+def test_a_key_that_was_sent_twice_is_told_of_a_run_that_succeeded() -> None:
+    said = a_log_line(
+        "Detected different `run_spec` for key 'load' between two consecutive calls to "
+        "`update_graph`. This can cause failures and deadlocks down the line.",
+        role="scheduler",
+        source="scheduler",
+        level=30,
+    )
+    (found,) = [each for each in findings_in(a_run(said)) if each.severity == "warning"]
+
+    assert (found.rule, found.subject.key) == ("key-collision", "load")
+    assert "the older task's" in found.cause
+
+
+@pytest.mark.parametrize(
+    ("hollow", "fires"), [(["read_parquet"], True), ([], False), (["from-map"], False)]
+)
+def test_a_graph_that_holds_an_empty_table_reads_nothing(
+    hollow: list[str], *, fires: bool
+) -> None:
+    read = a_task("read_parquet-1", nbytes=1200)
+    graph = an_event("graph-updated", graph=1, hollow=hollow)
+
+    assert ("silent-empty-input" in rules_of(graph, read)) is fires
+    assert "silent-empty-input" not in rules_of(graph, read, failed_with(TIMED_OUT))
+    other = a_task("read_csv-2", nbytes=5000)
+    assert "silent-empty-input" not in rules_of(graph, read, other, succeeded())
+
+
+# Data that was released
+
+
+def test_data_that_nobody_kept_is_named_and_told_from_data_that_died() -> None:
+    error = an_exception(
+        "distributed.client.FutureCancelledError",
+        "y-1 cancelled for reason: lost dependencies.",
+    )
+    said = a_log_line(
+        "User asked for computation on lost data. Final key is y-1 with missing dependency x-1",
+        role="scheduler",
+        source="scheduler",
+        level=20,
+    )
+    found = verdict(a_worker(), a_graph(), said, failed_with(error))
+
+    assert (found.rule, found.confidence) == ("data-lost", "high")
+    assert found.title == "'x-1' was needed, and had been released before"
+    dead = a_death(exit_code=-9, lost_scattered=["x-1"])
+    lost = verdict(a_worker(), a_graph(), *dead, said, failed_with(error))
+    assert (lost.rule, lost.subject.worker) == ("data-lost", "tcp://w1")
+
+
+def test_a_package_is_asked_for_in_the_version_that_the_driver_has() -> None:
+    attached = an_event("driver-attached", "driver", packages={"s3fs": "2026.5.0"})
+
+    found = verdict(attached, *left_for_want_of("s3fs"))
+
+    assert found.remedy.startswith("Install 's3fs==2026.5.0' in the workers' image")
+
+
+# Who closed what
+
+
+def test_a_client_that_the_driver_closed_itself_is_no_lost_scheduler() -> None:
+    error = an_exception(
+        "distributed.client.ClosedClientError",
+        "Client is closed. Can't send update-graph message.",
+    )
+    begun = an_event("recording-started", "Client-1", at=0)
+    closed = an_event("client-removed", "Client-1", at=9)
+
+    assert (
+        verdict(begun, a_worker(), a_graph(), failed_with(error)).rule
+        == "scheduler-lost"
+    )
+    assert verdict(begun, a_worker(), a_graph(), closed, failed_with(error)).rule == (
+        "driver-exception"
+    )
+
+
+def test_a_cluster_that_was_closed_under_its_run_is_said() -> None:
+    error = an_exception(
+        "distributed.client.FutureCancelledError", "s-1 cancelled for reason: unknown."
+    )
+    closing = an_event("scheduler-closing", at=12, reason="terminate")
+    found = verdict(a_worker(), a_graph(), closing, failed_with(error))
+
+    assert found.rule == "cancelled"
+    assert found.title == "The cluster was closed while the run still needed it"
+
+
+def test_data_that_no_worker_was_there_for_waited_in_vain() -> None:
+    error = an_exception("TimeoutError", "No valid workers found")
+
+    assert verdict(failed_with(error)).rule == "workers-never-arrived"
+
+
+# A main module without a guard
+
+
+def test_a_main_module_that_each_worker_runs_again_is_named_with_its_line() -> None:
+    place = "/jobs/etl.py:32"
+    found = verdict(not_started(), an_event("driver-attached", at=1.0, unguarded=place))
+
+    assert found.rule == "worker-start-failed"
+    assert (
+        found.title
+        == "etl.py:32 runs again in each worker process: it has no main guard"
+    )
+    assert (found.retry_advice, found.retry_confidence) == ("code", "high")
+
+
+def test_a_main_module_without_a_guard_is_no_verdict_where_workers_started() -> None:
+    attached = an_event("driver-attached", at=1.0, unguarded="/jobs/etl.py:32")
+    error = failed_with(an_exception("ValueError", "no orders today"))
+
+    assert verdict(attached, error).rule == "driver-exception"
+
+
+# A part that failed
+
+
+def a_failed_part() -> Piece:
+    """Return that a subflow failed, of a worker that ran out of memory."""
+    return an_event(
+        "part-failed",
+        at=20.0,
+        what="subflow",
+        name="load",
+        title="A worker ran out of memory",
+        cause="It reached its limit.",
+        remedy="Give it more.",
+        rule="worker-memory-limit",
+        confidence="high",
+        retry_advice="memory",
+        retry_confidence="medium",
+    )
+
+
+def test_the_verdict_of_a_part_that_failed_is_the_runs_own() -> None:
+    found = verdict(failed_with(killed_worker("load-1")), a_failed_part())
+
+    assert found.rule == "part-failed"
+    assert found.title == "Subflow 'load' failed: A worker ran out of memory"
+    assert (found.retry_advice, found.retry_confidence) == ("memory", "medium")
+
+
+def test_a_part_that_failed_is_nothing_where_the_run_succeeded() -> None:
+    assert "part-failed" not in rules_of(succeeded(), a_failed_part())

@@ -1,0 +1,689 @@
+"""Of what did the workers die?  Rules on `KilledWorker` and all that looks like it."""
+
+from __future__ import annotations
+
+import pytest
+from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.finding import Finding
+from dask_blackbox.run import RunTables
+from runs_from_rows import (
+    LIMIT,
+    MIB,
+    Piece,
+    a_death,
+    a_departure,
+    a_failed_task,
+    a_graph,
+    a_log_line,
+    a_run,
+    a_sample,
+    a_task,
+    a_worker,
+    aborted,
+    an_event,
+    an_exception,
+    failed_with,
+    killed_worker,
+    raised_in,
+    succeeded,
+)
+
+
+def verdict(run: RunTables) -> Finding:
+    found = verdict_of(findings_in(run), run)
+    assert found is not None
+    return found
+
+
+def rules(run: RunTables) -> list[str]:
+    return [finding.rule for finding in findings_in(run)]
+
+
+def killed_by(
+    exit_code: int | None, key: str = "boom-1", **more: object
+) -> list[Piece]:
+    """Return a worker that died at `key`, and the run that failed of it."""
+    return [
+        a_worker(),
+        a_graph(),
+        *a_death(exit_code=exit_code, executing=[key], **more),  # type: ignore[arg-type]
+        *raised_in(key, killed_worker(key)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "rule", "said"),
+    [
+        (-11, "worker-segfault", "SIGSEGV"),
+        (-7, "worker-segfault", "SIGBUS"),
+        (-4, "worker-segfault", "SIGILL"),
+        (-6, "worker-abort", "SIGABRT"),
+        (-9, "worker-signalled", "SIGKILL"),
+        (-15, "worker-signalled", "SIGTERM"),
+        (3, "worker-exit", "code 3"),
+        (0, "worker-exit", "code 0"),
+        (255, "worker-exit", "code 255"),
+    ],
+)
+def test_how_a_process_ended_names_the_cause(
+    exit_code: int, rule: str, said: str
+) -> None:
+    found = verdict(a_run(*killed_by(exit_code)))
+
+    assert (found.rule, found.confidence) == (rule, "high")
+    assert said in found.title
+    assert "'boom'" in found.title
+    assert found.subject.key == "boom-1"
+    assert found.subject.worker == "tcp://w1"
+
+
+def test_the_memory_limit_explains_a_sigterm_if_the_nanny_said_so() -> None:
+    run = a_run(
+        an_event(
+            "worker-restarted-for-memory",
+            "tcp://w1",
+            at=9.8,
+            pid=100,
+            rss=390 * MIB,
+        ),
+        killed_by(-15, "hog-1", memory=[(2, 90 * MIB), (9, 350 * MIB)]),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("worker-memory-limit", "high")
+    assert (
+        found.title == "A worker died at its 400 MiB memory limit while running 'hog'"
+    )
+    assert "at 390 MiB, over 95 % of its memory limit of 400 MiB" in found.cause
+    assert "at least 832 MiB" in found.remedy or "at least 800 MiB" in found.remedy
+    assert found.retry_advice == "memory"
+
+
+def test_the_memory_limit_is_known_from_the_nannys_log_line_alone() -> None:
+    line = "Worker tcp://w1 (pid=100) exceeded 95% memory budget. Restarting..."
+    run = a_run(
+        a_log_line(line, at=9.9, role="nanny", source="tcp://n1"), killed_by(-15)
+    )
+
+    assert verdict(run).rule == "worker-memory-limit"
+
+
+def test_a_budget_line_about_another_process_proves_nothing() -> None:
+    line = "Worker tcp://w9 (pid=999) exceeded 95% memory budget. Restarting..."
+    run = a_run(
+        a_log_line(line, at=9.9, role="nanny", source="tcp://n1"), killed_by(-15)
+    )
+
+    assert verdict(run).rule == "worker-signalled"
+
+
+def test_a_sigterm_at_the_limit_without_a_witness_is_not_certain() -> None:
+    found = verdict(a_run(*killed_by(-15, memory=[(9, 385 * MIB)])))
+
+    assert (found.rule, found.confidence) == ("worker-memory-limit", "medium")
+
+
+def test_more_threads_make_the_remedy_offer_fewer() -> None:
+    run = a_run(
+        a_worker(nthreads=4),
+        an_event("worker-restarted-for-memory", "tcp://w1", at=9.8, pid=100, rss=1),
+        *a_death(
+            exit_code=-15,
+            executing=["hog-1", "hog-2"],
+            memory=[(2, 100 * MIB), (9, 390 * MIB)],
+        ),
+        *raised_in("hog-1", killed_worker("hog-1")),
+    )
+
+    remedy = verdict(run).remedy
+
+    assert "threads_per_worker=1 a task may use 300 MiB rather than 75 MiB" in remedy
+    assert "2 tasks shared 400 MiB" in remedy
+
+
+def test_the_kernels_counter_makes_a_sigkill_an_out_of_memory_kill() -> None:
+    found = verdict(a_run(*killed_by(-9, oom_kills=1)))
+
+    assert (found.rule, found.confidence) == ("kernel-oom", "high")
+    assert found.retry_advice == "memory"
+
+
+def test_a_sigkill_at_the_top_of_a_climb_is_probably_the_kernels() -> None:
+    climb = [(5 + n / 2, (100 + 40 * n) * 2**20) for n in range(10)]
+    found = verdict(a_run(*killed_by(-9, memory=climb)))
+
+    assert (found.rule, found.confidence) == ("kernel-oom", "medium")
+    assert "probably" in found.title
+    assert "dmesg" in found.remedy
+
+
+@pytest.mark.parametrize(
+    "megabytes",
+    [[200 + n for n in range(10)], [64, 64, 64, 90, 108, 120, 136, 141, 150, 153]],
+    ids=["it stood", "it imported a library"],
+)
+def test_a_sigkill_without_a_climb_is_somebodys(megabytes: list[int]) -> None:
+    level = [(5 + n / 2, mib * 2**20) for n, mib in enumerate(megabytes)]
+
+    assert verdict(a_run(*killed_by(-9, memory=level))).rule == "worker-signalled"
+
+
+def test_a_comprehension_is_told_with_the_function_that_it_is_in() -> None:
+    lib = "/v/lib/python3.11/site-packages"
+    stack = (
+        "Current thread 0x02 (most recent call first):\n"
+        '  File "/jobs/nightly.py", line 48 in <listcomp>\n'
+        '  File "/jobs/nightly.py", line 47 in merge\n'
+        f'  File "{lib}/distributed/worker.py", line 8 in _run_task_simple\n'
+    )
+    found = verdict(a_run(*killed_by(-11, stack=stack)))
+
+    assert "/jobs/nightly.py:48 in <listcomp> of merge" in found.cause
+
+
+def test_workers_whose_package_is_older_are_told_with_both_versions() -> None:
+    said = (
+        "AttributeError: Can't get attribute 'Grid2' on <module 'grids' from '/v/g.py'>"
+    )
+    line = f"Failed to deserialize\n{said}"
+    broken = "worker-handle-scheduler-connection-broken"
+    run = a_run(
+        a_worker(),
+        an_event("driver-attached", "driver", packages={"grids": "2.0"}),
+        an_event("packages", "tcp://w9", role="worker", packages={"grids": "1.0"}),
+        *a_death(exit_code=0, processing=["boom-1"], lines=[line], closing=broken),
+        *raised_in("boom-1", killed_worker("boom-1")),
+    )
+
+    found = verdict(run)
+
+    assert found.rule == "environment-mismatch"
+    assert "'grids'" in found.title
+    assert "'grids' 1.0, the driver has 2.0" in found.cause
+    assert "'grids==2.0'" in found.remedy
+
+
+def test_the_stack_of_a_crash_names_the_users_line() -> None:
+    stack = (
+        "Fatal Python error: Segmentation fault\n\n"
+        "Thread 0x01 (most recent call first):\n"
+        '  File "/usr/lib/python3.11/selectors.py", line 1 in select\n\n'
+        "Current thread 0x02 (most recent call first):\n"
+        '  File "/venv/lib/python3.11/site-packages/lib/native.py", line 9 in call\n'
+        '  File "/jobs/nightly.py", line 7 in crash\n'
+        '  File "/v/lib/python3.11/site-packages/distributed/worker.py", line 8'
+        " in _run_task_simple\n"
+    )
+    found = verdict(a_run(*killed_by(-11, stack=stack)))
+
+    assert "/jobs/nightly.py:7 in crash" in found.cause
+
+
+def test_sys_exit_is_found_in_the_last_lines_of_the_worker() -> None:
+    line = (
+        "Exception in callback\nTraceback (most recent call last):\n"
+        '  File "/v/lib/python3.11/site-packages/distributed/worker.py", line 2, in f\n'
+        '  File "/jobs/nightly.py", line 31, in load\n    sys.exit(0)\n'
+        "SystemExit: 0"
+    )
+    found = verdict(a_run(*killed_by(0, lines=[line])))
+
+    assert found.rule == "worker-exit"
+    assert "`sys.exit` was called at /jobs/nightly.py:31 in load" in found.cause
+
+
+def test_a_frozen_worker_is_not_called_signalled() -> None:
+    run = a_run(an_event("worker-ttl", "tcp://w1", at=5.5, ttl=300), killed_by(-9))
+    found = verdict(run)
+
+    assert found.rule == "worker-heartbeat-timeout"
+    assert "5 m 00 s" in found.cause
+
+
+def test_a_cluster_that_is_closed_under_its_work_kills_no_worker() -> None:
+    failed = raised_in("boom-1", killed_worker("boom-1"))
+    closed = a_departure(processing=["boom-1"], closing="nanny-close")
+    found = verdict(a_run(a_worker(), a_graph(), *closed, *failed))
+
+    assert (found.rule, found.confidence) == ("cancelled", "medium")
+    assert "closed while the run still needed it" in found.title
+
+
+def test_workers_that_a_frozen_scheduler_gave_up_had_not_frozen() -> None:
+    samples = [a_sample("scheduler", at=at) for at in (1, 2, 3, 43)]
+    given_up = an_event("worker-ttl", "tcp://w1", at=43, ttl=5)
+    dead = a_death(exit_code=None, executing=["boom-1"], at=43.1)
+    run = a_run(a_worker(), a_graph(), *samples, given_up, *dead, aborted(at=50))
+    by_name = {finding.rule: finding for finding in findings_in(run)}
+
+    assert verdict(run).rule == "driver-killed"
+    assert (
+        "scheduler removed it for missing heartbeats, but had itself been suspended "
+        "for 40 s" in by_name["workers-died"].cause
+    )
+
+
+def test_a_frozen_worker_is_known_from_what_its_nanny_was_told() -> None:
+    run = a_run(*killed_by(-9, asked="check-worker-ttl-1795230000.1"))
+
+    assert verdict(run).rule == "worker-heartbeat-timeout"
+
+
+@pytest.mark.parametrize(
+    ("closing", "rule"),
+    [
+        ("signal-15", "worker-preempted"),
+        ("worker-lifetime-reached", "worker-lifetime"),
+    ],
+)
+def test_a_host_that_takes_its_worker_away_is_named(closing: str, rule: str) -> None:
+    run = a_run(
+        a_worker(),
+        *a_departure(processing=["boom-1"], closing=closing),
+        *raised_in("boom-1", killed_worker("boom-1")),
+    )
+    found = verdict(run)
+
+    assert found.rule == rule
+    assert found.retry_advice == "transient"
+
+
+def test_workers_that_cannot_read_their_tasks_lack_a_module() -> None:
+    line = (
+        "Failed to deserialize b'…'\nTraceback (most recent call last):\n"
+        "ModuleNotFoundError: No module named 's3fs'"
+    )
+    reason = "worker-handle-scheduler-connection-broken"
+    run = a_run(
+        a_worker(),
+        *a_death(
+            exit_code=0,
+            processing=["load-1", "load-2"],
+            lines=[line],
+            closing=reason,
+            asked=reason,
+        ),
+        *raised_in("load-1", killed_worker("load-1")),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("environment-mismatch", "high")
+    assert "No module named 's3fs'" in found.cause
+    assert "Install 's3fs' in the workers' image" in found.remedy
+    assert found.retry_advice == "environment"
+
+
+def test_what_failed_inside_dask_itself_is_part_of_what_is_known() -> None:
+    hard = an_event(
+        "worker-failed-hard", "tcp://w1", at=9.9,
+        message={"status": "error", "exception_text": "InvalidTransition('x-1')"},
+    )  # fmt: skip
+    dead = a_death(exit_code=1, processing=["x-1"], closing="worker-handle-fail-hard")
+    run = a_run(a_worker(), hard, *dead, *raised_in("x-1", killed_worker("x-1")))
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("unknown", "low")
+    assert "Dask's own code failed in worker 1 (tcp://w1)" in found.cause
+    assert "InvalidTransition('x-1')" in found.cause
+
+
+def test_the_largest_piece_decides_how_much_memory_is_needed() -> None:
+    sizes = [10, 10, 10, 12, 80]
+    loads = [a_task(f"load-{n}", nbytes=mib * MIB) for n, mib in enumerate(sizes)]
+    usual = [
+        a_task("merge-1", start=5, compute=2),
+        a_sample(at=4, memory=60 * MIB),
+        a_sample(at=6, memory=160 * MIB),
+    ]
+    graph = an_event("graph-updated", "c", graph=1, tasks=15, prefixes={"merge": 5})
+    dead = a_death(exit_code=-15, executing=["merge-9"], memory=[(9.9, 390 * MIB)])
+    limit = an_event(
+        "worker-restarted-for-memory", "tcp://w1", at=9.9, pid=100, rss=LIMIT
+    )
+    facts = (
+        a_worker(), graph, *loads, *usual, limit, *dead,
+        *raised_in("merge-9", killed_worker("merge-9")),
+    )  # fmt: skip
+    found = verdict(a_run(*facts))
+    of_a_host = verdict(
+        a_run(*facts, an_event("task-named", "merge-9", name="", id=""))
+    )
+
+    assert found.rule == "worker-memory-limit"
+    assert (
+        "'load-4' gave 80 MiB, 8.0 times the median of 'load' (10 MiB)" in found.remedy
+    )
+    # An idle worker takes 60 MiB, the usual piece 100 MiB, this one eight times as much.
+    assert "at least 896 MiB (what the usual piece took, 8.0 times)" in found.remedy
+    assert "at least 15 partitions or chunks, not 5" in found.remedy
+    assert "at least 15 tasks, not 5" in of_a_host.remedy
+
+
+def test_a_hang_after_all_workers_left_for_a_module_is_explained_too() -> None:
+    run = a_run(
+        a_worker(),
+        *a_death(
+            exit_code=0,
+            processing=["load-1"],
+            lines=["Failed to deserialize\nModuleNotFoundError: No module named 'x'"],
+            closing="worker-handle-scheduler-connection-broken",
+        ),
+        failed_with(an_exception("TimeoutError", "timed out after 6 s.")),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("environment-mismatch", "medium")
+
+
+def test_a_worker_that_vanished_with_its_nanny_lost_its_host() -> None:
+    run = a_run(
+        a_worker(),
+        *a_departure(processing=["boom-1"]),
+        *raised_in("boom-1", killed_worker("boom-1")),
+        a_sample("tcp://w2", at=19),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("worker-host-lost", "medium")
+
+
+def test_a_nanny_that_speaks_on_did_not_vanish() -> None:
+    run = a_run(
+        a_worker(),
+        *a_departure(processing=["boom-1"]),
+        *raised_in("boom-1", killed_worker("boom-1")),
+        a_log_line("Nanny at 'tcp://n1' closed.", at=11, role="nanny", source="nanny"),
+        a_sample("tcp://w2", at=19),
+    )
+
+    assert verdict(run).rule == "unknown"
+
+
+def test_without_any_witness_the_verdict_is_unknown_and_says_what_is_missing() -> None:
+    run = a_run(
+        a_worker(nanny=None),
+        *a_departure(processing=["boom-1"]),
+        *raised_in("boom-1", killed_worker("boom-1")),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("unknown", "low")
+    assert "the exit codes of 1 worker" in found.cause
+
+
+def test_killed_worker_without_any_recorded_death_is_unknown() -> None:
+    run = a_run(*raised_in("boom-1", killed_worker("boom-1")))
+    found = verdict(run)
+
+    assert found.rule == "unknown"
+    assert "the worker deaths that Dask reported" in found.cause
+
+
+def test_the_guilty_is_who_was_executing_not_who_was_only_there() -> None:
+    run = a_run(
+        a_worker("tcp://w1", pid=1),
+        a_worker("tcp://w2", pid=2),
+        *a_death(
+            "tcp://w1", pid=1, exit_code=-11, at=9,
+            executing=["crash-1"], processing=["crash-1", "inc-7"],
+        ),
+        *a_death(
+            "tcp://w2", pid=2, exit_code=-11, at=10,
+            executing=["crash-1"], processing=["crash-1", "inc-7"],
+        ),
+        *raised_in("inc-7", killed_worker("inc-7")),
+    )  # fmt: skip
+    found = verdict(run)
+
+    assert found.subject.key == "crash-1"
+    assert "at 2 of the 2 deaths" in found.cause
+    assert (
+        "'inc-7', which Dask blames, was only assigned to the same worker"
+        in found.cause
+    )
+    assert (
+        found.title
+        == "Workers crashed 2 times in native code (SIGSEGV) while running 'crash'"
+    )
+
+
+def test_of_two_causes_the_one_of_the_blamed_task_is_chosen_and_the_other_said() -> (
+    None
+):
+    run = a_run(
+        a_worker("tcp://w1", pid=1),
+        a_worker("tcp://w2", pid=2),
+        *a_death("tcp://w1", pid=1, exit_code=-9, at=5, executing=["inc-1"]),
+        *a_death("tcp://w2", pid=2, exit_code=-11, at=10, executing=["boom-1"]),
+        *raised_in("boom-1", killed_worker("boom-1")),
+    )
+    found = verdict(run)
+
+    assert found.rule == "worker-segfault"
+    assert "In addition, 1 worker died of worker-signalled." in found.cause
+    assert "workers-died" in rules(run)
+
+
+def test_exit_codes_that_land_after_the_exception_are_joined() -> None:
+    run = a_run(
+        a_worker(),
+        *a_death(exit_code=-11, at=19.9, executing=["boom-1"], late=4.0),
+        a_failed_task(
+            "boom-1",
+            "distributed.scheduler.KilledWorker",
+            killed_worker("boom-1").message,
+            at=19.9,
+            outcome="killed",
+        ),
+        failed_with(killed_worker("boom-1"), at=20),
+    )
+
+    assert verdict(run).rule == "worker-segfault"
+
+
+@pytest.mark.parametrize(
+    "leaving",
+    [
+        pytest.param(
+            a_departure(stimulus="retire-workers-1", expected=True), id="retired"
+        ),
+        pytest.param(
+            a_departure(stimulus="client-restart-1", processing=["inc-1"]),
+            id="restarted on request",
+        ),
+        pytest.param(
+            a_death(exit_code=0, closing="nanny-close", asked="nanny-close"),
+            id="closed with its cluster",
+        ),
+        pytest.param(
+            a_death(exit_code=-15, asked="nanny-close", executing=["inc-1"]),
+            id="ended by its closing nanny",
+        ),
+        pytest.param(
+            a_departure(closing="scheduler-close", processing=["inc-1"]),
+            id="closed by the scheduler",
+        ),
+        pytest.param(a_departure(), id="left with nothing in its hands"),
+        pytest.param(a_departure(at=70, processing=["inc-1"]), id="after the run"),
+        pytest.param(
+            [
+                an_event("scheduler-closing", at=9.5, reason="unknown"),
+                *a_death(exit_code=-9, executing=["inc-1"]),
+            ],
+            id="when the scheduler had begun to close",
+        ),
+    ],
+)
+def test_a_worker_that_left_in_order_is_no_death(leaving: list[Piece]) -> None:
+    run = a_run(a_worker(), *leaving, succeeded())
+
+    assert rules(run) == []
+
+
+def test_deaths_of_a_run_that_succeeded_are_a_warning() -> None:
+    run = a_run(
+        a_worker("tcp://w1", pid=1),
+        a_worker("tcp://w2", pid=2),
+        *a_death("tcp://w1", pid=1, exit_code=-9, executing=["inc-1"]),
+    )
+    (found,) = findings_in(run)
+
+    assert (found.rule, found.severity) == ("workers-died", "warning")
+    assert found.title == "1 worker died: worker-signalled"
+    assert "but the run succeeded" in found.cause
+    assert verdict_of((found,), run) is None
+
+
+def test_deaths_beside_a_task_error_are_not_the_verdict() -> None:
+    error = an_exception("ZeroDivisionError", "division by zero")
+    run = a_run(
+        a_worker(),
+        *a_death(exit_code=-9, executing=["inc-1"], at=4),
+        *raised_in("divide-1", error),
+    )
+
+    assert verdict(run).rule == "task-exception"
+    assert "workers-died" in rules(run)
+
+
+def test_a_driver_that_vanished_is_not_explained_by_one_death_of_many_workers() -> None:
+    run = a_run(
+        a_worker(),
+        a_worker("tcp://w2", pid=2),
+        *a_death(exit_code=-11, executing=["boom-1"]),
+        an_event("driver-lost", at=20, pid=1),
+        aborted(),
+    )
+    found = verdict(run)
+
+    assert found.rule == "driver-killed"
+    assert "1 worker had died by then" in found.cause
+
+
+def test_a_driver_that_was_stopped_when_no_worker_was_left_is_explained_by_them() -> (
+    None
+):
+    run = a_run(
+        a_worker(),
+        *a_death(
+            exit_code=0,
+            processing=["load-1"],
+            lines=["Failed to deserialize\nModuleNotFoundError: No module named 'x'"],
+            closing="worker-handle-scheduler-connection-broken",
+        ),
+        an_event("driver-lost", at=20, pid=1),
+        aborted(),
+    )
+
+    assert verdict(run).rule == "environment-mismatch"
+
+
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ("Worker process 100 was killed by signal 11", "worker-segfault"),
+        ("Worker process 100 exited with status 3", "worker-exit"),
+        ("Worker process 100 was killed by unknown signal", "worker-exit"),
+    ],
+)
+def test_a_nannys_log_line_stands_in_for_a_missing_certificate(
+    line: str, rule: str
+) -> None:
+    run = a_run(
+        a_worker(),
+        *a_departure(processing=["boom-1"]),
+        a_log_line(line, at=10.1, role="nanny", source="nanny", level=20),
+        *raised_in("boom-1", killed_worker("boom-1")),
+    )
+
+    assert verdict(run).rule == rule
+
+
+def test_workers_that_broke_their_connection_themselves_probably_lack_something() -> (
+    None
+):
+    line = (
+        "Closing Nanny gracefully at 'tcp://n1'. "
+        "Reason: worker-handle-scheduler-connection-broken"
+    )
+    run = a_run(
+        a_worker(),
+        *a_departure(processing=["load-1"]),
+        a_log_line(line, at=10.1, role="nanny", source="nanny", level=20),
+        failed_with(an_exception("TimeoutError", "")),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("environment-mismatch", "medium")
+
+
+def test_workers_that_leave_after_their_scheduler_are_no_deaths() -> None:
+    lost = an_exception(
+        "distributed.client.FutureCancelledError",
+        "slow-1 cancelled for reason: scheduler-connection-lost.",
+    )
+    run = a_run(
+        a_worker(),
+        an_event("scheduler-lost", at=9),
+        *a_departure(
+            processing=["slow-1"], closing="worker-handle-scheduler-connection-broken"
+        ),
+        failed_with(lost),
+    )
+
+    assert rules(run) == ["scheduler-lost"]
+
+
+def test_workers_whom_their_scheduler_has_still_removed_are_not_lost_with_it() -> None:
+    run = a_run(
+        a_worker(),
+        *a_departure(
+            at=10,
+            processing=["slow-1"],
+            closing="worker-handle-scheduler-connection-broken",
+        ),
+        an_event("scheduler-lost", at=30),
+        aborted(),
+    )
+
+    assert rules(run) == [
+        "environment-mismatch"
+    ]  # it left of itself, with work in hand
+
+
+def test_deaths_at_like_tasks_of_the_same_cause_belong_together() -> None:
+    pieces = []
+    for number, keys in enumerate((["hog-1"], ["hog-2"], ["hog-1", "hog-2"]), start=1):
+        address = f"tcp://w{number}"
+        pieces += [
+            a_worker(address, pid=number),
+            an_event(
+                "worker-restarted-for-memory", address, at=number, pid=number, rss=1
+            ),
+            *a_death(
+                address, pid=number, exit_code=-15, at=number + 0.1, executing=keys
+            ),
+        ]
+    run = a_run(*pieces, *raised_in("hog-1", killed_worker("hog-1"), at=4))
+    found = verdict(run)
+
+    assert rules(run) == ["worker-memory-limit"]
+    assert "at 2 of the 3 deaths, some task of 'hog' at 3 of them" in found.cause
+
+
+def test_a_blamed_task_that_was_running_is_not_called_innocent() -> None:
+    pieces = []
+    for number, key in enumerate(("hog-2", "hog-2", "hog-1"), start=1):
+        address = f"tcp://w{number}"
+        pieces += [
+            a_worker(address, pid=number),
+            *a_death(
+                address, pid=number, exit_code=-11, at=number + 0.1, executing=[key],
+                processing=["hog-1", "hog-2"],
+            ),
+        ]  # fmt: skip
+    run = a_run(*pieces, *raised_in("hog-1", killed_worker("hog-1"), at=4))
+    found = verdict(run)
+
+    assert found.subject.key == "hog-1"
+    assert "only on the same worker" not in found.cause

@@ -1,0 +1,217 @@
+"""Messages of libraries, raised by the installed ones, and what the catalogue makes of them."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import socket
+import sqlite3
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import numpy as np
+import pandas as pd
+import pytest
+from botocore.config import Config
+from dask_blackbox.analyse.explanations import Context, explained
+from dask_blackbox.analyse.signatures import SIGNATURES, Signature
+from dask_blackbox.testing import EmbeddedS3, embedded_s3
+
+pa: Any = importlib.import_module("pyarrow")  # its types are incomplete
+pq: Any = importlib.import_module("pyarrow.parquet")
+ROWS = {row.name: row for row in SIGNATURES}
+ORDERS = pd.DataFrame({"order": [1, 2], "qty": [3, 4]})
+INTS = pa.table({"qty": [1, 2]})
+TEXTS = pa.table({"qty": ["a", "b"]})
+
+
+def read_csv(folder: Path, text: str | bytes, **how: Any) -> Any:
+    path = folder / "orders.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return pd.read_csv(path, **how)
+
+
+def write_both(folder: Path) -> None:
+    with pq.ParquetWriter(folder / "a.parquet", INTS.schema) as writer:
+        writer.write_table(TEXTS)
+
+
+def refuse(folder: Path) -> None:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))  # nobody listens
+        socket.create_connection(listening.getsockname(), timeout=5)
+
+
+def locked(folder: Path) -> None:
+    path = folder / "orders.sqlite"
+    with sqlite3.connect(path) as first, sqlite3.connect(path, timeout=0) as second:
+        first.execute("create table orders (qty)")
+        first.execute("begin exclusive")
+        second.execute("select * from orders")
+
+
+RAISE: dict[str, Callable[[Path], Any]] = {
+    "USECOLS_NOT_FOUND": lambda f: read_csv(f, "a,b\n1,2\n", usecols=["c"]),
+    "COLUMNS_NOT_IN_INDEX": lambda _: ORDERS[["order", "city"]],
+    "COLUMN_IS_MISSING": lambda _: ORDERS["city"],
+    "NO_SUCH_ATTRIBUTE_OF_FRAME": lambda _: ORDERS.city,
+    "MERGE_KEYS_DIFFER": lambda _: ORDERS.merge(ORDERS.astype(str), on="order"),
+    "CSV_FIELDS_DIFFER": lambda f: read_csv(f, "a,b\n1,2\n1,2,3\n"),
+    "CSV_IS_EMPTY": lambda f: read_csv(f, ""),
+    "NO_SUCH_FOLDER": lambda f: ORDERS.to_csv(f / "no" / "orders.csv"),
+    "NOT_THAT_ENCODING": lambda f: read_csv(f, "a\nKöln\n".encode("latin-1")),
+    "NOT_A_NUMBER": lambda _: pd.Series(["N/A"]).astype(float),
+    "NOT_A_PARQUET_FILE": lambda f: pq.read_table(_written(f, "a,b\n1,2\n")),
+    "ARROW_FIELD_TYPES_DIFFER": lambda _: pa.unify_schemas([INTS.schema, TEXTS.schema]),
+    "ARROW_FIELD_NAMES_DIFFER": lambda _: INTS.cast(pa.schema([("n", pa.int64())])),
+    "ARROW_TABLE_SCHEMA_DIFFERS": write_both,
+    "ARROW_SCHEMAS_DIFFER": lambda _: pa.concat_tables([INTS, TEXTS]),
+    "ARROW_VALUE_NOT_CONVERTED": lambda _: pa.Table.from_pandas(
+        pd.DataFrame({"qty": [1, "three"]}, dtype=object)
+    ),
+    "ARROW_FIELD_NOT_FOUND": lambda _: INTS.select(["city"]),
+    "NO_SUCH_FILE": lambda f: (f / "orders.csv").read_text(),
+    "CONNECTION_REFUSED": refuse,
+    "NO_SUCH_TABLE": lambda _: sqlite3.connect(":memory:").execute(
+        "select * from orders"
+    ),
+    "NO_SUCH_SQL_COLUMN": lambda _: sqlite3.connect(":memory:").execute(
+        "select qty from (select 1 as n)"
+    ),
+    "DATABASE_LOCKED": locked,
+    "MODULE_MISSING": lambda _: importlib.import_module("no_such_module"),
+    "NAME_NOT_IN_MODULE": lambda _: exec("from json import no_such_name"),
+    "CANNOT_PICKLE": lambda _: pickle.dumps(sys._getframe()),
+    "NOT_ALLOCATED": lambda _: np.ones((10**7, 10**7)),
+}
+"""What raises a row's message, in a folder of its own."""
+
+
+def _written(folder: Path, text: str) -> Path:
+    path = folder / "orders.parquet"
+    path.write_text(text)
+    return path
+
+
+def raised(action: Callable[[], Any]) -> tuple[str, Context]:
+    """Return the message that an action ends with, and where it came from."""
+    try:
+        action()
+    except Exception as error:  # noqa: BLE001
+        text = "".join(traceback.format_exception(error))
+        return str(error), Context(
+            exception=type(error).__name__, message=str(error), traceback=text
+        )
+    raise AssertionError("it raised nothing")
+
+
+@pytest.mark.parametrize("name", RAISE)
+def test_the_library_raises_what_the_row_finds(name: str, tmp_path: Path) -> None:
+    message, _ = raised(lambda: RAISE[name](tmp_path))
+
+    assert ROWS[name].search(message), message
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [
+        ("USECOLS_NOT_FOUND", "c"),
+        ("COLUMNS_NOT_IN_INDEX", "city"),
+        ("COLUMN_IS_MISSING", "city"),
+        ("NO_SUCH_ATTRIBUTE_OF_FRAME", "city"),
+        ("MERGE_KEYS_DIFFER", "order"),
+        ("ARROW_FIELD_TYPES_DIFFER", "qty"),
+        ("ARROW_FIELD_NAMES_DIFFER", "n"),
+        ("ARROW_TABLE_SCHEMA_DIFFERS", "qty"),
+        ("ARROW_SCHEMAS_DIFFER", "qty"),
+        ("ARROW_VALUE_NOT_CONVERTED", "qty"),
+        ("ARROW_FIELD_NOT_FOUND", "city"),
+    ],
+)
+def test_the_explanation_of_a_real_message_names_the_column(
+    name: str, column: str, tmp_path: Path
+) -> None:
+    told = explained(raised(lambda: RAISE[name](tmp_path))[1])
+
+    assert told is not None
+    assert told.column == column
+    assert f"'{column}'" in told.headline
+
+
+def test_a_key_that_a_plain_dictionary_lacks_is_no_column() -> None:
+    empty: dict[str, int] = {}
+
+    assert explained(raised(lambda: empty["city"])[1]) is None
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[EmbeddedS3]:
+    with embedded_s3() as server:
+        yield server
+
+
+@pytest.mark.parametrize(
+    ("key", "bucket", "headline"),
+    [
+        ("no/such/key.csv", None, "s3://{bucket}/no/such/key.csv does not exist"),
+        ("a.csv", "nowhere", "the bucket of s3://nowhere/a.csv does not exist"),
+    ],
+)
+def test_boto_raises_what_the_row_finds(
+    s3: EmbeddedS3, key: str, bucket: str | None, headline: str
+) -> None:
+    client = boto3.client(
+        "s3", endpoint_url=s3.endpoint, region_name=s3.region,
+        aws_access_key_id=s3.key, aws_secret_access_key=s3.secret,
+    )  # fmt: skip
+    where = bucket or s3.bucket
+
+    message, context = raised(lambda: client.get_object(Bucket=where, Key=key))
+    told = explained(
+        Context(
+            exception=context.exception, message=message, file=f"s3://{where}/{key}"
+        )
+    )
+
+    assert ROWS["AWS_REFUSED"].search(message)
+    assert told is not None
+    assert told.headline.startswith(headline.format(bucket=where))
+
+
+def test_boto_without_a_server_raises_what_the_row_finds() -> None:
+    client = boto3.client(
+        "s3", endpoint_url="http://127.0.0.1:9", region_name="us-east-1",
+        aws_access_key_id="a", aws_secret_access_key="b",
+        config=Config(retries={"max_attempts": 0}),
+    )  # fmt: skip
+
+    message, _ = raised(client.list_buckets)
+
+    assert ROWS["AWS_UNREACHABLE"].search(message)
+
+
+def test_boto_without_credentials_raises_what_the_row_finds(tmp_path: Path) -> None:
+    script = (
+        "import boto3; boto3.client('s3', region_name='us-east-1',"
+        " endpoint_url='http://127.0.0.1:9').list_buckets()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={"HOME": str(tmp_path), "AWS_EC2_METADATA_DISABLED": "true"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert ROWS["AWS_NO_CREDENTIALS"].search(done.stderr)
+
+
+def test_rows_of_libraries_that_are_installed_are_raised_by_them() -> None:
+    """Those of XGBoost, HTTP libraries, database servers and TLS have frozen examples."""
+    tried = {"pandas", "pyarrow", "numpy"}
+    known: list[Signature] = [row for row in SIGNATURES if row.source in tried]
+
+    assert [row.name for row in known if row.name not in RAISE] == []

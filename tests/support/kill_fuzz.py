@@ -1,0 +1,100 @@
+"""The kill fuzzer: rounds that nobody has thought of, and the card against the truth.
+
+    python tests/support/kill_fuzz.py --rounds 100 --seed 1
+    python tests/support/kill_fuzz.py --seed 1234 --keep
+
+Each round is drawn from its own seed (`--seed`, and one more each): how the cluster was
+started, who records, what is computed, who is hit by what, and when.  What is wrong is
+printed with the line that flies the round again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+
+from dask_blackbox.testing import EmbeddedS3, embedded_s3
+from fuzz_draws import Round, drawn
+from fuzz_oracle import Judgement, judged
+from fuzz_rounds import flown
+from scenario_runs import Home
+
+__all__ = ["fly_round"]
+
+
+def fly_round(kind: Round, home: Home, s3: EmbeddedS3 | None = None) -> Judgement:
+    """Fly a round in a home, and judge it."""
+    try:
+        return judged(flown(kind, home, s3))
+    except Exception as error:  # noqa: BLE001 - the others are to be flown too
+        found = Judgement([f"{type(error).__name__}: {error}"])
+        if not isinstance(error, AssertionError):
+            found.wrong.append(traceback.format_exc())
+        return found
+    finally:
+        home.clear()
+
+
+def _told(kind: Round, found: Judgement, took: float, kept: Path | None) -> str:
+    word = "WRONG" if found.wrong else "right"
+    lines = [f"{word}  {kind.seed}  {kind}  ({took:.0f} s)", f"       {found.seen}"]
+    lines += [f"       !! {each}" for each in found.wrong]
+    if found.wrong:
+        lines.append(
+            f"       again: python tests/support/kill_fuzz.py --seed {kind.seed}"
+        )
+    if kept is not None:
+        lines.append(f"       kept in {kept}")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Fly rounds; return how many went wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=1, help="so many")
+    parser.add_argument("--seed", type=int, default=1, help="of the first")
+    parser.add_argument("--only", nargs="*", default=[], help="rounds with these words")
+    parser.add_argument("--but", nargs="*", default=[], help="not those with these")
+    parser.add_argument("--list", action="store_true", help="print rounds, fly none")
+    parser.add_argument("--keep", action="store_true", help="keep what went wrong")
+    options = parser.parse_args()
+    seed, flights, wrong = options.seed, 0, 0
+    tally: Counter[tuple[str, str, str]] = Counter()
+    with ExitStack() as ends:
+        s3: EmbeddedS3 | None = None
+        while flights < options.rounds:
+            kind, seed = drawn(seed), seed + 1
+            if not all(word in str(kind) for word in options.only):
+                continue
+            if any(word in str(kind) for word in options.but):
+                continue
+            flights += 1
+            if options.list:
+                print(kind.seed, kind)
+                continue
+            if kind.s3 and s3 is None:
+                s3 = ends.enter_context(embedded_s3())
+            home = Home(Path(tempfile.mkdtemp(prefix="z")))
+            begun = time.monotonic()
+            found = fly_round(kind, home, s3)
+            kept = home.folder if found.wrong and options.keep else None
+            print(_told(kind, found, time.monotonic() - begun, kept), flush=True)
+            if kept is None:
+                shutil.rmtree(home.folder, ignore_errors=True)
+            wrong += bool(found.wrong)
+            word = "wrong" if found.wrong else "right"
+            tally[kind.victim, kind.how, word] += 1
+    for (victim, how, word), number in sorted(tally.items()):
+        print(f"{number:4}  {word}  {victim} · {how}")
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(min(main(), 100))

@@ -1,0 +1,106 @@
+"""Screenshots of the report of two kept recordings, small enough to be kept themselves.
+
+python tests/support/screenshots.py    makes those in tests/core/screenshots anew
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from PIL import Image
+from playwright.sync_api import Browser, sync_playwright
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "recordings"))
+
+from dask_blackbox.analyse import findings_in
+from dask_blackbox.attach import card_of
+from dask_blackbox.report import html
+from keeping import archive_of, kept
+
+KEPT = Path(__file__).parents[1] / "core" / "screenshots"
+RUNS = {
+    "failed": ("failures", "deaths", "one_task_reads_everything"),
+    "succeeded": ("workloads", "healthy", "pricing_summary"),
+}
+WIDTHS = (1400, 900, 480)
+SCHEMES = ("light", "dark")
+_HEIGHT, _SCALE = 1500, 10
+
+
+class Shot(NamedTuple):
+    """Which screenshot."""
+
+    run: str
+    width: int
+    scheme: str
+
+    @property
+    def file(self) -> Path:
+        """Where it is kept."""
+        return KEPT / f"{self.run}_{self.width}_{self.scheme}.png"
+
+
+SHOTS = tuple(Shot(run, width, scheme) for run in RUNS for width in WIDTHS for scheme in SCHEMES)  # fmt: skip
+
+
+def page_of(name: str) -> str:
+    """Return the report of one of the recordings."""
+    kind, room, story = RUNS[name]
+    run = next(each.run for each in kept(archive_of(kind, room)) if each.name == story)  # type: ignore[arg-type]
+    return html(run, card_of(run, findings_in(run)))
+
+
+@contextmanager
+def a_browser() -> Iterator[Browser]:
+    """Return Chromium."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    arguments = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"]  # fmt: skip
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
+        yield browser
+        browser.close()
+
+
+def photographed(browser: Browser, file: Path, shot: Shot) -> Image.Image:
+    """Return the upper part of the page, a tenth of its size: layout and colours."""
+    page = browser.new_page(
+        viewport={"width": shot.width, "height": _HEIGHT},
+        color_scheme="dark" if shot.scheme == "dark" else "light",
+        reduced_motion="reduce",
+    )
+    try:
+        page.goto(file.as_uri())
+        page.wait_for_selector("html[data-ready]")
+        taken = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    finally:
+        page.close()
+    return taken.resize((shot.width // _SCALE, _HEIGHT // _SCALE), Image.Resampling.BOX)
+
+
+def difference(one: Image.Image, other: Image.Image) -> float:
+    """Return how far two pictures of the same size are apart: 0 to 255, mean of all pixels."""
+    a, b = (np.asarray(each, dtype=np.float64) for each in (one, other))
+    return float(np.abs(a - b).mean())
+
+
+def main() -> None:
+    """Make all of them."""
+    KEPT.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, a_browser() as browser:
+        for run in RUNS:
+            file = Path(folder) / f"{run}.html"
+            file.write_text(page_of(run), encoding="utf-8")
+            for shot in (each for each in SHOTS if each.run == run):
+                photographed(browser, file, shot).save(shot.file, optimize=True)
+
+
+if __name__ == "__main__":
+    main()
