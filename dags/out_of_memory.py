@@ -8,7 +8,7 @@ after the fourth Dask gives up with `KilledWorker`, which names a task and no re
 
 The reason is what the recording is for.
 
-The orders lie in the folder that DASK_BLACKBOX_DEMO_DATA names; `make demo` makes them,
+The orders lie in the folder that DEMO_DATA names; `make demo` makes them,
 and so does `python demo/data.py FOLDER`.
 """
 
@@ -46,7 +46,7 @@ with DAG(
     DaskObservedOperator(
         task_id="bought_together",
         python_callable=bought_together,
-        op_kwargs={"folder": os.environ.get("DASK_BLACKBOX_DEMO_DATA", "demo-data")},
+        op_kwargs={"folder": os.environ.get("DEMO_DATA", "demo-data")},
         cluster_kwargs={
             "n_workers": 2,
             "threads_per_worker": 1,

@@ -1,6 +1,6 @@
 """Revenue by country and category: an ETL over two months of orders, recorded.
 
-The orders lie in the folder that DASK_BLACKBOX_DEMO_DATA names; `make demo` makes them,
+The orders lie in the folder that DEMO_DATA names; `make demo` makes them,
 and so does `python demo/data.py FOLDER`.
 """
 
@@ -45,12 +45,12 @@ def revenue_by_country(folder: str, target: str) -> dict[str, Any]:
 
 with DAG(
     dag_id="recorded_etl",
-    description="An ETL on a Dask cluster of its own, with a flight recorder.",
+    description="An ETL on its own Dask cluster, recorded.",
     doc_md=__doc__,
     schedule=None,
     tags=["dask", "dask-blackbox", "demo"],
 ) as dag:
-    folder = os.environ.get("DASK_BLACKBOX_DEMO_DATA", "demo-data")
+    folder = os.environ.get("DEMO_DATA", "demo-data")
     DaskObservedOperator(
         task_id="revenue_by_country",
         python_callable=revenue_by_country,

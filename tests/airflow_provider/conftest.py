@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import shutil
 import tempfile
 import textwrap
@@ -27,6 +28,8 @@ os.environ.update(
     DASK_BLACKBOX__STORE__URL=str(_HOME / "recordings"),
     DASK_BLACKBOX__SPOOL=str(_HOME / "spool"),
     AIRFLOW__API__BASE_URL="http://airflow.example",
+    AIRFLOW__API_AUTH__JWT_SECRET="of-tests-only" * 6,
+    AIRFLOW__CORE__AUTH_MANAGER="per_dag_auth.PerDagAuthManager",
     AIRFLOW__CORE__DAGS_FOLDER=str(_HOME / "dags"),
     AIRFLOW__CORE__LOAD_EXAMPLES="False",
     AIRFLOW__DATABASE__SQL_ALCHEMY_CONN=f"sqlite:///{_HOME}/airflow.db",
@@ -43,6 +46,9 @@ TINY = {"n_workers": 1, "threads_per_worker": 1}
 """
 
 
+_MESSAGE = re.compile(r"Z \[\w+ *\] (.*?) *\[\S+\] loc=")
+
+
 @dataclass(frozen=True)
 class Ran:
     """What a task's run left behind."""
@@ -51,6 +57,15 @@ class Ran:
     xcoms: dict[str, Any]
     run_id: str
     log: str = field(repr=False)
+
+    @property
+    def messages(self) -> list[str]:
+        """The lines of the log without time, level and place."""
+        return [
+            found[1].strip()
+            for line in self.log.splitlines()
+            if (found := _MESSAGE.search(line))
+        ]
 
     @property
     def page_of_run(self) -> str:
@@ -77,10 +92,24 @@ class InProcessAirflow:
             body: What follows the imports, down to the `with DAG(...)` block.
             dag_id: Name of the file and of the DAG.
         """
-        from airflow.dag_processing.dagbag import DagBag
-
         file = self._folder / f"{dag_id}.py"
         file.write_text(_HEADER + textwrap.dedent(body))
+        return self.load_file(file, dag_id)
+
+    def load_file(self, file: Path, dag_id: str) -> Any:
+        """Import a DAG file as Airflow does, from its own folder of DAGs.
+
+        Args:
+            file: Which.
+            dag_id: Which of its DAGs.
+        """
+        if file.parent != self._folder:
+            file = Path(shutil.copy(file, self._folder))
+        try:
+            from airflow.dag_processing.dagbag import DagBag
+        except ImportError:  # Airflow 3.1
+            from airflow.models.dagbag import DagBag  # type: ignore[no-redef]
+
         bag = DagBag(str(file))
 
         assert bag.import_errors == {}
@@ -88,7 +117,11 @@ class InProcessAirflow:
 
     def run(self, body: str, dag_id: str, conf: dict[str, Any] | None = None) -> Ran:
         """Run a DAG file of one task to its end."""
-        dag_run = self.load(body, dag_id).test(run_conf=conf)
+        return self.run_dag(self.load(body, dag_id), conf)
+
+    def run_dag(self, dag: Any, conf: dict[str, Any] | None = None) -> Ran:
+        """Run a DAG of one task to its end."""
+        dag_run = dag.test(run_conf=conf)
         (ti,) = dag_run.get_task_instances()
         return Ran(
             state=str(ti.state),
@@ -96,6 +129,10 @@ class InProcessAirflow:
             run_id=dag_run.run_id,
             log=self._printed(),
         )
+
+    def xcoms(self, dag_run: Any) -> dict[str, Any]:
+        """Return what the tasks of a run pushed."""
+        return _xcoms_of(dag_run)
 
 
 def _xcoms_of(dag_run: Any) -> dict[str, Any]:
@@ -105,6 +142,12 @@ def _xcoms_of(dag_run: Any) -> dict[str, Any]:
     with create_session() as session:
         found = session.query(XComModel).filter(XComModel.run_id == dag_run.run_id)
         return {row.key: XComModel.deserialize_value(row) for row in found}
+
+
+@pytest.fixture(scope="module")
+def airflow_of_module(_database: None) -> InProcessAirflow:
+    """An Airflow whose DAG runs serve several tests; it does not know what they printed."""
+    return InProcessAirflow(_HOME / "dags", str)
 
 
 @pytest.fixture(scope="session")

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-from airflow_dask_blackbox.operators.dask import DaskObservedOperator
-from dask_blackbox.errors import ConfigurationError
-
 
 def test_the_callables_dask_work_goes_to_the_tasks_own_cluster(airflow: Any) -> None:
     ran = airflow.run(
@@ -133,50 +129,3 @@ def test_the_callables_exception_is_the_tasks_exception(airflow: Any) -> None:
 
     assert ran.state == "failed"
     assert ran.xcoms["caught"] == "OutOfStockError('nothing left on Friday')"
-
-
-@pytest.mark.parametrize(
-    "cluster",
-    [
-        {"kwargs": {}},
-        {"class": "LocalCluster"},
-        {"class": "a.B", "kwarg": {}},
-        42,
-    ],
-)
-def test_a_cluster_that_cannot_work_is_refused_while_the_dag_is_written(
-    cluster: Any,
-) -> None:
-    with pytest.raises(ConfigurationError, match="a callable that returns a cluster"):
-        DaskObservedOperator(task_id="t", python_callable=print, cluster=cluster)
-
-
-@pytest.mark.parametrize(
-    ("cluster", "says"),
-    [
-        ("'scheduler:8786'", "is no address"),
-        ("{'class': 'no_such_package.Cluster'}", "No module named 'no_such_package'"),
-        ("{'class': 'distributed.NoSuchCluster'}", "no attribute 'NoSuchCluster'"),
-    ],
-)
-def test_a_cluster_that_is_not_to_be_had_fails_the_task_with_what_to_do(
-    airflow: Any, cluster: str, says: str
-) -> None:
-    ran = airflow.run(
-        f"""
-        def caught(context):
-            context["ti"].xcom_push(key="caught", value=str(context["exception"]))
-
-        with DAG("no_cluster"):
-            DaskObservedOperator(
-                task_id="work",
-                python_callable=print,
-                cluster={cluster},
-                on_failure_callback=caught,
-            )
-        """,
-        "no_cluster",
-    )
-
-    assert ran.state == "failed"
-    assert says in ran.xcoms["caught"]

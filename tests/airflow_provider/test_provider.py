@@ -21,8 +21,12 @@ def test_airflow_finds_the_provider_its_links_and_its_settings(airflow: Any) -> 
 
     assert found["name"] == "Dask black box"
     assert set(found["extra-links"]) <= set(manager.extra_links_class_names)
-    assert conf.get("dask_blackbox", "store") == ""
-    assert conf.get("dask_blackbox", "store_conn_id") == ""
+    # Airflow 3.1 reads a provider's defaults only where its providers are initialised.
+    assert conf.get("dask_blackbox", "store", fallback="") == ""
+    assert set(found["config"]["dask_blackbox"]["options"]) >= {
+        "store",
+        "store_conn_id",
+    }
 
 
 def test_a_dag_file_pays_for_nothing_that_only_a_task_needs() -> None:
@@ -38,7 +42,12 @@ def test_a_dag_file_pays_for_nothing_that_only_a_task_needs() -> None:
 
 
 def test_the_buttons_survive_the_way_through_the_database(airflow: Any) -> None:
-    from airflow.serialization.serialized_objects import DagSerialization
+    try:
+        from airflow.serialization.serialized_objects import DagSerialization
+    except ImportError:  # Airflow 3.1
+        from airflow.serialization.serialized_objects import (  # type: ignore[attr-defined,assignment]
+            SerializedDAG as DagSerialization,
+        )
 
     dag = airflow.load(
         """

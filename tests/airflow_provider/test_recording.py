@@ -85,7 +85,7 @@ with DAG("refused"):
     card = _document(tmp_path, "refused.work", ran.run_id, "card.json")
     assert card["state"] == "failed"
     assert card["verdict"]["rule"] == "task-exception"
-    fold = ran.log.index("::group::The whole card")
+    fold = ran.log.index("::group::Full card")
     assert ran.log.index(card["headline"]) < fold
     # The page of a task cuts long lines off, so the cause is told in several.
     lines = re.findall(r"Z \[\w+ *\] (.*?) *\[\S+\] loc=", ran.log[:fold])

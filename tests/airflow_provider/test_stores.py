@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 
+import airflow.providers
 import pytest
 from airflow_dask_blackbox.stores import configured_store, store_settings_of
 from dask_blackbox.errors import ConfigurationError
@@ -19,6 +23,17 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> None:
         "extra": {"endpoint_url": "http://minio:9000", "region_name": "eu-1"},
     }
     monkeypatch.setenv("AIRFLOW_CONN_BUCKET", json.dumps(bucket))
+    temporary = {
+        "conn_type": "aws",
+        "extra": {
+            "aws_access_key_id": "ASIA",
+            "aws_secret_access_key": "secret",
+            "aws_session_token": "of an hour",
+        },
+    }
+    monkeypatch.setenv("AIRFLOW_CONN_TEMPORARY", json.dumps(temporary))
+    role = {"conn_type": "aws", "extra": {"role_arn": "arn:aws:iam::1:role/recorder"}}
+    monkeypatch.setenv("AIRFLOW_CONN_ROLE", json.dumps(role))
     monkeypatch.setenv("AIRFLOW_CONN_DATABASE", json.dumps({"conn_type": "postgres"}))
 
 
@@ -44,5 +59,65 @@ def test_a_connection_gives_what_single_settings_do_not() -> None:
 
 @pytest.mark.usefixtures("connections")
 def test_a_connection_of_another_kind_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="wants one of type 'aws'"):
+    with pytest.raises(ConfigurationError, match="needs one of type 'aws'"):
         store_settings_of("database", None)
+
+
+@pytest.mark.usefixtures("connections")
+def test_temporary_keys_come_with_their_token() -> None:
+    assert store_settings_of("temporary", None) == {
+        "key": "ASIA",
+        "secret": "secret",
+        "token": "of an hour",
+    }
+
+
+@pytest.mark.usefixtures("connections")
+def test_a_role_is_refused_where_nobody_can_assume_it() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        store_settings_of("role", None)
+
+    assert str(caught.value) == (
+        "connection 'role' has role_arn, which takes Airflow's amazon provider: install "
+        "apache-airflow-providers-amazon where tasks run, or name a profile in the "
+        "connection's extra (profile_name)"
+    )
+
+
+_AMAZON = """
+class AwsBaseHook:
+    def __init__(self, aws_conn_id, client_type):
+        assert (aws_conn_id, client_type) == ("role", "s3")
+        self.region_name = "eu-1"
+        self.conn_config = self
+
+    def get_credentials(self, *, region_name=None):
+        from botocore.credentials import ReadOnlyCredentials
+        return ReadOnlyCredentials("ASIA", "secret of " + region_name, "of the role")
+
+    def get_service_endpoint_url(self, service):
+        return None
+"""
+
+
+@pytest.fixture
+def amazon_provider(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """A package with the signatures of Airflow's amazon provider 9.39, which is large."""
+    hooks = tmp_path / "amazon" / "aws" / "hooks"
+    hooks.mkdir(parents=True)
+    (hooks / "base_aws.py").write_text(_AMAZON)
+    monkeypatch.setattr(airflow.providers, "__path__", [str(tmp_path)])
+    yield
+    for name in [n for n in sys.modules if n.startswith("airflow.providers.amazon")]:
+        del sys.modules[name]
+
+
+@pytest.mark.usefixtures("connections", "amazon_provider")
+def test_a_role_is_assumed_by_the_amazon_provider_where_it_is_installed() -> None:
+    assert store_settings_of("role", {"endpoint": "http://minio:9000"}) == {
+        "key": "ASIA",
+        "secret": "secret of eu-1",
+        "token": "of the role",
+        "region": "eu-1",
+        "endpoint": "http://minio:9000",
+    }

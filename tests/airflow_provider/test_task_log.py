@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_dask_blackbox.task_log import show_card
+import msgspec
+from airflow_dask_blackbox.task_log import note_of, show_card
 from dask_blackbox import RunCard
+from dask_blackbox.earlier_runs import EarlierRun, EarlierTry, Past, Seen
 from dask_blackbox.finding import Change, Finding, Subject
-from dask_blackbox.past import EarlierRun, EarlierTry, Past, Seen
 
 CARD = RunCard(
     job="nightly.price",
@@ -34,7 +35,7 @@ CARD = RunCard(
         good=3,
         last_good=EarlierRun(run_id="run-1", started=0.0),
         blame="data",
-        says="Data: nothing of ours has changed but the parameters.",
+        says="Data: only the parameters changed.",
         confidence="medium",
         seen=Seen(fingerprint="f", basis="b", times=1, first=0.0),
         tries=(EarlierTry(attempt=1, state="failed", alike=True),),
@@ -65,7 +66,7 @@ def test_verdict_and_what_changed_stand_in_the_open_and_are_not_cut_off() -> Non
     said = " ".join(line.strip() for line in log.error_)
     assert max(map(len, log.error_)) <= 88
     assert "What to do: Give each worker at least 832 MiB." in said
-    assert "What changed: Data: nothing of ours has changed but the parameters" in said
+    assert "What changed: Data: only the parameters changed" in said
     assert "parameters rows2: 1000 → 600000" in said
     assert "rows3" not in said  # the rest is in the fold
     assert "Seen: attempt 1 of this run failed in the same way" in said
@@ -76,6 +77,12 @@ def test_the_whole_card_is_in_a_fold() -> None:
 
     show_card(CARD, log)
 
-    fold = log.info_[log.info_.index("::group::The whole card") :]
+    fold = log.info_[log.info_.index("::group::Full card") :]
     assert fold[-1] == "::endgroup::"
     assert any("rows3" in line for line in fold)
+
+
+def test_what_the_exception_carries_is_the_verdict_and_where_the_report_is() -> None:
+    note = note_of(msgspec.structs.replace(CARD, links={"report": "https://r"}))
+
+    assert note == f"Dask: {CARD.headline}\nReport: https://r"

@@ -1,26 +1,37 @@
-"""What earlier tries left behind: Airflow clears a task's XComs, its buttons, on each try.
+"""What became of earlier tries: the log of the next one begins with it.
 
-The task's state store (Airflow 3.3) survives that, and SIGKILL too; before 3.3, nothing is
-remembered.
+Airflow clears a task's XComs on each try.  The task's state store (Airflow 3.3) survives
+that, and SIGKILL too; what a killed try could not say itself is on the card in the store,
+which its recorder has written, or writes just now.
 """
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from dask_blackbox.guard import guard
 
-from airflow_dask_blackbox.task_log import Log
+from airflow_dask_blackbox.addresses import TaskKey, tab_of
+from airflow_dask_blackbox.task_log import Log, verdict_of
 
 if TYPE_CHECKING:
-    # The real one needs msgspec only, but it is needed in tasks only, too.
+    # The real ones need msgspec only, but they are needed in tasks only, too.
     from dask_blackbox import RunCard
+    from dask_blackbox.identity import Identity
 
-__all__ = ["remember", "show_earlier"]
+__all__ = ["EarlierTries", "remember"]
 
 _KEY: Final = "dask_blackbox"
 _MOST: Final = 20
+_WAIT: Final = 2.0
+"""Seconds that a task waits for the card of the try before; its store may be slow."""
+_PATIENCE: Final = 20.0
+"""Seconds after which nobody is believed to end the recording of that try any more."""
+_PAUSE: Final = 1.0
 
 
 def remember(context: Mapping[str, Any], card: RunCard) -> None:
@@ -36,24 +47,111 @@ def remember(context: Mapping[str, Any], card: RunCard) -> None:
             "attempt": card.attempt,
             "state": card.state,
             "headline": card.headline,
+            "verdict": verdict_of(card),
             "recording": card.links.get("recording", ""),
             "report": card.links.get("report", ""),
         }
         state_store.set(_KEY, [*others, this][-_MOST:])
 
 
-def show_earlier(context: Mapping[str, Any], log: Log) -> None:
-    """Print what became of earlier tries of this task instance."""
-    with guard("showing earlier tries"):
-        number = context["ti"].try_number
-        for known in _known(context):
-            if known.get("attempt", number) >= number:
-                continue
-            # Nobody was left to write down how a killed one ended.
-            state = known.get("state")
-            end = "was cut off" if state == "running" else known.get("headline", state)
-            log.info("Try %s: %s", known.get("attempt"), end)
-            log.info("  %s", known.get("report") or known.get("recording"))
+class EarlierTries:
+    """Prints what became of the earlier tries of a task instance.
+
+    Args:
+        context: Airflow's.
+        log: The task's logger.
+    """
+
+    def __init__(self, context: Mapping[str, Any], log: Log) -> None:
+        self._log, self._number = log, int(context["ti"].try_number or 1)
+        self._key = TaskKey.of(context["ti"])
+        self._looking: threading.Thread | None = None
+        self._known: dict[int, dict[str, Any]] = {}
+        if self._number > 1:
+            with guard("what is remembered of earlier tries"):
+                self._known = {
+                    int(each["attempt"]): each
+                    for each in _known(context)
+                    if int(each.get("attempt", self._number)) < self._number
+                }
+
+    def look(
+        self, who: Identity, url: str | None, settings: Mapping[str, Any] | None
+    ) -> None:
+        """Begin to look for the card of the try before, where that could not say its end.
+
+        Args:
+            who: This try's identity.
+            url: Of the store.
+            settings: Of the store.
+        """
+        before = self._known.get(self._number - 1)
+        ended = before is not None and before.get("state") != "running"
+        if self._number == 1 or ended:
+            return
+        self._looking = threading.Thread(
+            target=self._look,
+            args=(who, url, settings),
+            daemon=True,
+            name="dask-blackbox-earlier",
+        )
+        self._looking.start()
+
+    def show(self) -> None:
+        """Print them; waits a moment for a card that is looked for."""
+        with guard("showing earlier tries"):
+            for number, known in sorted(self._known.items()):
+                if known.get("state") != "running":
+                    said = str(known.get("verdict") or known.get("headline"))
+                    self._say(number, said, str(known.get("report") or ""))
+            if self._looking is None:
+                return
+            self._looking.join(_WAIT)
+            if self._looking.is_alive():
+                number = self._number - 1
+                self._say(number, "was killed; its recording is being finished", "")
+
+    def _look(
+        self, who: Identity, url: str | None, settings: Mapping[str, Any] | None
+    ) -> None:
+        with guard("the card of the try before"):
+            card = _card_before(who, url, settings)
+            if card is not None:
+                report = card.links.get("report", "")
+                self._say(self._number - 1, verdict_of(card), report)
+            elif (known := self._known.get(self._number - 1)) is not None:
+                address = str(known.get("report") or known.get("recording") or "")
+                self._say(self._number - 1, "was killed", address)
+
+    def _say(self, number: int, said: str, address: str) -> None:
+        self._log.info("Try %s: %s", number, said)
+        tab = tab_of(self._key, number)
+        if address and "/plugin/" not in address:
+            tab = address
+        self._log.info("  %s", tab)
+
+
+def _card_before(
+    who: Identity, url: str | None, settings: Mapping[str, Any] | None
+) -> RunCard | None:
+    """Return the card of the attempt before, once its recorder has ended it; None: never."""
+    from dask_blackbox.attach import RunCard
+    from dask_blackbox.errors import BlobNotFoundError
+    from dask_blackbox.layout import RunAddress
+    from dask_blackbox.store import open_store
+
+    store = open_store(url, settings=settings)
+    folder = RunAddress.of(who.job, who.run_id, who.attempt - 1).folder
+    deadline = time.monotonic() + _PATIENCE
+    with suppress(BlobNotFoundError):
+        store.get(f"{folder}run.json")  # else nothing of that try was recorded
+        while time.monotonic() < deadline:
+            with suppress(BlobNotFoundError):
+                card = RunCard.from_json(store.get(f"{folder}card.json"))
+                if card.state != "running":
+                    return card
+            time.sleep(_PAUSE)
+    return None
 
 
 def _known(context: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from importlib import import_module
+from functools import partial
+from importlib import import_module, resources
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.guard import guard
+
+from airflow_dask_blackbox.arguments import (
+    OperatorConfigurationError,
+    accepted_by,
+    check_mapping,
+    check_names,
+    did_you_mean,
+    is_given_later,
+)
 
 if TYPE_CHECKING:
     # The real one takes a second to import, and DAG files are parsed all day.
     from distributed import Client
 
-__all__ = ["ClusterSpec", "check_cluster", "connected_client"]
+__all__ = [
+    "ClusterSpec",
+    "adapt_cluster",
+    "check_cluster",
+    "check_use",
+    "connected_client",
+    "importable_airflow",
+    "prepared",
+    "started",
+]
 
 ClusterSpec: TypeAlias = str | Mapping[str, Any] | Callable[[], Any] | None
 """Nothing for a `LocalCluster`, the address of a running scheduler,
@@ -35,20 +54,47 @@ def check_cluster(cluster: object) -> None:
     """Refuse a `cluster=` that cannot work, while the DAG is still being written.
 
     Raises:
-        ConfigurationError: with what would work.
+        OperatorConfigurationError: with what would work.
     """
     if isinstance(cluster, Mapping):
-        surplus = set(cluster) - {"class", "kwargs"}
+        surplus = [str(name) for name in cluster if name not in {"class", "kwargs"}]
         named = cluster.get("class")
-        if surplus or not isinstance(named, str) or "." not in named:
-            raise ConfigurationError(
-                f"cluster={dict(cluster)!r} does not name a class; {_CHOICES}"
+        if surplus or not (isinstance(named, str) or is_given_later(named)):
+            close = did_you_mean(surplus[0], ("class", "kwargs")) if surplus else ""
+            raise OperatorConfigurationError(
+                f"cluster={dict(cluster)!r} does not name a class{close}; {_CHOICES}"
             )
-    elif cluster is not None and not isinstance(cluster, str) and not callable(cluster):
-        raise ConfigurationError(
-            f"cluster= is {type(cluster).__name__}, made while the DAG was parsed; "
+        if isinstance(named, str) and "." not in named and "{" not in named:
+            raise OperatorConfigurationError(
+                f"cluster={dict(cluster)!r}: {named!r} lacks its package, as in "
+                f"'distributed.LocalCluster'; {_CHOICES}"
+            )
+    elif not (
+        cluster is None
+        or isinstance(cluster, str)
+        or callable(cluster)
+        or is_given_later(cluster)
+    ):
+        raise OperatorConfigurationError(
+            f"cluster= is {type(cluster).__name__}, created while the DAG was parsed; "
             f"{_CHOICES}"
         )
+
+
+def check_use(cluster: object, *, cluster_kwargs: object, adapt: object) -> None:
+    """Refuse arguments that nothing could take: the cluster at an address is there already.
+
+    Raises:
+        OperatorConfigurationError: with the argument to leave out.
+    """
+    if not isinstance(cluster, str) or "{" in cluster:
+        return
+    for name, value in (("cluster_kwargs", cluster_kwargs), ("adapt", adapt)):
+        if value:
+            raise OperatorConfigurationError(
+                f"{name}= is for a cluster that the task starts, and the one at "
+                f"{cluster!r} is there already; leave {name}= out"
+            )
 
 
 @contextmanager
@@ -65,37 +111,176 @@ def connected_client(
     alone.
 
     Raises:
-        ConfigurationError: if `cluster` names something that cannot be had.
+        OperatorConfigurationError: if an argument cannot work.
         Exception: whatever bringing up the cluster, or connecting to it, raises.
     """
     from distributed import Client
 
+    for argument, value in (
+        ("cluster_kwargs", cluster_kwargs),
+        ("client_kwargs", client_kwargs),
+        ("adapt", adapt),
+    ):
+        check_mapping(argument, value)
+    _check_client(client_kwargs)
     with ExitStack() as stack:
-        where = _running(cluster, cluster_kwargs)
+        where = prepared(cluster, cluster_kwargs, adapt)
         if not isinstance(where, str):
-            stack.callback(_close, where)
-            if adapt:
-                where.adapt(**adapt)
-        client = Client(where, **client_kwargs)
+            where = started(where)
+            if not isinstance(where, str):
+                stack.callback(_close, where)
+                if adapt:
+                    adapt_cluster(where, adapt)
+        with _suiting("client_kwargs", "Client"):
+            client = Client(where, **client_kwargs)
         stack.callback(_close, client)
+        with guard("refusing Airflow's variables on workers"):
+            _refuse_secrets_on_workers(client)
         stack.enter_context(client.as_current())
         yield client
 
 
-def _running(cluster: ClusterSpec, cluster_kwargs: Mapping[str, Any]) -> Any:
+def started(start: partial[Any]) -> Any:
+    """Return the cluster that `prepared` prepared, or what the user's callable returns.
+
+    Raises:
+        OperatorConfigurationError: if its class does not take its arguments.
+    """
+    if not isinstance(start.func, type):
+        return start()
+    with _suiting("cluster_kwargs", start.func.__name__):
+        return start()
+
+
+def _check_client(client_kwargs: Mapping[str, Any]) -> None:
+    from distributed import Client
+
+    if "address" in client_kwargs:
+        raise OperatorConfigurationError(
+            "client_kwargs= has 'address'; give the address as cluster="
+        )
+    if client_kwargs.get("asynchronous"):
+        raise OperatorConfigurationError(
+            "client_kwargs= has 'asynchronous', and a task's client is synchronous; "
+            "leave it out"
+        )
+    check_names("client_kwargs", client_kwargs, accepted_by(Client), of="Client")
+
+
+@contextmanager
+def _suiting(argument: str, taker: str) -> Iterator[None]:
+    """Say of which argument it is that a class of Dask's refuses its values."""
+    try:
+        yield
+    except OperatorConfigurationError:
+        raise
+    except (TypeError, ValueError) as error:
+        equals = "" if "=" in argument else "="
+        raise OperatorConfigurationError(
+            f"{taker} does not take this {argument}{equals}: {error}"
+        ) from error
+
+
+def adapt_cluster(cluster: Any, adapt: Mapping[str, Any]) -> None:
+    """Let a cluster scale with its work.
+
+    Raises:
+        OperatorConfigurationError: if it cannot, or not with these arguments.
+    """
+    from distributed.deploy.adaptive import Adaptive
+
+    scale, name = getattr(cluster, "adapt", None), type(cluster).__name__
+    if scale is None:
+        raise OperatorConfigurationError(
+            f"{name} has no adapt(); leave adapt= out, or take another class of cluster"
+        )
+    names = accepted_by(scale)
+    if names is not None and "Adaptive" in names:  # as Dask's own: it hands on the rest
+        names |= accepted_by(Adaptive) or set()
+        check_names("adapt", adapt, names - {"cluster"}, of=f"{name}.adapt")
+    with _suiting("adapt", f"{name}.adapt"):
+        scale(**adapt)
+
+
+def _refuse_secrets_on_workers(client: Client) -> None:
+    from airflow_dask_blackbox.worker_secrets import shipped
+
+    source = resources.files(__package__).joinpath("worker_secrets.py")
+    client.register_plugin(shipped(source.read_text("utf-8")))
+
+
+def prepared(
+    cluster: ClusterSpec,
+    cluster_kwargs: Mapping[str, Any],
+    adapt: Mapping[str, Any] | None,
+) -> str | partial[Any]:
+    """Return the address of a cluster, or what starts it: nothing costs anything yet.
+
+    Raises:
+        OperatorConfigurationError: if an argument cannot work.
+    """
     check_cluster(cluster)
+    check_use(cluster, cluster_kwargs=cluster_kwargs, adapt=adapt)
     if isinstance(cluster, str):
         if "://" not in cluster:
-            raise ConfigurationError(f"cluster={cluster!r} is no address; {_CHOICES}")
+            raise OperatorConfigurationError(
+                f"cluster={cluster!r} is not an address; {_CHOICES}"
+            )
         return cluster
     if isinstance(cluster, Mapping):
-        kwargs = {**cluster.get("kwargs", {}), **cluster_kwargs}
-        return _class_named(cluster["class"])(**kwargs)
-    if cluster is not None:
-        return cluster(**cluster_kwargs)
+        kwargs = {**(cluster.get("kwargs") or {}), **cluster_kwargs}
+        named = "cluster_kwargs" if cluster_kwargs else "cluster={'kwargs': …}"
+        return _starting(_class_named(cluster["class"]), kwargs, named)
+    if cluster is None or isinstance(cluster, type):
+        from distributed import LocalCluster
+
+        return _starting(cluster or LocalCluster, cluster_kwargs)
+    check_names(
+        "cluster_kwargs",
+        cluster_kwargs,
+        _taken_by(cluster),
+        of=getattr(cluster, "__name__", "cluster="),
+    )
+    return partial(cluster, **cluster_kwargs)
+
+
+def _starting(
+    kind: Callable[..., Any],
+    kwargs: Mapping[str, Any],
+    argument: str = "cluster_kwargs",
+) -> partial[Any]:
     from distributed import LocalCluster
 
-    return LocalCluster(**_local(cluster_kwargs))
+    names, name = _taken_by(kind), getattr(kind, "__name__", repr(kind))
+    if isinstance(kind, type) and issubclass(kind, LocalCluster):
+        kwargs = _local(kwargs)
+        if kind is LocalCluster:
+            names = _taken_by_local(kwargs)
+    check_names(argument, kwargs, names, of=name)
+    return partial(kind, **kwargs)
+
+
+def _taken_by(function: Callable[..., Any]) -> set[str] | None:
+    """Return the names of a function's arguments; None if it takes any."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    if any(each.kind is each.VAR_KEYWORD for each in parameters):
+        return None
+    return accepted_by(function)
+
+
+def _taken_by_local(kwargs: Mapping[str, Any]) -> set[str] | None:
+    """Return what a `LocalCluster` takes: what it does not know goes to its workers."""
+    from distributed import LocalCluster, Nanny, Worker
+
+    workers = kwargs.get("worker_class") or Nanny
+    if not isinstance(workers, type):
+        return None
+    kinds = {*workers.__mro__, *Worker.__mro__} - {object}
+    inits = [vars(kind)["__init__"] for kind in kinds if "__init__" in vars(kind)]
+    return accepted_by(LocalCluster, *inits)
 
 
 def _local(cluster_kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,17 +288,27 @@ def _local(cluster_kwargs: Mapping[str, Any]) -> dict[str, Any]:
     # else's browser reaches a dashboard that has no login.
     kwargs = {"dashboard_address": "127.0.0.1:0", **cluster_kwargs}
     if kwargs.get("processes", True) and "worker_class" not in kwargs:
-        # A task's environment names a database that cannot be, so that importing Airflow
-        # fails in new processes, and with it every module beside the DAG that does so.
-        # An empty database in memory lets them import, and still gives nothing away.
-        barred = {
-            name: "sqlite://"
-            for name in _DATABASE
-            if os.environ.get(name, "").startswith("airflow-db-not-allowed")
-        }
-        if barred:
-            kwargs["env"] = {**barred, **kwargs.get("env", {})}
+        kwargs["env"] = {**importable_airflow(), **(kwargs.get("env") or {})}
     return kwargs
+
+
+def importable_airflow() -> dict[str, str]:
+    """Return environment variables with which processes of a task can import Airflow.
+
+    A task's environment names a database that cannot be, so that importing Airflow fails
+    in new processes, and with it every module beside the DAG that does so.  An empty
+    database in memory lets them import, and still gives nothing away.
+    """
+    found = {
+        name: "sqlite://"
+        for name in _DATABASE
+        if os.environ.get(name, "").startswith("airflow-db-not-allowed")
+    }
+    if "_AIRFLOW_PROCESS_CONTEXT" in os.environ:
+        # Of the scheduler that the task was forked from: new processes would take
+        # themselves for one, and look for variables in that empty database.
+        found["_AIRFLOW_PROCESS_CONTEXT"] = "client"
+    return found
 
 
 def _class_named(name: str) -> Callable[..., Any]:
@@ -121,8 +316,8 @@ def _class_named(name: str) -> Callable[..., Any]:
     try:
         return getattr(import_module(module), attribute)  # type: ignore[no-any-return]
     except (ImportError, AttributeError) as error:
-        raise ConfigurationError(
-            f"cluster class {name!r} is not to be had here ({error}); install its "
+        raise OperatorConfigurationError(
+            f"cluster class {name!r} cannot be imported here ({error}); install its "
             "package where Airflow's tasks run, or correct the name"
         ) from error
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk.configuration import conf
+from airflow_dask_blackbox.compat import conf
 
 if TYPE_CHECKING:
     # The real one imports Dask's configuration, and DAG files are parsed all day.

@@ -1,4 +1,4 @@
-"""The buttons on a task's page: the report, the performance report, the live dashboard.
+"""The buttons on a task's page: its Dask run, Dask's performance report, the live dashboard.
 
 Airflow stores what a button opens as an XCom of the task and reads it without asking this
 code again.  So each address is pushed as soon as it is known: the button is there while the
@@ -15,17 +15,23 @@ from dask_blackbox.guard import guard
 
 __all__ = [
     "LINKS",
+    "RECORDING_KEY",
     "DaskDashboardLink",
     "DaskPerformanceReportLink",
-    "DaskReportLink",
+    "DaskRunLink",
+    "known_links",
     "push_links",
 ]
+
+
+RECORDING_KEY: Final = "dask_recording"
+"""XCom in which a task says where it records to, for the tab to find it."""
 
 
 class _KnowsTask(Protocol):
     """A task instance, as far as XCom needs it."""
 
-    def xcom_push(self, key: str, value: str) -> None: ...
+    def xcom_push(self, key: str, value: Any) -> None: ...
 
 
 class _RepeatedLink(BaseOperatorLink):
@@ -43,11 +49,11 @@ class _RepeatedLink(BaseOperatorLink):
         return str(stored or "")
 
 
-class DaskReportLink(_RepeatedLink):
-    """To the verdict and everything that was recorded, as one page."""
+class DaskRunLink(_RepeatedLink):
+    """To the verdict and everything that was recorded: the tab "Dask run"."""
 
-    name = "Dask report"
-    xcom_key = "dask_report"
+    name = "Dask run"
+    xcom_key = "dask_run"
 
 
 class DaskPerformanceReportLink(_RepeatedLink):
@@ -65,11 +71,20 @@ class DaskDashboardLink(_RepeatedLink):
 
 
 LINKS: Final = {
-    "report": DaskReportLink(),
+    "report": DaskRunLink(),
     "performance_report": DaskPerformanceReportLink(),
     "dashboard": DaskDashboardLink(),
 }
 """By the names that a card's links have."""
+
+
+def known_links(known: dict[str, str]) -> tuple[BaseOperatorLink, ...]:
+    """Return the links that have an address.
+
+    Args:
+        known: What is pushed, by XCom key.
+    """
+    return tuple(link for link in LINKS.values() if known.get(link.xcom_key))
 
 
 def push_links(
@@ -87,8 +102,23 @@ def push_links(
         if address is None or address == known.get(link.xcom_key, ""):
             continue
         # Airflow shows nothing for s3://… and file://…
-        if address and not address.startswith(("http://", "https://")):
+        if address and not address.startswith(("http://", "https://", "/")):
             continue
         with guard(f"the button {link.name!r}"):
-            ti.xcom_push(key=link.xcom_key, value=address)
+            if address:
+                ti.xcom_push(key=link.xcom_key, value=address)
+            else:
+                _take_away(ti, link.xcom_key)
             known[link.xcom_key] = address
+
+
+def _take_away(ti: Any, key: str) -> None:
+    from airflow.sdk.execution_time.xcom import XCom
+
+    XCom.delete(
+        key=key,
+        task_id=ti.task_id,
+        dag_id=ti.dag_id,
+        run_id=ti.run_id,
+        map_index=ti.map_index,
+    )

@@ -1,4 +1,4 @@
-"""Whether a failed try is worth another one, as far as its verdict is sure of that."""
+"""Whether a failed try is worth another one, as far as its retry advice is sure."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ def check_advice(advice: Collection[str]) -> tuple[str, ...]:
     wrong = [word for word in words if word not in known]
     if wrong:
         raise ValueError(
-            f"{wrong[0]!r} is no retry advice to act upon; choose from {', '.join(known)}"
+            f"{wrong[0]!r} is not a supported retry advice; choose from "
+            f"{', '.join(known)}"
         )
     return words
 
 
 def why_no_retry(card: RunCard | None, hopeless: Collection[str]) -> str | None:
-    """Return why another try would fail again; None where nobody is sure of that."""
+    """Return why a retry would fail again; None where that is not sure."""
     if not hopeless or card is None:
         return None
     from dask_blackbox.attach import why_not_again
@@ -59,7 +60,7 @@ def card_of_failed_try(
         store: As of `DaskObservedOperator`, like those below.
         store_conn_id: The store's connection.
         store_settings: Single settings of the store.
-        job: What is run again and again.
+        job: Job name; runs of one job are compared.
         attempt: Which try; None: this one.
     """
     from dask_blackbox.attach import RunCard

@@ -9,8 +9,16 @@ from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Any
 
-from airflow.sdk import RetryDecision, RetryPolicy
+from dask_blackbox.attach import may_pass
 from dask_blackbox.guard import guard
+
+try:
+    from airflow.sdk import RetryDecision, RetryPolicy
+except ImportError as error:
+    raise ImportError(
+        "DaskRetryPolicy needs Airflow 3.3 or newer; on older versions use "
+        "`DaskObservedOperator(fail_without_retry={'code', 'data', 'environment'})`"
+    ) from error
 
 from airflow_dask_blackbox.retries import (
     card_of_failed_try,
@@ -22,9 +30,9 @@ __all__ = ["DaskRetryPolicy"]
 
 
 class DaskRetryPolicy(RetryPolicy):
-    """Fail a task at once where the recorder is sure that another try fails, too.
+    """Fail a task at once where the recorder is sure that a retry fails, too.
 
-    `unknown` advice, a verdict that is not sure, a run without a card and whatever goes
+    `unknown` advice, advice that is not sure, a run without a card and whatever goes
     wrong here leave the decision to the task's `retries`.
 
     Args:
@@ -57,7 +65,7 @@ class DaskRetryPolicy(RetryPolicy):
         context: Any = None,
     ) -> RetryDecision:
         decision = RetryDecision.default()
-        with guard("the verdict on whether to try again"):
+        with guard("the decision whether to retry"):
             if context is not None:
                 decision = self._decided(context)
         return decision
@@ -75,8 +83,8 @@ class DaskRetryPolicy(RetryPolicy):
             )
         why = why_no_retry(card, self.fail)
         if why is not None:
-            return RetryDecision.fail(_cut(f"not tried again, {why}"))
-        passing = why_no_retry(card, ("transient",))
+            return RetryDecision.fail(_cut(f"not retried, {why}"))
+        passing = may_pass(card)
         if passing is not None:
             return RetryDecision.retry(self.transient_delay, _cut(passing))
         return RetryDecision.default()

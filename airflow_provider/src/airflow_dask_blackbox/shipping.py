@@ -153,6 +153,7 @@ class _StandIn(types.ModuleType):
         if getattr(value, "__module__", None) == self.__name__:
             raise AttributeError(
                 f"{self.__name__}.{name} is hidden while a Dask task runs, so that it "
-                f"is sent to workers by value: they cannot import {self.__name__}"
+                "is pickled by value"
+                f": they cannot import {self.__name__}"
             )
         return value

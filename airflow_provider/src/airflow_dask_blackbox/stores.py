@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from airflow.sdk import BaseHook
-from airflow.sdk.configuration import conf
 from dask_blackbox.errors import ConfigurationError
+
+from airflow_dask_blackbox.compat import conf
 
 __all__ = ["configured_store", "store_settings_of"]
 
@@ -17,6 +20,18 @@ _FROM_EXTRA = {
     "region_name": "region",
     "profile_name": "profile",
 }
+
+
+_NEED_PROVIDER = (
+    "role_arn",
+    "assume_role_method",
+    "assume_role_kwargs",
+    "aws_account_id",
+    "aws_iam_role",
+    "session_kwargs",
+    "service_config",
+)
+_PROVIDER = "airflow.providers.amazon.aws.hooks.base_aws"
 
 
 def configured_store(store: str | None) -> str | None:
@@ -33,7 +48,8 @@ def store_settings_of(
     """Return settings for the store from an `aws` connection, `settings` having the last word.
 
     Raises:
-        ConfigurationError: if the connection is of another kind.
+        ConfigurationError: if the connection is of another kind, or takes more than is
+            installed here.
         AirflowNotFoundException: if there is no such connection.
     """
     conn_id = conn_id or conf.get(_SECTION, "store_conn_id", fallback=None) or None
@@ -43,13 +59,55 @@ def store_settings_of(
     if connection.conn_type not in {"aws", "s3"}:
         raise ConfigurationError(
             f"connection {conn_id!r} is of type {connection.conn_type!r}; "
-            "store_conn_id= wants one of type 'aws'"
+            "store_conn_id= needs one of type 'aws'"
         )
-    extra = connection.extra_dejson
-    found = {
-        "key": connection.login or extra.get("aws_access_key_id"),
-        "secret": connection.password or extra.get("aws_secret_access_key"),
-        **{ours: extra.get(theirs) for theirs, ours in _FROM_EXTRA.items()},
-    }
+    found = _of_connection(connection)
     known = {name: value for name, value in found.items() if value}
     return {**known, **(settings or {})}
+
+
+def _of_connection(connection: Any) -> dict[str, Any]:
+    """Return what a connection says, by itself or through Airflow's amazon provider.
+
+    What boto3 finds by itself, as for a profile, it can renew while a run lasts; so the
+    provider is asked only for what nobody else can do.
+
+    Raises:
+        ConfigurationError: if it takes the provider, which is not here.
+    """
+    extra = connection.extra_dejson
+    more = sorted(name for name in _NEED_PROVIDER if extra.get(name))
+    if more and _provider_installed():
+        return _of_provider(connection.conn_id)
+    if more:
+        raise ConfigurationError(
+            f"connection {connection.conn_id!r} has {', '.join(more)}, which takes "
+            "Airflow's amazon provider: install apache-airflow-providers-amazon where "
+            "tasks run, or name a profile in the connection's extra (profile_name)"
+        )
+    return {
+        "key": connection.login or extra.get("aws_access_key_id"),
+        "secret": connection.password or extra.get("aws_secret_access_key"),
+        "token": extra.get("aws_session_token"),
+        **{ours: extra.get(theirs) for theirs, ours in _FROM_EXTRA.items()},
+    }
+
+
+def _provider_installed() -> bool:
+    try:
+        return find_spec(_PROVIDER) is not None
+    except ModuleNotFoundError:  # of one of its parents
+        return False
+
+
+def _of_provider(conn_id: str) -> dict[str, Any]:
+    """Return what the amazon provider makes of a connection: roles, tokens and all."""
+    hook = import_module(_PROVIDER).AwsBaseHook(aws_conn_id=conn_id, client_type="s3")
+    credentials = hook.get_credentials(region_name=hook.region_name)
+    return {
+        "key": credentials.access_key,
+        "secret": credentials.secret_key,
+        "token": credentials.token,
+        "region": hook.region_name,
+        "endpoint": hook.conn_config.get_service_endpoint_url("s3"),
+    }

@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     # The real one needs msgspec only, but it is needed in tasks only, too.
     from dask_blackbox import RunCard
 
-__all__ = ["Log", "show_beginning", "show_card"]
+__all__ = [
+    "Log",
+    "is_recorded",
+    "note_of",
+    "show_beginning",
+    "show_card",
+    "verdict_of",
+]
 
 _WIDTH: Final = 100
 _OPEN_WIDTH: Final = 88
@@ -40,6 +47,22 @@ def show_beginning(card: RunCard, log: Log) -> None:
         log.info("  report: %s", report)
 
 
+def is_recorded(card: RunCard) -> bool:
+    """Say whether the recording is in its store, as far as its card knows."""
+    return bool(card.completeness.get("recorded", True))
+
+
+def verdict_of(card: RunCard) -> str:
+    """Return the verdict in one line, whether or not the run could be recorded."""
+    return card.verdict.title if card.verdict is not None else card.headline
+
+
+def note_of(card: RunCard) -> str:
+    """Return what the task's exception carries: Airflow's traceback ends the log with it."""
+    report = card.links.get("report")
+    return f"Dask: {verdict_of(card)}" + (f"\nReport: {report}" if report else "")
+
+
 def show_card(card: RunCard, log: Log) -> None:
     """Print the verdict in the open and the whole card in a fold."""
     say = log.info if card.state == "succeeded" else log.error
@@ -57,7 +80,7 @@ def show_card(card: RunCard, log: Log) -> None:
 
     from dask_blackbox.report import text
 
-    log.info("::group::The whole card")
+    log.info("::group::Full card")
     for line in text(card, width=_WIDTH).splitlines():
         log.info("%s", line)
     log.info("::endgroup::")
@@ -67,8 +90,8 @@ def _in_the_open(card: RunCard) -> Iterator[str]:
     """Yield what nobody should have to unfold: the cause, what to do, and what changed."""
     if card.verdict is None:
         return
-    from dask_blackbox.report.past_words import blame_words, seen_words
-    from dask_blackbox.report.words import change_words, plain
+    from dask_blackbox.report.formatting import change_words, explained_words, plain
+    from dask_blackbox.report.history_sentences import blame_words, seen_words
 
     yield plain(card.verdict.cause)
     if card.verdict.remedy:
@@ -77,11 +100,13 @@ def _in_the_open(card: RunCard) -> Iterator[str]:
         yield f"What changed: {blame}"
     for change in card.changes[:_MOST_CHANGES]:
         yield f"\N{BULLET} {change_words(change)}"
+        if change.explains:
+            yield f"  {explained_words(change)}"
     if seen := seen_words(card):
         yield f"Seen: {seen}"
 
 
 def _unrecorded(card: RunCard) -> str | None:
-    if card.completeness.get("recorded", True):
+    if is_recorded(card):
         return None
-    return str(card.completeness.get("reason") or "the recorder did not say why")
+    return str(card.completeness.get("reason") or "the recorder gave no reason")

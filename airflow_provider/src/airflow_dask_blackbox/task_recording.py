@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from airflow.sdk.exceptions import AirflowSkipException
 from dask_blackbox.guard import guard
 
-from airflow_dask_blackbox.attempts import remember, show_earlier
+from airflow_dask_blackbox.addresses import TaskKey, tab_of
+from airflow_dask_blackbox.announcing import Announcement
+from airflow_dask_blackbox.attempts import EarlierTries, remember
+from airflow_dask_blackbox.compat import AirflowSkipException
 from airflow_dask_blackbox.identity import identity_of
-from airflow_dask_blackbox.links import push_links
+from airflow_dask_blackbox.progress_lines import ProgressLines, progress_interval
+from airflow_dask_blackbox.rendered import cluster_facts
+from airflow_dask_blackbox.stopping import Stop, stop_by_error, stop_by_signal
 from airflow_dask_blackbox.stores import configured_store, store_settings_of
-from airflow_dask_blackbox.task_log import Log, show_beginning, show_card
+from airflow_dask_blackbox.task_log import (
+    Log,
+    is_recorded,
+    note_of,
+    show_beginning,
+    show_card,
+    verdict_of,
+)
 
 if TYPE_CHECKING:
     # The real one brings Dask along, and DAG files are parsed all day.
@@ -23,8 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TaskRecording"]
 
-_LAST_WORDS: Final = 3.0
-"""Seconds for saying goodbye when the task is being killed: Airflow grants five in all."""
+_GRACE: Final = 3.0
+"""Seconds for ending the recording of a task that is stopped: Airflow grants five in all."""
 
 
 class TaskRecording:
@@ -32,13 +44,15 @@ class TaskRecording:
 
     Attributes:
         links: What was pushed for the buttons, by XCom key.
+        driver_thread: The thread of the user's callable, where it is not the one that
+            begins the recording.
     """
 
     def __init__(
         self,
         context: Mapping[str, Any],
         *,
-        function: Callable[..., Any],
+        function: Callable[..., Any] | None,
         job: str | None,
         store: str | None,
         store_conn_id: str | None,
@@ -46,25 +60,33 @@ class TaskRecording:
         parameters: Mapping[str, Any],
         required: bool,
         log: Log,
+        command: Sequence[str] | None = None,
     ) -> None:
         self.links: dict[str, str] = {}
+        self.driver_thread: int | None = None
         self._context = context
         self._log = log
         self._required = required
         self._store_of = (store, store_conn_id, store_settings)
         self._function = function
-        self._job = job
+        self._job, self._command = job, command
         self._parameters = dict(parameters)
         self._rec: Recording | None = None
+        self._announced = Announcement(context["ti"], self.links)
         self._ended = False
-        self._goodbye: threading.Thread | None = None
+        self._shown = threading.Event()
+        self._ending: threading.Thread | None = None
 
     def __enter__(self) -> Self:
-        if self._required:
-            self._start()
-        else:
-            with guard("recording this task"):
+        try:
+            if self._required:
                 self._start()
+            else:
+                with guard("recording this task"):
+                    self._start()
+        except BaseException as error:  # Airflow's timeout may come at any line
+            self.__exit__(type(error), error, error.__traceback__)
+            raise
         return self
 
     def _start(self) -> None:
@@ -72,10 +94,16 @@ class TaskRecording:
 
         store, store_conn_id, settings = self._store_of
         who = identity_of(self._context, self._job)
+        given = store_settings_of(store_conn_id, settings)
+        url = configured_store(store)
+        self._announced.begin(who, store=url, conn_id=store_conn_id, settings=given)
+        earlier = EarlierTries(self._context, self._log)
+        earlier.look(who, url, given)
+        lines = ProgressLines(self._log, interval=progress_interval())
         rec = recording(
             None,
-            store=configured_store(store),
-            store_settings=store_settings_of(store_conn_id, settings),
+            store=url,
+            store_settings=given,
             job=who.job,
             run_id=who.run_id,
             attempt=who.attempt,
@@ -83,47 +111,82 @@ class TaskRecording:
             parameters=self._parameters,
             callable=self._function,
             required=self._required,
+            command=self._command,
+            on_progress=lines.heard,
         )
-        rec.start()
+        if self.driver_thread is not None:
+            rec.driver_thread = self.driver_thread
         self._rec = rec
-        show_earlier(self._context, self._log)
-        show_beginning(rec.card, self._log)
-        self._publish(rec.card)
+        rec.start()
+        earlier.show()
+        card = self._announced.addressed(rec.card)
+        show_beginning(card, self._log)
+        self._publish(card)
+
+    @property
+    def recording(self) -> Recording | None:
+        """The recording itself, if there is one."""
+        return self._rec
+
+    @property
+    def page(self) -> str:
+        """Address of this try's page in Airflow."""
+        ti = self._context["ti"]
+        return tab_of(TaskKey.of(ti), ti.try_number)
 
     @property
     def card(self) -> RunCard | None:
         """The card of this try, if it is recorded."""
-        return self._rec.card if self._rec is not None else None
+        rec = self._rec
+        return None if rec is None else self._announced.addressed(rec.card)
 
-    def attach(self, client: Client) -> None:
-        """Record what this client's cluster does from here on."""
+    def attach(self, client: Client) -> dict[str, Any]:
+        """Record what this client's cluster does from here on; return what to show of it."""
+        shown: dict[str, Any] = {}
+        with guard("what is known of the cluster"):
+            shown.update(cluster_facts(client))
         if self._rec is None:
-            return
+            return shown
         with guard("recording what the cluster does"):
             self._rec.attach(client)
         with guard("the button 'Dask dashboard'"):
-            push_links(
-                self._context["ti"], {"dashboard": client.dashboard_link}, self.links
-            )
+            self._announced.cluster(client.dashboard_link)
+        with guard("where the task is recorded"):
+            links = self._announced.addressed(self._rec.card).links
+            names = ("recording", "report")
+            shown.update({name: links[name] for name in names if links.get(name)})
+        return shown
 
     def abort(self) -> None:
-        """End the recording as aborted, within seconds: the task is being killed.
+        """End the recording as stopped, and say so, within seconds: SIGKILL follows.
 
         Airflow calls from a signal handler, in the middle of whatever the main thread
         was doing, locks and all.  Another thread can be waited for with a limit, and if it
         does not manage, the recorder sees this process go and ends the recording itself.
         """
-        rec = self._rec
-        if rec is None or self._ended:
+        if self._rec is None or self._ended:
             return
+        self._ending = threading.Thread(
+            target=self._end_stopped, args=(time.time(),), daemon=True
+        )
+        self._ending.start()
+        self._ending.join(_GRACE)
 
-        def say_goodbye() -> None:
-            with guard("the last words of a killed task"):
-                rec.finish(state="aborted")
-
-        self._goodbye = threading.Thread(target=say_goodbye, daemon=True)
-        self._goodbye.start()
-        self._goodbye.join(_LAST_WORDS)
+    def _end_stopped(self, at: float) -> None:
+        rec = self._rec
+        assert rec is not None  # noqa: S101 - `abort` has looked
+        with guard("the end of the recording of a stopped task"):
+            _note_stop(rec, stop_by_signal(self._context), at)
+            left = at + _GRACE - time.time()
+            card = self._announced.addressed(
+                rec.finish(state="aborted", timeout=max(left, 0.0))
+            )
+            if is_recorded(card):
+                self.show()
+            else:  # its recorder has not answered yet, and goes on without this process
+                self._shown.set()
+                self._log.error("%s", verdict_of(card))
+            self._publish(card)
 
     def __exit__(
         self,
@@ -134,21 +197,43 @@ class TaskRecording:
         rec = self._rec
         if rec is None:
             return
-        if self._goodbye is not None:
-            self._goodbye.join(_LAST_WORDS / 2)
+        if self._ending is not None:
+            self._ending.join(_GRACE / 2)
         with guard("the card of this task"):
             # To Airflow, skipping is a way to end well.
             skipped = isinstance(error, AirflowSkipException)
-            self._publish(rec.finish(exception=None if skipped else error))
+            stop = stop_by_error(self._context, error)
+            if stop is not None and self._ending is None:
+                _note_stop(rec, stop)
+            card = self._announced.addressed(
+                rec.finish(exception=None if skipped else error)
+            )
+            self._publish(card)
+            if error is not None and not skipped:
+                error.add_note(note_of(card))
+            # Before the cluster is closed: that may take longer than Airflow waits.
+            self.show()
         self._ended = True
 
     def show(self) -> None:
-        """Print the card in the task's log."""
-        if self._rec is not None:
-            with guard("the card in the log"):
-                show_card(self._rec.card, self._log)
+        """Print the card in the task's log, once."""
+        if self._rec is None or self._shown.is_set():
+            return
+        self._shown.set()
+        with guard("the card in the log"):
+            show_card(self._announced.addressed(self._rec.card), self._log)
 
     def _publish(self, card: RunCard) -> None:
-        over = {} if card.state == "running" else {"dashboard": ""}
-        push_links(self._context["ti"], {**card.links, **over}, self.links)
+        self._announced.stands(card)
         remember(self._context, card)
+
+
+def _note_stop(rec: Recording, stop: Stop, at: float | None = None) -> None:
+    rec.stopped_by(
+        stop.by,
+        stop.reason,
+        detail=stop.detail,
+        limit=stop.limit,
+        setting=stop.setting,
+        at=at,
+    )

@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, ClassVar
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from airflow.providers.standard.operators.python import PythonOperator
-from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 from dask_blackbox.guard import guard
 
+from airflow_dask_blackbox.arguments import (
+    OperatorConfigurationError,
+    check_mapping,
+    check_operator_arguments,
+    native,
+)
+from airflow_dask_blackbox.assets import measure_assets
 from airflow_dask_blackbox.clusters import (
     ClusterSpec,
     check_cluster,
+    check_use,
     connected_client,
 )
+from airflow_dask_blackbox.compat import (
+    AirflowFailException,
+    AirflowRescheduleException,
+)
+from airflow_dask_blackbox.dask_log import folded_dask_log
+from airflow_dask_blackbox.hooks.dask import DaskHook
 from airflow_dask_blackbox.identity import parameters_of
-from airflow_dask_blackbox.links import LINKS
+from airflow_dask_blackbox.lazy_results import refuse_lazy
+from airflow_dask_blackbox.lineage import OpenLineageFacets
+from airflow_dask_blackbox.links import LINKS, known_links
+from airflow_dask_blackbox.rendered import store_rendered_templates
 from airflow_dask_blackbox.retries import check_advice, why_no_retry, why_not_at_all
 from airflow_dask_blackbox.shipping import (
     hidden_main,
@@ -33,8 +50,11 @@ if TYPE_CHECKING:
 
 __all__ = ["DaskObservedOperator"]
 
+_WITH_NUMBERS: Final = ("cluster", "cluster_kwargs", "client_kwargs", "adapt")
+"""Templates whose text is a number where it reads as one."""
 
-class DaskObservedOperator(PythonOperator):
+
+class DaskObservedOperator(OpenLineageFacets, PythonOperator):
     """Run a callable whose Dask work goes to a cluster, and record what happens there.
 
     Inside the callable the cluster's client is the default one: `dask.compute()` and
@@ -50,6 +70,8 @@ class DaskObservedOperator(PythonOperator):
         cluster_kwargs: More arguments for the cluster's class (or callable).
         client_kwargs: Arguments for `distributed.Client`, e.g. `security`.
         adapt: Arguments for the cluster's `adapt()`, to scale with the work.
+        dask_conn_id: Airflow connection (type `dask`) that says the same; arguments of the
+            operator go before it.
         store: Where to record to, `s3://bucket/prefix` or a folder.  Nothing: option
             `store` in section `[dask_blackbox]` of Airflow's configuration, else
             `blackbox.store.url` of Dask's.
@@ -68,22 +90,25 @@ class DaskObservedOperator(PythonOperator):
 
     template_fields: Sequence[str] = (
         *PythonOperator.template_fields,
-        "cluster",
+        *_WITH_NUMBERS,
+        "dask_conn_id",
         "store",
         "store_conn_id",
         "job",
         "parameters",
+        "dask_run",
     )
     template_fields_renderers: ClassVar[dict[str, str]] = {
         **PythonOperator.template_fields_renderers,
-        "cluster": "json",
+        **dict.fromkeys(_WITH_NUMBERS, "json"),
         "parameters": "json",
+        "dask_run": "json",
     }
     shallow_copy_attrs: Sequence[str] = (
         *PythonOperator.shallow_copy_attrs,
         "make_cluster",
-        "cluster_kwargs",
-        "client_kwargs",
+        "_as_given",
+        *_WITH_NUMBERS,
     )
     operator_extra_links = tuple(LINKS.values())
     ui_color = "#ffe8d6"
@@ -95,6 +120,7 @@ class DaskObservedOperator(PythonOperator):
         cluster_kwargs: Mapping[str, Any] | None = None,
         client_kwargs: Mapping[str, Any] | None = None,
         adapt: Mapping[str, Any] | None = None,
+        dask_conn_id: str | None = None,
         store: str | None = None,
         store_conn_id: str | None = None,
         store_settings: Mapping[str, Any] | None = None,
@@ -104,8 +130,16 @@ class DaskObservedOperator(PythonOperator):
         fail_without_retry: Collection[str] = (),
         **kwargs: Any,
     ) -> None:
+        check_operator_arguments(type(self), kwargs)
         super().__init__(**kwargs)
         check_cluster(cluster)
+        check_use(cluster, cluster_kwargs=cluster_kwargs, adapt=adapt)
+        for argument, value in (
+            ("cluster_kwargs", cluster_kwargs),
+            ("client_kwargs", client_kwargs),
+            ("adapt", adapt),
+        ):
+            check_mapping(argument, value)
         self.fail_without_retry = check_advice(fail_without_retry)
         # Airflow calls whatever is callable in a templated field, to render it.
         self.make_cluster = cluster if callable(cluster) else None
@@ -113,12 +147,15 @@ class DaskObservedOperator(PythonOperator):
         self.cluster_kwargs = cluster_kwargs or {}
         self.client_kwargs = client_kwargs or {}
         self.adapt = adapt
+        self.dask_conn_id = dask_conn_id
+        self._as_given = {name: getattr(self, name) for name in _WITH_NUMBERS}
         self.store = store
         self.store_conn_id = store_conn_id
         self.store_settings = store_settings
         self.job = job
         self.parameters = parameters
         self.required = required
+        self.dask_run: dict[str, Any] = {}
         self._recorded: TaskRecording | None = None
         self._client: Client | None = None
 
@@ -143,16 +180,20 @@ class DaskObservedOperator(PythonOperator):
             job=self.job,
         )
         if why is not None:
-            raise AirflowFailException(f"not tried again, {why}")
+            raise AirflowFailException(f"not retried, {why}")
         try:
-            return self._execute(context)
+            try:
+                return self._execute(context)
+            finally:
+                # Airflow stores an XCom for each link, one without an address as well.
+                self.operator_extra_links = known_links(self.dask_links or {})
         except AirflowRescheduleException:
             raise  # to come again later is no failure
         except Exception as error:
-            with guard("the verdict on whether to try again"):
+            with guard("the decision whether to retry"):
                 why = why_no_retry(self.dask_card, self.fail_without_retry)
             if why is not None:
-                raise AirflowFailException(f"not tried again, {why}") from error
+                raise AirflowFailException(f"not retried, {why}") from error
             raise
 
     def _execute(self, context: Any) -> Any:
@@ -161,23 +202,62 @@ class DaskObservedOperator(PythonOperator):
         with (
             hidden_main(),
             shipped_by_value(module),
-            # The recording ends first: it asks the cluster for its last events.  The card
-            # comes after all that a closing cluster has to say.
+            folded_dask_log(self.log),
+            # The recording ends first: it asks the cluster for its last events.
             ExitStack() as afterwards,
             self._recorded as recorded,
         ):
-            afterwards.callback(recorded.show)
-            self._client = afterwards.enter_context(
-                connected_client(
-                    self.make_cluster or self.cluster,
-                    cluster_kwargs=self.cluster_kwargs,
-                    client_kwargs=self.client_kwargs,
-                    adapt=self.adapt,
-                )
-            )
-            recorded.attach(self._client)
+            self._client = afterwards.enter_context(self._connected())
+            self.dask_run = recorded.attach(self._client)
+            store_rendered_templates(self)
             self._offer(self._client)
-            return super().execute(context)
+            began = time.time()
+            value = super().execute(context)
+            if self.do_xcom_push:
+                refuse_lazy(value, self.python_callable)
+            measure_assets(context, self.outlets or (), began, recorded.page)
+            return value
+
+    @contextmanager
+    def _connected(self) -> Iterator[Client]:
+        """Connect to what the operator names, or else its connection."""
+        import dask.config
+
+        cluster = self._cluster()
+        of_cluster, of_client = (
+            self._rendered(name) or {} for name in ("cluster_kwargs", "client_kwargs")
+        )
+        config: Mapping[str, Any] = {}
+        if self.dask_conn_id is not None:
+            hook = DaskHook(self.dask_conn_id)
+            if cluster is None:
+                cluster = hook.cluster
+                of_cluster = {**hook.cluster_kwargs, **of_cluster}
+            of_client = {**hook.client_kwargs, **of_client}
+            config = hook.dask_config
+        with (
+            dask.config.set(config),
+            connected_client(
+                cluster,
+                cluster_kwargs=of_cluster,
+                client_kwargs=of_client,
+                adapt=self._rendered("adapt"),
+            ) as client,
+        ):
+            yield client
+
+    def _rendered(self, name: str) -> Any:
+        return native(self._as_given[name], getattr(self, name))
+
+    def _cluster(self) -> ClusterSpec:
+        given, rendered = self._as_given["cluster"], self._rendered("cluster")
+        if given is not None and (rendered is None or rendered == ""):
+            raise OperatorConfigurationError(
+                f"cluster= is {given}, which gives {rendered!r} in this run; have it "
+                "give an address such as 'tcp://scheduler:8786', or leave cluster= out "
+                "for a LocalCluster of the task's own"
+            )
+        return self.make_cluster or rendered
 
     def on_kill(self) -> None:
         """End the recording, then the waiting: SIGTERM alone would not stop the callable."""
@@ -190,7 +270,7 @@ class DaskObservedOperator(PythonOperator):
     def _recording(self, context: Any) -> TaskRecording:
         parameters = self.parameters
         if parameters is None:
-            parameters = parameters_of(context, self.op_kwargs)
+            parameters = parameters_of(context, self._arguments())
         return TaskRecording(
             context,
             function=self.python_callable,
@@ -203,11 +283,22 @@ class DaskObservedOperator(PythonOperator):
             log=self.log,
         )
 
+    def _arguments(self) -> dict[str, Any]:
+        """Return the callable's arguments by name, as far as they have one."""
+        try:
+            signature = inspect.signature(self.python_callable)
+            bound = signature.bind_partial(*self.op_args, **self.op_kwargs)
+        except (TypeError, ValueError):  # some builtins have no signature
+            return dict(self.op_kwargs)
+        named = {**bound.arguments, **self.op_kwargs}
+        return {name: value for name, value in named.items() if name != "client"}
+
     def _offer(self, client: Client) -> None:
         """Pass the client to a callable that has a parameter of that name."""
         try:
-            wanted = inspect.signature(self.python_callable).parameters
-        except (TypeError, ValueError):  # some builtins have none
+            signature = inspect.signature(self.python_callable)
+            given = signature.bind_partial(*self.op_args, **self.op_kwargs).arguments
+        except (TypeError, ValueError):  # some builtins have no signature
             return
-        if "client" in wanted:
-            self.op_kwargs = {"client": client, **self.op_kwargs}
+        if "client" in signature.parameters and given.get("client") is None:
+            self.op_kwargs = {**self.op_kwargs, "client": client}

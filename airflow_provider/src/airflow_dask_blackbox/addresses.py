@@ -1,0 +1,94 @@
+"""Where the Dask run of a task is shown in Airflow: known before anything is recorded.
+
+These addresses never expire and never name a bucket; who opens one is asked by Airflow for
+a login, and for permission to read the DAG's logs.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote, urlencode, urlsplit
+
+from airflow.configuration import conf
+
+__all__ = ["PREFIX", "ROUTE", "TaskKey", "base_path", "page_of", "tab_of"]
+
+PREFIX: Final = "/dask-blackbox"
+"""Below which Airflow's API server serves our pages."""
+
+ROUTE: Final = "dask-run"
+"""The tab of a task instance, as Airflow's pages name it in their addresses."""
+
+
+class TaskKey(NamedTuple):
+    """Which task instance, whatever its try.
+
+    Attributes:
+        dag_id: Its DAG.
+        run_id: Its DAG run.
+        task_id: Its task.
+        map_index: Which instance of a mapped task; -1: it is not mapped.
+    """
+
+    dag_id: str
+    run_id: str
+    task_id: str
+    map_index: int = -1
+
+    @classmethod
+    def of(cls, ti: Any) -> TaskKey:
+        """Return the key of a task instance, as Airflow has it in a task or in its database."""
+        map_index = -1 if ti.map_index is None else int(ti.map_index)
+        return cls(ti.dag_id, ti.run_id, ti.task_id, map_index)
+
+
+def base_url() -> str:
+    """Return the address that Airflow's pages are at, without a trailing slash; empty if nobody said."""
+    return str(conf.get("api", "base_url", fallback="") or "").rstrip("/")
+
+
+def base_path() -> str:
+    """Return the path before every address on the API server, without a trailing slash."""
+    return urlsplit(base_url()).path.rstrip("/")
+
+
+def tab_of(key: TaskKey, try_number: int | None = None) -> str:
+    """Return the address of a task instance's page with the tab "Dask run" open.
+
+    Args:
+        key: Which task instance.
+        try_number: Of which try; None: the newest.
+    """
+    place = "/".join(
+        (
+            "dags",
+            quote(key.dag_id, safe=""),
+            "runs",
+            quote(key.run_id, safe=""),
+            "tasks",
+            quote(key.task_id, safe=""),
+            *(("mapped", str(key.map_index)) if key.map_index >= 0 else ()),
+            "plugin",
+            ROUTE,
+        )
+    )
+    query = "" if try_number is None else f"?try_number={try_number}"
+    return f"{base_url()}/{place}{query}"
+
+
+def page_of(key: TaskKey, page: str, **more: Any) -> str:
+    """Return the address of one of our own pages on a task instance.
+
+    Args:
+        key: Which task instance.
+        page: `task`, `report.html`, `performance_report.html`, …
+        more: Of its query; None is left out.
+    """
+    query = {
+        "run_id": key.run_id,
+        "task_id": key.task_id,
+        "map_index": key.map_index,
+        **{name: value for name, value in more.items() if value is not None},
+    }
+    dag = quote(key.dag_id, safe="")
+    return f"{base_url()}{PREFIX}/dags/{dag}/{page}?{urlencode(query)}"

@@ -1,0 +1,172 @@
+"""Arguments that a DAG file gives: templates in them, and what a wrong one should be."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping
+from difflib import get_close_matches
+from functools import cache
+from typing import Any, Final
+
+from airflow.sdk import XComArg
+from dask_blackbox.errors import ConfigurationError
+
+from airflow_dask_blackbox.compat import AirflowException
+
+__all__ = [
+    "OperatorConfigurationError",
+    "accepted_by",
+    "check_mapping",
+    "check_names",
+    "check_operator_arguments",
+    "did_you_mean",
+    "is_given_later",
+    "native",
+]
+
+_ELSEWHERE: Final = {
+    "cluster_kwargs": (
+        "n_workers",
+        "threads_per_worker",
+        "memory_limit",
+        "processes",
+        "dashboard_address",
+        "local_directory",
+        "worker_class",
+        "scheduler_port",
+    ),
+    "client_kwargs": ("security", "timeout", "direct_to_workers"),
+    "adapt": ("minimum", "maximum", "minimum_cores", "maximum_cores"),
+}
+"""Names that people give to the operator itself, by the argument where they belong."""
+
+
+class OperatorConfigurationError(AirflowException, ConfigurationError):
+    """An argument of the operator that cannot work; the sentence names it and a right one."""
+
+
+def is_given_later(value: object) -> bool:
+    """Say whether Airflow has the value only when the task runs: another task's result."""
+    return isinstance(value, XComArg)
+
+
+def check_operator_arguments(operator: type, arguments: Iterable[str]) -> None:
+    """Refuse arguments that an operator does not have.
+
+    Raises:
+        OperatorConfigurationError: with the right name, if there is one that is close.
+    """
+    names = _arguments_of(operator)
+    for name in arguments:
+        # What Airflow itself hands over, to mapped tasks among others.
+        if name in names or name.startswith("_"):
+            continue
+        raise OperatorConfigurationError(
+            f"{operator.__name__} has no argument {name!r}{_instead(name, names)}"
+        )
+
+
+@cache
+def _arguments_of(operator: type) -> frozenset[str]:
+    each = (accepted_by(vars(base).get("__init__", int)) for base in operator.__mro__)
+    return frozenset[str]().union(*(names for names in each if names))
+
+
+def _instead(name: str, names: Collection[str]) -> str:
+    for argument, belonging in _ELSEWHERE.items():
+        if name in belonging:
+            return f"; write {argument}={{{name!r}: …}}"
+    return did_you_mean(name, names)
+
+
+def did_you_mean(name: str, names: Collection[str]) -> str:
+    """Return `; did you mean 'cluster'?` if one of the names is close, else nothing."""
+    close = get_close_matches(name, sorted(names), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def check_mapping(argument: str, value: object) -> None:
+    """Refuse what is neither a dict nor the result of another task.
+
+    Raises:
+        OperatorConfigurationError: with what was given.
+    """
+    if value is None or isinstance(value, Mapping) or is_given_later(value):
+        return
+    raise OperatorConfigurationError(
+        f"{argument}= is {type(value).__name__} ({value!r:.60}); it has to be a dict of "
+        "arguments by name"
+    )
+
+
+def check_names(
+    argument: str,
+    given: Iterable[str],
+    names: Collection[str] | None,
+    *,
+    of: str,
+) -> None:
+    """Refuse names that a class or function does not take.
+
+    Args:
+        argument: Of the operator: `cluster_kwargs`.
+        given: The names in it.
+        names: What is taken; None: anything.
+        of: The class or function.
+
+    Raises:
+        OperatorConfigurationError: with the right name, if there is one that is close.
+    """
+    for name in given if names is not None else ():
+        if name not in (names or ()):
+            raise OperatorConfigurationError(
+                f"{argument}{'' if '=' in argument else '='} has {name!r}, which {of} "
+                "does not take"
+                f"{did_you_mean(name, names or ())}"
+            )
+
+
+def accepted_by(*functions: Callable[..., Any]) -> set[str] | None:
+    """Return the names of the arguments that functions take; None if that is not known."""
+    names: set[str] = set()
+    for function in functions:
+        try:
+            parameters = inspect.signature(function).parameters.values()
+        except (TypeError, ValueError):
+            return None
+        names |= {
+            each.name
+            for each in parameters
+            if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+        }
+    return names - {"self"}
+
+
+def native(template: Any, rendered: Any) -> Any:
+    """Return rendered arguments in which a template that gives a number is a number.
+
+    Jinja gives text only: `{"n_workers": "{{ params.size }}"}` would ask for "4" workers.
+
+    Args:
+        template: As the DAG file gives it.
+        rendered: As Airflow has rendered it.
+    """
+    if isinstance(template, str) and isinstance(rendered, str):
+        return _literal(rendered) if "{{" in template else rendered
+    if isinstance(template, Mapping) and isinstance(rendered, Mapping):
+        return {
+            name: native(template.get(name), value) for name, value in rendered.items()
+        }
+    if isinstance(template, list | tuple) and isinstance(rendered, list | tuple):
+        pairs = zip(template, rendered, strict=True)
+        return type(rendered)(native(each, value) for each, value in pairs)
+    return rendered
+
+
+def _literal(text: str) -> Any:
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+    return value if value is None or isinstance(value, int | float) else text

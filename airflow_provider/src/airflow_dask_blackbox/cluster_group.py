@@ -1,0 +1,184 @@
+"""`dask_cluster`: one cluster for several tasks of a DAG, set up and torn down by Airflow.
+
+with dask_cluster(cluster_kwargs={"n_workers": 4}) as cluster:
+    load = DaskObservedOperator(task_id="load", python_callable=load, cluster=cluster)
+    price = DaskObservedOperator(task_id="price", python_callable=price, cluster=cluster)
+    load >> price
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, ClassVar
+
+from airflow.sdk import BaseOperator, TaskGroup
+
+from airflow_dask_blackbox.arguments import check_mapping, native
+from airflow_dask_blackbox.clusters import ClusterSpec, check_cluster, check_use
+from airflow_dask_blackbox.links import DaskDashboardLink
+
+__all__ = ["DaskClusterSetup", "DaskClusterTeardown", "dask_cluster"]
+
+
+class dask_cluster:  # noqa: N801 - a context manager, used like a function
+    """A task group with a cluster of its own: started before its tasks, closed after them.
+
+    The cluster is closed however its tasks end.  A task that is cleared is run again on a
+    new cluster, as Airflow runs its setup again.
+
+    Args:
+        group_id: Of the task group.
+        cluster: As of `DaskObservedOperator`, but for an address: that one is there.
+        cluster_kwargs: More arguments for the cluster's class (or callable).
+        adapt: Arguments for the cluster's `adapt()`.
+        idle_timeout: After how long without work the cluster closes by itself, should
+            nobody be left to do it.
+        kwargs: Arguments of the setup task and the teardown task: `queue`, `retries`,
+            `executor_config`, …
+
+    Attributes:
+        group: The task group.
+        setup: The task that starts the cluster.
+        teardown: The task that closes it.
+    """
+
+    def __init__(
+        self,
+        group_id: str = "dask_cluster",
+        *,
+        cluster: ClusterSpec = None,
+        cluster_kwargs: Mapping[str, Any] | None = None,
+        adapt: Mapping[str, Any] | None = None,
+        idle_timeout: str = "1 hour",
+        **kwargs: Any,
+    ) -> None:
+        self.group = TaskGroup(group_id=group_id)
+        self._given: dict[str, Any] = {
+            "cluster": cluster,
+            "cluster_kwargs": cluster_kwargs,
+            "adapt": adapt,
+            "idle_timeout": idle_timeout,
+        }
+        self._kwargs = kwargs
+
+    def __enter__(self) -> Any:
+        """Return the cluster's address, for `cluster=` of tasks in the block."""
+        self.group.__enter__()
+        self.setup = DaskClusterSetup(
+            task_id="start_cluster", **self._given, **self._kwargs
+        )
+        return self.setup.output
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            if error is None:
+                self._close()
+        finally:
+            self.group.__exit__(kind, error, traceback)  # type: ignore[no-untyped-call]
+
+    def _close(self) -> None:
+        inside = [
+            task
+            for task in self.group.iter_tasks()
+            if task.task_id != self.setup.task_id
+        ]
+        known = {task.task_id for task in inside}
+        self.teardown = DaskClusterTeardown(
+            task_id="close_cluster",
+            address=self.setup.output,
+            **self._kwargs,
+        )
+        for task in inside:
+            if not task.upstream_task_ids & (known | {self.setup.task_id}):
+                self.setup >> task
+            if not task.downstream_task_ids & known:
+                task >> self.teardown
+        self.teardown.as_teardown(setups=self.setup)
+
+
+class DaskClusterSetup(BaseOperator):
+    """Start a cluster that outlives this task; its address is the task's result."""
+
+    template_fields: Sequence[str] = ("cluster", "cluster_kwargs", "adapt")
+    template_fields_renderers: ClassVar[dict[str, str]] = dict.fromkeys(
+        template_fields, "json"
+    )
+    shallow_copy_attrs: Sequence[str] = (*template_fields, "make_cluster", "_as_given")
+    operator_extra_links = (DaskDashboardLink(),)
+    ui_color = "#ffe8d6"
+
+    def __init__(
+        self,
+        *,
+        cluster: ClusterSpec = None,
+        cluster_kwargs: Mapping[str, Any] | None = None,
+        adapt: Mapping[str, Any] | None = None,
+        idle_timeout: str = "1 hour",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        check_cluster(cluster)
+        check_use(cluster, cluster_kwargs=cluster_kwargs, adapt=adapt)
+        check_mapping("cluster_kwargs", cluster_kwargs)
+        check_mapping("adapt", adapt)
+        # Airflow calls whatever is callable in a templated field, to render it.
+        self.make_cluster = cluster if callable(cluster) else None
+        self.cluster = None if callable(cluster) else cluster
+        self.cluster_kwargs = cluster_kwargs or {}
+        self.adapt = adapt
+        self.idle_timeout = idle_timeout
+        self._as_given = {n: getattr(self, n) for n in self.template_fields}
+        self._links: dict[str, str] = {}
+        self._kept: Any = None
+
+    @property
+    def dask_links(self) -> dict[str, str]:
+        """What the button opens, by XCom key."""
+        return self._links
+
+    def execute(self, context: Any) -> str:
+        from airflow_dask_blackbox.kept_clusters import KeptCluster
+
+        given = {n: native(self._as_given[n], getattr(self, n)) for n in self._as_given}
+        self._kept = KeptCluster.of(context["ti"], self.log)
+        told = self._kept.start(
+            self.make_cluster or given["cluster"],
+            cluster_kwargs=given["cluster_kwargs"],
+            adapt=given["adapt"],
+            idle_timeout=self.idle_timeout,
+        )
+        if told["dashboard"]:
+            key = DaskDashboardLink.xcom_key
+            self._links[key] = told["dashboard"]
+            context["ti"].xcom_push(key=key, value=told["dashboard"])
+        return str(told["address"])
+
+    def on_kill(self) -> None:
+        """Close what has started: nobody knows its address yet."""
+        if self._kept is not None:
+            self._kept.abandon()
+
+
+class DaskClusterTeardown(BaseOperator):
+    """Close a cluster that `DaskClusterSetup` started."""
+
+    template_fields: Sequence[str] = ("address",)
+    ui_color = "#ffe8d6"
+
+    def __init__(self, *, address: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.address = address
+
+    def execute(self, context: Any) -> None:
+        from airflow_dask_blackbox.kept_clusters import close_at
+
+        if not self.address:
+            self.log.info("No cluster to close: it was not started")
+            return
+        close_at(str(self.address), self.log)

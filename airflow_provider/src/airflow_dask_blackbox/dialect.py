@@ -1,0 +1,17 @@
+"""What Airflow calls what Dask calls otherwise: for remedies on the card."""
+
+from __future__ import annotations
+
+from dask_blackbox.dialect import RemedyDialect
+
+__all__ = ["DIALECT"]
+
+DIALECT = RemedyDialect(
+    remedies={
+        "airflow-db-not-allowed": (
+            "In an Airflow task, worker processes must not import Airflow's own main module: "
+            "start the cluster with `recorded(...)` of the provider, with `processes=False`, "
+            "or outside the task."
+        )
+    },
+)

@@ -1,0 +1,220 @@
+"""`DaskHook`: a Dask cluster as an Airflow connection of type `dask`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseHook
+
+from airflow_dask_blackbox.arguments import OperatorConfigurationError
+from airflow_dask_blackbox.connection_form import CONNECTION_TYPE
+
+if TYPE_CHECKING:
+    # The real one takes a second to import, and DAG files are parsed all day.
+    from distributed import Client
+
+__all__ = ["DaskHook"]
+
+_TLS = ("tls_ca_file", "tls_client_cert", "tls_client_key")
+_PORT = 8786
+_TIMEOUT = "5 s"
+
+
+class DaskHook(BaseHook):
+    """Gives a client of, or starts, the cluster that a connection names.
+
+    Args:
+        dask_conn_id: Id of the connection.
+    """
+
+    conn_name_attr = "dask_conn_id"
+    default_conn_name = "dask_default"
+    conn_type = "dask"
+    hook_name = "Dask"
+
+    def __init__(self, dask_conn_id: str = default_conn_name, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.dask_conn_id = dask_conn_id
+
+    def get_conn(self) -> Client:
+        """Return a client of the cluster, as `get_client`."""
+        return self.get_client()
+
+    def get_client(self, **client_kwargs: Any) -> Client:
+        """Return a connected client of the cluster, or of one that this starts.
+
+        Args:
+            client_kwargs: For `distributed.Client`, before what the connection says.
+        """
+        import dask.config
+        from distributed import Client
+
+        where = self.address or self.get_cluster()
+        # For as long as the process runs: a link is made whenever somebody asks for it.
+        dask.config.set(self.dask_config)
+        return Client(where, **{**self.client_kwargs, **client_kwargs})
+
+    def get_cluster(self, **cluster_kwargs: Any) -> Any:
+        """Start a cluster of the connection's class; close it when it is used no more.
+
+        Args:
+            cluster_kwargs: For the class, before what the connection says.
+
+        Raises:
+            OperatorConfigurationError: if the connection names a cluster that runs, or
+                its arguments cannot work.
+        """
+        from airflow_dask_blackbox.clusters import prepared, started
+
+        if self.address:
+            raise OperatorConfigurationError(
+                f"connection {self.dask_conn_id!r} names a cluster that runs, at "
+                f"{self.address}; use get_client()"
+            )
+        start = prepared(
+            self.cluster, {**self.cluster_kwargs, **cluster_kwargs}, adapt=None
+        )
+        assert not isinstance(start, str)  # noqa: S101 - of no address, it is none
+        return started(start)
+
+    @property
+    def address(self) -> str | None:
+        """Address of the scheduler, if the connection names one."""
+        connection = self._connection
+        host = (connection.host or "").strip()
+        if not host:
+            return None
+        protocol, _, rest = host.rpartition("://")
+        secure = "tls" if self._extra_of(*_TLS) else "tcp"
+        port = "" if ":" in rest else f":{connection.port or _PORT}"
+        return f"{protocol or secure}://{rest}{port}"
+
+    @property
+    def cluster(self) -> str | dict[str, Any] | None:
+        """What the connection names, as `cluster=` of `DaskObservedOperator`."""
+        if self.address:
+            return self.address
+        found = self._extra_of("cluster_class")
+        return {"class": found["cluster_class"]} if found else None
+
+    @property
+    def cluster_kwargs(self) -> dict[str, Any]:
+        """Arguments for the cluster's class."""
+        given = self._extra_of("cluster_kwargs").get("cluster_kwargs") or {}
+        try:
+            value = json.loads(given) if isinstance(given, str) else given
+        except ValueError as error:
+            raise self._wrong(
+                f"its cluster arguments are no JSON ({error}); write them as "
+                '{"n_workers": 4}'
+            ) from None
+        if not isinstance(value, Mapping):
+            raise self._wrong(
+                'its cluster arguments are no object; write them as {"n_workers": 4}'
+            )
+        return dict(value)
+
+    @property
+    def client_kwargs(self) -> dict[str, Any]:
+        """Arguments for `distributed.Client`."""
+        files = self._extra_of(*_TLS)
+        if not files:
+            return {}
+        missing = [name for name in _TLS if name not in files]
+        if missing:
+            raise self._wrong(f"TLS takes {' and '.join(missing)}, too")
+        absent = [path for path in files.values() if not Path(path).is_file()]
+        if absent:
+            raise self._wrong(f"No file {absent[0]!r} here")
+        from distributed import Security
+
+        return {"security": Security(require_encryption=True, **files)}
+
+    @property
+    def dask_config(self) -> dict[str, Any]:
+        """What the connection says of Dask's own configuration."""
+        link = self._extra_of("dashboard_link").get("dashboard_link")
+        return {"distributed.dashboard.link": link} if link else {}
+
+    def test_connection(self) -> tuple[bool, str]:
+        """Say in one sentence whether the connection works, or what is wrong with it."""
+        try:
+            return True, self._tested()
+        except Exception as error:  # noqa: BLE001 - this is what is asked for
+            return False, _sentence(error, self._safe_address())
+
+    def _tested(self) -> str:
+        from distributed import Client
+
+        from airflow_dask_blackbox.clusters import prepared
+
+        if self.address is None:
+            start: Any = prepared(self.cluster, self.cluster_kwargs, adapt=None)
+            return f"Each task starts a {start.func.__name__} of its own"
+        with Client(
+            self.address, timeout=_TIMEOUT, set_as_default=False, **self.client_kwargs
+        ) as client:
+            info = client.scheduler_info(n_workers=-1)
+            versions = client.run_on_scheduler(_version)
+        workers = info["workers"].values()
+        threads = sum(each["nthreads"] for each in workers)
+        return (
+            f"{self.address} runs Dask {versions} with {len(workers)} workers and "
+            f"{threads} threads"
+        )
+
+    def _safe_address(self) -> str:
+        try:
+            return self.address or "the cluster"
+        except Exception:  # noqa: BLE001 - the connection itself is what is wrong
+            return "the cluster"
+
+    @property
+    def _connection(self) -> Any:
+        connection = self.get_connection(self.dask_conn_id)
+        if connection.conn_type != self.conn_type:
+            raise self._wrong(f"it is of type {connection.conn_type!r}, not 'dask'")
+        return connection
+
+    def _extra_of(self, *names: str) -> dict[str, Any]:
+        extra = self._connection.extra_dejson
+        return {name: extra[name] for name in names if extra.get(name)}
+
+    def _wrong(self, what: str) -> OperatorConfigurationError:
+        return OperatorConfigurationError(
+            f"connection {self.dask_conn_id!r} cannot work: {what}"
+        )
+
+    @classmethod
+    def get_ui_field_behaviour(cls) -> dict[str, Any]:
+        """Return the form's standard fields, for Airflow 3.1."""
+        behaviour = CONNECTION_TYPE["ui-field-behaviour"]
+        return {name.replace("-", "_"): value for name, value in behaviour.items()}
+
+    @classmethod
+    def get_connection_form_widgets(cls) -> dict[str, Any]:
+        """Return the form's fields of our own, for Airflow 3.1."""
+        from wtforms import StringField  # type: ignore[import-untyped]
+
+        return {
+            name: StringField(field["label"], description=field["description"])
+            for name, field in CONNECTION_TYPE["conn-fields"].items()
+        }
+
+
+def _version() -> str:
+    import distributed
+
+    return str(distributed.__version__)
+
+
+def _sentence(error: Exception, address: str) -> str:
+    if isinstance(error, OSError) and not isinstance(error, OperatorConfigurationError):
+        return (
+            f"No Dask scheduler answers at {address}: it does not run there, cannot be "
+            "reached from here, or wants another protocol (tcp or tls)"
+        )
+    return " ".join(f"{error}".split()) or type(error).__name__

@@ -1,0 +1,147 @@
+"""Clusters that outlive the task that starts them: started, noted, and closed by address."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from airflow_dask_blackbox.addresses import TaskKey
+from airflow_dask_blackbox.cluster_keeper import KEEP
+from airflow_dask_blackbox.clusters import ClusterSpec, importable_airflow, prepared
+from airflow_dask_blackbox.compat import AirflowException
+from airflow_dask_blackbox.shipping import shipped_by_value, unimportable_module_of
+from airflow_dask_blackbox.task_log import Log
+
+__all__ = ["KeptCluster", "close_at"]
+
+_CLOSING: Final = "10 s"
+
+
+class KeptCluster:
+    """A cluster in a process of its own, of one task instance.
+
+    Args:
+        key: Of the task instance that starts it.
+        log: Of that task.
+    """
+
+    def __init__(self, key: TaskKey, log: Log) -> None:
+        self._key, self._log = key, log
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @classmethod
+    def of(cls, ti: Any, log: Log) -> KeptCluster:
+        """Return the cluster of a task instance."""
+        return cls(TaskKey.of(ti), log)
+
+    def start(
+        self,
+        cluster: ClusterSpec,
+        *,
+        cluster_kwargs: Any,
+        adapt: Any,
+        idle_timeout: str,
+    ) -> dict[str, Any]:
+        """Start the cluster, and return its address and what else is known of it.
+
+        Raises:
+            AirflowException: if it does not start, with what it raised.
+        """
+        self._close_earlier()
+        start = prepared(cluster, cluster_kwargs, adapt)
+        if isinstance(start, str):
+            raise AirflowException(
+                f"the cluster at {start!r} is there already, and needs no task to start it; "
+                "give its address to the tasks"
+            )
+        process = self._process = self._keeper()
+        assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018
+        orders = {
+            "path": sys.path,
+            "folder": str(Path.cwd()),
+            "note": str(_note_of(self._key)),
+            "idle_timeout": idle_timeout,
+            "task": {"task": self._key._asdict()},
+        }
+        what = _pickled(start, adapt)
+        process.stdin.write(json.dumps(orders).encode() + b"\n%d\n" % len(what) + what)
+        process.stdin.flush()
+        told: dict[str, Any] = json.loads(process.stdout.readline() or "{}")
+        if "address" not in told:
+            self.abandon()
+            process.wait()
+            raise AirflowException(
+                f"the cluster did not start: {told.get('error', 'its process ended')}"
+            )
+        with process.stdin, process.stdout:
+            process.stdin.write(KEEP)
+        # It stays; Python would warn of a child that nobody has waited for.
+        process.returncode = 0
+        self._process = None
+        self._log.info("The cluster is at %s", told["address"])
+        return told
+
+    def _keeper(self) -> subprocess.Popen[bytes]:
+        note = _note_of(self._key)
+        note.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # The task's own streams end with it, and a worker may print at any time.
+        with note.with_suffix(".log").open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "airflow_dask_blackbox.cluster_keeper"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={**os.environ, **importable_airflow()},
+                start_new_session=True,
+            )
+
+    def abandon(self) -> None:
+        """Have a cluster closed whose address nobody has got yet."""
+        if self._process is not None and self._process.stdin is not None:
+            with suppress(OSError):
+                self._process.stdin.close()
+            if self._process.stdout is not None:
+                self._process.stdout.close()
+
+    def _close_earlier(self) -> None:
+        """Close what an earlier try of this task started, and nobody has closed."""
+        note = _note_of(self._key)
+        with suppress(OSError, ValueError, KeyError):
+            address = json.loads(note.read_text())["address"]
+            self._log.info("An earlier try left a cluster at %s", address)
+            close_at(address, self._log)
+
+
+def close_at(address: str, log: Log) -> None:
+    """Close the cluster whose scheduler is at an address, if there is one."""
+    from distributed import Client
+
+    try:
+        client = Client(address, timeout=_CLOSING, set_as_default=False)
+    except OSError:
+        log.info("The cluster at %s is closed already", address)
+        return
+    client.shutdown()
+    log.info("The cluster at %s is closed", address)
+
+
+def _pickled(start: Any, adapt: Any) -> bytes:
+    import cloudpickle
+
+    with shipped_by_value(unimportable_module_of(start)):
+        return bytes(cloudpickle.dumps((start, adapt)))  # type: ignore[no-untyped-call]
+
+
+def _note_of(key: TaskKey) -> Path:
+    from dask_blackbox.recorder.spool import default_spool
+    from dask_blackbox.settings import setting
+
+    digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16]
+    spool = Path(setting("spool") or default_spool())
+    return spool.with_name("clusters") / f"{digest}.json"

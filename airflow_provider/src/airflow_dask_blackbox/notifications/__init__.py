@@ -1,0 +1,1 @@
+"""Messages about failed tasks, for chats and e-mail."""

@@ -1,0 +1,233 @@
+"""Recording tasks whose DAGs know nothing of it: every Dask client that they make.
+
+With `record_every_client` in section `[dask_blackbox]`, Airflow calls `watch` in a task's
+process before the task begins.  Nothing is imported or started until the task imports Dask
+and makes a client: then a recording begins, and it ends with the task.  A `LocalCluster`
+works in such a task as it does in a `DaskObservedOperator`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from types import TracebackType
+from typing import Any, Final, Self
+
+from dask_blackbox.guard import guard
+
+from airflow_dask_blackbox.after_import import after_import
+from airflow_dask_blackbox.compat import conf
+from airflow_dask_blackbox.identity import parameters_of
+from airflow_dask_blackbox.shipping import (
+    hidden_main,
+    shipped_by_value,
+    unimportable_module_of,
+)
+from airflow_dask_blackbox.task_recording import TaskRecording
+
+__all__ = ["OPT_OUT", "is_switched_on", "watch"]
+
+OPT_OUT: Final = "no-dask-recording"
+"""Tag of DAGs whose tasks are left alone."""
+
+_MAY_RUN_PYTHON: Final = re.compile(
+    r"\b(?:python[\d.]*|dask|uv|pixi|poetry|conda)\b|\.py\b"
+)
+
+
+def is_switched_on() -> bool:
+    """Say whether every Dask client of every task is to be recorded."""
+    return bool(conf.getboolean("dask_blackbox", "record_every_client", fallback=False))
+
+
+def watch(ti: Any) -> None:
+    """Have a task's Dask clients recorded, should it make any.
+
+    Args:
+        ti: The task instance that is about to run in this process.
+    """
+    task = getattr(ti, "task", None)
+    if task is None or hasattr(task, "dask_card"):  # it records by itself
+        return
+    if OPT_OUT in (getattr(task.dag, "tags", None) or ()):
+        return
+    if _is_command(task):
+        if _MAY_RUN_PYTHON.search(str(task.bash_command)):
+            task.execute = _of_command(task, task.execute)
+    elif getattr(task, "python_callable", None) is not None:
+        task.execute = _of_callable(task, task.execute)
+
+
+def _is_command(task: Any) -> bool:
+    return hasattr(task, "bash_command") and hasattr(task, "env")
+
+
+def _of_callable(task: Any, execute: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(execute)
+    def observed(context: Mapping[str, Any]) -> Any:
+        with ExitStack() as stack:
+            with guard("recording the Dask clients of this task"):
+                stack.enter_context(_works_on_workers(task))
+                stack.enter_context(_recorded_clients(task, context))
+            return execute(context)
+
+    return observed
+
+
+@contextmanager
+def _works_on_workers(task: Any) -> Iterator[None]:
+    """Have Dask work in a task: what its workers must not, and cannot, import."""
+    module = unimportable_module_of(task.python_callable)
+
+    def prepare() -> None:
+        _let_workers_import_airflow()
+        stack.enter_context(shipped_by_value(module))
+
+    with ExitStack() as stack, hidden_main(), after_import("distributed", prepare):
+        yield
+
+
+def _let_workers_import_airflow() -> None:
+    import dask.config
+
+    from airflow_dask_blackbox.clusters import importable_airflow
+
+    given = dask.config.get("distributed.nanny.pre-spawn-environ", default={})
+    dask.config.set(
+        {"distributed.nanny.pre-spawn-environ": {**importable_airflow(), **given}}
+    )
+
+
+@contextmanager
+def _recorded_clients(task: Any, context: Mapping[str, Any]) -> Iterator[None]:
+    """Record the clients that are made in the block, from the first one on."""
+    task_run = _TaskRun(task, context)
+    kill = task.on_kill
+
+    def on_kill() -> None:
+        task_run.abort()
+        kill()
+
+    task.on_kill = on_kill
+    with (
+        ExitStack() as stack,
+        task_run,
+        after_import("distributed", lambda: task_run.listen(stack)),
+    ):
+        yield
+
+
+class _TaskRun:
+    """The recording of a task that may turn out to use no Dask at all."""
+
+    def __init__(self, task: Any, context: Mapping[str, Any]) -> None:
+        self._task, self._context = task, context
+        self._recorded: TaskRecording | None = None
+        self._lock = threading.Lock()
+        self._thread = threading.get_ident()
+
+    def listen(self, stack: ExitStack) -> None:
+        """Hear of the clients of this process, until the stack is closed."""
+        from dask_blackbox.driver import own_clients
+
+        own_clients.listen(self._recording_of)
+        stack.callback(own_clients.unlisten, self._recording_of)
+
+    async def _recording_of(self, _client: Any) -> Any:
+        """Return the recording that a client of this process belongs to."""
+        return await asyncio.to_thread(self._begun)
+
+    def _begun(self) -> Any:
+        with self._lock:
+            if self._recorded is None:
+                recorded = recording_of(self._task, self._context)
+                recorded.driver_thread = self._thread
+                self._recorded = recorded.__enter__()
+            return self._recorded.recording
+
+    def abort(self) -> None:
+        """End the recording as stopped."""
+        if self._recorded is not None:
+            self._recorded.abort()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._recorded is None:
+            return
+        self._recorded.__exit__(kind, error, trace)
+        self._recorded.show()
+
+
+def recording_of(
+    task: Any, context: Mapping[str, Any], *, command: list[str] | None = None
+) -> TaskRecording:
+    """Return the recording of a task that says nothing of one itself.
+
+    Args:
+        task: The task.
+        context: Of its run.
+        command: What it runs, if its work is done in other processes.
+    """
+    return TaskRecording(
+        context,
+        function=getattr(task, "python_callable", None),
+        job=None,
+        store=None,
+        store_conn_id=None,
+        store_settings=None,
+        parameters=parameters_of(context, getattr(task, "op_kwargs", None) or {}),
+        required=False,
+        log=task.log,
+        command=command,
+    )
+
+
+def _of_command(task: Any, execute: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(execute)
+    def observed(context: Mapping[str, Any]) -> Any:
+        with ExitStack() as stack:
+            with guard("recording the Dask clients of this command"):
+                recorded = recording_of(
+                    task, context, command=["bash", "-c", str(task.bash_command)]
+                )
+                kill = task.on_kill
+
+                def on_kill() -> None:
+                    recorded.abort()
+                    kill()
+
+                task.on_kill = on_kill
+                stack.callback(recorded.show)
+                stack.enter_context(recorded)
+                task.env = _environment(task, recorded.recording)
+                task.append_env = True
+            return execute(context)
+
+    return observed
+
+
+def _environment(task: Any, recording: Any) -> dict[str, str]:
+    """Return a command's environment, so changed that its clients record themselves."""
+    import os
+
+    from dask_blackbox.autorecord.command import environment_for
+
+    given = dict(task.env or {})
+    if recording is None or not recording.control:
+        return given
+    ours = environment_for(recording.control, recording.id)
+    changed = {
+        name: text for name, text in ours.items() if os.environ.get(name) != text
+    }
+    return {**changed, **given}

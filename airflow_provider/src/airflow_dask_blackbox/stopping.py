@@ -1,0 +1,107 @@
+"""Why Airflow ends a task: what it knows, and the task's process can ask."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from dask_blackbox.guard import guard
+
+from airflow_dask_blackbox.compat import AirflowTaskTimeout
+
+if TYPE_CHECKING:
+    # The real one needs msgspec only, but it is needed in tasks only, too.
+    from dask_blackbox.manifest import StopReason
+
+__all__ = ["Stop", "stop_by_error", "stop_by_signal"]
+
+_ANSWER: Final = 1.0
+"""Seconds to wait for Airflow's answer: it grants five in all before SIGKILL."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stop:
+    """That Airflow ended a task.
+
+    Attributes:
+        by: Who ended it.
+        reason: Why, a word of `dask_blackbox.manifest.StopReason`.
+        detail: What is known beyond that.
+        limit: Seconds that it was allowed to take, where that is why.
+        setting: Airflow's name of that limit.
+    """
+
+    by: str = "airflow"
+    reason: StopReason = "other"
+    detail: str = ""
+    limit: float | None = None
+    setting: str = ""
+
+
+def stop_by_error(
+    context: Mapping[str, Any], error: BaseException | None
+) -> Stop | None:
+    """Return that Airflow ended the task with `error`; None: the error is the task's own."""
+    if not isinstance(error, AirflowTaskTimeout):
+        return None
+    limit = getattr(context["ti"].task, "execution_timeout", None)
+    return Stop(
+        reason="task-timeout",
+        limit=None if limit is None else limit.total_seconds(),
+        setting="execution_timeout",
+    )
+
+
+def stop_by_signal(context: Mapping[str, Any]) -> Stop:
+    """Return why the task's process got SIGTERM.
+
+    Airflow sends the same signal whatever the reason; the state that it has given the task
+    tells them apart.  Call this in a thread of its own: the main thread may have been
+    interrupted while it asked Airflow something, and then no question is answered.
+    """
+    answers: list[str | None] = []
+
+    def ask() -> None:
+        with guard("the state that Airflow has given this task"):
+            answers.append(_state_of(context["ti"]))
+
+    asking = threading.Thread(target=ask, daemon=True, name="dask-blackbox-state")
+    asking.start()
+    asking.join(_ANSWER)
+    if not answers:
+        return Stop()
+    return _stop_of(answers[0], context)
+
+
+def _state_of(ti: Any) -> str | None:
+    mapped = ti.map_index is not None and ti.map_index >= 0
+    states = ti.get_task_states(
+        dag_id=ti.dag_id,
+        task_ids=[ti.task_id],
+        run_ids=[ti.run_id],
+        map_index=ti.map_index if mapped else None,
+    )
+    name = f"{ti.task_id}_{ti.map_index}" if mapped else ti.task_id
+    state = states.get(ti.run_id, {}).get(name)
+    return None if state is None else str(getattr(state, "value", state))
+
+
+def _stop_of(state: str | None, context: Mapping[str, Any]) -> Stop:
+    if state == "failed":
+        return Stop(reason="marked-failed")
+    if state == "success":
+        return Stop(reason="marked-success")
+    if state == "restarting" or state is None:  # None: cleared, and not scheduled yet
+        return Stop(reason="cleared")
+    if state == "running":  # Airflow knows nothing of it
+        return Stop(by="host", reason="evicted")
+    limit = getattr(getattr(context["ti"].task, "dag", None), "dagrun_timeout", None)
+    if state == "skipped" and limit is not None:
+        return Stop(
+            reason="run-timeout",
+            limit=limit.total_seconds(),
+            setting="dagrun_timeout",
+        )
+    return Stop(detail=f"the task's state is {state!r}")

@@ -1,0 +1,216 @@
+"""The application that Airflow's API server mounts: its routes, its headers, its errors.
+
+What reads a store or the database runs in a few threads of its own, so that a slow store
+takes no threads from Airflow's own pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeVar
+from urllib.parse import unquote
+
+import anyio
+import anyio.to_thread
+from dask_blackbox.errors import BlackboxError
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.responses import JSONResponse, RedirectResponse, Response
+from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
+
+from airflow_dask_blackbox.addresses import TaskKey
+from airflow_dask_blackbox.tab import dag_page, task_page
+from airflow_dask_blackbox.tab.access import MAY_READ, login_address
+from airflow_dask_blackbox.tab.templating import answer
+
+__all__ = ["create_app"]
+
+_STATIC: Final = Path(__file__).with_name("static")
+_T = TypeVar("_T")
+
+_POLICY: Final = (
+    "default-src 'none'; "
+    "script-src 'self'; "
+    "style-src 'self'; "
+    "img-src 'self' data:; "
+    "connect-src 'self'; "
+    "frame-src 'self'; "
+    "form-action 'none'; "
+    "base-uri 'none'; "
+    "frame-ancestors 'self'"
+)
+"""What our own pages may do; reports may do less (`dask_blackbox.serve.blobs.SANDBOX`)."""
+
+_THREADS: Final = 6
+_RENDERING: Final = 3
+_PATIENCE: Final = 150.0
+_SLOW: Final = (
+    "The store does not answer in time, or there are too many requests. Retry."
+)
+
+
+def create_app() -> FastAPI:
+    """Return the application; every page of it but what is static asks for permission."""
+    # No docs pages: they load scripts from elsewhere, and nobody would need them.
+    app = FastAPI(title="Dask runs", docs_url=None, redoc_url=None, openapi_url=None)
+    app.mount("/static", StaticFiles(directory=_STATIC), name="static")
+    pages = APIRouter(prefix="/dags/{dag_id}", dependencies=[MAY_READ])
+    for path, page in (
+        ("/task", _task),
+        ("/status", _status),
+        ("/card.json", partial(_stored, name="card.json")),
+        ("/report.html", partial(_stored, name="report.html")),
+        ("/performance_report.html", partial(_stored, name="performance_report.html")),
+        ("/dashboard", _dashboard),
+        ("/runs", _runs),
+    ):
+        pages.add_api_route(path, page, response_class=Response, response_model=None)
+    app.include_router(pages)
+    app.middleware("http")(_guarded)
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(BlackboxError, _failed)
+    return app
+
+
+async def _task(request: Request, dag_id: str) -> Response:
+    asked = _Query(request)
+    return await _aside(
+        task_page.page,
+        asked.key(dag_id),
+        asked.number("try_number"),
+        asked.number("attempt"),
+    )
+
+
+async def _status(request: Request, dag_id: str) -> Response:
+    asked = _Query(request)
+    told = await _aside(
+        task_page.status,
+        asked.key(dag_id),
+        asked.number("try_number"),
+        asked.number("attempt"),
+    )
+    return JSONResponse(told)
+
+
+async def _stored(request: Request, dag_id: str, *, name: str) -> Response:
+    asked = _Query(request)
+    return await _aside(
+        task_page.stored,
+        asked.key(dag_id),
+        asked.number("try_number"),
+        asked.number("attempt"),
+        name,
+        threads=_RENDERING,
+    )
+
+
+async def _dashboard(request: Request, dag_id: str) -> Response:
+    asked = _Query(request)
+    return await _aside(
+        task_page.dashboard, asked.key(dag_id), asked.number("try_number")
+    )
+
+
+async def _runs(request: Request, dag_id: str) -> Response:
+    asked = _Query(request)
+    return await _aside(
+        dag_page.page, dag_id, asked.text("run_id"), asked.text("task_id")
+    )
+
+
+class _Query:
+    """The query of an address, read as Airflow's pages write it.
+
+    A `+` stands for itself: Airflow 3.1 puts run ids into addresses as they are.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._words: dict[str, str] = {}
+        for pair in request.scope["query_string"].decode("latin-1").split("&"):
+            name, _, value = pair.partition("=")
+            self._words[unquote(name)] = unquote(value)
+
+    def text(self, name: str) -> str:
+        return self._words.get(name, "")
+
+    def number(self, name: str) -> int | None:
+        value = self.text(name)
+        return int(value) if value.isascii() and value.lstrip("-").isdigit() else None
+
+    def key(self, dag_id: str) -> TaskKey:
+        # Airflow leaves the placeholder in where a task is not mapped.
+        index = self.number("map_index")
+        return TaskKey(
+            dag_id,
+            self.text("run_id"),
+            self.text("task_id"),
+            -1 if index is None else index,
+        )
+
+
+_limiters: dict[int, anyio.CapacityLimiter] = {}
+
+
+async def _aside(
+    work: Callable[..., _T], *arguments: Any, threads: int = _THREADS
+) -> _T:
+    """Return what some work returns that may take its time, in one of our own threads."""
+    # Made here, where the event loop is that they belong to.
+    limiter = _limiters.setdefault(threads, anyio.CapacityLimiter(threads))
+    try:
+        with anyio.fail_after(_PATIENCE):
+            return await anyio.to_thread.run_sync(
+                partial(work, *arguments), limiter=limiter, abandon_on_cancel=True
+            )
+    except TimeoutError:
+        raise HTTPException(503, _SLOW) from None
+
+
+async def _guarded(
+    request: Request, call_next: Callable[[Request], Awaitable[Response]]
+) -> Response:
+    response = await call_next(request)
+    response.headers.setdefault("Content-Security-Policy", _POLICY)
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["Referrer-Policy"] = "no-referrer"
+    if response.headers.get("content-type", "").startswith(
+        ("text/html", "application/json")
+    ):
+        # What one user may see must not come out of a cache for another.
+        response.headers["Cache-Control"] = "private, no-store"
+    return response
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 - the handler's own kind
+    code, fetched_as = error.status_code, request.headers.get("sec-fetch-dest")
+    if code == 401 and fetched_as == "document":  # noqa: PLR2004
+        return RedirectResponse(login_address(request), status_code=302)
+    if request.scope["path"].endswith(("/status", "/card.json")):
+        return JSONResponse({"error": str(error.detail)}, status_code=code)
+    title, text = _REFUSALS.get(code, ("Something failed", str(error.detail)))
+    return answer("message.html", status=code, title=title, paragraphs=[text])
+
+
+_REFUSALS: Final = {
+    401: ("You are not logged in", "Log in to Airflow, then open this page again."),
+    403: (
+        "You may not see this",
+        "Dask runs of a DAG are shown to users who may read the logs of its tasks.",
+    ),
+    404: ("Not found", "There is no such page."),
+}
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    if request.scope["path"].endswith(("/status", "/card.json")):
+        return JSONResponse({"error": str(error)}, status_code=502)
+    return answer(
+        "message.html",
+        status=502,
+        title="The recording cannot be read",
+        paragraphs=[str(error)],
+    )

@@ -1,0 +1,242 @@
+"""The Dask runs of a DAG, of one of its runs or of one of its tasks: trend, failures, changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from statistics import median
+from typing import Any, Final, NamedTuple
+
+from dask_blackbox.errors import BlackboxError
+from dask_blackbox.finding import Change
+from dask_blackbox.job_history import FailureGroup
+from fastapi.responses import Response
+
+from airflow_dask_blackbox.addresses import TaskKey, page_of
+from airflow_dask_blackbox.tab.recordings import (
+    Place,
+    Recorded,
+    place_of,
+    recordings_of,
+)
+from airflow_dask_blackbox.tab.tasks import Announced, TaskSeen, announced_in
+from airflow_dask_blackbox.tab.templating import answer
+
+__all__ = ["page"]
+
+_MOST_BARS: Final = 40
+_MOST_TASKS: Final = 20
+_MOST_OPENED: Final = 12
+_AT_ONCE: Final = 6
+_GROUPS: Final = 3
+_PATIENCE: Final = 1.0
+_ENDED: Final = frozenset({"success", "failed", "up_for_retry", "skipped", "removed"})
+
+
+class Line(NamedTuple):
+    """A Dask run, in a line.
+
+    Attributes:
+        key: Of the task instance.
+        try_number: Its newest try.
+        state: Of the recording.
+        headline: The one line to read.
+        started: Epoch seconds.
+        seconds: How long the task took; None while it runs.
+        changes: What changed since the last good run.
+        address: Of its page.
+    """
+
+    key: TaskKey
+    try_number: int
+    state: str
+    headline: str
+    started: float | None
+    seconds: float | None
+    changes: tuple[Change, ...]
+    address: str
+
+
+class Bar(NamedTuple):
+    """A bar of the trend: its place and its height, in the units of the drawing."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    line: Line
+
+
+class TaskTrend(NamedTuple):
+    """The Dask runs of a task.
+
+    Attributes:
+        task_id: Which task.
+        lines: Its runs, the newest first.
+        bars: Its runs as bars, the oldest first.
+        longest: Seconds that the highest bar stands for.
+        usual: Median seconds of the good runs; None without any.
+        failures: How many of them did not succeed.
+        groups: Failures by kind, where the store remembers.
+    """
+
+    task_id: str
+    lines: tuple[Line, ...]
+    bars: tuple[Bar, ...]
+    longest: float
+    usual: float | None
+    failures: int
+    groups: tuple[FailureGroup, ...]
+
+
+def page(dag_id: str, run_id: str, task_id: str) -> Response:
+    """Return the page.
+
+    Args:
+        dag_id: Which DAG.
+        run_id: Of this run only; empty: of all.
+        task_id: Of this task only; empty: of all.
+    """
+    found = announced_in(dag_id, run_id=run_id, task_id=task_id)
+    lines = _lines(found)
+    groups = {} if run_id else _groups(found)
+    tasks = [] if run_id else list(_trends(lines, groups))
+    return answer(
+        "runs.html",
+        dag_id=dag_id,
+        run_id=run_id,
+        task_id=task_id,
+        lines=lines,
+        tasks=tasks[:_MOST_TASKS],
+        of_dag=page_of(TaskKey(dag_id, "", ""), "runs").partition("?")[0],
+    )
+
+
+def _lines(found: Sequence[Announced]) -> list[Line]:
+    """Return a line for each; the recording is opened where the task could not say how it ended."""
+    wanted = [each for each in found if _is_unsaid(each)][:_MOST_OPENED]
+    # And the newest of each task: it has what changed.
+    newest: dict[str, Announced] = {}
+    for each in found:
+        if each.task_state in _ENDED:
+            newest.setdefault(each.key.task_id, each)
+    wanted += [each for each in newest.values() if each not in wanted][:_MOST_OPENED]
+    opened: dict[TaskKey, Recorded] = {}
+    if wanted:
+        with ThreadPoolExecutor(_AT_ONCE) as opening:
+            for each, recorded in zip(
+                wanted, opening.map(_opened, wanted), strict=True
+            ):
+                if recorded is not None:
+                    opened[each.key] = recorded
+    return [_line(each, opened.get(each.key)) for each in found]
+
+
+def _is_unsaid(one: Announced) -> bool:
+    return one.said.get("state", "running") == "running" and one.task_state in _ENDED
+
+
+def _opened(one: Announced) -> Recorded | None:
+    try:
+        found = recordings_of(_place(one), one.key)
+    except Exception:  # noqa: BLE001 - of a line among many: it says what Airflow knows
+        return None
+    return found[-1] if found else None
+
+
+def _place(one: Announced) -> Place:
+    return place_of(TaskSeen(one.key, one.task_state, "", (), one.said))
+
+
+def _line(one: Announced, recorded: Recorded | None) -> Line:
+    state = str(one.said.get("state") or "running")
+    headline = str(one.said.get("headline") or "")
+    changes: tuple[Change, ...] = ()
+    if recorded is not None:
+        state, changes = recorded.state, recorded.changes
+        headline = recorded.headline or headline
+    seconds = None
+    if one.started is not None and one.ended is not None and one.ended >= one.started:
+        seconds = one.ended - one.started
+    return Line(
+        key=one.key,
+        try_number=one.try_number,
+        state=state,
+        headline="" if state == "running" else headline,
+        started=one.started,
+        seconds=seconds,
+        changes=changes,
+        address=page_of(one.key, "task"),
+    )
+
+
+def _trends(
+    lines: Iterable[Line], groups: dict[str, tuple[FailureGroup, ...]]
+) -> Iterable[TaskTrend]:
+    of_tasks: dict[str, list[Line]] = {}
+    for line in lines:
+        of_tasks.setdefault(line.key.task_id, []).append(line)
+    for task_id, own in of_tasks.items():
+        good = [
+            each.seconds
+            for each in own
+            if each.state == "succeeded" and each.seconds is not None
+        ]
+        newest = sorted(own, key=lambda line: line.started or 0.0)[-_MOST_BARS:]
+        longest = max((each.seconds or 0.0 for each in newest), default=0.0)
+        yield TaskTrend(
+            task_id=task_id,
+            lines=tuple(own),
+            bars=tuple(_bars(newest, longest)),
+            longest=longest,
+            usual=median(good) if good else None,
+            failures=sum(each.state not in {"succeeded", "running"} for each in own),
+            groups=groups.get(task_id, ()),
+        )
+
+
+def _bars(lines: Sequence[Line], longest: float) -> Iterable[Bar]:
+    """Yield bars in a drawing of 400 by 64, the newest at its right."""
+    width = 400 / _MOST_BARS
+    first = _MOST_BARS - len(lines)
+    for place, line in enumerate(lines):
+        share = (line.seconds or 0.0) / longest if longest else 0.0
+        height = max(3.0, 60.0 * share)
+        x = (first + place) * width
+        yield Bar(
+            round(x + 1, 1), round(64 - height, 1), width - 2, round(height, 1), line
+        )
+
+
+def _groups(found: Sequence[Announced]) -> dict[str, tuple[FailureGroup, ...]]:
+    """Return the failures of each task by kind, as the sketches in its store tell them.
+
+    Only of jobs with the name that a task has by itself: others may hold another DAG's.
+    """
+    newest: dict[str, Announced] = {}
+    for each in found:
+        if each.said.get("job", "") == f"{each.key.dag_id}.{each.key.task_id}":
+            newest.setdefault(each.key.task_id, each)
+    failing = {
+        each.key.task_id
+        for each in found
+        if each.task_state in {"failed", "up_for_retry"}
+        or each.said.get("state") in {"failed", "aborted", "lost"}
+    }
+    told: dict[str, tuple[FailureGroup, ...]] = {}
+    for task_id in [name for name in newest if name in failing][:_MOST_TASKS]:
+        told[task_id] = _groups_of(newest[task_id])
+    return told
+
+
+def _groups_of(one: Announced) -> tuple[FailureGroup, ...]:
+    from dask_blackbox.reader.job_histories import job_history
+
+    try:
+        place = _place(one)
+        history: Any = job_history(place.store, place.job, patience=_PATIENCE)
+    except BlackboxError:
+        return ()
+    except Exception:  # noqa: BLE001 - of Airflow's connections: any at all
+        return ()
+    return tuple(history.groups[:_GROUPS])

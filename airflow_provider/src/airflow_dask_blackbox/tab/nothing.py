@@ -1,0 +1,111 @@
+"""Why there is no Dask run to show, and what to do about it: the page everybody else's task has."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from airflow_dask_blackbox.tab.recordings import Place
+from airflow_dask_blackbox.tab.tasks import TaskSeen
+
+__all__ = ["Nothing", "why_nothing"]
+
+_OPERATOR: Final = """\
+from airflow_dask_blackbox.operators.dask import DaskObservedOperator
+
+DaskObservedOperator(task_id="revenue", python_callable=revenue)"""
+
+
+class Nothing(NamedTuple):
+    """What the page says instead.
+
+    Attributes:
+        title: The one line to read.
+        paragraphs: More of it.
+        code: What to write into a DAG; empty if nothing.
+        calm: Whether all is as it should be.
+    """
+
+    title: str
+    paragraphs: tuple[str, ...]
+    code: str = ""
+    calm: bool = True
+
+
+def why_nothing(
+    seen: TaskSeen | None, place: Place | None, problem: str, number: int | None
+) -> Nothing:
+    """Return why there is nothing to show.
+
+    Args:
+        seen: The task instance.
+        place: Where its recordings should be.
+        problem: Why they cannot be read.
+        number: Which try is asked for.
+    """
+    if seen is None:
+        return Nothing(
+            "Airflow has no such task instance",
+            ("The DAG run may have been deleted, or the task renamed.",),
+            calm=False,
+        )
+    if not seen.is_ours:
+        return _not_dask(seen)
+    if not seen.tries:
+        return Nothing(
+            "This task has not started yet",
+            (
+                "Its Dask run appears here when it starts.",
+                "This page refreshes automatically.",
+            ),
+        )
+    if problem:
+        return Nothing(
+            "The recording cannot be read from here",
+            (
+                f"Airflow's API server reports: {problem}",
+                "The task's own log holds the card: verdict, cause and what to do.",
+            ),
+            calm=False,
+        )
+    return _not_there(seen, place, number)
+
+
+def _not_dask(seen: TaskSeen) -> Nothing:
+    who = f"This is a {seen.operator} task." if seen.operator else ""
+    return Nothing(
+        "No Dask run here",
+        (
+            f"{who} This tab shows recorded Dask runs: why a run failed, where its "
+            "time went, and each worker over time."
+            "".strip(),
+            "To record one, use this operator in its DAG:",
+        ),
+        code=_OPERATOR,
+    )
+
+
+def _not_there(seen: TaskSeen, place: Place | None, number: int | None) -> Nothing:
+    running = any(each.goes_on and each.number == number for each in seen.tries)
+    where = "" if place is None else place.store.url
+    if running and not seen.announced.get("problem"):
+        return Nothing(
+            "The recording has not started yet",
+            (
+                "The task is running; its first data reaches the store within seconds.",
+                "This page refreshes automatically.",
+            ),
+        )
+    said = str(seen.announced.get("problem") or "")
+    told = [f"The task reports: {said}"] if said else []
+    if where and not said:
+        told.append(
+            f"Airflow's API server finds no recording of this try in {where}. The task "
+            "may have ended before recording started, the recording may have been "
+            "deleted, or that path is a different one here."
+        )
+        if "://" not in where:
+            told.append(
+                "It is a folder: Airflow's task machines and its API server both need "
+                "access to it. A bucket (s3://…) works for all."
+            )
+    return Nothing(f"Try {number} was not recorded", tuple(told), calm=False)

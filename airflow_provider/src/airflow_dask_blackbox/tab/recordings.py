@@ -1,0 +1,232 @@
+"""The recordings of a task instance in their store, each only for the task that made it."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from airflow.configuration import conf
+from dask_blackbox.attach import RunCard
+from dask_blackbox.errors import (
+    BlackboxError,
+    BlobNotFoundError,
+    ConfigurationError,
+    RecordingError,
+)
+from dask_blackbox.finding import Change
+from dask_blackbox.layout import RunAddress
+from dask_blackbox.manifest import Manifest, Progress
+from dask_blackbox.reader.reading import read_ending, read_heartbeat, read_manifest
+from dask_blackbox.store import Store, open_store, store_settings
+
+from airflow_dask_blackbox.addresses import TaskKey
+from airflow_dask_blackbox.stores import configured_store, store_settings_of
+from airflow_dask_blackbox.tab.tasks import TaskSeen
+
+__all__ = ["STALE", "Place", "Recorded", "place_of", "recordings_of"]
+
+STALE: Final = 60.0
+"""Seconds without a heartbeat after which nobody is believed to record any more."""
+
+_FROM_TASK: Final = ("endpoint", "region", "checksum")
+"""Settings of a store that a task may choose: none of them is a secret, or leads to one."""
+
+_IMPATIENT: Final = {"connect-timeout": "3s", "read-timeout": "10s", "attempts": 2}
+"""People wait for these pages."""
+
+_AT_ONCE: Final = 8
+_MOST_ATTEMPTS: Final = 30
+_MOST_KEPT: Final = 1000
+_MOST_CHANGES: Final = 3
+_STORES_KEPT: Final = 20
+_STORE_KEPT_FOR: Final = 300.0
+
+
+class Place(NamedTuple):
+    """Where the recordings of a task instance are.
+
+    Attributes:
+        store: The store.
+        settings: All that another process needs to open it; may hold a secret.
+        job: Its job there.
+        run_id: Its run there.
+    """
+
+    store: Store
+    settings: dict[str, Any]
+    job: str
+    run_id: str
+
+
+class Recorded(NamedTuple):
+    """A recording.
+
+    Attributes:
+        address: Where in the store it is.
+        try_number: Airflow's try that it is of.
+        state: How it ended; `running` or `lost` while nobody said so.
+        headline: The one line to read; empty while it runs.
+        manifest: Who it is.
+        progress: Progress, while it runs.
+        numbers: Measures of a recording that has ended, by name.
+        changes: What changed since the last good run, the most telling first.
+    """
+
+    address: RunAddress
+    try_number: int
+    state: str
+    headline: str
+    manifest: Manifest
+    progress: Progress | None = None
+    numbers: Mapping[str, float] = {}
+    changes: tuple[Change, ...] = ()
+
+
+def place_of(seen: TaskSeen) -> Place:
+    """Return where the recordings of a task instance are to be looked for.
+
+    Raises:
+        ConfigurationError: if its store may not be read here, or cannot be.
+        Exception: whatever looking up its Airflow connection raises.
+    """
+    said, key = seen.announced, seen.key
+    store, settings = _opened(said)
+    run = key.run_id if key.map_index < 0 else f"{key.run_id}.map{key.map_index}"
+    return Place(
+        store, settings, str(said.get("job") or f"{key.dag_id}.{key.task_id}"), run
+    )
+
+
+_stores: OrderedDict[bytes, tuple[float, Store, dict[str, Any]]] = OrderedDict()
+_ended: OrderedDict[tuple[str, RunAddress], Recorded] = OrderedDict()
+_lock = Lock()
+
+
+def _opened(said: Mapping[str, Any]) -> tuple[Store, dict[str, Any]]:
+    given = said.get("settings")
+    chosen = {
+        name: value
+        for name, value in (given if isinstance(given, dict) else {}).items()
+        if name in _FROM_TASK and isinstance(value, str)
+    }
+    url = configured_store(_word(said, "store"))
+    conn_id = _word(said, "conn_id") or _word(said, "store_conn_id")
+    asked = msgspec.json.encode([url, conn_id, sorted(chosen.items())])
+    with _lock:
+        until, store, settings = _stores.get(asked, (0.0, None, {}))
+    if store is not None and time.monotonic() < until:
+        return store, settings
+    # The task's own choice gives way to this server's connection.
+    of_connection = store_settings_of(conn_id, None) or {}
+    settings = store_settings(url, settings={**_IMPATIENT, **chosen, **of_connection})
+    _refuse_others(settings["url"])
+    store = open_store(None, settings=settings)
+    with _lock:
+        _stores[asked] = (time.monotonic() + _STORE_KEPT_FOR, store, settings)
+        while len(_stores) > _STORES_KEPT:
+            _stores.popitem(last=False)
+    return store, settings
+
+
+def _word(said: Mapping[str, Any], name: str) -> str | None:
+    value = said.get(name)
+    return value if isinstance(value, str) and value else None
+
+
+def _refuse_others(url: str) -> None:
+    """Raise unless this server may read that store."""
+    told = conf.get("dask_blackbox", "tab_stores", fallback="") or ""
+    allowed = [each.strip().rstrip("/") for each in told.split(",") if each.strip()]
+    if allowed and not any(url == one or url.startswith(f"{one}/") for one in allowed):
+        raise ConfigurationError(
+            f"{url} is not among the stores that this page may read; they are listed "
+            "in option tab_stores, section [dask_blackbox] of Airflow's configuration"
+        )
+
+
+def recordings_of(place: Place, key: TaskKey) -> list[Recorded]:
+    """Return the recordings of a task instance, the first first.
+
+    What lies at its address and is another task's is left out: a recording is for those
+    only who may read the logs of the DAG that made it.
+
+    Raises:
+        BlackboxError: if the store cannot be read.
+    """
+    first = RunAddress.of(place.job, place.run_id, 1)
+    above = first.folder.rsplit("attempt=", 1)[0]
+    numbers = sorted(
+        int(number)
+        for name in place.store.folders(above)
+        if (number := name.removeprefix("attempt=")).isdigit()
+    )
+    addresses = [first._replace(attempt=each) for each in numbers[-_MOST_ATTEMPTS:]]
+    if not addresses:
+        return []
+    with ThreadPoolExecutor(min(_AT_ONCE, len(addresses))) as reading:
+        found = list(reading.map(lambda at: _recorded(place.store, at), addresses))
+    return sorted(
+        (each for each in found if each is not None and _is_of(each.manifest, key)),
+        key=lambda each: (each.try_number, each.address.attempt),
+    )
+
+
+def _is_of(manifest: Manifest, key: TaskKey) -> bool:
+    host = manifest.host
+    return (
+        host.get("kind") == "airflow"
+        and host.get("dag_id") == key.dag_id
+        and host.get("task_id") == key.task_id
+        and host.get("run_id", manifest.run_id) == key.run_id
+        and host.get("map_index", -1) == key.map_index
+    )
+
+
+def _recorded(store: Store, address: RunAddress) -> Recorded | None:
+    with _lock:
+        known = _ended.get((store.url, address))
+    if known is not None:
+        return known
+    try:
+        manifest = read_manifest(store, address.folder)
+    except (BlobNotFoundError, RecordingError):
+        return None
+    number = manifest.host.get("try_number")
+    found = Recorded(
+        address=address,
+        try_number=number if isinstance(number, int) else manifest.attempt,
+        state="running",
+        headline="",
+        manifest=manifest,
+    )
+    ending = read_ending(store, address.folder, {})
+    if ending is not None:
+        card = _card(store, address)
+        found = found._replace(state=ending.state)
+        if card is not None:
+            found = found._replace(
+                headline=card.headline,
+                numbers=card.numbers,
+                changes=card.changes[:_MOST_CHANGES],
+            )
+        with _lock:
+            _ended[store.url, address] = found
+            while len(_ended) > _MOST_KEPT:
+                _ended.popitem(last=False)
+        return found
+    beat = read_heartbeat(store, address.folder)
+    if time.time() - (manifest.started if beat is None else beat.at) > STALE:
+        return found._replace(state="lost")
+    return found._replace(progress=None if beat is None else beat.progress)
+
+
+def _card(store: Store, address: RunAddress) -> RunCard | None:
+    try:
+        return RunCard.from_json(store.get(f"{address.folder}card.json"))
+    except (BlackboxError, msgspec.MsgspecError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,143 @@
+// The page of a task: follows Airflow's theme and try, shows the report, asks how far a run is.
+"use strict";
+
+const page = document.body.dataset;
+
+// Airflow's page around this one is of the same origin; alone, there is none.
+function around() {
+  try {
+    return window.parent === window ? null : window.parent.document && window.parent;
+  } catch {
+    return null;
+  }
+}
+
+function followTheme() {
+  const host = around();
+  if (!host) return;
+  document.documentElement.dataset.framed = "";
+  const root = host.document.documentElement;
+  const apply = () => {
+    const dark = root.classList.contains("dark") || root.dataset.theme === "dark";
+    const light = root.classList.contains("light") || root.dataset.theme === "light";
+    if (dark || light) document.documentElement.dataset.theme = dark ? "dark" : "light";
+  };
+  apply();
+  new MutationObserver(apply).observe(root, { attributes: true, attributeFilter: ["class", "data-theme"] });
+}
+
+function followTry() {
+  const host = around();
+  const here = new URLSearchParams(location.search);
+  if (!host || here.has("try_number") || !document.body.classList.contains("task")) return false;
+  const wanted = new URLSearchParams(host.location.search).get("try_number");
+  if (!wanted || wanted === page.try) return false;
+  here.set("try_number", wanted);
+  location.replace(`${location.pathname}?${here}`);
+  return true;
+}
+
+function showFrame() {
+  const frame = document.querySelector(".frame iframe");
+  if (!frame) return;
+  frame.addEventListener("load", () => {
+    frame.style.visibility = "visible";
+  });
+  const load = (address) => {
+    frame.style.visibility = "hidden";
+    frame.src = address;
+  };
+  const views = [...document.querySelectorAll(".view")];
+  for (const view of views) {
+    view.addEventListener("click", () => {
+      for (const each of views) each.setAttribute("aria-pressed", String(each === view));
+      load(view.dataset.frame);
+    });
+  }
+  document.querySelector(".redraw")?.addEventListener("click", () => {
+    load(views.find((view) => view.getAttribute("aria-pressed") === "true").dataset.frame);
+  });
+}
+
+const curves = { rate: [], workers: [], memory: [] };
+const most = 120;
+
+function draw(name, values) {
+  const line = document.querySelector(`[data-curve="${name}"] polyline`);
+  if (!line || values.length < 2) return;
+  const top = Math.max(...values, 1e-9);
+  const points = values.map((value, place) => {
+    const x = (120 * place) / (values.length - 1);
+    return `${x.toFixed(1)},${(21 - (20 * value) / top).toFixed(1)}`;
+  });
+  line.setAttribute("points", points.join(" "));
+}
+
+function tell(live) {
+  for (const [name, words] of Object.entries(live.words)) {
+    const place = document.querySelector(`[data-live="${name}"]`);
+    if (place && place.textContent !== words) place.textContent = words;
+  }
+  const bar = document.querySelector("[data-progress]");
+  if (bar && live.numbers.submitted) {
+    bar.max = live.numbers.submitted;
+    bar.value = live.numbers.done;
+  }
+  for (const [name, values] of Object.entries(curves)) {
+    if (live.numbers[name] === undefined) continue;
+    values.push(live.numbers[name]);
+    if (values.length > most) values.shift();
+    draw(name, values);
+  }
+}
+
+function lasted(seconds) {
+  const whole = Math.max(0, Math.floor(seconds));
+  const [hours, minutes] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60];
+  if (hours) return `${hours} h ${minutes} m`;
+  return minutes ? `${minutes} m ${whole % 60} s` : `${whole} s`;
+}
+
+let heard = Date.now();
+
+function tick() {
+  const started = Number(document.querySelector(".live")?.dataset.started);
+  if (!started) return;
+  document.querySelector("[data-elapsed]").textContent = lasted(Date.now() / 1000 - started);
+  const silent = (Date.now() - heard) / 1000;
+  document.querySelector("[data-heard]").textContent = silent > 15 ? `no news for ${lasted(silent)}` : "";
+}
+
+async function ask() {
+  if (document.hidden) return;
+  const answer = await fetch(page.status, { headers: { Accept: "application/json" } });
+  if (!answer.ok) throw new Error(String(answer.status));
+  const told = await answer.json();
+  heard = Date.now();
+  if (told.signature !== page.signature) location.reload();
+  else if (told.live) tell(told.live);
+}
+
+function follow() {
+  const seconds = Number(page.poll);
+  if (!seconds) return;
+  let pause = seconds;
+  const again = async () => {
+    try {
+      await ask();
+      pause = seconds;
+    } catch {
+      pause = Math.min(60, pause * 2);  // Airflow restarts, somebody logged out
+    }
+    setTimeout(again, pause * 1000);
+  };
+  setTimeout(again, 1000);
+  setInterval(tick, 1000);
+  tick();
+}
+
+followTheme();
+if (!followTry()) {
+  showFrame();
+  follow();
+}

@@ -1,0 +1,294 @@
+"""The page of a task instance: its tries, the report of one of them, and how far it is."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from dask_blackbox.errors import BlackboxError, BlobNotFoundError, RunNotFoundError
+from dask_blackbox.report import formatting as words
+from dask_blackbox.report import is_on_demand
+from dask_blackbox.serve.blobs import SANDBOX
+from dask_blackbox.serve.rendering import rendered_page
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from airflow_dask_blackbox.addresses import TaskKey, page_of, tab_of
+from airflow_dask_blackbox.tab.nothing import Nothing, why_nothing
+from airflow_dask_blackbox.tab.recordings import (
+    Place,
+    Recorded,
+    place_of,
+    recordings_of,
+)
+from airflow_dask_blackbox.tab.tasks import TaskSeen, task_seen
+from airflow_dask_blackbox.tab.templating import answer
+
+__all__ = ["dashboard", "page", "status", "stored"]
+
+_POLLING: Final = 5
+"""Seconds between two looks at what may change; as many as between two heartbeats."""
+
+
+class Entry(NamedTuple):
+    """One of the things to choose from: a try's recording, or a try without one.
+
+    Attributes:
+        number: Airflow's try.
+        state: Of the recording; `none`: there is none.
+        airflow: Airflow's word for how the try is; empty if it does not remember.
+        headline: The one line to read.
+        recorded: The recording, if there is one.
+    """
+
+    number: int
+    state: str
+    airflow: str
+    headline: str
+    recorded: Recorded | None
+
+    @property
+    def attempt(self) -> int | None:
+        """Which recording of the run, in its store."""
+        return None if self.recorded is None else self.recorded.address.attempt
+
+
+class View(NamedTuple):
+    """What is known of a task instance.
+
+    Attributes:
+        key: Which.
+        seen: What Airflow knows; None: nothing.
+        place: Where its recordings are; None: nobody can say, or may.
+        entries: What there is to choose from, the first try first.
+        problem: Why the recordings cannot be read; empty if they can.
+    """
+
+    key: TaskKey
+    seen: TaskSeen | None
+    place: Place | None
+    entries: tuple[Entry, ...]
+    problem: str
+
+    def chosen(self, number: int | None, attempt: int | None) -> Entry | None:
+        """Return the entry that is meant: the newest, if nobody said."""
+        for entry in reversed(self.entries):
+            if attempt is not None and entry.attempt != attempt:
+                continue
+            if number is None or entry.number == number:
+                return entry
+        return self.entries[-1] if self.entries else None
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether any of it may change by itself."""
+        if self.seen is not None and self.seen.goes_on:
+            return True
+        return any(entry.state == "running" for entry in self.entries)
+
+    def signature(self) -> str:
+        """Return what is different when the page has to be made anew."""
+        facts = [
+            (entry.number, entry.attempt, entry.state, entry.airflow)
+            for entry in self.entries
+        ]
+        told = repr((facts, self.problem, self.seen and self.seen.state))
+        return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+
+def view_of(key: TaskKey) -> View:
+    """Return what is known of a task instance, and of its recordings."""
+    seen = task_seen(key)
+    if seen is None:
+        return View(key, None, None, (), "")
+    place: Place | None = None
+    recorded: list[Recorded] = []
+    problem = ""
+    try:
+        place = place_of(seen)
+        recorded = recordings_of(place, key)
+    except BlackboxError as error:
+        problem = str(error)
+    except Exception as error:  # noqa: BLE001 - of Airflow's connections: any at all
+        problem = f"{type(error).__name__}: {error}"
+    return View(key, seen, place, tuple(_entries(seen, recorded)), problem)
+
+
+def _entries(seen: TaskSeen, recorded: list[Recorded]) -> Iterator[Entry]:
+    states = {each.number: each.state for each in seen.tries}
+    found: dict[int, list[Recorded]] = {}
+    for each in recorded:
+        found.setdefault(each.try_number, []).append(each)
+    for number in sorted({*states, *found}):
+        airflow = states.get(number, "")
+        for each in found.get(number, []):
+            yield Entry(number, each.state, airflow, each.headline, each)
+        if number not in found and seen.is_ours:
+            yield Entry(number, "none", airflow, "", None)
+
+
+def page(key: TaskKey, number: int | None, attempt: int | None) -> Response:
+    """Return the page of a task instance.
+
+    Args:
+        key: Which.
+        number: Which of its tries; None: the newest.
+        attempt: Which recording; None: the newest of the try.
+    """
+    view = view_of(key)
+    entry = view.chosen(number, attempt)
+    nothing: Nothing | None = None
+    if entry is None or entry.recorded is None:
+        nothing = why_nothing(
+            view.seen, view.place, view.problem, entry and entry.number
+        )
+    shown = entry.recorded if entry is not None else None
+    of_entry = {
+        "try_number": entry and entry.number,
+        "attempt": entry and entry.attempt,
+    }
+    return answer(
+        "task.html",
+        key=key,
+        view=view,
+        entry=entry,
+        shown=shown,
+        nothing=nothing,
+        live=_live(entry),
+        note=_note(view, entry),
+        poll=_POLLING if view.goes_on else 0,
+        signature=view.signature(),
+        address=lambda name, **more: page_of(key, name, **{**of_entry, **more}),
+        of_task=page_of(key, "runs"),
+    )
+
+
+def _note(view: View, entry: Entry | None) -> str:
+    """Return what has to be said above the report."""
+    if entry is None or entry.recorded is None:
+        return ""
+    if entry.state == "lost":
+        if entry.airflow == "running":
+            return (
+                "According to Airflow the task is still running, but its recorder has "
+                "been silent for a minute or more. This is the data that reached the "
+                "store."
+            )
+        return (
+            "How this try ended is unknown: its recorder went silent, too. The report "
+            "is made from the data that reached the store."
+        )
+    return ""
+
+
+def _live(entry: Entry | None) -> dict[str, Any] | None:
+    """Return how far a run is, in words and in numbers."""
+    if entry is None or entry.recorded is None or entry.state != "running":
+        return None
+    progress, started = entry.recorded.progress, entry.recorded.manifest.started
+    if progress is None:
+        return {"started": started, "words": {}, "numbers": {}}
+    limit = f" of {words.size(progress.memory_limit)}" if progress.memory_limit else ""
+    left = progress.submitted - progress.done
+    soon = left / progress.rate if progress.rate and left > 0 else None
+    return {
+        "started": started,
+        "words": {
+            "done": f"{progress.done:,}",
+            "submitted": f"of {progress.submitted:,} tasks"
+            if progress.submitted
+            else "tasks",
+            "failed": f"{progress.failed:,} failed" if progress.failed else "",
+            "rate": f"{progress.rate:,.1f}",
+            "left": "" if soon is None else f"{words.duration(soon)} left at this rate",
+            "workers": f"{progress.workers:,}",
+            "threads": f"{progress.executing:,} of {progress.threads:,} threads busy",
+            "lost": f"{progress.lost_workers:,} lost" if progress.lost_workers else "",
+            "memory": words.size(progress.memory),
+            "limit": limit.strip(),
+        },
+        "numbers": {
+            "done": progress.done,
+            "submitted": progress.submitted,
+            "rate": progress.rate,
+            "memory": progress.memory,
+            "memory_limit": progress.memory_limit,
+            "workers": progress.workers,
+        },
+    }
+
+
+def status(key: TaskKey, number: int | None, attempt: int | None) -> dict[str, Any]:
+    """Return what the page asks again and again for."""
+    view = view_of(key)
+    return {
+        "signature": view.signature(),
+        "live": _live(view.chosen(number, attempt)),
+    }
+
+
+def dashboard(key: TaskKey, number: int | None) -> Response:
+    """Return where Dask's dashboard is, or that there is none any more.
+
+    Args:
+        key: Which task instance.
+        number: Which of its tries; None: the newest.
+    """
+    view = view_of(key)
+    entry = view.chosen(number, None)
+    address = "" if view.seen is None else str(view.seen.announced.get("dashboard", ""))
+    newest = view.entries[-1] if view.entries else None
+    if (
+        entry is not None
+        and entry == newest
+        and entry.state == "running"
+        and address.startswith(("http://", "https://"))
+    ):
+        return RedirectResponse(address, status_code=302)
+    return answer(
+        "message.html",
+        title="This cluster is closed, and so is its dashboard",
+        paragraphs=["The report of the Dask run shows what happened there."],
+        link=(tab_of(key, number), "Open the Dask run"),
+    )
+
+
+def stored(
+    key: TaskKey, number: int | None, attempt: int | None, name: str
+) -> Response:
+    """Return what lies in the store of a recording, or is made of it now.
+
+    Args:
+        key: Which task instance.
+        number: Which of its tries.
+        attempt: Which recording.
+        name: `report.html`, `performance_report.html` or `card.json`.
+
+    Raises:
+        BlackboxError: if there is no recording, or it cannot be read.
+    """
+    view = view_of(key)
+    entry = view.chosen(number, attempt)
+    if view.place is None or entry is None or entry.recorded is None:
+        raise RunNotFoundError(f"{key.task_id}, try {number or 'any'}", "this store")
+    blob = _blob(view.place, entry, name)
+    if name == "card.json":
+        return Response(blob, media_type="application/json")
+    policy = f"{SANDBOX}; frame-ancestors 'self'"
+    return HTMLResponse(blob, headers={"Content-Security-Policy": policy})
+
+
+def _blob(place: Place, entry: Entry, name: str) -> bytes:
+    assert entry.recorded is not None  # noqa: S101 - the caller has looked
+    address = entry.recorded.address
+    if entry.state not in {"running", "lost"}:
+        try:
+            page = place.store.get(f"{address.folder}{name}")
+        except BlobNotFoundError:
+            pass  # the recording says it all again
+        else:
+            if not is_on_demand(page):
+                return page
+    # Nobody finishes a recording while its task may go on.
+    over = entry.state == "lost" and entry.airflow != "running"
+    return rendered_page(place.settings, address, name, finish=over)

@@ -1,0 +1,253 @@
+"""What Airflow's database knows of a task instance: its tries, and where they recorded to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from airflow.models.renderedtifields import RenderedTaskInstanceFields
+from airflow.models.taskinstance import TaskInstance
+from airflow.models.taskinstancehistory import TaskInstanceHistory
+from airflow.models.xcom import XComModel
+from airflow.utils.session import create_session
+from sqlalchemy import select
+
+from airflow_dask_blackbox.addresses import TaskKey
+from airflow_dask_blackbox.links import RECORDING_KEY
+
+__all__ = ["Announced", "TaskSeen", "TrySeen", "announced_in", "task_seen"]
+
+_BEGUN: Final = frozenset(
+    {"running", "success", "failed", "restarting", "up_for_retry", "up_for_reschedule"}
+)
+_ENDED: Final = frozenset(
+    {"success", "failed", "skipped", "upstream_failed", "removed"}
+)
+_GOING_ON: Final = frozenset({"running", "restarting"})
+_OURS: Final = frozenset({"DaskObservedOperator", "@task.dask_observed"})
+_FROM_FIELDS: Final = ("store", "store_conn_id", "job")
+
+
+class TrySeen(NamedTuple):
+    """A try of a task instance, as Airflow knows it.
+
+    Attributes:
+        number: Which, from 1.
+        state: Airflow's word.
+        started: Epoch seconds.
+        ended: Epoch seconds.
+    """
+
+    number: int
+    state: str
+    started: float | None
+    ended: float | None
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether Airflow believes that it runs."""
+        return self.state in _GOING_ON
+
+
+class TaskSeen(NamedTuple):
+    """A task instance, as Airflow knows it.
+
+    Attributes:
+        key: Which.
+        state: Airflow's word; empty before it is scheduled.
+        operator: Class of its operator, or name of its decorator.
+        tries: Those that have begun, the first first.
+        announced: What the task itself said of its recording; empty if nothing.
+    """
+
+    key: TaskKey
+    state: str
+    operator: str
+    tries: tuple[TrySeen, ...]
+    announced: dict[str, Any]
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether its state may change without anybody doing anything."""
+        return self.state not in _ENDED
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether a Dask run is to be expected here."""
+        return bool(self.announced) or self.operator in _OURS
+
+
+class Announced(NamedTuple):
+    """A task instance that said where it records to.
+
+    Attributes:
+        key: Which.
+        task_state: Airflow's word for how it is.
+        started: Epoch seconds.
+        ended: Epoch seconds.
+        try_number: Its newest try.
+        said: What it said.
+    """
+
+    key: TaskKey
+    task_state: str
+    started: float | None
+    ended: float | None
+    try_number: int
+    said: dict[str, Any]
+
+
+def task_seen(key: TaskKey) -> TaskSeen | None:
+    """Return what Airflow knows of a task instance; None if there is no such thing."""
+    of = TaskInstance
+    wanted = (
+        of.dag_id == key.dag_id,
+        of.run_id == key.run_id,
+        of.task_id == key.task_id,
+        of.map_index == key.map_index,
+    )
+    with create_session() as session:
+        found = session.execute(
+            select(
+                of.state,
+                of.operator,
+                of.custom_operator_name,
+                of.try_number,
+                of.start_date,
+                of.end_date,
+            ).where(*wanted)
+        ).first()
+        if found is None:
+            return None
+        state, operator, custom, number, started, ended = found
+        tries = {each.number: each for each in _earlier(session, key)}
+        if state in _BEGUN or started is not None:
+            tries[number] = _try(number, state, started, ended)
+        return TaskSeen(
+            key=key,
+            state=state or "",
+            operator=custom or operator or "",
+            tries=tuple(tries[number] for number in sorted(tries)),
+            announced=_announced(session, key),
+        )
+
+
+def _earlier(session: Any, key: TaskKey) -> Iterator[TrySeen]:
+    of = TaskInstanceHistory
+    rows = session.execute(
+        select(of.try_number, of.state, of.start_date, of.end_date).where(
+            of.dag_id == key.dag_id,
+            of.run_id == key.run_id,
+            of.task_id == key.task_id,
+            of.map_index == key.map_index,
+        )
+    )
+    for row in rows:
+        yield _try(*row)
+
+
+def _try(
+    number: int, state: str | None, started: datetime | None, ended: datetime | None
+) -> TrySeen:
+    return TrySeen(number, state or "", _epoch(started), _epoch(ended))
+
+
+def _epoch(moment: datetime | None) -> float | None:
+    return None if moment is None else moment.timestamp()
+
+
+def _announced(session: Any, key: TaskKey) -> dict[str, Any]:
+    """Return what the task said of its recording, else what its operator was given."""
+    of = XComModel
+    told = session.scalar(
+        select(of.value).where(
+            of.dag_id == key.dag_id,
+            of.run_id == key.run_id,
+            of.task_id == key.task_id,
+            of.map_index == key.map_index,
+            of.key == RECORDING_KEY,
+        )
+    )
+    if said := _as_dict(told):
+        return said
+    fields = session.scalar(
+        select(RenderedTaskInstanceFields.rendered_fields).where(
+            RenderedTaskInstanceFields.dag_id == key.dag_id,
+            RenderedTaskInstanceFields.run_id == key.run_id,
+            RenderedTaskInstanceFields.task_id == key.task_id,
+            RenderedTaskInstanceFields.map_index == key.map_index,
+        )
+    )
+    given = _as_dict(fields)
+    if "store_conn_id" not in given:  # another operator's
+        return {}
+    return {
+        name: given[name]
+        for name in _FROM_FIELDS
+        if isinstance(given.get(name), str) and given[name]
+    }
+
+
+def announced_in(
+    dag_id: str, *, run_id: str = "", task_id: str = "", most: int = 300
+) -> list[Announced]:
+    """Return the task instances of a DAG that have recorded, the newest first.
+
+    Args:
+        dag_id: Which DAG.
+        run_id: Of this run only.
+        task_id: Of this task only.
+        most: How many to look at.
+    """
+    xcom, ti = XComModel, TaskInstance
+    same = (
+        (ti.dag_id == xcom.dag_id)
+        & (ti.run_id == xcom.run_id)
+        & (ti.task_id == xcom.task_id)
+        & (ti.map_index == xcom.map_index)
+    )
+    asked = (
+        select(
+            xcom.run_id,
+            xcom.task_id,
+            xcom.map_index,
+            ti.state,
+            ti.start_date,
+            ti.end_date,
+            ti.try_number,
+            xcom.value,
+        )
+        .join(ti, same)
+        .where(xcom.dag_id == dag_id, xcom.key == RECORDING_KEY)
+        .order_by(xcom.timestamp.desc())
+        .limit(most)
+    )
+    if run_id:
+        asked = asked.where(xcom.run_id == run_id)
+    if task_id:
+        asked = asked.where(xcom.task_id == task_id)
+    with create_session() as session:
+        return [
+            Announced(
+                key=TaskKey(dag_id, run, task, index),
+                task_state=state or "",
+                started=_epoch(started),
+                ended=_epoch(ended),
+                try_number=number,
+                said=_as_dict(value),
+            )
+            for run, task, index, state, started, ended, number, value in session.execute(
+                asked
+            )
+        ]
+
+
+def _as_dict(value: Any) -> dict[str, Any]:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return {}
+    return value if isinstance(value, dict) else {}

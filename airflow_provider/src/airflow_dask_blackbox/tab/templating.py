@@ -1,0 +1,45 @@
+"""Filling in the templates: everything that was recorded or typed is escaped, always."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jinja2
+from dask_blackbox.report import formatting as words
+from fastapi.responses import HTMLResponse
+
+from airflow_dask_blackbox.addresses import PREFIX, base_path
+
+__all__ = ["answer"]
+
+_SIGN = {
+    "running": "●",
+    "succeeded": "✓",
+    "failed": "✕",
+    "aborted": "⊘",
+    "lost": "?",
+    "none": "\N{MIDDLE DOT}",
+}
+
+_ENVIRONMENT = jinja2.Environment(
+    loader=jinja2.PackageLoader("airflow_dask_blackbox.tab"),
+    autoescape=True,
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_ENVIRONMENT.filters |= {
+    "change": words.change_words,
+    "duration": words.duration,
+    "moment": words.moment,
+    "plain": words.plain,
+    "size": words.size,
+}
+_ENVIRONMENT.globals |= {"SIGN": _SIGN}
+
+
+def answer(template: str, *, status: int = 200, **facts: Any) -> HTMLResponse:
+    """Return a page."""
+    page = _ENVIRONMENT.get_template(template)
+    root = f"{base_path()}{PREFIX}"
+    return HTMLResponse(page.render(root=root, **facts), status_code=status)

@@ -1,0 +1,232 @@
+"""Templates in the operator's arguments, and arguments that cannot work."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow_dask_blackbox.arguments import OperatorConfigurationError, native
+from airflow_dask_blackbox.compat import AirflowException
+from airflow_dask_blackbox.operators.dask import DaskObservedOperator
+from dask_blackbox.errors import ConfigurationError
+from dask_blackbox.layout import RunAddress
+
+
+def _operator(**arguments: Any) -> DaskObservedOperator:
+    return DaskObservedOperator(task_id="t", python_callable=print, **arguments)
+
+
+def test_arguments_of_cluster_and_client_are_templates(airflow: Any) -> None:
+    ran = airflow.run(
+        """
+        def shape(client):
+            from distributed import wait
+
+            client.wait_for_workers(2)
+            (spec,) = {type(w["options"]["memory_limit"]) for w in
+                       client.cluster.worker_spec.values()}
+            return [len(client.nthreads()), client.id, spec.__name__]
+
+        with DAG("templates", params={"size": 1, "more": 2, "memory": "400 MiB"}):
+            DaskObservedOperator(
+                task_id="shape",
+                python_callable=shape,
+                cluster={
+                    "class": "distributed.LocalCluster",
+                    "kwargs": {"memory_limit": "{{ params.memory }}"},
+                },
+                cluster_kwargs={
+                    "n_workers": "{{ params.size }}",
+                    "threads_per_worker": "{{ params.size }}",
+                    "resources": {"disk": "{{ params.more }}"},
+                },
+                client_kwargs={"name": "{{ dag.dag_id }}"},
+                adapt={"minimum": "{{ params.more }}", "maximum": "{{ params.more }}"},
+            )
+        """,
+        "templates",
+    )
+
+    assert ran.state == "success"
+    assert ran.value == [2, ran.value[1], "str"]
+    assert ran.value[1].startswith("Client-templates-")
+
+
+@pytest.mark.parametrize(
+    ("template", "rendered", "value"),
+    [
+        ("{{ n }}", "4", 4),
+        ("{{ n }}", "4 GiB", "4 GiB"),
+        ("{{ n }}", "None", None),
+        ("{{ n }}", "False", False),
+        ("{{ n }}", "[1]", "[1]"),
+        ("0042", "0042", "0042"),
+        (
+            {"a": ["{{ n }}", "7"], "b": 3},
+            {"a": ["0.5", "7"], "b": 3},
+            {"a": [0.5, "7"], "b": 3},
+        ),
+    ],
+)
+def test_a_template_that_gives_a_number_is_a_number(
+    template: Any, rendered: Any, value: Any
+) -> None:
+    assert native(template, rendered) == value
+
+
+def test_a_cluster_may_be_what_another_task_returns(airflow: Any) -> None:
+    dag = airflow.load(
+        """
+        from airflow.sdk import task
+
+        with DAG("cluster_of_another_task"):
+            @task
+            def choose():
+                return {"class": "distributed.LocalCluster"}
+
+            @task
+            def forget():
+                return None
+
+            def workers(client):
+                return len(client.nthreads())
+
+            chosen, forgotten = choose(), forget()
+            DaskObservedOperator(
+                task_id="chosen",
+                python_callable=workers,
+                cluster=chosen,
+                cluster_kwargs=TINY,
+            )
+            DaskObservedOperator(
+                task_id="forgotten", python_callable=workers, cluster=forgotten
+            )
+        """,
+        "cluster_of_another_task",
+    )
+    run = dag.test()
+
+    states = {ti.task_id: str(ti.state) for ti in run.get_task_instances()}
+    assert states["chosen"] == "success"
+    assert states["forgotten"] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"clutser": "tcp://s:8786"}, "no argument 'clutser'; did you mean 'cluster'?"),
+        ({"n_workers": 4}, "no argument 'n_workers'; write cluster_kwargs="),
+        ({"security": None}, "no argument 'security'; write client_kwargs="),
+        ({"minimum": 1}, "no argument 'minimum'; write adapt="),
+        ({"retreis": 1}, "no argument 'retreis'; did you mean 'retries'?"),
+        ({"cluster_kwargs": [4]}, "cluster_kwargs= is list"),
+        ({"client_kwargs": "tls"}, "client_kwargs= is str"),
+        ({"adapt": 8}, "adapt= is int"),
+        ({"cluster": {"kwargs": {}}}, "a callable that returns a cluster"),
+        ({"cluster": {"class": "LocalCluster"}}, "'LocalCluster' lacks its package"),
+        ({"cluster": {"class": "a.B", "kwarg": {}}}, "did you mean 'kwargs'?"),
+        ({"cluster": 42}, "cluster= is int, created while the DAG was parsed"),
+        (
+            {"cluster": "tcp://s:1", "adapt": {"maximum": 3}},
+            "adapt= is for a cluster that the task starts",
+        ),
+        (
+            {"cluster": "tcp://s:1", "cluster_kwargs": {"n_workers": 3}},
+            "leave cluster_kwargs= out",
+        ),
+    ],
+)
+def test_arguments_that_cannot_work_are_refused_while_the_dag_is_parsed(
+    arguments: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(OperatorConfigurationError, match=re.escape(says)) as caught:
+        _operator(**arguments)
+
+    assert isinstance(caught.value, AirflowException)
+    assert isinstance(caught.value, ConfigurationError)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"cluster": "scheduler:8786"}, "'scheduler:8786' is not an address"),
+        (
+            {"cluster": {"class": "no_such_package.Cluster"}},
+            "No module named 'no_such_package'",
+        ),
+        (
+            {"cluster": {"class": "distributed.NoSuchCluster"}},
+            "no attribute 'NoSuchCluster'",
+        ),
+        (
+            {"cluster_kwargs": {"n_worker": 2}},
+            (
+                "cluster_kwargs= has 'n_worker', which LocalCluster does not take; "
+                "did you mean 'n_workers'?"
+            ),
+        ),
+        (
+            {"cluster_kwargs": {"memory_limit": "4 gigs"}},
+            "LocalCluster does not take this cluster_kwargs=: ",
+        ),
+        (
+            {"client_kwargs": {"timout": 3}},
+            (
+                "client_kwargs= has 'timout', which Client does not take; "
+                "did you mean 'timeout'?"
+            ),
+        ),
+        ({"client_kwargs": {"address": "x"}}, "give the address as cluster="),
+        ({"client_kwargs": {"asynchronous": True}}, "a task's client is synchronous"),
+    ],
+)
+def test_arguments_that_cannot_work_fail_the_task_before_it_costs_anything(
+    arguments: dict[str, Any], says: str
+) -> None:
+    from airflow_dask_blackbox.clusters import connected_client
+
+    given: dict[str, Any] = {
+        "cluster_kwargs": {},
+        "client_kwargs": {},
+        "adapt": None,
+        "cluster": None,
+    }
+    with (
+        pytest.raises(OperatorConfigurationError, match=re.escape(says)),
+        connected_client(**{**given, **arguments}),
+    ):
+        pass
+
+
+def test_a_wrong_argument_is_the_verdict(airflow: Any, tmp_path: Path) -> None:
+    ran = airflow.run(
+        f"""
+def caught(context):
+    context["ti"].xcom_push(key="caught", value=str(context["exception"]))
+
+with DAG("wrong_argument"):
+    DaskObservedOperator(
+        task_id="work",
+        python_callable=print,
+        cluster_kwargs={{**TINY, "processes": False}},
+        adapt={{"minimun": 1}},
+        store={str(tmp_path)!r},
+        on_failure_callback=caught,
+    )
+""",
+        "wrong_argument",
+    )
+
+    said = (
+        "adapt= has 'minimun', which LocalCluster.adapt does not take; "
+        "did you mean 'minimum'?"
+    )
+    folder = RunAddress.of("wrong_argument.work", ran.run_id, 1).folder
+    verdict = json.loads((tmp_path / folder / "card.json").read_text())["verdict"]
+    assert ran.state == "failed"
+    assert ran.xcoms["caught"] == said
+    assert verdict["title"] == f"Configuration error: {said}"
+    assert "clusters.py" not in verdict["remedy"]

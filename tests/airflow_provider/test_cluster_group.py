@@ -1,0 +1,140 @@
+"""One cluster for several tasks: each has its own recording, and the cluster is closed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow_dask_blackbox.kept_clusters import close_at
+from dask_blackbox.layout import RunAddress
+
+pytestmark = pytest.mark.nightly
+
+_GROUP = """
+from airflow.sdk import task
+from airflow_dask_blackbox.cluster_group import dask_cluster
+
+def pid():
+    import os
+    return os.getpid()
+
+with DAG("{dag_id}", params={{"workers": 1, "fails": False}}):
+    with dask_cluster(
+        cluster_kwargs={{"n_workers": "{{{{ params.workers }}}}", "threads_per_worker": 1}}
+    ) as cluster:
+
+        @task.dask_observed(cluster=cluster, store={store!r})
+        def load(client):
+            print("tasks may print")
+            return client.submit(pid).result()
+
+        def price(client, before, params):
+            if params["fails"]:
+                raise ValueError("no prices")
+            return [before, client.submit(pid, pure=False).result()]
+
+        loaded = load()
+        priced = DaskObservedOperator(
+            task_id="price",
+            python_callable=price,
+            op_kwargs={{"before": loaded}},
+            cluster=cluster,
+            store={store!r},
+        )
+
+    @task
+    def report(pids, address):
+        return [pids, address]
+
+    report(priced.output, cluster)
+"""
+
+
+def _state(store: Path, job: str, run_id: str) -> Any:
+    file = store / RunAddress.of(job, run_id, 1).folder / "card.json"
+    return json.loads(file.read_text())["state"]
+
+
+def _is_closed(address: str) -> bool:
+    from distributed.comm import connect
+
+    async def answers() -> bool:
+        try:
+            comm = await connect(address, timeout=1)
+        except OSError:
+            return False
+        await comm.close()
+        return True
+
+    import asyncio
+
+    return not asyncio.run(answers())
+
+
+@pytest.mark.parametrize("price", ["success", "failed"])
+def test_several_tasks_share_a_cluster_that_is_closed_after_them(
+    airflow: Any, tmp_path: Path, price: str
+) -> None:
+    fails = price == "failed"
+    dag_id = f"shared_cluster_{price}"
+    dag = airflow.load(_GROUP.format(dag_id=dag_id, store=str(tmp_path)), dag_id)
+    run = dag.test(run_conf={"fails": fails})
+
+    group = "dask_cluster."
+    tis = {ti.task_id.removeprefix(group): ti for ti in run.get_task_instances()}
+    states = {name: str(ti.state) for name, ti in tis.items()}
+    assert states == {
+        "start_cluster": "success",
+        "load": "success",
+        "price": price,
+        "close_cluster": "success",
+        "report": "upstream_failed" if fails else "success",
+    }
+    address = tis["load"].xcom_pull(task_ids=f"{group}start_cluster")
+    assert _is_closed(address)
+    assert _state(tmp_path, f"{dag_id}.{group}load", run.run_id) == "succeeded"
+    assert _state(tmp_path, f"{dag_id}.{group}price", run.run_id) == (
+        "failed" if fails else "succeeded"
+    )
+    if not fails:
+        pids, told = tis["report"].xcom_pull(task_ids="report")
+        assert pids[0] == pids[1]
+        assert told == address
+
+
+def test_a_cluster_that_does_not_start_fails_its_setup_with_the_reason(
+    airflow: Any,
+) -> None:
+    dag = airflow.load(
+        """
+from airflow_dask_blackbox.cluster_group import dask_cluster
+
+def broken():
+    raise RuntimeError("the quota is used up")
+
+def caught(context):
+    context["ti"].xcom_push(key="caught", value=str(context["exception"]))
+
+with DAG("no_shared_cluster", default_args={"on_failure_callback": caught}):
+    with dask_cluster(cluster=broken) as cluster:
+        DaskObservedOperator(task_id="work", python_callable=print, cluster=cluster)
+""",
+        "no_shared_cluster",
+    )
+    run = dag.test()
+
+    caught = airflow.xcoms(run)["caught"]
+    assert caught == "the cluster did not start: RuntimeError: the quota is used up"
+
+
+def test_a_cluster_that_is_gone_is_closed_already(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    import logging
+
+    with caplog.at_level(logging.INFO):
+        close_at("tcp://127.0.0.1:1", logging.getLogger("closing"))
+
+    assert "The cluster at tcp://127.0.0.1:1 is closed already" in caplog.messages

@@ -1,0 +1,176 @@
+"""Tasks that know nothing of the recorder: each Dask client that they make is recorded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow_dask_blackbox import listener
+from airflow_dask_blackbox.plugin import DaskBlackboxPlugin
+from dask_blackbox.layout import RunAddress
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """Where tasks record to, with the setting that records every client."""
+    try:
+        from airflow.sdk.listener import get_listener_manager
+    except ImportError:  # Airflow 3.1
+        from airflow.listeners.listener import (  # type: ignore[assignment]
+            get_listener_manager,
+        )
+
+    monkeypatch.setenv("AIRFLOW__DASK_BLACKBOX__STORE", str(tmp_path))
+    manager: Any = get_listener_manager()
+    manager.add_listener(listener)
+    yield tmp_path
+    manager.pm.unregister(listener)
+
+
+def _card(store: Path, job: str, run_id: str) -> Any:
+    file = store / RunAddress.of(job, run_id, 1).folder / "card.json"
+    return json.loads(file.read_text())
+
+
+def test_a_plain_task_with_a_local_cluster_works_and_is_recorded(
+    airflow: Any, store: Path
+) -> None:
+    ran = airflow.run(
+        """
+        from airflow.sdk import task
+
+        def double(x):
+            return 2 * x
+
+        with DAG("plain"):
+            @task
+            def work():
+                from distributed import Client, LocalCluster
+
+                with (
+                    LocalCluster(
+                        n_workers=1, threads_per_worker=1, dashboard_address=":0"
+                    ) as cluster,
+                    Client(cluster) as client,
+                ):
+                    return client.submit(double, 21).result()
+
+            work()
+        """,
+        "plain",
+    )
+
+    assert ran.value == 42
+    card = _card(store, "plain.work", ran.run_id)
+    assert (card["state"], card["numbers"]["tasks"]) == ("succeeded", 1)
+    assert card["headline"] in ran.messages
+
+
+def test_a_plain_task_that_fails_keeps_its_exception_and_has_a_verdict(
+    airflow: Any, store: Path
+) -> None:
+    ran = airflow.run(
+        """
+        from airflow.providers.standard.operators.python import PythonOperator
+
+        def refuse(x):
+            raise ValueError(f"{x} is too many")
+
+        def work(day):
+            from distributed import Client
+            with Client(processes=False, dashboard_address=":0") as client:
+                return client.submit(refuse, 21).result()
+
+        def caught(context):
+            context["ti"].xcom_push(key="caught", value=repr(context["exception"]))
+
+        with DAG("plain_failure"):
+            PythonOperator(
+                task_id="work",
+                python_callable=work,
+                op_args=["Friday"],
+                on_failure_callback=caught,
+            )
+        """,
+        "plain_failure",
+    )
+
+    assert ran.xcoms["caught"] == "ValueError('21 is too many')"
+    verdict = _card(store, "plain_failure.work", ran.run_id)["verdict"]
+    assert verdict["rule"] == "task-exception"
+    assert "21 is too many" in verdict["title"]
+
+
+def test_the_python_of_a_bash_task_is_recorded(airflow: Any, store: Path) -> None:
+    import sys
+
+    script = store / "job.py"
+    script.write_text(
+        "from distributed import Client\n"
+        "if __name__ == '__main__':\n"
+        "    with Client(processes=False, dashboard_address=':0') as client:\n"
+        "        print(client.submit(sum, [40, 2]).result())\n"
+    )
+    ran = airflow.run(
+        f"""
+        from airflow.providers.standard.operators.bash import BashOperator
+
+        with DAG("plain_bash"):
+            BashOperator(
+                task_id="work",
+                bash_command="{sys.executable} {script} && echo $KNOWN",
+                env={{"KNOWN": "yes"}},
+            )
+        """,
+        "plain_bash",
+    )
+
+    assert ran.value == "yes"
+    card = _card(store, "plain_bash.work", ran.run_id)
+    assert (card["state"], card["numbers"]["tasks"]) == ("succeeded", 1)
+
+
+@pytest.mark.parametrize(
+    ("tags", "work"),
+    [
+        ("[]", "pass"),
+        (
+            "['no-dask-recording']",
+            (
+                "from distributed import Client;"
+                "Client(processes=False, dashboard_address=':0').close()"
+            ),
+        ),
+    ],
+)
+def test_a_task_without_dask_and_a_dag_that_opts_out_leave_no_trace(
+    airflow: Any, store: Path, tags: str, work: str
+) -> None:
+    ran = airflow.run(
+        f"""
+        from airflow.sdk import task
+
+        with DAG("left_alone", tags={tags}):
+            @task
+            def work():
+                {work}
+
+            work()
+        """,
+        "left_alone",
+    )
+
+    assert ran.state == "success"
+    assert list(store.iterdir()) == []
+
+
+def test_airflow_hears_of_no_listener_without_the_setting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # One listener anywhere, and DAGs that end in the triggerer no longer load.
+    assert DaskBlackboxPlugin().listeners == []
+    monkeypatch.setenv("AIRFLOW__DASK_BLACKBOX__RECORD_EVERY_CLIENT", "True")
+    assert DaskBlackboxPlugin().listeners == [listener]

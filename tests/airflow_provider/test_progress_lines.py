@@ -1,0 +1,111 @@
+"""How often, and in which words, a task's log says how far its Dask run is."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from airflow_dask_blackbox.progress_lines import ProgressLines, progress_words
+from dask_blackbox.protocol.messages import LogLine, Progress
+
+GIB = 2**30
+
+
+class Lines:
+    """A logger that keeps its lines."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def info(self, event: str, /, *args: Any) -> None:
+        self.lines.append(event % args)
+
+    warning = error = info
+
+
+class Clock:
+    """Seconds that a test moves on."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def _said_at(interval: float, until: int) -> list[int]:
+    """Return the seconds at which something was said of a run with steady progress."""
+    log, clock = Lines(), Clock()
+    lines = ProgressLines(log, interval=interval, now=clock)
+    moments = []
+    for second in range(0, until, 2):
+        clock.now = float(second)
+        before = len(log.lines)
+        lines.heard(Progress(at=0.0, finished=second, workers=2))
+        if len(log.lines) > before:
+            moments.append(second)
+    return moments
+
+
+def test_the_pause_between_two_lines_grows_to_the_setting() -> None:
+    assert _said_at(100.0, 500) == [16, 46, 106, 206, 306, 406]
+
+
+def test_a_setting_of_zero_says_nothing() -> None:
+    assert _said_at(0.0, 500) == []
+
+
+def test_what_has_not_changed_is_not_said_again() -> None:
+    log, clock = Lines(), Clock()
+    lines = ProgressLines(log, interval=10.0, now=clock)
+    for second in range(0, 100, 2):
+        clock.now = float(second)
+        lines.heard(Progress(at=0.0, finished=7, workers=2))
+
+    assert log.lines == ["Dask: 7 tasks done, 2 workers"]
+
+
+def test_a_line_says_how_much_is_done_and_left_and_what_it_takes() -> None:
+    progress = Progress(
+        at=0.0,
+        submitted=1600,
+        finished=440,
+        failed=1,
+        rate=4.0,
+        workers=2,
+        memory=3.0 * GIB,
+        memory_limit=8.0 * GIB,
+    )
+
+    assert progress_words(progress) == (
+        "Dask: 440 of 1,600 tasks done, 1 failed, 4.0/s, 4 m 50 s left at this rate, "
+        "2 workers, 3.00 GiB of 8.00 GiB of memory"
+    )
+
+
+def test_a_stall_is_said_at_once_and_once() -> None:
+    log, clock = Lines(), Clock()
+    lines = ProgressLines(log, interval=300.0, now=clock)
+    for lasted in (60.0, 62.0):
+        lines.heard(Progress(at=0.0, finished=7, workers=2, stall={"lasted": lasted}))
+
+    assert log.lines == [
+        "Dask: 7 tasks done, 2 workers, no task has finished for 1 m 00 s"
+    ]
+
+
+def test_deaths_of_workers_are_said_in_a_line_each_and_not_without_end() -> None:
+    log = Lines()
+    lines = ProgressLines(log, interval=300.0, now=Clock())
+    death = LogLine(
+        at=0.0,
+        level=logging.ERROR,
+        source="worker tcp://w",
+        text="The worker died: SIGKILL.\nFile …",
+    )
+    for _ in range(30):
+        lines.heard(Progress(at=0.0, lines=(death,)))
+
+    assert log.lines[0] == "Dask worker tcp://w: The worker died: SIGKILL."
+    assert len(log.lines) == 11
+    assert "in the report only" in log.lines[-1]

@@ -1,0 +1,180 @@
+"""What `DaskRetryPolicy` decides, on an Airflow that asks one (3.3)."""
+
+from __future__ import annotations
+
+from collections import deque
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow.sdk import RetryAction
+from airflow_dask_blackbox.retry_policy import DaskRetryPolicy
+from dask_blackbox.attach import RunCard
+from dask_blackbox.finding import Finding
+
+_STORIES = """
+from airflow_dask_blackbox.retry_policy import DaskRetryPolicy
+from pathlib import Path
+
+class DeploymentError(Exception):
+    pass
+
+def refuse(day):
+    raise TypeError(f"no deliveries on {day}")
+
+def drop(day):
+    raise ConnectionResetError("the other side hung up")
+
+def compute(function):
+    import dask
+    return dask.delayed(function)("Friday").compute()
+
+def wrong():
+    compute(refuse)
+
+def passing(ti):
+    return compute(drop if ti.try_number == 1 else str.upper)
+
+def unclear(ti):
+    if ti.try_number == 1:
+        raise TimeoutError("nobody knows of what")
+    return ti.try_number
+
+def memory_of_this_try():
+    import os
+    from distributed import LocalCluster
+    limit = f"{int(os.environ['AIRFLOW_CTX_TRY_NUMBER']) * 300} MiB"
+    return LocalCluster(n_workers=1, threads_per_worker=1, memory_limit=limit,
+                        dashboard_address="127.0.0.1:0")
+
+"""
+
+
+def _tries(store: Path, task: str, dag: str = "retried") -> list[int]:
+    found = store.glob(f"runs/job={dag}.{task}/run=*/attempt=*")
+    return sorted(int(each.name.removeprefix("attempt=")) for each in found)
+
+
+def _states(dag_run: Any) -> dict[str, str]:
+    return {ti.task_id: str(ti.state) for ti in dag_run.get_task_instances()}
+
+
+def test_a_policy_fails_what_is_wrong_and_tries_again_what_passes(
+    airflow: Any, tmp_path: Path
+) -> None:
+    common = f"""cluster_kwargs=TINY, store={str(tmp_path)!r}, retries=2,
+        retry_delay=timedelta(0), retry_policy=policy"""
+    dag = airflow.load(
+        f"""{_STORIES}
+policy = DaskRetryPolicy()
+with DAG("retried"):
+    DaskObservedOperator(task_id="wrong", python_callable=wrong, {common})
+    DaskObservedOperator(task_id="passing", python_callable=passing, {common})
+    DaskObservedOperator(
+        task_id="unclear", python_callable=unclear, cluster=memory_of_this_try,
+        {common.removeprefix("cluster_kwargs=TINY,")})
+""",
+        "retried",
+    )
+
+    states = _states(dag.test())
+
+    assert states == {"wrong": "failed", "passing": "success", "unclear": "success"}
+    assert _tries(tmp_path, "wrong") == [1]
+    assert _tries(tmp_path, "passing") == [1, 2]
+    assert _tries(tmp_path, "unclear") == [1, 2]
+    limits = [
+        card["numbers"]["memory_limit"]
+        for card in _cards(tmp_path, "unclear")
+        if "memory_limit" in card["numbers"]
+    ]
+    assert limits[-1] == 600 * 2**20  # the second try had twice the memory
+
+
+def _cards(store: Path, task: str) -> list[Any]:
+    import json
+
+    found = sorted(store.glob(f"runs/job=retried.{task}/run=*/attempt=*/card.json"))
+    return [json.loads(each.read_text()) for each in found]
+
+
+def test_words_that_are_no_advice_are_refused_while_the_dag_is_parsed() -> None:
+    with pytest.raises(ValueError, match="'unknown' is not a supported retry advice"):
+        DaskRetryPolicy(fail=["unknown"])
+
+
+# Decisions, card by card
+
+
+def _card(state: Any = "failed", *, confidence: Any, advice: Any) -> RunCard:
+    verdict = Finding(
+        rule="task-exception",
+        title="ValueError in 'refuse'",
+        cause="",
+        remedy="",
+        severity="failure",
+        confidence="high",
+        retry_advice=advice,
+        retry_confidence=confidence,
+    )
+    return RunCard(
+        job="d.t",
+        run_id="r",
+        state=state,
+        headline="ValueError in 'refuse'",
+        verdict=None if state in {"running", "succeeded"} else verdict,
+    )
+
+
+def _decided(card: RunCard | None, policy: DaskRetryPolicy) -> RetryAction:
+    context = {"ti": SimpleNamespace(task=SimpleNamespace(dask_card=card))}
+    return policy.evaluate(ValueError("x"), 1, 2, context).action
+
+
+@pytest.mark.parametrize(
+    ("advice", "confidence", "action"),
+    [
+        ("code", "high", RetryAction.FAIL),
+        ("data", "high", RetryAction.FAIL),
+        ("environment", "high", RetryAction.FAIL),
+        ("transient", "high", RetryAction.RETRY),
+        ("memory", "high", RetryAction.DEFAULT),
+        ("unknown", "high", RetryAction.DEFAULT),
+        ("code", "medium", RetryAction.DEFAULT),
+        ("code", "low", RetryAction.DEFAULT),
+        ("transient", "medium", RetryAction.RETRY),
+        ("transient", "low", RetryAction.DEFAULT),
+    ],
+)
+def test_advice_decides_where_it_is_sure(
+    advice: str, confidence: str, action: RetryAction
+) -> None:
+    card = _card(confidence=confidence, advice=advice)
+
+    assert _decided(card, DaskRetryPolicy()) is action
+
+
+def test_a_card_that_is_missing_or_unfinished_changes_nothing() -> None:
+    unfinished = _card("running", confidence="high", advice="code")
+
+    assert _decided(None, DaskRetryPolicy()) is RetryAction.DEFAULT
+    assert _decided(unfinished, DaskRetryPolicy()) is RetryAction.DEFAULT
+
+
+def test_a_failure_of_ours_changes_nothing(
+    swallowed: deque[tuple[str, BaseException]],
+) -> None:
+    context = {"ti": None}
+
+    decision = DaskRetryPolicy().evaluate(ValueError("x"), 1, 2, context)
+
+    assert decision.action is RetryAction.DEFAULT
+    assert swallowed[0][0] == "the decision whether to retry"
+
+
+def test_a_policy_survives_serialization() -> None:
+    policy = DaskRetryPolicy(fail=["memory"], store="s3://dask-runs")
+    again = DaskRetryPolicy.deserialize(policy.serialize())
+
+    assert vars(again) == vars(policy)

@@ -1,0 +1,134 @@
+"""What Airflow ends is recorded as stopped by Airflow, with how far the work had come."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from airflow_dask_blackbox.stopping import stop_by_signal
+from dask_blackbox.layout import RunAddress
+
+_WORK = """
+def work(state, ti, client):
+    import os, signal, time
+
+    from airflow.models import TaskInstance
+    from airflow.utils.session import create_session
+
+    done = client.map(str, range(40))
+    client.gather(done)
+    waiting = client.submit(time.sleep, 600)
+    with create_session() as session:
+        session.query(TaskInstance).filter_by(dag_id=ti.dag_id).update({"state": state})
+    os.kill(os.getpid(), signal.SIGTERM)
+    return waiting.result()
+"""
+
+
+def _card(store: Path, job: str, run_id: str) -> Any:
+    folder = RunAddress.of(job, run_id, 1).folder
+    return json.loads((store / folder / "card.json").read_text())
+
+
+def test_a_stopped_task_says_who_stopped_it_and_how_far_it_was(
+    airflow: Any, tmp_path: Path
+) -> None:
+    ran = airflow.run(
+        f"""{_WORK}
+with DAG("stopped"):
+    DaskObservedOperator(
+        task_id="work",
+        python_callable=work,
+        op_args=["failed"],
+        cluster_kwargs=TINY,
+        store={str(tmp_path)!r},
+    )
+""",
+        "stopped",
+    )
+
+    said = [line for line in ran.messages if line.startswith("Airflow stopped this")]
+    card = _card(tmp_path, "stopped.work", ran.run_id)
+    assert "(marked failed); 40 of 41 tasks were done" in card["headline"]
+    assert said[0].partition(" after ")[0] == "Airflow stopped this task"
+    assert card["state"] == "aborted"
+    assert card["verdict"]["rule"] == "stopped-by-host"
+    assert card["numbers"]["deaths"] == 0
+    assert [each["rule"] for each in card["findings"] if "memory" in each["rule"]] == []
+
+
+def test_an_execution_timeout_is_told_with_the_pace_of_the_work(
+    airflow: Any, tmp_path: Path
+) -> None:
+    # The alarm itself comes at any moment, as long as a cluster takes to start.
+    ran = airflow.run(
+        f"""
+from airflow_dask_blackbox.compat import AirflowTaskTimeout
+
+def work(client):
+    import time
+    from distributed import wait
+    futures = client.map(time.sleep, [0.05] * 4000, pure=False)
+    wait(futures[:30])
+    raise AirflowTaskTimeout("Timeout")
+
+with DAG("out_of_time"):
+    DaskObservedOperator(
+        task_id="work",
+        python_callable=work,
+        cluster_kwargs=TINY,
+        store={str(tmp_path)!r},
+        execution_timeout=timedelta(hours=1),
+    )
+""",
+        "out_of_time",
+    )
+
+    card = _card(tmp_path, "out_of_time.work", ran.run_id)
+    assert ran.state == "failed"
+    assert card["state"] == "failed"
+    assert card["verdict"]["rule"] == "stopped-by-host"
+    assert card["headline"].startswith("Reached its execution_timeout of 1 h")
+    assert " of 4,000 tasks done, at this rate " in card["headline"]
+
+
+class _Instance(SimpleNamespace):
+    """A task instance that Airflow has given a state."""
+
+    dag_id, task_id, run_id = "nightly", "price", "run-1"
+
+    def get_task_states(self, **asked: Any) -> dict[str, dict[str, Any]]:
+        name = self.task_id if self.map_index < 0 else f"price_{self.map_index}"
+        assert asked["map_index"] == (None if self.map_index < 0 else self.map_index)
+        return {self.run_id: {name: self.state}}
+
+
+@pytest.mark.parametrize("map_index", [-1, 3])
+@pytest.mark.parametrize(
+    ("state", "limit", "reason"),
+    [
+        ("failed", None, "marked-failed"),
+        ("success", None, "marked-success"),
+        ("restarting", None, "cleared"),
+        (None, None, "cleared"),
+        ("skipped", 90, "run-timeout"),
+        ("skipped", None, "other"),
+        ("running", 90, "evicted"),
+    ],
+)
+def test_the_state_of_a_task_tells_why_it_was_stopped(
+    state: str | None, limit: int | None, reason: str, map_index: int
+) -> None:
+    from datetime import timedelta
+
+    timeout = None if limit is None else timedelta(seconds=limit)
+    task = SimpleNamespace(dag=SimpleNamespace(dagrun_timeout=timeout))
+    stop = stop_by_signal(
+        {"ti": _Instance(state=state, map_index=map_index, task=task)}
+    )
+
+    assert stop.reason == reason
+    assert stop.limit == (90.0 if reason == "run-timeout" else None)
