@@ -9,7 +9,7 @@ Dask gives up with `KilledWorker`, which names a task and no reason.
 Without a recorder the task's run stays RUNNING for ever in Prefect, and the flow run says
 "2/3 states are not final".
 
-The orders lie in the folder that DASK_BLACKBOX_DEMO_DATA names; `make demo` makes them,
+The orders lie in the folder that DEMO_DATA names; `make demo` makes them,
 and so does `python demo/data.py FOLDER`.
 """
 
@@ -23,7 +23,7 @@ from prefect import task
 from prefect_dask.task_runners import DaskTaskRunner
 from prefect_dask_blackbox import observed_flow
 
-FOLDER = os.environ.get("DASK_BLACKBOX_DEMO_DATA", "demo-data")
+FOLDER = os.environ.get("DEMO_DATA", "demo-data")
 COLUMNS = ["order_id", "customer_id", "category"]
 
 

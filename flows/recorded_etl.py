@@ -3,7 +3,7 @@
 Each file of orders is cleaned by a task of its own; the join and the sums are a Dask
 dataframe on the same cluster.
 
-The orders lie in the folder that DASK_BLACKBOX_DEMO_DATA names; `make demo` makes them,
+The orders lie in the folder that DEMO_DATA names; `make demo` makes them,
 and so does `python demo/data.py FOLDER`.
 """
 
@@ -18,7 +18,7 @@ from prefect_dask.task_runners import DaskTaskRunner
 from prefect_dask.utils import get_dask_client
 from prefect_dask_blackbox import observed_flow
 
-FOLDER = os.environ.get("DASK_BLACKBOX_DEMO_DATA", "demo-data")
+FOLDER = os.environ.get("DEMO_DATA", "demo-data")
 
 
 @task

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,6 +77,9 @@ class SeenRun(NamedTuple):
     artifacts: dict[str, str]
     card: RunCard | None
     retries: int | None
+    state_name: str = ""
+    all_tasks: tuple[SeenTask, ...] = ()
+    task_pages: dict[str, str] = {}  # noqa: RUF012 - a NamedTuple copies nothing
 
 
 class Prefect:
@@ -100,7 +104,57 @@ class Prefect:
                 artifacts=_artifacts_of(client, run.id),
                 card=_card_in(store, str(run.id)),
                 retries=run.empirical_policy.retries,
+                state_name=run.state_name or "",
+                all_tasks=_all_tasks_of(client, run.id),
+                task_pages=_task_pages_of(client, run.id),
             )
+
+    def cards(self, job: str, store: Path) -> list[RunCard]:
+        """Return the cards of all runs of a job that were recorded."""
+        cards = sorted(store.glob(f"runs/job={job}/*/*/card.json"))
+        return [RunCard.from_json(each.read_bytes()) for each in cards]
+
+    def logs(self, flow_run_id: Any) -> list[Any]:
+        """Return the log of a flow run and of its task runs."""
+        from prefect.client.orchestration import get_client
+        from prefect.client.schemas.filters import LogFilter
+
+        mine = LogFilter.model_validate({"flow_run_id": {"any_": [flow_run_id]}})
+        with get_client(sync_client=True) as client:
+            return list(client.read_logs(mine, limit=200))
+
+    def tags(self, flow_run_id: Any) -> list[str]:
+        """Return the tags of a flow run."""
+        from prefect.client.orchestration import get_client
+
+        with get_client(sync_client=True) as client:
+            return list(client.read_flow_run(flow_run_id).tags)
+
+    def events(self, kind: str, flow_run_id: Any) -> list[str]:
+        """Return the causes that events of a kind name, of those related to a run."""
+        found = self._events(kind, flow_run_id)
+        return [each["resource"].get("dask.cause", "") for each in found]
+
+    def payloads(self, kind: str, flow_run_id: Any) -> list[dict[str, Any]]:
+        """Return what events of a kind tell people, of those related to a run."""
+        return [each["payload"] for each in self._events(kind, flow_run_id)]
+
+    def _events(self, kind: str, flow_run_id: Any) -> list[dict[str, Any]]:
+        from prefect.client.orchestration import get_client
+
+        related = {"id": [f"prefect.flow-run.{flow_run_id}"]}
+        wanted = {"filter": {"event": {"name": [kind]}, "related": related}}
+        deadline = time.monotonic() + 30
+        found: list[Any] = []
+        with get_client(sync_client=True) as client:
+            while not found:  # the server writes them a moment later
+                answer = client.request("POST", "/events/filter", json=wanted)
+                found = answer.json()["events"]
+
+                assert time.monotonic() < deadline, "no event came"
+
+                time.sleep(0.2)
+        return found
 
 
 def _tasks_of(client: Any, flow_run_id: Any) -> dict[str, SeenTask]:
@@ -113,6 +167,27 @@ def _tasks_of(client: Any, flow_run_id: Any) -> dict[str, SeenTask]:
         )
         for run in client.read_task_runs(flow_run_filter=mine)
     }
+
+
+def _all_tasks_of(client: Any, flow_run_id: Any) -> tuple[SeenTask, ...]:
+    from prefect.client.schemas.filters import FlowRunFilter
+
+    mine = FlowRunFilter.model_validate({"id": {"any_": [flow_run_id]}})
+    return tuple(
+        SeenTask(run.state_type.value, run.state.message or "")
+        for run in client.read_task_runs(flow_run_filter=mine)
+    )
+
+
+def _task_pages_of(client: Any, flow_run_id: Any) -> dict[str, str]:
+    from prefect.client.schemas.filters import ArtifactFilter, FlowRunFilter
+
+    mine = FlowRunFilter.model_validate({"id": {"any_": [flow_run_id]}})
+    runs = client.read_task_runs(flow_run_filter=mine)
+    ids = {run.id: run.name.rpartition("-")[0] for run in runs}
+    wanted = ArtifactFilter.model_validate({"task_run_id": {"any_": list(ids)}})
+    found = client.read_artifacts(artifact_filter=wanted) if ids else []
+    return {ids[each.task_run_id]: str(each.data) for each in found if each.key}
 
 
 def _artifacts_of(client: Any, flow_run_id: Any) -> dict[str, str]:

@@ -1,10 +1,15 @@
-"""The artifacts that a card becomes."""
+"""The artifact that a card becomes."""
 
 from __future__ import annotations
 
 import pytest
 from dask_blackbox import RunCard
-from prefect_dask_blackbox.artifacts import items_of, slug
+from dask_blackbox.protocol.messages import Progress
+from prefect_dask_blackbox.artifacts import slug
+from prefect_dask_blackbox.page import TaskLine, card_page, live_page
+from prefect_dask_blackbox.stalls import stall_words
+
+WHO = "scheduler, nannies and dead workers"
 
 CARD = RunCard(
     job="etl",
@@ -15,6 +20,7 @@ CARD = RunCard(
     links={
         "report": "https://s3.example/report.html?X-Amz-Signature=abc",
         "performance_report": "s3://bucket/performance_report.html",
+        "recording": "s3://bucket/runs/r1/",
     },
 )
 
@@ -32,28 +38,83 @@ def test_a_flows_name_becomes_part_of_a_key(name: str, expected: str) -> None:
     assert slug(name) == expected
 
 
-def test_a_card_becomes_markdown_and_links() -> None:
-    card, report, performance = items_of(CARD, "My ETL")
+def test_links_stand_at_the_top_and_only_what_a_browser_opens_is_one() -> None:
+    page = card_page(CARD, attempts=(2, 3), logs=4)
 
-    assert (card.key, card.description) == (
-        "dask-run-my-etl",
-        "Succeeded in 3 s (attempt 2)",
+    assert page.splitlines()[:7] == [
+        "## ✔ Succeeded in 3 s",
+        "",
+        f"[Report](<{CARD.links['report']}>) · Recording: `s3://bucket/runs/r1/`",
+        "",
+        "Attempt 2 of 3 of this flow run.",
+        "",
+        f"4 lines of Dask's {WHO} are in the log of this flow run.",
+    ]
+
+
+def test_task_runs_that_were_hit_are_linked_with_their_parameters() -> None:
+    lost = TaskLine(
+        name="inflate-9|x",
+        url="https://prefect.example/runs/task-run/1",
+        state="lost",
+        parameters="n=9, text='`|<b>'",
+        why="Worker <1> ran *out* of memory",
     )
-    assert report.key == "dask-report-my-etl"
-    assert report.data.endswith(
-        "](<https://s3.example/report.html?X-Amz-Signature=abc>)"
-    )
-    assert performance.key == "dask-performance-report-my-etl"
 
+    page = card_page(CARD, [lost])
 
-def test_an_address_that_no_browser_opens_is_no_link() -> None:
-    performance = items_of(CARD, "etl")[2]
-
-    assert "](" not in performance.data
-    assert "`s3://bucket/performance_report.html`" in performance.data
+    assert page.count("### Task runs that were hit") == 1
+    assert (
+        "| [inflate-9\\|x](<https://prefect.example/runs/task-run/1>) | lost "
+        "| `n=9, text=''\\|<b>'` | Worker \\<1\\> ran \\*out\\* of memory |"
+    ) in page
 
 
 def test_a_card_that_is_too_long_for_a_page_is_cut() -> None:
     long = RunCard(job="etl", run_id="r1", state="failed", headline="x" * 200_000)
 
-    assert len(items_of(long, "etl")[0].data) < 100_000
+    assert len(card_page(long)) < 100_000
+
+
+def test_a_run_that_goes_on_shows_how_far_it_is_and_why_it_stands_still() -> None:
+    stall = {"lasted": 40.0, "workers": 0}
+    progress = Progress(
+        at=0.0, finished=3, failed=1, rate=0.5, workers=2, memory=2e9, stall=stall
+    )
+
+    page = live_page(CARD, progress, submitted=7, done=3, names={}, seconds=130.0)
+
+    assert page.startswith("## ▶ Running for 2 min")
+    assert "> **No task has finished for 40 s: there is no worker.**" in page
+    assert "| Task runs | 3 of 7 have ended |" in page
+    assert "| Dask tasks | 3 done, 1 failed, 0.5 a second |" in page
+    assert "| Memory | 1.9 GiB |" in page
+
+
+@pytest.mark.parametrize(
+    ("stall", "reason"),
+    [
+        (
+            {"workers": 1, "processing": [{"key": "a-1", "executing_for": 61.0}]},
+            "running are nap-9 (for 61 s)",
+        ),
+        (
+            {"workers": 1, "processing": [{"key": "a-1", "executing_for": None}]},
+            "nap-9 were sent to workers that run no task",
+        ),
+        (
+            {"workers": 1, "unrunnable": [{"key": "a-1"}]},
+            "no worker can run nap-9",
+        ),
+        (
+            {"workers": 1, "paused": ["tcp://a"]},
+            "all workers are paused because their memory is full",
+        ),
+    ],
+)
+def test_a_stall_has_a_reason_with_prefects_names(
+    stall: dict[str, object], reason: str
+) -> None:
+    said = stall_words({"lasted": 5.0, **stall}, {"a-1": "nap-9"})
+
+    assert said == f"No task has finished for 5 s: {reason}."

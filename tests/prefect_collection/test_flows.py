@@ -6,13 +6,12 @@ import inspect
 from dataclasses import dataclass
 from typing import Any
 
-import pytest
-from dask_blackbox.errors import ConfigurationError
 from prefect import flow
 from prefect.flows import Flow
 from prefect.task_runners import ThreadPoolTaskRunner
 from prefect_dask.task_runners import DaskTaskRunner
 from prefect_dask_blackbox import BlackboxTaskRunner, observed_flow
+from prefect_dask_blackbox.task_runners import RecordedRunner
 
 
 @dataclass
@@ -36,11 +35,17 @@ def test_alone_it_makes_a_flow() -> None:
     assert isinstance(nightly, Flow)
     assert (nightly.name, nightly.description) == ("nightly", "Do it.")
     assert nightly.fn(2) == 2
-    assert runner_of(nightly)._given["address"] is None
+    assert nightly.task_runner == ThreadPoolTaskRunner()
 
 
 def test_alone_it_takes_the_arguments_of_flow() -> None:
-    @observed_flow(store="s3://bucket/dask", name="etl", retries=2, log_prints=True)
+    @observed_flow(
+        store="s3://bucket/dask",
+        name="etl",
+        retries=2,
+        log_prints=True,
+        task_runner=DaskTaskRunner(),
+    )
     def nightly() -> None: ...
 
     assert (nightly.name, nightly.retries, nightly.log_prints) == ("etl", 2, True)
@@ -50,7 +55,13 @@ def test_alone_it_takes_the_arguments_of_flow() -> None:
 def test_over_a_flow_it_keeps_what_the_flow_has() -> None:
     theirs: Any = lambda _flow, _run, _state: None  # noqa: E731
 
-    @flow(name="etl", retries=3, on_crashed=[theirs], on_failure=[theirs])
+    @flow(
+        name="etl",
+        retries=3,
+        on_crashed=[theirs],
+        on_failure=[theirs],
+        task_runner=DaskTaskRunner(),  # type: ignore[arg-type]
+    )
     def plain() -> None: ...
 
     made = observed_flow(job="nightly")(plain)
@@ -101,19 +112,49 @@ def test_a_blackbox_task_runner_keeps_its_options_unless_the_decorator_gives_oth
     assert runner_of(made).options.job == "own"
 
 
-def test_a_flow_on_another_task_runner_is_refused() -> None:
+def test_another_task_runner_is_left_as_it_is() -> None:
     runner: Any = ThreadPoolTaskRunner(max_workers=3)
 
-    with pytest.raises(ConfigurationError, match="ThreadPoolTaskRunner"):
-        observed_flow(task_runner=runner)(lambda: None)
+    assert observed_flow(task_runner=runner)(lambda: None).task_runner is runner
 
 
-def test_a_task_runner_derived_by_others_is_refused_with_a_way_out() -> None:
-    class Theirs(DaskTaskRunner):
-        pass
+class Theirs(DaskTaskRunner):
+    """A runner as others derive it: with arguments of its own."""
 
-    with pytest.raises(ConfigurationError, match="derive it from"):
-        observed_flow(task_runner=Theirs())(lambda: None)
+    def __init__(self, size: int) -> None:
+        self.size = size
+        super().__init__(cluster_kwargs={"n_workers": size})
+
+    def duplicate(self) -> Any:
+        return type(self)(self.size)
+
+    def __reduce__(self) -> Any:
+        return (type(self), (self.size,))
+
+
+def test_a_task_runner_derived_by_others_is_recorded_as_it_is() -> None:
+    made = observed_flow(store="s3://b", task_runner=Theirs(3))(lambda: None)
+
+    copy: Any = made.task_runner.duplicate()
+
+    assert isinstance(copy, Theirs)
+    assert isinstance(copy, RecordedRunner)
+    assert (copy.size, copy.cluster_kwargs) == (3, {"n_workers": 3})
+    assert copy.options.store == "s3://b"
+
+
+def test_other_options_do_not_switch_the_recording_off() -> None:
+    made = observed_flow(store="s3://b")(lambda: None)
+
+    theirs: list[Any] = [DaskTaskRunner(), Theirs(2)]
+
+    changed = made.with_options(task_runner=theirs[0], retries=2)
+    again = changed.with_options(task_runner=theirs[1], name="other")
+
+    assert runner_of(changed).options.store == "s3://b"
+    assert (changed.retries, again.retries, again.name) == (2, 2, "other")
+    assert isinstance(again.task_runner, RecordedRunner)
+    assert again.task_runner.options.store == "s3://b"
 
 
 def test_parameters_are_validated_with_the_types_of_the_users_module() -> None:

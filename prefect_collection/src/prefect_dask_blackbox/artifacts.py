@@ -1,4 +1,4 @@
-"""What a flow run's page shows: the card, and links to the reports.
+"""What the pages of a flow run and of its lost tasks show: one artifact each.
 
 Artifacts are made through the client with explicit ids, so that any process can make and
 mend them, also when the run is over.  One attempt updates its own in place: the page
@@ -9,26 +9,24 @@ from __future__ import annotations
 
 import hashlib
 import re
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 import msgspec
 from dask_blackbox.attach import RunCard
+from dask_blackbox.finding import Finding
 from dask_blackbox.report import markdown
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.actions import ArtifactCreate, ArtifactUpdate
 
 from prefect_dask_blackbox.identity import prefect_client
+from prefect_dask_blackbox.lost_tasks import cause_of
+from prefect_dask_blackbox.page import TaskLine, card_page
+from prefect_dask_blackbox.submitted import SubmittedTask
 
-__all__ = ["FlowRunPage", "PageItem", "items_of", "slug"]
-
-_LONGEST_DATA = 90_000
-"""Characters; lists of artifacts carry their data."""
-
-_TITLES = {
-    "report": "Report of this run: verdict, tasks, workers, logs",
-    "performance_report": "Dask's performance report",
-}
+__all__ = ["FlowRunPage", "PageItem", "key_of", "slug"]
 
 
 @dataclass(frozen=True)
@@ -49,38 +47,27 @@ def slug(flow_name: str) -> str:
     return f"{plain}-{digest}".strip("-")
 
 
-def items_of(card: RunCard, flow_name: str) -> list[PageItem]:
-    """Return the artifacts that show a card: itself, then a link for each report."""
-    name = slug(flow_name)
-    told = f"{card.headline} (attempt {card.attempt})"
-    items = [PageItem(f"dask-run-{name}", _cut(markdown(card)), told)]
-    for link, title in _TITLES.items():
-        address = card.links.get(link)
-        if address:
-            key = f"dask-{link.replace('_', '-')}-{name}"
-            items.append(PageItem(key, _link(title, address), title))
-    return items
+def key_of(flow_name: str) -> str:
+    """Return the key of the card of a flow's runs."""
+    return f"dask-run-{slug(flow_name)}"
 
 
-def task_item(card: RunCard, flow_name: str) -> PageItem:
-    """Return the artifact for a task run that was lost: the verdict only."""
-    short = msgspec.structs.replace(card, changes=(), findings=(), numbers={})
-    return PageItem(
-        f"dask-lost-task-{slug(flow_name)}", _cut(markdown(short)), card.headline
+def task_item(
+    card: RunCard, flow_name: str, entry: SubmittedTask, about: Finding | None
+) -> PageItem:
+    """Return the artifact for a task run that was lost: what it was lost of, only."""
+    title = about.title if about is not None else cause_of(entry.error)
+    short = msgspec.structs.replace(
+        card,
+        state="failed",
+        headline=title,
+        verdict=about,
+        chain=card.chain if about is card.verdict else (),
+        changes=(),
+        findings=(),
+        numbers={},
     )
-
-
-def _cut(data: str) -> str:
-    if len(data) <= _LONGEST_DATA:
-        return data
-    return data[:_LONGEST_DATA] + "\n\n… the rest stands in the report.\n"
-
-
-def _link(title: str, address: str) -> str:
-    if address.startswith(("https://", "http://")):
-        return f"[{title}](<{address}>)"
-    # The page strips links that a browser can't follow.
-    return f"{title}: `{address.replace('`', '')}`"
+    return PageItem(f"dask-lost-task-{slug(flow_name)}", markdown(short), title)
 
 
 class FlowRunPage:
@@ -90,6 +77,7 @@ class FlowRunPage:
         self._flow_run_id = flow_run_id
         self._flow_name = flow_name
         self._known: dict[tuple[str, UUID | None], UUID] = {}
+        self._turn = threading.Lock()
 
     def find(self, attempt: int) -> dict[str, str] | None:
         """Take over the artifacts that another process made for an attempt.
@@ -111,16 +99,49 @@ class FlowRunPage:
                     noted = facts
         return noted
 
-    def show(self, card: RunCard) -> None:
-        """Show a card, in place of the one that was shown before."""
-        with prefect_client() as client:
-            for item in items_of(card, self._flow_name):
-                self._put(client, item, card, None)
+    def show(
+        self,
+        card: RunCard,
+        tasks: Sequence[TaskLine] = (),
+        *,
+        attempts: tuple[int, int] | None = None,
+        logs: int = 0,
+        names: Mapping[str, str] | None = None,
+    ) -> None:
+        """Show a card, in place of the one that was shown before.
 
-    def show_on_task(self, card: RunCard, task_run_id: UUID) -> None:
-        """Show the verdict on the page of a task run."""
+        Args:
+            card: The card.
+            tasks: The task runs that were hit.
+            attempts: Which attempt of how many.
+            logs: How many lines were put into the flow run's log.
+            names: Prefect's names of tasks, by key.
+        """
+        data = card_page(card, tasks, attempts=attempts, logs=logs, names=names)
+        text = f"{card.headline} (attempt {card.attempt})"
         with prefect_client() as client:
-            self._put(client, task_item(card, self._flow_name), card, task_run_id)
+            item = PageItem(key_of(self._flow_name), data, text)
+            self._put(client, item, card, None)
+
+    def show_live(self, card: RunCard, data: str, text: str) -> None:
+        """Show how a run gets on.
+
+        Args:
+            card: What is known so far.
+            data: The page.
+            text: The line below its title.
+        """
+        with prefect_client() as client:
+            item = PageItem(key_of(self._flow_name), data, text)
+            self._put(client, item, card, None)
+
+    def show_on_task(
+        self, card: RunCard, entry: SubmittedTask, about: Finding | None
+    ) -> None:
+        """Show on the page of a task run of what it was lost."""
+        with prefect_client() as client:
+            item = task_item(card, self._flow_name, entry, about)
+            self._put(client, item, card, entry.task_run_id)
 
     def _put(
         self,
@@ -134,6 +155,16 @@ class FlowRunPage:
             "state": card.state,
             "recording": card.links.get("recording", ""),
         }
+        with self._turn:
+            self._write(client, item, facts, task_run_id)
+
+    def _write(
+        self,
+        client: SyncPrefectClient,
+        item: PageItem,
+        facts: dict[str, str],
+        task_run_id: UUID | None,
+    ) -> None:
         known = self._known.get((item.key, task_run_id))
         if known is not None:
             change = ArtifactUpdate(
@@ -148,8 +179,9 @@ class FlowRunPage:
                 data=item.data,
                 description=item.description,
                 metadata_=facts,
-                # An artifact with a task run's id alone is not on the flow run's page.
-                flow_run_id=self._flow_run_id,
+                # With a task run's id alone it is on that one's page, and does not come
+                # before the card on the flow run's.
+                flow_run_id=self._flow_run_id if task_run_id is None else None,
                 task_run_id=task_run_id,
             )
         )

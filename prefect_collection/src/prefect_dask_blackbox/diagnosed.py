@@ -1,15 +1,23 @@
-"""The event `dask.run.diagnosed`: what automations can act upon."""
+"""The events of this collection: what automations can act upon."""
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from dask_blackbox.attach import RunCard
-from prefect.events import emit_event
+from dask_blackbox.guard import guard
+from prefect.client.orchestration import SyncPrefectClient
+from prefect.client.schemas.objects import FlowRun
+from prefect.events import Event, emit_event
 
-__all__ = ["emit_diagnosed"]
+from prefect_dask_blackbox.identity import prefect_client
+from prefect_dask_blackbox.settings import DaskBlackboxSettings
 
-EVENT = "dask.run.diagnosed"
+__all__ = ["DIAGNOSED", "STALLED", "emit", "emit_diagnosed", "tag_cause"]
+
+DIAGNOSED = "dask.run.diagnosed"
+STALLED = "dask.run.stalled"
 
 
 def emit_diagnosed(card: RunCard, flow_run_id: UUID) -> None:
@@ -20,22 +28,99 @@ def emit_diagnosed(card: RunCard, flow_run_id: UUID) -> None:
     if card.verdict is None:
         return
     verdict = card.verdict
-    emit_event(
-        EVENT,
-        resource={
-            "prefect.resource.id": f"dask.run.{flow_run_id}.{card.attempt}",
-            "prefect.resource.name": card.job,
+    emit(
+        DIAGNOSED,
+        card,
+        flow_run_id,
+        labels={
             "dask.cause": verdict.rule,
             "dask.confidence": verdict.confidence,
             "dask.retry_advice": verdict.retry_advice,
+            "dask.retry_confidence": verdict.retry_confidence,
             "dask.report_uri": card.links.get("report", ""),
         },
-        related=[
-            {
-                "prefect.resource.id": f"prefect.flow-run.{flow_run_id}",
-                "prefect.resource.role": "flow-run",
-            }
-        ],
         payload={"headline": card.headline, "cause": verdict.cause},
-        id=uuid5(NAMESPACE_URL, f"{EVENT}/{flow_run_id}/{card.attempt}/{verdict.rule}"),
+        mark=verdict.rule,
     )
+
+
+def tag_cause(card: RunCard, flow_run: FlowRun) -> None:
+    """Tag a flow run with the cause of its failure, so that lists can be filtered by it."""
+    if card.verdict is None or not DaskBlackboxSettings().tags:
+        return
+    tag = f"dask:{card.verdict.rule}"
+    if tag not in flow_run.tags:
+        with prefect_client() as client:
+            client.update_flow_run(flow_run.id, tags=[*flow_run.tags, tag])
+
+
+def emit(
+    kind: str,
+    card: RunCard,
+    flow_run_id: UUID,
+    *,
+    labels: dict[str, str],
+    payload: dict[str, Any],
+    mark: str,
+) -> None:
+    """Emit an event about a run, related to its flow run, flow and deployment.
+
+    Args:
+        kind: Name of the event.
+        card: Of the run.
+        flow_run_id: Of the flow run.
+        labels: What automations can match.
+        payload: What people read.
+        mark: Tells it from other events of that kind of the same attempt.
+    """
+    identity = uuid5(NAMESPACE_URL, f"{kind}/{flow_run_id}/{card.attempt}/{mark}")
+    resource = {
+        "prefect.resource.id": f"dask.run.{flow_run_id}.{card.attempt}",
+        "prefect.resource.name": card.job,
+        **labels,
+    }
+    related = [_related("flow-run", flow_run_id)]
+    sent = False
+    with guard("an event"), prefect_client() as client:
+        related = _all_related(client, flow_run_id)
+        event = Event.model_validate(
+            {
+                "event": kind,
+                "resource": resource,
+                "related": related,
+                "payload": payload,
+                "id": identity,
+            }
+        )
+        # Not `emit_event`: this process may be about to exit.
+        body = [event.model_dump(mode="json")]
+        client.request("POST", "/events", json=body).raise_for_status()
+        sent = True
+    if not sent:
+        emit_event(kind, resource, related=related, payload=payload, id=identity)
+
+
+def _all_related(client: SyncPrefectClient, flow_run_id: UUID) -> list[dict[str, str]]:
+    run = client.read_flow_run(flow_run_id)
+    found = [
+        {**_related("flow-run", flow_run_id), "prefect.resource.name": run.name},
+        _related("flow", run.flow_id),
+    ]
+    if run.deployment_id is not None:
+        found.append(_related("deployment", run.deployment_id))
+    found += [_tag(tag) for tag in run.tags]
+    return found
+
+
+def _related(kind: str, identity: UUID) -> dict[str, str]:
+    return {
+        "prefect.resource.id": f"prefect.{kind}.{identity}",
+        "prefect.resource.role": kind,
+    }
+
+
+def _tag(tag: str) -> dict[str, str]:
+    return {
+        "prefect.resource.id": f"prefect.tag.{tag}",
+        "prefect.resource.role": "tag",
+    }

@@ -15,14 +15,14 @@ from functools import update_wrapper
 from types import FunctionType
 from typing import Any, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, cast, overload
 
-from dask_blackbox.errors import ConfigurationError
 from prefect.flows import Flow, FlowStateHook
 from prefect.flows import flow as prefect_flow
-from prefect.task_runners import TaskRunner, ThreadPoolTaskRunner
+from prefect.task_runners import TaskRunner
 from prefect_dask.task_runners import DaskTaskRunner
 
+from prefect_dask_blackbox.fastapi_versions import warn_of_fastapi
 from prefect_dask_blackbox.options import RecordingOptions
-from prefect_dask_blackbox.task_runners import BlackboxTaskRunner
+from prefect_dask_blackbox.task_runners import recorded
 
 __all__ = ["FlowOptions", "observed_flow"]
 
@@ -77,6 +77,7 @@ def observed_flow(
     store_settings: Mapping[str, Any] | None = None,
     fail_flow_on_lost_tasks: bool = True,
     follow_retry_advice: bool = False,
+    transient_retries: int = 0,
     **flow_options: Unpack[FlowOptions],
 ) -> _Decorator: ...
 
@@ -92,30 +93,35 @@ def observed_flow(
     store_settings: Mapping[str, Any] | None = None,
     fail_flow_on_lost_tasks: bool = True,
     follow_retry_advice: bool = False,
+    transient_retries: int = 0,
     **flow_options: Unpack[FlowOptions],
 ) -> Any:
     """Make a flow whose runs are recorded and explained on their own page in Prefect.
 
-    Tasks run on Dask: with the flow's `DaskTaskRunner`, or, if it has no task runner of
-    its own, with a `BlackboxTaskRunner` on a cluster of this machine.
+    Recorded are the clusters of the flow's task runner, if that is a `DaskTaskRunner` or
+    derived from one, and of all Dask clients that the flow makes itself, whatever its task
+    runner.
 
     Args:
         fn: A function, or a flow that `@flow` made.
-        store: `s3://bucket/prefix` or a folder; None: as in `blackbox.store.url`.
+        store: `s3://bucket/prefix`, a folder, or `block:NAME`; None: as in `blackbox.store.url`.
         job: What is run again and again; None: the flow's name, with its deployment's.
         parameters: What to record as the run's parameters; None: the flow run's own.
         required: Fail the flow run when it can't be recorded.
         store_settings: Settings of the store that differ from `blackbox.store`.
         fail_flow_on_lost_tasks: A flow that doesn't notice that its tasks died with their
             workers fails instead of ending green.
-        follow_retry_advice: Where the verdict is sure that the flow would fail again
+        follow_retry_advice: Where the advice is sure that the flow would fail again
             (advice `code`, `data` or `environment`, high confidence), its retries are
             not used.
+        transient_retries: How often the flow is tried again, beside its own retries, where
+            the verdict is sure that the failure was transient.
         **flow_options: Arguments of Prefect's `@flow`; over a flow, they change it.
 
     Raises:
-        ConfigurationError: if the flow's task runner is not Dask's.
+        ConfigurationError: if the store's URL can't work.
     """
+    warn_of_fastapi()
     options = RecordingOptions(
         store=store,
         job=job,
@@ -124,7 +130,8 @@ def observed_flow(
         store_settings=store_settings,
         fail_flow_on_lost_tasks=fail_flow_on_lost_tasks,
         follow_retry_advice=follow_retry_advice,
-    )
+        transient_retries=transient_retries,
+    ).checked()
 
     def decorate(plain: Any) -> Flow[Any, Any]:
         if not isinstance(plain, Flow):
@@ -138,31 +145,57 @@ def observed_flow(
 
 def _observed(plain: Flow[P, R], options: RecordingOptions) -> Flow[P, R]:
     late_card: Any = _card_of_a_dead_flow()
-    runner: Any = _recorded(plain.task_runner, options, plain.name)
     made = plain.with_options(
-        task_runner=runner,
+        task_runner=_runner(plain.task_runner, options),
         on_crashed=[late_card, *plain.on_crashed_hooks],
         on_cancellation=[late_card, *plain.on_cancellation_hooks],
     )
     if not made.isgenerator:
-        made.fn = _watched(made.fn, is_async=made.isasync)
+        made.fn = _watched(made.fn, options, is_async=made.isasync)
+    theirs = type(made)
+    if not issubclass(theirs, _Observed):
+        made.__class__ = type(theirs.__name__, (_Observed, theirs), {"_theirs": theirs})
+    vars(made)["_recording_options"] = options
     return made
 
 
-def _recorded(
-    runner: TaskRunner[Any], options: RecordingOptions, name: str
-) -> BlackboxTaskRunner:
-    if isinstance(runner, DaskTaskRunner):
-        return BlackboxTaskRunner.from_runner(runner, options)
-    if runner == ThreadPoolTaskRunner():
-        return BlackboxTaskRunner(**options.given())
-    raise ConfigurationError(
-        f"observed_flow records what runs on Dask, and the flow {name!r} has a "
-        f"{type(runner).__name__}; give it task_runner=BlackboxTaskRunner(...) or none"
-    )
+def _runner(runner: TaskRunner[Any], options: RecordingOptions) -> Any:
+    """Return a task runner that records what it can: its flow's Dask clients are, anyway."""
+    return recorded(runner, options) if isinstance(runner, DaskTaskRunner) else runner
 
 
-def _watched(fn: Any, *, is_async: bool) -> Any:
+class _Observed(Flow[Any, Any]):
+    """A flow that stays recorded when somebody changes its options."""
+
+    _theirs: type[Flow[Any, Any]]
+    _recording_options: RecordingOptions
+
+    def with_options(self, **options: Any) -> Any:
+        if options.get("task_runner") is not None:
+            given = options["task_runner"]
+            given = given() if isinstance(given, type) else given
+            options["task_runner"] = _runner(given, self._recording_options)
+        made = super().with_options(**options)
+        made.__class__ = type(self)
+        vars(made)["_recording_options"] = self._recording_options
+        return made
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        # It travels as a flow of Prefect's: this package may not be where it arrives.
+        plain = self._theirs.__new__(self._theirs)
+        plain.__dict__.update(vars(self))
+        return (_portable_itself(), (plain,))
+
+
+def _portable_itself() -> Callable[[Any], Any]:
+    # A nested function travels by value.
+    def itself(flow: Any) -> Any:
+        return flow
+
+    return itself
+
+
+def _watched(fn: Any, options: RecordingOptions, *, is_async: bool) -> Any:
     """Return the flow's function with the recording begun before and checked after it.
 
     The flow is pickled into each of its tasks, to places where this package may not be
@@ -174,7 +207,7 @@ def _watched(fn: Any, *, is_async: bool) -> Any:
             from prefect_dask_blackbox.watch import watching
         except ImportError:
             return fn(*args, **kwargs)
-        with watching() as watch:
+        with watching(options) as watch:
             result = fn(*args, **kwargs)
             watch.landed(result)
         return result
@@ -184,7 +217,7 @@ def _watched(fn: Any, *, is_async: bool) -> Any:
             from prefect_dask_blackbox.watch import watching
         except ImportError:
             return await fn(*args, **kwargs)
-        async with watching() as watch:
+        async with watching(options) as watch:
             result = await fn(*args, **kwargs)
             await watch.landed_async(result)
         return result

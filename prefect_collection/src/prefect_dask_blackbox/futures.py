@@ -6,7 +6,6 @@ from contextlib import suppress
 from typing import Any, TypeVar
 from uuid import UUID
 
-from dask_blackbox.guard import guard
 from distributed import Future
 from prefect.client.schemas.objects import State
 from prefect.states import Cancelled, Crashed
@@ -92,7 +91,5 @@ class BlackboxFuture(PrefectDaskFuture[R]):
             self._final_state = Cancelled(message="The flow cancelled this task.")
             return
         self._entry.status, self._entry.error = str(status), error
-        message = str(error)
-        with guard("telling Prefect of a lost task"):
-            message = self._lost_tasks.tell(self._entry)
+        message = self._lost_tasks.sentence(self._entry)
         self._final_state = Crashed(message=message, data=error)

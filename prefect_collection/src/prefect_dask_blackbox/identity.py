@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from dask_blackbox.guard import guard
 from dask_blackbox.identity import Identity
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     # Host types that only describe arguments.
     from prefect.client.schemas.objects import FlowRun
 
-__all__ = ["identity_of", "prefect_client"]
+__all__ = ["identity_of", "page_of", "prefect_client"]
 
 _PATIENCE = 10.0
 """Seconds that a request to Prefect's API may take before we go on without it."""
@@ -22,6 +23,19 @@ _PATIENCE = 10.0
 def prefect_client() -> SyncPrefectClient:
     """Return a client of Prefect's API that does not wait for long; close it after use."""
     return get_client(httpx_settings={"timeout": _PATIENCE}, sync_client=True)
+
+
+def page_of(kind: str, identity: UUID) -> str:
+    """Return the address of a page in Prefect's UI; empty where there is none.
+
+    Args:
+        kind: `flow-run` or `task-run`.
+        identity: Of the run.
+    """
+    found: str | None = None
+    with guard("the address of a page in Prefect"):
+        found = url_for(kind, obj_id=identity)
+    return found or ""
 
 
 def identity_of(flow_run: FlowRun, flow_name: str, job: str | None) -> Identity:

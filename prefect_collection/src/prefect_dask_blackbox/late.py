@@ -17,7 +17,7 @@ from prefect_dask_blackbox.artifacts import FlowRunPage
 from prefect_dask_blackbox.diagnosed import emit_diagnosed
 from prefect_dask_blackbox.observed_run import this_process_showed
 from prefect_dask_blackbox.options import RecordingOptions
-from prefect_dask_blackbox.task_runners import BlackboxTaskRunner
+from prefect_dask_blackbox.task_runners import RecordedRunner
 
 if TYPE_CHECKING:
     # Host types that only describe arguments.
@@ -48,9 +48,7 @@ def show_late_card(flow: Flow[..., Any], flow_run: FlowRun) -> None:
             return  # it died before it was recorded, or its card is there already
         runner = flow.task_runner
         options = (
-            runner.options
-            if isinstance(runner, BlackboxTaskRunner)
-            else RecordingOptions()
+            runner.options if isinstance(runner, RecordedRunner) else RecordingOptions()
         )
         card = _card_at(noted["recording"], options)
         page.show(card)

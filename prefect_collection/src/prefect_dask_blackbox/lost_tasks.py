@@ -7,7 +7,8 @@ stays RUNNING for ever, and those that wait for it never come into being.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -15,20 +16,23 @@ from dask_blackbox.attach import RunCard
 from dask_blackbox.finding import Finding
 from dask_blackbox.guard import guard
 from distributed import KilledWorker
-from prefect.client.orchestration import SyncPrefectClient
-from prefect.client.schemas.filters import TaskRunFilter
-from prefect.client.schemas.objects import State, TaskRun
-from prefect.exceptions import ObjectNotFound
-from prefect.states import Crashed
+from prefect.client.schemas.objects import State
+from prefect.states import Cancelled, Crashed
 
 from prefect_dask_blackbox.identity import prefect_client
+from prefect_dask_blackbox.settling import FinalState, read_runs, settle
 from prefect_dask_blackbox.submitted import Ledger, SubmittedTask, one_line
 
-__all__ = ["LostTasks", "cause_of", "sentence_of", "title_of"]
+__all__ = ["LostTasks", "cause_of", "finding_about"]
 
 _SETTLING = 3.0
 """Seconds in which a task's own last words may still reach Prefect's database."""
-_PAGE = 200
+
+_ABANDONED = (
+    "Abandoned: the flow run ended, and its Dask cluster with it, before this task did. "
+    "Wait for its future in the flow."
+)
+_UNHEARD = "It ended, but its result was lost with its worker."
 
 
 class LostTasks:
@@ -38,69 +42,114 @@ class LostTasks:
         self._flow_run_id = flow_run_id
         self._ledger = ledger
 
-    def tell(self, entry: SubmittedTask, verdict: Finding | None = None) -> str:
-        """Set a lost task's run to Crashed, creating it if it never came into being.
+    def tell(self, card: RunCard | None = None, *, early: bool = False) -> None:
+        """Set all lost tasks' runs to Crashed, creating those that never came into being.
 
         A run that ended by itself before its result was lost keeps its state.
 
-        Returns:
-            The state's message.
+        Args:
+            card: Of the flow run, once there is one: what it says of them.
+            early: The flow run goes on; more will be known, and go into the logs.
         """
-        message = sentence_of(entry, verdict)
-        if message != entry.message:
-            with prefect_client() as client:
-                _crash(client, self._flow_run_id, entry, message)
-        return message
-
-    def tell_all(self, card: RunCard | None) -> None:
-        """Set all lost tasks' runs to Crashed, with the card's verdict where it fits."""
+        finals: list[FinalState] = []
         for entry in self._ledger.lost:
-            with guard("telling Prefect of a lost task"):
-                self.tell(entry, card.verdict if card else None)
+            if early and entry.culprit != entry.key:
+                continue  # it has no run that could stay RUNNING
+            message = self.sentence(entry, card)
+            if message != entry.message or not (early or entry.logged):
+                again, entry.message = entry.message is not None, message
+                entry.logged = entry.logged or not early
+                final = _final(entry, Crashed(message=message), again=again)
+                finals.append(replace(final, log=not early))
+        with guard("reporting lost tasks to Prefect"):
+            self._settle(finals)
 
-    def tell_rest(self, *, cluster_gone: bool, workers_died: bool) -> None:
+    def tell_rest(
+        self,
+        *,
+        why: str | None,
+        cancelled: bool,
+        cluster_gone: bool,
+        workers_died: bool,
+    ) -> None:
         """Give a final state to task runs that nobody else will give one.
 
-        Those that the flow did not wait for can't end any more when the cluster is gone.
-        And where workers died, a task's own last words may have died with them; or its
-        result, so that Dask began to run it once more.
+        Those that had not ended when the flow run did can't end any more when the cluster
+        is gone.  And where workers died, a task's own last words may have died with them;
+        or its result, so that Dask began to run it once more.
 
         Args:
+            why: What ended the flow run before its tasks; None: it ended by itself.
+            cancelled: Somebody had it cancelled.
             cluster_gone: Nothing of this flow run can be running any more.
             workers_died: Look at the tasks that finished, too.
         """
-        entries = {
-            entry.task_run_id: entry
+        entries = [
+            entry
             for entry in self._ledger
-            if not entry.lost
+            if entry.message is None
             and (workers_died if entry.status == "finished" else cluster_gone)
-        }
+        ]
         if not entries:
             return
+        self._let_them_end(entries)
+        state: State[Any] = Crashed(message=_ABANDONED if why is None else why)
+        if cancelled:
+            state = Cancelled(message="The flow run was cancelled.")
+        self._settle([_final(entry, _last_state(entry, state)) for entry in entries])
+
+    def sentence(self, entry: SubmittedTask, card: RunCard | None = None) -> str:
+        """Return why a task run is Crashed: what the card says of it, else what Dask said."""
+        cause = cause_of(entry.error)
+        about = finding_about(card, entry.culprit)
+        if about is not None:
+            cause = one_line(f"{about.title}. {about.cause}")
+        if entry.culprit != entry.key:
+            name = self._ledger.named(entry.culprit)
+            return f"Never ran, because it waited for {name}, which was lost. {cause}"
+        return f"Lost: {cause}"
+
+    def _let_them_end(self, entries: list[SubmittedTask]) -> None:
+        """Wait a moment for what those that finished have yet to tell the server."""
         deadline = time.monotonic() + _SETTLING
-        with prefect_client() as client:
-            while left := list(_unfinished(client, list(entries))):
-                if time.monotonic() > deadline:
-                    break
-                time.sleep(0.25)
-            for run in left:
-                state = _last_state(entries[run.id])
-                client.set_task_run_state(run.id, state, force=True)
+        waiting = [e.task_run_id for e in entries if e.status == "finished"]
+        with guard("task runs that are about to end"), prefect_client() as client:
+            while waiting and time.monotonic() < deadline:
+                runs = read_runs(client, waiting)
+                ended = {
+                    i for i, run in runs.items() if run.state and run.state.is_final()
+                }
+                waiting = [each for each in waiting if each not in ended]
+                if waiting:
+                    time.sleep(0.25)
+
+    def _settle(self, finals: Iterable[FinalState]) -> None:
+        wanted = list(finals)
+        if wanted:
+            with prefect_client() as client:
+                settle(client, self._flow_run_id, wanted)
 
 
-_ABANDONED = (
-    "Abandoned: the flow run ended, and its Dask cluster with it, before this task did. "
-    "Wait for its future in the flow."
-)
-_UNHEARD = "It ended, but how it ended was lost with its worker."
+def _final(
+    entry: SubmittedTask, state: State[Any], *, again: bool = False
+) -> FinalState:
+    return FinalState(
+        id=entry.task_run_id,
+        name=entry.name,
+        task_key=entry.task.task_key,
+        state=state,
+        rename=entry.named,
+        again=again,
+    )
 
 
-def _last_state(entry: SubmittedTask) -> State[Any]:
+def _last_state(entry: SubmittedTask, otherwise: State[Any]) -> State[Any]:
     if entry.state is not None:
         known = entry.state
         return State(type=known.type, name=known.name, message=known.message)
-    finished = entry.status == "finished"
-    return Crashed(message=_UNHEARD if finished else _ABANDONED)
+    if entry.status == "finished":
+        return Crashed(message=_UNHEARD)
+    return otherwise
 
 
 def cause_of(error: BaseException | None) -> str:
@@ -112,68 +161,21 @@ def cause_of(error: BaseException | None) -> str:
     return one_line(f"{type(error).__name__}: {error}")
 
 
-def sentence_of(entry: SubmittedTask, verdict: Finding | None) -> str:
-    """Return why a task run is Crashed: the verdict if it is about it, else the exception."""
-    cause = cause_of(entry.error)
-    if verdict is not None and _is_about(verdict, entry.culprit):
-        cause = one_line(f"{verdict.title}. {verdict.cause}")
-    if entry.culprit != entry.key:
-        return (
-            f"Never ran, because it waited for {entry.culprit}, which was lost. {cause}"
-        )
-    return f"Lost: {cause}"
+def finding_about(card: RunCard | None, key: str) -> Finding | None:
+    """Return what a card says of the loss of a task, if it says something of it."""
+    if card is None:
+        return None
+    found = [card.verdict] if card.verdict is not None else []
+    found += [each for each in card.findings if each.severity != "notice"]
+    return next((each for each in found if _is_about(each, key)), None)
 
 
-def title_of(entry: SubmittedTask, verdict: Finding | None) -> str:
-    """Return in a few words why a task is lost."""
-    if verdict is not None and _is_about(verdict, entry.culprit):
-        return f"{one_line(verdict.title)}."
-    return cause_of(entry.error)
-
-
-def _is_about(verdict: Finding, key: str) -> bool:
-    subject = verdict.subject
-    if verdict.rule == "unknown":
+def _is_about(finding: Finding, key: str) -> bool:
+    subject = finding.subject
+    if finding.rule == "unknown":
         return False
     if subject.key is not None:
         return subject.key == key
+    if finding.severity != "failure" and subject.prefix is None:
+        return False
     return subject.prefix is None or key.startswith(subject.prefix)
-
-
-def _crash(
-    client: SyncPrefectClient, flow_run_id: UUID, entry: SubmittedTask, message: str
-) -> None:
-    run = _read(client, entry.task_run_id)
-    if run is None:
-        client.create_task_run(
-            task=entry.task,
-            flow_run_id=flow_run_id,
-            dynamic_key=str(entry.task_run_id),
-            id=entry.task_run_id,
-            name=f"{entry.task.name}-{str(entry.task_run_id)[:3]}",
-        )
-    elif run.state is not None and run.state.is_final() and entry.message is None:
-        return
-    client.set_task_run_state(entry.task_run_id, Crashed(message=message), force=True)
-    entry.message = message
-
-
-def _read(client: SyncPrefectClient, task_run_id: UUID) -> TaskRun | None:
-    try:
-        return client.read_task_run(task_run_id)
-    except ObjectNotFound:
-        return None
-    except Exception as error:
-        # Which of the two comes depends on the version of Prefect.
-        if getattr(getattr(error, "response", None), "status_code", None) == 404:  # noqa: PLR2004
-            return None
-        raise
-
-
-def _unfinished(client: SyncPrefectClient, ids: Sequence[UUID]) -> Iterator[TaskRun]:
-    for start in range(0, len(ids), _PAGE):
-        wanted: Any = {"id": {"any_": list(ids[start : start + _PAGE])}}
-        runs = client.read_task_runs(
-            task_run_filter=TaskRunFilter.model_validate(wanted), limit=_PAGE
-        )
-        yield from (run for run in runs if run.state and not run.state.is_final())

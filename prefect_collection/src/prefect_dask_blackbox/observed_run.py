@@ -5,15 +5,20 @@ Made in the flow's own process; nothing here may slow, fail or hang the flow.
 
 from __future__ import annotations
 
+import multiprocessing
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import dask.config
 from dask_blackbox.attach import RunCard
+from dask_blackbox.driver import own_clients as joined_clients
+from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.guard import guard
+from dask_blackbox.manifest import TIME_LIMITS
 from dask_blackbox.settings import setting_seconds
 from distributed import Client
 from prefect.client.schemas.objects import State
@@ -23,15 +28,27 @@ from prefect.states import Failed
 from prefect.tasks import Task
 from prefect_dask.task_runners import PrefectDaskFuture
 
+from prefect_dask_blackbox import own_clients
 from prefect_dask_blackbox.artifacts import FlowRunPage
-from prefect_dask_blackbox.diagnosed import emit_diagnosed
-from prefect_dask_blackbox.errors import LostTasksError
+from prefect_dask_blackbox.diagnosed import emit_diagnosed, tag_cause
+from prefect_dask_blackbox.endings import (
+    HostStop,
+    as_told,
+    failed_part,
+    note_failed,
+    stop_of,
+)
+from prefect_dask_blackbox.environment import host_environment, secrets_of_prefect
+from prefect_dask_blackbox.errors import LostTasksError, NeverRanError, also
 from prefect_dask_blackbox.futures import BlackboxFuture
-from prefect_dask_blackbox.identity import identity_of, prefect_client
-from prefect_dask_blackbox.lost_tasks import LostTasks, title_of
+from prefect_dask_blackbox.identity import identity_of, page_of, prefect_client
+from prefect_dask_blackbox.live import Live
+from prefect_dask_blackbox.lost_tasks import LostTasks, cause_of, finding_about
 from prefect_dask_blackbox.options import RecordingOptions
+from prefect_dask_blackbox.page import TaskLine
 from prefect_dask_blackbox.retries import FlowRetries
-from prefect_dask_blackbox.submitted import Ledger, SubmittedTask
+from prefect_dask_blackbox.settling import read_runs
+from prefect_dask_blackbox.submitted import Ledger, SubmittedTask, one_line
 from prefect_dask_blackbox.unasked import ask_for_failed, says_nothing
 
 if TYPE_CHECKING:
@@ -43,6 +60,10 @@ __all__ = ["ObservedRun", "this_process_showed"]
 _DYING = 15.0
 """Seconds for the card of a run that was told to stop: Prefect's runner kills after 30."""
 _MOST_TASK_PAGES = 3
+_MOST_NAMES = 600
+_HOW_TO_GO_ON = (
+    "To continue without them, handle the exception of each future's result()."
+)
 
 _shown: set[tuple[UUID, int]] = set()
 
@@ -59,8 +80,11 @@ class ObservedRun:
         flow_run: As the engine keeps it: its state is always the newest.
         ledger: The tasks that it submitted.
         lost_tasks: Tells Prefect of those that were lost.
+        recording: Of this attempt.
         card: The final card, once there is one.
     """
+
+    recording: Any
 
     def __init__(self, context: FlowRunContext, options: RecordingOptions) -> None:
         if context.flow_run is None or context.flow is None:
@@ -69,27 +93,48 @@ class ObservedRun:
         self.ledger = Ledger()
         self.lost_tasks = LostTasks(self.flow_run.id, self.ledger)
         self.card: RunCard | None = None
-        self._options = options
+        self._options = options = options.with_settings()
         self._flow_name = context.flow.name
+        self._limit = context.flow.timeout_seconds
+        self._began = time.monotonic()
+        self._stop: HostStop | None = None
+        self._failed = False
         identity = identity_of(self.flow_run, self._flow_name, options.job)
         self._attempt = identity.attempt
         self._page = FlowRunPage(self.flow_run.id, self._flow_name)
         self._ending = threading.Lock()
         self._client: Client | None = None
         self._retries = FlowRetries(self.flow_run)
-        self._recording = _new_recording(
-            identity, options, context.flow.fn, self.flow_run.parameters
+        self._live = Live(
+            self.flow_run.id,
+            page=self._page,
+            ledger=self.ledger,
+            lost_tasks=self.lost_tasks,
+            card=lambda: self.recording.card,
+            dashboard=self._dashboard,
+        )
+        self.recording = _new_recording(
+            identity,
+            options,
+            context.flow.fn,
+            self.flow_run.parameters,
+            self._live.heard,
         )
 
     def begin(self) -> None:
         """Start the recording, and show that it runs.
 
         Raises:
-            BlackboxError: if the run can't be recorded and that is required.
+            BlackboxError: if the run can't be recorded and that is required; or if this
+                process is a worker's that is about to run the whole script once more.
         """
-        self._recording.start()
+        _refuse_in_a_worker_to_be()
+        self.recording.start()
+        with guard("the Dask clients of the flow"):
+            own_clients.begin_with(self)
         with guard("the card of the running flow"):
-            self._page.show(self._recording.card)
+            self._page.show(self.recording.card)
+        self._live.start()
 
     def attach(self, client: Client, *, own_cluster: bool) -> None:
         """Record what happens on the cluster of a client.
@@ -100,13 +145,24 @@ class ObservedRun:
                 flow's: those of `get_dask_client`, too, which makes another client.
         """
         self._client = client
-        self._recording.attach(client, everything=own_cluster)
+        joined_clients.belongs(client, self.recording)
+        self.recording.attach(client, everything=own_cluster)
 
     def follow(
-        self, task: Task[Any, Any], future: PrefectDaskFuture[Any]
+        self,
+        task: Task[Any, Any],
+        parameters: Mapping[str, Any],
+        future: PrefectDaskFuture[Any],
     ) -> BlackboxFuture[Any]:
         """Note a submitted task, and return a future that tells when it is lost."""
-        entry = self.ledger.enter(future.wrapped_future, task, future.task_run_id)
+        entry = self.ledger.enter(
+            future.wrapped_future, task, future.task_run_id, parameters
+        )
+        self.recording.task_named(
+            entry.key,
+            entry.name if entry.named else "",
+            identity=str(entry.task_run_id),
+        )
         return BlackboxFuture(
             future.task_run_id,
             future.wrapped_future,
@@ -120,7 +176,27 @@ class ObservedRun:
         if not entries or not self._options.fail_flow_on_lost_tasks:
             return None
         self.end(exception=entries[0].error, state="failed")
-        return self._loss(entries)
+        return self._loss(entries, advice=_HOW_TO_GO_ON)
+
+    def in_other_words(self, error: BaseException) -> BaseException | None:
+        """Return an exception that says why, for one of Dask or Prefect that does not.
+
+        It is what the flow run's state says in Prefect.
+        """
+        lost = self.ledger.lost
+        if any(error is entry.error for entry in lost):
+            return also(self._loss(lost), error)
+        if not says_nothing(error):
+            return None
+        if lost:
+            return also(self._loss(lost), error)
+        for entry in self.ledger:
+            state = entry.state
+            if state is not None and (state.is_failed() or state.is_crashed()):
+                why = one_line(state.message or "it failed")
+                text = f"A task never ran, because it needs '{entry.name}': {why}"
+                return also(NeverRanError(text), error)
+        return None
 
     def end(
         self, *, exception: BaseException | None = None, state: str | None = None
@@ -134,18 +210,65 @@ class ObservedRun:
         with self._ending:
             if self.card is not None:
                 return
+            self._failed = exception is not None or state not in (None, "succeeded")
             dying = exception is not None and not isinstance(exception, Exception)
-            if dying and not isinstance(exception, SystemExit):
-                state = state or "aborted"  # a signal, or Prefect's own pause
+            state = self._stopped(exception, state, dying=dying)
             if state != "succeeded":
                 silent = says_nothing(exception)
                 if silent:
                     ask_for_failed(self.ledger, self._client)
                 failure = self._note_failures()
                 exception = (failure or exception) if silent else exception or failure
+                part = failed_part(exception, self.flow_run.id)
+                if part is not None:
+                    self.recording.part_failed(*as_told(part))
+            self._name_tasks()
             with guard("the card of the flow run"), _hurrying(dying):
-                self.card = self._recording.finish(exception=exception, state=state)
+                self.card = self.recording.finish(exception=exception, state=state)
+            own_clients.end_with(self)
+            self._live.finish()
+            if self._failed:
+                note_failed(exception, self.flow_run, self._flow_name, self.card)
             self._show_all()
+
+    def _stopped(
+        self, exception: BaseException | None, state: str | None, *, dying: bool
+    ) -> str | None:
+        """Tell the recording if Prefect ended the run; return the state to end it with."""
+        with guard("how Prefect ended the flow run"):
+            if state != "succeeded":
+                self._stop = stop_of(
+                    exception, self.flow_run, limit=self._limit, began=self._began
+                )
+        stop = self._stop
+        if stop is not None:
+            self.recording.stopped_by(
+                "prefect",
+                stop.reason,
+                detail=stop.detail,
+                limit=stop.limit,
+                setting=stop.setting,
+            )
+            return "failed" if stop.reason in TIME_LIMITS else "aborted"
+        if dying and not isinstance(exception, SystemExit):
+            return state or "aborted"  # a signal, or Prefect's own pause
+        return state
+
+    def _name_tasks(self) -> None:
+        """Tell the recording what Prefect calls the tasks that the card may be about."""
+        entries = {e.task_run_id: e for e in self.ledger if self._failed or e.lost}
+        chosen = list(entries)[:_MOST_NAMES] if self._failed else list(entries)
+        if not chosen:
+            return
+        with guard("the names of task runs"), prefect_client() as client:
+            for identity, run in read_runs(client, chosen).items():
+                if not entries[identity].named:
+                    entries[identity].name = run.name
+        with guard("the names of task runs"):
+            for identity in chosen:
+                entry, text = entries[identity], str(identity)
+                url = page_of("task-run", identity)
+                self.recording.task_named(entry.key, entry.name, identity=text, url=url)
 
     def _note_failures(self) -> BaseException | None:
         """Tell the recording of tasks whose function raised: to Dask they succeeded.
@@ -162,17 +285,21 @@ class ObservedRun:
                 error = _exception_of(state)
                 if error is not None:
                     found.append(error)
-                    self._recording.task_failed(entry.key, entry.task.name, error)
+                    self.recording.task_failed(entry.key, entry.task.name, error)
         return found[0] if found else None
 
     def end_as_the_engine_says(self, exception: BaseException | None) -> None:
         """End the recording by the state that the flow run has reached."""
         state = self.flow_run.state
+        unnoticed = self.ledger.unnoticed
         if exception is not None:
             self.end(exception=exception)
         elif state is not None and state.is_completed():
-            self.end(state="succeeded")
-            self._turn_red()
+            if unnoticed and self._options.fail_flow_on_lost_tasks:
+                self.end(exception=unnoticed[0].error, state="failed")
+                self._turn_red(unnoticed)
+            else:
+                self.end(state="succeeded")
         elif state is not None and (state.is_cancelled() or state.is_cancelling()):
             self.end(state="aborted")
         else:
@@ -180,62 +307,144 @@ class ObservedRun:
             self.end(exception=_exception_of(state), state="failed")
 
     def follow_advice(self) -> None:
-        """Take the retries away from a flow run that would fail again, if that is wanted."""
+        """Change the retries of a flow run that fails as its verdict says, where wanted.
+
+        They are taken away where it would fail again, and given where it was bad luck.
+        """
+        most = self._options.transient_retries
+        luck = self._retries.grant(self.card, self._attempt, most) if most else None
+        if luck is not None:
+            flow_run_logger(self.flow_run).warning("Retrying, %s", luck)
         if not self._options.follow_retry_advice:
             return
         why = self._retries.withhold(self.card)
         if why is not None:
-            flow_run_logger(self.flow_run).warning("Not tried again, %s", why)
+            flow_run_logger(self.flow_run).warning("Not retried, %s", why)
 
     def settle(self, *, cluster_gone: bool) -> None:
         """See to it that no task run stays unfinished for ever; call it last of all."""
         self._retries.give_back()
         deaths = self.card.numbers.get("deaths", 0) if self.card else 0
         self.lost_tasks.tell_rest(
+            why=self._why_unfinished(),
+            cancelled=self._stop is not None and self._stop.reason == "cancelled",
             cluster_gone=cluster_gone,
             workers_died=bool(deaths or self.ledger.lost),
         )
 
-    def _turn_red(self) -> None:
+    def _why_unfinished(self) -> str | None:
+        """Return why tasks had not ended when the flow run did; None: it did not wait."""
+        if not self._failed or self.card is None:
+            return None
+        return f"Stopped with the flow run before it was done. {self.card.headline}"
+
+    def _turn_red(self, entries: list[SubmittedTask]) -> None:
         """Fail a flow run that ended green over lost tasks.
 
         The decorator sees to that before the flow ends; this is for the bare task runner.
         """
-        entries = self.ledger.unnoticed
-        if not entries or not self._options.fail_flow_on_lost_tasks:
-            return
         with guard("failing a flow run that lost tasks"), prefect_client() as client:
-            state: State[Any] = Failed(message=str(self._loss(entries)))
+            loss = self._loss(entries, advice=_HOW_TO_GO_ON)
+            state: State[Any] = Failed(message=str(loss))
             client.set_flow_run_state(self.flow_run.id, state, force=True)
             self.flow_run.state = state
 
-    def _loss(self, entries: list[SubmittedTask]) -> LostTasksError:
-        cause = title_of(entries[0], self.card.verdict if self.card else None)
-        return LostTasksError([e.task.name for e in entries], len(entries), cause)
+    def _loss(
+        self, entries: list[SubmittedTask], *, advice: str = ""
+    ) -> LostTasksError:
+        first = entries[0]
+        about = finding_about(self.card, first.culprit)
+        cause = cause_of(first.error)
+        if about is not None:
+            cause = f"{one_line(about.title)}."
+        gone = [e.name for e in entries if e.culprit == e.key]
+        never = [e.name for e in entries if e.culprit != e.key]
+        if not gone:
+            gone = [self.ledger.named(first.culprit)]
+        return LostTasksError(gone, cause, never_ran=never, advice=advice)
+
+    def _attempts(self) -> int:
+        retries = self.flow_run.empirical_policy.retries
+        return max(self._attempt, 1 + (retries or 0))
+
+    def _hit(self) -> Iterator[TaskLine]:
+        """Yield the task runs that the card is about."""
+        for entry in self.ledger:
+            if entry.lost:
+                gone = entry.culprit == entry.key
+                why = cause_of(entry.error)
+                about = finding_about(self.card, entry.culprit)
+                why = about.title if about is not None else why
+                if not gone:
+                    why = f"It waited for {self.ledger.named(entry.culprit)}"
+                state = "lost" if gone else "never ran"
+            elif entry.state is not None and entry.state.is_failed():
+                state, why = "failed", one_line(entry.state.message or "")
+            else:
+                continue
+            yield TaskLine(
+                name=entry.name,
+                url=page_of("task-run", entry.task_run_id),
+                state=state,
+                parameters=entry.parameters,
+                why=why,
+            )
+
+    def _dashboard(self) -> str | None:
+        link = getattr(self._client, "dashboard_link", None)
+        return link if isinstance(link, str) else None
 
     def _show_all(self) -> None:
-        self.lost_tasks.tell_all(self.card)
+        self.lost_tasks.tell(self.card)
         if self.card is None:
             return
         with guard("the card on the flow run's page"):
-            self._page.show(self.card)
+            self._page.show(
+                self.card,
+                list(self._hit()),
+                attempts=(self._attempt, self._attempts()),
+                logs=self._live.said,
+                names=self.ledger.names,
+            )
             _shown.add((self.flow_run.id, self._attempt))
         roots = [entry for entry in self.ledger.lost if entry.culprit == entry.key]
         with guard("the card on the pages of lost tasks"):
             for entry in roots[:_MOST_TASK_PAGES]:
-                self._page.show_on_task(self.card, entry.task_run_id)
-        with guard("the event that tells the verdict"):
+                about = finding_about(self.card, entry.key)
+                self._page.show_on_task(self.card, entry, about)
+        with guard("the tag that names the cause"):
+            tag_cause(self.card, self.flow_run)
+        with guard("the event with the verdict"):
             emit_diagnosed(self.card, self.flow_run.id)
 
 
+def _refuse_in_a_worker_to_be() -> None:
+    """Refuse to run a flow where a worker process imports the script that runs it.
+
+    Raises:
+        ConfigurationError: if that is so.
+    """
+    process = multiprocessing.current_process()
+    if getattr(process, "_inheriting", False):
+        raise ConfigurationError(
+            "this process is a Dask worker that is starting, and it has imported the "
+            'script that runs the flow: put that call under `if __name__ == "__main__":`'
+        )
+
+
 def _new_recording(
-    identity: Any, options: RecordingOptions, fn: Any, parameters: dict[str, Any]
+    identity: Any,
+    options: RecordingOptions,
+    fn: Any,
+    parameters: dict[str, Any],
+    on_progress: Callable[[Any], None],
 ) -> Any:
     from dask_blackbox import recording
 
+    store, settings = options.place()
     return recording(
         None,
-        store=options.store,
+        store=store,
         job=identity.job,
         run_id=identity.run_id,
         attempt=identity.attempt,
@@ -245,7 +454,10 @@ def _new_recording(
         ),
         callable=getattr(fn, "__wrapped__", fn),
         required=options.required or None,  # else as the setting says
-        store_settings=dict(options.store_settings) if options.store_settings else None,
+        store_settings=settings,
+        secrets=secrets_of_prefect(),
+        host_environment=host_environment(),
+        on_progress=on_progress,
     )
 
 

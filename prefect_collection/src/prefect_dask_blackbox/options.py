@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Self
+
+from dask_blackbox.store import store_settings
 
 __all__ = ["RecordingOptions"]
 
+BLOCK = "block:"
 _SECRET = frozenset({"key", "secret", "token", "session", "password"})
 
 
@@ -16,8 +19,8 @@ class RecordingOptions:
     """How a flow run is recorded.
 
     Attributes:
-        store: `s3://bucket/prefix` or a folder; None: the setting `blackbox.store.url`,
-            else a folder of the user's.
+        store: `s3://bucket/prefix`, a folder, or `block:NAME`; None: the setting
+            `blackbox.store.url`, else a folder of the user's.
         job: What is run again and again; None: the flow's name, with its deployment's.
         parameters: What to record as the run's parameters; None: the flow run's own.
         required: Fail the flow run when it cannot be recorded.
@@ -26,6 +29,8 @@ class RecordingOptions:
             their workers fails instead of ending green.
         follow_retry_advice: A flow run whose verdict is sure that it would fail again is
             not tried again.
+        transient_retries: How often a flow run is tried again whose verdict is sure that
+            the failure was transient, beside its own retries.
     """
 
     store: str | None = None
@@ -35,6 +40,43 @@ class RecordingOptions:
     store_settings: Mapping[str, Any] | None = None
     fail_flow_on_lost_tasks: bool = True
     follow_retry_advice: bool = False
+    transient_retries: int = 0
+
+    def checked(self) -> Self:
+        """Return these options, if they can work.
+
+        Raises:
+            ConfigurationError: if the store's URL can't.
+        """
+        if self.store is not None and not self.store.startswith(BLOCK):
+            store_settings(self.store, settings=self.store_settings)
+        return self
+
+    def with_settings(self) -> RecordingOptions:
+        """Return these options, with Prefect's settings where they say nothing."""
+        from prefect_dask_blackbox.settings import DaskBlackboxSettings
+
+        known = DaskBlackboxSettings()
+        names = ("store", "required", "fail_flow_on_lost_tasks", "follow_retry_advice",
+                 "transient_retries")  # fmt: skip
+        given = self.given()
+        return replace(
+            self, **{name: getattr(known, name) for name in names if name not in given}
+        )
+
+    def place(self) -> tuple[str | None, dict[str, Any] | None]:
+        """Return URL and settings of the store, those of a block included.
+
+        Raises:
+            ConfigurationError: if there is no such block.
+        """
+        own = dict(self.store_settings) if self.store_settings else {}
+        if self.store is None or not self.store.startswith(BLOCK):
+            return self.store, own or None
+        from prefect_dask_blackbox.blocks import store_of_block
+
+        url, settings = store_of_block(self.store.removeprefix(BLOCK))
+        return url, {**settings, **own}
 
     def given(self) -> dict[str, Any]:
         """Return the options that are not as by default."""
@@ -48,6 +90,10 @@ class RecordingOptions:
     def changed_by(self, other: RecordingOptions) -> RecordingOptions:
         """Return these options, with those that `other` gives in their place."""
         return replace(self, **other.given())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A flow is pickled into each of its tasks, to where this package may not be.
+        return (_portable_revive(), (self.portable(),))
 
     def portable(self) -> dict[str, Any]:
         """Return what may travel in a pickle: the given options without credentials.
@@ -64,3 +110,15 @@ class RecordingOptions:
                 if not _SECRET & set(name.lower().replace("_", "-").split("-"))
             }
         return given
+
+
+def _portable_revive() -> Callable[[dict[str, Any]], Any]:
+    # A nested function travels by value: it needs no import of this module.
+    def revive(given: dict[str, Any]) -> Any:
+        try:
+            from prefect_dask_blackbox.options import RecordingOptions
+        except ImportError:
+            return None
+        return RecordingOptions(**given)
+
+    return revive

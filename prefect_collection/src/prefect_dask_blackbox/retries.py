@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from dask_blackbox.attach import RunCard, why_not_again
+from dask_blackbox.attach import RunCard, may_pass, why_not_again
 from dask_blackbox.guard import guard
 
 from prefect_dask_blackbox.identity import prefect_client
@@ -29,18 +29,20 @@ def _portable() -> Callable[[Any, Any, Any], bool]:
         """Say whether a failed task is worth another try (a Prefect `retry_condition_fn`).
 
         The run is still under way, so it has no verdict yet: the task's own exception
-        decides, as the recorder's rules see it.  What they don't know is tried again.
+        decides, as the recorder's rules see it.  Only what surely fails again is not
+        retried.
         """
         try:
             from dask_blackbox.analyse.advice import advice_on
-            from dask_blackbox.attach import HOPELESS
+            from dask_blackbox.attach import NON_RETRYABLE
 
             error = getattr(state, "data", None)
             if not isinstance(error, BaseException):
                 return True
-            return advice_on(error) not in HOPELESS
+            advice, confidence = advice_on(error)
         except Exception:  # noqa: BLE001 - Prefect would not try again then
             return True
+        return advice not in NON_RETRYABLE or confidence != "high"
 
     return dask_blackbox_says_retry
 
@@ -73,11 +75,36 @@ class FlowRetries:
         policy = self._flow_run.empirical_policy
         if why is None or not policy.retries:
             return None
-        with guard("telling Prefect not to try again"), prefect_client() as client:
+        with guard("telling Prefect not to retry"), prefect_client() as client:
             none = policy.model_copy(update={"retries": 0})
             client.update_flow_run(self._flow_run.id, empirical_policy=none)
             self._policy = policy
         return None if self._policy is None else why
+
+    def grant(self, card: RunCard | None, attempt: int, most: int) -> str | None:
+        """See to it that a flow run that is about to fail is tried once more.
+
+        Only where the verdict says that the failure was transient, and is sure enough.
+
+        Args:
+            card: Of the attempt that fails.
+            attempt: Which one it is, from 1.
+            most: Retries beside the flow's own.
+
+        Returns:
+            Why, if that is so.
+        """
+        why = may_pass(card)
+        policy = self._flow_run.empirical_policy
+        own = policy.retries or 0
+        if why is None or attempt <= own or attempt > own + most:
+            return None
+        done = False
+        with guard("telling Prefect to retry"), prefect_client() as client:
+            more = policy.model_copy(update={"retries": attempt})
+            client.update_flow_run(self._flow_run.id, empirical_policy=more)
+            done, self._policy = True, policy
+        return why if done else None
 
     def give_back(self) -> None:
         """Restore the policy of a flow run that has failed: somebody may run it again."""

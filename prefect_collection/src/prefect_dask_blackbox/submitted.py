@@ -7,16 +7,28 @@ lets go of a result must be able to free it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from dask_blackbox.capture.redaction import is_secret_name
+from dask_blackbox.guard import guard
 from distributed import Future
 from prefect.client.schemas.objects import State
 from prefect.tasks import Task
 
-__all__ = ["Ledger", "SubmittedTask", "is_lost", "one_line"]
+__all__ = [
+    "Ledger",
+    "SubmittedTask",
+    "in_short",
+    "is_lost",
+    "keys_in",
+    "one_line",
+    "own_name",
+    "with_names",
+]
 
 _LONGEST_LINE = 400
 
@@ -29,22 +41,31 @@ class SubmittedTask:
         key: Of the Dask task.
         task_run_id: Of the Prefect task run.
         task: Prefect's task.
+        name: Of the task run; one that it is given if it never comes into being, until
+            it is known what Prefect calls it.
+        named: Its name is the one that Prefect has or will have.
+        parameters: What it was called with, in short.
         status: `pending`, `finished`, `error` or `cancelled`, as the client heard it.
         error: What came from Dask instead of a state of the task run; never an exception
             of the user's function, which arrives as a state.
         state: The final state that it reported itself, if the flow asked for it.
         told: The flow has been given the error.
         message: The state message that the task run was last given by us.
+        logged: The reason is in its log.
     """
 
     key: str
     task_run_id: UUID
     task: Task[Any, Any]
+    name: str = ""
+    named: bool = False
+    parameters: str = ""
     status: str = "pending"
     error: BaseException | None = None
     state: State[Any] | None = None
     told: bool = False
     message: str | None = None
+    logged: bool = False
 
     @property
     def lost(self) -> bool:
@@ -73,6 +94,58 @@ def one_line(text: str) -> str:
     return line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 1] + "…"
 
 
+def own_name(task: Task[Any, Any], parameters: Mapping[str, Any]) -> str | None:
+    """Return the name that the user gives to a task run, if its template says it now."""
+    template = task.task_run_name
+    # A template of what is not known yet is filled in where the task runs.
+    known = all(isinstance(each, _PLAIN) for each in parameters.values())
+    if not isinstance(template, str) or not known:
+        return None
+    name: str | None = None
+    with guard("the name of a task run"):
+        name = template.format(**parameters)
+    return name  # noqa: RET504 - the guard swallows errors
+
+
+_PLAIN = (str, int, float, bool, type(None))
+_LONGEST_VALUE, _MOST_VALUES = 60, 6
+
+
+def in_short(parameters: Mapping[str, Any]) -> str:
+    """Return what a task was called with, in a few words; no value of a secret name."""
+    told = [
+        f"{name}={'***' if is_secret_name(name) else _value(value)}"
+        for name, value in list(parameters.items())[:_MOST_VALUES]
+    ]
+    return ", ".join([*told, *(["…"] if len(parameters) > _MOST_VALUES else [])])
+
+
+def _value(value: Any) -> str:
+    if not isinstance(value, _PLAIN):
+        return f"<{type(value).__name__}>"
+    text = repr(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
+
+
+# From where a word begins: text without an end would take its length squared.
+_KEY = re.compile(r"(?<![\w.<>-])[\w.<>-]+-[0-9a-f]{32}")
+
+
+def with_names(text: str, names: Mapping[str, str]) -> str:
+    """Return a text with names of task runs in the place of Dask's keys.
+
+    Args:
+        text: Where keys may occur.
+        names: By key.
+    """
+    return _KEY.sub(lambda found: names.get(found[0], found[0]), text)
+
+
+def keys_in(text: str) -> list[str]:
+    """Return what looks like keys of task runs in a text."""
+    return _KEY.findall(text)
+
+
 class Ledger:
     """All tasks that one flow run submitted, in order."""
 
@@ -83,10 +156,24 @@ class Ledger:
         return iter(list(self._tasks))
 
     def enter(
-        self, future: Future[Any], task: Task[Any, Any], run_id: UUID
+        self,
+        future: Future[Any],
+        task: Task[Any, Any],
+        run_id: UUID,
+        parameters: Mapping[str, Any],
     ) -> SubmittedTask:
         """Note a task and follow what becomes of it."""
-        entry = SubmittedTask(key=str(future.key), task_run_id=run_id, task=task)
+        entry = SubmittedTask(
+            key=str(future.key),
+            task_run_id=run_id,
+            task=task,
+            parameters=in_short(parameters),
+        )
+        own = own_name(task, parameters)
+        entry.name, entry.named = (
+            own or f"{task.name}-{str(run_id)[:3]}",
+            own is not None,
+        )
         self._tasks.append(entry)
         # The state that Future objects share, and not the Future: holding that one would
         # keep its result on the cluster until the flow ends.
@@ -103,6 +190,15 @@ class Ledger:
                 entry.error = errors[entry.key]
         lost = [entry for entry in self._tasks if entry.lost]
         return sorted(lost, key=lambda entry: entry.culprit != entry.key)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Names of task runs, by key."""
+        return {each.key: each.name for each in self._tasks}
+
+    def named(self, key: str) -> str:
+        """Return the name of the task run of a key; the key where there is none."""
+        return next((each.name for each in self._tasks if each.key == key), key)
 
     @property
     def unnoticed(self) -> list[SubmittedTask]:

@@ -6,17 +6,20 @@ on each worker for each task; the recording is made once, where the flow itself 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.guard import guard
 from distributed import get_client, get_worker
 from prefect.context import FlowRunContext
 from prefect_dask.client import PrefectDaskClient
 from prefect_dask.task_runners import DaskTaskRunner, PrefectDaskFuture
 
+from prefect_dask_blackbox.clusters import patient_clusters
 from prefect_dask_blackbox.options import RecordingOptions
+from prefect_dask_blackbox.own_clients import entered, not_ours
 
 if TYPE_CHECKING:
     # Loaded when a run is observed: on workers, no run is.
@@ -25,10 +28,91 @@ if TYPE_CHECKING:
 
     from prefect_dask_blackbox.observed_run import ObservedRun
 
-__all__ = ["BlackboxTaskRunner"]
+__all__ = ["BlackboxTaskRunner", "RecordedRunner", "observed_here", "recorded"]
 
 
-class BlackboxTaskRunner(DaskTaskRunner):
+class RecordedRunner(DaskTaskRunner):
+    """A `DaskTaskRunner` whose flow runs are recorded: the part without arguments.
+
+    Attributes:
+        options: How to record.
+    """
+
+    options: RecordingOptions
+    _observed: ObservedRun | None
+
+    def _prepare(self) -> None:
+        self._observed = None
+        self._before: ObservedRun | None = None
+        self._attached = False
+        self._patience = ExitStack()
+        # Others may use the cluster, too, and it outlives the flow run.
+        self._shared = True
+        self._client = cast("Any", _ClientToCome(self))
+
+    @property
+    def client(self) -> PrefectDaskClient:
+        """The Dask client; made on first use, and the recording attached to it."""
+        # Before there is a cluster: a run that must be recorded and can't be fails now.
+        observed = None
+        if not self._attached:
+            observed = self.observe()
+            self._shared = bool(self.address or self._cluster or _has_client())
+            if not self._shared:
+                with guard("settings of the cluster"):
+                    self._patience.enter_context(patient_clusters())
+        with not_ours():
+            client: PrefectDaskClient = super().client
+        if not self._attached:
+            self._attached = True
+            if observed is not None:
+                with guard("recording what happens on the Dask cluster"):
+                    observed.attach(client, own_cluster=not self._shared)
+        return client
+
+    def observe(self) -> ObservedRun | None:
+        """Begin to observe the flow run that runs here, unless it is observed already.
+
+        Returns:
+            The run; None on a worker, where the flow's own process observes.
+
+        Raises:
+            BlackboxError: if the run can't be recorded and that is required.
+        """
+        context = FlowRunContext.get()
+        if self._observed is None and context is not None:
+            self._observed = observed_here(context, self.options)
+            if self._observed is not None:
+                self._before = entered(self._observed)
+        return self._observed
+
+    def submit(  # type: ignore[override]  # the overloads of TaskRunner differ by nothing that matters here
+        self,
+        task: Task[Any, Any],
+        parameters: dict[str, Any],
+        wait_for: Iterable[PrefectDaskFuture[Any]] | None = None,
+        dependencies: dict[str, set[Any]] | None = None,
+    ) -> PrefectDaskFuture[Any]:
+        future = super().submit(task, parameters, wait_for, dependencies)
+        if self._observed is not None:
+            with guard("following a submitted task"):
+                future = self._observed.follow(task, parameters, future)
+        return future
+
+    def __exit__(self, *args: object) -> None:
+        observed, self._observed = self._observed, None
+        if observed is not None:
+            with guard("ending the recording of the flow run"):
+                observed.end_as_the_engine_says(_exception(args))
+            entered(self._before)
+        super().__exit__(*args)
+        self._patience.close()
+        if observed is not None:
+            with guard("giving every task run a final state"):
+                observed.settle(cluster_gone=not self._shared)
+
+
+class BlackboxTaskRunner(RecordedRunner):
     """Run tasks on Dask and record the run; arguments as of `DaskTaskRunner`, and more.
 
     Args:
@@ -40,7 +124,7 @@ class BlackboxTaskRunner(DaskTaskRunner):
         client_kwargs: Arguments of `distributed.Client`.
         performance_report_path: Where prefect-dask writes its report; not needed, since
             the recording holds one.
-        store: `s3://bucket/prefix` or a folder; None: as in `blackbox.store.url`.
+        store: `s3://bucket/prefix`, a folder, or `block:NAME`; None: as in `blackbox.store.url`.
         job: What is run again and again; None: the flow's name, with its deployment's.
         parameters: What to record as the run's parameters; None: the flow run's own.
         required: Fail the flow run when it can't be recorded.
@@ -49,6 +133,11 @@ class BlackboxTaskRunner(DaskTaskRunner):
             workers fails instead of ending green.
         follow_retry_advice: Of flows made by `observed_flow`, those whose verdict is sure
             that they would fail again are not tried again.
+        transient_retries: Of flows made by `observed_flow`: how often they are tried again
+            where the verdict is sure that the failure was transient.
+
+    Raises:
+        ConfigurationError: if the store's URL can't work.
     """
 
     def __init__(  # noqa: PLR0917 - as DaskTaskRunner has it
@@ -68,6 +157,7 @@ class BlackboxTaskRunner(DaskTaskRunner):
         store_settings: Mapping[str, Any] | None = None,
         fail_flow_on_lost_tasks: bool = True,
         follow_retry_advice: bool = False,
+        transient_retries: int = 0,
     ) -> None:
         # Kept as given: the first client changes the attributes of an entered runner.
         self._given: dict[str, Any] = {
@@ -88,12 +178,9 @@ class BlackboxTaskRunner(DaskTaskRunner):
             store_settings=store_settings,
             fail_flow_on_lost_tasks=fail_flow_on_lost_tasks,
             follow_retry_advice=follow_retry_advice,
-        )
-        self._observed: ObservedRun | None = None
-        self._attached = False
-        # Others may use the cluster, too, and it outlives the flow run.
-        self._shared = True
-        self._client = cast("Any", _ClientToCome(self))
+            transient_retries=transient_retries,
+        ).checked()
+        self._prepare()
 
     @classmethod
     def from_runner(
@@ -102,21 +189,13 @@ class BlackboxTaskRunner(DaskTaskRunner):
         """Return a recorded runner that does what a `DaskTaskRunner` does.
 
         Args:
-            runner: The runner of a flow, not entered.
+            runner: The runner of a flow, not entered; of that very class, or of ours.
             options: How to record; what they give comes before the runner's own.
-
-        Raises:
-            ConfigurationError: if the runner's class is somebody else's.
         """
         options = options or RecordingOptions()
         if isinstance(runner, BlackboxTaskRunner):
             own = runner.options.changed_by(options)
             return cls(**runner._given, **own.given())  # noqa: SLF001 - one of ours
-        if type(runner) is not DaskTaskRunner:
-            raise ConfigurationError(
-                f"{type(runner).__name__} can't be recorded as it is; derive it from "
-                "prefect_dask_blackbox.BlackboxTaskRunner instead of DaskTaskRunner"
-            )
         return cls(
             cluster=runner._cluster,  # noqa: SLF001 - as given, it is not entered
             address=runner.address,
@@ -141,65 +220,78 @@ class BlackboxTaskRunner(DaskTaskRunner):
         theirs.pop("cluster", None)
         return (_portable_revive(), (theirs, self.options.portable()))
 
-    @property
-    def client(self) -> PrefectDaskClient:
-        """The Dask client; made on first use, and the recording attached to it."""
-        # Before there is a cluster: a run that must be recorded and can't be fails now.
-        observed = None
-        if not self._attached:
-            observed = self.observe()
-            self._shared = bool(
-                self._given["address"] or self._given["cluster"] or _has_client()
-            )
-        client: PrefectDaskClient = super().client
-        if not self._attached:
-            self._attached = True
-            if observed is not None:
-                with guard("recording what happens on the Dask cluster"):
-                    observed.attach(client, own_cluster=not self._shared)
-        return client
 
-    def observe(self) -> ObservedRun | None:
-        """Begin to observe the flow run that runs here, unless it is observed already.
+def recorded(runner: DaskTaskRunner, options: RecordingOptions) -> RecordedRunner:
+    """Return a runner like another one, of any class, whose flow runs are recorded.
 
-        Returns:
-            The run; None on a worker, where the flow's own process observes.
+    Args:
+        runner: The runner of a flow, not entered.
+        options: How to record; what they give comes before the runner's own.
+    """
+    if isinstance(runner, BlackboxTaskRunner) or type(runner) is DaskTaskRunner:
+        return BlackboxTaskRunner.from_runner(runner, options)
+    if isinstance(runner, _DerivedRunner):
+        options = runner.options.changed_by(options)
+    made = copy.copy(runner)
+    theirs = type(runner)
+    if not issubclass(theirs, _DerivedRunner):
+        name = f"Recorded{theirs.__name__}"
+        made.__class__ = type(name, (_DerivedRunner, theirs), {"_theirs": theirs})
+    assert isinstance(made, _DerivedRunner)  # noqa: S101 - for mypy
+    made.options = options
+    made._exit_stack = ExitStack()  # noqa: SLF001 - the copy's own
+    made._prepare()  # noqa: SLF001 - one of ours
+    return made
 
-        Raises:
-            BlackboxError: if the run can't be recorded and that is required.
-        """
-        context = FlowRunContext.get()
-        if self._observed is None and context is not None and _is_ours(context):
-            from prefect_dask_blackbox.observed_run import ObservedRun
 
-            with guard("observing this flow run"):
-                self._observed = ObservedRun(context, self.options)
-            if self._observed is not None:
-                self._observed.begin()
-        return self._observed
+class _DerivedRunner(RecordedRunner):
+    """What a class of somebody else's, derived from `DaskTaskRunner`, is recorded as."""
 
-    def submit(  # type: ignore[override]  # the overloads of TaskRunner differ by nothing that matters here
-        self,
-        task: Task[Any, Any],
-        parameters: dict[str, Any],
-        wait_for: Iterable[PrefectDaskFuture[Any]] | None = None,
-        dependencies: dict[str, set[Any]] | None = None,
-    ) -> PrefectDaskFuture[Any]:
-        future = super().submit(task, parameters, wait_for, dependencies)
-        if self._observed is not None:
-            with guard("following a submitted task"):
-                future = self._observed.follow(task, future)
-        return future
+    _theirs: type[DaskTaskRunner]
 
-    def __exit__(self, *args: object) -> None:
-        observed, self._observed = self._observed, None
-        if observed is not None:
-            with guard("ending the recording of the flow run"):
-                observed.end_as_the_engine_says(_exception(args))
-        super().__exit__(*args)
-        if observed is not None:
-            with guard("giving every task run a final state"):
-                observed.settle(cluster_gone=not self._shared)
+    def duplicate(self) -> Any:
+        cluster = self._cluster if not self._attached else None
+        made = recorded(cast("Any", _plain(self)).duplicate(), self.options)
+        made._cluster = made._cluster or cluster  # noqa: SLF001 - Prefect's gets lost
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        plain = _plain(self)
+        plain._cluster = None  # noqa: SLF001 - a task finds its scheduler without it
+        return (_portable_record(), (plain, self.options))
+
+
+_OURS = ("options", "_observed", "_before", "_attached", "_patience", "_shared")
+
+
+def _plain(runner: _DerivedRunner) -> DaskTaskRunner:
+    """Return a runner as it was before it was recorded."""
+    made = runner._theirs.__new__(runner._theirs)  # noqa: SLF001 - one of ours
+    made.__dict__.update(
+        {name: value for name, value in vars(runner).items() if name not in _OURS}
+    )
+    made._client, made._exit_stack = None, ExitStack()  # noqa: SLF001 - not entered
+    return made
+
+
+def observed_here(
+    context: FlowRunContext, options: RecordingOptions
+) -> ObservedRun | None:
+    """Begin to observe the flow run of a context; None on a worker.
+
+    Raises:
+        BlackboxError: if the run can't be recorded and that is required.
+    """
+    if not _is_ours(context):
+        return None
+    from prefect_dask_blackbox.observed_run import ObservedRun
+
+    observed: ObservedRun | None = None
+    with guard("observing this flow run"):
+        observed = ObservedRun(context, options)
+    if observed is not None:
+        observed.begin()
+    return observed
 
 
 class _ClientToCome:
@@ -209,7 +301,7 @@ class _ClientToCome:
     first submitted task, which is when prefect-dask makes the client.
     """
 
-    def __init__(self, runner: BlackboxTaskRunner) -> None:
+    def __init__(self, runner: RecordedRunner) -> None:
         self._runner = runner
 
     def __bool__(self) -> bool:
@@ -255,3 +347,14 @@ def _portable_revive() -> Callable[..., DaskTaskRunner]:
         return Runner(**theirs, **ours)
 
     return revive
+
+
+def _portable_record() -> Callable[..., DaskTaskRunner]:
+    def record(plain: DaskTaskRunner, options: Any) -> DaskTaskRunner:
+        try:
+            from prefect_dask_blackbox.task_runners import recorded
+        except ImportError:
+            return plain
+        return recorded(plain, options)
+
+    return record

@@ -11,27 +11,40 @@ from types import TracebackType
 from typing import Any, Self
 
 from dask_blackbox.guard import guard
+from prefect.client.schemas.objects import State
 from prefect.context import FlowRunContext
+from prefect.futures import PrefectFuture
 from prefect.utilities.annotations import quote
 from prefect.utilities.collections import StopVisiting, visit_collection
 
-from prefect_dask_blackbox.futures import BlackboxFuture
 from prefect_dask_blackbox.observed_run import ObservedRun
-from prefect_dask_blackbox.task_runners import BlackboxTaskRunner
+from prefect_dask_blackbox.options import RecordingOptions
+from prefect_dask_blackbox.own_clients import entered
+from prefect_dask_blackbox.task_runners import RecordedRunner, observed_here
 
 __all__ = ["Watch", "watching"]
 
 
 class Watch:
-    """Watches one call of a flow's function."""
+    """Watches one call of a flow's function.
 
-    def __init__(self, runner: BlackboxTaskRunner | None) -> None:
-        self._runner = runner
+    Args:
+        context: Of the flow run; None where there is none.
+        options: How to record a flow whose task runner does not know.
+    """
+
+    def __init__(
+        self, context: FlowRunContext | None, options: RecordingOptions | None
+    ) -> None:
+        runner = context.task_runner if context is not None else None
+        self._runner = runner if isinstance(runner, RecordedRunner) else None
+        self._context, self._options = context, options or RecordingOptions()
         self._run: ObservedRun | None = None
+        self._before: ObservedRun | None = None
 
     def __enter__(self) -> Self:
-        if self._runner is not None:
-            self._run = self._runner.observe()
+        self._begin()
+        self._before = entered(self._run)
         return self
 
     def __exit__(
@@ -40,14 +53,15 @@ class Watch:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if error is not None and self._run is not None:
-            with guard("ending the recording of a failed flow"):
-                self._run.end(exception=error)
-                self._run.follow_advice()
+        entered(self._before)
+        if error is not None and (other := self._failed(error)) is not None:
+            raise other from error
 
     async def __aenter__(self) -> Self:
         # Off the event loop: starting may have to wait for a slow store.
-        return await asyncio.to_thread(self.__enter__)
+        await asyncio.to_thread(self._begin)
+        self._before = entered(self._run)
+        return self
 
     async def __aexit__(
         self,
@@ -55,11 +69,14 @@ class Watch:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        entered(self._before)
         if isinstance(error, Exception):
-            await asyncio.to_thread(self.__exit__, kind, error, traceback)
+            other = await asyncio.to_thread(self._failed, error)
         else:
             # The loop is being cancelled, and would not wait for a thread.
-            self.__exit__(kind, error, traceback)
+            other = None if error is None else self._failed(error)
+        if other is not None:
+            raise other from error
 
     def landed(self, result: Any) -> None:
         """Check that no task was lost unnoticed.
@@ -71,39 +88,70 @@ class Watch:
         if run is None:
             return
         # The engine would wait for them next, and sum up their states without a reason.
+        found = _outcomes_in(result)
         with guard("waiting for the futures that the flow returned"):
-            for future in _futures_in(result):
-                future.wait()
+            for future in found:
+                if isinstance(future, PrefectFuture):
+                    future.wait()
         loss = None
         with guard("looking for lost tasks"):
             loss = run.unnoticed_loss()
         if loss is not None:
             raise loss
+        if self._runner is None:  # nobody else will end the recording
+            with guard("ending the recording of a flow"):
+                run.end(state="failed" if _any_failed(found) else "succeeded")
 
     async def landed_async(self, result: Any) -> None:
         """Check as `landed` does, off the event loop."""
         await asyncio.to_thread(self.landed, result)
 
+    def _begin(self) -> None:
+        if self._runner is not None:
+            self._run = self._runner.observe()
+        elif self._context is not None:
+            self._run = observed_here(self._context, self._options)
 
-def watching() -> Watch:
+    def _failed(self, error: BaseException) -> BaseException | None:
+        """End the recording; return what the flow is to raise instead, if something."""
+        other: BaseException | None = None
+        if self._run is not None:
+            with guard("ending the recording of a failed flow"):
+                self._run.end(exception=error)
+                self._run.follow_advice()
+                other = self._run.in_other_words(error)
+        return other
+
+
+def watching(options: RecordingOptions | None = None) -> Watch:
     """Return the watch for the flow run that is about to call its function.
 
-    It watches nothing where there is no flow run (`flow.fn(...)`), on a worker, and when
-    the flow was given another task runner later.
+    It watches nothing where there is no flow run (`flow.fn(...)`), and on a worker.
+
+    Args:
+        options: How to record a flow whose task runner does not know.
     """
-    context = FlowRunContext.get()
-    runner = context.task_runner if context is not None else None
-    return Watch(runner if isinstance(runner, BlackboxTaskRunner) else None)
+    return Watch(FlowRunContext.get(), options)
 
 
-def _futures_in(result: Any) -> list[BlackboxFuture[Any]]:
-    found: list[BlackboxFuture[Any]] = []
+def _any_failed(found: list[Any]) -> bool:
+    for each in found:
+        state = each.state if isinstance(each, PrefectFuture) else each
+        if state.is_failed() or state.is_crashed():
+            return True
+    return False
+
+
+def _outcomes_in(result: Any) -> list[Any]:
+    """Return the futures and states in what a flow returned."""
+    found: list[Any] = []
 
     def look_at(part: Any, context: dict[str, Any]) -> None:
         if isinstance(context.get("annotation"), quote):
             raise StopVisiting
-        if isinstance(part, BlackboxFuture):
+        if isinstance(part, (PrefectFuture, State)):
             found.append(part)
 
-    visit_collection(result, visit_fn=look_at, return_data=False, context={})
+    with guard("what the flow returned"):
+        visit_collection(result, visit_fn=look_at, return_data=False, context={})
     return found

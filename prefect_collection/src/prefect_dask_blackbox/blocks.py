@@ -1,0 +1,137 @@
+"""`BlackboxStore`: where recordings go and how to get there, as a block of Prefect's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dask_blackbox.errors import ConfigurationError
+from prefect.blocks.core import Block
+from pydantic import Field, SecretStr
+
+from prefect_dask_blackbox.options import BLOCK
+
+__all__ = ["BlackboxStore", "store_of_block"]
+
+
+class BlackboxStore(Block):
+    """Where recordings of Dask runs go: a bucket or a folder, with its credentials.
+
+    Attributes:
+        url: `s3://bucket/prefix` or a folder.
+        endpoint: URL of an S3-compatible server.
+        region: Region of the bucket.
+        profile: Of the AWS configuration.
+        key: Access key id.
+        secret: Secret access key.
+        s3_bucket_block: An `S3Bucket` block of prefect-aws to take bucket, folder and
+            credentials from, as `s3-bucket/NAME`.
+
+    Example:
+        Save one, and have flows recorded to it by its name:
+        ```python
+        from prefect_dask_blackbox import BlackboxStore, observed_flow
+
+        BlackboxStore(url="s3://dask-runs/nightly").save("BLOCK_NAME")
+        store = BlackboxStore.load("BLOCK_NAME")
+
+
+        @observed_flow(store="block:BLOCK_NAME")
+        def etl(): ...
+        ```
+    """
+
+    _block_type_name = "Dask Blackbox Store"
+    _block_type_slug = "dask-blackbox-store"
+    _logo_url = "https://raw.githubusercontent.com/dask-blackbox/dask-blackbox/main/docs/images/logo.png"  # type: ignore[assignment]
+    _documentation_url = "https://pypi.org/project/prefect-dask-blackbox/"  # type: ignore[assignment]
+    _description = "Where recordings of Dask runs are stored, and the credentials."
+
+    url: str | None = Field(default=None, description="s3://bucket/prefix or a folder.")
+    endpoint: str | None = Field(
+        default=None, description="URL of an S3-compatible server."
+    )
+    region: str | None = Field(default=None, description="Region of the bucket.")
+    profile: str | None = Field(
+        default=None,
+        description="Profile in the AWS configuration of the flow's machine.",
+    )
+    key: SecretStr | None = Field(default=None, description="Access key id.")
+    secret: SecretStr | None = Field(default=None, description="Secret access key.")
+    s3_bucket_block: str | None = Field(
+        default=None,
+        description="S3Bucket block that supplies the other values: s3-bucket/NAME.",
+    )
+
+    def store(self) -> tuple[str | None, dict[str, Any]]:
+        """Return URL and settings of the store, credentials among them.
+
+        Raises:
+            ConfigurationError: if the block names no place.
+        """
+        found = _of_s3_bucket(self.s3_bucket_block) if self.s3_bucket_block else {}
+        own = {
+            "endpoint": self.endpoint,
+            "region": self.region,
+            "profile": self.profile,
+            "key": _plain(self.key),
+            "secret": _plain(self.secret),
+        }
+        found |= {name: value for name, value in own.items() if value}
+        url = self.url or found.pop("url", None)
+        found.pop("url", None)
+        if not url:
+            raise ConfigurationError(
+                "a BlackboxStore block needs a url or an s3_bucket_block"
+            )
+        return url, found
+
+
+def store_of_block(name: str) -> tuple[str | None, dict[str, Any]]:
+    """Return URL and settings of the store that a block names.
+
+    Args:
+        name: Of a `BlackboxStore`, or with the slug of its type: `s3-bucket/prod`.
+
+    Raises:
+        ConfigurationError: if there is no such block, or it names no place.
+    """
+    if name.startswith("s3-bucket/"):
+        found = _of_s3_bucket(name)
+        return found.pop("url"), found
+    try:
+        block: Any = BlackboxStore.load(name.rpartition("/")[2], _sync=True)  # type: ignore[call-arg]
+    except ValueError as error:
+        raise ConfigurationError(f"store='{BLOCK}{name}': {error}") from error
+    place: tuple[str | None, dict[str, Any]] = block.store()
+    return place
+
+
+def _of_s3_bucket(name: str) -> dict[str, Any]:
+    try:
+        block: Any = Block.load(name, _sync=True)  # type: ignore[call-arg]
+    except (ValueError, RuntimeError) as error:
+        raise ConfigurationError(f"store='{BLOCK}{name}': {error}") from error
+    credentials = getattr(block, "credentials", None)
+    folder = str(getattr(block, "bucket_folder", "") or "").strip("/")
+    client = getattr(credentials, "aws_client_parameters", None)
+    found = {
+        "url": f"s3://{block.bucket_name}/{folder}".rstrip("/"),
+        "key": _plain(_first(credentials, "aws_access_key_id", "minio_root_user")),
+        "secret": _plain(
+            _first(credentials, "aws_secret_access_key", "minio_root_password")
+        ),
+        "region": getattr(credentials, "region_name", None),
+        "profile": getattr(credentials, "profile_name", None),
+        "endpoint": getattr(client, "endpoint_url", None),
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def _first(owner: Any, *names: str) -> Any:
+    return next((v for n in names if (v := getattr(owner, n, None)) is not None), None)
+
+
+def _plain(value: Any) -> str | None:
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    return None if value is None else str(value)

@@ -1,0 +1,29 @@
+"""Settings of Dask that clusters which the task runner makes need to fail rather than hang."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import dask.config
+import distributed  # noqa: F401 - it brings the defaults of its settings
+
+__all__ = ["patient_clusters"]
+
+_SETTING = "distributed.deploy.lost-worker-timeout"
+_DASKS, _OURS = "15s", "300s"
+
+
+@contextmanager
+def patient_clusters() -> Iterator[None]:
+    """Have a cluster wait longer for a worker that restarts, unless the user says how long.
+
+    Dask gives a worker 15 seconds to come back.  One that imports Prefect takes longer on
+    a busy machine; the cluster then closes it for good, and a flow that waits for its task
+    waits for ever, where Dask would have given the task up after some more deaths.
+    """
+    if dask.config.get(_SETTING, default=None) != _DASKS:
+        yield
+        return
+    with dask.config.set({_SETTING: _OURS}):
+        yield

@@ -1,0 +1,163 @@
+"""How Prefect itself ends a flow run: by a signal, a cancel or a time limit.
+
+To the flow each of them is an exception like any other; which of them it was stands in its
+class, in the flow's own settings and in the state that the server has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from dask_blackbox.attach import RunCard
+from dask_blackbox.guard import guard
+from dask_blackbox.manifest import StopReason
+from prefect.exceptions import TerminationSignal
+
+from prefect_dask_blackbox.identity import page_of, prefect_client
+
+if TYPE_CHECKING:
+    # Host types that only describe arguments.
+    from prefect.client.schemas.objects import FlowRun
+
+__all__ = ["FailedPart", "HostStop", "failed_part", "note_failed", "stop_of"]
+
+_TOLERANCE = 0.5
+"""Seconds by which a time limit may have begun after we did."""
+_REMEMBERED = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostStop:
+    """That Prefect ended a flow run.
+
+    Attributes:
+        reason: Why.
+        detail: Prefect's own words.
+        limit: Seconds that it was allowed to take.
+        setting: Prefect's name of that limit.
+    """
+
+    reason: StopReason
+    detail: str = ""
+    limit: float | None = None
+    setting: str = ""
+
+
+def stop_of(
+    error: BaseException | None,
+    flow_run: FlowRun,
+    *,
+    limit: float | None,
+    began: float,
+) -> HostStop | None:
+    """Return how Prefect ended a flow run, if it did.
+
+    Args:
+        error: What ended the flow's function, or its state's exception.
+        flow_run: The flow run.
+        limit: Its `timeout_seconds`.
+        began: When it began, by `time.monotonic`.
+    """
+    state = flow_run.state
+    timed_out = state is not None and state.name == "TimedOut"
+    if limit and (timed_out or _is_of_the_limit(error, limit, began)):
+        return HostStop(
+            reason="run-timeout",
+            detail=f"Flow run exceeded timeout of {limit:g} second(s)",
+            limit=limit,
+            setting="timeout_seconds",
+        )
+    asked = isinstance(error, (TerminationSignal, asyncio.CancelledError))
+    over = state is not None and (state.is_cancelled() or state.is_cancelling())
+    if not asked and not over:
+        return None
+    if over or _is_being_cancelled(flow_run.id):
+        return HostStop(reason="cancelled", detail="the flow run was cancelled")
+    if isinstance(error, TerminationSignal):
+        return HostStop(reason="evicted", detail="its process got SIGTERM")
+    return None
+
+
+def _is_of_the_limit(error: BaseException | None, limit: float, began: float) -> bool:
+    if type(error).__name__ == "FlowRunTimeoutError":
+        return True
+    if not isinstance(error, asyncio.CancelledError):
+        return False
+    return time.monotonic() - began >= limit - _TOLERANCE
+
+
+def _is_being_cancelled(flow_run_id: UUID) -> bool:
+    """Say whether somebody has asked Prefect to cancel a flow run."""
+    found = False
+    with guard("whether the flow run was cancelled"), prefect_client() as client:
+        state = client.read_flow_run(flow_run_id).state
+        found = state is not None and (state.is_cancelling() or state.is_cancelled())
+    return found  # noqa: RET504 - the guard swallows errors
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailedPart:
+    """A flow run of this process that failed, and the exception that it raised.
+
+    Attributes:
+        error: The exception object.
+        flow_run_id: Of the flow run.
+        name: Its name.
+        card: Its card.
+        url: Of its page.
+    """
+
+    error: BaseException
+    flow_run_id: UUID
+    name: str
+    card: RunCard
+    url: str
+
+
+_failed: deque[FailedPart] = deque(maxlen=_REMEMBERED)
+
+
+def note_failed(
+    error: BaseException | None, flow_run: FlowRun, flow_name: str, card: RunCard | None
+) -> None:
+    """Remember that a flow run failed: another one may fail of the same exception."""
+    if error is None or card is None or card.verdict is None:
+        return
+    name = f"{flow_name} ({flow_run.name})"
+    _failed.append(
+        FailedPart(
+            error=error,
+            flow_run_id=flow_run.id,
+            name=name,
+            card=card,
+            url=page_of("flow-run", flow_run.id),
+        )
+    )
+
+
+def failed_part(error: BaseException | None, flow_run_id: UUID) -> FailedPart | None:
+    """Return the other flow run that an exception comes from, if it comes from one."""
+    for each in _chain(error):
+        for part in reversed(_failed):
+            if part.error is each and part.flow_run_id != flow_run_id:
+                return part
+    return None
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def as_told(part: FailedPart) -> tuple[Any, ...]:
+    """Return the arguments of `Recording.part_failed`."""
+    return ("subflow", part.name, part.card, part.url)

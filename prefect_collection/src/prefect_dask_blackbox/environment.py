@@ -1,0 +1,64 @@
+"""What the recorder has to know of Prefect: how to reach its API, and what is a secret."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dask_blackbox.guard import guard
+from prefect.settings import get_current_settings
+from pydantic import BaseModel, SecretBytes, SecretStr
+
+__all__ = ["host_environment", "secrets_of_prefect"]
+
+_DEEPEST = 6
+_API = ("url", "key", "auth_string", "tls_insecure_skip_verify", "ssl_cert_file")
+
+
+def host_environment() -> dict[str, str]:
+    """Return how to reach Prefect's API and its UI, as environment variables.
+
+    They go to the recorder over its own pipe and are never written.
+    """
+    found: dict[str, str] = {}
+    with guard("the settings of Prefect"):
+        settings = get_current_settings()
+        known = {
+            f"API_{name.upper()}": getattr(settings.api, name, None) for name in _API
+        }
+        known["UI_URL"] = getattr(settings, "ui_url", None)
+        found = {
+            f"PREFECT_{name}": _plain(value) for name, value in known.items() if value
+        }
+    return found  # noqa: RET504 - the guard swallows errors
+
+
+def secrets_of_prefect() -> dict[str, str]:
+    """Return the secret values of Prefect's settings, under names that say so."""
+    found: dict[str, str] = {}
+    with guard("the secrets in Prefect's settings"):
+        values = _secrets_in(get_current_settings(), _DEEPEST)
+        found = {f"secret_{i}": value for i, value in enumerate(values)}
+    return found  # noqa: RET504 - the guard swallows errors
+
+
+def _secrets_in(value: Any, depth: int) -> Iterator[str]:
+    if isinstance(value, (SecretStr, SecretBytes)):
+        if text := _plain(value):
+            yield text
+    elif isinstance(value, BaseModel) and depth:
+        # Not `model_dump`: it warns of values that were set past their type.
+        for name in type(value).model_fields:
+            yield from _secrets_in(getattr(value, name, None), depth - 1)
+    elif isinstance(value, Mapping) and depth:
+        for each in value.values():
+            yield from _secrets_in(each, depth - 1)
+    elif isinstance(value, (list, tuple)) and depth:
+        for each in value:
+            yield from _secrets_in(each, depth - 1)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, (SecretStr, SecretBytes)):
+        value = value.get_secret_value()
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,176 @@
+"""What a flow run shows of itself while it runs: its card, Dask's warnings, its stalls.
+
+A thread of its own speaks to Prefect, at intervals; the flow never waits for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, cast
+from uuid import UUID
+
+from dask_blackbox.attach import RunCard
+from dask_blackbox.guard import guard
+from dask_blackbox.protocol.messages import LogLine, Progress
+from prefect.client.schemas.actions import LogCreate
+
+from prefect_dask_blackbox.diagnosed import STALLED, emit
+from prefect_dask_blackbox.identity import prefect_client
+from prefect_dask_blackbox.page import live_page
+from prefect_dask_blackbox.stalls import stall_words
+from prefect_dask_blackbox.submitted import keys_in, with_names
+
+if TYPE_CHECKING:
+    from prefect_dask_blackbox.artifacts import FlowRunPage
+    from prefect_dask_blackbox.lost_tasks import LostTasks
+    from prefect_dask_blackbox.submitted import Ledger
+
+__all__ = ["Live"]
+
+_INTERVAL = 5.0
+_WAITING_LINES = 500
+_LOGGER = "dask"
+_ENDING = 5.0
+
+
+class Live(threading.Thread):
+    """Shows how a flow run gets on until it is told to stop.
+
+    Args:
+        flow_run_id: Of the flow run.
+        page: Its page.
+        ledger: What it submitted.
+        lost_tasks: Tells Prefect of lost tasks.
+        card: Returns what is known of the run so far.
+        dashboard: Returns the address of Dask's dashboard, if there is one.
+    """
+
+    def __init__(
+        self,
+        flow_run_id: UUID,
+        *,
+        page: FlowRunPage,
+        ledger: Ledger,
+        lost_tasks: LostTasks,
+        card: Any,
+        dashboard: Any,
+    ) -> None:
+        super().__init__(name="dask-blackbox-prefect", daemon=True)
+        self._flow_run_id, self._page, self._ledger = flow_run_id, page, ledger
+        self._lost_tasks, self._card, self._dashboard = lost_tasks, card, dashboard
+        self._began = time.monotonic()
+        self._progress: Progress | None = None
+        self._lines: deque[LogLine] = deque(maxlen=_WAITING_LINES)
+        self._stalls = 0
+        self._stalled = False
+        self._stopped = threading.Event()
+        self._shown: tuple[Any, ...] = ()
+        self.said = 0
+        """How many lines were put into the flow run's log."""
+
+    def heard(self, progress: Progress) -> None:
+        """Take a report of the recorder; never blocks."""
+        self._progress = progress
+        self._lines.extend(progress.lines)
+
+    def run(self) -> None:
+        while not self._stopped.wait(_INTERVAL):
+            with guard("showing the progress of the flow run"):
+                self._look()
+
+    def finish(self) -> None:
+        """Stop, and put what was heard last into the log."""
+        self._stopped.set()
+        if self.is_alive():
+            self.join(_ENDING)
+        with guard("the last lines of Dask's log"):
+            self._log()
+
+    def _look(self) -> None:
+        progress = self._progress
+        self._log()
+        self._lost_tasks.tell(early=True)
+        if progress is None:
+            return
+        self._note_stall(progress)
+        entries = list(self._ledger)
+        done = sum(entry.status != "pending" for entry in entries)
+        state = (
+            done,
+            len(entries),
+            progress.finished,
+            progress.workers,
+            progress.stall,
+        )
+        if state == self._shown:
+            return
+        self._shown = state
+        data = live_page(
+            self._linked(),
+            progress,
+            submitted=len(entries),
+            done=done,
+            names=self._ledger.names,
+            seconds=time.monotonic() - self._began,
+        )
+        text = f"Running: {done:,} of {len(entries):,} task runs have ended"
+        self._page.show_live(self._card(), data, text)
+
+    def _linked(self) -> RunCard:
+        import msgspec
+
+        card: RunCard = self._card()
+        address = self._dashboard()
+        links = {**card.links, **({"dashboard": address} if address else {})}
+        return msgspec.structs.replace(card, links=links)
+
+    def _note_stall(self, progress: Progress) -> None:
+        stalled = progress.stall is not None
+        if stalled and not self._stalled and progress.stall is not None:
+            self._stalls += 1
+            names = self._ledger.names
+            text = stall_words(progress.stall, names)
+            emit(
+                STALLED,
+                self._card(),
+                self._flow_run_id,
+                labels={"dask.workers": str(progress.workers)},
+                payload={"headline": text},
+                mark=str(self._stalls),
+            )
+        self._stalled = stalled
+
+    def _log(self) -> None:
+        lines = [self._lines.popleft() for _ in range(len(self._lines))]
+        if not lines:
+            return
+        runs = {entry.key: entry.task_run_id for entry in self._ledger}
+        names = self._ledger.names
+        with prefect_client() as client:
+            client.create_logs(list(_as_logs(lines, self._flow_run_id, runs, names)))
+        self.said += len(lines)
+
+
+def _as_logs(
+    lines: Iterable[LogLine],
+    flow_run_id: UUID,
+    runs: dict[str, UUID],
+    names: dict[str, str],
+) -> Iterator[LogCreate]:
+    for line in lines:
+        found = [key for key in (line.keys or keys_in(line.text)) if key in runs]
+        # A line about several tasks belongs to the flow run.
+        own = found[0] if found and (line.keys or len(set(found)) == 1) else None
+        yield LogCreate(
+            name=_LOGGER,
+            level=max(line.level, logging.WARNING),
+            message=with_names(f"{line.source}: {line.text}", names),
+            timestamp=cast("Any", datetime.fromtimestamp(line.at, UTC)),
+            flow_run_id=flow_run_id,
+            task_run_id=None if own is None else runs[own],
+        )

@@ -1,0 +1,47 @@
+"""Settings of this collection: `PREFECT_INTEGRATIONS_DASK_BLACKBOX_…`, or in a profile.
+
+[tool.prefect.integrations.dask_blackbox]      # pyproject.toml; prefect.toml without "tool."
+store = "block:prod"
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from prefect.settings.base import PrefectBaseSettings, build_settings_config
+from pydantic import Field
+from pydantic_settings import SettingsConfigDict
+
+__all__ = ["DaskBlackboxSettings"]
+
+
+class DaskBlackboxSettings(PrefectBaseSettings):
+    """What counts where neither the decorator nor the task runner says otherwise."""
+
+    model_config: ClassVar[SettingsConfigDict] = build_settings_config(
+        ("integrations", "dask_blackbox")
+    )
+
+    store: str | None = Field(
+        default=None,
+        description="Store of recordings: s3://bucket/prefix, a folder, or block:NAME.",
+    )
+    required: bool = Field(
+        default=False, description="Fail flow runs that cannot be recorded."
+    )
+    fail_flow_on_lost_tasks: bool = Field(
+        default=True,
+        description="Fail flows that ignore lost tasks.",
+    )
+    follow_retry_advice: bool = Field(
+        default=False,
+        description="Do not retry flow runs that will certainly fail again.",
+    )
+    transient_retries: int = Field(
+        default=0,
+        ge=0,
+        description="Retries of flow runs whose failure is certainly transient.",
+    )
+    tags: bool = Field(
+        default=True, description="Tag failed flow runs with their cause."
+    )

@@ -1,0 +1,53 @@
+"""Why nothing moves, in one sentence: of the particulars of a `stall` event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["stall_words"]
+
+_FEW = 3
+
+
+def stall_words(stall: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    """Return what a run waits for.
+
+    Args:
+        stall: Particulars of the event.
+        names: Prefect's names of tasks, by key.
+    """
+    lasted = f"No task has finished for {float(stall.get('lasted') or 0):.0f} s"
+    return f"{lasted}: {_reason(stall, names)}."
+
+
+def _reason(stall: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    unrunnable = [_named(each, names) for each in stall.get("unrunnable") or ()]
+    paused = stall.get("paused") or ()
+    busy = [each for each in stall.get("processing") or () if each.get("executing_for")]
+    if not stall.get("workers"):
+        return "there is no worker"
+    if unrunnable:
+        return f"no worker can run {_listed(unrunnable)}"
+    if paused and len(paused) == stall.get("workers"):
+        return "all workers are paused because their memory is full"
+    if busy:
+        running = [
+            f"{_named(each, names)} (for {float(each['executing_for']):.0f} s)"
+            for each in busy
+        ]
+        return f"running are {_listed(running)}"
+    waiting = [_named(each, names) for each in stall.get("processing") or ()]
+    if waiting:
+        return f"{_listed(waiting)} were sent to workers that run no task"
+    return "tasks are waiting, but none is running"
+
+
+def _named(each: Any, names: Mapping[str, str]) -> str:
+    key = str(each.get("key", "")) if isinstance(each, Mapping) else str(each)
+    return names.get(key, key)
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
+    return ", ".join(names[:_FEW]) + more

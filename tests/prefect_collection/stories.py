@@ -1,0 +1,128 @@
+"""Flows that end badly, one each time this is run: `python stories.py NAME`.
+
+They run in processes of their own, since their signals and time limits are real.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from distributed import Client, LocalCluster
+from prefect import flow, task
+from prefect_dask import DaskTaskRunner
+from prefect_dask_blackbox import observed_flow
+
+ONE: dict[str, Any] = {
+    "n_workers": 1,
+    "threads_per_worker": 2,
+    "dashboard_address": ":0",
+}
+
+
+def runner() -> Any:
+    return DaskTaskRunner(cluster_kwargs=ONE)
+
+
+@task
+def nap(seconds: float) -> float:
+    time.sleep(seconds)
+    return seconds
+
+
+@task
+def signalled(flag: str) -> None:
+    Path(flag).touch()
+    time.sleep(300)
+
+
+@task
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def kill_once_it_works(number: int) -> list[Any]:
+    """Submit tasks that never end, and signal this process once the first one runs."""
+    flag = Path(os.environ["FLAG"])
+    futures = [signalled.submit(str(flag)) for _ in range(3)]
+
+    def wait_and_kill() -> None:
+        while not flag.exists():
+            time.sleep(0.05)
+        os.kill(os.getpid(), number)
+
+    threading.Thread(target=wait_and_kill, daemon=True).start()
+    return [future.result() for future in futures]
+
+
+@observed_flow(name="evicted", task_runner=runner())
+def evicted() -> Any:
+    nap.submit(0.1).result()
+    return kill_once_it_works(signal.SIGTERM)
+
+
+@observed_flow(name="killed", task_runner=runner())
+def killed() -> Any:
+    nap.submit(0.1).result()
+    return kill_once_it_works(signal.SIGKILL)
+
+
+@observed_flow(name="interrupted", task_runner=runner())
+def interrupted() -> Any:
+    return kill_once_it_works(signal.SIGINT)
+
+
+@observed_flow(name="overdue", timeout_seconds=12, task_runner=runner())
+def overdue() -> list[float]:
+    return [future.result() for future in [nap.submit(0.5) for _ in range(400)]]
+
+
+@observed_flow(name="async-overdue", timeout_seconds=12, task_runner=runner())
+async def async_overdue() -> None:
+    futures = [nap.submit(0.5) for _ in range(400)]
+    while futures:  # noqa: ASYNC110 - until its time limit
+        await asyncio.sleep(0.2)
+
+
+@observed_flow(name="child", task_runner=runner())
+def child() -> None:
+    die.submit().result()
+
+
+@observed_flow(name="parent", task_runner=runner())
+def parent() -> None:
+    nap.submit(0.1).result()
+    child()
+
+
+@observed_flow(name="stalls", task_runner=runner())
+def stalls() -> float:
+    return nap.submit(14).result()
+
+
+@flow(name="plain-subflow", task_runner=runner())
+def plain_subflow() -> float:
+    return nap.submit(0.1).result()
+
+
+@observed_flow(name="direct")
+def direct() -> int:
+    """Use Dask without its task runner: two clusters of its own, and a plain subflow."""
+    found = 0
+    for _ in range(2):
+        with LocalCluster(**ONE) as cluster, Client(cluster) as client:
+            found += sum(client.gather(client.map(lambda x: x + 1, range(5))))
+    plain_subflow()
+    return found
+
+
+if __name__ == "__main__":
+    made = globals()[sys.argv[1]]()
+    if asyncio.iscoroutine(made):
+        asyncio.run(made)

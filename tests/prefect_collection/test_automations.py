@@ -1,0 +1,33 @@
+"""The automations that the guide offers are accepted by a real server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+from prefect.client.orchestration import get_client
+from prefect.events.schemas.automations import AutomationCore
+
+FILE = Path(__file__).parents[2] / "prefect_collection" / "automations.yaml"
+
+
+def test_each_automation_is_accepted_with_its_trigger_and_action() -> None:
+    found = [
+        AutomationCore.model_validate(each)
+        for each in yaml.safe_load(FILE.read_text())["automations"]
+    ]
+
+    with get_client(sync_client=True) as client:
+        for each in found:
+            body = each.model_dump(mode="json")
+            client.request("POST", "/automations/", json=body).raise_for_status()
+
+    assert [sorted(each.trigger.expect) for each in found[:2]] == [  # type: ignore[union-attr]
+        ["dask.run.diagnosed"],
+        ["dask.run.stalled"],
+    ]
+    assert [each.actions[0].type for each in found] == [
+        "run-deployment",
+        "cancel-flow-run",
+        "change-flow-run-state",
+    ]

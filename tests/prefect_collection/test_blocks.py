@@ -1,0 +1,97 @@
+"""Stores that a block names, and what counts where nobody says otherwise."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dask_blackbox.errors import ConfigurationError
+from prefect.blocks.core import Block
+from prefect.testing.standard_test_suites import BlockStandardTestSuite
+from prefect_dask_blackbox import BlackboxStore, observed_flow
+from prefect_dask_blackbox.options import RecordingOptions
+
+ROOT = Path(__file__).parents[2]
+
+
+class TestBlackboxStore(BlockStandardTestSuite):
+    @pytest.fixture
+    def block(self) -> type[Block]:
+        return BlackboxStore
+
+    def test_has_a_valid_image(self, block: type[Block]) -> None:
+        # Not fetched, since tests need no network: it is a file of this repository.
+        _, found, path = str(block._logo_url).partition("/dask-blackbox/main/")
+        head = (ROOT / path).read_bytes()[:24]
+        width, height = struct.unpack(">II", head[16:24])
+
+        assert found
+        assert head[1:4] == b"PNG"
+        assert width == height
+        assert 45 < width < 1000
+
+
+class FakeBucket(Block):
+    """A block with the fields of prefect-aws's `S3Bucket`, which need not be installed."""
+
+    _block_type_name = "S3 Bucket"
+    _block_type_slug = "s3-bucket"
+
+    bucket_name: str
+    bucket_folder: str = ""
+
+
+def test_a_store_is_taken_from_a_block_with_its_credentials() -> None:
+    made = BlackboxStore(
+        url="s3://dask-runs/nightly",
+        endpoint="http://minio:9000",
+        key="AKIA",  # type: ignore[arg-type]
+        secret="s3cr3t",  # type: ignore[arg-type]
+    )
+    made.save("prod", overwrite=True, _sync=True)  # type: ignore[call-arg]
+
+    url, settings = RecordingOptions(store="block:prod").place()
+
+    assert url == "s3://dask-runs/nightly"
+    assert settings == {
+        "endpoint": "http://minio:9000",
+        "key": "AKIA",
+        "secret": "s3cr3t",
+    }
+    assert "s3cr3t" not in repr(made)
+
+
+def test_a_store_is_taken_from_an_s3_bucket() -> None:
+    bucket = FakeBucket(bucket_name="dask-runs", bucket_folder="dask/")
+    bucket.save("own", overwrite=True, _sync=True)  # type: ignore[call-arg]
+
+    assert RecordingOptions(store="block:s3-bucket/own").place() == (
+        "s3://dask-runs/dask",
+        {},
+    )
+
+
+def test_a_block_that_is_not_there_is_an_error_with_its_name() -> None:
+    with pytest.raises(ConfigurationError, match="block:missing"):
+        RecordingOptions(store="block:missing").place()
+
+
+def test_a_store_that_cannot_work_is_refused_when_the_flow_is_defined() -> None:
+    with pytest.raises(ConfigurationError, match="gs://bucket"):
+        observed_flow(store="gs://bucket/dask")
+
+
+def test_prefects_settings_count_where_nobody_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    own: dict[str, Any] = {"follow_retry_advice": True}
+    monkeypatch.setenv("PREFECT_INTEGRATIONS_DASK_BLACKBOX_STORE", str(tmp_path))
+    monkeypatch.setenv("PREFECT_INTEGRATIONS_DASK_BLACKBOX_TRANSIENT_RETRIES", "2")
+
+    found = RecordingOptions(**own).with_settings()
+    given = RecordingOptions(store="s3://b", **own).with_settings()
+
+    assert (found.store, given.store) == (str(tmp_path), "s3://b")
+    assert (found.transient_retries, found.follow_retry_advice) == (2, True)

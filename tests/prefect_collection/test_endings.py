@@ -1,0 +1,180 @@
+"""The crash table: how flow runs end, with real signals and limits, and what Prefect shows."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prefect.settings import PREFECT_API_URL
+
+pytestmark = pytest.mark.nightly
+
+HERE = Path(__file__).parent
+AT_ONCE = 2
+STORIES = (
+    "evicted", "killed", "overdue", "async_overdue", "parent", "direct", "stalls",
+    "unguarded",
+)  # fmt: skip
+PATIENCE = 120.0
+
+Tell = Callable[[str], Path]
+
+
+def run_story(name: str, folder: Path, api: str) -> Path:
+    """Run one flow in a process of its own; return the store that it was recorded to."""
+    folder.mkdir()
+    script = [str(HERE / "unguarded.py")]
+    if name != "unguarded":
+        script = [str(HERE / "stories.py"), name]
+    subprocess.run(
+        [sys.executable, *script],
+        env={
+            **os.environ,
+            "PREFECT_API_URL": api,
+            "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
+            "DASK_BLACKBOX__STORE__URL": str(folder / "store"),
+            "FLAG": str(folder / "began"),
+            "DASK_BLACKBOX__STALL__AFTER": "2s",
+        },
+        check=False,  # most of them fail, each in its own way
+        capture_output=True,
+        timeout=240,
+    )
+    return folder / "store"
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tell]:
+    """Run all stories, two at a time; return what waits for one of them."""
+    folder, api = tmp_path_factory.mktemp("stories"), str(PREFECT_API_URL.value())
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        stories: dict[str, Future[Path]] = {
+            name: pool.submit(run_story, name, folder / name, api) for name in STORIES
+        }
+        yield lambda name: stories[name].result()
+
+
+def seen_at_last(
+    prefect: Any, name: str, store: Path, ready: Callable[[Any], bool]
+) -> Any:
+    """Return a flow's newest run once it is ready."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        seen = prefect.newest(name, store)
+        if ready(seen):
+            return seen
+
+        assert time.monotonic() < deadline, seen
+
+        time.sleep(0.5)
+
+
+def test_sigterm_is_told_as_what_it_is(told: Tell, prefect: Any) -> None:
+    seen = prefect.newest("evicted", told("evicted"))
+
+    assert seen.state == "CRASHED"
+    assert (seen.card.verdict.rule, seen.card.verdict.retry_advice) == (
+        "stopped-by-host",
+        "transient",
+    )
+    assert "1 of 4 tasks were done" in seen.card.headline
+    assert {task.state for task in seen.all_tasks} == {"COMPLETED", "CRASHED"}
+    assert len(seen.all_tasks) == 4
+    assert all(
+        "Stopped with the flow run" in task.message
+        for task in seen.all_tasks
+        if task.state == "CRASHED"
+    )
+
+
+def test_after_sigkill_the_recorder_finishes_for_the_flow(
+    told: Tell, prefect: Any
+) -> None:
+    store = told("killed")
+    seen = seen_at_last(
+        prefect,
+        "killed",
+        store,
+        lambda run: run.state == "CRASHED" and "being" not in str(run.artifacts),
+    )
+
+    assert seen.message == seen.card.headline
+    assert seen.card.verdict.rule == "driver-killed"
+    assert seen.card.headline in seen.artifacts["dask-run-killed"]
+    assert len(seen.all_tasks) == 4
+    assert {task.state for task in seen.all_tasks} == {"COMPLETED", "CRASHED"}
+    assert prefect.events("dask.run.diagnosed", seen.id) == ["driver-killed"]
+
+
+@pytest.mark.parametrize("story", ["overdue", "async_overdue"])
+def test_a_time_limit_is_told_with_progress(
+    story: str, told: Tell, prefect: Any
+) -> None:
+    seen = prefect.newest(story.replace("_", "-"), told(story))
+
+    assert (seen.state, seen.state_name) == ("FAILED", "TimedOut")
+    assert seen.card.verdict.rule == "stopped-by-host"
+    assert "reached its timeout_seconds of 12 s" in seen.card.headline
+
+
+def test_the_failure_of_a_subflow_is_the_verdict_of_its_parent(
+    told: Tell, prefect: Any
+) -> None:
+    store = told("parent")
+    child, parent = prefect.newest("child", store), prefect.newest("parent", store)
+
+    assert (child.card.verdict.rule, parent.card.verdict.rule) == (
+        "worker-signalled",
+        "part-failed",
+    )
+    assert "ubflow 'child (" in parent.card.verdict.title
+    assert child.card.verdict.title in parent.card.verdict.title
+    assert parent.card.verdict.retry_advice == child.card.verdict.retry_advice
+
+
+def test_how_a_worker_died_is_in_the_log_of_the_task_run(
+    told: Tell, prefect: Any
+) -> None:
+    child = prefect.newest("child", told("parent"))
+
+    lines = prefect.logs(child.id)
+    died = [line for line in lines if "The worker died: SIGKILL" in line.message]
+    lost = [line for line in lines if line.message.startswith("Lost: ")]
+
+    assert [line.level for line in (*died, *lost)] == [40, 40]
+    assert died[0].task_run_id == lost[0].task_run_id
+    assert "dask:worker-signalled" in prefect.tags(child.id)
+
+
+def test_a_stall_is_an_event_with_its_reason(told: Tell, prefect: Any) -> None:
+    seen = prefect.newest("stalls", told("stalls"))
+
+    (payload,) = prefect.payloads("dask.run.stalled", seen.id)
+
+    assert seen.state == "COMPLETED"
+    assert "running are nap-" in payload["headline"]
+
+
+def test_dask_clients_of_the_flows_own_are_recorded(told: Tell, prefect: Any) -> None:
+    seen = prefect.newest("direct", told("direct"))
+
+    assert seen.state == "COMPLETED"
+    # 5 on each of two clusters, and the task of a subflow that nobody observes.
+    assert seen.card.numbers["tasks"] == 11
+    assert set(seen.artifacts) >= {"dask-run-direct"}
+
+
+def test_a_missing_main_guard_is_named(told: Tell, prefect: Any) -> None:
+    cards = prefect.cards("unguarded", told("unguarded"))
+
+    assert [card.verdict.title for card in cards] == [
+        "unguarded.py:32 runs again in each worker process: it has no main guard"
+    ]
+    assert cards[0].verdict.retry_advice == "code"
