@@ -15,19 +15,19 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from dask_blackbox.manifest import Manifest
-from dask_blackbox.opened.earlier import earlier_runs
-from dask_blackbox.opened.job_histories import FOR_NAMES, job_history
-from dask_blackbox.opened.sketching import put_sketch
+from dask_blackbox.reader.earlier_runs import earlier_runs
+from dask_blackbox.reader.job_histories import FOR_NAMES, job_history
+from dask_blackbox.reader.sketching import put_sketch
 from dask_blackbox.sketch import packed
 from dask_blackbox.store import open_store
 from dask_blackbox.testing import embedded_s3
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "core"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 
 def main() -> None:
     """Print the times."""
-    from sketching import a_night, a_prefix, failed
+    from sketches import a_night, a_prefix, failed
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=10_000)

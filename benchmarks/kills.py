@@ -255,7 +255,7 @@ def main() -> None:
     )
     print(f"load before: {os.getloadavg()[0]:.1f}", file=sys.stderr)
     print(
-        "| workers of | kills | deaths on the card | lines said | lines lost | "
+        "| workers of | kills | deaths on the card | lines logged | lines lost | "
         "lost, ms | death to certificate in the bucket, s: median (worst) |"
     )
     print("|---|---|---|---|---|---|---|")

@@ -80,6 +80,8 @@ class AirflowHost:
         commands: str | Path,
         environ: Mapping[str, str] | None = None,
         progress: Callable[[str], None] | None = None,
+        prefix: str = "",
+        users: Mapping[str, str] | None = None,
     ) -> None:
         """Prepare an Airflow.
 
@@ -89,18 +91,23 @@ class AirflowHost:
             commands: The folder with the command `airflow`.
             environ: More environment for it, and so for the tasks.
             progress: Is told every few seconds what is being waited for.
+            prefix: Path before all of its addresses, such as `/airflow`.
+            users: Names and roles of those who may log in, each with the name as
+                password, the first being `admin`; None: nobody has to.
         """
+        self._users = dict(users or {})
         self._folder = Path(folder).resolve()
         self._airflow = str(Path(commands).absolute() / "airflow")
         self._progress = progress or (lambda _text: None)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._sessions: set[int] = set()
         self._token = ""
-        port = _free_port()
-        self.url = f"http://127.0.0.1:{port}"
+        self._port = _free_port()
+        self.url = f"http://127.0.0.1:{self._port}{prefix}"
         self.environ = {
             **_without_airflow(os.environ),
             **_settings(self._folder, Path(dags).absolute(), self.url),
+            **_login(self._users),
             **(environ or {}),
         }
 
@@ -126,8 +133,9 @@ class AirflowHost:
         try:
             self._begin("db migrate", "db", "migrate")
             self._until(self._migrated, _MIGRATION, "making Airflow's database")
-            port = self.url.rpartition(":")[2]
+            self._write_passwords()
             for name, arguments in _COMPONENTS.items():
+                port = str(self._port)
                 self._begin(name, name, *(each.format(port=port) for each in arguments))
             self._until(self._healthy, _START, "starting Airflow")
         except BaseException:
@@ -242,9 +250,21 @@ class AirflowHost:
         Raises:
             AirflowError: if it says no, or nothing.
         """
-        if not self._token:
-            self._token = self._get(f"{self.url}/auth/token")["access_token"]
+        _ = self.token
         return self._get(f"{self.url}/api/v2/{path}", body, method)
+
+    @property
+    def token(self) -> str:
+        """Of somebody who may do everything; a browser has it as its cookie `_token`.
+
+        Raises:
+            AirflowError: if Airflow does not give one.
+        """
+        if not self._token:
+            name = next(iter(self._users), "")
+            who = {"username": name, "password": name} if name else None
+            self._token = self._get(f"{self.url}/auth/token", who)["access_token"]
+        return self._token
 
     def _get(
         self,
@@ -267,6 +287,11 @@ class AirflowHost:
             raise AirflowError(f"{url}: {error.code} {said}") from error
         except OSError as error:
             raise AirflowError(f"{url}: {error}") from error
+
+    def _write_passwords(self) -> None:
+        if self._users:
+            file = self._folder / "simple_auth_manager_passwords.json.generated"
+            file.write_text(json.dumps({name: name for name in self._users}))
 
     def _begin(self, name: str, *arguments: str) -> None:
         with self._log_of(name).open("wb") as log:
@@ -330,7 +355,7 @@ class AirflowHost:
                 inside = os.getsid(process.pid) in self._sessions
                 home = process.environ().get("AIRFLOW_HOME")
                 dead = process.status() == psutil.STATUS_ZOMBIE
-                recorder = "dask_blackbox.record" in process.cmdline()
+                recorder = "dask_blackbox.recorder" in process.cmdline()
                 ours = inside or home == str(self._folder)
                 if ours and not (dead or recorder or process.pid == os.getpid()):
                     found.append(process)
@@ -355,6 +380,16 @@ def _settings(folder: Path, dags: Path, url: str) -> dict[str, str]:
         "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(folder / "logs"),
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "30",
         "AIRFLOW__USAGE_DATA_COLLECTION__ENABLED": "False",
+    }
+
+
+def _login(users: Mapping[str, str]) -> dict[str, str]:
+    if not users:
+        return {}
+    named = ",".join(f"{name}:{role}" for name, role in users.items())
+    return {
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "False",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": named,
     }
 
 

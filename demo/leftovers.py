@@ -38,7 +38,7 @@ def _marked(folder: Path) -> tuple[list[psutil.Process], list[psutil.Process]]:
         with suppress(psutil.Error):
             marked = process.environ().get(MARK) == str(folder)
             if marked and process.pid != os.getpid():
-                recording = "dask_blackbox.record" in process.cmdline()
+                recording = "dask_blackbox.recorder" in process.cmdline()
                 (recorders if recording else others).append(process)
     return recorders, others
 

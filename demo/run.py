@@ -22,7 +22,7 @@ import msgspec
 from airflow_host import AirflowHost
 from dask_blackbox import RunCard
 from dask_blackbox.errors import RunNotFoundError
-from dask_blackbox.opened import Run, find_run
+from dask_blackbox.reader import Run, find_run
 from dask_blackbox.report import text
 from dask_blackbox.store import Store, open_store
 from dask_blackbox.testing import EmbeddedS3, embedded_s3
@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".demo"
 VENVS = ROOT / ".venvs"
 BUCKET = "dask-blackbox-demo"
-URL = f"s3://{BUCKET}/flights"
+URL = f"s3://{BUCKET}/runs"
 
 PAGES = (("report", "report.html"), ("performance report", "performance_report.html"))
 
@@ -63,12 +63,12 @@ def main(arguments: list[str]) -> int:
             teller.wrong("interrupted")
             return 130
         except Exception as error:  # noqa: BLE001 - said here, whatever it is
-            teller.wrong(f"the demo cannot go on: {type(error).__name__}: {error}")
+            teller.wrong(f"the demo cannot continue: {type(error).__name__}: {error}")
             return 1
         finally:
             # A second Ctrl-C would leave processes behind.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
-            teller.doing("stopping what was started")
+            teller.doing("stopping all servers")
             running.callback(teller.quiet)
 
 
@@ -95,7 +95,7 @@ class Demo:
         store = open_store(URL, settings=server.settings)
         environ = server.environment | {
             "DASK_BLACKBOX__STORE__URL": URL,
-            "DASK_BLACKBOX_DEMO_DATA": str(data),
+            "DEMO_DATA": str(data),
             MARK: str(FOLDER),
             # A busy machine takes longer than Dask's 15 s to bring a worker back.
             "DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT": "300s",
@@ -111,7 +111,7 @@ class Demo:
         for each in wrong:
             self._teller.wrong(each)
         if not wrong:
-            self._teller.done("all four stories went as told")
+            self._teller.done("all four runs ended as expected")
         return int(bool(wrong))
 
     def _airflow(self, environ: dict[str, str]) -> AirflowHost:
@@ -150,14 +150,14 @@ class Demo:
             told = _told_in_prefect(story, host)
         self._teller.doing(f"waiting for the card of {story.job}")
         card = self._card(story, store)
-        untrue = story.untrue(card) if card else f"no card of {story.job} came"
+        untrue = story.untrue(card) if card else f"no card of {story.job} was made"
         self._teller.title(f"{story.host}: {story.name}")
         if card:
             columns, colour = self._teller.columns, self._teller.colour
             self._teller.text(text(card, width=columns, colour=colour))
         if untrue:
             self._teller.wrong(untrue)
-            self._teller.text(f"the end of what it printed ({told.page}):")
+            self._teller.text(f"the end of its output ({told.page}):")
             self._teller.text("\n".join(told.printed[-_TAIL:]))
         return untrue
 
@@ -195,7 +195,7 @@ class Demo:
         for command, what in (
             (f"ls {where}", "the four runs"),
             (f"show latest {where}", "the newest card"),
-            (f"logs latest --level error {where}", "of dead workers, too"),
+            (f"logs latest --level error {where}", "including those of dead workers"),
             (f"report latest --output .demo {where}", "one HTML file"),
             (f"serve {where}", "all of it in a browser: http://127.0.0.1:8899/"),
         ):

@@ -1,10 +1,12 @@
 """All tests: each suite in its own environment, two at a time, all of them.
 
 Tests wait for processes more than they compute, so the core's run beside those of the
-hosts; each line says whose it is.  The last lines say of each suite how it ended, and what
+hosts, two files of them at once; each line says whose it is.  The last lines say of each suite how it ended, and what
 did not run for want of a browser.
 
-    .venvs/core/bin/python tools/suites.py [SUITE…]
+    .venvs/core/bin/python tools/suites.py [--quick] [SUITE…]
+
+With `--quick`, tests marked `nightly` are left out.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,17 +36,21 @@ class Suite(NamedTuple):
         environment: Below `.venvs/`.
         files: A folder, or a pattern of files.
         lane: Suites of a lane run one after the other, lanes side by side.
+        workers: How many files of it are tested at once.
     """
 
     name: str
     environment: str
     files: str
     lane: str
+    workers: int = 1
 
 
 SUITES = (
-    Suite("core", "core", "tests/core", "core"),
+    Suite("core", "core", "tests/core", "core", workers=2),
     Suite("core-e2e", "core", "tests/end_to_end/test_core_*.py", "core"),
+    # Wheels and sdists of a clone, in environments of their own.
+    Suite("install", "core", "tests/install", "hosts"),
     Suite("airflow", "airflow", "tests/airflow_provider", "hosts"),
     Suite("prefect", "prefect", "tests/prefect_collection", "hosts"),
     # Airflow runs as processes of its own environment; the tests only ask its API.
@@ -54,6 +61,8 @@ SUITES = (
 
 def main(wanted: list[str]) -> int:
     """Run the suites that are wanted, all without a name; return the exit code."""
+    quick = "--quick" in wanted
+    wanted = [name for name in wanted if name != "--quick"]
     unknown = set(wanted) - {suite.name for suite in SUITES}
     if unknown:
         names = ", ".join(suite.name for suite in SUITES)
@@ -65,15 +74,19 @@ def main(wanted: list[str]) -> int:
         suite.lane: [s for s in chosen if s.lane == suite.lane] for suite in chosen
     }
     with ThreadPoolExecutor(max(len(lanes), 1)) as pool:
-        endings = [end for ends in pool.map(_run_lane, lanes.values()) for end in ends]
+        endings = [
+            end
+            for ends in pool.map(partial(_run_lane, quick=quick), lanes.values())
+            for end in ends
+        ]
     print("\n" + "\n".join(line for _, line in endings))
     if warning:
         print(f"NOT TESTED: {warning}")
     return int(any(code not in (0, NO_TESTS) for code, _ in endings))
 
 
-def _run_lane(suites: list[Suite]) -> list[tuple[int, str]]:
-    return [_run(suite) for suite in suites]
+def _run_lane(suites: list[Suite], *, quick: bool) -> list[tuple[int, str]]:
+    return [_run(suite, quick=quick) for suite in suites]
 
 
 def _say(suite: Suite, line: str) -> None:
@@ -81,7 +94,7 @@ def _say(suite: Suite, line: str) -> None:
         print(f"{suite.name:11} │ {line}", flush=True)
 
 
-def _run(suite: Suite) -> tuple[int, str]:
+def _run(suite: Suite, *, quick: bool) -> tuple[int, str]:
     """Run a suite; return its exit code and a line about it."""
     _say(suite, f"━━━ {suite.files} in .venvs/{suite.environment}")
     python = ROOT / ".venvs" / suite.environment / "bin" / "python"
@@ -89,7 +102,18 @@ def _run(suite: Suite) -> tuple[int, str]:
     files = [str(file.relative_to(ROOT)) for file in sorted(ROOT.glob(suite.files))]
     if not files:
         return NO_TESTS, f"{suite.name:11} no tests"
-    command = [str(python), "-m", "pytest", f"--color={colour}", *files]
+    command = [
+        str(python),
+        "-m",
+        "pytest",
+        f"--color={colour}",
+        "--durations=40",
+        *files,
+    ]
+    if quick:
+        command += ["-m", "not nightly"]
+    if suite.workers > 1:
+        command += [f"--numprocesses={suite.workers}", "--dist=loadfile"]
     # Tests that bring another program in an environment of its own do so with our uv.
     environ = os.environ | {"UV": str(ROOT / "tools" / "uv")}
     began, last = time.monotonic(), ""
@@ -111,7 +135,9 @@ def _bring_browser() -> str | None:
     if BROWSER.exists():
         return None
     if os.geteuid() != 0 or not shutil.which("apt-get"):
-        return f"pages in a browser, for want of {BROWSER} (root on Debian gets it)"
+        return (
+            f"pages in a browser, because of missing {BROWSER} (root on Debian gets it)"
+        )
     print("━━━ bringing Chromium, for the tests of pages", flush=True)
     environ = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     for step in (["update"], ["install", "--no-install-recommends", "chromium"]):

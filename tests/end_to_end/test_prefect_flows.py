@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,8 @@ import pytest
 pytest.importorskip("prefect_dask_blackbox")
 
 from dask_blackbox.testing import EmbeddedS3, embedded_s3
+
+pytestmark = pytest.mark.nightly
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = "/usr/bin/chromium"
@@ -52,7 +55,7 @@ def host(tmp_path_factory: pytest.TempPathFactory, s3: EmbeddedS3) -> Iterator[A
         _demo("data").make_orders(data)
         host.environ.update(
             s3.environment,
-            DASK_BLACKBOX_DEMO_DATA=str(data),
+            DEMO_DATA=str(data),
             DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT="300s",
         )
         yield host
@@ -78,8 +81,11 @@ def test_the_etl_ends_green_with_links_that_open(host: Any) -> None:
     artifacts = host.artifacts(run.id)
     assert run.state == "COMPLETED", run.output
     assert "Succeeded" in artifacts["dask-run-recorded-etl"]
-    for key in ("dask-report-recorded-etl", "dask-performance-report-recorded-etl"):
-        address = artifacts[key].partition("](<")[2].removesuffix(">)")
+    links = dict(
+        re.findall(r"\[([^]]+)\]\(<([^>]+)>\)", artifacts["dask-run-recorded-etl"])
+    )
+    for name in ("Report", "Dask's performance report"):
+        address = links[name]
         with urllib.request.urlopen(address, timeout=30) as page:
             assert page.headers["Content-Type"].startswith("text/html")
             assert b"<html" in page.read(2000).lower()
@@ -93,7 +99,8 @@ def test_a_task_that_runs_out_of_memory_is_explained(host: Any, failed: Any) -> 
     card = host.artifacts(failed.id)["dask-run-out-of-memory"]
 
     assert failed.state == "FAILED", failed.output
-    assert "2 task runs were lost" in failed.message
+    assert "1 task run was lost ('bought_together-" in failed.message
+    assert "1 task run never ran ('best_pair-" in failed.message
     assert states["count_lines"][0] == "COMPLETED"
     assert states["bought_together"][0] == "CRASHED"
     assert states["best_pair"][0] == "CRASHED"
@@ -106,7 +113,7 @@ def test_the_flow_runs_page_shows_the_card(failed: Any, tmp_path: Path) -> None:
     api = pytest.importorskip("playwright.sync_api")
     if not Path(CHROMIUM).exists():
         pytest.skip(f"no browser at {CHROMIUM}")
-    folder = Path(os.environ.get("DASK_BLACKBOX_SCREENSHOTS", tmp_path))
+    folder = Path(os.environ.get("SCREENSHOTS", tmp_path))
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=CHROMIUM,
@@ -120,7 +127,7 @@ def test_the_flow_runs_page_shows_the_card(failed: Any, tmp_path: Path) -> None:
         page.locator("a[href*='/artifacts/artifact/']").first.click()
         page.get_by_text("What to do:").first.wait_for()
         page.screenshot(path=folder / "prefect-card.png", full_page=True)
-        report = page.get_by_role("link", name="report", exact=True).first
+        report = page.get_by_role("link", name="Report", exact=True).first
         assert report.get_attribute("href", timeout=10_000).startswith("http")
         browser.close()
 
@@ -187,11 +194,30 @@ def test_a_flow_process_that_is_killed_has_a_card_all_the_same(
             (
                 data
                 for key, data in host.artifacts(run_id).items()
-                if key == "dask-run-killed" and "**running**" not in data
+                if key == "dask-run-killed" and "`driver-killed`" in data
             ),
             None,
         )
     )
-    assert "**aborted**" in card
-    assert "killed.nightly" in card
+    assert "SIGKILL" in card
     assert host.flow_run(run_id).state == "CRASHED"
+    _soon(lambda: {run["state_type"] for run in host.task_runs(run_id)} == {"CRASHED"})
+
+
+def test_a_flow_run_that_somebody_cancels_says_so(
+    host: Any, served: str, tmp_path: Path
+) -> None:
+    asked = {"parameters": {"folder": str(tmp_path)}}
+    run_id = host.ask(f"deployments/{served}/create_flow_run", asked)["id"]
+    _soon((tmp_path / "began").exists)
+
+    state = {"state": {"type": "CANCELLING", "name": "Cancelling"}, "force": False}
+    host.ask(f"flow_runs/{run_id}/set_state", state)
+
+    _soon(lambda: host.flow_run(run_id).state == "CANCELLED")
+    card = host.artifacts(run_id)["dask-run-killed"]
+    assert "Prefect stopped this flow run" in card
+    assert "`stopped-by-host`" in card
+    _soon(
+        lambda: {run["state_type"] for run in host.task_runs(run_id)} == {"CANCELLED"}
+    )

@@ -1,0 +1,73 @@
+"""DAGs whose tasks are looked at in the tab "Dask run"."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+
+from airflow.providers.standard.operators.python import PythonOperator
+from airflow.sdk import DAG
+from airflow_dask_blackbox.operators.dask import DaskObservedOperator
+
+TINY = {"n_workers": 1, "threads_per_worker": 2, "processes": False}
+
+
+def part(which, ti):
+    import dask
+
+    def price(row):
+        if which == 1 and ti_number == 1:
+            raise KeyError("currency")
+        return row * 2
+
+    ti_number = ti.try_number
+    return sum(dask.compute(*[dask.delayed(price)(row) for row in range(50)]))
+
+
+def steps(flag, client):
+    import time
+    from pathlib import Path
+
+    def step(number):
+        time.sleep(0.1)
+        return number
+
+    futures = client.map(step, range(20_000))
+    Path(flag).write_text(str(os.getpid()))
+    client.gather(futures)
+
+
+def nothing():
+    return None
+
+
+with DAG("mapped", schedule=None):
+    DaskObservedOperator.partial(
+        task_id="part",
+        python_callable=part,
+        cluster_kwargs=TINY,
+        retries=1,
+        retry_delay=timedelta(0),
+    ).expand(op_kwargs=[{"which": 0}, {"which": 1}])
+    PythonOperator(task_id="plain", python_callable=nothing)
+
+with DAG("private_books", schedule=None):
+    DaskObservedOperator(
+        task_id="part",
+        python_callable=part,
+        op_kwargs={"which": 0},
+        cluster_kwargs=TINY,
+        store=os.environ.get("RECORDINGS_OF_TESTS"),
+    )
+
+with DAG("slow", schedule=None):
+    DaskObservedOperator(
+        task_id="steps",
+        python_callable=steps,
+        op_kwargs={"flag": "{{ dag_run.conf['flag'] }}"},
+        cluster_kwargs={
+            "n_workers": 2,
+            "threads_per_worker": 2,
+            "memory_limit": "1 GiB",
+        },
+    )

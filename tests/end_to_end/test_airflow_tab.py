@@ -1,0 +1,223 @@
+"""The tab "Dask run" in a real Airflow, in a real browser."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+COMMANDS = ROOT / ".venvs" / "airflow" / "bin"
+CHROMIUM = "/usr/bin/chromium"
+SIZES = ((1280, 720), (1500, 1000))
+PATIENCE = 120_000
+expect.set_options(timeout=PATIENCE)  # as slow as the machine is
+
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(not COMMANDS.exists(), reason="needs .venvs/airflow"),
+    pytest.mark.skipif(not Path(CHROMIUM).exists(), reason="needs Chromium"),
+    pytest.mark.timeout(600),  # an Airflow, on a busy machine
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A browser."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def ada(host: Any, browser: Browser) -> Iterator[BrowserContext]:
+    """The browser of an administrator who is logged in."""
+    context = browser.new_context(viewport={"width": 1500, "height": 1000})
+    context.add_cookies([{"name": "_token", "value": host.token, "url": host.url}])
+    context.set_default_timeout(PATIENCE)
+    yield context
+    context.close()
+
+
+def _tab(host: Any, run: Any, task: str, query: str = "") -> str:
+    return f"{host.page(run, task)}/plugin/dask-run{query}"
+
+
+def _inside(page: Page, name: str = "Dask run") -> Any:
+    """Return what stands in the tab."""
+    return page.frame_locator(f'iframe[title="{name}"]')
+
+
+def _report(page: Page) -> Any:
+    """Return the report that the tab shows."""
+    return _inside(page).frame_locator('iframe[title="Report of the Dask run"]')
+
+
+def _pictures(page: Page, folder: Path, name: str) -> None:
+    """Keep the page in every size and colour scheme."""
+    for (width, height), scheme in product(SIZES, ("light", "dark")):
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.evaluate(
+            "scheme => { localStorage.setItem('theme', scheme);"
+            " const root = document.documentElement;"
+            " root.classList.remove('light', 'dark'); root.classList.add(scheme); }",
+            scheme,
+        )
+        page.screenshot(path=folder / f"airflow-{name}-{width}-{scheme}.png")
+    page.evaluate("localStorage.removeItem('theme')")
+
+
+def test_the_button_on_details_opens_the_tab_with_the_report(
+    host: Any, told: dict[str, Any], ada: BrowserContext, screenshots: Path
+) -> None:
+    run, task = told["out_of_memory"], "bought_together"
+    page = ada.new_page()
+    page.goto(f"{host.page(run, task)}/details")
+    page.get_by_role("link", name="Dask run", exact=True).filter(
+        has_text="Dask run"
+    ).last.click()
+
+    page.wait_for_url(re.compile("/plugin/dask-run"), wait_until="commit")
+    expect(_inside(page).locator(".bar .state")).to_have_text(re.compile("failed"))
+    expect(_report(page).locator("body")).to_contain_text("worker-memory-limit")
+    _pictures(page, screenshots, "failed")
+
+    _inside(page).get_by_role("button", name="performance report").click()
+    expect(_report(page).locator(".bk-Tabs, .bk-Figure").first).to_be_visible()
+    page.close()
+
+
+def test_a_running_task_is_followed_until_it_is_killed(
+    host: Any, ada: BrowserContext, screenshots: Path, tmp_path: Path
+) -> None:
+    flag = tmp_path / "pid"
+    run = host.trigger("slow", conf={"flag": str(flag)})
+    deadline = time.monotonic() + 120
+    while not (flag.exists() and flag.read_text()):
+        assert time.monotonic() < deadline, host.log(run, "steps")
+        time.sleep(0.2)
+    page = ada.new_page()
+    page.goto(_tab(host, run, "steps"))
+    inside = _inside(page)
+    done = inside.locator('[data-live="done"]')
+
+    expect(inside.locator(".bar .state")).to_have_text(re.compile("running"))
+    expect(done).not_to_have_text("0")
+    before = done.inner_text()
+    expect(done).not_to_have_text(before)  # by itself
+    expect(inside.locator('[data-live="workers"]')).to_have_text("2")
+    expect(inside.locator('[data-live="submitted"]')).to_have_text("of 20,000 tasks")
+    expect(_report(page).locator("body")).to_contain_text("step")
+    _pictures(page, screenshots, "running")
+
+    os.kill(int(flag.read_text()), signal.SIGKILL)
+
+    expect(inside.locator(".bar .state")).to_have_text(re.compile("aborted"))
+    expect(inside.locator(".live")).to_have_count(0)
+    expect(_report(page).locator("h1")).to_be_visible()
+    _pictures(page, screenshots, "killed")
+    page.close()
+    assert host.wait(run) == "failed"
+
+
+def test_every_try_of_a_mapped_task_has_its_own_recording(
+    host: Any, told: dict[str, Any], ada: BrowserContext, screenshots: Path
+) -> None:
+    page = ada.new_page()
+    of_task = f"{host.page(told['mapped'], 'part')}/mapped/1/plugin/dask-run"
+    page.goto(of_task)
+    inside = _inside(page)
+
+    expect(inside.locator(".try")).to_have_text(
+        [re.compile("Try 1"), re.compile("Try 2")]
+    )
+    expect(inside.locator(".bar .state")).to_have_text(re.compile("succeeded"))
+    inside.get_by_role("link", name="Try 1").click()
+    expect(inside.locator(".bar .state")).to_have_text(re.compile("failed"))
+    expect(_report(page).locator("body")).to_contain_text("currency")
+    _pictures(page, screenshots, "tries")
+
+    page.goto(f"{of_task}?try_number=1")
+    expect(_inside(page).locator(".bar .state")).to_have_text(re.compile("failed"))
+    page.close()
+
+
+def test_a_task_without_dask_says_how_to_record_one(
+    host: Any, told: dict[str, Any], ada: BrowserContext, screenshots: Path
+) -> None:
+    page = ada.new_page()
+    page.goto(_tab(host, told["mapped"], "plain"))
+
+    expect(_inside(page).get_by_role("heading")).to_have_text("No Dask run here")
+    _pictures(page, screenshots, "no-dask")
+    page.close()
+
+
+def test_the_runs_of_a_dag_are_a_tab_of_the_dag(
+    host: Any, told: dict[str, Any], ada: BrowserContext, screenshots: Path
+) -> None:
+    page = ada.new_page()
+    page.goto(f"{host.url}/dags/mapped/plugin/dask-runs")
+    inside = _inside(page, "Dask runs")
+
+    expect(inside.locator(".trend h2")).to_have_text("part")
+    expect(inside.locator("tbody tr")).to_have_count(2)
+    _pictures(page, screenshots, "runs")
+    inside.locator("tbody a").first.click()
+    expect(inside.locator(".bar .state")).to_be_visible()
+    page.close()
+
+
+def test_who_may_not_read_a_dags_logs_is_refused_after_the_login(
+    host: Any,
+    told: dict[str, Any],
+    browser: Browser,
+    ada: BrowserContext,
+    screenshots: Path,
+) -> None:
+    key = f"run_id={told['private_books'].run_id.replace('+', '%2B')}&task_id=part"
+    private = f"{host.url}/dask-blackbox/dags/private_books/task?{key}"
+    shown = ada.new_page()
+    shown.goto(private)
+    expect(shown.locator(".bar .state")).to_have_text(re.compile("succeeded"))
+    shown.close()
+
+    context = browser.new_context()
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    public = host.links(told["out_of_memory"], "bought_together")
+    page.goto(public["Dask performance report"] or "")
+    page.get_by_label("Username").fill("vera")
+    page.get_by_label("Password").fill("vera")
+    page.get_by_role("button", name="Sign in").click()
+
+    page.wait_for_url(re.compile(r"/performance_report\.html"), wait_until="commit")
+    expect(page.locator(".bk-Tabs, .bk-Figure").first).to_be_visible()
+    refused = page.goto(private)
+    assert refused is not None
+    assert refused.status == 403
+    expect(page.get_by_role("heading")).to_have_text("You may not see this")
+    _pictures(page, screenshots, "refused")
+    context.close()
+
+
+def test_the_log_points_to_the_tab(host: Any, told: dict[str, Any]) -> None:
+    run, task = told["out_of_memory"], "bought_together"
+
+    tab = f"{_tab(host, run, task)}?try_number=1"
+
+    assert any(tab in line for line in host.log(run, task))
+    assert host.links(run, task)["Dask run"] == tab

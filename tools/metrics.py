@@ -1,0 +1,166 @@
+"""Print a row of metrics for each distribution: lines, modules, functions, `Any`, import cycles.
+
+.venvs/lint/bin/python tools/metrics.py [FOLDER…]    # default: the three distributions
+
+Other projects can be measured by the same script: FOLDER is a package's folder.
+"""
+
+from __future__ import annotations
+
+import ast
+import statistics
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = [
+    ROOT / "core" / "src" / "dask_blackbox",
+    ROOT / "airflow_provider" / "src" / "airflow_dask_blackbox",
+    ROOT / "prefect_collection" / "src" / "prefect_dask_blackbox",
+]
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+class Metrics(NamedTuple):
+    """The row of one package.
+
+    Attributes:
+        package: Its name.
+        modules: Number of modules.
+        lines: Lines of all modules.
+        functions: Functions and methods.
+        median: Median of their lines.
+        longest: Lines of the longest one.
+        any: Uses of `Any`.
+        cycles: Groups of modules that import each other at import time.
+    """
+
+    package: str
+    modules: int
+    lines: int
+    functions: int
+    median: int
+    longest: int
+    any: int
+    cycles: int
+
+
+def metrics_of(package: Path) -> Metrics:
+    """Measure a package.
+
+    Args:
+        package: Its folder.
+    """
+    texts = {file: file.read_text("utf-8") for file in sorted(package.rglob("*.py"))}
+    trees = {file: ast.parse(text) for file, text in texts.items()}
+    nodes = [node for tree in trees.values() for node in ast.walk(tree)]
+    lengths = [
+        (node.end_lineno or node.lineno) - node.lineno + 1
+        for node in nodes
+        if isinstance(node, _FUNCTIONS)
+    ]
+    return Metrics(
+        package=package.name,
+        modules=len(texts),
+        lines=sum(len(text.splitlines()) for text in texts.values()),
+        functions=len(lengths),
+        median=round(statistics.median(lengths)) if lengths else 0,
+        longest=max(lengths, default=0),
+        any=sum(isinstance(node, ast.Name) and node.id == "Any" for node in nodes),
+        cycles=len(cycles_in(imports_of(package, trees))),
+    )
+
+
+def imports_of(
+    package: Path, trees: Mapping[Path, ast.Module]
+) -> dict[str, frozenset[str]]:
+    """Return which modules of a package each of them imports while it is imported."""
+    names = {file: _name_of(file, package) for file in trees}
+    known = set(names.values())
+    return {
+        names[file]: frozenset(
+            found
+            for each in _imported(
+                tree, names[file], is_package=file.name == "__init__.py"
+            )
+            if (found := _known_module(each, known)) and found != names[file]
+        )
+        for file, tree in trees.items()
+    }
+
+
+def cycles_in(imports: Mapping[str, frozenset[str]]) -> list[frozenset[str]]:
+    """Return the groups of modules that reach each other."""
+    reached = {name: _reach(name, imports) for name in imports}
+    groups = {
+        frozenset(other for other in reached[name] if name in reached[other])
+        for name in imports
+    }
+    return [group for group in groups if group]
+
+
+def _reach(start: str, imports: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    found: set[str] = set()
+    ahead = list(imports[start])
+    while ahead:
+        name = ahead.pop()
+        if name not in found:
+            found.add(name)
+            ahead.extend(imports[name])
+    return frozenset(found)
+
+
+def _name_of(file: Path, package: Path) -> str:
+    parts = file.relative_to(package.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _imported(tree: ast.Module, name: str, *, is_package: bool) -> Iterator[str]:
+    """Yield what a module imports at its top level, type checking left out."""
+    for node in _at_import(tree.body):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                up = name.split(".")
+                up = up[: len(up) - node.level + is_package]
+                base = ".".join([*up, base]) if base else ".".join(up)
+            yield from (f"{base}.{each.name}" for each in node.names)
+
+
+def _at_import(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    for node in body:
+        if isinstance(node, ast.If):
+            if "TYPE_CHECKING" not in ast.unparse(node.test):
+                yield from _at_import([*node.body, *node.orelse])
+        elif isinstance(node, ast.Try):
+            yield from _at_import([*node.body, *node.orelse, *node.finalbody])
+        else:
+            yield node
+
+
+def _known_module(name: str, known: set[str]) -> str | None:
+    if name in known:
+        return name
+    parent = name.rpartition(".")[0]
+    return parent if parent in known else None
+
+
+def main(folders: list[str]) -> None:
+    """Print the rows."""
+    rows = [metrics_of(Path(each)) for each in folders or PACKAGES]
+    table = [Metrics._fields, *(tuple(map(str, row)) for row in rows)]
+    widths = [max(len(row[i]) for row in table) for i in range(len(Metrics._fields))]
+    for row in table:
+        first, *others = (
+            cell.ljust(width) if place == 0 else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        print("  ".join([first, *others]))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

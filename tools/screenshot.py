@@ -1,0 +1,59 @@
+"""Make docs/images/report.png: the top of the report of a run whose workers ran out of memory.
+
+.venvs/core/bin/python tools/screenshot.py [CHROMIUM]
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "recordings"))
+
+from keeping import archive_of, kept  # noqa: E402 - it stands with the recordings
+
+IMAGE = ROOT / "docs" / "images" / "report.png"
+RULE = "worker-memory-limit"
+SIZE = "1280,900"
+
+
+def main(chromium: str = "/usr/bin/chromium") -> None:
+    """Render the report of a kept recording and photograph it."""
+    from dask_blackbox.analyse import findings_in
+    from dask_blackbox.attach import card_of
+    from dask_blackbox.report import html
+
+    for each in kept(archive_of("failures", "deaths")):
+        card = card_of(each.run, findings_in(each.run))
+        if card.verdict is not None and card.verdict.rule == RULE:
+            page = html(each.run, card)
+            break
+    else:
+        sys.exit(f"no kept recording has the verdict {RULE}")
+    IMAGE.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "report.html"
+        path.write_text(page, "utf-8")
+        subprocess.run(
+            [
+                chromium,
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--hide-scrollbars",
+                f"--user-data-dir={folder}/profile",
+                f"--window-size={SIZE}",
+                f"--screenshot={IMAGE}",
+                path.as_uri(),
+            ],
+            check=True,
+            capture_output=True,
+        )
+    print(f"{IMAGE.relative_to(ROOT)}: {each.name}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
