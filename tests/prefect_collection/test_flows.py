@@ -104,11 +104,11 @@ def test_the_settings_of_a_dask_task_runner_are_kept() -> None:
 def test_a_blackbox_task_runner_keeps_its_options_unless_the_decorator_gives_others() -> (
     None
 ):
-    runner = BlackboxTaskRunner(store="s3://a", job="own")
+    runner = BlackboxTaskRunner(store="s3://one", job="own")
 
-    made = observed_flow(store="s3://b", task_runner=runner)(lambda: None)
+    made = observed_flow(store="s3://other", task_runner=runner)(lambda: None)
 
-    assert runner_of(made).options.store == "s3://b"
+    assert runner_of(made).options.store == "s3://other"
     assert runner_of(made).options.job == "own"
 
 
@@ -133,28 +133,28 @@ class Theirs(DaskTaskRunner):
 
 
 def test_a_task_runner_derived_by_others_is_recorded_as_it_is() -> None:
-    made = observed_flow(store="s3://b", task_runner=Theirs(3))(lambda: None)
+    made = observed_flow(store="s3://other", task_runner=Theirs(3))(lambda: None)
 
     copy: Any = made.task_runner.duplicate()
 
     assert isinstance(copy, Theirs)
     assert isinstance(copy, RecordedRunner)
     assert (copy.size, copy.cluster_kwargs) == (3, {"n_workers": 3})
-    assert copy.options.store == "s3://b"
+    assert copy.options.store == "s3://other"
 
 
 def test_other_options_do_not_switch_the_recording_off() -> None:
-    made = observed_flow(store="s3://b")(lambda: None)
+    made = observed_flow(store="s3://other")(lambda: None)
 
     theirs: list[Any] = [DaskTaskRunner(), Theirs(2)]
 
     changed = made.with_options(task_runner=theirs[0], retries=2)
     again = changed.with_options(task_runner=theirs[1], name="other")
 
-    assert runner_of(changed).options.store == "s3://b"
+    assert runner_of(changed).options.store == "s3://other"
     assert (changed.retries, again.retries, again.name) == (2, 2, "other")
     assert isinstance(again.task_runner, RecordedRunner)
-    assert again.task_runner.options.store == "s3://b"
+    assert again.task_runner.options.store == "s3://other"
 
 
 def test_parameters_are_validated_with_the_types_of_the_users_module() -> None:
