@@ -169,6 +169,18 @@ def test_settings_of_workers_alone_are_told_as_theirs() -> None:
     )
 
 
+@pytest.mark.parametrize("whose", ["", "/scheduler"])
+def test_what_an_open_client_sets_is_no_change_of_the_configuration(whose: str) -> None:
+    before = a_night(1)
+    kind = f"dask-config{whose}"
+    config = before.facts["dask-config"] | {"scheduler": "dask.distributed"}
+    after = a_night(2, facts={kind: config})
+
+    assert differences(before, after) == []
+    config = before.facts["dask-config"] | {"scheduler": "threads"}
+    assert len(differences(before, a_night(2, facts={kind: config}))) == 1
+
+
 def test_what_nobody_told_of_a_machine_has_not_changed() -> None:
     before = a_night(1, facts={"host": {"driver's cores": "8"}})
 

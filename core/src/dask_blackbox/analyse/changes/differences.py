@@ -24,6 +24,8 @@ __all__ = ["Difference", "differences"]
 _ROLES = ("driver", "scheduler", "workers")
 _LEAST_GROWTH = math.log(1.1)
 _LOOSE = ("script",)
+# A client sets it while it is open, so it depends on the moment at which it is read.
+_OF_A_CLIENT = ("scheduler", "dask.distributed")
 _PLAIN = ("parameters", "code", "cluster-shape", "host")
 
 
@@ -241,7 +243,7 @@ def _pythons(before: Sketch, after: Sketch) -> Iterator[Difference]:
 def _config(before: Sketch, after: Sketch) -> Iterator[Difference]:
     said = set()
     if _both_know("dask-config", before, after):
-        old, new = _values(before, "dask-config"), _values(after, "dask-config")
+        old, new = _settings(before), _settings(after)
         for each in _changed(old, new, loosely=True):
             said.add(each[1:4])
             yield each._replace(kind="dask-config")
@@ -255,7 +257,7 @@ def _config(before: Sketch, after: Sketch) -> Iterator[Difference]:
             said.add(each[1:4])
             yield _of_role(each, "scheduler")
     if _both_know("dask-config/workers", before, after):
-        own = (_values(sketch, "dask-config/workers") for sketch in (before, after))
+        own = (_settings(sketch, "/workers") for sketch in (before, after))
         old, new = (all_ | more for all_, more in zip(theirs, own, strict=True))
         for each in _changed(old, new, loosely=True):
             if each[1:4] not in said:
@@ -263,7 +265,13 @@ def _config(before: Sketch, after: Sketch) -> Iterator[Difference]:
 
 
 def _of_scheduler(sketch: Sketch) -> dict[str, str]:
-    return _values(sketch, "dask-config/scheduler") or _values(sketch, "dask-config")
+    return _settings(sketch, "/scheduler") or _settings(sketch)
+
+
+def _settings(sketch: Sketch, whose: str = "") -> dict[str, str]:
+    """Return Dask's configuration without what an open client sets for its own time."""
+    values = _values(sketch, f"dask-config{whose}")
+    return dict(pair for pair in values.items() if pair != _OF_A_CLIENT)
 
 
 def _of_role(each: Difference, role: str) -> Difference:
