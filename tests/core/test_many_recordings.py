@@ -65,6 +65,24 @@ def test_each_recording_holds_its_own_errors_and_no_others(
 
 
 @pytest.mark.parametrize("who", WHO)
+def test_each_recording_holds_the_lines_of_its_own_tasks_and_no_others(
+    flight: Flight, who: str
+) -> None:
+    logs = run_of(flight.told["cards"][who]).logs
+    lines = logs.filter(pl.col("logger").is_in(["job", "stdout"]))
+    failed = logs.filter(pl.col("message").str.contains("Compute Failed"))
+
+    assert lines.filter(pl.col("key").is_null()).height == 0
+    assert lines.select("logger", "key").sort("logger", "key").rows() == sorted(
+        (logger, f"shared-{who}-{n}-{i}")
+        for logger in ("job", "stdout")
+        for n in range(3)
+        for i in range(5)
+    )
+    assert all(f"-{who}" in message for message in failed["message"].to_list())
+
+
+@pytest.mark.parametrize("who", WHO)
 def test_each_recording_is_complete(flight: Flight, who: str) -> None:
     told = card_of(flight.told["cards"][who])
 

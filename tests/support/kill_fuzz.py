@@ -1,11 +1,13 @@
 """The kill fuzzer: rounds that nobody has thought of, and the card against the truth.
 
     python tests/support/kill_fuzz.py --rounds 100 --seed 1
+    python tests/support/kill_fuzz.py --minutes 15
     python tests/support/kill_fuzz.py --seed 1234 --keep
 
 Each round is drawn from its own seed (`--seed`, and one more each): how the cluster was
 started, who records, what is computed, who is hit by what, and when.  What is wrong is
-printed with the line that flies the round again.
+printed with the line that flies the round again.  A campaign (`--minutes`) begins with a seed
+of the clock's, which it prints, and ends with how many rounds of each victim went wrong.
 """
 
 from __future__ import annotations
@@ -59,17 +61,25 @@ def main() -> int:
     """Fly rounds; return how many went wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=1, help="so many")
-    parser.add_argument("--seed", type=int, default=1, help="of the first")
+    parser.add_argument("--minutes", type=float, help="rounds for so long instead")
+    parser.add_argument("--seed", type=int, help="of the first")
     parser.add_argument("--only", nargs="*", default=[], help="rounds with these words")
     parser.add_argument("--but", nargs="*", default=[], help="not those with these")
     parser.add_argument("--list", action="store_true", help="print rounds, fly none")
     parser.add_argument("--keep", action="store_true", help="keep what went wrong")
     options = parser.parse_args()
-    seed, flights, wrong = options.seed, 0, 0
+    campaign = options.minutes is not None
+    seed = options.seed or (int(time.time()) if campaign else 1)
+    until = time.monotonic() + 60 * (options.minutes or 0)
+    flights, failed = 0, list[int]()
+    if campaign:
+        print(
+            f"rounds from seed {seed} on, for {options.minutes:g} minutes", flush=True
+        )
     tally: Counter[tuple[str, str, str]] = Counter()
     with ExitStack() as ends:
         s3: EmbeddedS3 | None = None
-        while flights < options.rounds:
+        while time.monotonic() < until if campaign else flights < options.rounds:
             kind, seed = drawn(seed), seed + 1
             if not all(word in str(kind) for word in options.only):
                 continue
@@ -88,12 +98,14 @@ def main() -> int:
             print(_told(kind, found, time.monotonic() - begun, kept), flush=True)
             if kept is None:
                 shutil.rmtree(home.folder, ignore_errors=True)
-            wrong += bool(found.wrong)
+            failed += [kind.seed] if found.wrong else []
             word = "wrong" if found.wrong else "right"
             tally[kind.victim, kind.how, word] += 1
     for (victim, how, word), number in sorted(tally.items()):
         print(f"{number:4}  {word}  {victim} · {how}")
-    return wrong
+    seeds = f": seeds {', '.join(map(str, failed))}" if failed else ""
+    print(f"{flights} rounds, {len(failed)} wrong{seeds}")
+    return len(failed)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ ROUNDS = 3
 
 def shared(i: int) -> int:
     logging.getLogger("job").warning("a line of %d", i)
+    print("printed for", i)
     return i
 
 

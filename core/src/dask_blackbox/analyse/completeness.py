@@ -11,7 +11,7 @@ import polars as pl
 from dask_blackbox.analyse.formatting import counted, duration, short
 from dask_blackbox.analyse.state import last_sign_of_life, recorded_until, state_of
 from dask_blackbox.analyse.task_bundles import lost_bundles
-from dask_blackbox.events import CaptureFailed
+from dask_blackbox.events import CaptureFailed, LinesLeftOut
 from dask_blackbox.manifest import SPOOL, Ending
 from dask_blackbox.run import RunTables
 
@@ -148,12 +148,49 @@ def _gaps_in_logs(run: RunTables) -> pl.DataFrame:
         "source", "pid", maintain_order=True
     )
     counted_lines = lines.agg(
+        first=pl.col("seq").min(),
+        last=pl.col("seq").max(),
         lost=pl.col("seq").max() - pl.col("seq").min() + 1 - pl.col("seq").n_unique(),
     )
+    if others := _numbers_of_others(run):
+        lost = [
+            each["lost"]
+            - _within(
+                others.get((each["source"], each["pid"]), []),
+                each["first"],
+                each["last"],
+            )
+            for each in counted_lines.iter_rows(named=True)
+        ]
+        counted_lines = counted_lines.with_columns(lost=pl.Series(lost, dtype=pl.Int64))
     by_source = counted_lines.group_by("source", maintain_order=True).agg(
         pl.col("lost").clip(0).sum()
     )
     return by_source.filter(pl.col("lost") > 0).sort("lost", "source", descending=True)
+
+
+def _numbers_of_others(run: RunTables) -> dict[tuple[str, int], list[tuple[int, int]]]:
+    """Return the numbers of lines that were left out, by process, as ranges apart."""
+    noted: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    for event in run.of(LinesLeftOut):
+        if event.subject and event.pid is not None:
+            noted.setdefault((event.subject, event.pid), []).extend(event.numbers)
+    return {process: _apart(numbers) for process, numbers in noted.items()}
+
+
+def _apart(numbers: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return ranges without their overlaps: a worker's last lines may come twice."""
+    apart: list[tuple[int, int]] = []
+    for first, last in sorted(numbers):
+        begin = max(first, apart[-1][1] + 1) if apart else first
+        if begin <= last:
+            apart.append((begin, last))
+    return apart
+
+
+def _within(numbers: list[tuple[int, int]], first: int, last: int) -> int:
+    """Return how many numbers of ranges lie between two others."""
+    return sum(max(0, min(b, last) - max(a, first) + 1) for a, b in numbers)
 
 
 def completeness_of(

@@ -12,6 +12,7 @@ __all__ = [
     "BundleStored",
     "CaptureFailed",
     "LeftOut",
+    "LinesLeftOut",
     "RecorderRestarted",
     "RecordingStarted",
     "SchedulerClosing",
@@ -122,6 +123,20 @@ class RecorderRestarted(Event, frozen=True, kw_only=True):
     kind: ClassVar[str] = "recorder-restarted"
 
     times: int = 0
+
+
+class LinesLeftOut(Event, frozen=True, kw_only=True):
+    """Lines of other clients' tasks were left out; their process is the subject.
+
+    Attributes:
+        pid: Process id.
+        numbers: Their numbers (`seq` of the table `logs`) as ranges, first and last.
+    """
+
+    kind: ClassVar[str] = "lines-left-out"
+
+    pid: int | None = None
+    numbers: tuple[tuple[int, int], ...] = ()
 
 
 class CaptureFailed(Event, frozen=True, kw_only=True):

@@ -48,6 +48,7 @@ class Ownership:
         self._processes: set[tuple[int, int]] = set()
         self._groups: dict[str, bool | None] = {}  # None: some are, some are not
         self._keys: set[Any] = set()  # ours, of the groups that are shared
+        self._named: frozenset[str] | None = None  # the same as texts, once asked for
         for client in clients or ():
             self.add(client)
 
@@ -108,7 +109,11 @@ class Ownership:
     def has_named(self, key: str) -> bool:
         """Return whether a task is ours of which only the text of its key is known."""
         ours = self.everything or self._groups.get(key_split_group(key), False)
-        return key in map(str, self._keys) if ours is None else ours
+        if ours is not None:
+            return ours
+        if self._named is None:
+            self._named = frozenset(map(str, self._keys))
+        return key in self._named
 
     def _note(self, group: Any, counts: GroupCounts, *, ours: bool) -> None:
         if ours and group.name not in self._groups:
@@ -120,9 +125,10 @@ class Ownership:
                 tasks = self._scheduler.tasks.items()
                 self._keys.update(k for k, t in tasks if t.group is group)
                 self._keys.difference_update(counts.keys_in(group))
-            known = self._groups[group.name] = None
+            known = self._groups[group.name] = self._named = None
         if known is None and ours:
             self._keys.update(counts.keys_in(group))
+            self._named = None
 
     def owns(self, client: str) -> bool:
         """Return whether a client's graphs are ours."""
@@ -153,9 +159,12 @@ class Ownership:
 
     def _forget(self) -> None:
         alive = self._scheduler.task_groups
-        self._groups = {k: v for k, v in self._groups.items() if k in alive}
+        # What workers say of the newest may still be on its way.
+        new = set(list(self._groups)[-_MOST_GROUPS // 2 :])
+        self._groups = {k: v for k, v in self._groups.items() if k in alive or k in new}
         tasks = self._scheduler.tasks
         self._keys = {key for key in self._keys if key in tasks}
+        self._named = None
 
 
 def _size(group: Any) -> int:

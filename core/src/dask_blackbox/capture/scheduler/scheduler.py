@@ -22,6 +22,7 @@ from .dask_events import reported_by_dask
 from .descriptions import scheduler_facts, worker_facts
 from .empty_reads import empty_reads
 from .group_counts import GroupCounts
+from .lines_of_others import LinesOfOthers
 from .measures import Measures
 from .nanny_checks import NannyLook
 from .ownership import Ownership
@@ -107,6 +108,7 @@ class SchedulerCapture(SchedulerPlugin):
             scheduler.handlers[f"{self.name}-{handler}"] = getattr(self, handler)
         clients = None if self._client is None else [self._client]
         self.own = Ownership(scheduler, clients, **self._whose)
+        self._others = LinesOfOthers(scheduler, self.own)
         self._tap = LogTap(
             self._recording,
             "scheduler",
@@ -217,6 +219,8 @@ class SchedulerCapture(SchedulerPlugin):
             self._measures.sample()
             self._measures.totals(now)
         self._attempts.settle(before=now if last else now - _PATIENCE)
+        for source, numbers in self._others.numbers():
+            self._event("lines-left-out", source, **numbers)
         return self._rows.pull(acknowledged, limit, now)
 
     # Tasks
@@ -239,6 +243,7 @@ class SchedulerCapture(SchedulerPlugin):
     def _finished(self, key: Any, facts: dict[str, Any]) -> None:
         ts = self._tasks[key]
         if not self.own.has(ts):
+            self._others.task_ended(facts.get("worker"))
             return
         self._ended += 1
         if ts.actor:
@@ -256,6 +261,7 @@ class SchedulerCapture(SchedulerPlugin):
     def _erred(self, key: Any, facts: dict[str, Any]) -> None:
         ts = self._tasks.get(key)
         if ts is None or not self.own.has(ts):
+            self._others.task_ended(facts.get("worker"))
             return
         self._ended += 1
         killed = isinstance(facts.get("exception"), bytes)
@@ -375,8 +381,11 @@ class SchedulerCapture(SchedulerPlugin):
             self._event("capture-failed", "", doing="nanny", error=msg["failed"])
 
     def _row_from_afar(self, kind: str, row: Any) -> None:
-        """Take a worker's row; it does not know whose the task is that failed."""
-        if kind == "attempt":
+        """Take a worker's row; it does not know whose its tasks are."""
+        if kind == "log":
+            if not self._others.left_out(row):
+                self._put(kind, row)
+        elif kind == "attempt":
             if self.own.has_named(row[1]):
                 self._attempts.reported(row)
         elif row[1] != "capsule-coming" or self.own.has_named(row[2]):
