@@ -78,6 +78,14 @@ def interrupted() -> Any:
     return kill_once_it_works(signal.SIGINT)
 
 
+@observed_flow(name="endless", task_runner=runner())
+def endless() -> Any:
+    """Run until somebody ends it: one task done, two running, one queued."""
+    nap.submit(0.1).result()
+    flag = os.environ["FLAG"]
+    return [future.result() for future in [signalled.submit(flag) for _ in range(3)]]
+
+
 @observed_flow(name="overdue", timeout_seconds=12, task_runner=runner())
 def overdue() -> list[float]:
     return [future.result() for future in [nap.submit(0.5) for _ in range(400)]]

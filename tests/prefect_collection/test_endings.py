@@ -33,20 +33,22 @@ def run_story(name: str, folder: Path, api: str) -> Path:
     script = [str(HERE / "unguarded.py")]
     if name != "unguarded":
         script = [str(HERE / "stories.py"), name]
-    subprocess.run(
-        [sys.executable, *script],
-        env={
-            **os.environ,
-            "PREFECT_API_URL": api,
-            "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
-            "DASK_BLACKBOX__STORE__URL": str(folder / "store"),
-            "FLAG": str(folder / "began"),
-            "DASK_BLACKBOX__STALL__AFTER": "2s",
-        },
-        check=False,  # most of them fail, each in its own way
-        capture_output=True,
-        timeout=240,
-    )
+    with (folder / "output.txt").open("wb") as output:
+        subprocess.run(
+            [sys.executable, *script],
+            env={
+                **os.environ,
+                "PREFECT_API_URL": api,
+                "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
+                "DASK_BLACKBOX__STORE__URL": str(folder / "store"),
+                "FLAG": str(folder / "began"),
+                "DASK_BLACKBOX__STALL__AFTER": "2s",
+            },
+            check=False,  # most of them fail, each in its own way
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            timeout=240,
+        )
     return folder / "store"
 
 
@@ -98,12 +100,7 @@ def test_after_sigkill_the_recorder_finishes_for_the_flow(
     told: Tell, prefect: Any
 ) -> None:
     store = told("killed")
-    seen = seen_at_last(
-        prefect,
-        "killed",
-        store,
-        lambda run: run.state == "CRASHED" and "being" not in str(run.artifacts),
-    )
+    seen = seen_at_last(prefect, "killed", store, lambda run: run.state == "CRASHED")
 
     assert seen.message == seen.card.headline
     assert seen.card.verdict.rule == "driver-killed"
@@ -121,7 +118,7 @@ def test_a_time_limit_is_told_with_progress(
 
     assert (seen.state, seen.state_name) == ("FAILED", "TimedOut")
     assert seen.card.verdict.rule == "stopped-by-host"
-    assert "reached its timeout_seconds of 12 s" in seen.card.headline
+    assert "Reached its timeout_seconds of 12 s" in seen.card.headline
 
 
 def test_the_failure_of_a_subflow_is_the_verdict_of_its_parent(
@@ -175,6 +172,6 @@ def test_a_missing_main_guard_is_named(told: Tell, prefect: Any) -> None:
     cards = prefect.cards("unguarded", told("unguarded"))
 
     assert [card.verdict.title for card in cards] == [
-        "unguarded.py:32 runs again in each worker process: it has no main guard"
+        "unguarded.py:25 runs again in each worker process: it has no main guard"
     ]
     assert cards[0].verdict.retry_advice == "code"

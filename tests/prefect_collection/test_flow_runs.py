@@ -16,6 +16,7 @@ from prefect.client.schemas.objects import State
 from prefect_dask.task_runners import DaskTaskRunner
 from prefect_dask.utils import get_dask_client
 from prefect_dask_blackbox import BlackboxTaskRunner, LostTasksError, observed_flow
+from pydantic import BaseModel, model_serializer
 
 pytestmark = pytest.mark.nightly
 
@@ -222,6 +223,26 @@ def test_a_flow_that_handles_the_loss_may_end_green(prefect: Any, store: Path) -
     assert seen.tasks["die"].state == "CRASHED"
     assert "1 warning: worker-signalled" in seen.card.headline
     assert "## ✖ A worker got SIGKILL" in seen.task_pages["die"]
+
+
+def test_a_time_limit_within_a_serialiser_is_still_one(
+    prefect: Any, store: Path
+) -> None:
+    class Slow(BaseModel):
+        @model_serializer
+        def serialised(self) -> str:
+            while True:
+                time.sleep(0.01)
+
+    @observed_flow(name="serialises", timeout_seconds=3)
+    def serialises() -> None:
+        Slow().model_dump()
+
+    state = serialises(return_state=True)
+
+    seen = prefect.newest("serialises", store)
+    assert (state.name, seen.state_name) == ("TimedOut", "TimedOut")
+    assert seen.card.verdict.rule == "stopped-by-host"
 
 
 def test_losses_may_be_declared_harmless(prefect: Any, store: Path) -> None:

@@ -21,7 +21,7 @@ from dask_blackbox.report import markdown
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.actions import ArtifactCreate, ArtifactUpdate
 
-from prefect_dask_blackbox.identity import prefect_client
+from prefect_dask_blackbox.identity import client_or_new
 from prefect_dask_blackbox.lost_tasks import cause_of
 from prefect_dask_blackbox.page import TaskLine, card_page
 from prefect_dask_blackbox.submitted import SubmittedTask
@@ -71,10 +71,21 @@ def task_item(
 
 
 class FlowRunPage:
-    """The artifacts of one attempt of a flow run."""
+    """The artifacts of one attempt of a flow run.
 
-    def __init__(self, flow_run_id: UUID, flow_name: str) -> None:
-        self._flow_run_id = flow_run_id
+    Args:
+        flow_run_id: Of the flow run.
+        flow_name: Of its flow.
+        client: For all requests; None: each has one of its own.
+    """
+
+    def __init__(
+        self,
+        flow_run_id: UUID,
+        flow_name: str,
+        client: SyncPrefectClient | None = None,
+    ) -> None:
+        self._flow_run_id, self._client = flow_run_id, client
         self._flow_name = flow_name
         self._known: dict[tuple[str, UUID | None], UUID] = {}
         self._turn = threading.Lock()
@@ -89,7 +100,7 @@ class FlowRunPage:
 
         noted: dict[str, str] | None = None
         mine = {"flow_run_id": {"any_": [self._flow_run_id]}}
-        with prefect_client() as client:
+        with client_or_new(self._client) as client:
             for artifact in client.read_artifacts(
                 artifact_filter=ArtifactFilter.model_validate(mine), limit=200
             ):
@@ -119,7 +130,7 @@ class FlowRunPage:
         """
         data = card_page(card, tasks, attempts=attempts, logs=logs, names=names)
         text = f"{card.headline} (attempt {card.attempt})"
-        with prefect_client() as client:
+        with client_or_new(self._client) as client:
             item = PageItem(key_of(self._flow_name), data, text)
             self._put(client, item, card, None)
 
@@ -131,7 +142,7 @@ class FlowRunPage:
             data: The page.
             text: The line below its title.
         """
-        with prefect_client() as client:
+        with client_or_new(self._client) as client:
             item = PageItem(key_of(self._flow_name), data, text)
             self._put(client, item, card, None)
 
@@ -139,7 +150,7 @@ class FlowRunPage:
         self, card: RunCard, entry: SubmittedTask, about: Finding | None
     ) -> None:
         """Show on the page of a task run of what it was lost."""
-        with prefect_client() as client:
+        with client_or_new(self._client) as client:
             item = task_item(card, self._flow_name, entry, about)
             self._put(client, item, card, entry.task_run_id)
 

@@ -11,7 +11,7 @@ from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.objects import FlowRun
 from prefect.events import Event, emit_event
 
-from prefect_dask_blackbox.identity import prefect_client
+from prefect_dask_blackbox.identity import client_or_new
 from prefect_dask_blackbox.settings import DaskBlackboxSettings
 
 __all__ = ["DIAGNOSED", "STALLED", "emit", "emit_diagnosed", "tag_cause"]
@@ -20,7 +20,9 @@ DIAGNOSED = "dask.run.diagnosed"
 STALLED = "dask.run.stalled"
 
 
-def emit_diagnosed(card: RunCard, flow_run_id: UUID) -> None:
+def emit_diagnosed(
+    card: RunCard, flow_run_id: UUID, client: SyncPrefectClient | None = None
+) -> None:
     """Tell Prefect the verdict of a run, if there is one.
 
     Telling it twice is telling it once: the event's id follows from run and attempt.
@@ -41,17 +43,20 @@ def emit_diagnosed(card: RunCard, flow_run_id: UUID) -> None:
         },
         payload={"headline": card.headline, "cause": verdict.cause},
         mark=verdict.rule,
+        client=client,
     )
 
 
-def tag_cause(card: RunCard, flow_run: FlowRun) -> None:
+def tag_cause(
+    card: RunCard, flow_run: FlowRun, client: SyncPrefectClient | None = None
+) -> None:
     """Tag a flow run with the cause of its failure, so that lists can be filtered by it."""
     if card.verdict is None or not DaskBlackboxSettings().tags:
         return
     tag = f"dask:{card.verdict.rule}"
     if tag not in flow_run.tags:
-        with prefect_client() as client:
-            client.update_flow_run(flow_run.id, tags=[*flow_run.tags, tag])
+        with client_or_new(client) as prefect:
+            prefect.update_flow_run(flow_run.id, tags=[*flow_run.tags, tag])
 
 
 def emit(
@@ -62,6 +67,7 @@ def emit(
     labels: dict[str, str],
     payload: dict[str, Any],
     mark: str,
+    client: SyncPrefectClient | None = None,
 ) -> None:
     """Emit an event about a run, related to its flow run, flow and deployment.
 
@@ -72,6 +78,7 @@ def emit(
         labels: What automations can match.
         payload: What people read.
         mark: Tells it from other events of that kind of the same attempt.
+        client: For the requests; None: one of its own.
     """
     identity = uuid5(NAMESPACE_URL, f"{kind}/{flow_run_id}/{card.attempt}/{mark}")
     resource = {
@@ -81,8 +88,8 @@ def emit(
     }
     related = [_related("flow-run", flow_run_id)]
     sent = False
-    with guard("an event"), prefect_client() as client:
-        related = _all_related(client, flow_run_id)
+    with guard("an event"), client_or_new(client) as prefect:
+        related = _all_related(prefect, flow_run_id)
         event = Event.model_validate(
             {
                 "event": kind,
@@ -94,7 +101,7 @@ def emit(
         )
         # Not `emit_event`: this process may be about to exit.
         body = [event.model_dump(mode="json")]
-        client.request("POST", "/events", json=body).raise_for_status()
+        prefect.request("POST", "/events", json=body).raise_for_status()
         sent = True
     if not sent:
         emit_event(kind, resource, related=related, payload=payload, id=identity)

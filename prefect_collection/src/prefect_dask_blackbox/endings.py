@@ -18,6 +18,7 @@ from dask_blackbox.attach import RunCard
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import StopReason
 from prefect.exceptions import TerminationSignal
+from pydantic_core import PydanticSerializationError
 
 from prefect_dask_blackbox.identity import page_of, prefect_client
 
@@ -25,7 +26,14 @@ if TYPE_CHECKING:
     # Host types that only describe arguments.
     from prefect.client.schemas.objects import FlowRun
 
-__all__ = ["FailedPart", "HostStop", "failed_part", "note_failed", "stop_of"]
+__all__ = [
+    "FailedPart",
+    "HostStop",
+    "failed_part",
+    "interrupt_in",
+    "note_failed",
+    "stop_of",
+]
 
 _TOLERANCE = 0.5
 """Seconds by which a time limit may have begun after we did."""
@@ -82,6 +90,19 @@ def stop_of(
     if isinstance(error, TerminationSignal):
         return HostStop(reason="evicted", detail="its process got SIGTERM")
     return None
+
+
+def interrupt_in(error: BaseException) -> BaseException:
+    """Return the interrupt that became an error of pydantic's; any other error as it is.
+
+    Time limits and SIGTERM raise an exception wherever the flow is.  Within a serialiser,
+    which each submitted task runs, pydantic makes an exception of its own of it, which
+    Prefect takes for one of the flow's.
+    """
+    found: BaseException | None = error
+    while isinstance(found, PydanticSerializationError):
+        found = found.__cause__
+    return error if found is None or isinstance(found, Exception) else found
 
 
 def _is_of_the_limit(error: BaseException | None, limit: float, began: float) -> bool:

@@ -1,8 +1,8 @@
 """The finaliser of last resort: a flow run whose process is gone, and nobody else noticed.
 
 The recorder outlives the flow's process.  It knows the flow run and its task runs, and
-when the card is final it sets what is still running, puts the card on the page, and emits
-the event.  Prefect's own runner may be about to do the same: it is waited for first, and
+when the card is final it puts that on the page, emits the event, and sets what is still
+running.  Prefect's own runner may be about to do the same: it is waited for first, and
 what it did is left as it is.
 """
 
@@ -36,7 +36,7 @@ _PAGE = 200
 
 
 def finalise(manifest: Manifest, card: RunCard, tasks: Sequence[TaskNamed]) -> None:
-    """Set a flow run and its task runs right whose process went away without a word.
+    """Finalise a flow run whose process is gone; the recorder calls it.
 
     Args:
         manifest: Who the run is.
@@ -53,7 +53,13 @@ def finalise_run(
     *,
     patience: float = 0.0,
 ) -> bool:
-    """Do as `finalise` does.
+    """Show a flow run's card, and give it and its task runs the states that they lack.
+
+    The only way in which another process than the flow's own does so: the recorder,
+    Prefect's runner by its hook, and `dask blackbox prefect finalise`.  What has a final
+    state keeps it, so that whoever comes second finds nothing to do.
+
+    The state of the flow run comes last: who is notified of it finds all the rest.
 
     Args:
         host: Of the run's manifest.
@@ -65,32 +71,57 @@ def finalise_run(
         Whether there was something to set right.
     """
     flow_run_id = UUID(str(host["flow_run_id"]))
-    changed = False
     with prefect_client() as client:
         run = _ended(client, flow_run_id, patience)
         if run is None or run.run_count > card.attempt:
             return False  # deleted; or tried again meanwhile
+        changed = False
+        with guard("the card of a flow run that was killed"):
+            name = str(host.get("flow_name", "flow"))
+            changed = _show(client, run, name, card)
+        with guard("the task runs of a flow run that was killed"):
+            if run.state is None or not run.state.is_completed():
+                changed = _settle(client, run, card, tasks) or changed
+        run = client.read_flow_run(flow_run_id)
         if run.state is None or not run.state.is_final():
-            stopping = run.state is not None and run.state.is_cancelling()
-            state: State[Any] = Crashed(message=card.headline)
-            if stopping:
-                state = Cancelled(message=f"Cancelled. {card.headline}")
-            client.set_flow_run_state(flow_run_id, state, force=True)
+            client.set_flow_run_state(flow_run_id, _last_state(run, card), force=True)
             changed = True
-            run = client.read_flow_run(flow_run_id)
-        if run.state is not None and not run.state.is_completed():
-            finals = list(_finals(client, run, card, tasks))
-            changed = bool(settle(client, flow_run_id, finals)) or changed
-    page = FlowRunPage(flow_run_id, str(host.get("flow_name", "flow")))
-    noted = page.find(card.attempt)
-    if noted is None or noted.get("state") == "running":
-        page.show(card)
-        with guard("the tag that names the cause"):
-            tag_cause(card, run)
-        with guard("the event with the verdict"):
-            emit_diagnosed(card, flow_run_id)
-        changed = True
     return changed
+
+
+def _show(
+    client: SyncPrefectClient, run: FlowRun, flow_name: str, card: RunCard
+) -> bool:
+    """Show the card, tag and event, unless somebody has."""
+    page = FlowRunPage(run.id, flow_name, client)
+    noted = page.find(card.attempt)
+    if noted is not None and noted.get("state") != "running":
+        return False
+    page.show(card)
+    with guard("the tag that names the cause"):
+        tag_cause(card, run, client)
+    with guard("the event with the verdict"):
+        emit_diagnosed(card, run.id, client)
+    return True
+
+
+def _settle(
+    client: SyncPrefectClient, run: FlowRun, card: RunCard, tasks: Sequence[TaskNamed]
+) -> bool:
+    there = {each.id: each for each in _task_runs(client, run.id)}
+    finals = list(_finals(there, run, card, tasks))
+    return bool(settle(client, run.id, finals, runs=there))
+
+
+def _last_state(run: FlowRun, card: RunCard) -> State[Any]:
+    if _is_cancelled(run):
+        return Cancelled(message=f"Cancelled. {card.headline}")
+    return Crashed(message=card.headline)
+
+
+def _is_cancelled(run: FlowRun) -> bool:
+    state = run.state
+    return state is not None and (state.is_cancelling() or state.is_cancelled())
 
 
 def _ended(
@@ -110,24 +141,30 @@ def _ended(
 
 
 def _finals(
-    client: SyncPrefectClient, run: FlowRun, card: RunCard, tasks: Sequence[TaskNamed]
+    there: Mapping[UUID, TaskRun],
+    run: FlowRun,
+    card: RunCard,
+    tasks: Sequence[TaskNamed],
 ) -> Iterator[FinalState]:
     """Yield what becomes of the task runs that have not ended, and never will."""
-    unfinished = {each.id: each.name for each in _unfinished(client, run.id)}
-    there = set(_all(client, run.id))
+    unfinished = {
+        identity: each.name
+        for identity, each in there.items()
+        if each.state is None or not each.state.is_final()
+    }
     named: dict[UUID, TaskNamed] = {}
     for each in tasks:
         if each.id and (each.name or UUID(each.id) not in named):
             named[UUID(each.id)] = each
     lost = card.verdict.subject.key if card.verdict is not None else None
-    for identity in [*unfinished, *(named.keys() - there)]:
+    for identity in [*unfinished, *(named.keys() - there.keys())]:
         task = named.get(identity)
         if task is not None and task.subject == lost and card.verdict is not None:
             text = f"Lost: {card.verdict.title}. {card.verdict.cause}"
         else:
             text = f"Stopped with the flow run before it was done. {card.headline}"
         state: State[Any] = Crashed(message=text)
-        if run.state is not None and run.state.is_cancelled():
+        if _is_cancelled(run):
             state = Cancelled(message="The flow run was cancelled.")
         name = (task.name if task is not None else "") or unfinished.get(identity, "")
         name = name or f"{_prefix(task)}-{str(identity)[:3]}"
@@ -142,16 +179,6 @@ def _finals(
 def _prefix(task: TaskNamed | None) -> str:
     """Return what Dask calls tasks of a kind, which is the name of Prefect's task."""
     return "task" if task is None else task.subject.rpartition("-")[0]
-
-
-def _all(client: SyncPrefectClient, flow_run_id: UUID) -> Iterator[UUID]:
-    yield from (run.id for run in _task_runs(client, flow_run_id))
-
-
-def _unfinished(client: SyncPrefectClient, flow_run_id: UUID) -> Iterator[TaskRun]:
-    for run in _task_runs(client, flow_run_id):
-        if run.state is None or not run.state.is_final():
-            yield run
 
 
 def _task_runs(client: SyncPrefectClient, flow_run_id: UUID) -> Iterator[TaskRun]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     # Host types that only describe arguments.
     from prefect.client.schemas.objects import FlowRun
 
-__all__ = ["identity_of", "page_of", "prefect_client"]
+__all__ = ["client_or_new", "identity_of", "page_of", "prefect_client"]
 
 _PATIENCE = 10.0
 """Seconds that a request to Prefect's API may take before we go on without it."""
@@ -23,6 +25,16 @@ _PATIENCE = 10.0
 def prefect_client() -> SyncPrefectClient:
     """Return a client of Prefect's API that does not wait for long; close it after use."""
     return get_client(httpx_settings={"timeout": _PATIENCE}, sync_client=True)
+
+
+@contextmanager
+def client_or_new(client: SyncPrefectClient | None) -> Iterator[SyncPrefectClient]:
+    """Use the client that there is, and leave it open; else one of our own."""
+    if client is not None:
+        yield client
+        return
+    with prefect_client() as made:
+        yield made
 
 
 def page_of(kind: str, identity: UUID) -> str:

@@ -1,7 +1,8 @@
-"""The card of a flow whose process was killed: shown by Prefect's runner process.
+"""The hook in Prefect's runner process, when a flow's process was killed or cancelled.
 
 Nobody is left in the flow's process to finish anything.  The recorder is a process of its
-own, notices, and ends the recording as `aborted`; here it is only read.
+own, notices, and ends the recording as `aborted`; here it is read, and the flow run is
+finalised as the recorder does, which may have no way to Prefect's API.
 """
 
 from __future__ import annotations
@@ -11,28 +12,31 @@ from typing import TYPE_CHECKING, Any
 
 from dask_blackbox.attach import RunCard
 from dask_blackbox.errors import BlackboxError
+from dask_blackbox.events import TaskNamed
 from dask_blackbox.guard import guard
 
 from prefect_dask_blackbox.artifacts import FlowRunPage
-from prefect_dask_blackbox.diagnosed import emit_diagnosed
+from prefect_dask_blackbox.finalising import finalise_run
 from prefect_dask_blackbox.observed_run import this_process_showed
 from prefect_dask_blackbox.options import RecordingOptions
 from prefect_dask_blackbox.task_runners import RecordedRunner
 
 if TYPE_CHECKING:
-    # Host types that only describe arguments.
+    # Types that only describe arguments.
+    from dask_blackbox import Run
     from prefect.client.schemas.objects import FlowRun
     from prefect.flows import Flow
 
 __all__ = ["show_late_card"]
 
-_PATIENCE = 45.0
-"""Seconds for the recorder to notice that the flow is gone and to finish."""
+_PATIENCE = 75.0
+"""Seconds for the recorder to notice that the flow is gone and to finish, or to count as
+lost itself, which takes 60."""
 _INTERVAL = 0.5
 
 
 def show_late_card(flow: Flow[..., Any], flow_run: FlowRun) -> None:
-    """Show the final card of a run, if its own process did not live to show it.
+    """Finalise a flow run, if its own process did not live to do it.
 
     Args:
         flow: The flow, loaded in the process that runs the hook.
@@ -42,32 +46,38 @@ def show_late_card(flow: Flow[..., Any], flow_run: FlowRun) -> None:
     if this_process_showed(flow_run.id, attempt):
         return
     with guard("the card of a flow that was killed"):
-        page = FlowRunPage(flow_run.id, flow.name)
-        noted = page.find(attempt)
-        if noted is None or not noted.get("recording") or noted["state"] != "running":
-            return  # it died before it was recorded, or its card is there already
-        runner = flow.task_runner
-        options = (
-            runner.options if isinstance(runner, RecordedRunner) else RecordingOptions()
-        )
-        card = _card_at(noted["recording"], options)
-        page.show(card)
-        emit_diagnosed(card, flow_run.id)
+        noted = FlowRunPage(flow_run.id, flow.name).find(attempt)
+        if noted is None or not noted.get("recording"):
+            return  # it died before it was recorded
+        _, settings = _options_of(flow).with_settings().place()
+        run, card = _ended_at(noted["recording"], settings)
+        if card.state != "running":
+            finalise_run(run.manifest.host, card, run.of(TaskNamed))
 
 
-def _card_at(address: str, options: RecordingOptions) -> RunCard:
-    """Return the card of a recording once it has ended, or what is known in the end."""
+def _options_of(flow: Flow[..., Any]) -> RecordingOptions:
+    """Return how a flow's runs are recorded, whatever its task runner."""
+    runner = flow.task_runner
+    if isinstance(runner, RecordedRunner):
+        return runner.options
+    known = vars(flow).get("_recording_options")
+    return known if isinstance(known, RecordingOptions) else RecordingOptions()
+
+
+def _ended_at(address: str, settings: dict[str, Any] | None) -> tuple[Run, RunCard]:
+    """Return a recording once it has ended, or as it is in the end, and its card."""
     from dask_blackbox import Run
 
     deadline = time.monotonic() + _PATIENCE
     while True:
         late = time.monotonic() > deadline
         try:
-            card: RunCard = Run.open(address, settings=options.store_settings).card()
+            run = Run.open(address, settings=settings)
+            card: RunCard = run.card()
         except BlackboxError:
             if late:
                 raise
         else:
             if late or card.state != "running":
-                return card
+                return run, card
         time.sleep(_INTERVAL)

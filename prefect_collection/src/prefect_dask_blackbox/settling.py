@@ -49,19 +49,30 @@ class FinalState:
 
 
 def settle(
-    client: SyncPrefectClient, flow_run_id: UUID, finals: Sequence[FinalState]
+    client: SyncPrefectClient,
+    flow_run_id: UUID,
+    finals: Sequence[FinalState],
+    *,
+    runs: Mapping[UUID, TaskRun] | None = None,
 ) -> int:
     """Set task runs that have no final state, and create those that never came into being.
 
     Each that ends badly gets its message as a line of its log, too: no page of Prefect
     shows the message of a task run's state.
 
+    Args:
+        client: Of Prefect's API.
+        flow_run_id: Whose task runs they are.
+        finals: What they are to become.
+        runs: The task runs that there are, where they have just been read.
+
     Returns:
         How many were set.
     """
     if not finals:
         return 0
-    runs = read_runs(client, [final.id for final in finals])
+    if runs is None:
+        runs = read_runs(client, [final.id for final in finals])
     due = [final for final in finals if _is_due(final, runs.get(final.id))]
     work = partial(_set, client, flow_run_id, runs)
     done: list[FinalState] = []

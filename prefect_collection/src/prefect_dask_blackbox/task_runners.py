@@ -18,6 +18,7 @@ from prefect_dask.client import PrefectDaskClient
 from prefect_dask.task_runners import DaskTaskRunner, PrefectDaskFuture
 
 from prefect_dask_blackbox.clusters import patient_clusters
+from prefect_dask_blackbox.deferred_signals import deferred_signals
 from prefect_dask_blackbox.options import RecordingOptions
 from prefect_dask_blackbox.own_clients import entered, not_ours
 
@@ -92,6 +93,17 @@ class RecordedRunner(DaskTaskRunner):
         parameters: dict[str, Any],
         wait_for: Iterable[PrefectDaskFuture[Any]] | None = None,
         dependencies: dict[str, set[Any]] | None = None,
+    ) -> PrefectDaskFuture[Any]:
+        _ = self.client  # making a cluster takes long, and may be interrupted
+        with deferred_signals():
+            return self._submit(task, parameters, wait_for, dependencies)
+
+    def _submit(
+        self,
+        task: Task[Any, Any],
+        parameters: dict[str, Any],
+        wait_for: Iterable[PrefectDaskFuture[Any]] | None,
+        dependencies: dict[str, set[Any]] | None,
     ) -> PrefectDaskFuture[Any]:
         future = super().submit(task, parameters, wait_for, dependencies)
         if self._observed is not None:

@@ -17,6 +17,7 @@ from prefect.futures import PrefectFuture
 from prefect.utilities.annotations import quote
 from prefect.utilities.collections import StopVisiting, visit_collection
 
+from prefect_dask_blackbox.endings import interrupt_in
 from prefect_dask_blackbox.observed_run import ObservedRun
 from prefect_dask_blackbox.options import RecordingOptions
 from prefect_dask_blackbox.own_clients import entered
@@ -54,8 +55,13 @@ class Watch:
         traceback: TracebackType | None,
     ) -> None:
         entered(self._before)
-        if error is not None and (other := self._failed(error)) is not None:
+        if error is None:
+            return
+        met = interrupt_in(error)
+        if (other := self._failed(met)) is not None:
             raise other from error
+        if met is not error:
+            raise met from None
 
     async def __aenter__(self) -> Self:
         # Off the event loop: starting may have to wait for a slow store.
@@ -70,13 +76,18 @@ class Watch:
         traceback: TracebackType | None,
     ) -> None:
         entered(self._before)
-        if isinstance(error, Exception):
-            other = await asyncio.to_thread(self._failed, error)
+        if error is None:
+            return
+        met = interrupt_in(error)
+        if isinstance(met, Exception):
+            other = await asyncio.to_thread(self._failed, met)
         else:
             # The loop is being cancelled, and would not wait for a thread.
-            other = None if error is None else self._failed(error)
+            other = self._failed(met)
         if other is not None:
             raise other from error
+        if met is not error:
+            raise met from None
 
     def landed(self, result: Any) -> None:
         """Check that no task was lost unnoticed.

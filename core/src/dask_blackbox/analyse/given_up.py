@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import polars as pl
 
@@ -10,27 +12,31 @@ from dask_blackbox.finding import Finding
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.run import RunTables
 
-__all__ = ["given_up"]
+__all__ = ["with_given_up"]
 
 _KILLED = "killed"
+_DEATHS = "workers-died"
 
 
-def given_up(run: RunTables) -> tuple[Finding, ...]:
-    """Return why tasks were given up, where the driver handled or never noticed it.
+def with_given_up(run: RunTables, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return findings, and why tasks were given up if the driver handled or never noticed it.
 
-    That is the verdict which the run would have, had it failed of that.
+    That is the verdict which the run would have, had it failed of that.  It is about
+    deaths of workers: where it is about all of them, the warning that there were some
+    says nothing more.
 
     Args:
         run: The run.
+        findings: What was found in it.
     """
     from dask_blackbox.analyse import findings_in, verdict_of
 
     ending = run.ending
     if ending is None or state_of(run) != "succeeded":
-        return ()
+        return tuple(findings)
     killed = run.errors.filter(pl.col("outcome") == _KILLED).sort("at")
     if not len(killed):
-        return ()
+        return tuple(findings)
     last = killed.row(-1, named=True)
     failed = msgspec.structs.replace(
         ending,
@@ -42,7 +48,10 @@ def given_up(run: RunTables) -> tuple[Finding, ...]:
         ),
     )
     otherwise = run.with_ending(failed)
-    verdict = verdict_of(findings_in(otherwise), otherwise)
+    found = findings_in(otherwise)
+    verdict = verdict_of(found, otherwise)
     if verdict is None or verdict.rule == "unknown":
-        return ()
-    return (msgspec.structs.replace(verdict, severity="warning"),)
+        return tuple(findings)
+    others = any(each.rule == _DEATHS for each in found)
+    kept = [each for each in findings if others or each.rule != _DEATHS]
+    return (msgspec.structs.replace(verdict, severity="warning"), *kept)

@@ -1,0 +1,92 @@
+"""Flow runs of which no process is left: neither the flow's, nor the recorder's."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from dask_blackbox import Run
+from prefect.settings import PREFECT_API_URL
+
+# The recorder counts as lost after 60 seconds of silence.
+pytestmark = pytest.mark.nightly
+
+HERE = Path(__file__).parent
+
+
+def until(condition: Callable[[], bool], what: str, seconds: float = 150) -> None:
+    """Wait for a condition."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not {what} after {seconds:g} s"
+
+        time.sleep(0.2)
+
+
+def kill_with_children(pid: int) -> None:
+    """Kill a process with all that it has started, the recorder included."""
+    family = psutil.Process(pid).children(recursive=True)
+    family.append(psutil.Process(pid))
+    for each in family:
+        each.kill()
+    psutil.wait_procs(family, timeout=30)
+
+
+def finalise(run: str, store: Path, environment: dict[str, str]) -> str:
+    """Call the command; return what it prints."""
+    dask = str(Path(sys.executable).with_name("dask"))
+    made = subprocess.run(
+        [dask, "blackbox", "prefect", "finalise", run, "--store", str(store)],
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    return made.stdout
+
+
+def test_the_command_ends_a_flow_run_of_which_no_process_is_left(
+    prefect: Any, store: Path, tmp_path: Path
+) -> None:
+    flag = tmp_path / "began"
+    environment = {
+        **os.environ,
+        "PREFECT_API_URL": str(PREFECT_API_URL.value()),
+        "DASK_BLACKBOX__STORE__URL": str(store),
+        "FLAG": str(flag),
+    }
+    with subprocess.Popen(
+        [sys.executable, str(HERE / "stories.py"), "endless"],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        until(flag.exists, "running")
+        until(lambda: "1 of 4" in str(prefect.newest("endless", store)), "shown")
+        kill_with_children(process.pid)
+        process.wait()
+
+    before = prefect.newest("endless", store)
+    (folder,) = store.glob("runs/job=endless/*/*/")
+    until(lambda: Run.open(str(folder)).state == "lost", "lost")
+    first = finalise(str(before.id), store, environment)
+    after = prefect.newest("endless", store)
+    again = finalise(str(before.id), store, environment)
+
+    assert before.state == "RUNNING"
+    assert "RUNNING" in {task.state for task in before.all_tasks}
+    assert first.endswith("its flow run's state is corrected\n")
+    assert after.state == "CRASHED"
+    assert len(after.all_tasks) == 4
+    assert {task.state for task in after.all_tasks} == {"COMPLETED", "CRASHED"}
+    assert after.message in after.artifacts["dask-run-endless"]
+    assert prefect.events("dask.run.diagnosed", after.id) == ["driver-killed"]
+    assert again.endswith("nothing to do\n")
