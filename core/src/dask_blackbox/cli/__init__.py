@@ -74,11 +74,12 @@ class _Verbs(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         typed = args[0] if args else ""
-        if typed and typed not in VERBS and not typed.startswith("-"):
-            close = difflib.get_close_matches(typed, VERBS, n=1)
+        known = self.list_commands(ctx)
+        if typed and typed not in known and not typed.startswith("-"):
+            close = difflib.get_close_matches(typed, known, n=1)
             like = f"did you mean '{close[0]}'? " if close else ""
             ctx.fail(
-                f"there is no command '{typed}'; {like}There are {', '.join(VERBS)}."
+                f"there is no command '{typed}'; {like}There are {', '.join(known)}."
             )
         return super().resolve_command(ctx, args)
 
