@@ -1,22 +1,61 @@
-"""The provider's tests on one version of Airflow, in an environment of its own.
+"""The provider on one version of Airflow: from wheels, in an environment of its own.
 
-Without the lock: Airflow's own constraints of that version decide, where they can be had.
+The environment is outside the repository, so that nothing of the tree is imported by
+accident.  Airflow is installed as its documentation says, with its constraints; where
+those cannot be downloaded, with what was on the index a few days before its release.  Ours is
+installed beside it, and changes nothing that Airflow needs.  Then: does everything import,
+does Airflow find provider and plugin, do the provider's tests pass (tasks by `dag.test()`,
+the tab's pages), and with `--end-to-end` the ones with a scheduler and a browser.
 
-    python3 tools/airflow_version.py 3.1.1            # makes .venvs/airflow-3.1.1, runs the tests
-    python3 tools/airflow_version.py 3.1.1 --names    # prints the names that it exports
+    python3 tools/airflow_version.py 3.1.1
+    python3 tools/airflow_version.py 3.1.1 --keep /tmp/airflow-3.1.1 --end-to-end
+    python3 tools/airflow_version.py 3.1.1 --names    # what it exports
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import subprocess
 import sys
+import tempfile
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+UV = str(ROOT / "tools" / "uv")
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 CONSTRAINTS = "https://raw.githubusercontent.com/apache/airflow/constraints-{version}/constraints-{python}.txt"
+INDEX = "https://pypi.org/simple/apache-airflow/"
+AIRFLOW = ("apache-airflow", "apache-airflow-core", "apache-airflow-task-sdk")
+MEMBERS = ("core", "airflow_provider")
 POLICIES = (3, 3)
 """The first version that asks a retry policy."""
+SEEN = """
+import importlib, pkgutil, sys
+import airflow, airflow_dask_blackbox, dask_blackbox
+for package in (airflow_dask_blackbox, dask_blackbox):
+    assert "site-packages" in package.__file__, package.__file__
+for module in pkgutil.walk_packages(airflow_dask_blackbox.__path__, "airflow_dask_blackbox."):
+    try:
+        importlib.import_module(module.name)
+    except ImportError as error:
+        missing = {"retry_policy": "RetryPolicy"}.get(module.name.rpartition(".")[2])
+        if missing is None or missing not in str(error):
+            raise
+from airflow.plugins_manager import AirflowPlugin
+from airflow.providers_manager import ProvidersManager
+from importlib.metadata import entry_points
+assert "airflow-provider-dask-blackbox" in ProvidersManager().providers
+(plugin,) = [e.load() for e in entry_points(group="airflow.plugins") if e.name == "dask_blackbox"]
+assert issubclass(plugin, AirflowPlugin)
+assert plugin().fastapi_apps and plugin().external_views
+print(f"Airflow {airflow.__version__}: imported, provider and plugin found")
+"""
 NAMES = """
 import importlib
 for module in (
@@ -40,58 +79,146 @@ for module in (
 
 
 def main() -> int:
-    """Return pytest's exit code."""
+    """Return the exit code: of the first step that failed, else 0."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("version")
     parser.add_argument("--names", action="store_true", help="print names and stop")
     parser.add_argument("--constraints", help="a file or URL; default: Airflow's own")
-    asked = parser.parse_args()
-    python = ROOT / ".venvs" / f"airflow-{asked.version}" / "bin" / "python"
-    if not python.exists():
-        make(python, asked.version, asked.constraints)
+    parser.add_argument(
+        "--keep", type=Path, help="environment to make, or to use again"
+    )
+    parser.add_argument(
+        "--end-to-end", action="store_true", help="also a scheduler and a browser"
+    )
+    parser.add_argument("tests", nargs="*", help="for pytest; default: all")
+    asked = parser.parse_intermixed_args()
+    with folder(asked.keep) as environment:
+        bin_folder = environment / "bin"
+        if not (bin_folder / "airflow").exists():
+            make(environment, asked.version, asked.constraints)
+        if not asked.names:
+            install_ours(environment)
+        return run(bin_folder, asked)
+
+
+@contextmanager
+def folder(kept: Path | None) -> Iterator[Path]:
+    """Give the environment's folder, removed afterwards unless it is to be kept."""
+    if kept is not None:
+        yield kept.absolute()
+        return
+    with tempfile.TemporaryDirectory(prefix="airflow-version-") as temporary:
+        yield Path(temporary) / "environment"
+
+
+def run(bin_folder: Path, asked: argparse.Namespace) -> int:
+    """Run the steps."""
+    python = str(bin_folder / "python")
+    home = bin_folder.parent / "home"
+    environ = {
+        **{name: v for name, v in os.environ.items() if not name.startswith("AIRFLOW")},
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db",
+    }
     if asked.names:
-        return subprocess.call([python, "-c", NAMES], cwd=ROOT)
-    tests = [ROOT / "tests" / "airflow_provider"]
+        return subprocess.call([python, "-c", NAMES], cwd=home.parent, env=environ)
+    tests = asked.tests or [str(ROOT / "tests" / "airflow_provider")]
     version = tuple(int(part) for part in asked.version.split(".")[:2])
-    left = [f"--ignore={tests[0]}/test_retry_policy.py"] if version < POLICIES else []
+    left = ["--ignore-glob=*/test_retry_policy.py"] if version < POLICIES else []
     # Older versions warn of what their own newer dependencies have deprecated.
-    command = [str(python), "-m", "pytest", "-W", "default", *map(str, tests), *left]
-    return subprocess.call(command, cwd=ROOT)
+    steps = [
+        [python, "-c", SEEN],
+        [python, "-m", "pytest", "-W", "default", *tests, *left],
+    ]
+    if asked.end_to_end:
+        core = str(ROOT / ".venvs" / "core" / "bin" / "python")
+        files = sorted((ROOT / "tests" / "end_to_end").glob("test_airflow_*.py"))
+        steps.append([core, "-m", "pytest", "-v", *map(str, files)])
+    environ["AIRFLOW_COMMANDS"] = str(bin_folder)
+    for step in steps:
+        if code := subprocess.call(step, cwd=ROOT, env=environ):
+            return code
+    return 0
 
 
-def make(python: Path, version: str, constraints: str | None) -> None:
-    """Make the environment: Airflow as constrained, then ours beside it."""
-    uv = str(ROOT / "tools" / "uv")
-    own = f"{sys.version_info.major}.{sys.version_info.minor}"
-    where = constraints or CONSTRAINTS.format(version=version, python=own)
-    into = ["--python", str(python)]
-    frozen = python.parent.parent / "constraints.txt"
-    subprocess.check_call(
-        [uv, "venv", "--quiet", "--python", own, str(frozen.parent)], cwd=ROOT
+def make(environment: Path, version: str, constraints: str | None) -> None:
+    """Make the environment with Airflow in it."""
+    subprocess.check_call([UV, "venv", "--quiet", "--python", PYTHON, str(environment)])
+    where = constraints or CONSTRAINTS.format(version=version, python=PYTHON)
+    limit = ["--constraint", where]
+    if "://" in where and not reachable(where):
+        limit = as_of(released(version))
+        print(f"{where} is out of reach: {' '.join(limit)} instead", file=sys.stderr)
+    install(environment, *limit, f"apache-airflow=={version}")
+    frozen = subprocess.check_output(
+        [UV, "pip", "freeze", "--python", str(environment)], text=True
     )
-    airflow = f"apache-airflow=={version}"
-    subprocess.check_call([uv, "pip", "install", *into, "-c", where, airflow], cwd=ROOT)
-    frozen.write_text(
-        subprocess.check_output([uv, "pip", "freeze", *into], cwd=ROOT, text=True)
+    (environment / "constraints.txt").write_text(frozen)
+
+
+def install_ours(environment: Path) -> None:
+    """Install wheels of this tree; what Airflow needs keeps its version."""
+    wheels = environment / "wheels"
+    for old in wheels.glob("*.whl"):
+        old.unlink()
+    for member in MEMBERS:
+        command = [UV, "build", "--quiet", "--wheel", "--out-dir", str(wheels)]
+        subprocess.check_call([*command, str(ROOT / member)])
+    core, provider = (str(next(wheels.glob(f"{n}-*.whl"))) for n in wheel_names())
+    pinned = str(environment / "constraints.txt")
+    again = ("--reinstall-package", "dask-blackbox")
+    more = ("--reinstall-package", "airflow-provider-dask-blackbox")
+    install(
+        environment,
+        *("--constraint", pinned, *again, *more),
+        *(f"dask-blackbox[s3,serve,testing] @ file://{core}", provider),
     )
-    # What Airflow does not need may be newer than its constraints; what it needs may not.
-    subprocess.check_call(
-        [uv, "pip", "install", *into, "-c", str(frozen), "./core[testing]"], cwd=ROOT
+    subprocess.check_call([UV, "pip", "check", "--python", str(environment)])
+
+
+def wheel_names() -> tuple[str, str]:
+    """Return how the wheels' names begin."""
+    return "dask_blackbox", "airflow_provider_dask_blackbox"
+
+
+def install(environment: Path, *what: str) -> None:
+    """Install packages into the environment."""
+    command = [UV, "pip", "install", "--quiet", "--python", str(environment)]
+    # Outside the repository: its settings are for its own environments.
+    subprocess.check_call([*command, *what], cwd=environment)
+
+
+def reachable(url: str) -> bool:
+    """Say whether there is something at an address."""
+    try:
+        with urllib.request.urlopen(url, timeout=20):  # noqa: S310 - Airflow's constraints
+            return True
+    except OSError:
+        return False
+
+
+def as_of(moment: datetime) -> list[str]:
+    """Return arguments for the packages that Airflow was released with.
+
+    Its constraints are frozen when the vote on a release begins, some days before.
+    """
+    general = (moment - timedelta(days=4)).date().isoformat()
+    own = (moment + timedelta(days=1)).date().isoformat()
+    each = [("--exclude-newer-package", f"{name}={own}") for name in AIRFLOW]
+    return ["--exclude-newer", general, *(word for pair in each for word in pair)]
+
+
+def released(version: str) -> datetime:
+    """Return when a version of Airflow came out, as the package index says."""
+    request = urllib.request.Request(
+        INDEX, headers={"Accept": "application/vnd.pypi.simple.v1+json"}
     )
-    subprocess.check_call(
-        [
-            uv,
-            "pip",
-            "install",
-            *into,
-            "--no-deps",
-            "-e",
-            "core",
-            "-e",
-            "airflow_provider",
-        ],
-        cwd=ROOT,
-    )
+    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+        files = json.load(answer)["files"]
+    name = f"apache_airflow-{version}-py3-none-any.whl"
+    (found,) = [each["upload-time"] for each in files if each["filename"] == name]
+    return datetime.fromisoformat(found)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ from airflow_dask_blackbox.operators.dask import DaskObservedOperator
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.layout import RunAddress
 
+from tests.support.airflow_versions import needs_exception_in_callbacks
+
 
 def _operator(**arguments: Any) -> DaskObservedOperator:
     return DaskObservedOperator(task_id="t", python_callable=print, **arguments)
@@ -201,6 +203,7 @@ def test_arguments_that_cannot_work_fail_the_task_before_it_costs_anything(
         pass
 
 
+@needs_exception_in_callbacks
 def test_a_wrong_argument_is_the_verdict(airflow: Any, tmp_path: Path) -> None:
     ran = airflow.run(
         f"""

@@ -10,6 +10,8 @@ import pytest
 from airflow_dask_blackbox.kept_clusters import close_at
 from dask_blackbox.layout import RunAddress
 
+from tests.support.airflow_versions import needs_exception_in_callbacks
+
 pytestmark = pytest.mark.nightly
 
 _GROUP = """
@@ -104,6 +106,7 @@ def test_several_tasks_share_a_cluster_that_is_closed_after_them(
         assert told == address
 
 
+@needs_exception_in_callbacks
 def test_a_cluster_that_does_not_start_fails_its_setup_with_the_reason(
     airflow: Any,
 ) -> None:

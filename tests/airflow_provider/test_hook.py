@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from airflow_dask_blackbox.hooks.dask import DaskHook
 
+from tests.support.airflow_versions import needs_form_fields
+
 Connect = Callable[..., DaskHook]
 
 
@@ -176,6 +178,7 @@ def test_the_operator_takes_its_cluster_from_a_connection(
     assert ran.value[1].startswith("https://proxy.example/")
 
 
+@needs_form_fields
 def test_airflow_shows_the_form() -> None:
     from airflow.providers_manager import ProvidersManager
 

@@ -10,11 +10,14 @@ import pytest
 from airflow_dask_blackbox.lazy_results import LazyResultError, refuse_lazy
 from dask_blackbox.layout import RunAddress
 
+from tests.support.airflow_versions import needs_exception_in_callbacks
+
 
 def work() -> None:
     """Stand for a callable."""
 
 
+@needs_exception_in_callbacks
 def test_a_lazy_result_fails_the_task_and_is_the_verdict(
     airflow: Any, tmp_path: Path
 ) -> None:

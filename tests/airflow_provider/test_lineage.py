@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.airflow_versions import needs_openlineage
+
 pytestmark = pytest.mark.nightly
 
 ROOT = Path(__file__).parents[2]
@@ -50,6 +52,7 @@ bag.dags["lineage"].test()
 
 
 @pytest.mark.usefixtures("_database")
+@needs_openlineage
 def test_the_events_of_a_task_have_the_verdict_as_a_facet(tmp_path: Path) -> None:
     uv = os.environ.get("UV", str(ROOT / "tools" / "uv"))
     beside = tmp_path / "packages"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.support.airflow_versions import needs_exception_in_callbacks
+
 
 def test_the_callables_dask_work_goes_to_the_tasks_own_cluster(airflow: Any) -> None:
     ran = airflow.run(
@@ -101,6 +103,7 @@ def test_a_cluster_can_be_named_made_or_found(airflow: Any) -> None:
     }
 
 
+@needs_exception_in_callbacks
 def test_the_callables_exception_is_the_tasks_exception(airflow: Any) -> None:
     ran = airflow.run(
         """

@@ -12,6 +12,8 @@ from airflow_dask_blackbox import listener
 from airflow_dask_blackbox.plugin import DaskBlackboxPlugin
 from dask_blackbox.layout import RunAddress
 
+from tests.support.airflow_versions import needs_exception_in_callbacks
+
 
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
@@ -69,6 +71,7 @@ def test_a_plain_task_with_a_local_cluster_works_and_is_recorded(
     assert card["headline"] in ran.messages
 
 
+@needs_exception_in_callbacks
 def test_a_plain_task_that_fails_keeps_its_exception_and_has_a_verdict(
     airflow: Any, store: Path
 ) -> None:

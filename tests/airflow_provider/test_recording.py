@@ -9,6 +9,8 @@ from typing import Any
 
 from dask_blackbox.layout import RunAddress
 
+from tests.support.airflow_versions import needs_exception_in_callbacks
+
 _WORK = """
 def work(day="Friday"):
     import dask
@@ -116,6 +118,7 @@ with DAG("unrecorded"):
     assert "This run is not recorded:" in ran.log
 
 
+@needs_exception_in_callbacks
 def test_a_recording_that_is_required_fails_the_task_before_its_cluster(
     airflow: Any, tmp_path: Path
 ) -> None:
@@ -143,6 +146,7 @@ with DAG("required"):
     assert "the store has to be a folder or s3://" in ran.xcoms["caught"]
 
 
+@needs_exception_in_callbacks
 def test_a_cluster_that_does_not_come_up_is_on_the_card(
     airflow: Any, tmp_path: Path
 ) -> None:

@@ -43,17 +43,17 @@ def test_an_operator_fails_at_once_on_the_advice_that_it_names(
 ) -> None:
     dag = airflow.load(
         f"""{_STORIES}
-with DAG("named"):
+with DAG("named_advice"):
     DaskObservedOperator(
         task_id="wrong", python_callable=wrong, cluster_kwargs=TINY,
         store={str(tmp_path)!r}, retries=2, retry_delay=timedelta(0),
         fail_without_retry=["code", "environment"])
 """,
-        "named",
+        "named_advice",
     )
 
     assert _states(dag.test()) == {"wrong": "failed"}
-    assert _tries(tmp_path, "wrong", "named") == [1]
+    assert _tries(tmp_path, "wrong", "named_advice") == [1]
 
 
 def test_words_that_are_no_advice_are_refused_while_the_dag_is_parsed() -> None:

@@ -14,7 +14,7 @@ import pytest
 from dask_blackbox.testing import EmbeddedS3, embedded_s3
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = ROOT / ".venvs" / "airflow" / "bin"
+COMMANDS = Path(os.environ.get("AIRFLOW_COMMANDS", ROOT / ".venvs" / "airflow" / "bin"))
 DAGS = Path(__file__).with_name("airflow_dags")
 
 

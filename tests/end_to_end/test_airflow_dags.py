@@ -18,7 +18,7 @@ from dask_blackbox.layout import RunAddress
 from dask_blackbox.testing import EmbeddedS3
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = ROOT / ".venvs" / "airflow" / "bin"
+COMMANDS = Path(os.environ.get("AIRFLOW_COMMANDS", ROOT / ".venvs" / "airflow" / "bin"))
 CHROMIUM = "/usr/bin/chromium"
 
 pytestmark = [

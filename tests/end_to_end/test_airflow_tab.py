@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = ROOT / ".venvs" / "airflow" / "bin"
+COMMANDS = Path(os.environ.get("AIRFLOW_COMMANDS", ROOT / ".venvs" / "airflow" / "bin"))
 CHROMIUM = "/usr/bin/chromium"
 SIZES = ((1280, 720), (1500, 1000))
 PATIENCE = 120_000

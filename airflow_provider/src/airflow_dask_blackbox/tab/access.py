@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
@@ -24,4 +24,8 @@ def login_address(request: Request) -> str:
     path = str(request.scope["path"])
     here = path if path.startswith(base_path()) else base_path() + path
     here = quote(here, safe="/") + (f"?{query}" if query else "")
-    return get_auth_manager().get_url_login(next_url=here)
+    login = get_auth_manager().get_url_login(next_url=here)
+    if "next=" in login:
+        return login
+    # Airflow 3.1's own managers leave it to whoever asks.
+    return f"{login}{'&' if '?' in login else '?'}{urlencode({'next': here})}"

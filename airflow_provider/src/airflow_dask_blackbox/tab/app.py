@@ -60,9 +60,9 @@ def create_app() -> FastAPI:
     for path, page in (
         ("/task", _task),
         ("/status", _status),
-        ("/card.json", partial(_stored, name="card.json")),
-        ("/report.html", partial(_stored, name="report.html")),
-        ("/performance_report.html", partial(_stored, name="performance_report.html")),
+        ("/card.json", _stored("card.json")),
+        ("/report.html", _stored("report.html")),
+        ("/performance_report.html", _stored("performance_report.html")),
         ("/dashboard", _dashboard),
         ("/runs", _runs),
     ):
@@ -95,16 +95,20 @@ async def _status(request: Request, dag_id: str) -> Response:
     return JSONResponse(told)
 
 
-async def _stored(request: Request, dag_id: str, *, name: str) -> Response:
-    asked = _Query(request)
-    return await _aside(
-        task_page.stored,
-        asked.key(dag_id),
-        asked.number("try_number"),
-        asked.number("attempt"),
-        name,
-        threads=_RENDERING,
-    )
+def _stored(name: str) -> Callable[..., Awaitable[Response]]:
+    # No `partial`: the FastAPI of Airflow 3.1 cannot read the annotations behind one.
+    async def page(request: Request, dag_id: str) -> Response:
+        asked = _Query(request)
+        return await _aside(
+            task_page.stored,
+            asked.key(dag_id),
+            asked.number("try_number"),
+            asked.number("attempt"),
+            name,
+            threads=_RENDERING,
+        )
+
+    return page
 
 
 async def _dashboard(request: Request, dag_id: str) -> Response:

@@ -1,0 +1,24 @@
+"""What older versions of Airflow do not have, for tests that cannot do without."""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+import pytest
+
+__all__ = ["needs_exception_in_callbacks", "needs_form_fields", "needs_openlineage"]
+
+_AIRFLOW = tuple(
+    int(part) for part in metadata.version("apache-airflow").split(".")[:2]
+)
+_OLD = _AIRFLOW < (3, 2)
+
+needs_exception_in_callbacks = pytest.mark.skipif(
+    _OLD, reason="the callbacks of dag.test() get no exception in Airflow 3.1"
+)
+needs_form_fields = pytest.mark.skipif(
+    _OLD, reason="Airflow 3.1 takes a form's fields from Flask-AppBuilder"
+)
+needs_openlineage = pytest.mark.skipif(
+    _OLD, reason="dag.test() of Airflow 3.1 calls no listeners when a task has failed"
+)
