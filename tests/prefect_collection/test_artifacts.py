@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 from dask_blackbox import RunCard
+from dask_blackbox.overview import Overview, TaskCost
 from dask_blackbox.protocol.messages import Progress
+from msgspec import structs
 from prefect_dask_blackbox.artifacts import slug
 from prefect_dask_blackbox.page import TaskLine, card_page, live_page
 from prefect_dask_blackbox.stalls import stall_words
@@ -68,6 +70,29 @@ def test_task_runs_that_were_hit_are_linked_with_their_parameters() -> None:
         "| [inflate-9\\|x](<https://prefect.example/runs/task-run/1>) | lost "
         "| `n=9, text=''\\|<b>'` | Worker \\<1\\> ran \\*out\\* of memory |"
     ) in page
+
+
+def test_the_slowest_tasks_are_linked_and_the_timeline_is_shown() -> None:
+    picture = b"\x89PNG" * 10_000
+    overview = Overview(
+        slowest=(
+            TaskCost(key="inflate-abc", seconds=130.0, nbytes=48),
+            TaskCost(key="sum-0d18", seconds=0.034),
+        ),
+        largest=(TaskCost(key="sum-0d18", seconds=0.034, nbytes=3 * 2**20),),
+        picture=picture,
+    )
+    address = "https://prefect.example/runs/task-run/1"
+    run = TaskLine(name="inflate-9", url=address, parameters="n=9")
+
+    page = card_page(CARD, overview=overview, runs={"inflate-abc": run})
+    wide = card_page(CARD, overview=structs.replace(overview, picture=picture * 2))
+
+    assert f"| [inflate-9](<{address}>) | 2 min | 48 B | `n=9` |" in page
+    assert page.count("| sum-0d18 | 0.034 s | 3 MiB |  |") == 1
+    assert "![Timeline of the run](data:image/png;base64,iVBOR" in page
+    assert "data:image" not in wide
+    assert len(page) < 100_000
 
 
 def test_a_card_that_is_too_long_for_a_page_is_cut() -> None:

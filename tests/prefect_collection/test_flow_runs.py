@@ -18,8 +18,6 @@ from prefect_dask.utils import get_dask_client
 from prefect_dask_blackbox import BlackboxTaskRunner, LostTasksError, observed_flow
 from pydantic import BaseModel, model_serializer
 
-pytestmark = pytest.mark.nightly
-
 # Workers can't import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
@@ -81,7 +79,12 @@ def test_a_flow_that_succeeds_shows_its_card_and_links(
     assert seen.card.state == "succeeded"
     assert seen.card.numbers["tasks"] == 3
     assert set(seen.artifacts) == {"dask-run-succeeds"}
-    assert seen.card.headline in seen.artifacts["dask-run-succeeds"]
+    page = seen.artifacts["dask-run-succeeds"]
+    assert seen.card.headline in page
+    assert page.count("| [inc-") == 3
+    assert page.count("/runs/task-run/") == 3
+    assert "`number=2`" in page
+    assert "![Timeline of the run](data:image/png;base64," in page
 
 
 def test_a_flow_that_fails_shows_why(prefect: Any, store: Path) -> None:
@@ -123,9 +126,9 @@ def test_returned_futures_of_a_killed_task_fail_the_flow_with_the_cause(
     assert seen.card.verdict.rule == "worker-signalled"
     assert seen.card.verdict.title in seen.tasks["die"].message
     assert set(seen.artifacts) == {"dask-run-returned"}
-    card = seen.artifacts["dask-run-returned"]
-    assert "### Task runs that were hit" in card
-    assert card.count("/runs/task-run/") == 2
+    _, _, card = seen.artifacts["dask-run-returned"].partition("### Task runs that")
+    hit, _, slowest = card.partition("### Slowest tasks")
+    assert (hit.count("/runs/task-run/"), slowest.count("| [die-")) == (2, 1)
     assert set(seen.task_pages) == {"die"}
 
 

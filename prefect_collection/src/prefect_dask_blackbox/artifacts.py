@@ -17,6 +17,7 @@ from uuid import UUID
 import msgspec
 from dask_blackbox.attach import RunCard
 from dask_blackbox.finding import Finding
+from dask_blackbox.overview import Overview
 from dask_blackbox.report import markdown
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.actions import ArtifactCreate, ArtifactUpdate
@@ -118,6 +119,8 @@ class FlowRunPage:
         attempts: tuple[int, int] | None = None,
         logs: int = 0,
         names: Mapping[str, str] | None = None,
+        overview: Overview | None = None,
+        runs: Mapping[str, TaskLine] | None = None,
     ) -> None:
         """Show a card, in place of the one that was shown before.
 
@@ -127,8 +130,18 @@ class FlowRunPage:
             attempts: Which attempt of how many.
             logs: How many lines were put into the flow run's log.
             names: Prefect's names of tasks, by key.
+            overview: The extremes of the run and its picture.
+            runs: The task runs that it names, by key.
         """
-        data = card_page(card, tasks, attempts=attempts, logs=logs, names=names)
+        data = card_page(
+            card,
+            tasks,
+            attempts=attempts,
+            logs=logs,
+            names=names,
+            overview=overview,
+            runs=runs,
+        )
         text = f"{card.headline} (attempt {card.attempt})"
         with client_or_new(self._client) as client:
             item = PageItem(key_of(self._flow_name), data, text)

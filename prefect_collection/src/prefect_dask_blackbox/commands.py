@@ -25,6 +25,7 @@ def finalise(*, name: str, store_url: str | None) -> None:
     """
     from dask_blackbox.events import TaskNamed
     from dask_blackbox.reader import find_run
+    from dask_blackbox.report import overview_of
 
     from prefect_dask_blackbox.finalising import finalise_run
 
@@ -36,6 +37,7 @@ def finalise(*, name: str, store_url: str | None) -> None:
         raise BlackboxError(
             f"{name} is still being recorded: its process, or its recorder, is alive"
         )
-    changed = finalise_run(run.manifest.host, card, run.of(TaskNamed))
+    tasks = run.of(TaskNamed)
+    changed = finalise_run(run.manifest.host, card, tasks, overview_of(run, card))
     click.echo(card.headline)
     click.echo("its flow run's state is corrected" if changed else "nothing to do")

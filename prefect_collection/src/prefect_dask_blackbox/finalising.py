@@ -17,6 +17,7 @@ from dask_blackbox.attach import RunCard
 from dask_blackbox.events import TaskNamed
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import Manifest
+from dask_blackbox.overview import Overview
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.filters import FlowRunFilter
 from prefect.client.schemas.objects import FlowRun, State, TaskRun
@@ -25,7 +26,8 @@ from prefect.states import Cancelled, Crashed
 
 from prefect_dask_blackbox.artifacts import FlowRunPage
 from prefect_dask_blackbox.diagnosed import emit_diagnosed, tag_cause
-from prefect_dask_blackbox.identity import prefect_client
+from prefect_dask_blackbox.identity import page_of, prefect_client
+from prefect_dask_blackbox.page import TaskLine
 from prefect_dask_blackbox.settling import FinalState, settle
 
 __all__ = ["finalise", "finalise_run"]
@@ -35,21 +37,28 @@ _OTHERS = 15.0
 _PAGE = 200
 
 
-def finalise(manifest: Manifest, card: RunCard, tasks: Sequence[TaskNamed]) -> None:
+def finalise(
+    manifest: Manifest,
+    card: RunCard,
+    tasks: Sequence[TaskNamed],
+    overview: Overview | None,
+) -> None:
     """Finalise a flow run whose process is gone; the recorder calls it.
 
     Args:
         manifest: Who the run is.
         card: Its final card.
         tasks: What Prefect calls its tasks.
+        overview: The extremes of the run and its picture.
     """
-    finalise_run(manifest.host, card, tasks, patience=_OTHERS)
+    finalise_run(manifest.host, card, tasks, overview, patience=_OTHERS)
 
 
 def finalise_run(
     host: Mapping[str, Any],
     card: RunCard,
     tasks: Sequence[TaskNamed],
+    overview: Overview | None = None,
     *,
     patience: float = 0.0,
 ) -> bool:
@@ -65,6 +74,7 @@ def finalise_run(
         host: Of the run's manifest.
         card: Its final card.
         tasks: What Prefect calls its tasks.
+        overview: The extremes of the run and its picture.
         patience: Seconds to wait for somebody else to end the flow run.
 
     Returns:
@@ -77,8 +87,8 @@ def finalise_run(
             return False  # deleted; or tried again meanwhile
         changed = False
         with guard("the card of a flow run that was killed"):
-            name = str(host.get("flow_name", "flow"))
-            changed = _show(client, run, name, card)
+            page = FlowRunPage(run.id, str(host.get("flow_name", "flow")), client)
+            changed = _show(client, run, page, card, overview=overview, tasks=tasks)
         with guard("the task runs of a flow run that was killed"):
             if run.state is None or not run.state.is_completed():
                 changed = _settle(client, run, card, tasks) or changed
@@ -90,19 +100,41 @@ def finalise_run(
 
 
 def _show(
-    client: SyncPrefectClient, run: FlowRun, flow_name: str, card: RunCard
+    client: SyncPrefectClient,
+    run: FlowRun,
+    page: FlowRunPage,
+    card: RunCard,
+    *,
+    overview: Overview | None,
+    tasks: Sequence[TaskNamed],
 ) -> bool:
     """Show the card, tag and event, unless somebody has."""
-    page = FlowRunPage(run.id, flow_name, client)
     noted = page.find(card.attempt)
     if noted is not None and noted.get("state") != "running":
         return False
-    page.show(card)
+    overview = overview or Overview()
+    costs = {each.key for each in (*overview.slowest, *overview.largest)}
+    known = {each.subject: each for each in tasks if each.id}
+    page.show(
+        card,
+        names={key: _name_of(each) for key, each in known.items()},
+        overview=overview,
+        runs={key: _line_of(known[key]) for key in costs & known.keys()},
+    )
     with guard("the tag that names the cause"):
         tag_cause(card, run, client)
     with guard("the event with the verdict"):
         emit_diagnosed(card, run.id, client)
     return True
+
+
+def _name_of(task: TaskNamed) -> str:
+    return task.name or f"{_prefix(task)}-{task.id[:3]}"
+
+
+def _line_of(task: TaskNamed) -> TaskLine:
+    url = task.url or page_of("task-run", UUID(task.id))
+    return TaskLine(name=_name_of(task), url=url)
 
 
 def _settle(
@@ -167,7 +199,7 @@ def _finals(
         if _is_cancelled(run):
             state = Cancelled(message="The flow run was cancelled.")
         name = (task.name if task is not None else "") or unfinished.get(identity, "")
-        name = name or f"{_prefix(task)}-{str(identity)[:3]}"
+        name = name or ("task" if task is None else _name_of(task))
         yield FinalState(
             id=identity,
             name=name,
@@ -176,9 +208,9 @@ def _finals(
         )
 
 
-def _prefix(task: TaskNamed | None) -> str:
+def _prefix(task: TaskNamed) -> str:
     """Return what Dask calls tasks of a kind, which is the name of Prefect's task."""
-    return "task" if task is None else task.subject.rpartition("-")[0]
+    return task.subject.rpartition("-")[0]
 
 
 def _task_runs(client: SyncPrefectClient, flow_run_id: UUID) -> Iterator[TaskRun]:

@@ -14,6 +14,7 @@ from dask_blackbox.attach import RunCard
 from dask_blackbox.errors import BlackboxError
 from dask_blackbox.events import TaskNamed
 from dask_blackbox.guard import guard
+from dask_blackbox.report import overview_of
 
 from prefect_dask_blackbox.artifacts import FlowRunPage
 from prefect_dask_blackbox.finalising import finalise_run
@@ -52,7 +53,8 @@ def show_late_card(flow: Flow[..., Any], flow_run: FlowRun) -> None:
         _, settings = _options_of(flow).with_settings().place()
         run, card = _ended_at(noted["recording"], settings)
         if card.state != "running":
-            finalise_run(run.manifest.host, card, run.of(TaskNamed))
+            tasks = run.of(TaskNamed)
+            finalise_run(run.manifest.host, card, tasks, overview_of(run, card))
 
 
 def _options_of(flow: Flow[..., Any]) -> RecordingOptions:

@@ -390,6 +390,22 @@ class ObservedRun:
                 why=why,
             )
 
+    def _executed(self) -> dict[str, TaskLine]:
+        """Return the task runs that the overview names, by key."""
+        overview = self.recording.overview
+        if overview is None:
+            return {}
+        keys = {each.key for each in (*overview.slowest, *overview.largest)}
+        return {
+            entry.key: TaskLine(
+                name=entry.name,
+                url=page_of("task-run", entry.task_run_id),
+                parameters=entry.parameters,
+            )
+            for entry in self.ledger
+            if entry.key in keys
+        }
+
     def _dashboard(self) -> str | None:
         link = getattr(self._client, "dashboard_link", None)
         return link if isinstance(link, str) else None
@@ -405,6 +421,8 @@ class ObservedRun:
                 attempts=(self._attempt, self._attempts()),
                 logs=self._live.said,
                 names=self.ledger.names,
+                overview=self.recording.overview,
+                runs=self._executed(),
             )
             _shown.add((self.flow_run.id, self._attempt))
         roots = [entry for entry in self.ledger.lost if entry.culprit == entry.key]
@@ -458,6 +476,7 @@ def _new_recording(
         secrets=secrets_of_prefect(),
         host_environment=host_environment(),
         on_progress=on_progress,
+        overview=True,
     )
 
 

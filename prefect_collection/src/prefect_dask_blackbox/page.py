@@ -6,12 +6,14 @@ the task runs that were hit follow the verdict.
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
 from dask_blackbox.attach import RunCard
+from dask_blackbox.overview import Overview, TaskCost
 from dask_blackbox.protocol.messages import Progress
 from dask_blackbox.report import markdown
 
@@ -23,12 +25,15 @@ __all__ = ["TaskLine", "card_page", "live_page", "table_cell"]
 _LONGEST = 90_000
 """Characters; lists of artifacts carry their data."""
 _MOST_LINES = 20
+_LARGEST_PICTURE = 45_000
+"""Bytes; Base64 makes a third more of them."""
 _LINKS = {
     "report": "Report",
     "performance_report": "Dask's performance report",
     "dashboard": "Dask dashboard",
     "recording": "Recording",
 }
+_LONGEST_KEY = 60
 _OPENS = re.compile(r"https?://[^\s<>]+")
 
 
@@ -58,6 +63,8 @@ def card_page(
     attempts: tuple[int, int] | None = None,
     logs: int = 0,
     names: Mapping[str, str] | None = None,
+    overview: Overview | None = None,
+    runs: Mapping[str, TaskLine] | None = None,
 ) -> str:
     """Return the card of a flow run that has ended.
 
@@ -67,6 +74,8 @@ def card_page(
         attempts: Which attempt of how many, where Prefect retries the flow.
         logs: How many lines were put into the flow run's log.
         names: Prefect's names of tasks, by key.
+        overview: The extremes of the run and its picture.
+        runs: The task runs that it names, by key.
     """
     bare = msgspec.structs.replace(card, links={})
     head, _, rest = markdown(bare).partition("\n\n")
@@ -81,9 +90,41 @@ def card_page(
             "of this flow run."
         )
     verdict, mark, more = rest.partition("\n### In numbers")
-    parts += [verdict.strip(), _table(tasks), f"{mark}{more}".strip()]
-    text = "\n\n".join(part for part in parts if part) + "\n"
-    return _cut(with_names(text, names or {}))
+    parts += [verdict.strip(), _table(tasks)]
+    before = _cut(with_names(_joined(parts), names or {}))
+    # Not cut, and not searched for names: a picture is text without words.
+    shown = [] if overview is None else _overview(overview, runs or {})
+    after = with_names(f"{mark}{more}".strip(), names or {})
+    room = max(0, _LONGEST - len(before))
+    return _joined([before, *shown, after[:room]]) + "\n"
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return "\n\n".join(part.strip() for part in parts if part.strip())
+
+
+def _overview(overview: Overview, runs: Mapping[str, TaskLine]) -> list[str]:
+    """Return the parts that show the extremes of a run, and its picture."""
+    parts = []
+    if overview.slowest:
+        parts += ["### Slowest tasks", _costs(overview.slowest, runs)]
+    if overview.largest:
+        parts += ["### Largest results", _costs(overview.largest, runs)]
+    if 0 < len(overview.picture) <= _LARGEST_PICTURE:
+        image = base64.b64encode(overview.picture).decode()
+        parts.append(f"![Timeline of the run](data:image/png;base64,{image})")
+    return parts
+
+
+def _costs(costs: Sequence[TaskCost], runs: Mapping[str, TaskLine]) -> str:
+    lines = ["| Task | Took | Result | Parameters |", "| --- | --: | --: | --- |"]
+    for each in costs:
+        run = runs.get(each.key) or TaskLine(name=each.key[:_LONGEST_KEY])
+        result = "" if each.nbytes is None else _size(each.nbytes)
+        took = f"{each.seconds:.2g} s" if each.seconds < 1 else _duration(each.seconds)
+        cells = (_linked(run), took, result, _parameters(run))
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def live_page(
@@ -153,14 +194,21 @@ def _table(tasks: Sequence[TaskLine]) -> str:
         "| --- | --- | --- | --- |",
     ]
     for task in tasks[:_MOST_LINES]:
-        name = _plain(task.name)
-        linked = f"[{name}](<{task.url}>)" if _OPENS.fullmatch(task.url) else name
-        code = table_cell(task.parameters).replace("`", "'")
-        parameters = f"`{code}`" if code else ""
-        lines.append(f"| {linked} | {task.state} | {parameters} | {_plain(task.why)} |")
+        cells = (_linked(task), task.state, _parameters(task), _plain(task.why))
+        lines.append(f"| {' | '.join(cells)} |")
     if len(tasks) > _MOST_LINES:
         lines += ["", f"+{len(tasks) - _MOST_LINES} more"]
     return "\n".join(lines)
+
+
+def _linked(task: TaskLine) -> str:
+    name = _plain(task.name)
+    return f"[{name}](<{task.url}>)" if _OPENS.fullmatch(task.url) else name
+
+
+def _parameters(task: TaskLine) -> str:
+    code = table_cell(task.parameters).replace("`", "'")
+    return f"`{code}`" if code else ""
 
 
 def table_cell(text: str) -> str:

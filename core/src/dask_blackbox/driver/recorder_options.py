@@ -35,6 +35,7 @@ def config_of(
     secrets: Mapping[str, Any] | None = None,
     host_environment: Mapping[str, str] | None = None,
     progress: bool = False,
+    overview: bool = False,
 ) -> Config:
     """Return what to record and where to.
 
@@ -45,6 +46,7 @@ def config_of(
         secrets: What the host knows of: values under secret names in it are masked, too.
         host_environment: What the host's client needs to know, as environment variables.
         progress: Whether the recorder is to report how the run gets on.
+        overview: Whether it makes what the host's page shows beside the card.
         required: Whether a setting that cannot work is an error.
 
     Raises:
@@ -72,6 +74,7 @@ def config_of(
         progress_interval=_PROGRESS if progress else 0.0,
         link_expires=setting_seconds("store.link-expires"),
         viewer=setting("viewer"),
+        overview=overview,
         performance_report=setting_seconds("performance-report"),
         **rules_asked(required=required),
         capsules=int(

@@ -36,6 +36,7 @@ def recording(
     secrets: Mapping[str, Any] | None = None,
     host_environment: Mapping[str, str] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
+    overview: bool = False,
 ) -> Recording:
     """Record a run: `with recording(client) as rec: …`, and `rec.card` afterwards.
 
@@ -63,6 +64,7 @@ def recording(
             should the recorder be the last one left; never written.
         on_progress: Takes a report of how the run gets on every two seconds, in a thread;
             must not block.
+        overview: Have `overview` made, for the host's page.
 
     Returns:
         A context manager, synchronous and asynchronous; `start` and `finish` do the same
@@ -92,6 +94,7 @@ def recording(
         secrets=secrets,
         host_environment=host_environment,
         on_progress=on_progress,
+        overview=overview,
     )
 
 

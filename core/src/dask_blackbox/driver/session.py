@@ -36,6 +36,7 @@ from dask_blackbox.errors import (
 )
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import Ending, Manifest, Stopped, StopReason
+from dask_blackbox.overview import Overview
 from dask_blackbox.protocol.messages import LEFT, Config, End, Progress
 from dask_blackbox.settings import setting_seconds
 from dask_blackbox.store import store_settings as gathered_store_settings
@@ -54,6 +55,7 @@ class Recording:
         card: The run's card: a `running` one at first, the final one after `finish`.
         links: URLs by name (`report`, `performance_report`, `recording`), known once the
             store is; they open in a browser where the store can do that.
+        overview: What a host's page shows beside the card, after `finish`, where wanted.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class Recording:
         secrets: Mapping[str, Any] | None = None,
         host_environment: Mapping[str, str] | None = None,
         on_progress: Callable[[Progress], None] | None = None,
+        overview: bool = False,
     ) -> None:
         self._client, self._manifest, self._required = client, manifest, required
         self._store = None if store is None else os.fspath(store)
@@ -78,6 +81,8 @@ class Recording:
         self._command = command
         self._secrets, self._host_environment = secrets, host_environment
         self._on_progress = on_progress
+        self.overview: Overview | None = None
+        self._wants_overview = overview
         self._supervisor: RecorderSupervisor | None = None
         self._status: StatusLine | None = None
         self._driver: Any = None
@@ -464,6 +469,7 @@ class Recording:
             secrets=self._secrets,
             host_environment=self._host_environment,
             progress=self._on_progress is not None,
+            overview=self._wants_overview,
         )
         self.control = config.socket
         return config
@@ -562,7 +568,7 @@ class Recording:
         if reported is None:
             return self._unrecorded(end, self._supervisor.reason or "no recorder")
         card = RunCard.from_json(bytes(reported.card))
-        self.links = card.links
+        self.links, self.overview = card.links, reported.overview
         return card
 
     def _unrecorded(self, end: End | None, reason: str) -> RunCard:

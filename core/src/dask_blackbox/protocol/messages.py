@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from dask_blackbox.manifest import DriverException, Manifest, Stopped
+from dask_blackbox.overview import Overview
 
 __all__ = [
     "LEFT",
@@ -76,6 +77,7 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
         muted: Slugs of rules that are not asked.
         thresholds: Numbers of rules that the user set otherwise, by `<slug>.<name>`.
         rules_problem: What is wrong with the settings of the rules, or null.
+        overview: Whether the host's page shows more than the card.
     """
 
     manifest: Manifest
@@ -100,6 +102,7 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
     muted: tuple[str, ...] = ()
     thresholds: dict[str, float] = {}
     rules_problem: str | None = None
+    overview: bool = False
 
 
 class Attach(msgspec.Struct, kw_only=True, frozen=True, tag="attach", tag_field="op"):
@@ -223,6 +226,7 @@ class Reply(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
         links: URLs by name.
         card: The card as JSON.
         progress: What has happened since the last one.
+        overview: What the host's page shows beside the card, with `final`, where wanted.
     """
 
     what: str
@@ -231,6 +235,7 @@ class Reply(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     links: dict[str, str] = {}
     card: msgspec.Raw = msgspec.Raw(b"null")
     progress: Progress | None = None
+    overview: Overview | None = None
 
 
 class Parcel(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):

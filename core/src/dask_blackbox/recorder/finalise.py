@@ -21,6 +21,7 @@ from dask_blackbox.errors import BlackboxError
 from dask_blackbox.guard import guard
 from dask_blackbox.layout import index_names
 from dask_blackbox.manifest import Ending, sealed
+from dask_blackbox.overview import Overview
 from dask_blackbox.protocol.messages import Config, Reply
 from dask_blackbox.reader.earlier_runs import earlier_runs
 from dask_blackbox.reader.sketching import leave_sketch
@@ -74,7 +75,17 @@ def finalise(
         _keep(config, run, ending, card)
     else:
         forget(Path(config.spool))
-    tell(Reply(what="final", card=msgspec.Raw(msgspec.json.encode(card))))
+    overview = _overview(config, run, card)
+    raw = msgspec.Raw(msgspec.json.encode(card))
+    tell(Reply(what="final", card=raw, overview=overview))
+
+
+def _overview(config: Config, run: RunTables, card: RunCard) -> Overview | None:
+    found: Overview | None = None
+    if config.overview:
+        with guard("the overview of the run"):
+            found = report.overview_of(run, card)
+    return found
 
 
 def _so_far(card: RunCard) -> RunCard:

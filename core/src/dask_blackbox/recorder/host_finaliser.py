@@ -17,6 +17,7 @@ from typing import Any
 from dask_blackbox.attach import RunCard
 from dask_blackbox.events import TaskNamed, of_kind
 from dask_blackbox.manifest import Manifest
+from dask_blackbox.overview import Overview
 
 __all__ = ["GROUP", "Finaliser", "HostTasks", "finalise_for_host"]
 
@@ -25,7 +26,7 @@ logger = logging.getLogger("dask_blackbox.recorder")
 GROUP = "dask_blackbox.finalisers"
 """The group of entry points."""
 
-Finaliser = Callable[[Manifest, RunCard, Sequence[TaskNamed]], None]
+Finaliser = Callable[[Manifest, RunCard, Sequence[TaskNamed], Overview | None], None]
 
 _MOST = 100_000
 
@@ -48,6 +49,7 @@ def finalise_for_host(
     card: RunCard,
     tasks: Iterable[TaskNamed],
     environment: Mapping[str, str] | None = None,
+    overview: Overview | None = None,
 ) -> None:
     """Call the finaliser of the host that started a run, if its package is installed.
 
@@ -56,13 +58,14 @@ def finalise_for_host(
         card: Its final card.
         tasks: What the host calls its tasks.
         environment: What the host's client needs to know, as environment variables.
+        overview: What the host's page shows beside the card.
     """
     kind = str(manifest.host.get("kind", ""))
     for point in entry_points(group=GROUP, name=kind) if kind else ():
         os.environ.update(environment or {})
         try:
             finaliser: Finaliser = point.load()
-            finaliser(manifest, card, tuple(tasks))
+            finaliser(manifest, card, tuple(tasks), overview)
         except Exception:
             logger.exception("the run's state in %s", kind)
         else:

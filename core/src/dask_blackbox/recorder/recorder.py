@@ -441,6 +441,7 @@ class Recorder:
                 RunCard.from_json(bytes(reported[-1].card)),
                 self._host_tasks.tasks,
                 self._config.host_environment,
+                reported[-1].overview,
             )
 
 

@@ -121,7 +121,9 @@ def finish_lost(
     if messages:
         card = RunCard.from_json(bytes(messages[-1].card))
         tasks = run.of(TaskNamed)
-        finalise_for_host(run.manifest, card, tasks, config.host_environment)
+        overview = messages[-1].overview
+        environment = config.host_environment
+        finalise_for_host(run.manifest, card, tasks, environment, overview)
     logger.info("finalised %s, whose recorder is gone", address.folder)
     return True
 
@@ -138,4 +140,5 @@ def _reading_config(manifest: Manifest) -> Config:
         viewer=setting("viewer"),
         muted=asked.muted,
         thresholds=dict(asked.thresholds),
+        overview=bool(manifest.host.get("kind")),
     )

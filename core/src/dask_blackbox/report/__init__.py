@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         placeholder_html,
     )
     from dask_blackbox.report.markdown_card import markdown
+    from dask_blackbox.report.overview import overview_of
     from dask_blackbox.report.performance import performance_html
     from dask_blackbox.report.picture import picture_png, picture_svg
     from dask_blackbox.report.text_card import text
@@ -29,6 +30,7 @@ __all__ = [
     "is_on_demand",
     "markdown",
     "on_demand_html",
+    "overview_of",
     "performance_html",
     "picture_png",
     "picture_svg",
@@ -42,6 +44,7 @@ _HOMES = {
     "is_on_demand": "html_page",
     "markdown": "markdown_card",
     "on_demand_html": "html_page",
+    "overview_of": "overview",
     "performance_html": "performance",
     "picture_png": "picture",
     "picture_svg": "picture",

@@ -1,0 +1,46 @@
+"""What a host's page shows of a run beside its card: extremes and a picture."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from dask_blackbox.attach import RunCard
+from dask_blackbox.overview import Overview, TaskCost
+from dask_blackbox.report.picture import picture_png
+from dask_blackbox.run import RunTables
+
+__all__ = ["overview_of"]
+
+_MOST = 5
+_LARGE = 2**20
+
+
+def overview_of(run: RunTables, card: RunCard) -> Overview:
+    """Return the overview of a run.
+
+    Args:
+        run: The run.
+        card: Its card.
+    """
+    if not len(run.tasks):
+        return Overview()
+    tasks = run.tasks.select("key", "compute", "nbytes").with_columns(
+        pl.col("compute").fill_null(0.0)
+    )
+    large = tasks.filter(pl.col("nbytes") >= _LARGE)
+    return Overview(
+        slowest=_costs(tasks.top_k(_MOST, by="compute")),
+        largest=_costs(large.top_k(_MOST, by="nbytes")),
+        picture=picture_png(run, card, scale=1),
+    )
+
+
+def _costs(tasks: pl.DataFrame) -> tuple[TaskCost, ...]:
+    return tuple(
+        TaskCost(
+            key=each["key"],
+            seconds=float(each["compute"]),
+            nbytes=None if each["nbytes"] is None else int(each["nbytes"]),
+        )
+        for each in tasks.iter_rows(named=True)
+    )

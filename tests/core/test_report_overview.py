@@ -1,0 +1,31 @@
+"""What a host's page shows of a run beside its card."""
+
+from __future__ import annotations
+
+from dask_blackbox.analyse import findings_in
+from dask_blackbox.attach import card_of
+from dask_blackbox.overview import Overview
+from dask_blackbox.report import overview_of
+from runs_from_rows import Piece, a_run, a_task, a_worker, succeeded
+
+
+def overview(*pieces: Piece) -> Overview:
+    run = a_run(a_worker(), *pieces, succeeded())
+    return overview_of(run, card_of(run, findings_in(run)))
+
+
+def test_the_five_slowest_and_the_large_results_are_named_in_order() -> None:
+    found = overview(
+        *(a_task(f"load-{i}", compute=float(i), nbytes=i * 300_000) for i in range(8))
+    )
+
+    assert [each.key for each in found.slowest] == [
+        f"load-{i}" for i in (7, 6, 5, 4, 3)
+    ]
+    assert found.slowest[0].seconds == 7.0
+    assert [each.key for each in found.largest] == [f"load-{i}" for i in (7, 6, 5, 4)]
+    assert found.picture.startswith(b"\x89PNG")
+
+
+def test_a_run_without_tasks_has_no_overview() -> None:
+    assert overview() == Overview()
