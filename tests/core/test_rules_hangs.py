@@ -600,3 +600,13 @@ def test_a_task_that_waits_for_a_lock_is_not_only_slow() -> None:
     stopped = verdict(a_run(a_worker(), a_graph(), stall, aborted(at=100)))
     assert (stopped.rule, stopped.confidence) == ("stalled", "medium")
     assert "/jobs/nightly.py:30" in found.remedy
+    interrupted = verdict(hung(stall, error=an_exception("KeyboardInterrupt", "")))
+    assert (interrupted.rule, interrupted.confidence) == ("stalled", "medium")
+
+
+def test_an_interrupted_driver_whose_task_was_at_work_was_interrupted() -> None:
+    stall = a_stall(a_task_at("fetch-1", executing_for=59))
+
+    found = verdict(hung(stall, error=an_exception("KeyboardInterrupt", "")))
+
+    assert (found.rule, found.confidence) == ("cancelled", "high")

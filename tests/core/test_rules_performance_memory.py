@@ -232,7 +232,8 @@ def a_host(*, workers: int, limit: float, memory: float, used: int = 100) -> Run
 
 
 def test_limits_that_a_host_cannot_keep_are_added_up() -> None:
-    found = the("memory-limit-ignored", a_host(workers=4, limit=16, memory=16))
+    overbooked = a_host(workers=4, limit=16, memory=16, used=400)
+    found = the("memory-limit-ignored", overbooked)
 
     assert found.title == (
         "The memory limits of the workers on a host add up to 64 GiB; it has 16 GiB"
@@ -252,6 +253,10 @@ def test_one_worker_with_all_of_its_host_is_healthy() -> None:
 
 def test_too_high_limits_that_nobody_came_near_are_healthy() -> None:
     assert slugs(a_host(workers=4, limit=6, memory=16)) == []
+
+
+def test_workers_that_may_have_all_and_use_next_to_nothing_are_healthy() -> None:
+    assert slugs(a_host(workers=2, limit=16, memory=16, used=60)) == []
 
 
 def test_dasks_own_word_of_an_ignored_limit_is_enough() -> None:

@@ -16,6 +16,8 @@ ASSIGNED = {
     "credentials": "credentials={}",
     "basic": "Authorization: Basic {}==",
     "token header": "Authorization: Token {}",
+    "digest": 'Authorization: Digest username="me", nc=1, response="{}", qop=auth',
+    "signed request": "Authorization: AWS4-HMAC-SHA256 SignedHeaders=host, Signature={}",
     "quoted header": "{{'Authorization': 'Bearer {}'}}",
     "azure": "AccountName=me;AccountKey={}==;EndpointSuffix=core.windows.net",
     "sas": "https://a.blob.core.windows.net/c?sv=2020&sig={}%3D&se=2024",

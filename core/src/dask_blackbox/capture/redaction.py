@@ -85,6 +85,11 @@ _SCHEME = re.compile(
     r"(?i)\b(?P<scheme>bearer|basic|digest|negotiate|apikey|token)(?P<gap> +)(?!\[redacted\])"
     r"(?P<value>(?=[A-Za-z._~+/=-]*[0-9A-Z=_+/.-])[A-Za-z0-9._~+/=-]{12,})"
 )
+# `Digest username="me", response="…"`: the parameters of a scheme that signs its requests.
+_SIGNED = re.compile(
+    r"(?i)\b(?P<scheme>digest|hawk|oauth|mac|aws4-hmac-sha256)(?P<gap> +)"
+    r"(?P<value>(?:[\w-]+ ?= ?(?:\\*\"[^\"\n]*\"|[^\s,\"']+)(?: ?, ?|(?=[\s\"'\\]|$)))+)"
+)
 _OPTION = re.compile(
     rf"(?P<name>(?<![\w-])--?[\w-]*?{_NAME})(?P<gap>\s+)(?!-|\[redacted\])(?P<value>{_QUOTED}|[^\s\"']+)",
     re.IGNORECASE,
@@ -313,6 +318,8 @@ class Redaction:
     @staticmethod
     def _assigned(text: str) -> str:
         low = text.lower()
+        if "authorization" in low:
+            text = _SIGNED.sub(lambda m: m["scheme"] + m["gap"] + BLANK, text)
         if any(each in low for each in ("authorization", "cookie", "phrase", "x-")):
             text = _HEADER.sub(lambda m: m["name"] + m["sep"] + BLANK, text)
         text = _SCHEME.sub(lambda m: m["scheme"] + m["gap"] + BLANK, text)

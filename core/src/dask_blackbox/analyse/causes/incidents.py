@@ -15,6 +15,7 @@ from dask_blackbox.analyse.causes.mechanisms import (
     STALL,
 )
 from dask_blackbox.analyse.formatting import class_of, counted, duration, short
+from dask_blackbox.analyse.last_output import last_output
 from dask_blackbox.analyse.state import exit_code_of_driver, signal_of_driver
 from dask_blackbox.finding import Confidence, Evidence, Finding, Subject
 
@@ -164,7 +165,11 @@ def end_of_run(case: Case) -> str:
     """Return how the run ended, apart from what the driver met."""
     code = exit_code_of_driver(case.run)
     if code:
-        return f"the driver exited with code {code}" if code > 0 else "the run failed"
+        if code < 0:
+            return "the run failed"
+        said = last_output(case.run)
+        exited = f"the driver exited with code {code}"
+        return f"{exited}: “{short(said, 120)}”" if said else exited
     return {"aborted": "the run was aborted", "lost": "the recording ends"}.get(
         case.state, "the run failed"
     )

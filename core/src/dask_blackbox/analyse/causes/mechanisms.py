@@ -166,7 +166,7 @@ MECHANISMS: tuple[Mechanism, ...] = (
     ),
     # Nothing moves, and why.
     Mechanism(
-        causes=_AllBut(*_GENERAL, "task-exception"),
+        causes=_AllBut(*_GENERAL, "task-exception", "cancelled"),
         effects={"stalled"},
         because="it reports that nothing progressed, but not why",
         same=True,
@@ -192,7 +192,7 @@ MECHANISMS: tuple[Mechanism, ...] = (
         because="the workers that did not arrive had failed to start or to connect",
     ),
     Mechanism(
-        causes=HANGS,
+        causes=HANGS | {"stalled"},
         effects={"cancelled"},
         because="the run was stopped while it waited for this",
     ),

@@ -32,6 +32,7 @@ from dask_blackbox.analyse.frames import (
     root_of_chain,
 )
 from dask_blackbox.analyse.hints import hint_on, plain_message
+from dask_blackbox.analyse.last_output import last_output
 from dask_blackbox.analyse.noise import NOISE
 from dask_blackbox.analyse.progress import Pace, pace_of
 from dask_blackbox.analyse.replaced_exceptions import untangled
@@ -271,9 +272,8 @@ def _of_exit_code(case: Case, code: int) -> Finding:
     call = case.outcome.exit
     place = f"{call.file}:{call.line}" if call is not None and call.file else ""
     handled = next(iter(case.outcome.survived[-1:]), None)
-    lines = case.run.logs.filter(case.run.logs["role"] == "driver").tail(1)
-    last = lines["message"].to_list()
-    said = f" Its last output: “{short(last[0], 200)}”." if last else ""
+    last = last_output(case.run)
+    said = f" Its last output: “{short(last, 200)}”." if last else ""
     how = (
         f"{place} called `sys.exit({code})`"
         if place

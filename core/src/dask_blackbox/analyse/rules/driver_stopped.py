@@ -17,6 +17,7 @@ from dask_blackbox.analyse.formatting import class_of, counted, duration, quoted
 from dask_blackbox.analyse.frames import raised_apart_from_dask
 from dask_blackbox.analyse.hang_evidence import evidence_of_stack
 from dask_blackbox.analyse.hangs import ENDED_BY_US, HangingTask
+from dask_blackbox.analyse.last_output import last_output
 from dask_blackbox.analyse.memory import how_the_scheduler_grew
 from dask_blackbox.analyse.progress import Pace, pace_of
 from dask_blackbox.analyse.rule import documented
@@ -311,9 +312,8 @@ def _then(case: Case) -> str:
         sentences.append(f"Failed by then: {keys}.")
     if (stall := case.stall()) is not None:
         sentences.append(stall)
-    last = case.run.logs.filter(case.run.logs["role"] == "driver").tail(1)
-    for message in last["message"].to_list():
-        sentences.append(f"Its last output: “{short(message, 200)}”.")  # noqa: PERF401
+    if last := last_output(case.run):
+        sentences.append(f"Its last output: “{short(last, 200)}”.")
     return " ".join(sentences) or _nothing_had_failed(case)
 
 

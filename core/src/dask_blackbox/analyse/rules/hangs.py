@@ -72,10 +72,12 @@ def _ask_stalled(case: Case) -> Iterator[Finding]:
     longest = hang.executing[0] if hang.executing else None
     shared = _shared(longest)
     idle = idle_share(case, hang, longest) if longest and not shared else None
-    # A driver that vanished while a task was at work need not have had a hang: whoever
+    # A driver that was stopped while a task was at work need not have had a hang: whoever
     # stopped it may just have lost patience with a task that waits, not with one that works.
-    waits = shared or (idle is not None and signal_of_driver(case.run) in ASKED)
-    if longest and not waits and case.exception is None:
+    stopped = case.outcome.kind == "interrupted"
+    asked = stopped or signal_of_driver(case.run) in ASKED
+    waits = shared or (idle is not None and asked)
+    if longest and not waits and (stopped or case.exception is None):
         return
     reported = longest or (hang.tasks[0] if hang.tasks else None)
     yield STALLED.found(

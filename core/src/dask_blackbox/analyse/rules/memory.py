@@ -327,6 +327,9 @@ def _ask_memory_limit_ignored(case: Case) -> Iterator[Finding]:
     )
 
 
+_PLANNED = 0.1
+
+
 def _over(case: Case, host: Host) -> bool:
     """Say whether limits exceed the host, and that by plan or with consequences."""
     if not host.memory or not host.limits:
@@ -337,10 +340,10 @@ def _over(case: Case, host: Host) -> bool:
     here = peaks.filter(pl.col("source").is_in(host.limited))
     used = float(here["peak"].sum() or 0.0)
     each_has_all = float(here["memory_limit"].max() or 0) >= 0.99 * host.memory  # type: ignore[arg-type]
-    return (
-        each_has_all
-        or used >= MEMORY_LIMIT_IGNORED.threshold(case, "used") * host.memory
-    )
+    share = MEMORY_LIMIT_IGNORED.threshold(case, "used")
+    # Limits that are wrong by plan are reported before memory is short, but not for work
+    # that never comes near any limit.
+    return used >= (_PLANNED if each_has_all else 1.0) * share * host.memory
 
 
 def _remedy(host: Host | None, lives: int) -> str:

@@ -1,0 +1,46 @@
+"""The last line of the user's own that the driver printed or logged."""
+
+from __future__ import annotations
+
+import logging
+
+import dask
+import distributed  # registers its format of log lines
+import pytest
+from dask_blackbox.analyse.last_output import last_output
+from runs_from_rows import Piece, a_log_line, a_run
+
+
+def a_line(message: str, *, at: float) -> Piece:
+    return a_log_line(message, at=at, role="driver", source="driver", level=20)
+
+
+def formatted(logger: str, message: str) -> str:
+    assert distributed.__version__
+    record = logging.LogRecord(logger, logging.WARNING, "", 1, message, None, None)
+    return logging.Formatter(dask.config.get("distributed.admin.log-format")).format(
+        record
+    )
+
+
+@pytest.mark.parametrize(
+    "logger", ["distributed.scheduler", "distributed.preloading", "tornado.application"]
+)
+def test_lines_that_dask_prints_later_are_not_the_last_output(logger: str) -> None:
+    run = a_run(
+        a_line("partial results only", at=5),
+        a_line(formatted(logger, "Removing worker 'tcp://w1'"), at=6),
+        a_line("  ", at=7),
+    )
+
+    assert last_output(run) == "partial results only"
+
+
+def test_a_line_of_the_users_own_logger_is_output() -> None:
+    said = formatted("shop.prices", "no price for sku 11")
+
+    assert last_output(a_run(a_line(said, at=5))) == said
+
+
+def test_what_workers_print_is_not_output_of_the_driver() -> None:
+    assert last_output(a_run(a_log_line("loading", at=5))) is None
