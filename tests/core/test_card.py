@@ -48,6 +48,9 @@ from runs_from_rows import (
 DOCS = Path(__file__).parents[2] / "docs"
 
 
+UNREAD = "its last log lines may be missing: its nanny was lost with it"
+
+
 def card(run: RunTables) -> RunCard:
     return card_of(run, findings_in(run))
 
@@ -256,6 +259,35 @@ def test_lines_that_were_dropped_and_lines_that_are_missing_are_told_once(
     )
 
     assert card(run).completeness["missing"] == said
+
+
+def test_lines_of_the_driver_before_the_first_that_came_are_lost() -> None:
+    lines = [a_log_line("x", seq=seq, role="driver", source="driver") for seq in (4, 5)]
+
+    assert card(a_run(*lines)).completeness["missing"] == {
+        "driver": ["3 log lines lost"]
+    }
+
+
+@pytest.mark.parametrize(
+    ("by", "said"),
+    [
+        (None, None),
+        ("recorder", None),
+        ("the nanny's log", {"tcp://w1": [UNREAD]}),
+        ("itself", {"tcp://w1": [UNREAD]}),
+    ],
+)
+def test_last_lines_that_nobody_could_read_are_missing(
+    by: str | None, said: dict[str, list[str]] | None
+) -> None:
+    run = a_run(
+        a_worker(at=1, pid=7),
+        an_event("nanny-lost", "tcp://w1", at=13, pid=7),
+        an_event("worker-certificate", "tcp://w1", at=14, pid=7, by=by),
+    )
+
+    assert card(run).completeness.get("missing") == said
 
 
 def test_how_far_the_recording_of_a_lost_run_goes_is_said() -> None:

@@ -15,7 +15,7 @@ from dask_blackbox.cli import blackbox
 from dask_blackbox.errors import MalformedRecordingError
 from dask_blackbox.manifest import DriverException, Manifest
 from dask_blackbox.protocol.messages import End, end_row
-from dask_blackbox.reader.reading import read_ending, read_manifest
+from dask_blackbox.reader.documents import read_ending, read_manifest
 from dask_blackbox.recorder.spool import Spool
 from dask_blackbox.recorder.spool_manifest import note_beginning, spooled_in
 from dask_blackbox.recorder.sync import bring_home

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 from dask_blackbox.reader import find_run
 from dask_blackbox.store import open_store
-from scenario_runs import Home, begin_command, ended, fly
+from scenario_runs import SCENARIOS, Home, begin_command, ended, fly, messages
 from stored_events import details
 
 
@@ -35,6 +36,25 @@ def test_a_recorder_that_is_killed_when_it_has_left_the_cluster_misses_nothing(
     assert len(details(flight.run, "recorder-restarted")) == 1
     assert flight.run.tasks.height == 500
     assert flight.card.completeness == {"recorded": True, "complete": True}
+    assert home.left_over() == []
+
+
+def test_what_a_command_logs_while_it_has_no_recorder_is_recorded(
+    homes: Callable[[], Home],
+) -> None:
+    home = homes()
+    store = str(home.folder / "store")
+    script = [sys.executable, str(SCENARIOS / "heard.py")]
+    words = ["blackbox", "run", "--store", store, "--", *script]
+    flight = ended(home, begin_command(home, *words))
+    run = find_run(open_store(store), "latest")
+    [last] = messages(run.logs, " lines")
+    home.quiet()
+
+    assert flight.code == 0, flight.errors
+    assert len(details(run, "recorder-restarted")) == 1
+    assert messages(run.logs, "line ") == [f"line {n}" for n in range(int(last[:-6]))]
+    assert run.card().completeness == {"recorded": True, "complete": True}
     assert home.left_over() == []
 
 

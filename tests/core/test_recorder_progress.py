@@ -11,7 +11,7 @@ import pytest
 from dask_blackbox import recording
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.manifest import Progress
-from dask_blackbox.reader.reading import read_heartbeat
+from dask_blackbox.reader.documents import read_heartbeat
 from dask_blackbox.recorder.progress import ProgressCounter
 from dask_blackbox.store import open_store
 from distributed import Client, LocalCluster

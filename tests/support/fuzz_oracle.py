@@ -335,6 +335,9 @@ def _look_at_lines(truth: Truth, run: Run, found: Judgement, *, complete: bool) 
         if hit := _SAID.match(message):
             recorded.setdefault(hit[1], set()).add(int(hit[2]))
     until_when, allowed = _recorded_until(truth)
+    if truth.round.recorded == "preload" and truth.done_to("nanny"):
+        # Rings of workers that many runs share are read by their nannies alone.
+        allowed = max(allowed, 0.5)
     said = lost = 0
     behind = 0.0
     for who, lines in truth_in(truth.home).items():

@@ -21,7 +21,7 @@ from dask_blackbox.errors import (
 from dask_blackbox.finding import Change
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.manifest import Manifest, Progress
-from dask_blackbox.reader.reading import read_ending, read_heartbeat, read_manifest
+from dask_blackbox.reader.documents import read_ending, read_heartbeat, read_manifest
 from dask_blackbox.store import Store, open_store, store_settings
 
 from airflow_dask_blackbox.addresses import TaskKey

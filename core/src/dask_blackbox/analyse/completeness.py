@@ -11,7 +11,13 @@ import polars as pl
 from dask_blackbox.analyse.formatting import counted, duration, short
 from dask_blackbox.analyse.state import last_sign_of_life, recorded_until, state_of
 from dask_blackbox.analyse.task_bundles import lost_bundles
-from dask_blackbox.events import CaptureFailed, LinesLeftOut
+from dask_blackbox.events import (
+    CaptureFailed,
+    LinesLeftOut,
+    NannyLost,
+    NannyResponded,
+    WorkerExitCertificate,
+)
 from dask_blackbox.manifest import SPOOL, Ending
 from dask_blackbox.run import RunTables
 
@@ -19,6 +25,8 @@ __all__ = ["completeness_of", "missing_from"]
 
 _BEHIND = 30.0
 _SOURCES = 20
+_READ_NO_LINES = ("itself", "the nanny's log")  # of those who certify an exit
+_DRIVER = "driver"  # the source of the driver's lines
 _LINES = "log"  # the kind of rows that hold log lines
 
 
@@ -35,6 +43,7 @@ def missing_from(run: RunTables) -> dict[str, list[str]]:
         ),
         *_given_up(run),
         *_lost_lines(run),
+        *_unread_last_lines(run),
         *lost_bundles(run),
     ):
         missing.setdefault(source, []).append(sentence)
@@ -108,7 +117,7 @@ def _lost_lines(run: RunTables) -> Iterator[tuple[str, str]]:
     """Yield how many log lines never came, each line counted once.
 
     Processes number their lines without gaps, so that the gaps tell what is missing
-    between two lines of one process; what a process said before its first line here is
+    between two lines of one process; what a worker said before its first line here is
     nobody's loss: it may have been said to an earlier recording.  Who drops lines counts
     them as well: that includes what no gap shows, the last lines of a process, but also
     lines that were found elsewhere later.
@@ -136,6 +145,23 @@ def _lost_lines(run: RunTables) -> Iterator[tuple[str, str]]:
         )
 
 
+def _unread_last_lines(run: RunTables) -> Iterator[tuple[str, str]]:
+    """Yield the workers whose last lines nobody could read: no gap can show those."""
+    read = {
+        each.pid
+        for each in run.of(WorkerExitCertificate)
+        if each.by not in _READ_NO_LINES
+    }
+    for event in (*run.of(NannyLost), *run.of(NannyResponded)):
+        if event.pid not in read:
+            lost = isinstance(event, NannyLost)
+            why = "was lost with it" if lost else "reported nothing of its end"
+            yield (
+                event.subject or "a worker",
+                f"its last log lines may be missing: its nanny {why}",
+            )
+
+
 def _dropped_lines(ending: Ending | None) -> dict[str, int]:
     sources = {} if ending is None else ending.sources
     dropped = {name: each.dropped.get(_LINES, 0) for name, each in sources.items()}
@@ -152,6 +178,9 @@ def _gaps_in_logs(run: RunTables) -> pl.DataFrame:
         last=pl.col("seq").max(),
         lost=pl.col("seq").max() - pl.col("seq").min() + 1 - pl.col("seq").n_unique(),
     )
+    driver = pl.col("source") == _DRIVER  # numbers its lines anew for each recording
+    unheard = pl.when(driver).then(pl.col("first") - 1).otherwise(0)
+    counted_lines = counted_lines.with_columns(lost=pl.col("lost") + unheard)
     if others := _numbers_of_others(run):
         lost = [
             each["lost"]

@@ -71,7 +71,7 @@ def top(*, name: str, store_url: str | None, interval: float, once: bool) -> Non
 
 def _facts(run: Run) -> list[tuple[str, str]]:
     """Return what is known of a run, newest facts first."""
-    from dask_blackbox.reader.reading import read_heartbeat
+    from dask_blackbox.reader.documents import read_heartbeat
     from dask_blackbox.report.formatting import count, duration, size
 
     beat = read_heartbeat(run.store, run.folder)
@@ -121,7 +121,7 @@ def _table(run: Run) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from dask_blackbox.reader.reading import read_heartbeat
+    from dask_blackbox.reader.documents import read_heartbeat
     from dask_blackbox.report.log_search import as_text
 
     facts = Table.grid(padding=(0, 2))

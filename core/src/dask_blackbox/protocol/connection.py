@@ -118,7 +118,9 @@ class Link:
         Args:
             before: The line to it.
         """
-        before._speaking.join(2 * _LOOKING)
+        # It may be that very thread that has found the other recorder gone.
+        if before._speaking is not threading.current_thread():
+            before._speaking.join(2 * _LOOKING)
         self._dropped.update(before._dropped)
         waiting: list[Any] = list(before._unsaid)
         with contextlib.suppress(queue.Empty):

@@ -19,7 +19,7 @@ from dask_blackbox.layout import (
     read_sketch_name,
     safe,
 )
-from dask_blackbox.reader.reading import last_heartbeat, read_manifest
+from dask_blackbox.reader.documents import last_heartbeat, read_manifest
 from dask_blackbox.store import Store
 
 __all__ = ["Erasure", "erase", "job_erasures", "old_erasures", "run_erasures"]

@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 
 from dask_blackbox.attach import RunState
 from dask_blackbox.layout import RunAddress, index_names, read_index_name, safe
-from dask_blackbox.reader.reading import last_heartbeat, url_of
+from dask_blackbox.reader.documents import last_heartbeat, url_of
 from dask_blackbox.store import Store
 
 __all__ = ["RunEntry", "entries", "list_runs", "marked_runs"]

@@ -22,13 +22,13 @@ from dask_blackbox.errors import (
 )
 from dask_blackbox.finding import Finding
 from dask_blackbox.layout import RunAddress, viewer_links
-from dask_blackbox.reader.reading import (
-    Frames,
+from dask_blackbox.reader.documents import (
     last_heartbeat,
     read_ending,
     read_manifest,
     url_of,
 )
+from dask_blackbox.reader.reading import Frames
 from dask_blackbox.run import RunTables
 from dask_blackbox.store import Store, open_store
 

@@ -9,7 +9,8 @@ from types import MappingProxyType
 from dask_blackbox.analyse.task_bundles import bundles_of
 from dask_blackbox.errors import RecordingError
 from dask_blackbox.manifest import Ending
-from dask_blackbox.reader.reading import GONE, WRONG, checksum_fits, each_blob
+from dask_blackbox.reader.documents import GONE, WRONG
+from dask_blackbox.reader.reading import checksum_fits, each_blob
 from dask_blackbox.run import RunTables
 from dask_blackbox.segments import read_segment
 from dask_blackbox.store import Store

@@ -1,4 +1,8 @@
-"""What a recorder loads after its start: the store is checked before that."""
+"""What a recorder loads after its start: the store is checked before that.
+
+What its end needs (tables, rules, reports) is loaded at the end: runs take hours, and it is
+half of a recorder's memory.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dask_blackbox.recorder.pulling import Puller
 
-__all__ = ["finaliser", "puller"]
+__all__ = ["adopting", "bringing_home", "finaliser", "puller"]
 
 
 def puller() -> type[Puller]:
@@ -17,6 +21,20 @@ def puller() -> type[Puller]:
     from dask_blackbox.recorder.pulling import Puller
 
     return Puller
+
+
+def bringing_home() -> Callable[..., None]:
+    """Return what uploads the recordings that wait in the spool."""
+    from dask_blackbox.recorder.sync import bring_others_home
+
+    return bring_others_home
+
+
+def adopting() -> Callable[..., None]:
+    """Return what finishes the recordings that nobody finishes any more."""
+    from dask_blackbox.recorder.unfinished_runs import adopt_the_lost
+
+    return adopt_the_lost
 
 
 def finaliser() -> Callable[..., None]:

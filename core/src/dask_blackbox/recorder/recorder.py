@@ -36,6 +36,7 @@ from dask_blackbox.protocol.messages import (
 from dask_blackbox.recorder import late_imports as loading
 from dask_blackbox.recorder.command_processes import Guests
 from dask_blackbox.recorder.driver_updates import DriverUpdates
+from dask_blackbox.recorder.earlier_recordings import silent_runs, waiting_beside
 from dask_blackbox.recorder.host_finaliser import HostTasks, finalise_for_host
 from dask_blackbox.recorder.kernel_kills import KernelKills
 from dask_blackbox.recorder.opening import Opening, open_recording
@@ -60,7 +61,6 @@ __all__ = ["Recorder"]
 logger = logging.getLogger("dask_blackbox.recorder")
 
 _TICK = 0.2
-_FIRST_PULL = 10.0  # seconds that loading the rest waits for it
 _LEAVING = 5.0
 _FINAL_EVENTS = (
     4.0  # seconds to wait for certificates: exit codes land after exceptions
@@ -143,7 +143,7 @@ class Recorder:
             async with guests:
                 listening = asyncio.create_task(self._listen_to_owner())
                 await self._open_store()
-                warming = asyncio.create_task(self._warm_up())
+                warming = asyncio.create_task(asyncio.to_thread(loading.puller))
                 ticking = asyncio.create_task(self._tick())
                 reporting = (
                     asyncio.create_task(self._report(self._updates))
@@ -151,6 +151,7 @@ class Recorder:
                     else None
                 )
                 await self._ended.wait()
+                preparing = asyncio.create_task(asyncio.to_thread(loading.finaliser))
                 outcome = await self._wind_up()
                 ticking.cancel()
                 if self._updates is not None and reporting is not None:
@@ -161,7 +162,7 @@ class Recorder:
                 logger.info("all that came has been pulled")
                 # What failed there will say so again where it matters.
                 with contextlib.suppress(Exception):
-                    await warming
+                    await asyncio.gather(warming, preparing)
             await self._finalise(outcome)
             logger.info("done")
         finally:
@@ -170,17 +171,6 @@ class Recorder:
             self._claim.release()
 
     # Beginning
-
-    async def _warm_up(self) -> None:
-        """Load what pulling needs, and then, while the run flies, what its end needs."""
-        await asyncio.to_thread(loading.puller)
-        # What a scheduler holds before it is pulled from for the first time goes with it.
-        deadline = time.monotonic() + _FIRST_PULL
-        while time.monotonic() < deadline and not self._ended.is_set():
-            if any(puller.reached for puller in self._pullers.values()):
-                break
-            await asyncio.sleep(0.05)
-        await asyncio.to_thread(loading.finaliser)
 
     async def _open_store(self) -> None:
         config = self._config
@@ -209,13 +199,15 @@ class Recorder:
         """Upload and finish what earlier recordings could not; quietly, aside."""
 
         def work() -> None:
-            from dask_blackbox.recorder.sync import bring_others_home
-            from dask_blackbox.recorder.unfinished_runs import adopt_the_lost
-
             own, settings = Path(self._config.spool), self._config.store_settings
-            bring_others_home(own, settings, self._ended.is_set)
-            if self._opening is not None and self._opening.error is None:
-                adopt_the_lost(self._config, self._opening, self._ended.is_set)
+            if waiting := waiting_beside(own, settings):
+                loading.bringing_home()(waiting, settings, self._ended.is_set)
+            opening = self._opening
+            if opening is None or opening.store is None or opening.error is not None:
+                return
+            if silent := list(silent_runs(opening.store, opening.address)):
+                adopt = loading.adopting()
+                adopt(self._config, opening.store, silent, self._ended.is_set)
 
         with contextlib.suppress(Exception):
             await asyncio.to_thread(work)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from dask_blackbox.recorder.outcome import Outcome
 from dask_blackbox.recorder.run_ending import Judge
 from dask_blackbox.recorder.spool import checksum
 from dask_blackbox.recorder.spool_lock import Claim
-from dask_blackbox.recorder.spool_manifest import Spooled, spooled_in
+from dask_blackbox.recorder.spool_manifest import Spooled
 from dask_blackbox.recorder.uploading import PatientPut
 from dask_blackbox.run import RunTables
 from dask_blackbox.segments import Batch, read_segment
@@ -163,22 +163,18 @@ def _batches(segments: list[Path]) -> Iterator[Batch]:
 
 
 def bring_others_home(
-    own: Path, settings: Mapping[str, Any], stop: Callable[[], bool]
+    waiting: Iterable[Spooled], settings: Mapping[str, Any], stop: Callable[[], bool]
 ) -> None:
     """Upload what earlier recordings of this machine left for the same store.
 
     Args:
-        own: The spool folder of the recording that this process makes.
-        settings: Of its store.
+        waiting: Those recordings.
+        settings: Of the store.
         stop: Asked between two uploads.
     """
-    for spooled in spooled_in(own.parent).ready:
+    for spooled in waiting:
         if stop():
             return
-        if spooled.folder == own:  # where nothing can be locked
-            continue
-        if spooled.settings.get("url") != settings.get("url"):
-            continue
         try:
             card = bring_home(spooled, settings=settings, stop=stop)
             if card is not None:

@@ -10,8 +10,7 @@ from __future__ import annotations
 import logging
 import tempfile
 import time
-from collections.abc import Callable
-from itertools import islice
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
@@ -24,7 +23,8 @@ from dask_blackbox.events import TaskNamed
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.manifest import Manifest
 from dask_blackbox.protocol.messages import Config, End, Reply
-from dask_blackbox.reader import Run, marked_runs
+from dask_blackbox.reader import Run
+from dask_blackbox.recorder.earlier_recordings import SILENT
 from dask_blackbox.recorder.finalise import finalise
 from dask_blackbox.recorder.host_finaliser import finalise_for_host
 from dask_blackbox.recorder.opening import Opening, links_of
@@ -36,33 +36,31 @@ __all__ = ["adopt_the_lost", "finish_lost"]
 
 logger = logging.getLogger("dask_blackbox.recorder")
 
-_LOOKED_AT = 20
 _MOST_SEGMENTS = 200  # larger ones are diagnosed when somebody opens them
-# Seconds of silence.  More than it takes to be called lost: a store that was away for a
-# minute is no death, though whoever lives on after all would write over what we say.
-_SILENT = 300.0
 
 
-def adopt_the_lost(config: Config, own: Opening, stop: Callable[[], bool]) -> None:
-    """Finish the lost ones among the last recordings of the same job.
+def adopt_the_lost(
+    config: Config,
+    store: Store,
+    silent: Iterable[RunAddress],
+    stop: Callable[[], bool],
+) -> None:
+    """Finish recordings that nobody finishes any more.
 
     Args:
         config: Of the recording that this process makes.
-        own: Where it lies.
+        store: Where they lie.
+        silent: Which.
         stop: Asked between two recordings.
     """
-    store = own.store
-    assert store is not None  # noqa: S101 - callers have opened it
-    for entry in islice(marked_runs(store, job=own.manifest.job), _LOOKED_AT):
+    for address in silent:
         if stop():
             return
-        if entry.state != "running" or entry.address == own.address:
-            continue
         try:
-            if _few_segments(store, entry.address):
-                finish_lost(store, entry.address, config)
+            if _few_segments(store, address):
+                finish_lost(store, address, config)
         except (BlackboxError, OSError, msgspec.MsgspecError) as error:
-            logger.warning("%s stays lost: %s", entry.address.folder, error)
+            logger.warning("%s stays lost: %s", address.folder, error)
 
 
 def _few_segments(store: Store, address: RunAddress) -> bool:
@@ -75,7 +73,7 @@ def finish_lost(
     address: RunAddress,
     config: Config | None = None,
     *,
-    silent: float = _SILENT,
+    silent: float = SILENT,
 ) -> bool:
     """Finish a recording whose recorder went silent.
 

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
         html,
         is_on_demand,
         on_demand_html,
-        placeholder_html,
     )
     from dask_blackbox.report.markdown_card import markdown
     from dask_blackbox.report.overview import overview_of
     from dask_blackbox.report.performance import performance_html
     from dask_blackbox.report.picture import picture_png, picture_svg
+    from dask_blackbox.report.placeholder import placeholder_html
     from dask_blackbox.report.text_card import text
 
 __all__ = [
@@ -48,7 +48,7 @@ _HOMES = {
     "performance_html": "performance",
     "picture_png": "picture",
     "picture_svg": "picture",
-    "placeholder_html": "html_page",
+    "placeholder_html": "placeholder",
     "text": "text_card",
 }
 

@@ -8,14 +8,10 @@ run, by their digests, and nothing be fetched.
 from __future__ import annotations
 
 import base64
-import hashlib
 import re
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import msgspec
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from dask_blackbox.analyse.facts.executions import executions_of
@@ -23,8 +19,6 @@ from dask_blackbox.attach import RunCard
 from dask_blackbox.commandline import command, run_words
 from dask_blackbox.events import GraphUpdated
 from dask_blackbox.quantities import BIDIRECTIONAL
-from dask_blackbox.report import formatting as words
-from dask_blackbox.report import history_sentences as past_words
 from dask_blackbox.report.axis import Axis, axis_of
 from dask_blackbox.report.bandwidth import bandwidth_of
 from dask_blackbox.report.completeness import certificate_of
@@ -34,14 +28,13 @@ from dask_blackbox.report.environment import environment_of
 from dask_blackbox.report.failures import failure_groups
 from dask_blackbox.report.flames import flames_for_page
 from dask_blackbox.report.formatting import plain
-from dask_blackbox.report.inline_code import prose
 from dask_blackbox.report.links import kept_links
 from dask_blackbox.report.loglines import LogLine, loglines_of
 from dask_blackbox.report.modules import script_of
+from dask_blackbox.report.page_templates import TEMPLATES, asset, policy, template
 from dask_blackbox.report.picture import picture_png
 from dask_blackbox.report.prefix_graph import prefix_graph_of
 from dask_blackbox.report.prefixes import prefix_rows
-from dask_blackbox.report.sparkline import sparkline
 from dask_blackbox.report.system_series import series_of
 from dask_blackbox.report.time_bar import time_bar_of
 from dask_blackbox.report.timeline import timeline_of
@@ -49,13 +42,11 @@ from dask_blackbox.report.timeline_marks import marks_of, packed_marks
 from dask_blackbox.report.workers import Life, lives_of
 from dask_blackbox.run import RunTables
 
-__all__ = ["html", "placeholder_html"]
+__all__ = ["html"]
 
 _TURNING = re.compile(f"[{BIDIRECTIONAL}]")
-_TEMPLATES = Path(__file__).with_name("templates")
 _MOST_ROWS = 300
 _PRINTED_DEATHS, _PRINTED_LINES = 2, 30
-_LEVELS = {10: "debug", 20: "info", 30: "warning", 40: "error", 50: "critical"}
 
 
 _ON_DEMAND = "dask-blackbox:on-demand"
@@ -89,8 +80,8 @@ def html(run: RunTables, card: RunCard, *, logs_limit: int = 2000) -> str:
     dead.sort(key=lambda life: life.left or 0.0)
     alive = [life for life in lives if life.fate != "died"]
     prefixes = prefix_rows(executions)
-    page = _environment().get_template("report.html")
-    script = script_of(_TEMPLATES)
+    page = template("report.html")
+    script = script_of(TEMPLATES)
     return page.render(
         card=card,
         run=run,
@@ -115,8 +106,8 @@ def html(run: RunTables, card: RunCard, *, logs_limit: int = 2000) -> str:
         environment=environment_of(run),
         certificate=certificate_of(run, card),
         script=Markup(script),  # noqa: S704 - our own file
-        style=Markup(_asset("report.css")),  # noqa: S704
-        policy=_policy(script, _asset("report.css")),
+        style=Markup(asset("report.css")),  # noqa: S704
+        policy=policy(script, asset("report.css")),
         most=_MOST_ROWS,
     )
 
@@ -125,35 +116,19 @@ def on_demand_html(run: RunTables, card: RunCard) -> str:
     """Return the page that stands where a performance report was not made: how to make it."""
     reported = run.manifest
     name = run_words(run.url, reported.job, reported.run_id, reported.attempt)
-    style = _asset("report.css")
-    return (
-        _environment()
-        .get_template("on_demand.html")
-        .render(
-            card=card,
-            command=command("report", "--performance", name),
-            mark=_ON_DEMAND,
-            style=Markup(style),  # noqa: S704
-            policy=_policy("", style),
-        )
+    style = asset("report.css")
+    return template("on_demand.html").render(
+        card=card,
+        command=command("report", "--performance", name),
+        mark=_ON_DEMAND,
+        style=Markup(style),  # noqa: S704
+        policy=policy("", style),
     )
 
 
 def is_on_demand(page: bytes) -> bool:
     """Tell whether a stored page only says how its report is made."""
     return _ON_DEMAND.encode() in page[:_HEAD]
-
-
-def placeholder_html(card: RunCard) -> str:
-    """Return the page that stands in for the report while the run is being recorded."""
-    page = _environment().get_template("placeholder.html")
-    style = _asset("report.css")
-    return page.render(
-        card=card,
-        links=kept_links(card.links),
-        style=Markup(style),  # noqa: S704
-        policy=_policy("", style),
-    )
 
 
 class _Paper(msgspec.Struct):
@@ -201,57 +176,3 @@ def _embedded(value: object) -> Markup:
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)  # noqa: S704
-
-
-def _policy(script: str, style: str) -> str:
-    allowed = f"'{_digest(script)}'" if script else "'none'"
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src '{_digest(style)}'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
-
-
-def _digest(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode()}"
-
-
-@cache
-def _asset(name: str) -> str:
-    return (_TEMPLATES / name).read_text(encoding="utf-8")
-
-
-@cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-    )
-    environment.globals.update(
-        past=past_words, words=words, sparkline=sparkline, levels=_LEVELS
-    )
-    environment.filters.update(
-        clock=words.clock,
-        count=words.count,
-        duration=words.duration,
-        level=_level,
-        moment=words.moment,
-        plain=words.plain,
-        prose=prose,
-        size=words.size,
-        web=_web,
-    )
-    return environment
-
-
-def _level(level: int) -> str:
-    """Return the name of the level that a numeric one reaches."""
-    return _LEVELS.get(max(10, min(50, level // 10 * 10)), "info")
-
-
-def _web(address: str) -> bool:
-    """Say whether a browser may open this from the page."""
-    return address.startswith(("https://", "http://"))

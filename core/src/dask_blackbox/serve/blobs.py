@@ -14,7 +14,7 @@ from starlette.background import BackgroundTask
 from dask_blackbox.commandline import command
 from dask_blackbox.errors import BlackboxError, BlobNotFoundError, RecordingError
 from dask_blackbox.layout import RunAddress
-from dask_blackbox.reader.reading import url_of
+from dask_blackbox.reader.documents import url_of
 from dask_blackbox.report.export import FORMATS, export
 from dask_blackbox.serve.cards import Cards
 from dask_blackbox.serve.stored import REPORTS, report_of_run

@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from dask_blackbox.errors import BlackboxError
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.manifest import Progress
-from dask_blackbox.reader.reading import read_heartbeat
+from dask_blackbox.reader.documents import read_heartbeat
 from dask_blackbox.serve.cards import Cards
 from dask_blackbox.store import Store
 

@@ -7,8 +7,9 @@ import msgspec
 from dask_blackbox.attach import RunCard
 from dask_blackbox.errors import BlobNotFoundError
 from dask_blackbox.reader import Run
+from dask_blackbox.reader.documents import GONE, WRONG
 from dask_blackbox.reader.evidence import read_card
-from dask_blackbox.reader.reading import GONE, WRONG, checksum_fits
+from dask_blackbox.reader.reading import checksum_fits
 
 __all__ = ["REPORTS", "card_of_run", "report_of_run"]
 

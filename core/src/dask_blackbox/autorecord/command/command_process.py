@@ -52,7 +52,7 @@ _POLLING = 0.01
 
 _lock = threading.Lock()
 _link: tuple[int, Link] | None = None
-_tap: DriverTap | None = None
+_tap: tuple[int, DriverTap] | None = None
 _attached: dict[str, Attach] = {}
 _position: tuple[int, DriverPositionWatcher] | None = None
 _calls: tuple[int, DriverCalls] | None = None
@@ -60,42 +60,48 @@ _calls: tuple[int, DriverCalls] | None = None
 
 def _the_link() -> Link:
     """Return this process's line to the recorder; a forked child gets one of its own."""
-    global _link  # noqa: PLW0603 - one line per process is the point
     with _lock:
         if _link is None or _link[0] != os.getpid() or _link[1].closed:
-            _link = (os.getpid(), call_recorder(os.environ[CONTROL], _CALLING, _lost))
-            _introduce(_link[1])
+            _introduce(call_recorder(os.environ[CONTROL], _CALLING, _lost))
         return _link[1]
 
 
 def _introduce(link: Link) -> None:
+    """Speak to a recorder from now on; one that took over also hears what is unsaid."""
+    global _link
+    before, _link = _link, (os.getpid(), link)
     link.order(Mask(values=known_secrets()))  # a script may load its environment itself
-    for order in list(_attached.values()):  # to a recorder that took over
+    for order in list(_attached.values()):
         link.order(order)
+    if before is not None and before[0] == os.getpid():
+        link.take_over(before[1])
     if not _is_a_worker():
-        _listen(link)
+        _listen()
         threading.Thread(target=_describe, args=(link,), daemon=True).start()
 
 
 def _lost() -> None:
     """Find the recorder that takes over, and tell it of our clusters (in a thread)."""
-    global _link  # noqa: PLW0603 - as above
     with guard("another recorder"), contextlib.suppress(RecorderError):
         link = call_recorder(os.environ[CONTROL], _FINDING, _lost)
         with _lock:
             if _link is None or _link[0] != os.getpid() or not _link[1].closed:
                 link.close()
                 return
-            _link = (os.getpid(), link)
             _introduce(link)
 
 
-def _listen(link: Link) -> None:
-    global _tap  # noqa: PLW0603 - as above
-    if _tap is not None:  # it speaks to a recorder that is gone
-        _tap.stop()
-    _tap = DriverTap(os.environ[RECORDING], link.row)
-    _tap.start()
+def _listen() -> None:
+    """Tell what this process logs; while no recorder hears it, it waits on the old line."""
+    global _tap  # noqa: PLW0603 - one for each process
+    if _tap is None or _tap[0] != os.getpid():
+        _tap = (os.getpid(), DriverTap(os.environ[RECORDING], _line))
+        _tap[1].start()
+
+
+def _line(kind: str, row: list[Any]) -> None:
+    if _link is not None:
+        _link[1].row(kind, row)
 
 
 def _is_a_worker() -> bool:
@@ -193,7 +199,7 @@ async def left(client: Any) -> None:
         order = _attached.get(client.id)
         if order is not None:
             if _tap is not None:
-                _tap.tell_time()
+                _tap[1].tell_time()
             # Not in a thread of an executor: where the command does not close its
             # clients, the interpreter does, and has closed its executors before.
             link = _asked_to_drain(order.address)

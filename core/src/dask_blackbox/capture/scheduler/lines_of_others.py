@@ -58,7 +58,7 @@ class LinesOfOthers:
         if row[_LOGGER].partition(".")[0] in _CLUSTERS:
             failed = _FAILED.match(row[_TEXT])
             return failed is None or self._own.has_named(failed[1])
-        # Of a thread that nobody can put down to a task: whose tasks are at work there?
+        # Of a thread that nobody can put down to a task: whose tasks run there?
         return row[_ROLE] != "worker" or not self._others_work_at(row)
 
     def _others_work_at(self, row: Any) -> bool:

@@ -1,0 +1,114 @@
+"""The small documents of a recording: read without loading what its tables need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+from dask_blackbox.errors import (
+    BlobNotFoundError,
+    FutureFormatError,
+    MalformedRecordingError,
+)
+from dask_blackbox.manifest import (
+    FORMAT,
+    Ending,
+    Heartbeat,
+    Manifest,
+    decode_ending,
+    decode_heartbeat,
+    decode_manifest,
+    seal_is_whole,
+)
+from dask_blackbox.store import Store
+
+__all__ = [
+    "GONE",
+    "WRONG",
+    "last_heartbeat",
+    "read_ending",
+    "read_heartbeat",
+    "read_manifest",
+    "url_of",
+]
+
+GONE = "it is not there"
+WRONG = "its checksum does not match"
+"""What is said of blobs that are not as they were written."""
+
+_T = TypeVar("_T")
+
+
+class _Format(msgspec.Struct):
+    format: int = FORMAT
+
+
+# Made at import: see docs/decisions/0014-decoders-at-import.md.
+_decode_format = msgspec.json.Decoder(_Format).decode
+
+
+def read_manifest(store: Store, folder: str) -> Manifest:
+    """Return who this recording is.
+
+    Raises:
+        BlobNotFoundError: if there is no `run.json`.
+        MalformedRecordingError: if it is not one of ours.
+        FutureFormatError: if it is of a newer version.
+    """
+    return _document(
+        store.get(f"{folder}run.json"), decode_manifest, f"{folder}run.json"
+    )
+
+
+def read_ending(store: Store, folder: str, damaged: dict[str, str]) -> Ending | None:
+    """Return how it ended; None if nobody has said so, or not legibly."""
+    name = "complete.json"
+    try:
+        return _document(store.get(f"{folder}{name}"), decode_ending, f"{folder}{name}")
+    except BlobNotFoundError:
+        return None
+    except MalformedRecordingError as error:
+        damaged[name] = str(error)
+        return None
+
+
+def last_heartbeat(store: Store, folder: str) -> float | None:
+    """Return when the recorder was last known to live, in epoch seconds."""
+    beat = read_heartbeat(store, folder)
+    return None if beat is None else beat.at
+
+
+def read_heartbeat(store: Store, folder: str) -> Heartbeat | None:
+    """Return the last sign of life of a recorder; None if there is none, or not legibly."""
+    try:
+        return decode_heartbeat(store.get(f"{folder}heartbeat.json"))
+    except (BlobNotFoundError, msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
+def _document(text: bytes, decode: Callable[[bytes], _T], name: str) -> _T:
+    whole = seal_is_whole(text)
+    try:
+        found = _decode_format(text).format
+        if found > FORMAT and whole:
+            raise FutureFormatError(found=found, known=FORMAT)
+        document = decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise _damaged(name, str(error)) from error
+    if not whole:
+        raise _damaged(name, WRONG)
+    return document
+
+
+def _damaged(name: str, why: str) -> MalformedRecordingError:
+    return MalformedRecordingError(
+        f"{name} is damaged or not of dask-blackbox ({why}); "
+        "fetch it again, or open another attempt of the run"
+    )
+
+
+def url_of(store: Store, folder: str) -> str:
+    """Return how to name a folder of a store."""
+    return f"{store.url}{'' if store.url.endswith('/') else '/'}{folder}"
