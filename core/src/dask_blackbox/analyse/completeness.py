@@ -152,10 +152,12 @@ def _unread_last_lines(run: RunTables) -> Iterator[tuple[str, str]]:
         for each in run.of(WorkerExitCertificate)
         if each.by not in _READ_NO_LINES
     }
-    for event in (*run.of(NannyLost), *run.of(NannyResponded)):
+    unread: list[tuple[NannyLost | NannyResponded, str]]
+    unread = [(each, "was lost with it") for each in run.of(NannyLost)]
+    answered = run.of(NannyResponded)
+    unread += [(each, "reported nothing of its end") for each in answered]
+    for event, why in unread:
         if event.pid not in read:
-            lost = isinstance(event, NannyLost)
-            why = "was lost with it" if lost else "reported nothing of its end"
             yield (
                 event.subject or "a worker",
                 f"its last log lines may be missing: its nanny {why}",

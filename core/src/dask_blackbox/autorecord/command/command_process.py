@@ -62,11 +62,11 @@ def _the_link() -> Link:
     """Return this process's line to the recorder; a forked child gets one of its own."""
     with _lock:
         if _link is None or _link[0] != os.getpid() or _link[1].closed:
-            _introduce(call_recorder(os.environ[CONTROL], _CALLING, _lost))
+            return _introduce(call_recorder(os.environ[CONTROL], _CALLING, _lost))
         return _link[1]
 
 
-def _introduce(link: Link) -> None:
+def _introduce(link: Link) -> Link:
     """Speak to a recorder from now on; one that took over also hears what is unsaid."""
     global _link
     before, _link = _link, (os.getpid(), link)
@@ -78,6 +78,7 @@ def _introduce(link: Link) -> None:
     if not _is_a_worker():
         _listen()
         threading.Thread(target=_describe, args=(link,), daemon=True).start()
+    return link
 
 
 def _lost() -> None:
