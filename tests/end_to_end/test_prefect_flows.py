@@ -148,11 +148,25 @@ def dawdle(flag: str) -> None:
     cluster_kwargs={"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}))
 def killed(folder: str) -> None:
     Path(folder, "pid").write_text(str(os.getpid()))
-    dawdle.submit(str(Path(folder, "began"))).wait()
+    futures = [dawdle.submit(str(Path(folder, "began"))) for _ in range(3)]
+    futures[0].wait()
 
 if __name__ == "__main__":
     killed.serve(name="nightly")
 """
+
+
+STOPPING = {
+    "name": "Stop it",
+    "trigger": {
+        "type": "event",
+        "posture": "Reactive",
+        "expect": ["never.happens"],
+        "threshold": 1,
+        "within": 0,
+    },
+    "actions": [{"type": "cancel-flow-run"}],
+}
 
 
 @pytest.fixture
@@ -207,17 +221,26 @@ def test_a_flow_process_that_is_killed_has_a_card_all_the_same(
 def test_a_flow_run_that_somebody_cancels_says_so(
     host: Any, served: str, tmp_path: Path
 ) -> None:
+    automation = host.ask("automations/", STOPPING)
     asked = {"parameters": {"folder": str(tmp_path)}}
     run_id = host.ask(f"deployments/{served}/create_flow_run", asked)["id"]
     _soon((tmp_path / "began").exists)
 
-    state = {"state": {"type": "CANCELLING", "name": "Cancelling"}, "force": False}
-    host.ask(f"flow_runs/{run_id}/set_state", state)
+    # As its action does: the trigger is not what is tested here.
+    message = f"Cancelled by Automation {automation['id']}"
+    state = {"type": "CANCELLING", "name": "Cancelling", "message": message}
+    host.ask(f"flow_runs/{run_id}/set_state", {"state": state, "force": False})
 
     _soon(lambda: host.flow_run(run_id).state == "CANCELLED")
     card = host.artifacts(run_id)["dask-run-killed"]
     assert "Prefect stopped this flow run" in card
     assert "`stopped-by-host`" in card
+    # One was running and two were queued.
     _soon(
-        lambda: {run["state_type"] for run in host.task_runs(run_id)} == {"CANCELLED"}
+        lambda: (
+            [run["state_type"] for run in host.task_runs(run_id)] == ["CANCELLED"] * 3
+        )
     )
+    said = {run["state"]["message"] for run in host.task_runs(run_id)}
+    assert said == {"Cancelled by the automation 'Stop it'."}
+    assert "Cancelled by the automation 'Stop it'." in card

@@ -65,6 +65,20 @@ def until_ended(client: Any, task_run_id: Any) -> None:
         time.sleep(0.1)
 
 
+def lines_of(prefect: Any, flow_run_id: Any, beginning: str) -> list[Any]:
+    """Return the lines of a flow run's log that begin so, once there are any."""
+    deadline = time.monotonic() + 30
+    while True:
+        lines = prefect.logs(flow_run_id)
+        found = [line for line in lines if line.message.startswith(beginning)]
+        if found:
+            return found
+
+        assert time.monotonic() < deadline, lines
+
+        time.sleep(0.2)
+
+
 def test_a_flow_that_succeeds_shows_its_card_and_links(
     prefect: Any, store: Path
 ) -> None:
@@ -417,6 +431,9 @@ def test_a_store_that_refuses_does_not_change_the_run(
     seen = prefect.newest("unrecorded", tmp_path)
     assert seen.state == "COMPLETED"
     assert "not recorded" in seen.artifacts["dask-run-unrecorded"]
+    (line,) = lines_of(prefect, seen.id, "Not recorded: ")
+    assert str(file) in line.message
+    assert line.task_run_id is None
 
 
 def test_a_run_that_must_be_recorded_fails_before_it_costs_anything(

@@ -20,6 +20,7 @@ from dask_blackbox.manifest import StopReason
 from prefect.exceptions import TerminationSignal
 from pydantic_core import PydanticSerializationError
 
+from prefect_dask_blackbox.cancelling import CANCELLED, cancel_words
 from prefect_dask_blackbox.identity import page_of, prefect_client
 
 if TYPE_CHECKING:
@@ -85,8 +86,9 @@ def stop_of(
     over = state is not None and (state.is_cancelled() or state.is_cancelling())
     if not asked and not over:
         return None
-    if over or _is_being_cancelled(flow_run.id):
-        return HostStop(reason="cancelled", detail="the flow run was cancelled")
+    words = _cancelled(flow_run.id)
+    if over or words is not None:
+        return HostStop(reason="cancelled", detail=words or CANCELLED)
     if isinstance(error, TerminationSignal):
         return HostStop(reason="evicted", detail="its process got SIGTERM")
     return None
@@ -110,16 +112,17 @@ def _is_of_the_limit(error: BaseException | None, limit: float, began: float) ->
         return True
     if not isinstance(error, asyncio.CancelledError):
         return False
-    return time.monotonic() - began >= limit - _TOLERANCE
+    # Prefect's own class is raised into a synchronous flow by nothing else.
+    own = type(error).__module__.startswith("prefect.")
+    return own or time.monotonic() - began >= limit - _TOLERANCE
 
 
-def _is_being_cancelled(flow_run_id: UUID) -> bool:
-    """Say whether somebody has asked Prefect to cancel a flow run."""
-    found = False
+def _cancelled(flow_run_id: UUID) -> str | None:
+    """Return who asked Prefect to cancel a flow run; None if nobody did."""
+    words: str | None = None
     with guard("whether the flow run was cancelled"), prefect_client() as client:
-        state = client.read_flow_run(flow_run_id).state
-        found = state is not None and (state.is_cancelling() or state.is_cancelled())
-    return found  # noqa: RET504 - the guard swallows errors
+        words = cancel_words(client, flow_run_id)
+    return words  # noqa: RET504 - the guard swallows errors
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,6 +25,7 @@ from prefect.exceptions import ObjectNotFound
 from prefect.states import Cancelled, Crashed
 
 from prefect_dask_blackbox.artifacts import FlowRunPage
+from prefect_dask_blackbox.cancelling import cancel_words
 from prefect_dask_blackbox.diagnosed import emit_diagnosed, tag_cause
 from prefect_dask_blackbox.identity import page_of, prefect_client
 from prefect_dask_blackbox.page import TaskLine
@@ -141,7 +142,8 @@ def _settle(
     client: SyncPrefectClient, run: FlowRun, card: RunCard, tasks: Sequence[TaskNamed]
 ) -> bool:
     there = {each.id: each for each in _task_runs(client, run.id)}
-    finals = list(_finals(there, run, card, tasks))
+    cancelled = cancel_words(client, run.id) if _is_cancelled(run) else None
+    finals = list(_finals(there, card, tasks, cancelled))
     return bool(settle(client, run.id, finals, runs=there))
 
 
@@ -174,9 +176,9 @@ def _ended(
 
 def _finals(
     there: Mapping[UUID, TaskRun],
-    run: FlowRun,
     card: RunCard,
     tasks: Sequence[TaskNamed],
+    cancelled: str | None,
 ) -> Iterator[FinalState]:
     """Yield what becomes of the task runs that have not ended, and never will."""
     unfinished = {
@@ -196,8 +198,8 @@ def _finals(
         else:
             text = f"Stopped with the flow run before it was done. {card.headline}"
         state: State[Any] = Crashed(message=text)
-        if _is_cancelled(run):
-            state = Cancelled(message="The flow run was cancelled.")
+        if cancelled is not None:
+            state = Cancelled(message=cancelled)
         name = (task.name if task is not None else "") or unfinished.get(identity, "")
         name = name or ("task" if task is None else _name_of(task))
         yield FinalState(

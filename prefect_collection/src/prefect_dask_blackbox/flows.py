@@ -203,21 +203,27 @@ def _watched(fn: Any, options: RecordingOptions, *, is_async: bool) -> Any:
     """
 
     def watched(*args: Any, **kwargs: Any) -> Any:
+        from time import monotonic
+
+        began = monotonic()  # as its time limit did: the import below takes long
         try:
             from prefect_dask_blackbox.watch import watching
         except ImportError:
             return fn(*args, **kwargs)
-        with watching(options) as watch:
+        with watching(options, began=began) as watch:
             result = fn(*args, **kwargs)
             watch.landed(result)
         return result
 
     async def watched_async(*args: Any, **kwargs: Any) -> Any:
+        from time import monotonic
+
+        began = monotonic()
         try:
             from prefect_dask_blackbox.watch import watching
         except ImportError:
             return await fn(*args, **kwargs)
-        async with watching(options) as watch:
+        async with watching(options, began=began) as watch:
             result = await fn(*args, **kwargs)
             await watch.landed_async(result)
         return result

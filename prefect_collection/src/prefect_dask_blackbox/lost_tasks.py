@@ -68,7 +68,7 @@ class LostTasks:
         self,
         *,
         why: str | None,
-        cancelled: bool,
+        cancelled: str | None,
         cluster_gone: bool,
         workers_died: bool,
     ) -> None:
@@ -80,7 +80,7 @@ class LostTasks:
 
         Args:
             why: What ended the flow run before its tasks; None: it ended by itself.
-            cancelled: Somebody had it cancelled.
+            cancelled: Who cancelled it, in a sentence; None: nobody.
             cluster_gone: Nothing of this flow run can be running any more.
             workers_died: Look at the tasks that finished, too.
         """
@@ -94,8 +94,8 @@ class LostTasks:
             return
         self._let_them_end(entries)
         state: State[Any] = Crashed(message=_ABANDONED if why is None else why)
-        if cancelled:
-            state = Cancelled(message="The flow run was cancelled.")
+        if cancelled is not None:
+            state = Cancelled(message=cancelled)
         self._settle([_final(entry, _last_state(entry, state)) for entry in entries])
 
     def sentence(self, entry: SubmittedTask, card: RunCard | None = None) -> str:

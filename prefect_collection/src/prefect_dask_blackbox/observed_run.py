@@ -86,7 +86,12 @@ class ObservedRun:
 
     recording: Any
 
-    def __init__(self, context: FlowRunContext, options: RecordingOptions) -> None:
+    def __init__(
+        self,
+        context: FlowRunContext,
+        options: RecordingOptions,
+        began: float | None = None,
+    ) -> None:
         if context.flow_run is None or context.flow is None:
             raise MissingContextError("there is no flow run to observe")
         self.flow_run: FlowRun = context.flow_run
@@ -96,9 +101,10 @@ class ObservedRun:
         self._options = options = options.with_settings()
         self._flow_name = context.flow.name
         self._limit = context.flow.timeout_seconds
-        self._began = time.monotonic()
+        self._began = time.monotonic() if began is None else began
         self._stop: HostStop | None = None
         self._failed = False
+        self._said_unrecorded = False
         identity = identity_of(self.flow_run, self._flow_name, options.job)
         self._attempt = identity.attempt
         self._page = FlowRunPage(self.flow_run.id, self._flow_name)
@@ -130,11 +136,22 @@ class ObservedRun:
         """
         _refuse_in_a_worker_to_be()
         self.recording.start()
+        self._say_if_unrecorded(self.recording.card)
         with guard("the Dask clients of the flow"):
             own_clients.begin_with(self)
         with guard("the card of the running flow"):
             self._page.show(self.recording.card)
         self._live.start()
+
+    def _say_if_unrecorded(self, card: RunCard) -> None:
+        """Put one line into the flow run's log, if there is no recording, with the reason."""
+        known = card.completeness
+        if self._said_unrecorded or known.get("recorded", True):
+            return
+        self._said_unrecorded = True
+        with guard("the line that this run is not recorded"):
+            reason = one_line(str(known.get("reason") or "the reason is unknown"))
+            flow_run_logger(self.flow_run).warning("Not recorded: %s", reason)
 
     def attach(self, client: Client, *, own_cluster: bool) -> None:
         """Record what happens on the cluster of a client.
@@ -225,6 +242,8 @@ class ObservedRun:
             self._name_tasks()
             with guard("the card of the flow run"), _hurrying(dying):
                 self.card = self.recording.finish(exception=exception, state=state)
+            if self.card is not None:
+                self._say_if_unrecorded(self.card)
             own_clients.end_with(self)
             self._live.finish()
             if self._failed:
@@ -327,10 +346,14 @@ class ObservedRun:
         deaths = self.card.numbers.get("deaths", 0) if self.card else 0
         self.lost_tasks.tell_rest(
             why=self._why_unfinished(),
-            cancelled=self._stop is not None and self._stop.reason == "cancelled",
+            cancelled=self._cancelled(),
             cluster_gone=cluster_gone,
             workers_died=bool(deaths or self.ledger.lost),
         )
+
+    def _cancelled(self) -> str | None:
+        stop = self._stop
+        return stop.detail if stop is not None and stop.reason == "cancelled" else None
 
     def _why_unfinished(self) -> str | None:
         """Return why tasks had not ended when the flow run did; None: it did not wait."""

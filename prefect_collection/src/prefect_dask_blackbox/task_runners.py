@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from dask_blackbox.guard import guard
@@ -71,8 +72,11 @@ class RecordedRunner(DaskTaskRunner):
                     observed.attach(client, own_cluster=not self._shared)
         return client
 
-    def observe(self) -> ObservedRun | None:
+    def observe(self, began: float | None = None) -> ObservedRun | None:
         """Begin to observe the flow run that runs here, unless it is observed already.
+
+        Args:
+            began: When its function was called, by `time.monotonic`; None: now.
 
         Returns:
             The run; None on a worker, where the flow's own process observes.
@@ -82,7 +86,7 @@ class RecordedRunner(DaskTaskRunner):
         """
         context = FlowRunContext.get()
         if self._observed is None and context is not None:
-            self._observed = observed_here(context, self.options)
+            self._observed = observed_here(context, self.options, began)
             if self._observed is not None:
                 self._before = entered(self._observed)
         return self._observed
@@ -287,9 +291,14 @@ def _plain(runner: _DerivedRunner) -> DaskTaskRunner:
 
 
 def observed_here(
-    context: FlowRunContext, options: RecordingOptions
+    context: FlowRunContext, options: RecordingOptions, began: float | None = None
 ) -> ObservedRun | None:
     """Begin to observe the flow run of a context; None on a worker.
+
+    Args:
+        context: Of the flow run.
+        options: How to record.
+        began: When its function was called, by `time.monotonic`; None: now.
 
     Raises:
         BlackboxError: if the run can't be recorded and that is required.
@@ -299,11 +308,19 @@ def observed_here(
     from prefect_dask_blackbox.observed_run import ObservedRun
 
     observed: ObservedRun | None = None
-    with guard("observing this flow run"):
-        observed = ObservedRun(context, options)
+    with guard("observing this flow run", tell=partial(_say_unobserved, context)):
+        observed = ObservedRun(context, options, began)
     if observed is not None:
         observed.begin()
     return observed
+
+
+def _say_unobserved(context: FlowRunContext, doing: str, error: Exception) -> None:
+    from prefect.logging.loggers import flow_run_logger
+
+    assert context.flow_run is not None  # noqa: S101 - for mypy
+    kind = type(error).__name__
+    flow_run_logger(context.flow_run).warning("Not recorded: %s: %s", kind, error)
 
 
 class _ClientToCome:

@@ -32,14 +32,19 @@ class Watch:
     Args:
         context: Of the flow run; None where there is none.
         options: How to record a flow whose task runner does not know.
+        began: When the flow's function was called, by `time.monotonic`; None: now.
     """
 
     def __init__(
-        self, context: FlowRunContext | None, options: RecordingOptions | None
+        self,
+        context: FlowRunContext | None,
+        options: RecordingOptions | None,
+        began: float | None = None,
     ) -> None:
         runner = context.task_runner if context is not None else None
         self._runner = runner if isinstance(runner, RecordedRunner) else None
         self._context, self._options = context, options or RecordingOptions()
+        self._began = began
         self._run: ObservedRun | None = None
         self._before: ObservedRun | None = None
 
@@ -119,9 +124,9 @@ class Watch:
 
     def _begin(self) -> None:
         if self._runner is not None:
-            self._run = self._runner.observe()
+            self._run = self._runner.observe(self._began)
         elif self._context is not None:
-            self._run = observed_here(self._context, self._options)
+            self._run = observed_here(self._context, self._options, self._began)
 
     def _failed(self, error: BaseException) -> BaseException | None:
         """End the recording; return what the flow is to raise instead, if something."""
@@ -134,15 +139,18 @@ class Watch:
         return other
 
 
-def watching(options: RecordingOptions | None = None) -> Watch:
+def watching(
+    options: RecordingOptions | None = None, *, began: float | None = None
+) -> Watch:
     """Return the watch for the flow run that is about to call its function.
 
     It watches nothing where there is no flow run (`flow.fn(...)`), and on a worker.
 
     Args:
         options: How to record a flow whose task runner does not know.
+        began: When the flow's function was called, by `time.monotonic`; None: now.
     """
-    return Watch(FlowRunContext.get(), options)
+    return Watch(FlowRunContext.get(), options, began)
 
 
 def _any_failed(found: list[Any]) -> bool:
