@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
+import subprocess
+import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,6 +61,53 @@ def store(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "store"
     with dask.config.set({"blackbox.store.url": str(folder)}):
         yield folder
+
+
+HERE = Path(__file__).parent
+GALLERY = HERE.parents[1] / "flows"
+AT_ONCE = 2
+
+
+def run_story(name: str, folder: Path, api: str) -> Path:
+    """Run one flow in a process of its own; return the store that it was recorded to."""
+    folder.mkdir()
+    script = [str(HERE / "stories.py"), name]
+    for scripts in (HERE, GALLERY):
+        if (own := scripts / f"{name}.py").is_file():
+            script = [str(own)]
+    with (folder / "output.txt").open("wb") as output:
+        subprocess.run(
+            [sys.executable, *script],
+            env={
+                **os.environ,
+                "PREFECT_API_URL": api,
+                "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
+                "DASK_BLACKBOX__STORE__URL": str(folder / "store"),
+                "FLAG": str(folder / "began"),
+                "DASK_BLACKBOX__STALL__AFTER": "2s",
+            },
+            check=False,  # most of them fail, each in its own way
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            timeout=240,
+        )
+    return folder / "store"
+
+
+@pytest.fixture(scope="module")
+def told(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], Path]]:
+    """Run the `STORIES` of a module, two at a time; return what waits for one of them."""
+    from prefect.settings import PREFECT_API_URL
+
+    folder, api = tmp_path_factory.mktemp("stories"), str(PREFECT_API_URL.value())
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        stories: dict[str, Future[Path]] = {
+            name: pool.submit(run_story, name, folder / name, api)
+            for name in request.module.STORIES
+        }
+        yield lambda name: stories[name].result()
 
 
 class SeenTask(NamedTuple):

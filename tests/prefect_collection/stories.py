@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -16,6 +17,7 @@ from typing import Any
 
 from distributed import Client, LocalCluster
 from prefect import flow, task
+from prefect.utilities.annotations import quote
 from prefect_dask import DaskTaskRunner
 from prefect_dask_blackbox import observed_flow
 
@@ -112,6 +114,79 @@ def parent() -> None:
 @observed_flow(name="stalls", task_runner=runner())
 def stalls() -> float:
     return nap.submit(14).result()
+
+
+@task
+def die_once(flag: str) -> str:
+    if Path(flag).exists():
+        return "second"
+    Path(flag).touch()
+    os.kill(os.getpid(), signal.SIGKILL)
+    return "first"
+
+
+@observed_flow(name="tried-again", task_runner=runner())
+def tried_again() -> str:
+    """Dask itself tries a task again whose worker died."""
+    return die_once.submit(os.environ["FLAG"]).result()
+
+
+@task
+def take(value: Any) -> Any:
+    return value
+
+
+@observed_flow(name="unsendable", task_runner=runner())
+def unsendable() -> Any:
+    """A lock cannot be pickled."""
+    return take.submit(quote(threading.Lock()))
+
+
+def refuse() -> None:
+    raise ModuleNotFoundError("No module named 'only_here'")
+
+
+class OnlyHere:
+    """Something that can be pickled, and cannot be read where it arrives."""
+
+    def __reduce__(self) -> Any:
+        return (refuse, ())
+
+
+@observed_flow(name="unreadable", task_runner=runner())
+def unreadable() -> Any:
+    return take.submit(quote(OnlyHere()))
+
+
+def schedulerless() -> Any:
+    """Kill the scheduler of a cluster that was there before while a task runs."""
+    flag, file = Path(os.environ["FLAG"]), Path(os.environ["FLAG"] + ".json")
+    options = ["--scheduler-file", str(file), "--dashboard-address", ":0"]
+    scheduler = subprocess.Popen([*_cli("scheduler"), *options, "--port", "0"])
+    worker = subprocess.Popen([*_cli("worker"), *options, "--no-nanny"])
+    try:
+        with Client(scheduler_file=str(file)) as client:
+            client.wait_for_workers(1, timeout=60)
+            address = client.scheduler.address
+
+        @observed_flow(
+            name="schedulerless", task_runner=DaskTaskRunner(address=address)
+        )
+        def waits() -> Any:
+            future = signalled.submit(str(flag))
+            while not flag.exists():
+                time.sleep(0.05)
+            scheduler.kill()
+            return future.result()
+
+        return waits()
+    finally:
+        scheduler.kill()
+        worker.kill()
+
+
+def _cli(role: str) -> list[str]:
+    return [str(Path(sys.executable).with_name("dask")), role]
 
 
 @flow(name="plain-subflow", task_runner=runner())

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from prefect.settings import PREFECT_API_URL
 
 pytestmark = pytest.mark.nightly
 
-HERE = Path(__file__).parent
-AT_ONCE = 2
 STORIES = (
     "evicted", "killed", "overdue", "async_overdue", "parent", "direct", "stalls",
     "unguarded",
@@ -25,42 +18,6 @@ STORIES = (
 PATIENCE = 120.0
 
 Tell = Callable[[str], Path]
-
-
-def run_story(name: str, folder: Path, api: str) -> Path:
-    """Run one flow in a process of its own; return the store that it was recorded to."""
-    folder.mkdir()
-    script = [str(HERE / "unguarded.py")]
-    if name != "unguarded":
-        script = [str(HERE / "stories.py"), name]
-    with (folder / "output.txt").open("wb") as output:
-        subprocess.run(
-            [sys.executable, *script],
-            env={
-                **os.environ,
-                "PREFECT_API_URL": api,
-                "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
-                "DASK_BLACKBOX__STORE__URL": str(folder / "store"),
-                "FLAG": str(folder / "began"),
-                "DASK_BLACKBOX__STALL__AFTER": "2s",
-            },
-            check=False,  # most of them fail, each in its own way
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            timeout=240,
-        )
-    return folder / "store"
-
-
-@pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tell]:
-    """Run all stories, two at a time; return what waits for one of them."""
-    folder, api = tmp_path_factory.mktemp("stories"), str(PREFECT_API_URL.value())
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        stories: dict[str, Future[Path]] = {
-            name: pool.submit(run_story, name, folder / name, api) for name in STORIES
-        }
-        yield lambda name: stories[name].result()
 
 
 def seen_at_last(
