@@ -76,7 +76,7 @@ def test_the_slowest_tasks_are_linked_and_the_timeline_is_shown() -> None:
     picture = b"\x89PNG" * 10_000
     overview = Overview(
         slowest=(
-            TaskCost(key="inflate-abc", seconds=130.0, nbytes=48),
+            TaskCost(key="inflate-abc", seconds=130.0, nbytes=48, executions=4),
             TaskCost(key="sum-0d18", seconds=0.034),
         ),
         largest=(TaskCost(key="sum-0d18", seconds=0.034, nbytes=3 * 2**20),),
@@ -88,8 +88,9 @@ def test_the_slowest_tasks_are_linked_and_the_timeline_is_shown() -> None:
     page = card_page(CARD, overview=overview, runs={"inflate-abc": run})
     wide = card_page(CARD, overview=structs.replace(overview, picture=picture * 2))
 
-    assert f"| [inflate-9](<{address}>) | 2 min | 48 B | `n=9` |" in page
-    assert page.count("| sum-0d18 | 0.034 s | 3 MiB |  |") == 1
+    assert f"| [inflate-9](<{address}>) | 2 min | 4 | `n=9` |" in page
+    assert "| sum-0d18 | 0.034 s | 1 |  |" in page
+    assert "| sum-0d18 | 3 MiB | 0.034 s |  |" in page
     assert "![Timeline of the run](data:image/png;base64,iVBOR" in page
     assert "data:image" not in wide
     assert len(page) < 100_000

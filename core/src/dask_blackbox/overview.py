@@ -8,24 +8,26 @@ __all__ = ["Overview", "TaskCost"]
 
 
 class TaskCost(msgspec.Struct, frozen=True, kw_only=True):
-    """What one execution took.
+    """What a task took.
 
     Attributes:
         key: Of the task.
-        seconds: How long its function ran.
+        seconds: How long its longest execution took.
         nbytes: Of its result; null where it has none.
+        executions: How often it was executed.
     """
 
     key: str
     seconds: float = 0.0
     nbytes: int | None = None
+    executions: int = 1
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """The extremes of a run, and its picture.
 
     Attributes:
-        slowest: The executions that ran longest, longest first.
+        slowest: The tasks that took longest, longest first.
         largest: Those with the largest results, of a mebibyte at least, largest first.
         picture: The timeline as PNG; empty where nothing was executed.
     """

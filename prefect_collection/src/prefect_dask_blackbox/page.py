@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -107,24 +107,44 @@ def _overview(overview: Overview, runs: Mapping[str, TaskLine]) -> list[str]:
     """Return the parts that show the extremes of a run, and its picture."""
     parts = []
     if overview.slowest:
-        parts += ["### Slowest tasks", _costs(overview.slowest, runs)]
+        head = ("Task", "Took", "Executions", "Parameters")
+        rows = [
+            (_linked(run), _took(each), f"{each.executions:,}", _parameters(run))
+            for each, run in _known(overview.slowest, runs)
+        ]
+        parts += ["### Slowest tasks", _aligned(head, rows)]
     if overview.largest:
-        parts += ["### Largest results", _costs(overview.largest, runs)]
+        head = ("Task", "Result", "Took", "Parameters")
+        rows = [
+            (_linked(run), _size(each.nbytes or 0), _took(each), _parameters(run))
+            for each, run in _known(overview.largest, runs)
+        ]
+        parts += ["### Largest results", _aligned(head, rows)]
     if 0 < len(overview.picture) <= _LARGEST_PICTURE:
         image = base64.b64encode(overview.picture).decode()
         parts.append(f"![Timeline of the run](data:image/png;base64,{image})")
     return parts
 
 
-def _costs(costs: Sequence[TaskCost], runs: Mapping[str, TaskLine]) -> str:
-    lines = ["| Task | Took | Result | Parameters |", "| --- | --: | --: | --- |"]
+def _known(
+    costs: Sequence[TaskCost], runs: Mapping[str, TaskLine]
+) -> Iterator[tuple[TaskCost, TaskLine]]:
     for each in costs:
-        run = runs.get(each.key) or TaskLine(name=each.key[:_LONGEST_KEY])
-        result = "" if each.nbytes is None else _size(each.nbytes)
-        took = f"{each.seconds:.2g} s" if each.seconds < 1 else _duration(each.seconds)
-        cells = (_linked(run), took, result, _parameters(run))
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        yield each, runs.get(each.key) or TaskLine(name=each.key[:_LONGEST_KEY])
+
+
+def _took(cost: TaskCost) -> str:
+    if cost.seconds < 1:
+        return f"{cost.seconds:.2g} s"
+    if cost.seconds < 10:  # noqa: PLR2004 - then tenths say nothing
+        return f"{cost.seconds:.1f} s"
+    return _duration(cost.seconds)
+
+
+def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table whose two columns in the middle are numbers."""
+    lines = [head, ("---", "--:", "--:", "---"), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def live_page(

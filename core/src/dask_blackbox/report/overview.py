@@ -24,12 +24,13 @@ def overview_of(run: RunTables, card: RunCard) -> Overview:
     """
     if not len(run.tasks):
         return Overview()
-    tasks = run.tasks.select("key", "compute", "nbytes").with_columns(
-        pl.col("compute").fill_null(0.0)
+    took = (pl.col("stop") - pl.col("start")).dt.total_microseconds() / 1e6
+    tasks = run.tasks.group_by("key").agg(
+        took.max().fill_null(0.0).alias("seconds"), pl.col("nbytes").max(), pl.len()
     )
     large = tasks.filter(pl.col("nbytes") >= _LARGE)
     return Overview(
-        slowest=_costs(tasks.top_k(_MOST, by="compute")),
+        slowest=_costs(tasks.top_k(_MOST, by="seconds")),
         largest=_costs(large.top_k(_MOST, by="nbytes")),
         picture=picture_png(run, card, scale=1),
     )
@@ -39,8 +40,9 @@ def _costs(tasks: pl.DataFrame) -> tuple[TaskCost, ...]:
     return tuple(
         TaskCost(
             key=each["key"],
-            seconds=float(each["compute"]),
+            seconds=float(each["seconds"]),
             nbytes=None if each["nbytes"] is None else int(each["nbytes"]),
+            executions=int(each["len"]),
         )
         for each in tasks.iter_rows(named=True)
     )
