@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import dask
 from distributed import Client, LocalCluster
 from prefect import flow, task
 from prefect.utilities.annotations import quote
@@ -128,7 +129,8 @@ def die_once(flag: str) -> str:
 @observed_flow(name="tried-again", task_runner=runner())
 def tried_again() -> str:
     """Dask itself tries a task again whose worker died."""
-    return die_once.submit(os.environ["FLAG"]).result()
+    with dask.config.set({"distributed.scheduler.allowed-failures": 3}):
+        return die_once.submit(os.environ["FLAG"]).result()
 
 
 @task
@@ -167,7 +169,7 @@ def schedulerless() -> Any:
     try:
         with Client(scheduler_file=str(file)) as client:
             client.wait_for_workers(1, timeout=60)
-            address = client.scheduler.address
+            address, number = client.scheduler.address, scheduler.pid
 
         @observed_flow(
             name="schedulerless", task_runner=DaskTaskRunner(address=address)
@@ -176,7 +178,7 @@ def schedulerless() -> Any:
             future = signalled.submit(str(flag))
             while not flag.exists():
                 time.sleep(0.05)
-            scheduler.kill()
+            os.kill(number, signal.SIGKILL)
             return future.result()
 
         return waits()

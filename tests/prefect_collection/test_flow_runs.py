@@ -143,6 +143,7 @@ def test_returned_futures_of_a_killed_task_fail_the_flow_with_the_cause(
     _, _, card = seen.artifacts["dask-run-returned"].partition("### Task runs that")
     hit, _, slowest = card.partition("### Slowest tasks")
     assert (hit.count("/runs/task-run/"), slowest.count("| [die-")) == (2, 1)
+    assert hit.count("`number=<die-") == 1
     assert set(seen.task_pages) == {"die"}
 
 

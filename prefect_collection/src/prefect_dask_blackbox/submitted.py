@@ -121,6 +121,9 @@ def in_short(parameters: Mapping[str, Any]) -> str:
 
 
 def _value(value: Any) -> str:
+    awaited = getattr(value, "_entry", None)  # of a future of ours
+    if isinstance(awaited, SubmittedTask):
+        return f"<{awaited.name}>"
     if not isinstance(value, _PLAIN):
         return f"<{type(value).__name__}>"
     text = repr(value)

@@ -85,6 +85,7 @@ _NOT_THE_USERS = (
     "/dist-packages/",
     "/lib/python3",
     "/dask_blackbox/",
+    "<dask-blackbox ",  # what we send into the cluster
     "<frozen ",
 )
 

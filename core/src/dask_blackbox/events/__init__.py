@@ -27,7 +27,6 @@ from dask_blackbox.events.columns import (
 from dask_blackbox.events.driver import (
     ClientConnecting,
     ClusterKind,
-    ClusterOrphaned,
     DriverAttached,
     DriverBlocked,
     DriverCode,
@@ -130,7 +129,6 @@ __all__ = [
     "ClientConnecting",
     "ClientRemoved",
     "ClusterKind",
-    "ClusterOrphaned",
     "ClusterRestarted",
     "CommandNotStarted",
     "CommandStarted",

@@ -1,0 +1,69 @@
+"""The rest of the crash table: interrupts, lost schedulers, Dask's retries, graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.nightly
+
+STORIES = ("schedulerless", "interrupted", "tried_again", "unsendable", "unreadable")
+
+Tell = Callable[[str], Path]
+
+
+def states(seen: Any) -> list[str]:
+    return sorted(task.state for task in seen.all_tasks)
+
+
+def test_ctrl_c_ends_running_and_queued_task_runs(told: Tell, prefect: Any) -> None:
+    seen = prefect.newest("interrupted", told("interrupted"))
+
+    assert seen.state == "CRASHED"
+    assert seen.card.headline == "The driver was interrupted (Ctrl-C or SIGINT)"
+    assert states(seen) == ["CRASHED"] * 3
+    assert {task.message for task in seen.all_tasks} == {
+        f"Stopped with the flow run before it was done. {seen.card.headline}"
+    }
+
+
+def test_a_lost_scheduler_is_the_reason_of_the_flow_run_and_of_its_task(
+    told: Tell, prefect: Any
+) -> None:
+    seen = prefect.newest("schedulerless", told("schedulerless"))
+
+    assert seen.state == "FAILED"
+    assert seen.card.verdict.rule == "scheduler-lost"
+    assert seen.card.verdict.title in seen.message
+    assert states(seen) == ["CRASHED"]
+
+
+def test_a_task_that_dask_tries_again_ends_green_with_a_warning(
+    told: Tell, prefect: Any
+) -> None:
+    seen = prefect.newest("tried-again", told("tried_again"))
+
+    assert (seen.state, states(seen)) == ("COMPLETED", ["COMPLETED"])
+    assert [each.rule for each in seen.card.findings] == ["workers-died"]
+    assert "1 worker died: worker-signalled" in seen.artifacts["dask-run-tried-again"]
+
+
+def test_a_graph_that_cannot_be_pickled_is_named(told: Tell, prefect: Any) -> None:
+    seen = prefect.newest("unsendable", told("unsendable"))
+
+    assert seen.state == "FAILED"
+    assert seen.card.verdict.rule == "graph-not-serializable"
+    assert "_thread.lock" in seen.card.headline
+
+
+def test_a_graph_that_cannot_be_read_does_not_leave_the_flow_run_running(
+    told: Tell, prefect: Any
+) -> None:
+    seen = prefect.newest("unreadable", told("unreadable"))
+
+    assert (seen.state, states(seen)) == ("FAILED", ["CRASHED"])
+    assert seen.card.verdict.rule == "graph-not-deserializable"
+    assert seen.card.verdict.title in seen.message
