@@ -1,16 +1,17 @@
 """What recording costs: the same work bare and recorded, in turn, on one cluster.
 
-    python benchmarks/overhead.py [--pairs 10] [--tasks 5000] [--only "no-op tasks"]
+    python benchmarks/overhead.py [--pairs 20] [--tasks 2000] [--only "no-op tasks"]
 
-Prints a Markdown table of medians and of the ratios pair by pair.  CPU seconds are the
-operating system's own account of the scheduler process; ratios hold on a noisy machine
-where single times do not.
+Prints a Markdown table: medians, and the median of the ratios pair by pair with its 95 %
+interval (bootstrap over the pairs).  CPU seconds are the operating system's own account of
+each process; ratios hold on a noisy machine where single times do not.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import random
 import shutil
 import statistics
 import subprocess
@@ -93,21 +94,44 @@ def cluster() -> Iterator[tuple[Client, psutil.Process]]:
 def measured(
     client: Client, scheduler: psutil.Process, name: str, tasks: int, store: str | None
 ) -> dict[str, float]:
-    """Run one piece of work, bare or recorded; return seconds and the scheduler's CPU seconds."""
-    flight = recording(client, store=store, job="bench") if store else nullcontext()
-    workers = [psutil.Process(pid) for pid in client.run(os.getpid).values()]
-    figures: dict[str, float] = {}
-    with flight:
-        # Twice: what only beginnings cost falls on the first.
-        for turn in ("", ", again"):
-            begun, spent = time.perf_counter(), [seconds(scheduler), seconds(*workers)]
-            WORK[name](client, tasks)
-            figures |= {
-                f"wall{turn}": time.perf_counter() - begun,
-                f"scheduler cpu{turn}": seconds(scheduler) - spent[0],
-                f"workers cpu{turn}": seconds(*workers) - spent[1],
-            }
-        return figures | {"scheduler memory": float(scheduler.memory_info().rss)}
+    """Run one piece of work, bare or recorded; return its seconds and CPU seconds by process."""
+    recorded = recording(client, store=store, job="bench") if store else nullcontext()
+    pids = sorted(client.run(os.getpid).items())
+    workers = {f"worker {n}": psutil.Process(pid) for n, (_, pid) in enumerate(pids, 1)}
+    nanny = psutil.Process(workers["worker 1"].ppid())
+    processes = workers | {
+        "scheduler": scheduler,
+        "nannies": nanny,
+        "driver": psutil.Process(),
+    }
+    with recorded:
+        WORK[name](client, tasks)  # what only beginnings cost falls on this one
+        if store:
+            [processes["recorder"]] = recorders()
+        begun = time.perf_counter()
+        spent = {who: seconds(process) for who, process in processes.items()}
+        WORK[name](client, tasks)
+        figures = {"wall": time.perf_counter() - begun}
+        for who, process in processes.items():
+            figures[f"CPU of {who}"] = seconds(process) - spent[who]
+            figures[f"memory of {who}"] = process.memory_info().rss / 1e6
+        figures["CPU of workers"] = sum(figures[f"CPU of {who}"] for who in workers)
+        return figures
+
+
+def recorders() -> list[psutil.Process]:
+    """Return the recorders that this process has started."""
+    children = psutil.Process().children()
+    return [p for p in children if "dask_blackbox.recorder" in p.cmdline()]
+
+
+def interval(ratios: list[float], samples: int = 5_000) -> tuple[float, float]:
+    """Return between what the median of ratios lies, with 95 % (bootstrap)."""
+    dice = random.Random(1)
+    medians = sorted(
+        statistics.median(dice.choices(ratios, k=len(ratios))) for _ in range(samples)
+    )
+    return medians[round(0.025 * samples)], medians[round(0.975 * samples) - 1]
 
 
 def seconds(*processes: psutil.Process) -> float:
@@ -137,22 +161,28 @@ def pair_by_pair(
 def main() -> None:
     """Measure pairs, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pairs", type=int, default=10)
-    parser.add_argument("--tasks", type=int, default=5_000)
+    parser.add_argument("--pairs", type=int, default=20)
+    parser.add_argument("--tasks", type=int, default=2_000)
     parser.add_argument("--only", choices=list(WORK))
     chosen = parser.parse_args()
-    print("| work | figure | bare (median) | recorded (median) | ratio, pair by pair |")
+    print(f"{chosen.pairs} pairs, load before {os.getloadavg()[0]:.1f}")
+    print("| work | figure | bare | recorded | ratio (95 % interval) |")
     print("|---|---|---|---|---|")
     for name in [chosen.only] if chosen.only else list(WORK):
         done = list(pair_by_pair(name, chosen.pairs, chosen.tasks))
-        for figure in done[0][0]:
-            a, b = [x[figure] for x, _ in done], [y[figure] for _, y in done]
-            ratios = sorted(y / x for x, y in zip(a, b, strict=True))
-            print(
-                f"| {name} | {figure} | {statistics.median(a):.4g} "
-                f"| {statistics.median(b):.4g} | {statistics.median(ratios):.3f} "
-                f"({ratios[0]:.3f} to {ratios[-1]:.3f}) |"
-            )
+        for figure in sorted(done[0][1]):
+            bare = [a[figure] for a, _ in done if figure in a]
+            recorded = [b[figure] for _, b in done]
+            row = f"{statistics.median(recorded):.4g} |"
+            if bare and all(bare):
+                ratios = [b / a for a, b in zip(bare, recorded, strict=True)]
+                low, high = interval(ratios)
+                row += f" {statistics.median(ratios):.3f} ({low:.3f} to {high:.3f}) |"
+            else:
+                row += " |"
+            before = f"{statistics.median(bare):.4g}" if bare else ""
+            print(f"| {name} | {figure} | {before} | {row}")
+    print(f"load after {os.getloadavg()[0]:.1f}")
 
 
 if __name__ == "__main__":

@@ -88,6 +88,10 @@ class Resident:
             found[card.job] = (card, Run.open(str(path.parent)))
         return found
 
+    def records(self, job: str) -> Callable[[], bool]:
+        """Return what tells whether a run of a job has begun."""
+        return lambda: any(self.store.glob(f"runs/job={job}/*/*/run.json"))
+
     def _complete(self) -> list[Path]:
         return sorted(self.store.rglob("complete.json"))
 
@@ -313,9 +317,13 @@ def test_the_end_of_the_scheduler_ends_its_runs_with_a_card(
     with contextlib.ExitStack() as clients:
         names = ["first", "second", "third"]
         made = [clients.enter_context(connected(resident, name)) for name in names]
-        futures = [client.submit(time.sleep, 600, key=f"{n}-1") for n, client in zip(
-            names, made, strict=True)]  # fmt: skip
-        until(lambda: len(list(resident.store.rglob("run.json"))) == 4, "two runs")
+        futures = []
+        # One after the other: what comes first over three connections nobody knows.
+        for name, client in zip(names[:2], made[:2], strict=True):
+            futures.append(client.submit(time.sleep, 600, key=f"{name}-1"))
+            until(resident.records(name), f"the run of {name}")
+        futures.append(made[2].submit(time.sleep, 600, key="third-1"))
+        until(lambda: "clients have been refused" in resident.log, "the refusal")
         resident.scheduler.send_signal(signal.SIGTERM)
         assert resident.scheduler.wait(60) == 0
         del futures

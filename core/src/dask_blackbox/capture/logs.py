@@ -225,10 +225,13 @@ class LogTap:
         """Hand over one line."""
         if os.getpid() != self._pid:  # a forked child speaks for itself
             return
-        text, source = plain(cut(text, _LONGEST)), self._source(role)
+        if len(text) > _LONGEST or not text.isascii():
+            text = plain(cut(text, _LONGEST))
+        source = self._source(role)
         if self._mask is not None:
             text = self._mask(text)
-        counted = _COUNTS.setdefault((self._mark, source, self._pid), count(1))
+        who = (self._mark, source, self._pid)
+        counted = _COUNTS.get(who) or _COUNTS.setdefault(who, count(1))
         key = self._key_of_thread(thread) if thread is not None else None
         at += self._delay()
         if 0 < self._at - at < _JITTER:
@@ -261,17 +264,23 @@ class _Tee:
 
     def write(self, text: str) -> int:
         written: int = self.inner.write(text)
-        # What logging prints through a StreamHandler has been taken as a record already.
-        if not self.muted and not _inside_logging():
+        if not self.muted:
             try:
-                self._keep(text)
+                # What logging prints has been taken as a record; it writes whole lines.
+                if "\n" not in text:
+                    self._begun.text = (self._beginning() + text)[-_LONGEST:]
+                elif not _inside_logging():
+                    self._keep(self._beginning() + text)
             except Exception:
                 pass
         return written
 
+    def _beginning(self) -> str:
+        """Return what this thread has written of its present line."""
+        return getattr(self._begun, "text", "")
+
     def _keep(self, text: str) -> None:
-        begun = getattr(self._begun, "text", "") + text
-        *whole, rest = begun.split("\n")
+        *whole, rest = text.split("\n")
         self._begun.text = rest[-_LONGEST:]
         for line in whole:
             if line.strip():

@@ -13,10 +13,11 @@ outside the worker's local directory, which the nanny deletes before anyone can 
 from __future__ import annotations
 
 import json
+import math
 import mmap
 import os
 import struct
-from typing import Any
+from typing import Any, Callable
 
 __all__ = ["Ring", "identity_in", "read_ring"]
 
@@ -29,6 +30,17 @@ _SLOT = 8192
 _SAMPLE = struct.Struct("<dQ")
 _SAMPLE_SLOTS = 600
 _SMALLEST = _LINES + 4096
+_NOTHING = b"[]"
+_quoted = json.encoder.encode_basestring_ascii
+
+
+def _number(value: float) -> str:
+    return repr(value) if math.isfinite(value) else "null"
+
+
+# `json.dumps` makes an encoder for each call, which takes longer than encoding a line.
+_CELLS: dict[type, Callable[[Any], str]]
+_CELLS = {str: _quoted, int: repr, float: _number, type(None): lambda _: "null"}
 
 
 class Ring:
@@ -63,11 +75,11 @@ class Ring:
 
     def line(self, row: list[Any]) -> None:
         """Append a row (its kind first); one too long for the ring is cut, and says so."""
-        text = json.dumps(row, default=str).encode() + b"\n"
+        text = _line(row)
         if len(text) > self._capacity // 2:
             keep = self._capacity // 8
             row = [x[:keep] + " … cut" if isinstance(x, str) else x for x in row]
-            text = json.dumps(row, default=str).encode() + b"\n"
+            text = _line(row)
             self._lost += 1
         start = self._written % self._capacity
         first = min(len(text), self._capacity - start)
@@ -83,6 +95,21 @@ class Ring:
         while len(text) >= _SLOT:
             executing = executing[: len(executing) // 2]
             text = json.dumps(executing).encode()
+        self._state(text)
+
+    def running_one(self, key: str, start: float) -> None:
+        """State that one task executes, of which no more is known: by far the most often."""
+        text = f'[{{"key": {_quoted(key)}, "start": {start!r}}}]'.encode()
+        if len(text) < _SLOT:
+            self._state(text)
+        else:
+            self.running([])
+
+    def running_none(self) -> None:
+        """State that nothing executes."""
+        self._state(_NOTHING)
+
+    def _state(self, text: bytes) -> None:
         at = _RUNNING + _SLOT * ((self._running + 1) % 2)
         self._map[at : at + len(text) + 1] = text + b"\0"
         self._running += 1
@@ -102,6 +129,14 @@ class Ring:
     def close(self) -> None:
         """Unmap the file; it stays."""
         self._map.close()
+
+
+def _line(row: list[Any]) -> bytes:
+    try:
+        cells = [_CELLS[type(cell)](cell) for cell in row]
+    except KeyError:
+        return json.dumps(row, default=str).encode() + b"\n"
+    return f"[{', '.join(cells)}]\n".encode()
 
 
 def read_ring(path: str) -> dict[str, Any] | None:

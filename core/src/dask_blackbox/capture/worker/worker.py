@@ -198,7 +198,13 @@ class WorkerCapture(WorkerPlugin):
 
     def transition(self, key: Any, start: str, finish: str, **kwargs: Any) -> None:
         if finish == "executing":
-            self._executing[str(key)] = time.time()
+            name, now = str(key), time.time()
+            self._executing[name] = now
+            if len(self._executing) == 1:
+                with self._lock:
+                    if self._ring is not None:
+                        self._ring.running_one(name, now)
+                return
         elif start in ("executing", "long-running", "cancelled"):
             self._executing.pop(str(key), None)
             if finish == "error":
@@ -206,8 +212,12 @@ class WorkerCapture(WorkerPlugin):
         else:
             return
         with self._lock:
-            if self._ring is not None:
+            if self._ring is None:
+                return
+            if self._executing:
                 self._ring.running(self._threads.reported(self._executing))
+            else:
+                self._ring.running_none()
 
     def _look_at_threads(self) -> None:
         """Add to the ring in which threads the tasks run, and how much CPU they have used."""

@@ -1,0 +1,91 @@
+"""What a worker wrote into its ring is what is read from it, whatever it was."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from typing import Any
+
+import pytest
+from dask_blackbox.capture.logs import LogTap
+from dask_blackbox.capture.worker.ring import Ring, read_ring
+from hypothesis import given
+from hypothesis import strategies as st
+
+CELLS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(st.characters(codec="utf-8"), max_size=50),
+    st.lists(st.integers(), max_size=3),
+)
+
+
+@pytest.fixture(scope="module")
+def ring(tmp_path_factory: pytest.TempPathFactory) -> Ring:
+    return Ring(str(tmp_path_factory.mktemp("ring") / "ring"), {"pid": 1}, 2**20)
+
+
+def read(ring: Ring) -> dict[str, Any]:
+    found = read_ring(ring.path)
+    assert found is not None
+    return found
+
+
+@given(st.lists(CELLS, min_size=1, max_size=10))
+def test_a_line_is_read_as_it_was_written(ring: Ring, row: list[Any]) -> None:
+    ring.line(row)
+
+    assert read(ring)["lines"][-1] == row
+
+
+@given(st.text(max_size=9_000), st.floats(0, 2e9))
+def test_the_task_that_executes_is_read(ring: Ring, key: str, start: float) -> None:
+    ring.running_one(key, start)
+    executing = read(ring)["executing"]
+    ring.running_none()
+
+    assert executing in ([{"key": key, "start": start}], [])
+    assert executing or len(key) > 1_000
+    assert read(ring)["executing"] == []
+
+
+@contextmanager
+def printed() -> Iterator[list[str]]:
+    """Give the lines that are taken of what is printed."""
+    taken: list[str] = []
+    tap = LogTap("ring", "worker", str, lambda row: taken.append(row[7]))
+    with redirect_stdout(io.StringIO()):
+        tap.attach_streams()
+        yield taken
+        tap.detach()
+
+
+def test_a_line_that_is_printed_in_pieces_is_one_line() -> None:
+    with printed() as lines:
+        print("a", 1, "b", end=" … ")
+        print("and\nits", "rest")
+        print()
+
+    assert lines == ["a 1 b … and", "its rest"]
+
+
+def test_pieces_of_two_threads_do_not_mix() -> None:
+    with printed() as lines:
+        print("one", end=" ")
+        other = threading.Thread(target=print, args=("the other thread",))
+        other.start()
+        other.join()
+        print("thread")
+
+    assert lines == ["the other thread", "one thread"]
+
+
+def test_text_that_no_encoding_holds_is_escaped() -> None:
+    with printed() as lines:
+        print("half a \ud83d pair")
+
+    assert lines == ["half a \\ud83d pair"]
