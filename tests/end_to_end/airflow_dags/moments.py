@@ -1,0 +1,94 @@
+"""Tasks that wait for what ends them: before the cluster is up, while it runs, while it closes."""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import DAG, Param, get_current_context
+from airflow_dask_blackbox.operators.dask import DaskObservedOperator
+
+if TYPE_CHECKING:
+    from distributed import Client, LocalCluster
+
+
+def arrive(moment: str) -> None:
+    """Wait, at the moment that the run is meant for, to be ended."""
+    asked: Any = get_current_context()["params"]
+    if asked["moment"] == moment:
+        Path(asked["flag"]).write_text(str(os.getpid()))
+        time.sleep(600)
+
+
+def cluster() -> LocalCluster:
+    """Return a cluster that may take long to start and to close."""
+    from distributed import LocalCluster
+
+    class Slow(LocalCluster):
+        def close(self, timeout: Any = None) -> Any:
+            arrive("closing")
+            return super().close(timeout)
+
+    arrive("starting")
+    return Slow(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0")
+
+
+def work(client: Client) -> int:
+    """Do ten tasks, and then wait."""
+    total = sum(client.gather(client.map(abs, range(10))))
+    arrive("running")
+    return total
+
+
+for name, limits in (
+    ("moments", {}),
+    ("moments_of_task", {"execution_timeout": timedelta(seconds=45)}),
+):
+    with DAG(
+        name,
+        schedule=None,
+        params={"flag": Param(None, type=["null", "string"]), "moment": "running"},
+    ):
+        DaskObservedOperator(
+            task_id="work", python_callable=work, cluster=cluster, **limits
+        )
+
+with DAG(
+    "moments_of_run",
+    schedule=None,
+    params={"flag": Param(None, type=["null", "string"]), "moment": "running"},
+    dagrun_timeout=timedelta(seconds=45),
+):
+    DaskObservedOperator(task_id="work", python_callable=work, cluster=cluster)
+
+
+def processes() -> Any:
+    """Return a cluster of processes that outlive the task's own."""
+    from distributed.deploy.subprocess import SubprocessCluster
+
+    return SubprocessCluster(
+        n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+    )
+
+
+def work_and_wait(client: Client) -> None:
+    """Do ten tasks, say where, and wait."""
+    client.gather(client.map(abs, range(10)))
+    asked: Any = get_current_context()["params"]
+    Path(asked["flag"]).write_text(f"{os.getpid()} {client.scheduler.address}")
+    time.sleep(600)
+
+
+for name, keep in (("orphans", False), ("kept_cluster", True)):
+    with DAG(
+        name, schedule=None, params={"flag": Param(None, type=["null", "string"])}
+    ):
+        DaskObservedOperator(
+            task_id="work",
+            python_callable=work_and_wait,
+            cluster=processes,
+            keep_cluster=keep,
+        )
