@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.nightly
-
 STORIES = (
     "evicted", "killed", "overdue", "async_overdue", "parent", "direct", "stalls",
     "unguarded",
