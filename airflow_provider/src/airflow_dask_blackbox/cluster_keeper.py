@@ -27,7 +27,9 @@ KEEP = b"keep\n"
 """What the task says when the address has arrived; without it, the cluster is closed."""
 
 _LOOK = 2.0
+_ANSWER = 10.0
 _MOST_FAILURES = 5
+_ENDED = ("Status.closed", "Status.failed")
 
 
 def main() -> None:
@@ -95,17 +97,21 @@ def _say(answers: IO[str], told: dict[str, Any]) -> None:
 
 
 def _wait_for_the_end(cluster: Any) -> None:
+    """Wait until its scheduler is closed, by the last task or by its own idle timeout.
+
+    A scheduler that hangs, or that nothing reaches any more, counts as closed: each
+    question has a limit, and so has the number of those that stay unanswered.
+    """
     scheduler: Any = getattr(cluster, "scheduler", None)
-    if hasattr(scheduler, "finished"):
-        cluster.sync(scheduler.finished)
-        return
     failures = 0
     while failures < _MOST_FAILURES:
         time.sleep(_LOOK)
+        if str(getattr(scheduler, "status", "")) in _ENDED:
+            return
         try:
-            cluster.sync(cluster.scheduler_comm.identity)
+            cluster.sync(cluster.scheduler_comm.identity, callback_timeout=_ANSWER)
             failures = 0
-        except OSError:
+        except (OSError, TimeoutError):
             failures += 1
 
 

@@ -32,6 +32,7 @@ __all__ = [
     "check_use",
     "connected_client",
     "importable_airflow",
+    "is_owned",
     "prepared",
     "started",
 ]
@@ -104,11 +105,12 @@ def connected_client(
     cluster_kwargs: Mapping[str, Any],
     client_kwargs: Mapping[str, Any],
     adapt: Mapping[str, Any] | None,
+    keep: bool = False,
 ) -> Iterator[Client]:
     """Bring up (or find) the cluster and make its client the default one inside the block.
 
-    What was brought up here is closed at the end; a cluster found at an address is left
-    alone.
+    What was brought up here is closed at the end, unless `keep`; a cluster found at an
+    address is left alone.
 
     Raises:
         OperatorConfigurationError: if an argument cannot work.
@@ -128,7 +130,8 @@ def connected_client(
         if not isinstance(where, str):
             where = started(where)
             if not isinstance(where, str):
-                stack.callback(_close, where)
+                if not keep:
+                    stack.callback(_close, where)
                 if adapt:
                     adapt_cluster(where, adapt)
         with _suiting("client_kwargs", "Client"):
@@ -138,6 +141,13 @@ def connected_client(
             _refuse_secrets_on_workers(client)
         stack.enter_context(client.as_current())
         yield client
+
+
+def is_owned(client: Client) -> bool:
+    """Say whether the cluster of a client is the task's, and meant to end with it."""
+    cluster = getattr(client, "cluster", None)
+    # As classes for Kubernetes, Coiled and Dask Gateway have it.
+    return cluster is not None and getattr(cluster, "shutdown_on_close", True) is True
 
 
 def started(start: partial[Any]) -> Any:

@@ -140,15 +140,21 @@ class TaskRecording:
         rec = self._rec
         return None if rec is None else self._announced.addressed(rec.card)
 
-    def attach(self, client: Client) -> dict[str, Any]:
-        """Record what this client's cluster does from here on; return what to show of it."""
+    def attach(self, client: Client, *, owned: bool = False) -> dict[str, Any]:
+        """Record what this client's cluster does from here on; return what to show of it.
+
+        Args:
+            client: Of the cluster.
+            owned: The cluster is closed with the task, by the recorder if nobody else is
+                left.
+        """
         shown: dict[str, Any] = {}
         with guard("what is known of the cluster"):
             shown.update(cluster_facts(client))
         if self._rec is None:
             return shown
         with guard("recording what the cluster does"):
-            self._rec.attach(client)
+            self._rec.attach(client, owned=owned)
         with guard("the button 'Dask dashboard'"):
             self._announced.cluster(client.dashboard_link)
         with guard("where the task is recorded"):

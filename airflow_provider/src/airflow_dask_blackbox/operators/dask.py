@@ -23,6 +23,7 @@ from airflow_dask_blackbox.clusters import (
     check_cluster,
     check_use,
     connected_client,
+    is_owned,
 )
 from airflow_dask_blackbox.compat import (
     AirflowFailException,
@@ -70,6 +71,8 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         cluster_kwargs: More arguments for the cluster's class (or callable).
         client_kwargs: Arguments for `distributed.Client`, e.g. `security`.
         adapt: Arguments for the cluster's `adapt()`, to scale with the work.
+        keep_cluster: Leave the cluster that the task started running, whatever becomes of
+            the task.  For classes whose clusters live on without the task's process.
         dask_conn_id: Airflow connection (type `dask`) that says the same; arguments of the
             operator go before it.
         store: Where to record to, `s3://bucket/prefix` or a folder.  Nothing: option
@@ -120,6 +123,7 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         cluster_kwargs: Mapping[str, Any] | None = None,
         client_kwargs: Mapping[str, Any] | None = None,
         adapt: Mapping[str, Any] | None = None,
+        keep_cluster: bool = False,
         dask_conn_id: str | None = None,
         store: str | None = None,
         store_conn_id: str | None = None,
@@ -147,6 +151,7 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         self.cluster_kwargs = cluster_kwargs or {}
         self.client_kwargs = client_kwargs or {}
         self.adapt = adapt
+        self.keep_cluster = keep_cluster
         self.dask_conn_id = dask_conn_id
         self._as_given = {name: getattr(self, name) for name in _WITH_NUMBERS}
         self.store = store
@@ -208,7 +213,8 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
             self._recorded as recorded,
         ):
             self._client = afterwards.enter_context(self._connected())
-            self.dask_run = recorded.attach(self._client)
+            owned = not self.keep_cluster and is_owned(self._client)
+            self.dask_run = recorded.attach(self._client, owned=owned)
             store_rendered_templates(self)
             self._offer(self._client)
             began = time.time()
@@ -242,6 +248,7 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
                 cluster_kwargs=of_cluster,
                 client_kwargs=of_client,
                 adapt=self._rendered("adapt"),
+                keep=self.keep_cluster,
             ) as client,
         ):
             yield client

@@ -36,6 +36,7 @@ VERBS = {
     "sync": "Upload the recordings in this machine's spool.",
     "rm": "Delete a run or a job from a store.",
     "prune": "Delete old runs.",
+    "reap": "Close clusters whose driver is gone.",
     "doctor": "Check store, credentials, settings, clock and cluster.",
 }
 """The verbs, in the order of `--help`; each is the command of that name in its module."""

@@ -20,7 +20,7 @@ from typing import Any, Self
 import msgspec
 
 from dask_blackbox.attach import RunCard, RunState
-from dask_blackbox.capture.driver.surroundings import cluster_facts
+from dask_blackbox.capture.driver.surroundings import cluster_facts, scheduler_id
 from dask_blackbox.driver.driver_position import DriverPositionWatcher
 from dask_blackbox.driver.own_code import OwnCode
 from dask_blackbox.driver.recorder_options import config_of
@@ -127,13 +127,17 @@ class Recording:
             self.attach(self._client)
         self._hear_of_the_store()
 
-    def attach(self, client: Any, *, everything: bool = False) -> None:
+    def attach(
+        self, client: Any, *, everything: bool = False, owned: bool = False
+    ) -> None:
         """Record the cluster of another client as well.
 
         Args:
             client: A connected, synchronous `distributed.Client`.
             everything: Record the tasks of all clients of that cluster, not only those
                 of this one and of the tasks that it submits.
+            owned: The cluster ends with this process: if this process is killed, the
+                recorder closes what is left of it.
         """
         from dask_blackbox.driver.plugin_registration import install_now
 
@@ -146,6 +150,10 @@ class Recording:
             recording = self._manifest.recording
             order = install_now(client, recording, everything=everything)
             facts = cluster_facts(client)
+            if owned:
+                named = scheduler_id(client)
+                order = msgspec.structs.replace(order, owned=named)
+                facts |= {"scheduler": order.seen_as or order.address, "owned": named}
             if must_relay(order):
                 self._relays.append(self._supervisor.relay(order, client, facts))
             else:

@@ -27,6 +27,7 @@ from dask_blackbox.events.columns import (
 from dask_blackbox.events.driver import (
     ClientConnecting,
     ClusterKind,
+    ClusterOrphaned,
     DriverAttached,
     DriverBlocked,
     DriverCode,
@@ -129,6 +130,7 @@ __all__ = [
     "ClientConnecting",
     "ClientRemoved",
     "ClusterKind",
+    "ClusterOrphaned",
     "ClusterRestarted",
     "CommandNotStarted",
     "CommandStarted",

@@ -9,6 +9,7 @@ from dask_blackbox.events.base import Event, Part
 __all__ = [
     "ClientConnecting",
     "ClusterKind",
+    "ClusterOrphaned",
     "DriverAttached",
     "DriverBlocked",
     "DriverCode",
@@ -61,10 +62,14 @@ class ClusterKind(Part, frozen=True, kw_only=True):
     Attributes:
         kind: Its class.
         image: Its container image.
+        scheduler: Address of its scheduler, if the driver has to close it.
+        owned: Id of that scheduler; empty: the cluster is somebody else's to close.
     """
 
     kind: str | None = None
     image: str | None = None
+    scheduler: str = ""
+    owned: str = ""
 
 
 class DriverAttached(Event, frozen=True, kw_only=True):
@@ -294,6 +299,22 @@ class RunEnded(Event, frozen=True, kw_only=True):
     exit_code: int | None = None
     exception: dict[str, Any] | None = None
     stopped: dict[str, Any] | None = None
+
+
+class ClusterOrphaned(Event, frozen=True, kw_only=True):
+    """A cluster that the driver had started still answered when the driver was gone.
+
+    Attributes:
+        scheduler: Id of its scheduler; the subject is its address.
+        closed: Whether the recorder could close it.
+        error: Why not.
+    """
+
+    kind: ClassVar[str] = "cluster-orphaned"
+
+    scheduler: str = ""
+    closed: bool = False
+    error: str = ""
 
 
 class DriverLost(Event, frozen=True, kw_only=True):

@@ -115,6 +115,8 @@ class Attach(msgspec.Struct, kw_only=True, frozen=True, tag="attach", tag_field=
         tap: Name of the scheduler plugin and its handlers.
         security: Fields of `distributed.Security` that are set.
         pid: Of the driver that asks.
+        owned: Id of the scheduler, where the driver has started its cluster and closes it;
+            empty: the cluster belongs to somebody else, or is meant to live on.
     """
 
     address: str
@@ -122,6 +124,7 @@ class Attach(msgspec.Struct, kw_only=True, frozen=True, tag="attach", tag_field=
     tap: str
     security: dict[str, Any] = {}
     pid: int
+    owned: str = ""
 
 
 class Rows(msgspec.Struct, kw_only=True, frozen=True, tag="rows", tag_field="op"):

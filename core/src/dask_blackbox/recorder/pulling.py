@@ -62,6 +62,7 @@ class Puller:
         folder: Path,
     ) -> None:
         self.address, self.tap = attach.address, attach.tap
+        self.owned = attach.owned
         at = base64.urlsafe_b64encode(attach.address.encode()).decode()
         self._left = folder / f"left-{at}"
         self.source = f"scheduler {attach.address}"
@@ -88,6 +89,11 @@ class Puller:
         # Of a scheduler that closes, or that a recorder before us has left, nothing more
         # can be had, and nothing is missing.
         self.closing = self._left.exists()
+
+    @property
+    def ways(self) -> list[str]:
+        """Addresses of the scheduler, the best one first."""
+        return list(self._ways)
 
     @property
     def account(self) -> SourceAccount:

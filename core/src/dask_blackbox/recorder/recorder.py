@@ -40,6 +40,7 @@ from dask_blackbox.recorder.earlier_recordings import silent_runs, waiting_besid
 from dask_blackbox.recorder.host_finaliser import HostTasks, finalise_for_host
 from dask_blackbox.recorder.kernel_kills import KernelKills
 from dask_blackbox.recorder.opening import Opening, open_recording
+from dask_blackbox.recorder.orphaned_clusters import close_cluster, orphan_row
 from dask_blackbox.recorder.outcome import Outcome
 from dask_blackbox.recorder.owner import Owner
 from dask_blackbox.recorder.progress import ProgressCounter
@@ -380,11 +381,26 @@ class Recorder:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LEAVING):
                     await puller.leave()
+        if self._orphaned:
+            await self._close_orphans()
         assert self._end is not None  # noqa: S101
         end = self._judge.judge(self._end)
         self._take("recorder", None, time.time(), {"event": [end_row(end)]}, {})
         sources = {p.source: p.account for p in self._pullers.values()} | self._drivers
         return Outcome(end=end, ended=time.time(), sources=sources)
+
+    async def _close_orphans(self) -> None:
+        """Close the clusters that the driver had started: nobody else is left to do it."""
+        for puller in self._pullers.values():
+            if not puller.owned:
+                continue
+            error = await close_cluster(
+                puller.ways, puller.owned, puller.connection_args
+            )
+            if error is None:
+                continue  # it ended with its driver
+            row = orphan_row(puller.address, puller.owned, error)
+            self._take("recorder", None, time.time(), {"event": [row]}, {})
 
     def _certify_from_rings(self) -> None:
         """Certify those of this host whose nanny did not (or who had none)."""

@@ -25,6 +25,7 @@ from dask_blackbox.analyse.rules.driver import (
 )
 from dask_blackbox.analyse.rules.driver_stopped import (
     CANCELLED,
+    CLUSTER_ORPHANED,
     DRIVER_KILLED,
     STOPPED_BY_HOST,
 )
@@ -178,6 +179,7 @@ RULES: tuple[Rule, ...] = (
     DRIVER_KILLED,
     CANCELLED,
     STOPPED_BY_HOST,
+    CLUSTER_ORPHANED,
     # Schedulers that were lost.
     SCHEDULER_LOST,
     # Where the scheduler was the bottleneck.

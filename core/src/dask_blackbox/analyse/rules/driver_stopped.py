@@ -32,6 +32,7 @@ from dask_blackbox.analyse.state import (
     signal_of_driver,
 )
 from dask_blackbox.events import (
+    ClusterOrphaned,
     ClusterRestarted,
     DriverAttached,
     DriverEnded,
@@ -43,7 +44,7 @@ from dask_blackbox.events import (
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
 from dask_blackbox.manifest import BY_A_PERSON, TIME_LIMITS, Stopped
 
-__all__ = ["CANCELLED", "DRIVER_KILLED", "STOPPED_BY_HOST"]
+__all__ = ["CANCELLED", "CLUSTER_ORPHANED", "DRIVER_KILLED", "STOPPED_BY_HOST"]
 
 
 # driver-killed
@@ -354,6 +355,62 @@ DRIVER_KILLED = documented(
     severity="failure",
     retry_advice="transient",
     ask=_ask_driver_killed,
+)
+
+# cluster-orphaned
+
+
+def _ask_cluster_orphaned(case: Case) -> Iterator[Finding]:
+    found = {each.scheduler: each for each in case.run.of(ClusterOrphaned)}
+    for each in found.values():
+        evidence = Evidence(
+            text=f"The scheduler at {each.subject} still answered when the driver was gone",
+            source="events",
+            at=each.at,
+        )
+        if each.closed:
+            yield CLUSTER_ORPHANED.found(
+                f"The recorder closed the cluster at {each.subject}",
+                cause="The driver had started it and was gone.",
+                remedy="Nothing. A cluster that is meant to live on is started outside "
+                "the run and given by its address.",
+                confidence="high",
+                severity="notice",
+                evidence=(evidence,),
+            )
+            continue
+        yield CLUSTER_ORPHANED.found(
+            f"The cluster at {each.subject} still runs",
+            cause=f"The driver had started it and was gone; {each.error}.",
+            remedy=f"Close it: {_REAP}.",
+            confidence="high",
+            evidence=(evidence,),
+        )
+    if case.state != "lost":
+        return
+    for attached in case.run.of(DriverAttached):
+        kind = attached.cluster
+        if kind is None or not kind.owned or kind.owned in found:
+            continue
+        yield CLUSTER_ORPHANED.found(
+            f"The cluster at {kind.scheduler} may still run",
+            cause=f"The driver had started it ({kind.kind}), and nobody reported its end.",
+            remedy=f"Close it if it does: {_REAP}.",
+            confidence="medium",
+            evidence=(
+                Evidence(
+                    text=f"The driver started {kind.kind} at {kind.scheduler}",
+                    source="events",
+                    at=attached.at,
+                ),
+            ),
+        )
+
+
+_REAP = "`dask blackbox reap` asks the clusters of runs whose driver is gone to close"
+
+CLUSTER_ORPHANED = documented(
+    "cluster-orphaned", severity="warning", ask=_ask_cluster_orphaned
 )
 
 # cancelled

@@ -28,6 +28,7 @@ __all__ = [
     "folder_of_code",
     "machine_facts",
     "modules_of",
+    "scheduler_id",
     "uncommitted",
 ]
 
@@ -190,6 +191,12 @@ def machine_facts() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "memory": None if memory is None else f"{memory / 2**30:.1f} GiB",
     }
+
+
+def scheduler_id(client: Any) -> str:
+    """Return by what the scheduler of a client is known, whatever its address; or nothing."""
+    known = getattr(client, "_scheduler_identity", None) or {}
+    return str(known.get("id") or "")
 
 
 def cluster_facts(client: Any) -> dict[str, Any]:

@@ -1,0 +1,150 @@
+"""Clusters whose processes outlive a driver that was killed are closed, and only those."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+from dask_blackbox import Run, RunCard
+from dask_blackbox.analyse import state
+from dask_blackbox.analyse.rules.driver_stopped import CLUSTER_ORPHANED
+from dask_blackbox.cli import blackbox
+from dask_blackbox.recorder.orphaned_clusters import (
+    OwnedCluster,
+    close_now,
+    owned_clusters,
+)
+from dask_blackbox.testing import a_run, an_event, fires, stays_silent
+from distributed import Client, LocalCluster
+from scenario_runs import Home, begin, ended, until
+from stored_events import details
+
+
+def told(home: Home, word: str) -> Any:
+    def heard() -> Any:
+        try:
+            return json.loads((home.folder / "told.json").read_text()).get(word)
+        except (OSError, ValueError):
+            return None
+
+    return until(heard, f"{word!r} of the scenario")
+
+
+def killed_driver(homes: Callable[[], Home], address: str, *names: str) -> Home:
+    """Return the home of a driver that was killed while it owned a cluster."""
+    home = homes()
+    process = begin(home, "orphaning.py", str(home.folder / "store"), address)
+    os.kill(told(home, "driver"), signal.SIGKILL)
+    ended(home, process)
+    home.quiet()
+    return home
+
+
+@pytest.mark.timeout(180)
+def test_the_recorder_closes_the_cluster_of_a_killed_driver(
+    homes: Callable[[], Home],
+) -> None:
+    its_home = homes()
+    cluster = begin(its_home, "clusters.py")
+    address = told(its_home, "address")
+
+    home = killed_driver(homes, address)
+
+    run = Run.open(told(home, "links")["recording"])
+    assert run.state == "aborted"
+    [orphaned] = details(run, "cluster-orphaned")
+    assert orphaned["closed"] is True
+    assert list(owned_clusters(run)) == []
+    card = msgspec.json.decode(run.store.get(f"{run.folder}card.json"), type=RunCard)
+    assert card.verdict is not None
+    assert card.verdict.rule == "driver-killed"
+    titles = [each.title for each in card.findings]
+    assert f"The recorder closed the cluster at {address}" in titles
+    with pytest.raises(OSError, match=r"(?i)timed out|connect"):
+        Client(address, timeout="2 s")
+    its_home.clear()
+    cluster.communicate()
+
+
+def test_another_cluster_at_the_same_address_is_left_alone() -> None:
+    with LocalCluster(n_workers=1, dashboard_address=":0") as cluster:
+        address = cluster.scheduler_address
+
+        assert close_now(OwnedCluster(address, "Scheduler-of-yesterday")) is None
+
+        with Client(address) as client:
+            assert client.submit(sum, (1, 2)).result() == 3
+
+
+def test_reap_closes_what_a_recording_says_nobody_has_closed(
+    homes: Callable[[], Home], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    its_home = homes()
+    cluster = begin(its_home, "clusters.py")
+    address = told(its_home, "address")
+    home = homes()
+    process = begin(home, "orphaning.py", str(home.folder / "store"), address)
+    recording = told(home, "links")["recording"]
+    until(lambda: list(owned_clusters(Run.open(recording))), "segments")
+    store = str(home.folder / "store")
+    kept = CliRunner().invoke(blackbox, ["reap", "orphaning", "--store", store])
+    assert "orphaning is being recorded; its cluster is kept." in kept.output
+    home.clear()  # the machine goes: driver and recorder at once
+    ended(home, process)
+    monkeypatch.setattr(state, "STALE", 5.0)
+    until(lambda: Run.open(recording).state == "lost", "the lost run")
+
+    shown = CliRunner().invoke(
+        blackbox, ["reap", "orphaning/killed", "--dry-run", "--store", store]
+    )
+    assert shown.output == f"orphaning/killed: {address}\n"
+    done = CliRunner().invoke(blackbox, ["reap", "orphaning/killed", "--store", store])
+    assert done.exit_code == 0, done.output
+    assert done.output == f"orphaning/killed: the cluster at {address} is closed\n"
+    again = CliRunner().invoke(blackbox, ["reap", "orphaning/killed", "--store", store])
+    assert again.exit_code == 0
+    assert "No cluster of these runs answers any more." in again.output
+    its_home.clear()
+    cluster.communicate()
+
+
+def test_a_cluster_that_could_not_be_closed_is_named() -> None:
+    left = an_event(
+        "cluster-orphaned",
+        "tcp://10.0.0.5:8786",
+        at=20,
+        scheduler="Scheduler-1",
+        closed=False,
+        error="its scheduler still answers 15 s after it was asked to close",
+    )
+
+    fires(
+        CLUSTER_ORPHANED, a_run(left, state="aborted"), naming=["tcp://10.0.0.5:8786"]
+    )
+
+
+def test_a_cluster_of_a_lost_driver_may_still_run() -> None:
+    owned = an_event(
+        "driver-attached",
+        pid=7,
+        cluster={
+            "kind": "KubeCluster",
+            "scheduler": "tcp://10.0.0.5:8786",
+            "owned": "Scheduler-1",
+        },
+    )
+
+    fires(CLUSTER_ORPHANED, a_run(owned, state="lost"), naming=["KubeCluster"])
+    stays_silent(CLUSTER_ORPHANED, a_run(owned, state="succeeded"))
+
+
+def test_a_cluster_that_was_given_by_its_address_is_nobodys_orphan() -> None:
+    given = an_event("driver-attached", pid=7, cluster={"kind": "Cluster"})
+
+    stays_silent(CLUSTER_ORPHANED, a_run(given, state="lost"))
