@@ -12,6 +12,7 @@ import textwrap
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from dask_blackbox.testing import EmbeddedS3, embedded_s3
 pytestmark = pytest.mark.nightly
 
 ROOT = Path(__file__).parents[2]
+AUTOMATIONS = ROOT / "prefect_collection" / "automations.yaml"
 CHROMIUM = "/usr/bin/chromium"
 
 
@@ -156,19 +158,6 @@ if __name__ == "__main__":
 """
 
 
-STOPPING = {
-    "name": "Stop it",
-    "trigger": {
-        "type": "event",
-        "posture": "Reactive",
-        "expect": ["never.happens"],
-        "threshold": 1,
-        "within": 0,
-    },
-    "actions": [{"type": "cancel-flow-run"}],
-}
-
-
 @pytest.fixture
 def served(host: Any, tmp_path: Path) -> Iterator[str]:
     """The id of a deployment that a process of ours serves."""
@@ -177,7 +166,11 @@ def served(host: Any, tmp_path: Path) -> Iterator[str]:
     with (tmp_path / "served.log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, str(script)],
-            env={**host.environ, "PREFECT_RUNNER_POLL_FREQUENCY": "1"},
+            env={
+                **host.environ,
+                "PREFECT_RUNNER_POLL_FREQUENCY": "1",
+                "DASK_BLACKBOX__STALL__AFTER": "3s",
+            },
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -218,29 +211,57 @@ def test_a_flow_process_that_is_killed_has_a_card_all_the_same(
     _soon(lambda: {run["state_type"] for run in host.task_runs(run_id)} == {"CRASHED"})
 
 
-def test_a_flow_run_that_somebody_cancels_says_so(
+@contextmanager
+def automation(
+    host: Any, name: str, folder: Path, **changes: Any
+) -> Iterator[dict[str, Any]]:
+    """Create one of the automations that the guide offers, by Prefect's command."""
+    import yaml
+
+    found = yaml.safe_load(AUTOMATIONS.read_text())["automations"]
+    wanted = next(each for each in found if each["name"] == name)
+    wanted["trigger"] |= changes.get("trigger", {})
+    wanted["actions"][0] |= changes.get("action", {})
+    file = folder / "automation.yaml"
+    file.write_text(yaml.safe_dump(wanted))
+    command = ["-m", "prefect", "automation", "create", "--from-file", str(file)]
+    subprocess.run(
+        [sys.executable, *command],
+        env=host.environ,
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    made = next(
+        each for each in host.ask("automations/filter", {}) if each["name"] == name
+    )
+    try:
+        yield made
+    finally:
+        request = urllib.request.Request(
+            f"{host.url}/api/automations/{made['id']}", method="DELETE"
+        )
+        urllib.request.urlopen(request, timeout=30).close()
+
+
+def test_what_stalls_is_cancelled_by_the_automation_and_says_so(
     host: Any, served: str, tmp_path: Path
 ) -> None:
-    automation = host.ask("automations/", STOPPING)
-    asked = {"parameters": {"folder": str(tmp_path)}}
-    run_id = host.ask(f"deployments/{served}/create_flow_run", asked)["id"]
-    _soon((tmp_path / "began").exists)
+    with automation(host, "Dask: cancel what stalls", tmp_path):
+        asked = {"parameters": {"folder": str(tmp_path)}}
+        run_id = host.ask(f"deployments/{served}/create_flow_run", asked)["id"]
 
-    # As its action does: the trigger is not what is tested here.
-    message = f"Cancelled by Automation {automation['id']}"
-    state = {"type": "CANCELLING", "name": "Cancelling", "message": message}
-    host.ask(f"flow_runs/{run_id}/set_state", {"state": state, "force": False})
+        _soon(lambda: host.flow_run(run_id).state == "CANCELLED")
 
-    _soon(lambda: host.flow_run(run_id).state == "CANCELLED")
-    card = host.artifacts(run_id)["dask-run-killed"]
-    assert "Prefect stopped this flow run" in card
-    assert "`stopped-by-host`" in card
     # One was running and two were queued.
     _soon(
         lambda: (
             [run["state_type"] for run in host.task_runs(run_id)] == ["CANCELLED"] * 3
         )
     )
-    said = {run["state"]["message"] for run in host.task_runs(run_id)}
-    assert said == {"Cancelled by the automation 'Stop it'."}
-    assert "Cancelled by the automation 'Stop it'." in card
+    who = "Cancelled by the automation 'Dask: cancel what stalls'."
+    card = host.artifacts(run_id)["dask-run-killed"]
+    assert {run["state"]["message"] for run in host.task_runs(run_id)} == {who}
+    assert "Prefect stopped this flow run" in card
+    assert "`stopped-by-host`" in card
+    assert who in card
