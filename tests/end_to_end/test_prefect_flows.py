@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import re
 import signal
@@ -11,8 +12,10 @@ import sys
 import textwrap
 import time
 import urllib.request
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -265,3 +268,47 @@ def test_what_stalls_is_cancelled_by_the_automation_and_says_so(
     assert "Prefect stopped this flow run" in card
     assert "`stopped-by-host`" in card
     assert who in card
+
+
+def test_a_flow_run_without_memory_starts_the_deployment_with_more(
+    host: Any, tmp_path: Path
+) -> None:
+    flow_id = host.ask("flows/", {"name": "larger"})["id"]
+    larger = {"name": "larger", "flow_id": flow_id, "enforce_parameter_schema": False}
+    deployment = host.ask("deployments/", larger)["id"]
+    mine = {"deployments": {"id": {"any_": [deployment]}}}
+    name = "Dask: run again with more memory"
+
+    with automation(host, name, tmp_path, action={"deployment_id": deployment}):
+        host.run_flow(ROOT / "flows" / "out_of_memory.py")
+        started = _soon(lambda: host.ask("flow_runs/filter", mine))
+
+    assert [run["parameters"] for run in started] == [{"memory": "16 GiB"}]
+
+
+def test_a_zombie_is_set_to_crashed(host: Any, tmp_path: Path) -> None:
+    flow_id = host.ask("flows/", {"name": "zombie"})["id"]
+    running = {"flow_id": flow_id, "state": {"type": "RUNNING", "name": "Running"}}
+    run_id = host.ask("flow_runs/", running)["id"]
+    resource = {"prefect.resource.id": f"prefect.flow-run.{run_id}"}
+    heartbeat = {
+        "event": "prefect.flow-run.heartbeat",
+        "resource": resource,
+        "id": str(uuid.uuid4()),
+        "occurred": datetime.now(UTC).isoformat(),
+    }
+
+    with automation(host, "Dask: crash zombies", tmp_path, trigger={"within": 10}):
+        _send(host, heartbeat)
+        _soon(lambda: host.flow_run(run_id).state == "CRASHED")
+
+    assert "Its heartbeats have stopped" in host.flow_run(run_id).message
+
+
+def _send(host: Any, event: dict[str, Any]) -> None:
+    request = urllib.request.Request(
+        f"{host.url}/api/events",
+        data=json.dumps([event]).encode(),
+        headers={"Content-Type": "application/json"},
+    )
+    urllib.request.urlopen(request, timeout=30).close()
