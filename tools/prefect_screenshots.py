@@ -18,9 +18,11 @@ from playwright.sync_api import sync_playwright
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "demo"))
 
+from data import make_orders  # noqa: E402 - found by the line above
 from prefect_host import FlowRunSeen, PrefectHost  # noqa: E402 - found by the line above
 
 BROWSER = "/usr/bin/chromium"
+MEMORY = ROOT / "flows" / "out_of_memory.py"
 STORY = ROOT / "flows" / "failed_subflow.py"
 README = ROOT / "docs" / "images" / "prefect-flow-run.png"
 UIS = {"v1": "", "v2": "/v2"}
@@ -32,21 +34,24 @@ def main(words: list[str]) -> int:
     if len(words) != 1:
         print(__doc__)
         return 2
+    readme = words == ["--readme"]
     with tempfile.TemporaryDirectory() as folder:
+        environ = {"DASK_BLACKBOX__STORE__URL": f"{folder}/store"}
+        if readme:
+            environ["DEMO_DATA"] = folder
+            make_orders(folder)
         host = PrefectHost(Path(folder) / "prefect", progress=print)
         with host, sync_playwright() as playwright:
-            run = host.run_flow(
-                STORY, environ={"DASK_BLACKBOX__STORE__URL": f"{folder}/store"}
-            )
-            child = next(each for each in host.flow_runs() if each.id != run.id)
-            artifact = card_of(host, child)
+            run = host.run_flow(MEMORY if readme else STORY, environ=environ)
             browser = playwright.chromium.launch(
                 executable_path=BROWSER, args=["--no-sandbox"]
             )
-            if words == ["--readme"]:
+            if readme:
                 README.parent.mkdir(exist_ok=True)
-                shoot(browser, host, artifact, ("v2", "light"), README)
+                shoot(browser, host, card_of(host, run), ("v2", "light"), README)
             else:
+                child = next(each for each in host.flow_runs() if each.id != run.id)
+                artifact = card_of(host, child)
                 out = Path(words[0])
                 out.mkdir(parents=True, exist_ok=True)
                 for ui in UIS:

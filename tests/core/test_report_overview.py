@@ -6,7 +6,7 @@ from dask_blackbox.analyse import findings_in
 from dask_blackbox.attach import card_of
 from dask_blackbox.overview import Overview
 from dask_blackbox.report import overview_of
-from runs_from_rows import Piece, a_run, a_task, a_worker, succeeded
+from runs_from_rows import Piece, a_death, a_run, a_task, a_worker, succeeded
 
 
 def overview(*pieces: Piece) -> Overview:
@@ -25,6 +25,15 @@ def test_the_five_slowest_and_the_large_results_are_named_in_order() -> None:
     assert found.slowest[0].seconds == 7.0
     assert [each.key for each in found.largest] == [f"load-{i}" for i in (7, 6, 5, 4)]
     assert found.picture.startswith(b"\x89PNG")
+
+
+def test_a_killed_task_took_as_long_as_it_ran_until_its_worker_died() -> None:
+    found = overview(
+        a_task("load-1", compute=2.0), a_death(exit_code=-15, executing=["explode-1"])
+    )
+
+    assert {each.key for each in found.slowest} == {"load-1", "explode-1"}
+    assert all(each.seconds > 0 for each in found.slowest)
 
 
 def test_a_run_without_tasks_has_no_overview() -> None:

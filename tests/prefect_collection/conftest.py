@@ -129,6 +129,7 @@ class SeenRun(NamedTuple):
     retries: int | None
     state_name: str = ""
     all_tasks: tuple[SeenTask, ...] = ()
+    names: tuple[str, ...] = ()
     task_pages: dict[str, str] = {}  # noqa: RUF012 - a NamedTuple copies nothing
 
 
@@ -156,6 +157,7 @@ class Prefect:
                 retries=run.empirical_policy.retries,
                 state_name=run.state_name or "",
                 all_tasks=_all_tasks_of(client, run.id),
+                names=tuple(each.name for each in _runs_of(client, run.id)),
                 task_pages=_task_pages_of(client, run.id),
             )
 
@@ -207,25 +209,26 @@ class Prefect:
         return found
 
 
-def _tasks_of(client: Any, flow_run_id: Any) -> dict[str, SeenTask]:
+def _runs_of(client: Any, flow_run_id: Any) -> list[Any]:
     from prefect.client.schemas.filters import FlowRunFilter
 
     mine = FlowRunFilter.model_validate({"id": {"any_": [flow_run_id]}})
+    return list(client.read_task_runs(flow_run_filter=mine))
+
+
+def _tasks_of(client: Any, flow_run_id: Any) -> dict[str, SeenTask]:
     return {
         run.name.rpartition("-")[0]: SeenTask(
             run.state_type.value, run.state.message or ""
         )
-        for run in client.read_task_runs(flow_run_filter=mine)
+        for run in _runs_of(client, flow_run_id)
     }
 
 
 def _all_tasks_of(client: Any, flow_run_id: Any) -> tuple[SeenTask, ...]:
-    from prefect.client.schemas.filters import FlowRunFilter
-
-    mine = FlowRunFilter.model_validate({"id": {"any_": [flow_run_id]}})
     return tuple(
         SeenTask(run.state_type.value, run.state.message or "")
-        for run in client.read_task_runs(flow_run_filter=mine)
+        for run in _runs_of(client, flow_run_id)
     )
 
 

@@ -95,10 +95,25 @@ def test_a_flow_that_succeeds_shows_its_card_and_links(
     assert set(seen.artifacts) == {"dask-run-succeeds"}
     page = seen.artifacts["dask-run-succeeds"]
     assert seen.card.headline in page
-    assert page.count("| [inc-") == 3
+    assert len(seen.names) == 3
+    assert all(f"| [{name}](" in page for name in seen.names)
     assert page.count("/runs/task-run/") == 3
     assert "`number=2`" in page
     assert "![Timeline of the run](data:image/png;base64," in page
+
+
+def test_parameters_on_the_card_name_the_task_runs_that_were_waited_for(
+    prefect: Any, store: Path
+) -> None:
+    @observed_flow(name="chained", task_runner=tiny())
+    def chained() -> float:
+        return divide.submit(inc.submit(4)).result()
+
+    assert chained() == 2.0
+
+    seen = prefect.newest("chained", store)
+    [first] = [name for name in seen.names if name.startswith("inc-")]
+    assert f"number=<{first}>" in seen.artifacts["dask-run-chained"]
 
 
 def test_a_flow_that_fails_shows_why(prefect: Any, store: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import multiprocessing
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -277,17 +277,27 @@ class ObservedRun:
         """Tell the recording what Prefect calls the tasks that the card may be about."""
         entries = {e.task_run_id: e for e in self.ledger if self._failed or e.lost}
         chosen = list(entries)[:_MOST_NAMES] if self._failed else list(entries)
-        if not chosen:
-            return
-        with guard("the names of task runs"), prefect_client() as client:
-            for identity, run in read_runs(client, chosen).items():
-                if not entries[identity].named:
-                    entries[identity].name = run.name
+        self._read_names(entries[identity] for identity in chosen)
         with guard("the names of task runs"):
             for identity in chosen:
                 entry, text = entries[identity], str(identity)
                 url = page_of("task-run", identity)
                 self.recording.task_named(entry.key, entry.name, identity=text, url=url)
+
+    def _read_names(self, entries: Iterable[SubmittedTask]) -> None:
+        """Ask Prefect for names that only it knows, of these tasks and those they needed."""
+        unknown = {
+            each.task_run_id: each
+            for entry in entries
+            for each in (entry, *entry.awaited)
+            if not each.named
+        }
+        if not unknown:
+            return
+        with guard("the names of task runs"), prefect_client() as client:
+            for identity, run in read_runs(client, list(unknown)).items():
+                unknown[identity].name = run.name
+                unknown[identity].named = True
 
     def _note_failures(self) -> BaseException | None:
         """Tell the recording of tasks whose function raised: to Dask they succeeded.
@@ -419,6 +429,7 @@ class ObservedRun:
         if overview is None:
             return {}
         keys = {each.key for each in (*overview.slowest, *overview.largest)}
+        self._read_names(entry for entry in self.ledger if entry.key in keys)
         return {
             entry.key: TaskLine(
                 name=entry.name,

@@ -44,7 +44,7 @@ class SubmittedTask:
         name: Of the task run; one that it is given if it never comes into being, until
             it is known what Prefect calls it.
         named: Its name is the one that Prefect has or will have.
-        parameters: What it was called with, in short.
+        given: What it was called with, in short; of a task, that task.
         status: `pending`, `finished`, `error` or `cancelled`, as the client heard it.
         error: What came from Dask instead of a state of the task run; never an exception
             of the user's function, which arrives as a state.
@@ -59,13 +59,27 @@ class SubmittedTask:
     task: Task[Any, Any]
     name: str = ""
     named: bool = False
-    parameters: str = ""
+    given: tuple[tuple[str, str | SubmittedTask], ...] = ()
     status: str = "pending"
     error: BaseException | None = None
     state: State[Any] | None = None
     told: bool = False
     message: str | None = None
     logged: bool = False
+
+    @property
+    def parameters(self) -> str:
+        """What it was called with, in short, with the names that are known by now."""
+        values = [
+            f"{name}={f'<{value.name}>' if isinstance(value, SubmittedTask) else value}"
+            for name, value in self.given[:_MOST_VALUES]
+        ]
+        return ", ".join([*values, *(["…"] if len(self.given) > _MOST_VALUES else [])])
+
+    @property
+    def awaited(self) -> list[SubmittedTask]:
+        """The tasks that it was called with."""
+        return [value for _, value in self.given if isinstance(value, SubmittedTask)]
 
     @property
     def lost(self) -> bool:
@@ -111,19 +125,20 @@ _PLAIN = (str, int, float, bool, type(None))
 _LONGEST_VALUE, _MOST_VALUES = 60, 6
 
 
-def in_short(parameters: Mapping[str, Any]) -> str:
+def in_short(
+    parameters: Mapping[str, Any],
+) -> tuple[tuple[str, str | SubmittedTask], ...]:
     """Return what a task was called with, in a few words; no value of a secret name."""
-    told = [
-        f"{name}={'***' if is_secret_name(name) else _value(value)}"
-        for name, value in list(parameters.items())[:_MOST_VALUES]
-    ]
-    return ", ".join([*told, *(["…"] if len(parameters) > _MOST_VALUES else [])])
+    return tuple(
+        (name, "***" if is_secret_name(name) else _value(value))
+        for name, value in list(parameters.items())[: _MOST_VALUES + 1]
+    )
 
 
-def _value(value: Any) -> str:
+def _value(value: Any) -> str | SubmittedTask:
     awaited = getattr(value, "_entry", None)  # of a future of ours
     if isinstance(awaited, SubmittedTask):
-        return f"<{awaited.name}>"
+        return awaited
     if not isinstance(value, _PLAIN):
         return f"<{type(value).__name__}>"
     text = repr(value)
@@ -170,7 +185,7 @@ class Ledger:
             key=str(future.key),
             task_run_id=run_id,
             task=task,
-            parameters=in_short(parameters),
+            given=in_short(parameters),
         )
         own = own_name(task, parameters)
         entry.name, entry.named = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.attach import RunCard
 from dask_blackbox.overview import Overview, TaskCost
 from dask_blackbox.report.picture import picture_png
@@ -22,15 +23,16 @@ def overview_of(run: RunTables, card: RunCard) -> Overview:
         run: The run.
         card: Its card.
     """
-    if not len(run.tasks):
+    executions = executions_of(run)
+    if not len(executions):
         return Overview()
-    took = (pl.col("stop") - pl.col("start")).dt.total_microseconds() / 1e6
-    tasks = run.tasks.group_by("key").agg(
-        took.max().fill_null(0.0).alias("seconds"), pl.col("nbytes").max(), pl.len()
+    tasks = executions.group_by("key", maintain_order=True).agg(
+        pl.col("seconds").max(), pl.col("nbytes").max(), pl.len()
     )
+    timed = tasks.filter(pl.col("seconds").is_not_null())
     large = tasks.filter(pl.col("nbytes") >= _LARGE)
     return Overview(
-        slowest=_costs(tasks.top_k(_MOST, by="seconds")),
+        slowest=_costs(timed.top_k(_MOST, by="seconds")),
         largest=_costs(large.top_k(_MOST, by="nbytes")),
         picture=picture_png(run, card, scale=1),
     )
@@ -40,7 +42,7 @@ def _costs(tasks: pl.DataFrame) -> tuple[TaskCost, ...]:
     return tuple(
         TaskCost(
             key=each["key"],
-            seconds=float(each["seconds"]),
+            seconds=float(each["seconds"] or 0.0),
             nbytes=None if each["nbytes"] is None else int(each["nbytes"]),
             executions=int(each["len"]),
         )
