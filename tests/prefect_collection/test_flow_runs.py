@@ -107,9 +107,11 @@ def test_parameters_on_the_card_name_the_task_runs_that_were_waited_for(
 ) -> None:
     @observed_flow(name="chained", task_runner=tiny())
     def chained() -> float:
-        return divide.submit(inc.submit(4)).result()
+        four: Any = inc.submit(3)
+        quotient: float = divide.submit(four).result()
+        return quotient
 
-    assert chained() == 2.0
+    assert chained() == 2.5
 
     seen = prefect.newest("chained", store)
     [first] = [name for name in seen.names if name.startswith("inc-")]
