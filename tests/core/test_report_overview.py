@@ -29,7 +29,7 @@ def test_the_five_slowest_and_the_large_results_are_named_in_order() -> None:
 
 def test_a_killed_task_took_as_long_as_it_ran_until_its_worker_died() -> None:
     found = overview(
-        a_task("load-1", compute=2.0), a_death(exit_code=-15, executing=["explode-1"])
+        a_task("load-1", compute=2.0), *a_death(exit_code=-15, executing=["explode-1"])
     )
 
     assert {each.key for each in found.slowest} == {"load-1", "explode-1"}
