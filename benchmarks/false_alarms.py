@@ -60,7 +60,7 @@ def made_up_job(random: np.random.Generator, runs: int) -> list[Sketch]:
     peak = random.uniform(2e8, 2e10) * (0.3 + 0.7 * (read / size) ** 0.8)
     peak *= np.exp(random.normal(0, noise / 2, runs))
     peak = np.where(random.random(runs) < _LARGE_ONCE, peak * 1.4, peak)
-    told = random.random() > _SILENT
+    reported = random.random() > _SILENT
     parts = max(8, int(size / 1e8)) if size < _MANY else 1000
     shares = random.dirichlet(np.ones(random.integers(2, 9)))
     columns = {
@@ -79,7 +79,7 @@ def made_up_job(random: np.random.Generator, runs: int) -> list[Sketch]:
             **{name: float(column[day]) for name, column in columns.items()},
             shares=shares,
             parts=parts,
-            told=told,
+            reported=reported,
         )
         for day in days[-_READ - 1 :]
     ]
@@ -106,7 +106,7 @@ def _sketch(
     spread: float,
     shares: np.ndarray,
     parts: int,
-    told: bool,
+    reported: bool,
 ) -> Sketch:
     tasks = max(4, int(parts * share))
     prefixes = []
@@ -132,7 +132,7 @@ def _sketch(
         started=1.7e9 + day * _DAY,
         duration=took,
         numbers={"duration": took, "peak_memory": peak},
-        inputs=Inputs(partitions=tasks, nbytes=round(read)) if told else Inputs(),
+        inputs=Inputs(partitions=tasks, nbytes=round(read)) if reported else Inputs(),
         prefixes=tuple(sorted(prefixes, key=lambda each: -each.compute)),
     )
 
@@ -222,17 +222,17 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
-    told = rates(asked.runs, asked.seed)
-    print(f"{told.runs:,} healthy runs, seed {asked.seed}\n")
+    reported = rates(asked.runs, asked.seed)
+    print(f"{reported.runs:,} healthy runs, seed {asked.seed}\n")
     print("| false alarms | share of runs |\n|---|---|")
-    print(f"| slower-than-usual | {told.slower:.2%} |")
-    print(f"| more-memory-than-usual | {told.memory:.2%} |")
-    print(f"| either | {told.either:.2%} |\n")
+    print(f"| slower-than-usual | {reported.slower:.2%} |")
+    print(f"| more-memory-than-usual | {reported.memory:.2%} |")
+    print(f"| either | {reported.either:.2%} |\n")
     heads = " | ".join(f"{factor:g} times" for factor in _FACTORS)
     print(f"| earlier runs | {heads} | (found as slower, as more memory)")
     print("|---" * (len(_FACTORS) + 1) + "|")
     for name, _, _ in _LENGTHS:
-        cells = [told.found[name, factor] for factor in _FACTORS]
+        cells = [reported.found[name, factor] for factor in _FACTORS]
         said = " | ".join(f"{slow:.0%}, {large:.0%}" for slow, large in cells)
         print(f"| {name} | {said} |")
 

@@ -149,7 +149,7 @@ def _samples(at: float, addresses: list[str], ended: float) -> list[tuple[Any, .
 
 
 def _trouble(stop: Any, seconds: Any) -> dict[str, Any]:
-    """Return a graph for every tenth task, and a line of each process that stood still."""
+    """Return a graph for every tenth task, and a line of each process that was blocked."""
     said = "Event loop was unresponsive in Worker for 3.50s.  This is often caused by"
     begun = (stop - seconds)[::10]
     return {

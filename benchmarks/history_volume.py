@@ -61,9 +61,11 @@ def main() -> None:
         )
         for option, patience in (("", FOR_NAMES), (" --all", None)):
             begun = time.perf_counter()
-            told = job_history(store, "nightly", patience=patience)
+            reported = job_history(store, "nightly", patience=patience)
             took = time.perf_counter() - begun
-            print(f"dask blackbox history{option}: {took:.2f} s, {told.total:,} runs")
+            print(
+                f"dask blackbox history{option}: {took:.2f} s, {reported.total:,} runs"
+            )
 
 
 if __name__ == "__main__":

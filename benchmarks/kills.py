@@ -91,9 +91,12 @@ class Witness(threading.Thread):
             blob = self._s3.get_object(Bucket=self._bucket, Key=name)["Body"].read()
             for batch in read_segment(blob).frames:
                 for _, kind, _, detail in batch.rows.get("event", ()):
-                    told = json.loads(detail)
-                    if kind == "worker-certificate" and told.get("signal") == "SIGKILL":
-                        self.seen.setdefault(told["pid"], time.time())
+                    reported = json.loads(detail)
+                    if (
+                        kind == "worker-certificate"
+                        and reported.get("signal") == "SIGKILL"
+                    ):
+                        self.seen.setdefault(reported["pid"], time.time())
 
 
 @contextmanager

@@ -90,7 +90,7 @@ class AirflowHost:
             dags: The folder of DAG files.
             commands: The folder with the command `airflow`.
             environ: More environment for it, and so for the tasks.
-            progress: Is told every few seconds what is being waited for.
+            progress: Called every few seconds with what is being waited for.
             prefix: Path before all of its addresses, such as `/airflow`.
             users: Names and roles of those who may log in, each with the name as
                 password, the first being `admin`; None: nobody has to.
@@ -320,7 +320,7 @@ class AirflowHost:
         return False
 
     def _until(self, done: Callable[[], bool], patience: float, doing: str) -> None:
-        began = told = time.monotonic()
+        began = reported = time.monotonic()
         while not done():
             for name, process in self._processes.items():
                 if process.poll() is not None:
@@ -329,8 +329,8 @@ class AirflowHost:
             if now - began > patience:
                 name = next(iter(self._processes))
                 self._give_up(f"{doing}: not done in {patience:.0f} s", name)
-            if now - told > _TELLING:
-                told = now
+            if now - reported > _TELLING:
+                reported = now
                 self._progress(f"{doing} ({now - began:.0f} s)")
             time.sleep(_POLLING)
 

@@ -73,7 +73,7 @@ class PrefectHost:
         Args:
             folder: Where Prefect keeps its database and its log.
             python: Of the environment that Prefect is installed in.
-            progress: Is told every few seconds what is being waited for.
+            progress: Called every few seconds with what is being waited for.
         """
         self._folder = Path(folder).resolve()
         # Not resolved: the link is what tells Python its environment.
@@ -229,7 +229,7 @@ class PrefectHost:
         return self._folder / "server.log"
 
     def _wait_until_it_answers(self) -> None:
-        began = told = time.monotonic()
+        began = reported = time.monotonic()
         while True:
             now = time.monotonic()
             try:
@@ -245,8 +245,8 @@ class PrefectHost:
                     f"the Prefect server {why}. {self._log} says:\n"
                     f"{_tail(self._log.read_bytes())}"
                 )
-            if now - told > 5:  # noqa: PLR2004
-                told = now
+            if now - reported > 5:  # noqa: PLR2004
+                reported = now
                 self._progress(f"waiting for Prefect's server ({now - began:.0f} s)")
             time.sleep(0.2)
 

@@ -1,6 +1,6 @@
 """Two stories in a real Airflow and a real Prefect, recorded into an S3 bucket.
 
-An ETL that goes well, and a join that runs out of memory, told as a DAG and as a flow; each
+An ETL that succeeds, and a join that runs out of memory, as a DAG and as a flow; each
 host in its own environment.  What is printed of them comes from the bucket.  At the end
 everything is stopped, and what was recorded is left in `.demo/store`, to be looked at.
 
@@ -45,7 +45,7 @@ _CARD = 60.0
 _TAIL = 40
 
 
-class Told(NamedTuple):
+class Reported(NamedTuple):
     """A story that was run: where its host shows it, and what it printed there."""
 
     page: str
@@ -73,7 +73,7 @@ def main(arguments: list[str]) -> int:
 
 
 class Demo:
-    """The bucket, the hosts, and what was told."""
+    """The bucket, the hosts, and what was reported."""
 
     def __init__(self, teller: Teller, running: ExitStack) -> None:
         self._teller = teller
@@ -142,12 +142,12 @@ class Demo:
     def _tell(
         self, story: Story, host: AirflowHost | PrefectHost, store: Store
     ) -> str | None:
-        """Run a story and print its card; return in what it did not go as told."""
+        """Run a story and print its card; return how it differed from what was expected."""
         self._teller.doing(f"running {story.name} in {story.host}")
         if isinstance(host, AirflowHost):
-            told = _told_in_airflow(story, host)
+            reported = _reported_in_airflow(story, host)
         else:
-            told = _told_in_prefect(story, host)
+            reported = _reported_in_prefect(story, host)
         self._teller.doing(f"waiting for the card of {story.job}")
         card = self._card(story, store)
         untrue = story.untrue(card) if card else f"no card of {story.job} was made"
@@ -157,8 +157,8 @@ class Demo:
             self._teller.text(text(card, width=columns, colour=colour))
         if untrue:
             self._teller.wrong(untrue)
-            self._teller.text(f"the end of its output ({told.page}):")
-            self._teller.text("\n".join(told.printed[-_TAIL:]))
+            self._teller.text(f"the end of its output ({reported.page}):")
+            self._teller.text("\n".join(reported.printed[-_TAIL:]))
         return untrue
 
     def _card(self, story: Story, store: Store) -> RunCard | None:
@@ -216,15 +216,15 @@ class Demo:
             return
 
 
-def _told_in_airflow(story: Story, host: AirflowHost) -> Told:
+def _reported_in_airflow(story: Story, host: AirflowHost) -> Reported:
     run = host.trigger(story.name)
     host.wait(run)
-    return Told(host.page(run, story.task), host.log(run, story.task))
+    return Reported(host.page(run, story.task), host.log(run, story.task))
 
 
-def _told_in_prefect(story: Story, host: PrefectHost) -> Told:
+def _reported_in_prefect(story: Story, host: PrefectHost) -> Reported:
     run = host.run_flow(ROOT / "flows" / f"{story.name}.py")
-    return Told(run.url, run.output.splitlines())
+    return Reported(run.url, run.output.splitlines())
 
 
 def _found(store: Store, job: str) -> Run | None:

@@ -32,7 +32,7 @@ class Teller:
         self.colour = terminal
         self._began = time.monotonic()
         self._status: Status | None = None
-        self._told = ("", 0.0)
+        self._reported = ("", 0.0)
         if terminal:
             self._status = self.console.status("")
             self._status.start()
@@ -48,8 +48,8 @@ class Teller:
             self._status.update(f"{escape(text)} …")
             return
         subject, now = text.partition(" (")[0], self.seconds
-        if subject != self._told[0] or now - self._told[1] > _SELDOM:
-            self._told = (subject, now)
+        if subject != self._reported[0] or now - self._reported[1] > _SELDOM:
+            self._reported = (subject, now)
             self.console.print(f"{self.seconds:4.0f} s  {escape(text)} …")
 
     def done(self, text: str) -> None:

@@ -2,7 +2,7 @@
 
 Tests wait for processes more than they compute, so the core's run beside those of the
 hosts, two files of them at once; each line says whose it is.  The last lines say of each suite how it ended, and what
-did not run for want of a browser.
+did not run without a browser.
 
     .venvs/core/bin/python tools/suites.py [--quick] [SUITE…]
 

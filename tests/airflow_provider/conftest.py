@@ -51,7 +51,7 @@ _MESSAGE = re.compile(r"Z \[\w+ *\] (.*?) *\[\S+\] loc=")
 
 @dataclass(frozen=True)
 class Ran:
-    """What a task's run left behind."""
+    """What a task's run left."""
 
     state: str
     xcoms: dict[str, Any]

@@ -99,9 +99,9 @@ def test_several_tasks_share_a_cluster_that_is_closed_after_them(
         "failed" if fails else "succeeded"
     )
     if not fails:
-        pids, told = tis["report"].xcom_pull(task_ids="report")
+        pids, reported = tis["report"].xcom_pull(task_ids="report")
         assert pids[0] == pids[1]
-        assert told == address
+        assert reported == address
 
 
 @needs_exception_in_callbacks

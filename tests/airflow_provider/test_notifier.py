@@ -111,7 +111,7 @@ def test_an_e_mail_says_why_and_what_to_do_and_escapes_it() -> None:
     assert "Retry: memory" in message.text
 
 
-def test_without_a_recording_the_failure_is_told_all_the_same(
+def test_without_a_recording_the_failure_is_reported_all_the_same(
     tmp_path: Any,
 ) -> None:
     sent: list[Any] = []

@@ -89,10 +89,10 @@ with DAG("refused"):
     assert card["verdict"]["rule"] == "task-exception"
     fold = ran.log.index("::group::Full card")
     assert ran.log.index(card["headline"]) < fold
-    # The page of a task cuts long lines off, so the cause is told in several.
+    # The page of a task cuts long lines off, so the cause is reported in several.
     lines = re.findall(r"Z \[\w+ *\] (.*?) *\[\S+\] loc=", ran.log[:fold])
-    told = " ".join(" ".join(lines).split())
-    assert " ".join(card["verdict"]["cause"].split()) in told
+    reported = " ".join(" ".join(lines).split())
+    assert " ".join(card["verdict"]["cause"].split()) in reported
     assert ran.log.count("no deliveries on Friday", fold) > 0
 
 

@@ -96,7 +96,7 @@ def _context(try_number: int, *, max_tries: int, retries: int = 2) -> dict[str, 
 
 @pytest.fixture
 def killed_try(tmp_path: Path) -> str:
-    """A store in which the first try's recorder has told that the code is wrong."""
+    """A store in which the first try's recorder has reported that the code is wrong."""
     card = _card("aborted", confidence="high", advice="code")
     folder = RunAddress.of("d.t", "r", 1).folder
     open_store(tmp_path).put(f"{folder}card.json", card.to_json())

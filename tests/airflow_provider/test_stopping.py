@@ -60,7 +60,7 @@ with DAG("stopped"):
     assert [each["rule"] for each in card["findings"] if "memory" in each["rule"]] == []
 
 
-def test_an_execution_timeout_is_told_with_the_pace_of_the_work(
+def test_an_execution_timeout_is_reported_with_the_pace_of_the_work(
     airflow: Any, tmp_path: Path
 ) -> None:
     # The alarm itself comes at any moment, as long as a cluster takes to start.

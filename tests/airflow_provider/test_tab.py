@@ -231,7 +231,7 @@ def test_the_dashboard_of_a_task_that_has_ended_is_said_to_be_gone(
     assert tab_of(key, 1).replace("&", "&amp;") in page.text
 
 
-def test_another_operators_task_is_told_how_to_record_one(
+def test_another_operators_task_is_reported_how_to_record_one(
     viewer: Browser, dag_runs: dict[str, Any]
 ) -> None:
     page = viewer(page_of(_key(dag_runs, "plain"), "task"))
@@ -272,14 +272,14 @@ def test_a_running_task_shows_how_far_it_is(
     beat = Heartbeat(at=time.time(), progress=progress)
     store.put(f"{at.folder}heartbeat.json", msgspec.json.encode(beat))
 
-    page, told = viewer(page_of(key, "task")), viewer(page_of(key, "status")).json()
+    page, reported = viewer(page_of(key, "task")), viewer(page_of(key, "status")).json()
 
     assert 'data-poll="5"' in page.text
-    assert f'data-signature="{told["signature"]}"' in page.text
+    assert f'data-signature="{reported["signature"]}"' in page.text
     for words in ("440", "of 1,600 tasks", "7.3", "1 lost", "1.00 GiB", "of 4.00 GiB"):
         assert words in page.text
-    assert told["live"]["words"]["left"] == "2 m 39 s left at this rate"
-    assert told["live"]["numbers"]["done"] == 440
+    assert reported["live"]["words"]["left"] == "2 m 39 s left at this rate"
+    assert reported["live"]["numbers"]["done"] == 440
     card = viewer(page_of(key, "card.json")).json()
     assert card["state"] == "running"
     assert Run.at(store, at).ending is None

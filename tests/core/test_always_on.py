@@ -21,7 +21,7 @@ from bare_environments import can_import, python_with
 from dask_blackbox import Run, RunCard
 from distributed import Client, span
 from distributed.versions import VersionMismatchWarning
-from scenario_runs import Flight, Home, fly, messages, until
+from scenario_runs import Home, ScenarioRun, messages, run_scenario, until
 from stored_events import details
 
 pytestmark = pytest.mark.nightly
@@ -35,7 +35,7 @@ class Resident:
 
     def __init__(self, home: Home, python: Path, **settings: str) -> None:
         self.home, self.store = home, home.folder / "store"
-        self._told = home.folder / "scheduler.json"
+        self._reported = home.folder / "scheduler.json"
         store = {"DASK_BLACKBOX__STORE__URL": str(self.store)}
         self._environment = home.environment(**{**store, **settings})
         self._log = home.folder / "cluster.log"
@@ -43,7 +43,7 @@ class Resident:
         here = ["--host", "127.0.0.1", "--no-dashboard"]
         self.scheduler = self._run(
             sys.executable, "-m", "distributed.cli.dask_scheduler", *here, "--port", "0",
-            "--scheduler-file", str(self._told), "--preload", "dask_blackbox.preload",
+            "--scheduler-file", str(self._reported), "--preload", "dask_blackbox.preload",
         )  # fmt: skip
         self.address = str(until(self._address, "the scheduler"))
         for _ in range(2):
@@ -70,7 +70,7 @@ class Resident:
 
     def _address(self) -> Any:
         with contextlib.suppress(OSError, ValueError):
-            return json.loads(self._told.read_text())["address"]
+            return json.loads(self._reported.read_text())["address"]
 
     @property
     def log(self) -> str:
@@ -123,13 +123,13 @@ def resident(residents: Maker, bare: Path) -> Resident:
 
 
 @pytest.fixture(scope="module")
-def flight(resident: Resident) -> Flight:
+def finished(resident: Resident) -> ScenarioRun:
     home = Home(resident.home.folder / "driver")
-    return fly(home, "always_on.py", resident.address, str(resident.store))
+    return run_scenario(home, "always_on.py", resident.address, str(resident.store))
 
 
 @pytest.fixture(scope="module")
-def runs(resident: Resident, flight: Flight) -> dict[str, tuple[RunCard, Run]]:
+def runs(resident: Resident, finished: ScenarioRun) -> dict[str, tuple[RunCard, Run]]:
     return resident.runs(len(JOBS))
 
 
@@ -208,7 +208,7 @@ def test_a_span_gives_its_name_to_the_run(
     runs: dict[str, tuple[RunCard, Run]],
 ) -> None:
     _, run = runs["nightly"]
-    spans = {"/".join(told["name"]): told for told in details(run, "span")}
+    spans = {"/".join(reported["name"]): reported for reported in details(run, "span")}
 
     assert prefixes(run) == {"loaded": 3}
     assert set(spans) == {"nightly", "nightly/load"}
@@ -217,11 +217,11 @@ def test_a_span_gives_its_name_to_the_run(
 
 
 def test_a_client_that_records_itself_is_recorded_once(
-    flight: Flight, runs: dict[str, tuple[RunCard, Run]]
+    finished: ScenarioRun, runs: dict[str, tuple[RunCard, Run]]
 ) -> None:
     card, run = runs["own"]
 
-    assert flight.card.run_id == card.run_id
+    assert finished.card.run_id == card.run_id
     assert prefixes(run) == {"shared": 1}
 
 

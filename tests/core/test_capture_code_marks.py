@@ -40,10 +40,10 @@ def test_the_same_code_in_another_folder_has_the_same_mark() -> None:
 
 
 def test_a_docstring_is_no_code() -> None:
-    told = WORK.replace("def work(x):\n", 'def work(x):\n    """Work."""\n')
-    retold = told.replace("Work.", "Work hard.")
+    reported = WORK.replace("def work(x):\n", 'def work(x):\n    """Work."""\n')
+    retold = reported.replace("Work.", "Work hard.")
 
-    assert mark_of(Task("a", made(told))) == mark_of(Task("a", made(retold)))
+    assert mark_of(Task("a", made(reported))) == mark_of(Task("a", made(retold)))
 
 
 @pytest.mark.parametrize(

@@ -8,26 +8,26 @@ from typing import Any
 
 import pytest
 from dask_blackbox import Run
-from scenario_runs import Flight, Home, fly
+from scenario_runs import Home, ScenarioRun, run_scenario
 from stored_events import details
 
 TOPICS, HEAVY = 2_500, 100_000
 
 
 @pytest.fixture(scope="module")
-def flight(homes: Callable[[], Home]) -> Flight:
+def finished(homes: Callable[[], Home]) -> ScenarioRun:
     home = homes()
-    return fly(home, "spoken.py", str(home.folder / "store"))
+    return run_scenario(home, "spoken.py", str(home.folder / "store"))
 
 
 @pytest.fixture(scope="module")
-def run(flight: Flight) -> Run:
-    return flight.run
+def run(finished: ScenarioRun) -> Run:
+    return finished.run
 
 
 def said_on(run: Run, topic: str) -> list[Any]:
-    told = details(run, "topic")
-    return [each["message"] for each in told if each["topic"] == topic]
+    reported = details(run, "topic")
+    return [each["message"] for each in reported if each["topic"] == topic]
 
 
 def test_nested_spans_are_recorded_with_their_own_tasks(run: Run) -> None:
@@ -43,7 +43,9 @@ def test_nested_spans_are_recorded_with_their_own_tasks(run: Run) -> None:
 
 def test_a_span_tells_where_its_time_went(run: Run) -> None:
     [*_, last] = [
-        told for told in details(run, "span") if told["name"] == ["etl", "load"]
+        reported
+        for reported in details(run, "span")
+        if reported["name"] == ["etl", "load"]
     ]
 
     assert last["done"] is True
@@ -51,7 +53,7 @@ def test_a_span_tells_where_its_time_went(run: Run) -> None:
 
 
 def test_topics_of_the_users_are_recorded_however_many(
-    flight: Flight, run: Run
+    finished: ScenarioRun, run: Run
 ) -> None:
     assert said_on(run, "from-the-driver") == [{"step": 1}]
     assert sorted(said_on(run, "many")) == list(range(TOPICS))
@@ -73,14 +75,14 @@ def test_fine_metrics_count_the_work_of_a_worker_that_died(run: Run) -> None:
 
 
 def test_the_profile_holds_what_a_worker_did_that_died(run: Run) -> None:
-    trees = [told["tree"] for told in details(run, "profile")]
+    trees = [reported["tree"] for reported in details(run, "profile")]
 
     assert any("busy" in json.dumps(tree) for tree in trees)
 
 
-def test_the_death_was_recorded(flight: Flight, run: Run) -> None:
+def test_the_death_was_recorded(finished: ScenarioRun, run: Run) -> None:
     [died] = [
         row for row in run.workers.iter_rows(named=True) if row["exit_code"] == -9
     ]
 
-    assert died["address"] == flight.told["victim"]
+    assert died["address"] == finished.reported["victim"]

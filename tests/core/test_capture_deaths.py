@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 from dask_blackbox import Run
-from scenario_runs import Flight, Home, fly, messages
+from scenario_runs import Home, ScenarioRun, messages, run_scenario
 from stored_events import details
 
 LINES, BURST = 2_000, 20_000
@@ -28,14 +28,14 @@ ENDS = {
 
 
 @pytest.fixture(scope="module")
-def flight(homes: Callable[[], Home]) -> Flight:
+def finished(homes: Callable[[], Home]) -> ScenarioRun:
     home = homes()
-    return fly(home, "deaths.py", str(home.folder / "store"))
+    return run_scenario(home, "deaths.py", str(home.folder / "store"))
 
 
 @pytest.fixture(scope="module")
-def run(flight: Flight) -> Run:
-    return flight.run
+def run(finished: ScenarioRun) -> Run:
+    return finished.run
 
 
 def certificate(run: Run, key: str) -> dict[str, Any]:
@@ -50,21 +50,23 @@ def certificate(run: Run, key: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("end", ENDS)
 def test_a_death_has_a_certificate_with_its_exit_code_and_its_task(
-    flight: Flight, run: Run, end: str
+    finished: ScenarioRun, run: Run, end: str
 ) -> None:
-    found = certificate(run, flight.told["keys"][end])
+    found = certificate(run, finished.reported["keys"][end])
 
     assert (found["exit_code"], found["signal"]) == ENDS[end]
     assert not found["asked_to_close"]
-    assert [task["key"] for task in found["executing"]] == [flight.told["keys"][end]]
+    assert [task["key"] for task in found["executing"]] == [
+        finished.reported["keys"][end]
+    ]
     assert found["lines_overwritten"] == 0 or end == "burst"
 
 
 @pytest.mark.parametrize("end", ENDS)
 def test_a_death_is_in_the_life_of_its_worker(
-    flight: Flight, run: Run, end: str
+    finished: ScenarioRun, run: Run, end: str
 ) -> None:
-    found = certificate(run, flight.told["keys"][end])
+    found = certificate(run, finished.reported["keys"][end])
     life = run.workers.row(
         by_predicate=(pl.col("address") == found["subject"])
         & (pl.col("pid") == found["pid"]),
@@ -79,9 +81,9 @@ def test_a_death_is_in_the_life_of_its_worker(
 
 @pytest.mark.parametrize("end", ENDS)
 def test_a_killed_task_is_recorded_with_its_last_worker(
-    flight: Flight, run: Run, end: str
+    finished: ScenarioRun, run: Run, end: str
 ) -> None:
-    key = flight.told["keys"][end]
+    key = finished.reported["keys"][end]
     task = run.tasks.row(by_predicate=pl.col("key") == key, named=True)
     error = run.errors.row(by_predicate=pl.col("key") == key, named=True)
 
@@ -91,20 +93,24 @@ def test_a_killed_task_is_recorded_with_its_last_worker(
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_a_certificate_has_the_memory_curve(flight: Flight, run: Run, end: str) -> None:
-    curve = certificate(run, flight.told["keys"][end])["memory"]
+def test_a_certificate_has_the_memory_curve(
+    finished: ScenarioRun, run: Run, end: str
+) -> None:
+    curve = certificate(run, finished.reported["keys"][end])["memory"]
 
     assert curve
     assert [at for at, _ in curve] == sorted(at for at, _ in curve)
     assert all(10 * 2**20 < rss < 2 * LIMIT for _, rss in curve)
 
 
-def test_the_memory_curve_climbs_to_the_limit(flight: Flight, run: Run) -> None:
-    curve = certificate(run, flight.told["keys"]["memory"])["memory"]
+def test_the_memory_curve_climbs_to_the_limit(finished: ScenarioRun, run: Run) -> None:
+    curve = certificate(run, finished.reported["keys"]["memory"])["memory"]
 
     assert curve[-1][1] > 0.8 * LIMIT > 0.5 * LIMIT > curve[0][1]
     [restart] = details(run, "worker-restarted-for-memory")
-    assert restart["pid"] == certificate(run, flight.told["keys"]["memory"])["pid"]
+    assert (
+        restart["pid"] == certificate(run, finished.reported["keys"]["memory"])["pid"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -117,9 +123,9 @@ def test_the_memory_curve_climbs_to_the_limit(flight: Flight, run: Run) -> None:
     ],
 )
 def test_a_certificate_has_the_python_stack(
-    flight: Flight, run: Run, end: str, function: str
+    finished: ScenarioRun, run: Run, end: str, function: str
 ) -> None:
-    stack = certificate(run, flight.told["keys"][end])["stack"]
+    stack = certificate(run, finished.reported["keys"][end])["stack"]
 
     assert f"in {function}" in stack
     assert "deaths.py" in stack
@@ -129,9 +135,9 @@ def test_a_certificate_has_the_python_stack(
     ("mark", "end"), [("numbered", "lines"), ("printed", "prints")]
 )
 def test_no_line_written_before_sigkill_is_lost(
-    flight: Flight, run: Run, mark: str, end: str
+    finished: ScenarioRun, run: Run, mark: str, end: str
 ) -> None:
-    key = flight.told["keys"][end]
+    key = finished.reported["keys"][end]
 
     assert messages(run.logs.filter(pl.col("key") == key), f"{mark} ") == [
         f"{mark} {i}" for i in range(LINES)
@@ -139,9 +145,9 @@ def test_no_line_written_before_sigkill_is_lost(
 
 
 def test_what_a_burst_of_lines_loses_at_sigkill_is_named(
-    flight: Flight, run: Run
+    finished: ScenarioRun, run: Run
 ) -> None:
-    worker = certificate(run, flight.told["keys"]["burst"])["subject"]
+    worker = certificate(run, finished.reported["keys"]["burst"])["subject"]
     lines = run.logs.filter(pl.col("source") == worker)
     numbers = [int(m.split()[-1]) for m in messages(lines, "burst ")]
     lost = BURST - len(numbers)
@@ -149,17 +155,19 @@ def test_what_a_burst_of_lines_loses_at_sigkill_is_named(
     assert numbers == sorted(set(numbers))
     assert numbers[-1] == BURST - 1
     assert lines["seq"].max() - lines.height == lost  # type: ignore[operator]
-    assert (lost == 0) == (worker not in flight.card.completeness.get("missing", {}))
+    assert (lost == 0) == (worker not in finished.card.completeness.get("missing", {}))
 
 
-def test_what_tasks_print_is_still_printed(flight: Flight) -> None:
-    printed = [line for line in flight.output.splitlines() if "printed" in line]
+def test_what_tasks_print_is_still_printed(finished: ScenarioRun) -> None:
+    printed = [line for line in finished.output.splitlines() if "printed" in line]
 
     assert printed == [f"printed {i}" for i in range(LINES)]
 
 
-def test_lines_of_one_source_are_counted_without_gaps(flight: Flight, run: Run) -> None:
-    burst = certificate(run, flight.told["keys"]["burst"])["subject"]
+def test_lines_of_one_source_are_counted_without_gaps(
+    finished: ScenarioRun, run: Run
+) -> None:
+    burst = certificate(run, finished.reported["keys"]["burst"])["subject"]
     counted = run.logs.group_by("source", "pid").agg(
         pl.col("seq").sort(), pl.len().alias("count")
     )
@@ -179,22 +187,24 @@ def test_lines_of_all_roles_are_recorded(run: Run) -> None:
     assert {"distributed.nanny", "distributed.nanny.memory"} <= set(loggers["nanny"])
 
 
-def test_retirement_and_clean_shutdown_are_no_deaths(flight: Flight, run: Run) -> None:
-    retired, closed = flight.told["peaceful"]
+def test_retirement_and_clean_shutdown_are_no_deaths(
+    finished: ScenarioRun, run: Run
+) -> None:
+    retired, closed = finished.reported["peaceful"]
     lives = {life["address"]: life for life in run.workers.iter_rows(named=True)}
 
     assert lives[retired]["expected"] is True
     assert lives[closed]["closing"] == "nanny-close"
-    assert flight.card.numbers["deaths"] == len(ENDS)
+    assert finished.card.numbers["deaths"] == len(ENDS)
 
 
-def test_a_run_that_survived_its_deaths_has_succeeded(flight: Flight) -> None:
-    assert flight.card.state == "succeeded"
-    assert flight.card.verdict is None
-    assert "workers-died" in [finding.rule for finding in flight.card.findings]
+def test_a_run_that_survived_its_deaths_has_succeeded(finished: ScenarioRun) -> None:
+    assert finished.card.state == "succeeded"
+    assert finished.card.verdict is None
+    assert "workers-died" in [finding.rule for finding in finished.card.findings]
 
 
-def test_nothing_is_left_behind(flight: Flight) -> None:
-    flight.home.quiet()
+def test_nothing_is_left_behind(finished: ScenarioRun) -> None:
+    finished.home.quiet()
 
-    assert flight.home.left_over() == []
+    assert finished.home.left_over() == []

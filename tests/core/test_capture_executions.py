@@ -7,24 +7,24 @@ from collections.abc import Callable
 import polars as pl
 import pytest
 from dask_blackbox import Run
-from scenario_runs import Flight, Home, fly, messages
+from scenario_runs import Home, ScenarioRun, messages, run_scenario
 from stored_events import details
 
 TASKS = 3_000
 
 
 @pytest.fixture(scope="module")
-def flight(homes: Callable[[], Home]) -> Flight:
+def finished(homes: Callable[[], Home]) -> ScenarioRun:
     home = homes()
     tries = home.folder / "tries"
     tries.mkdir()
     store = str(home.folder / "store")
-    return fly(home, "executions.py", store, str(TASKS), str(tries))
+    return run_scenario(home, "executions.py", store, str(TASKS), str(tries))
 
 
 @pytest.fixture(scope="module")
-def run(flight: Flight) -> Run:
-    return flight.run
+def run(finished: ScenarioRun) -> Run:
+    return finished.run
 
 
 def test_all_of_thousands_of_tasks_are_recorded_once(run: Run) -> None:
@@ -39,8 +39,8 @@ def test_all_of_thousands_of_tasks_are_recorded_once(run: Run) -> None:
     assert tasks["compute"].min() >= 0  # type: ignore[operator]
 
 
-def test_the_recording_is_complete_and_says_so(flight: Flight) -> None:
-    assert flight.card.completeness == {"recorded": True, "complete": True}
+def test_the_recording_is_complete_and_says_so(finished: ScenarioRun) -> None:
+    assert finished.card.completeness == {"recorded": True, "complete": True}
 
 
 def test_keys_that_are_tuples_keep_their_prefix(run: Run) -> None:
@@ -53,9 +53,9 @@ def test_keys_that_are_tuples_keep_their_prefix(run: Run) -> None:
 
 
 def test_each_attempt_has_its_own_exception_and_worker(
-    flight: Flight, run: Run
+    finished: ScenarioRun, run: Run
 ) -> None:
-    errors = run.errors.filter(pl.col("key") == flight.told["flaky"])
+    errors = run.errors.filter(pl.col("key") == finished.reported["flaky"])
 
     assert errors["outcome"].to_list() == ["retried", "retried"]
     assert sorted(errors["message"]) == ["try 0 failed", "try 1 failed"]
@@ -64,8 +64,8 @@ def test_each_attempt_has_its_own_exception_and_worker(
     assert set(errors["worker"]) <= set(run.workers["address"])
 
 
-def test_each_attempt_is_an_execution(flight: Flight, run: Run) -> None:
-    tasks = run.tasks.filter(pl.col("key") == flight.told["flaky"])
+def test_each_attempt_is_an_execution(finished: ScenarioRun, run: Run) -> None:
+    tasks = run.tasks.filter(pl.col("key") == finished.reported["flaky"])
 
     assert sorted(tasks["outcome"]) == ["finished", "retried", "retried"]
 
@@ -84,9 +84,9 @@ def test_heirs_of_a_failure_are_no_executions(run: Run) -> None:
 
 
 def test_an_exception_that_cannot_be_pickled_is_recorded(
-    flight: Flight, run: Run
+    finished: ScenarioRun, run: Run
 ) -> None:
-    key, kind, text = flight.told["unpicklable"]
+    key, kind, text = finished.reported["unpicklable"]
     [error] = run.errors.filter(pl.col("key") == key).iter_rows(named=True)
 
     assert (kind, error["exception"]) == ("Exception", "Exception")
@@ -94,8 +94,8 @@ def test_an_exception_that_cannot_be_pickled_is_recorded(
     assert "in unpicklable" in error["traceback"]
 
 
-def test_a_huge_message_is_cut(flight: Flight, run: Run) -> None:
-    key, kind, _ = flight.told["verbose"]
+def test_a_huge_message_is_cut(finished: ScenarioRun, run: Run) -> None:
+    key, kind, _ = finished.reported["verbose"]
     [error] = run.errors.filter(pl.col("key") == key).iter_rows(named=True)
 
     assert error["exception"] == kind == "ValueError"
@@ -104,19 +104,19 @@ def test_a_huge_message_is_cut(flight: Flight, run: Run) -> None:
 
 
 def test_text_that_no_encoding_can_hold_costs_neither_worker_nor_line(
-    flight: Flight, run: Run
+    finished: ScenarioRun, run: Run
 ) -> None:
-    key, kind, _ = flight.told["surrogate"]
+    key, kind, _ = finished.reported["surrogate"]
     [error] = run.errors.filter(pl.col("key") == key).iter_rows(named=True)
 
     assert kind == "ValueError"
     assert error["message"] == "bytes \\udcff that are no text"
     assert messages(run.logs, "surrogate \\udcff") == ["surrogate \\udcff \x00"]
-    assert flight.card.numbers["deaths"] == 0
+    assert finished.card.numbers["deaths"] == 0
 
 
-def test_a_run_id_of_any_characters_is_kept(flight: Flight, run: Run) -> None:
-    assert flight.card.run_id == run.manifest.run_id == "a/b: ü 1"
+def test_a_run_id_of_any_characters_is_kept(finished: ScenarioRun, run: Run) -> None:
+    assert finished.card.run_id == run.manifest.run_id == "a/b: ü 1"
 
 
 def test_metrics_are_sampled_of_workers_and_scheduler(run: Run) -> None:
@@ -138,7 +138,9 @@ def test_environment_and_graphs_are_recorded(run: Run) -> None:
     assert drivers[0]["packages"]["distributed"]
 
 
-def test_a_recording_survives_no_process_and_leaves_no_file(flight: Flight) -> None:
-    flight.home.quiet()
+def test_a_recording_survives_no_process_and_leaves_no_file(
+    finished: ScenarioRun,
+) -> None:
+    finished.home.quiet()
 
-    assert flight.home.left_over() == []
+    assert finished.home.left_over() == []

@@ -39,12 +39,12 @@ def test_a_flood_of_dasks_is_kept_in_part_and_counted(
         logging.getLogger("asyncio").error(f"Exception in callback {n}")  # noqa: G004
     tap.detach()
     lines = lines_of(rows, "asyncio")
-    told = [line for line in lines if "more lines like this" in line]
-    counted = sum(int(line.split()[1]) for line in told)
+    reported = [line for line in lines if "more lines like this" in line]
+    counted = sum(int(line.split()[1]) for line in reported)
 
     assert len(lines) < LINES / 2
-    assert len(lines) - len(told) + counted == LINES
-    assert "Exception in callback #" in told[-1]
+    assert len(lines) - len(reported) + counted == LINES
+    assert "Exception in callback #" in reported[-1]
 
 
 def test_different_lines_are_no_flood(tap: LogTap, rows: list[list[Any]]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import bare_environments
 import polars as pl
 import pytest
-from scenario_runs import Flight, Home, fly, messages
+from scenario_runs import Home, ScenarioRun, messages, run_scenario
 from stored_events import details
 
 CHECKOUT = str(Path(__file__).parents[2])
@@ -24,50 +24,54 @@ def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def flights(
+def finished_runs(
     homes: Callable[[], Home], bare_python: Path
-) -> Iterator[dict[str, Future[Flight]]]:
-    """Return a flight of each kind; two are in the air at a time."""
+) -> Iterator[dict[str, Future[ScenarioRun]]]:
+    """Return a run of each kind; two are in the air at a time."""
 
-    def flight(kind: str) -> Flight:
+    def finished(kind: str) -> ScenarioRun:
         home = homes()
         store = str(home.folder / "store")
         if kind == "uninstalled":
-            return fly(home, "kinds.py", store, "nanny", str(bare_python))
-        return fly(home, "kinds.py", store, kind)
+            return run_scenario(home, "kinds.py", store, "nanny", str(bare_python))
+        return run_scenario(home, "kinds.py", store, kind)
 
     with ThreadPoolExecutor(2) as pilots:
-        yield {kind: pilots.submit(flight, kind) for kind in KINDS}
+        yield {kind: pilots.submit(finished, kind) for kind in KINDS}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_all_tasks_are_recorded(flights: dict[str, Future[Flight]], kind: str) -> None:
-    flight = flights[kind].result()
-    tasks = flight.run.tasks.filter(pl.col("prefix") == "work")
+def test_all_tasks_are_recorded(
+    finished_runs: dict[str, Future[ScenarioRun]], kind: str
+) -> None:
+    finished = finished_runs[kind].result()
+    tasks = finished.run.tasks.filter(pl.col("prefix") == "work")
 
-    assert flight.card.completeness == {"recorded": True, "complete": True}
-    assert flight.card.state == "succeeded"
+    assert finished.card.completeness == {"recorded": True, "complete": True}
+    assert finished.card.state == "succeeded"
     assert tasks["key"].n_unique() == tasks.height == TASKS
-    assert set(tasks["worker"]) <= set(flight.run.workers["address"])
+    assert set(tasks["worker"]) <= set(finished.run.workers["address"])
 
 
 @pytest.mark.parametrize("kind", [k for k in KINDS if k != "asynchronous"])
 def test_an_exception_is_recorded_with_its_traceback(
-    flights: dict[str, Future[Flight]], kind: str
+    finished_runs: dict[str, Future[ScenarioRun]], kind: str
 ) -> None:
-    flight = flights[kind].result()
-    [error] = flight.run.errors.filter(pl.col("prefix") == "fail").iter_rows(named=True)
+    finished = finished_runs[kind].result()
+    [error] = finished.run.errors.filter(pl.col("prefix") == "fail").iter_rows(
+        named=True
+    )
 
-    assert flight.told["error"] == "LookupError('on purpose')"
+    assert finished.reported["error"] == "LookupError('on purpose')"
     assert (error["exception"], error["message"]) == ("LookupError", "on purpose")
     assert "in fail" in error["traceback"]
 
 
 @pytest.mark.parametrize("kind", [k for k in KINDS if k != "threads"])
 def test_printed_lines_are_recorded_with_the_task_that_printed_them(
-    flights: dict[str, Future[Flight]], kind: str
+    finished_runs: dict[str, Future[ScenarioRun]], kind: str
 ) -> None:
-    logs = flights[kind].result().run.logs.filter(pl.col("logger") == "stdout")
+    logs = finished_runs[kind].result().run.logs.filter(pl.col("logger") == "stdout")
 
     assert sorted(messages(logs, "printed by"), key=lambda m: int(m.split()[-1])) == [
         f"printed by {i}" for i in range(TASKS)
@@ -77,71 +81,71 @@ def test_printed_lines_are_recorded_with_the_task_that_printed_them(
 
 @pytest.mark.parametrize("kind", DEADLY)
 def test_a_worker_killed_at_work_loses_no_line(
-    flights: dict[str, Future[Flight]], kind: str
+    finished_runs: dict[str, Future[ScenarioRun]], kind: str
 ) -> None:
-    flight = flights[kind].result()
+    finished = finished_runs[kind].result()
     [certificate] = [
         each
-        for each in details(flight.run, "worker-certificate")
-        if flight.told["killed"] in [task["key"] for task in each["executing"]]
+        for each in details(finished.run, "worker-certificate")
+        if finished.reported["killed"] in [task["key"] for task in each["executing"]]
     ]
 
     assert certificate["signal"] == "SIGKILL"
     assert certificate["exit_code"] == -9
     assert certificate["memory"]
-    assert messages(flight.run.logs, "numbered ") == [
+    assert messages(finished.run.logs, "numbered ") == [
         f"numbered {i}" for i in range(LINES)
     ]
-    assert flight.card.numbers["deaths"] == 1
+    assert finished.card.numbers["deaths"] == 1
 
 
 @pytest.mark.parametrize("kind", [k for k in KINDS if k not in DEADLY])
 def test_workers_that_leave_in_order_are_no_deaths(
-    flights: dict[str, Future[Flight]], kind: str
+    finished_runs: dict[str, Future[ScenarioRun]], kind: str
 ) -> None:
-    flight = flights[kind].result()
+    finished = finished_runs[kind].result()
 
-    assert flight.card.numbers["deaths"] == 0
-    assert "workers-died" not in [finding.rule for finding in flight.card.findings]
+    assert finished.card.numbers["deaths"] == 0
+    assert "workers-died" not in [finding.rule for finding in finished.card.findings]
 
 
 def test_workers_of_an_adaptive_cluster_come_and_go(
-    flights: dict[str, Future[Flight]],
+    finished_runs: dict[str, Future[ScenarioRun]],
 ) -> None:
-    workers = flights["adaptive"].result().run.workers
+    workers = finished_runs["adaptive"].result().run.workers
 
     assert workers.height >= 1
     assert workers["left"].null_count() == 0
 
 
 def test_an_asynchronous_client_wants_async_with(
-    flights: dict[str, Future[Flight]],
+    finished_runs: dict[str, Future[ScenarioRun]],
 ) -> None:
-    told = flights["asynchronous"].result().told
+    reported = finished_runs["asynchronous"].result().reported
 
-    assert told["wrong"].startswith("this client is asynchronous")
-    assert told["turns_while_finishing"] > 20, "the event loop stood still"
+    assert reported["wrong"].startswith("this client is asynchronous")
+    assert reported["turns_while_finishing"] > 20, "the event loop stood still"
 
 
 def test_a_cluster_without_our_package_says_which_packages_it_has(
-    flights: dict[str, Future[Flight]], bare_python: Path
+    finished_runs: dict[str, Future[ScenarioRun]], bare_python: Path
 ) -> None:
-    flight = flights["uninstalled"].result()
-    [scheduler] = details(flight.run, "scheduler-info")
+    finished = finished_runs["uninstalled"].result()
+    [scheduler] = details(finished.run, "scheduler-info")
 
     assert scheduler["distributed"]
-    assert details(flight.run, "capture-failed") == []
+    assert details(finished.run, "capture-failed") == []
     assert not bare_environments.can_import(bare_python, "dask_blackbox")
     assert bare_environments.can_import(bare_python, "distributed")
 
 
 def test_no_log_line_of_dask_complains_about_the_recorder(
-    flights: dict[str, Future[Flight]],
+    finished_runs: dict[str, Future[ScenarioRun]],
 ) -> None:
     # Tracebacks name files of this checkout, whatever its folder is called.
     message = pl.col("message").str.replace_all(CHECKOUT, "", literal=True)
-    for kind, flight in flights.items():
-        ours = flight.result().run.logs.filter(
+    for kind, finished in finished_runs.items():
+        ours = finished.result().run.logs.filter(
             (pl.col("level") >= 30) & message.str.contains("(?i)blackbox|handshake")
         )
 
@@ -149,9 +153,11 @@ def test_no_log_line_of_dask_complains_about_the_recorder(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_is_left_behind(flights: dict[str, Future[Flight]], kind: str) -> None:
-    flight = flights[kind].result()
-    flight.home.quiet()
+def test_nothing_is_left_behind(
+    finished_runs: dict[str, Future[ScenarioRun]], kind: str
+) -> None:
+    finished = finished_runs[kind].result()
+    finished.home.quiet()
 
-    assert flight.home.left_over() == []
-    assert Path(flight.card.links["recording"]).is_dir()
+    assert finished.home.left_over() == []
+    assert Path(finished.card.links["recording"]).is_dir()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from scenario_runs import Flight, Home, fly
+from scenario_runs import Home, ScenarioRun, run_scenario
 from stored_events import details
 
 ENDS = {
@@ -17,17 +17,19 @@ ENDS = {
 
 
 @pytest.fixture(scope="module")
-def flight(homes: Callable[[], Home]) -> Flight:
+def finished(homes: Callable[[], Home]) -> ScenarioRun:
     home = homes()
-    return fly(home, "lonely.py", str(home.folder / "store"))
+    return run_scenario(home, "lonely.py", str(home.folder / "store"))
 
 
 @pytest.mark.parametrize("way", ENDS)
-def test_a_death_without_a_nanny_has_a_certificate(flight: Flight, way: str) -> None:
-    key = flight.told["keys"][way]
+def test_a_death_without_a_nanny_has_a_certificate(
+    finished: ScenarioRun, way: str
+) -> None:
+    key = finished.reported["keys"][way]
     [certificate] = [
         each
-        for each in details(flight.run, "worker-certificate")
+        for each in details(finished.run, "worker-certificate")
         if key in [task["key"] for task in each["executing"]]
     ]
 
@@ -37,12 +39,12 @@ def test_a_death_without_a_nanny_has_a_certificate(flight: Flight, way: str) -> 
         assert f"in {way}" in certificate["stack"]
 
 
-def test_each_death_is_counted_once(flight: Flight) -> None:
-    assert flight.card.numbers["deaths"] == len(ENDS)
-    assert flight.card.completeness == {"recorded": True, "complete": True}
+def test_each_death_is_counted_once(finished: ScenarioRun) -> None:
+    assert finished.card.numbers["deaths"] == len(ENDS)
+    assert finished.card.completeness == {"recorded": True, "complete": True}
 
 
-def test_nothing_is_left_behind(flight: Flight) -> None:
-    flight.home.quiet()
+def test_nothing_is_left_behind(finished: ScenarioRun) -> None:
+    finished.home.quiet()
 
-    assert flight.home.left_over() == []
+    assert finished.home.left_over() == []

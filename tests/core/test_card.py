@@ -249,7 +249,7 @@ def test_log_lines_that_never_came_are_missing() -> None:
         (2_000, {"logs": ["at least 3 log lines lost, at most 2,000"]}),
     ],
 )
-def test_lines_that_were_dropped_and_lines_that_are_missing_are_told_once(
+def test_lines_that_were_dropped_and_lines_that_are_missing_are_reported_once(
     dropped: int, said: dict[str, list[str]]
 ) -> None:
     account = SourceAccount(dropped={"log": dropped})

@@ -40,12 +40,12 @@ def verdict(prefix: str = "tidy") -> Finding:
 
 
 def tidy(**fields: Any) -> PrefixSketch:
-    told = {"code": "2py311.a", "functions": ("job:tidy", "shop:clean")} | fields
-    return a_prefix("tidy", **told)
+    reported = {"code": "2py311.a", "functions": ("job:tidy", "shop:clean")} | fields
+    return a_prefix("tidy", **reported)
 
 
 def night(number: int, version: str | None, **fields: Any) -> Sketch:
-    told: dict[str, Any] = {
+    reported: dict[str, Any] = {
         "prefixes": (a_prefix("load", roots=100), tidy(), tidy_too()),
         "parts": SHOP,
     } | fields
@@ -58,22 +58,24 @@ def night(number: int, version: str | None, **fields: Any) -> Sketch:
     }
     if version is None:
         del facts["code"]["module shop"]
-    return a_night(number, facts=facts | told.pop("facts", {}), **told)
+    return a_night(number, facts=facts | reported.pop("facts", {}), **reported)
 
 
 def tidy_too(**fields: Any) -> PrefixSketch:
-    told = {"code": "2py311.b", "functions": ("shop:clean",)} | fields
-    return a_prefix("clean", **told)
+    reported = {"code": "2py311.b", "functions": ("shop:clean",)} | fields
+    return a_prefix("clean", **reported)
 
 
-def told(before: Sketch, after: Sketch, accused: Accused | None = None) -> CardChanges:
+def card_changes(
+    before: Sketch, after: Sketch, accused: Accused | None = None
+) -> CardChanges:
     return changes_on_card(
         history_of([before]), failed(after), accused or Accused(verdict())
     )
 
 
-def folded(told: CardChanges) -> list[tuple[str, list[str]]]:
-    return [(e.what, sorted(o.what for o in e.explains)) for e in told.changes]
+def folded(reported: CardChanges) -> list[tuple[str, list[str]]]:
+    return [(e.what, sorted(o.what for o in e.explains)) for e in reported.changes]
 
 
 def test_a_package_explains_the_code_inside_it_and_in_all_that_call_it() -> None:
@@ -84,7 +86,7 @@ def test_a_package_explains_the_code_inside_it_and_in_all_that_call_it() -> None
         tidy_too(code="2py311.bb"),
     )
     after = night(2, "2.0", parts=parts, prefixes=prefixes)
-    found = told(night(1, "1.0"), after, Accused(verdict(), "", "tidy"))
+    found = card_changes(night(1, "1.0"), after, Accused(verdict(), "", "tidy"))
 
     assert folded(found) == [
         ("shop", ["module shop", "prefix clean", "prefix tidy"]),
@@ -100,7 +102,7 @@ def test_a_package_that_was_removed_explains_what_is_called_in_its_place() -> No
         tidy_too(code="2py311.bb", functions=("job:clean",)),
     )
     after = night(2, None, prefixes=prefixes)
-    found = told(night(1, "1.0"), after)
+    found = card_changes(night(1, "1.0"), after)
 
     assert folded(found) == [("shop", ["prefix clean", "prefix tidy"])]
     assert (found.changes[0].before, found.changes[0].after) == ("1.0", None)
@@ -110,7 +112,7 @@ def test_a_function_of_ones_own_that_changed_too_is_not_the_packages() -> None:
     parts = {"shop:clean": "shop.py:2 99", "job:tidy": "job.py:9 33"}
     prefixes = (a_prefix("load", roots=100), tidy(code="2py311.aa"), tidy_too())
     after = night(2, "2.0", parts=parts, prefixes=prefixes)
-    found = told(night(1, "1.0"), after, Accused(verdict(), "", "tidy"))
+    found = card_changes(night(1, "1.0"), after, Accused(verdict(), "", "tidy"))
 
     assert folded(found) == [("prefix tidy", []), ("shop", ["module shop"])]
 
@@ -122,7 +124,7 @@ def test_a_prefix_that_calls_an_installed_library_is_explained_by_it() -> None:
     before = night(1, "1.0", prefixes=(old,), facts=one)
     after = night(2, "1.0", prefixes=(new,), facts=other)
 
-    assert folded(told(before, after)) == [("scikit-learn", ["prefix fit"])]
+    assert folded(card_changes(before, after)) == [("scikit-learn", ["prefix fit"])]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +146,7 @@ def test_a_commit_explains_the_functions_that_it_changed(
         prefix = tidy(code=mark, functions=("job:tidy",))
         return a_night(number, facts=facts, parts=parts, prefixes=(prefix,))
 
-    changes = told(at(1, "aaaa"), at(2, "bbbb"), Accused(verdict(), "", "tidy"))
+    changes = card_changes(at(1, "aaaa"), at(2, "bbbb"), Accused(verdict(), "", "tidy"))
 
     assert folded(changes) == found
     assert changes.past.says.startswith(
@@ -155,7 +157,7 @@ def test_a_commit_explains_the_functions_that_it_changed(
 def test_another_python_explains_the_packages_that_came_with_it() -> None:
     new = {"python": {"workers": "3.12.1"}, "package/workers": {"pandas": "3.0"}}
 
-    assert folded(told(a_night(1), a_night(2, facts=new))) == [
+    assert folded(card_changes(a_night(1), a_night(2, facts=new))) == [
         ("Python of the workers", ["pandas (workers)"])
     ]
 
@@ -171,7 +173,7 @@ def test_a_parameter_explains_the_size_that_it_asks_for_and_no_other() -> None:
         facts={"parameters": {"--parts": "380", "--rate": "4"}},
         inputs=Inputs(partitions=380, nbytes=5 * GIB),
     )
-    found = dict(folded(told(before, after)))
+    found = dict(folded(card_changes(before, after)))
 
     assert found["--parts"] == ["partitions"]
     assert found["--rate"] == []
@@ -200,7 +202,7 @@ CLOSURE = "def tidy(least):\n    def work(rows):\n        return rows[least]\n  
 
 def test_a_value_that_a_function_captured_is_a_parameter_and_no_code() -> None:
     before, after = captured(CLOSURE, 3, 1), captured(CLOSURE, 4, 2)
-    found = told(before, after, Accused(verdict(), "", "tidy"))
+    found = card_changes(before, after, Accused(verdict(), "", "tidy"))
     [change] = found.changes
 
     assert (change.kind, change.what) == (
@@ -218,14 +220,14 @@ def test_a_parameter_of_the_run_explains_the_value_that_a_function_captured() ->
         captured(CLOSURE, n, n, **facts) for n, facts in zip((3, 4), asked, strict=True)
     )
 
-    assert folded(told(before, after)) == [
+    assert folded(card_changes(before, after)) == [
         ("--least", ["least (given to job:tidy.<locals>.work)"])
     ]
 
 
 def test_where_the_functions_changed_too_it_is_the_code() -> None:
     edited = CLOSURE.replace("rows[least]", "rows[: least]")
-    found = told(captured(CLOSURE, 3, 1), captured(edited, 4, 2))
+    found = card_changes(captured(CLOSURE, 3, 1), captured(edited, 4, 2))
 
     assert [(each.kind, each.what) for each in found.changes] == [
         ("code", "prefix tidy")

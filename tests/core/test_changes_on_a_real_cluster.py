@@ -25,20 +25,20 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nights]:
 @pytest.fixture(scope="module")
 def cards(job: Nights) -> dict[str, RunCard]:
     """Return the cards of a week: good nights, a broken package, a broken parameter."""
-    told = {"first": job.night()}
+    reported = {"first": job.night()}
     for _ in range(3):
-        told["good"] = job.night()
+        reported["good"] = job.night()
     job.install("2.0.0", broken=True)
-    told["broken"] = job.night()
-    told["retried"] = job.night(attempt=2)
+    reported["broken"] = job.night()
+    reported["retried"] = job.night(attempt=2)
     job.install("1.2.0")
-    told["fixed"] = job.night()
+    reported["fixed"] = job.night()
     job.install("1.2.0", broken=True)
-    told["larger"] = job.night(rows=20_000)
+    reported["larger"] = job.night(rows=20_000)
     job.install("1.2.0")
-    told["narrow"] = job.night(parts=12)
-    told["wider"] = job.night(parts=380)
-    return told
+    reported["narrow"] = job.night(parts=12)
+    reported["wider"] = job.night(parts=380)
+    return reported
 
 
 def test_a_package_that_was_upgraded_is_the_first_change(
@@ -64,7 +64,7 @@ def test_dates_and_paths_of_the_night_are_no_changes(cards: dict[str, RunCard]) 
     assert ("parameters", "out") not in kinds
 
 
-def test_larger_input_is_told_with_the_parameter_that_asked_for_it(
+def test_larger_input_is_reported_with_the_parameter_that_asked_for_it(
     cards: dict[str, RunCard],
 ) -> None:
     card = cards["larger"]
@@ -148,8 +148,8 @@ def test_every_rendering_tells_what_changed(cards: dict[str, RunCard]) -> None:
 
 def test_the_drivers_own_code_is_recorded(cards: dict[str, RunCard]) -> None:
     run = Run.open(cards["good"].links["recording"])
-    told = details(run, "driver-code")
-    modules = {name for each in told for name in each.get("modules") or ()}
+    reported = details(run, "driver-code")
+    modules = {name for each in reported for name in each.get("modules") or ()}
 
     assert "nightly_runs" in modules
     [graph, *_] = details(run, "graph-updated")

@@ -1,4 +1,4 @@
-"""What changed is told by name and place: functions, options, images, settings, Pythons."""
+"""What changed is reported by name and place: functions, options, images, settings, Pythons."""
 
 from __future__ import annotations
 
@@ -64,29 +64,29 @@ def test_comments_docstrings_and_lines_change_no_part() -> None:
     }
 
 
-def _told(**after: Any) -> list[Difference]:
+def _reported(**after: Any) -> list[Difference]:
     own = {"module shop": "2py311.aa", "git commit": "c0ffee00"}
     known = {
         "parts": {"shop:Tax.added": "shop.py:6 11", "shop:work": "shop.py:20 22"},
         "prefixes": (a_prefix("tax", functions=("shop:Tax.added",)),),
         "facts": {"code": own},
     }
-    told = known | after
-    return differences(a_night(1, **known), a_night(2, **told))
+    reported = known | after
+    return differences(a_night(1, **known), a_night(2, **reported))
 
 
 def test_a_prefix_tells_which_of_its_functions_is_another() -> None:
     tax = a_prefix("tax", functions=("shop:Tax.added",), code="other")
     other = {"shop:Tax.added": "shop.py:7 99", "shop:work": "shop.py:21 22"}
-    [change] = _told(prefixes=(tax,), parts=other)
+    [change] = _reported(prefixes=(tax,), parts=other)
 
     assert (change.what, change.where) == ("prefix tax", "Tax.added at shop.py:7")
 
 
-def test_a_value_that_a_prefix_was_given_is_told_by_who_gave_it() -> None:
+def test_a_value_that_a_prefix_was_given_is_reported_by_who_gave_it() -> None:
     tax = a_prefix("tax", functions=("shop:Tax.added",), code="other")
     other = {"shop:Tax.added": "shop.py:6 11", "shop:work": "shop.py:20 99"}
-    [change] = _told(prefixes=(tax,), parts=other)
+    [change] = _reported(prefixes=(tax,), parts=other)
 
     assert change.where == "given by work at shop.py:20"
 
@@ -94,7 +94,7 @@ def test_a_value_that_a_prefix_was_given_is_told_by_who_gave_it() -> None:
 def test_a_module_tells_what_in_it_is_another() -> None:
     facts = {"code": {"module shop": "2py311.bb", "git commit": "c0ffee00"}}
     other = {"shop:Tax.added": "shop.py:6 11", "shop:new": "shop.py:40 99"}
-    [change] = _told(facts=facts, parts=other)
+    [change] = _reported(facts=facts, parts=other)
 
     assert (change.what, change.where) == ("module shop", "new at shop.py:40")
 
@@ -133,15 +133,15 @@ def test_a_parameter_with_a_name_stands_before_one_with_a_place() -> None:
 
 
 def test_a_secret_that_an_option_names_is_blanked_out() -> None:
-    told = Redactor().value(
+    reported = Redactor().value(
         {"argv": ["job.py", "--password", "hunter2", "--first", "3"]}
     )
 
-    assert told == {"argv": ["job.py", "--password", "[redacted]", "--first", "3"]}
+    assert reported == {"argv": ["job.py", "--password", "[redacted]", "--first", "3"]}
 
 
 def test_only_variables_that_tell_an_image_are_looked_at() -> None:
-    told = image_variables(
+    reported = image_variables(
         {
             "JOB_IMAGE": "shop:2",
             "SHOP_IMAGE_TAG": "7",
@@ -152,10 +152,14 @@ def test_only_variables_that_tell_an_image_are_looked_at() -> None:
         }
     )
 
-    assert told == {"GIT_SHA": "c0ffee", "JOB_IMAGE": "shop:2", "SHOP_IMAGE_TAG": "7"}
+    assert reported == {
+        "GIT_SHA": "c0ffee",
+        "JOB_IMAGE": "shop:2",
+        "SHOP_IMAGE_TAG": "7",
+    }
 
 
-def test_settings_of_workers_alone_are_told_as_theirs() -> None:
+def test_settings_of_workers_alone_are_reported_as_theirs() -> None:
     before = a_night(1)
     own = {"distributed.worker.memory.target": "0.3"}
     after = a_night(2, facts={"dask-config/workers": own})
@@ -181,7 +185,7 @@ def test_what_an_open_client_sets_is_no_change_of_the_configuration(whose: str) 
     assert len(differences(before, a_night(2, facts={kind: config}))) == 1
 
 
-def test_what_nobody_told_of_a_machine_has_not_changed() -> None:
+def test_what_nobody_reported_of_a_machine_has_not_changed() -> None:
     before = a_night(1, facts={"host": {"driver's cores": "8"}})
 
     assert differences(before, a_night(2)) == []

@@ -15,7 +15,7 @@ from sketches import GIB, a_night, a_prefix, failed, history_of
 
 
 def a_verdict(advice: RetryAdvice = "code", **fields: Any) -> Finding:
-    told: dict[str, Any] = {
+    reported: dict[str, Any] = {
         "rule": "task-exception",
         "title": "ValueError in 'join'",
         "cause": "It raised.",
@@ -24,7 +24,7 @@ def a_verdict(advice: RetryAdvice = "code", **fields: Any) -> Finding:
         "remedy": "Mend it.",
         "retry_advice": advice,
     }
-    return Finding(**told | fields)
+    return Finding(**reported | fields)
 
 
 def whats(before: Sketch, after: Sketch) -> list[tuple[str, str]]:
@@ -176,11 +176,11 @@ def test_a_change_of_every_night_is_left_out_and_named() -> None:
         a_night(8, facts={"parameters": {"batch": "b8x"}, "code": {"git commit": "d"}})
     )
 
-    told = changes_on_card(history_of(nights), last, Accused(a_verdict()))
+    reported = changes_on_card(history_of(nights), last, Accused(a_verdict()))
 
-    assert [each.what for each in told.changes] == ["git commit"]
-    assert told.changes[0].rarity == 1.0
-    assert told.past.habits == ("parameters batch",)
+    assert [each.what for each in reported.changes] == ["git commit"]
+    assert reported.changes[0].rarity == 1.0
+    assert reported.past.habits == ("parameters batch",)
 
 
 def test_what_changes_now_and_then_comes_after_what_never_did() -> None:
@@ -189,12 +189,12 @@ def test_what_changes_now_and_then_comes_after_what_never_did() -> None:
         for n in range(21)
     ]
     facts = {"host": {"machine": "a"}, "cluster-shape": {"image": "new"}}
-    told = changes_on_card(
+    reported = changes_on_card(
         history_of(nights), failed(a_night(21, facts=facts)), Accused()
     )
 
-    assert [each.what for each in told.changes] == ["image", "machine"]
-    assert told.changes[1].rarity == pytest.approx(0.6, abs=0.1)
+    assert [each.what for each in reported.changes] == ["image", "machine"]
+    assert reported.changes[1].rarity == pytest.approx(0.6, abs=0.1)
 
 
 def test_a_package_that_the_traceback_names_comes_first() -> None:
@@ -208,23 +208,26 @@ def test_a_package_that_the_traceback_names_comes_first() -> None:
         a_verdict(),
         'File "/env/lib/python3.11/site-packages/pandas/core/frame.py", line 1',
     )
-    told = changes_on_card(
+    reported = changes_on_card(
         history_of(a_night(n) for n in range(8)),
         failed(a_night(8, facts=facts)),
         accused,
     )
 
-    assert (told.changes[0].what, told.changes[0].why) == (
+    assert (reported.changes[0].what, reported.changes[0].why) == (
         "pandas",
         "the failure names it",
     )
-    assert (told.past.blame, told.past.confidence) == ("infrastructure", "medium")
+    assert (reported.past.blame, reported.past.confidence) == (
+        "infrastructure",
+        "medium",
+    )
 
 
 def test_the_code_of_the_prefix_that_failed_comes_first() -> None:
     parts = (a_prefix("load", roots=100), a_prefix("join", code="new"))
     accused = Accused(a_verdict(subject=Subject(prefix="join")), "", "join")
-    told = changes_on_card(
+    reported = changes_on_card(
         history_of(a_night(n) for n in range(8)),
         failed(
             a_night(8, prefixes=parts, facts={"host": {"orchestrator": "airflow 4"}})
@@ -232,75 +235,75 @@ def test_the_code_of_the_prefix_that_failed_comes_first() -> None:
         accused,
     )
 
-    assert told.changes[0].what == "prefix join"
-    assert told.past.blame == "code"
+    assert reported.changes[0].what == "prefix join"
+    assert reported.past.blame == "code"
 
 
 def test_a_memory_verdict_with_more_input_is_blamed_on_the_data() -> None:
     inputs = Inputs(partitions=100, nbytes=41 * GIB)
-    told = changes_on_card(
+    reported = changes_on_card(
         history_of(a_night(n) for n in range(30)),
         failed(a_night(30, inputs=inputs)),
         Accused(a_verdict("memory", rule="worker-memory-limit")),
     )
 
-    assert told.past.blame == "data"
-    assert told.past.says == (
+    assert reported.past.blame == "data"
+    assert reported.past.says == (
         "Data: only the input changed: 4.1\N{MULTIPLICATION SIGN} the bytes."
     )
-    assert told.past.confidence == "high"
+    assert reported.past.confidence == "high"
 
 
 def test_changes_on_several_sides_are_not_blamed_on_one() -> None:
     facts = {"code": {"git commit": "d"}, "host": {"orchestrator": "airflow 4"}}
-    told = changes_on_card(
+    reported = changes_on_card(
         history_of(a_night(n) for n in range(8)),
         failed(a_night(8, facts=facts)),
         Accused(),
     )
 
-    assert (told.past.blame, told.past.confidence) == ("several", "low")
+    assert (reported.past.blame, reported.past.confidence) == ("several", "low")
 
 
 def test_where_nothing_changed_it_says_so() -> None:
-    told = changes_on_card(
+    reported = changes_on_card(
         history_of(a_night(n) for n in range(8)),
         failed(a_night(8)),
         Accused(a_verdict()),
     )
 
-    assert told.changes == ()
-    assert told.past.blame == "nothing"
+    assert reported.changes == ()
+    assert reported.past.blame == "nothing"
 
 
 def test_the_first_run_of_a_job_has_nothing_to_be_compared_with() -> None:
-    told = changes_on_card(History(), failed(a_night(1)), Accused(a_verdict()))
+    reported = changes_on_card(History(), failed(a_night(1)), Accused(a_verdict()))
 
-    assert told.changes == ()
-    assert told.past.says == "This is the first recorded run of this job."
+    assert reported.changes == ()
+    assert reported.past.says == "This is the first recorded run of this job."
 
 
 def test_a_job_that_always_fails_is_compared_with_none() -> None:
     nights = [failed(a_night(n)) for n in range(5)]
     last = failed(a_night(5, facts={"code": {"git commit": "d"}}))
-    told = changes_on_card(history_of(nights), last, Accused(a_verdict()))
+    reported = changes_on_card(history_of(nights), last, Accused(a_verdict()))
 
-    assert told.changes == ()
-    assert told.past.last_good is None
-    assert "No earlier run of this job succeeded" in told.past.says
-    assert told.past.seen is not None
-    assert (told.past.seen.times, told.past.seen.in_a_row) == (6, 6)
+    assert reported.changes == ()
+    assert reported.past.last_good is None
+    assert "No earlier run of this job succeeded" in reported.past.says
+    assert reported.past.seen is not None
+    assert (reported.past.seen.times, reported.past.seen.in_a_row) == (6, 6)
 
 
 def test_what_came_with_a_failure_stays_rare_while_it_fails() -> None:
     facts = {"package/driver": {"pandas": "3.0.0"}}
     nights = [a_night(n) for n in range(6)]
     nights += [failed(a_night(n, facts=facts)) for n in range(6, 12)]
-    told = changes_on_card(
+    reported = changes_on_card(
         history_of(nights), failed(a_night(12, facts=facts)), Accused(a_verdict())
     )
 
-    assert [(each.what, each.rarity) for each in told.changes] == [
+    assert [(each.what, each.rarity) for each in reported.changes] == [
         ("pandas (driver)", 1.0)
     ]
 
@@ -335,35 +338,39 @@ def test_of_a_run_that_succeeded_changes_are_listed_and_nothing_is_blamed() -> N
         for name in ("load", "join")
     )
     now = a_night(2, inputs=inputs, prefixes=wide)
-    told = changes_on_card(history, now, Accused(), blames=False)
+    reported = changes_on_card(history, now, Accused(), blames=False)
 
-    assert [(e.what, e.before, e.after) for e in told.changes] == [
+    assert [(e.what, e.before, e.after) for e in reported.changes] == [
         ("partitions", "100 partitions", "3,167 partitions")
     ]
-    assert told.past.says == "Changed: 31\N{MULTIPLICATION SIGN} the partitions."
-    assert (told.past.blame, told.past.confidence) == ("data", "high")
+    assert reported.past.says == "Changed: 31\N{MULTIPLICATION SIGN} the partitions."
+    assert (reported.past.blame, reported.past.confidence) == ("data", "high")
 
 
 def test_a_run_that_succeeded_as_it_did_before_says_nothing_of_changes() -> None:
-    told = changes_on_card(
+    reported = changes_on_card(
         history_of([a_night(1)]), a_night(2), Accused(), blames=False
     )
 
-    assert (told.changes, told.past.says, told.past.last_good) == ((), "", None)
+    assert (reported.changes, reported.past.says, reported.past.last_good) == (
+        (),
+        "",
+        None,
+    )
 
 
 def test_a_commit_of_something_else_explains_nothing() -> None:
     module = {"module job": "2py311.aaaa"}
     nights = [a_night(n, facts={"code": module}) for n in range(6)]
-    told = changes_on_card(
+    reported = changes_on_card(
         history_of(nights),
         failed(a_night(6, facts={"code": module | {"git commit": "decade"}})),
         Accused(a_verdict()),
     )
 
-    assert [each.why for each in told.changes] == ["the code that ran is the same"]
-    assert told.past.blame == "nothing"
-    assert told.past.says == (
+    assert [each.why for each in reported.changes] == ["the code that ran is the same"]
+    assert reported.past.blame == "nothing"
+    assert reported.past.says == (
         "Only git commit changed, and the code that ran is the same."
     )
 
@@ -371,12 +378,12 @@ def test_a_commit_of_something_else_explains_nothing() -> None:
 def test_code_that_changed_is_named_and_not_its_commit() -> None:
     nights = [a_night(n, facts={"code": {"module job": "2py311.a"}}) for n in range(6)]
     facts = {"code": {"module job": "2py311.b", "git commit": "decade"}}
-    told = changes_on_card(
+    reported = changes_on_card(
         history_of(nights), failed(a_night(6, facts=facts)), Accused(a_verdict())
     )
 
-    assert [each.what for each in told.changes] == ["module job", "git commit"]
-    assert told.past.says == ("Code: only the code changed: module job.")
+    assert [each.what for each in reported.changes] == ["module job", "git commit"]
+    assert reported.past.says == ("Code: only the code changed: module job.")
 
 
 def test_code_that_no_task_runs_is_a_guess_where_the_tasks_run_what_they_ran() -> None:
@@ -387,14 +394,14 @@ def test_code_that_no_task_runs_is_a_guess_where_the_tasks_run_what_they_ran() -
             number, prefixes=parts, facts={"code": {"module job": f"2py311.{module}"}}
         )
 
-    told = changes_on_card(
+    reported = changes_on_card(
         history_of(night(n, "a") for n in range(8)),
         failed(night(8, "b")),
         Accused(a_verdict(), prefix="join"),
     )
 
-    assert (told.past.blame, told.past.confidence) == ("code", "low")
-    assert "the tasks that failed run the same code as before" in told.past.says
+    assert (reported.past.blame, reported.past.confidence) == ("code", "low")
+    assert "the tasks that failed run the same code as before" in reported.past.says
 
 
 def test_of_a_module_that_changed_elsewhere_the_failing_task_is_not_blamed() -> None:
@@ -408,17 +415,17 @@ def test_of_a_module_that_changed_elsewhere_the_failing_task_is_not_blamed() -> 
         'File "/jobs/job.py", line 7, in join',
         "join",
     )
-    told = changes_on_card(
+    reported = changes_on_card(
         history_of(night(n, "2py311.aaaa", "2py311.bbbb") for n in range(6)),
         failed(night(6, "2py311.cccc", "2py311.dddd")),
         accused,
     )
 
-    assert [(each.what, each.why) for each in told.changes] == [
+    assert [(each.what, each.why) for each in reported.changes] == [
         ("prefix scale", "it fits task-exception"),
         ("module job", "it fits task-exception"),
     ]
-    assert told.past.says == (
+    assert reported.past.says == (
         "Code: only the code changed: prefix scale and module job."
     )
 
@@ -433,26 +440,26 @@ def test_code_of_another_python_is_not_compared_and_that_is_said() -> None:
             facts={"python": pythons, "code": {"module job": mark}},
         )
 
-    told = changes_on_card(
+    reported = changes_on_card(
         history_of(night(n, "3.11") for n in range(6)),
         failed(night(6, "3.12")),
         Accused(a_verdict("environment")),
     )
 
-    assert [each.what for each in told.changes] == ["Python"]
-    assert "the code could not be compared" in told.past.says
+    assert [each.what for each in reported.changes] == ["Python"]
+    assert "the code could not be compared" in reported.past.says
 
 
 def test_hashes_of_an_older_kind_are_not_taken_for_other_code() -> None:
     nights = [a_night(n, facts={"code": {"module job": "aaaa"}}) for n in range(6)]
-    told = changes_on_card(
+    reported = changes_on_card(
         history_of(nights),
         failed(a_night(6, facts={"code": {"module job": "2py311.bbbb"}})),
         Accused(a_verdict()),
     )
 
-    assert told.changes == ()
-    assert told.past.says == (
+    assert reported.changes == ()
+    assert reported.past.says == (
         "Nothing that is recorded changed since the last good run "
         "(the code could not be compared)."
     )
@@ -491,11 +498,11 @@ def test_graphs_that_follow_the_partitions_are_no_change() -> None:
     assert "graphs" not in what
 
 
-def test_an_empty_input_is_told_in_sizes() -> None:
-    told = changes_on_card(
+def test_an_empty_input_is_reported_in_sizes() -> None:
+    reported = changes_on_card(
         history_of(a_night(n) for n in range(6)),
         failed(a_night(6, inputs=Inputs(partitions=100, nbytes=224))),
         Accused(a_verdict("data")),
     )
 
-    assert told.past.says.endswith("the input changed: bytes 10 GiB → 224 bytes.")
+    assert reported.past.says.endswith("the input changed: bytes 10 GiB → 224 bytes.")

@@ -70,8 +70,8 @@ def night(number: int, body: str, digest: str) -> Any:
 
 
 def test_a_function_that_changed_is_shown_as_a_diff_once() -> None:
-    told = comparison_of(night(1, "row * 2", "aa"), night(2, "row * 3", "bb"))
-    shown = comparison_text(told, width=120)
+    reported = comparison_of(night(1, "row * 2", "aa"), night(2, "row * 3", "bb"))
+    shown = comparison_text(reported, width=120)
 
     assert shown.count("-    return row * 2") == 1
     assert "+    return row * 3" in shown
@@ -118,15 +118,17 @@ def test_the_source_is_recorded_where_it_is_asked_for(
             timeout=200,
             check=True,
         )
-    told = comparison_text(compare_runs(open_store(store), "taxes/one", "taxes/two"))
+    reported = comparison_text(
+        compare_runs(open_store(store), "taxes/one", "taxes/two")
+    )
     [event] = [
         each
         for each in details(find_run(open_store(store), "taxes/two"), "driver-code")
         if "__main__" in each.get("modules", {})
     ]
 
-    assert "tax at job.py:8" in told
-    assert ("+    return row * 33" in told) is source
+    assert "tax at job.py:8" in reported
+    assert ("+    return row * 33" in reported) is source
     assert ("sources" in event) is source
     if source:
         assert "AKIAABCDEFGHIJKLMNOP" not in event["sources"]["__main__:API_KEY"]

@@ -58,7 +58,7 @@ def typed(*words: str) -> Result:
     return CliRunner().invoke(blackbox, words, catch_exceptions=False)
 
 
-def told(shelf: Shelf, *words: str) -> Any:
+def reported(shelf: Shelf, *words: str) -> Any:
     """Return what `why --json` says of the story."""
     recorded(shelf.store, *STORY, job="etl", state="failed")
     return json.loads(
@@ -69,7 +69,7 @@ def told(shelf: Shelf, *words: str) -> Any:
 def test_why_tells_the_verdict_and_each_fact_with_a_command_that_shows_it(
     shelf: Shelf,
 ) -> None:
-    why = told(shelf)
+    why = reported(shelf)
 
     assert why["verdict"]["rule"] == "worker-memory-limit"
     assert len(why["evidence"]) >= 1
@@ -86,7 +86,7 @@ def test_why_tells_the_verdict_and_each_fact_with_a_command_that_shows_it(
 def test_why_tells_what_else_was_considered_and_why_it_is_not_the_cause(
     shelf: Shelf,
 ) -> None:
-    others = {each["what"]: each["why_not"] for each in told(shelf)["considered"]}
+    others = {each["what"]: each["why_not"] for each in reported(shelf)["considered"]}
 
     assert "1 other task failed, of 'divide'" in others
     assert "2 lines in the logs: 2 of CommClosedError" in others
@@ -114,9 +114,11 @@ def test_why_tells_what_changed_and_how_to_compare(shelf: Shelf) -> None:
     assert "What changed since the last good run" in result.stdout
     assert "cluster-shape memory limit: 8 GiB → 4 GiB" in result.stdout
     assert "$ dask blackbox compare etl/good/1 etl/bad/1" in result.stdout
-    told = json.loads(typed("why", "etl/bad", "--store", shelf.url, "--json").stdout)
-    assert "memory limit" in {each["what"] for each in told["changes"]}
-    assert told["past"]["last_good"]["run_id"] == "good"
+    reported = json.loads(
+        typed("why", "etl/bad", "--store", shelf.url, "--json").stdout
+    )
+    assert "memory limit" in {each["what"] for each in reported["changes"]}
+    assert reported["past"]["last_good"]["run_id"] == "good"
 
 
 def test_of_a_run_that_succeeded_it_tells_the_findings(shelf: Shelf) -> None:
@@ -145,7 +147,7 @@ def test_the_page_of_a_rule_is_shown() -> None:
 
 
 @pytest.mark.parametrize("verb", [["rules"], ["why", "etl"]])
-def test_a_mistake_in_the_settings_is_told_at_once(verb: list[str]) -> None:
+def test_a_mistake_in_the_settings_is_reported_at_once(verb: list[str]) -> None:
     with dask.config.set({"blackbox.rules.mute": ["spillling"]}):
         result = typed(*verb)
 

@@ -51,8 +51,8 @@ def luigi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def remedy(run: RunTables, kind: str) -> str:
     manifest = msgspec.structs.replace(run.manifest, host={"kind": kind})
-    told = RunTables(manifest, run.ending, run._frames)
-    found = verdict_of(findings_in(told), told)
+    reported = RunTables(manifest, run.ending, run._frames)
+    found = verdict_of(findings_in(reported), reported)
     assert found is not None
     return found.remedy
 

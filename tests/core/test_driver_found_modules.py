@@ -23,7 +23,7 @@ def test_a_file_beside_the_script_is_found_and_not_imported(
     }
 
 
-def test_an_installed_module_is_told_with_the_package_that_it_comes_from() -> None:
+def test_an_installed_module_is_reported_with_the_package_that_it_comes_from() -> None:
     found = found_here("yaml")
 
     assert found["package"].lower() == "pyyaml"

@@ -10,68 +10,68 @@ import msgspec
 import polars as pl
 import pytest
 from dask_blackbox import Run, RunCard
-from scenario_runs import Flight, Home, fly, messages
+from scenario_runs import Home, ScenarioRun, messages, run_scenario
 from stored_events import details
 
 
 @pytest.fixture(scope="module")
-def flight(homes: Callable[[], Home]) -> Flight:
+def finished(homes: Callable[[], Home]) -> ScenarioRun:
     home = homes()
-    return fly(home, "manners.py", str(home.folder / "store"))
+    return run_scenario(home, "manners.py", str(home.folder / "store"))
 
 
-def card(flight: Flight, name: str) -> RunCard:
-    return msgspec.convert(flight.told[name], RunCard)
+def card(finished: ScenarioRun, name: str) -> RunCard:
+    return msgspec.convert(finished.reported[name], RunCard)
 
 
-def run(flight: Flight, name: str) -> Run:
-    return Run.open(card(flight, name).links["recording"])
+def run(finished: ScenarioRun, name: str) -> Run:
+    return Run.open(card(finished, name).links["recording"])
 
 
-def prefixes(flight: Flight, name: str) -> dict[str, int]:
-    tasks = run(flight, name).tasks
+def prefixes(finished: ScenarioRun, name: str) -> dict[str, int]:
+    tasks = run(finished, name).tasks
     return dict(tasks.group_by("prefix").len().rows())
 
 
-def test_an_exception_of_the_users_passes_as_it_is(flight: Flight) -> None:
-    assert flight.told["same_exception"] is True
-    assert flight.told["context"] == "None"
-    assert flight.told["notes"] == []
-    assert flight.told["frames"] == ["an_exception_passes", "raising"]
+def test_an_exception_of_the_users_passes_as_it_is(finished: ScenarioRun) -> None:
+    assert finished.reported["same_exception"] is True
+    assert finished.reported["context"] == "None"
+    assert finished.reported["notes"] == []
+    assert finished.reported["frames"] == ["an_exception_passes", "raising"]
 
 
-def test_the_exception_is_on_the_card(flight: Flight) -> None:
-    told = card(flight, "passes")
-    ending = run(flight, "passes").ending
+def test_the_exception_is_on_the_card(finished: ScenarioRun) -> None:
+    reported = card(finished, "passes")
+    ending = run(finished, "passes").ending
 
-    assert told.state == "failed"
-    assert told.verdict is not None
-    assert told.verdict.rule == "driver-exception"
+    assert reported.state == "failed"
+    assert reported.verdict is not None
+    assert reported.verdict.rule == "driver-exception"
     assert ending is not None
     assert ending.exception is not None
     assert ending.exception.exception.endswith("UserError")
     assert ending.exception.function == "raising"
 
 
-def test_finishing_twice_is_the_same_as_once(flight: Flight) -> None:
-    assert flight.told["finished_twice"] is True
+def test_finishing_twice_is_the_same_as_once(finished: ScenarioRun) -> None:
+    assert finished.reported["finished_twice"] is True
 
 
-def test_a_recording_within_a_recording_confuses_neither(flight: Flight) -> None:
-    assert prefixes(flight, "inner") == {"of_inner": 4}
-    assert prefixes(flight, "outer") == {"of_inner": 4, "of_outer": 6}
+def test_a_recording_within_a_recording_confuses_neither(finished: ScenarioRun) -> None:
+    assert prefixes(finished, "inner") == {"of_inner": 4}
+    assert prefixes(finished, "outer") == {"of_inner": 4, "of_outer": 6}
     for name in ("inner", "outer"):
-        assert card(flight, name).completeness == {"recorded": True, "complete": True}
+        assert card(finished, name).completeness == {"recorded": True, "complete": True}
 
 
-def test_two_clients_of_one_cluster_are_told_apart(flight: Flight) -> None:
-    assert prefixes(flight, "one") == {"of_one": 3}
-    assert prefixes(flight, "other") == {"of_other": 4}
+def test_two_clients_of_one_cluster_are_reported_apart(finished: ScenarioRun) -> None:
+    assert prefixes(finished, "one") == {"of_one": 3}
+    assert prefixes(finished, "other") == {"of_other": 4}
 
 
-def test_the_last_words_of_the_last_task_are_recorded(flight: Flight) -> None:
-    for i, told in enumerate(flight.told["last_words"]):
-        logs = Run.open(told["links"]["recording"]).logs
+def test_the_last_words_of_the_last_task_are_recorded(finished: ScenarioRun) -> None:
+    for i, reported in enumerate(finished.reported["last_words"]):
+        logs = Run.open(reported["links"]["recording"]).logs
         said = messages(logs.filter(pl.col("logger") == "stdout"), "last words")
 
         assert sorted(int(line.split()[-1]) for line in said) == list(
@@ -79,72 +79,74 @@ def test_the_last_words_of_the_last_task_are_recorded(flight: Flight) -> None:
         )
 
 
-def test_a_client_that_leaves_before_the_end_is_recorded(flight: Flight) -> None:
-    assert prefixes(flight, "leaves") == {"work": 5}
-    assert card(flight, "leaves").state == "succeeded"
+def test_a_client_that_leaves_before_the_end_is_recorded(finished: ScenarioRun) -> None:
+    assert prefixes(finished, "leaves") == {"work": 5}
+    assert card(finished, "leaves").state == "succeeded"
 
 
-def test_a_driver_without_dask_is_recorded(flight: Flight) -> None:
-    found = run(flight, "no_dask")
+def test_a_driver_without_dask_is_recorded(finished: ScenarioRun) -> None:
+    found = run(finished, "no_dask")
 
-    assert card(flight, "no_dask").state == "succeeded"
+    assert card(finished, "no_dask").state == "succeeded"
     assert messages(found.logs, "nothing of Dask here") == ["nothing of Dask here"]
     [warned] = details(found, "driver-warning")
     assert warned["message"] == "a warning of the user's"
 
 
-def test_what_the_driver_itself_did_is_recorded(flight: Flight) -> None:
-    told = details(run(flight, "no_dask"), "driver-load")
+def test_what_the_driver_itself_did_is_recorded(finished: ScenarioRun) -> None:
+    reported = details(run(finished, "no_dask"), "driver-load")
 
     if sys.platform == "linux":
-        [load] = told
+        [load] = reported
         assert 0 < load["cpu"] <= load["seconds"]
         assert load["delayed"] >= 0
 
 
-def test_warnings_and_log_lines_still_reach_the_user(flight: Flight) -> None:
-    assert flight.errors.count("UserWarning: a warning of the user's") == 1
-    assert flight.errors.count("nothing of Dask here") == 1
+def test_warnings_and_log_lines_still_reach_the_user(finished: ScenarioRun) -> None:
+    assert finished.errors.count("UserWarning: a warning of the user's") == 1
+    assert finished.errors.count("nothing of Dask here") == 1
 
 
-def test_a_forked_child_neither_ends_nor_disturbs_the_recording(flight: Flight) -> None:
-    found = run(flight, "forked")
+def test_a_forked_child_neither_ends_nor_disturbs_the_recording(
+    finished: ScenarioRun,
+) -> None:
+    found = run(finished, "forked")
 
-    assert flight.told["child_code"] == 0
-    assert flight.told["child"] == "running"
-    assert card(flight, "forked").state == "succeeded"
-    assert prefixes(flight, "forked") == {"work": 2}
+    assert finished.reported["child_code"] == 0
+    assert finished.reported["child"] == "running"
+    assert card(finished, "forked").state == "succeeded"
+    assert prefixes(finished, "forked") == {"work": 2}
     assert messages(found.logs, "a line of the") == ["a line of the parent's"]
 
 
 def test_a_cluster_that_cannot_be_recorded_is_named_and_the_work_goes_on(
-    flight: Flight,
+    finished: ScenarioRun,
 ) -> None:
-    told = card(flight, "dead_client")
+    reported = card(finished, "dead_client")
 
-    assert flight.told["went_on"] is True
-    assert told.state == "succeeded"
-    assert told.completeness["complete"] is False
-    assert "plugins on the cluster" in str(told.completeness["missing"])
+    assert finished.reported["went_on"] is True
+    assert reported.state == "succeeded"
+    assert reported.completeness["complete"] is False
+    assert "plugins on the cluster" in str(reported.completeness["missing"])
 
 
 @pytest.mark.parametrize("where", ["driver", "workers", "nannies"])
-def test_nothing_of_ours_stays(flight: Flight, where: str) -> None:
-    assert flight.told["after"][where] == flight.told["before"][where]
+def test_nothing_of_ours_stays(finished: ScenarioRun, where: str) -> None:
+    assert finished.reported["after"][where] == finished.reported["before"][where]
 
 
-def test_nothing_of_ours_stays_on_the_scheduler(flight: Flight) -> None:
-    before: dict[str, Any] = flight.told["before"]["scheduler"]
+def test_nothing_of_ours_stays_on_the_scheduler(finished: ScenarioRun) -> None:
+    before: dict[str, Any] = finished.reported["before"]["scheduler"]
 
-    assert flight.told["after"]["scheduler"] == before
+    assert finished.reported["after"]["scheduler"] == before
     assert before["topics"] == []
 
 
-def test_no_file_stays_open(flight: Flight) -> None:
-    assert flight.told["files"]["after"] == flight.told["files"]["before"]
+def test_no_file_stays_open(finished: ScenarioRun) -> None:
+    assert finished.reported["files"]["after"] == finished.reported["files"]["before"]
 
 
-def test_no_process_and_no_file_is_left(flight: Flight) -> None:
-    flight.home.quiet()
+def test_no_process_and_no_file_is_left(finished: ScenarioRun) -> None:
+    finished.home.quiet()
 
-    assert flight.home.left_over() == []
+    assert finished.home.left_over() == []

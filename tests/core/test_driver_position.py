@@ -1,4 +1,4 @@
-"""Where the driver stands: looked at from outside, told with growing intervals."""
+"""Where the driver stands: looked at from outside, reported with growing intervals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CardChanges = list[tuple[str, dict[str, Any]]]
 
 @contextmanager
 def a_waiting_thread(
-    told: CardChanges,
+    reported: CardChanges,
 ) -> Iterator[tuple[DriverPositionWatcher, Callable[[], None]]]:
     """Return what looks at a thread that waits, and what lets it go on to its end."""
     there, go, gone_on, end = (threading.Event() for _ in range(4))
@@ -33,7 +33,7 @@ def a_waiting_thread(
     thread.start()
     there.wait()
     watcher = DriverPositionWatcher(
-        thread.ident or 0, 10.0, lambda *each: told.append(each)
+        thread.ident or 0, 10.0, lambda *each: reported.append(each)
     )
 
     def let_go() -> None:
@@ -59,33 +59,35 @@ def settled(watcher: DriverPositionWatcher, now: float) -> None:
     pytest.fail("the thread does not come to rest")
 
 
-def test_a_driver_that_stands_is_told_with_growing_intervals() -> None:
-    told: CardChanges = []
-    with a_waiting_thread(told) as (watcher, _):
+def test_a_driver_that_stands_is_reported_with_growing_intervals() -> None:
+    reported: CardChanges = []
+    with a_waiting_thread(reported) as (watcher, _):
         settled(watcher, 0.0)
         for second in range(0, 61, 5):
             watcher.look(float(second))
 
-    assert [kind for kind, _ in told] == ["driver-stood"] * 3
-    assert [detail["lasted"] for _, detail in told] == [10.0, 20.0, 40.0]
+    assert [kind for kind, _ in reported] == ["driver-stood"] * 3
+    assert [detail["lasted"] for _, detail in reported] == [10.0, 20.0, 40.0]
     assert any(
-        "in drive" in frame and "wait()" in frame for frame in told[0][1]["stack"]
+        "in drive" in frame and "wait()" in frame for frame in reported[0][1]["stack"]
     )
-    assert told[0][1]["connecting"] == []
+    assert reported[0][1]["connecting"] == []
 
 
-def test_a_driver_that_moves_on_is_told_once_if_it_had_been_told_to_stand() -> None:
-    told: CardChanges = []
-    with a_waiting_thread(told) as (watcher, let_go):
+def test_a_driver_that_moves_on_is_reported_once_if_it_had_been_reported_to_stand() -> (
+    None
+):
+    reported: CardChanges = []
+    with a_waiting_thread(reported) as (watcher, let_go):
         settled(watcher, 0.0)
         watcher.look(12.0)
         let_go()
         settled(watcher, 13.0)
 
-    assert [kind for kind, _ in told] == ["driver-stood", "driver-moved"]
+    assert [kind for kind, _ in reported] == ["driver-stood", "driver-moved"]
 
 
-def test_nobody_looks_if_stalls_are_not_to_be_told() -> None:
+def test_nobody_looks_if_stalls_are_not_to_be_reported() -> None:
     watcher = DriverPositionWatcher(threading.get_ident(), 0.0, lambda *_: None)
 
     watcher.start()
@@ -93,8 +95,8 @@ def test_nobody_looks_if_stalls_are_not_to_be_told() -> None:
     assert not watcher.is_alive()
 
 
-def test_a_client_that_is_being_made_is_told_with_its_address() -> None:
-    told: CardChanges = []
+def test_a_client_that_is_being_made_is_reported_with_its_address() -> None:
+    reported: CardChanges = []
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()  # and nobody ever greets
@@ -109,12 +111,12 @@ def test_a_client_that_is_being_made_is_told_with_its_address() -> None:
         thread.start()
         taken, _ = silent.accept()
         watcher = DriverPositionWatcher(
-            thread.ident or 0, 10.0, lambda *each: told.append(each)
+            thread.ident or 0, 10.0, lambda *each: reported.append(each)
         )
         settled(watcher, 0.0)
         watcher.look(12.0)
         taken.close()  # its timeout does not end a connection that was taken
     thread.join()
 
-    connecting = [detail["connecting"] for _, detail in told]
+    connecting = [detail["connecting"] for _, detail in reported]
     assert connecting == [[{"address": address, "lasted": 12.0}]]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import polars as pl
 import pytest
-from scenario_runs import Home, fly, messages
+from scenario_runs import Home, messages, run_scenario
 from stored_events import details
 
 
@@ -15,10 +15,10 @@ def test_a_scheduler_that_only_the_driver_can_reach_is_recorded_in_full(
     homes: Callable[[], Home], kind: str
 ) -> None:
     home = homes()
-    flight = fly(home, "forwarded.py", str(home.folder / "store"), kind)
-    tasks, run = flight.run.tasks, flight.run
+    finished = run_scenario(home, "forwarded.py", str(home.folder / "store"), kind)
+    tasks, run = finished.run.tasks, finished.run
 
-    assert flight.card.completeness == {"recorded": True, "complete": True}
+    assert finished.card.completeness == {"recorded": True, "complete": True}
     assert tasks.filter(pl.col("outcome") == "finished").height == 2_203
     assert run.errors["exception"].to_list() == ["ZeroDivisionError"]
     assert messages(run.logs, "through the driver") == ["through the driver"]

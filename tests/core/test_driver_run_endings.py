@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from dask_blackbox import Run
-from scenario_runs import Flight, Home, fly
+from scenario_runs import Home, ScenarioRun, run_scenario
 from stored_events import details
 
-Flights = dict[str, Future[Flight]]
+ScenarioRuns = dict[str, Future[ScenarioRun]]
 ENDS = {
-    # how it ends: its exit code, the state, the exception, the exit code told
+    # how it ends: its exit code, the state, the exception, the exit code reported
     "fine": (0, "succeeded", None, None),
     "raise": (1, "failed", "LookupError", None),
     "untellable": (1, "failed", "__main__.UntellableError", None),
@@ -31,64 +31,68 @@ KILLED = ("sigkill", "sigterm")
 
 
 @pytest.fixture(scope="module")
-def flights(homes: Callable[[], Home]) -> Iterator[Flights]:
-    """Return a flight for each end; two are in the air at a time."""
+def finished_runs(homes: Callable[[], Home]) -> Iterator[ScenarioRuns]:
+    """Return a run for each end; two are in the air at a time."""
 
-    def flight(how: str) -> Flight:
+    def finished(how: str) -> ScenarioRun:
         # No store is given: a folder of the user's is the default.
-        return fly(homes(), "endings.py", "", how, code=None)
+        return run_scenario(homes(), "endings.py", "", how, code=None)
 
     with ThreadPoolExecutor(2) as pilots:
-        yield {how: pilots.submit(flight, how) for how in ENDS}
+        yield {how: pilots.submit(finished, how) for how in ENDS}
 
 
-def recording_of(flight: Flight) -> Run:
+def recording_of(finished: ScenarioRun) -> Run:
     """Return the one recording in the user's default folder, as soon as it is final."""
-    flight.home.quiet()
-    [folder] = (flight.home.data / "dask-blackbox").glob("runs/*/*/*/")
+    finished.home.quiet()
+    [folder] = (finished.home.data / "dask-blackbox").glob("runs/*/*/*/")
     return Run.open(folder)
 
 
 @pytest.mark.parametrize("how", ENDS)
-def test_the_driver_ends_as_it_would_have(flights: Flights, how: str) -> None:
-    flight = flights[how].result()
+def test_the_driver_ends_as_it_would_have(
+    finished_runs: ScenarioRuns, how: str
+) -> None:
+    finished = finished_runs[how].result()
 
-    assert flight.code == ENDS[how][0]
-    assert flight.told.get("result") == ("the result" if how == "fine" else None)
+    assert finished.code == ENDS[how][0]
+    assert finished.reported.get("result") == ("the result" if how == "fine" else None)
     # Tracebacks name files of this checkout, whatever its folder is called.
-    assert "dask-blackbox" not in flight.errors.replace(CHECKOUT, "")
+    assert "dask-blackbox" not in finished.errors.replace(CHECKOUT, "")
 
 
 @pytest.mark.parametrize("how", ENDS)
-def test_the_recording_says_how_the_driver_ended(flights: Flights, how: str) -> None:
-    run = recording_of(flights[how].result())
+def test_the_recording_says_how_the_driver_ended(
+    finished_runs: ScenarioRuns, how: str
+) -> None:
+    run = recording_of(finished_runs[how].result())
     _, state, exception, exit_code = ENDS[how]
 
     assert run.state == state
     assert run.ending is not None
     assert run.ending.exit_code == exit_code
-    told = run.ending.exception
-    assert (told.exception if told else None) == exception
+    reported = run.ending.exception
+    assert (reported.exception if reported else None) == exception
 
 
 @pytest.mark.parametrize("how", [how for how in ENDS if how not in KILLED])
-def test_the_driver_holds_the_card(flights: Flights, how: str) -> None:
-    flight = flights[how].result()
+def test_the_driver_holds_the_card(finished_runs: ScenarioRuns, how: str) -> None:
+    finished = finished_runs[how].result()
 
-    assert flight.card.state == ENDS[how][1]
-    assert flight.card.completeness == {"recorded": True, "complete": True}
-    assert flight.told["running"] == "being recorded"
-    links = dict(flight.card.links)
-    assert ("finding" in links) == (flight.card.verdict is not None)
+    assert finished.card.state == ENDS[how][1]
+    assert finished.card.completeness == {"recorded": True, "complete": True}
+    assert finished.reported["running"] == "being recorded"
+    links = dict(finished.card.links)
+    assert ("finding" in links) == (finished.card.verdict is not None)
     links.pop("finding", None)  # known at the end
-    assert flight.told["links"] == links
+    assert finished.reported["links"] == links
 
 
 @pytest.mark.parametrize("how", KILLED)
 def test_a_driver_that_is_killed_leaves_a_final_recording(
-    flights: Flights, how: str
+    finished_runs: ScenarioRuns, how: str
 ) -> None:
-    run = recording_of(flights[how].result())
+    run = recording_of(finished_runs[how].result())
     card = run.store.get(f"{run.folder}card.json")
 
     assert b'"aborted"' in card
@@ -97,9 +101,11 @@ def test_a_driver_that_is_killed_leaves_a_final_recording(
     ]
 
 
-def test_what_cannot_be_told_is_told_as_far_as_it_can(flights: Flights) -> None:
-    ending = recording_of(flights["untellable"].result()).ending
-    strange = recording_of(flights["surrogate"].result()).ending
+def test_what_cannot_be_reported_is_reported_as_far_as_it_can(
+    finished_runs: ScenarioRuns,
+) -> None:
+    ending = recording_of(finished_runs["untellable"].result()).ending
+    strange = recording_of(finished_runs["surrogate"].result()).ending
 
     assert ending is not None
     assert ending.exception is not None
@@ -109,34 +115,38 @@ def test_what_cannot_be_told_is_told_as_far_as_it_can(flights: Flights) -> None:
     assert strange.exception.message == "not \\udcff text"
 
 
-def test_parameters_of_any_shape_are_recorded(flights: Flights) -> None:
-    [driver] = details(recording_of(flights["fine"].result()), "driver-attached")
+def test_parameters_of_any_shape_are_recorded(finished_runs: ScenarioRuns) -> None:
+    [driver] = details(recording_of(finished_runs["fine"].result()), "driver-attached")
 
     assert driver["parameters"]["how"] == "fine"
     assert list(driver["parameters"]["odd"]) == ["('a', 1)"]
     assert "circle" in driver["parameters"]
 
 
-def test_the_default_store_is_a_folder_of_the_users(flights: Flights) -> None:
-    flight = flights["fine"].result()
+def test_the_default_store_is_a_folder_of_the_users(
+    finished_runs: ScenarioRuns,
+) -> None:
+    finished = finished_runs["fine"].result()
 
-    assert flight.card.links["recording"].startswith(str(flight.home.data))
-    assert (flight.card.job, flight.card.run_id) == ("endings", "fine")
+    assert finished.card.links["recording"].startswith(str(finished.home.data))
+    assert (finished.card.job, finished.card.run_id) == ("endings", "fine")
 
 
 @pytest.mark.parametrize("how", ENDS)
-def test_nothing_is_left_behind(flights: Flights, how: str) -> None:
-    flight = flights[how].result()
-    flight.home.quiet()
+def test_nothing_is_left_behind(finished_runs: ScenarioRuns, how: str) -> None:
+    finished = finished_runs[how].result()
+    finished.home.quiet()
 
-    assert flight.home.left_over() == []
+    assert finished.home.left_over() == []
 
 
 def test_a_run_that_is_recorded_again_is_the_next_attempt(
     homes: Callable[[], Home],
 ) -> None:
     home = homes()
-    first, second = (fly(home, "endings.py", "", "fine").card for _ in range(2))
+    first, second = (
+        run_scenario(home, "endings.py", "", "fine").card for _ in range(2)
+    )
 
     assert (first.attempt, second.attempt) == (1, 2)
     assert Run.open(first.links["recording"]).manifest.attempt == 1
@@ -147,7 +157,7 @@ def test_identity_comes_from_the_host_in_the_environment(
     homes: Callable[[], Home],
 ) -> None:
     home = homes()
-    card = fly(
+    card = run_scenario(
         home,
         "plain.py",
         AIRFLOW_CTX_DAG_ID="nightly",

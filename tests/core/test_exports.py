@@ -22,7 +22,7 @@ from dask_blackbox.report import performance_html
 from dask_blackbox.report.export import export
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 from runs_from_rows import START, a_death, a_run, a_worker, an_event
-from scenario_runs import Home, fly
+from scenario_runs import Home, run_scenario
 
 TASKS = 12
 
@@ -40,14 +40,14 @@ def beside(homes: Callable[[], Home]) -> Beside:
     home = homes()
     native = home.folder / "native.html"
     # The home's own setting would cut Dask's task stream after ten tasks.
-    flight = fly(
+    finished = run_scenario(
         home,
         "beside_dasks_report.py",
         str(home.folder / "store"),
         str(native),
         DASK_DISTRIBUTED__SCHEDULER__DASHBOARD__STATUS__TASK_STREAM_LENGTH="1000",
     )
-    run = flight.run
+    run = finished.run
     return Beside(run, native.read_text(), performance_html(run, run.card()))
 
 
@@ -134,14 +134,19 @@ def test_the_profiles_have_the_same_functions(beside: Beside) -> None:
 
 def _seen_often(columns: dict[str, Any]) -> set[str]:
     """Return the functions of at least a fifth of the samples: the periods differ a little."""
-    told = zip(columns["name"], columns["percentage"], strict=True)
-    return {name for name, share in told if float(share.rstrip("%")) >= 20}
+    reported = zip(columns["name"], columns["percentage"], strict=True)
+    return {name for name, share in reported if float(share.rstrip("%")) >= 20}
 
 
 def test_event_loops_have_profiles_of_their_own() -> None:
-    told = {"filename": "core.py", "name": "handle_comm", "line_number": 3, "line": "x"}
+    reported = {
+        "filename": "core.py",
+        "name": "handle_comm",
+        "line_number": 3,
+        "line": "x",
+    }
     root = {"filename": "", "name": "", "line_number": 0, "line": ""}
-    leaf = {"count": 4, "description": told, "children": {}}
+    leaf = {"count": 4, "description": reported, "children": {}}
     tree = {"count": 4, "description": root, "children": {"handle_comm": leaf}}
     run = a_run(
         *(an_event("profile", at=9, start=1, stop=9, of=of, tree=tree) for of in ("workers", "scheduler"))
@@ -170,14 +175,14 @@ def test_the_bandwidths_are_the_same_pairs(beside: Beside) -> None:
 
 
 def test_the_summaries_agree(beside: Beside) -> None:
-    told = {
+    reported = {
         name: re.search(rf"{name}: ([^<&\\]*)", beside.native)
         for name in ("Address", "Dask Version", "Dask.Distributed Version")
     }
 
     assert "number of tasks: 23" in beside.native
     assert "number of task executions: 23" in beside.ours
-    for name, found in told.items():
+    for name, found in reported.items():
         assert found is not None
         assert f"{name}: {found[1].strip()}" in beside.ours
 
@@ -205,8 +210,10 @@ def test_a_perfetto_trace_has_every_execution_and_death(
     for packet in trace.packet:
         names |= {each.iid: each.name for each in packet.interned_data.event_names}
         if packet.HasField("track_descriptor"):
-            told = packet.track_descriptor
-            tracks[told.uuid] = told.process.process_name or told.thread.thread_name
+            reported = packet.track_descriptor
+            tracks[reported.uuid] = (
+                reported.process.process_name or reported.thread.thread_name
+            )
         event = packet.track_event
         if event.type == TrackEvent.TYPE_SLICE_BEGIN:
             assert event.track_uuid in tracks
@@ -314,7 +321,9 @@ def test_an_execution_of_a_large_trace_takes_few_bytes(tmp_path: Path) -> None:
     assert len(Trace.FromString(file.read_bytes()).packet) > 2 * number
 
 
-def test_the_command_writes_where_it_is_told(beside: Beside, tmp_path: Path) -> None:
+def test_the_command_writes_where_it_is_reported(
+    beside: Beside, tmp_path: Path
+) -> None:
     place = tmp_path / "picture.svg"
     words = ["export", str(beside.run.url), "--format", "svg", "--output", str(place)]
 

@@ -56,7 +56,7 @@ def a_killed_pair(
 ) -> RunTables:
     """Return a run that waits for `watch-1`, beside which `load-1` ran; moments in seconds."""
 
-    def told(key: str, facts: dict[str, Any]) -> dict[str, Any]:
+    def reported(key: str, facts: dict[str, Any]) -> dict[str, Any]:
         return {"key": key, **facts, "start": START + facts["start"]}
 
     certificate = an_event(
@@ -66,7 +66,7 @@ def a_killed_pair(
         pid=100,
         exit_code=exit_code,
         asked_to_close=False,
-        executing=[told("watch-1", watch), told("load-1", load)],
+        executing=[reported("watch-1", watch), reported("load-1", load)],
         memory=[[START + at, int(mib * MIB)] for at, mib in memory],
         stack=stack,
     )

@@ -81,13 +81,13 @@ def test_earlier_attempts_of_the_run_itself_are_known_apart(
 
     history = earlier_runs(store, manifest_of(own))
     assert [each.run_id for each in history.sketches] == ["run-1"]
-    told = changes_on_card(history, own, Accused()).past
-    assert [(each.attempt, each.alike) for each in told.tries] == [
+    reported = changes_on_card(history, own, Accused()).past
+    assert [(each.attempt, each.alike) for each in reported.tries] == [
         (1, False),
         (2, True),
     ]
-    assert told.seen is not None
-    assert told.seen.times == 2
+    assert reported.seen is not None
+    assert reported.seen.times == 2
 
 
 def test_a_run_that_was_lost_and_came_home_has_one_sketch(store: MemoryStore) -> None:
@@ -112,7 +112,7 @@ def test_what_cannot_be_read_is_counted(store: MemoryStore) -> None:
     assert [each.run_id for each in history.sketches] == ["run-3", "run-2", "run-1"]
 
 
-def test_jobs_whose_safe_names_meet_are_told_apart(store: MemoryStore) -> None:
+def test_jobs_whose_safe_names_meet_are_reported_apart(store: MemoryStore) -> None:
     mine = a_night(1, job="shop/eu")
     address = RunAddress.of("shop/eu", "run-9", 1)
     other = a_night(9, job="shop_eu-of-somebody-else")
@@ -199,9 +199,9 @@ def test_history_and_comparison_outlive_the_recordings(store: MemoryStore) -> No
     put_sketch(store, a_night(1))
     put_sketch(store, failed(a_night(2, facts={"parameters": {"limit": "500"}})))
 
-    told = compare_runs(store, "nightly/run-1", "nightly/run-2/1")
-    assert [(each.what, each.after) for each in told.changes] == [("limit", "500")]
-    assert [pair.name for pair in told.prefixes] == ["join", "load"]
+    reported = compare_runs(store, "nightly/run-1", "nightly/run-2/1")
+    assert [(each.what, each.after) for each in reported.changes] == [("limit", "500")]
+    assert [pair.name for pair in reported.prefixes] == ["join", "load"]
     with pytest.raises(RunNotFoundError):
         compare_runs(store, "nightly/run-1", "nightly/run-7")
 
@@ -215,10 +215,10 @@ def test_a_failure_that_has_stopped_says_with_what(store: MemoryStore) -> None:
     for number in range(4, 9):
         put_sketch(store, a_night(number, facts=facts))
 
-    told = job_history(store, "nightly", limit=3)
-    assert [each.state for each in told.runs] == ["succeeded"] * 3
-    assert (told.total, told.states) == (8, {"succeeded": 5, "failed": 3})
-    group = told.groups[0]
+    reported = job_history(store, "nightly", limit=3)
+    assert [each.state for each in reported.runs] == ["succeeded"] * 3
+    assert (reported.total, reported.states) == (8, {"succeeded": 5, "failed": 3})
+    group = reported.groups[0]
     assert (group.times, group.since, group.stopped) == (
         3,
         5,
@@ -239,11 +239,11 @@ def test_a_history_in_s3_reads_no_more_than_it_says(s3: EmbeddedS3) -> None:
     )
     assert [each.run_id for each in history.sketches[:2]] == ["run-59", "run-58"]
     assert (len(history.sketches), len(history.names)) == (20, 60)
-    told = job_history(store, "in-s3", limit=10)
-    assert (told.total, len(told.runs), len(told.trends)) == (60, 10, 3)
+    reported = job_history(store, "in-s3", limit=10)
+    assert (reported.total, len(reported.runs), len(reported.trends)) == (60, 10, 3)
 
 
-def test_of_very_many_runs_the_newest_are_told_and_that_there_are_more(
+def test_of_very_many_runs_the_newest_are_reported_and_that_there_are_more(
     store: MemoryStore,
 ) -> None:
     for number in range(620):
@@ -251,11 +251,11 @@ def test_of_very_many_runs_the_newest_are_told_and_that_there_are_more(
         address = RunAddress.of(night.job, night.run_id, 1)
         store.put(sketch_name(address, night.started, "succeeded"), b"")
 
-    told = job_history(store, "nightly", patience=0)
-    assert (told.total, told.more) == (500, True)
-    assert told.runs[0].run == "nightly/run-619/1"
-    assert "the newest 500 runs: 500 succeeded" in history_text(told)
-    assert "--all reads all" in history_text(told)
+    reported = job_history(store, "nightly", patience=0)
+    assert (reported.total, reported.more) == (500, True)
+    assert reported.runs[0].run == "nightly/run-619/1"
+    assert "the newest 500 runs: 500 succeeded" in history_text(reported)
+    assert "--all reads all" in history_text(reported)
     everything = job_history(store, "nightly", patience=None)
     assert (everything.total, everything.more) == (620, False)
 
@@ -279,20 +279,22 @@ def test_both_verbs_print_for_people_and_for_programs(shelf_url: str) -> None:
     put_sketch(store, a_night(1))
     put_sketch(store, failed(a_night(2, facts={"code": {"git commit": "d"}})))
 
-    def told(*words: str) -> str:
+    def reported(*words: str) -> str:
         done = CliRunner().invoke(blackbox, [*words, "--store", shelf_url])
         assert done.exit_code == 0, done.output
         return done.output
 
-    printed = told("compare", "nightly/run-1", "nightly/run-2")
+    printed = reported("compare", "nightly/run-1", "nightly/run-2")
     assert "Code: only the code changed: git commit c0ffee → d" in printed
     assert "code git commit: c0ffee → d" in printed
-    listed = told("history", "nightly")
+    listed = reported("history", "nightly")
     assert "2 runs: 1 failed, 1 succeeded" in listed
     assert "task-exception" in listed
-    as_json = json.loads(told("compare", "nightly/run-1", "nightly/run-2", "--json"))
+    as_json = json.loads(
+        reported("compare", "nightly/run-1", "nightly/run-2", "--json")
+    )
     assert as_json["changes"][0]["what"] == "git commit"
-    assert json.loads(told("history", "nigh", "--json"))["job"] == "nightly"
+    assert json.loads(reported("history", "nigh", "--json"))["job"] == "nightly"
 
 
 def test_a_job_without_runs_is_said_to_have_none(shelf_url: str) -> None:

@@ -100,9 +100,9 @@ def test_a_sketch_of_a_newer_version_is_refused_with_advice() -> None:
 
 
 def test_fields_of_a_later_version_of_the_same_format_are_passed_over() -> None:
-    told = json.loads(msgspec.json.encode(a_night()))
+    reported = json.loads(msgspec.json.encode(a_night()))
 
-    later = gzip.compress(json.dumps(told | {"weather": "fine"}).encode())
+    later = gzip.compress(json.dumps(reported | {"weather": "fine"}).encode())
     assert read_sketch(later) == a_night()
 
 
@@ -118,13 +118,20 @@ def test_a_name_tells_what_is_asked_most() -> None:
         verdict="worker-memory-limit",
         fingerprint="0123456789ab",
     )
-    told = read_sketch_name(name)
+    reported = read_sketch_name(name)
 
-    assert told is not None
-    assert (told.address, told.started_ms) == (ADDRESS, 1_795_230_000_250)
-    assert (told.state, told.duration, told.input_bytes) == ("failed", 12.5, 10**12)
-    assert (told.partitions, told.peak_memory) == (240, 8 * GIB)
-    assert (told.verdict, told.fingerprint) == ("worker-memory-limit", "01234567")
+    assert reported is not None
+    assert (reported.address, reported.started_ms) == (ADDRESS, 1_795_230_000_250)
+    assert (reported.state, reported.duration, reported.input_bytes) == (
+        "failed",
+        12.5,
+        10**12,
+    )
+    assert (reported.partitions, reported.peak_memory) == (240, 8 * GIB)
+    assert (reported.verdict, reported.fingerprint) == (
+        "worker-memory-limit",
+        "01234567",
+    )
 
 
 def test_the_longest_name_is_one_that_any_store_takes() -> None:
@@ -232,13 +239,13 @@ def test_a_run_is_sketched_by_prefix() -> None:
     ("cpu", "waited", "known"),
     [(60.0, 40.0, 60.0), (30.0, 20.0, 60.0), (6.0, 4.0, None)],
 )
-def test_time_with_a_core_is_told_by_what_was_heard_of_it_unless_that_is_little(
+def test_time_with_a_core_is_reported_by_what_was_heard_of_it_unless_that_is_little(
     cpu: float, waited: float, known: float | None
 ) -> None:
     join = a_prefix("join-#", compute=100.0)
-    told = {"join-1": {"thread-cpu": cpu, "thread-noncpu": waited}}
+    reported = {"join-1": {"thread-cpu": cpu, "thread-noncpu": waited}}
 
-    assert with_cpu((join,), told)[0].cpu == known
+    assert with_cpu((join,), reported)[0].cpu == known
 
 
 def test_of_a_prefect_flow_the_states_of_its_tasks_are_no_input() -> None:
@@ -248,8 +255,8 @@ def test_of_a_prefect_flow_the_states_of_its_tasks_are_no_input() -> None:
         tasks = [a_task(f"load-{n}", start=3 + n, nbytes=nbytes) for n in range(2)]
         run = a_run([a_worker()], [graph], tasks, [succeeded()])
         run.manifest = msgspec.structs.replace(run.manifest, host={"kind": "prefect"})
-        told = sketch_of(Case(run)).inputs
-        return told.partitions, told.nbytes
+        reported = sketch_of(Case(run)).inputs
+        return reported.partitions, reported.nbytes
 
     assert inputs(80) == (2, None)
     assert inputs(1_000_000) == (2, 2_000_000)

@@ -56,8 +56,8 @@ def test_twice_as_long_is_slower_than_usual() -> None:
 
 def _busy(number: int, seconds: float, cpu: float | None) -> Sketch:
     """Return a night on a host that others keep busy, now and then."""
-    told = (seconds,) * 6
-    join = a_prefix("join", seconds=told, compute=100 * seconds, cpu=cpu)
+    reported = (seconds,) * 6
+    join = a_prefix("join", seconds=reported, compute=100 * seconds, cpu=cpu)
     return a_night(number, duration=600 * seconds, prefixes=(join,))
 
 
@@ -72,10 +72,10 @@ def test_on_a_busy_host_the_time_with_a_core_tells_a_slow_task_from_a_slow_night
         _busy(n, wall, 100.0 + n) for n, wall in enumerate((1, 3, 1.2, 2.6, 1, 3.2, 5))
     ][::-1]
 
-    told = slower(earlier, _busy(8, seconds, cpu))
+    reported = slower(earlier, _busy(8, seconds, cpu))
 
-    assert [part.prefix for part in told] == found
-    assert all(part.cpu for part in told)
+    assert [part.prefix for part in reported] == found
+    assert all(part.cpu for part in reported)
 
 
 def test_a_night_like_the_others_is_not() -> None:
@@ -139,22 +139,22 @@ def test_the_slope_follows_the_input() -> None:
 
 def test_growing_memory_meets_its_limit_on_a_day() -> None:
     history = nights(40, noise=0.005, growth=0.015)
-    told = forecast_of(history[1:], history[0])
+    reported = forecast_of(history[1:], history[0])
 
-    assert told is not None
-    assert told.growth == pytest.approx(0.015, rel=0.1)
+    assert reported is not None
+    assert reported.growth == pytest.approx(0.015, rel=0.1)
     # 4 GiB after 39 nights of 1.5 % more are 7.1 GiB; 95 % of 8 GiB is 7.6 GiB.
-    assert told.runs_left in {4, 5, 6}
-    assert told.days_left == pytest.approx(told.runs_left)
-    assert told.needed == pytest.approx(7.1 * GIB * 1.015**30 / 0.8, rel=0.05)
+    assert reported.runs_left in {4, 5, 6}
+    assert reported.days_left == pytest.approx(reported.runs_left)
+    assert reported.needed == pytest.approx(7.1 * GIB * 1.015**30 / 0.8, rel=0.05)
 
 
 def test_memory_that_only_wavers_has_no_forecast() -> None:
     history = nights(60, noise=0.1)
-    told = forecast_of(history[1:], history[0])
+    reported = forecast_of(history[1:], history[0])
 
-    assert told is not None
-    assert (told.growth, told.runs_left, told.near) == (0.0, None, 0)
+    assert reported is not None
+    assert (reported.growth, reported.runs_left, reported.near) == (0.0, None, 0)
 
 
 def a_run_now(
@@ -215,7 +215,7 @@ def test_rules_are_silent_on_a_usual_run() -> None:
 
 
 @pytest.mark.parametrize(("least", "fires"), [(200, True), (0, False)])
-def test_a_run_without_a_task_is_told_of_a_job_that_always_had_some(
+def test_a_run_without_a_task_is_reported_of_a_job_that_always_had_some(
     least: int, *, fires: bool
 ) -> None:
     nights = [a_night(n, facts={}) for n in range(3)]
@@ -269,7 +269,7 @@ def false_alarms() -> ModuleType:
 
 
 def test_healthy_runs_are_hardly_ever_accused(false_alarms: ModuleType) -> None:
-    told = false_alarms.rates(120, 7)
+    reported = false_alarms.rates(120, 7)
 
-    assert told.either <= 0.025  # three of a hundred and twenty
-    assert told.found["21-60", 3.0][1] > 0.7
+    assert reported.either <= 0.025  # three of a hundred and twenty
+    assert reported.found["21-60", 3.0][1] > 0.7

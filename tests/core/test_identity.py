@@ -1,4 +1,4 @@
-"""Who a run is, told by the environments that real hosts leave to a process."""
+"""Who a run is, reported by the environments that real hosts leave to a process."""
 
 from __future__ import annotations
 

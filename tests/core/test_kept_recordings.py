@@ -48,7 +48,7 @@ _ODD = re.compile(
 def test_the_verdicts_on_real_recordings_are_right(archive: Path) -> None:
     stories = load_failures()
     said = [
-        judge_run(stories[each.name], each.told, each.run)
+        judge_run(stories[each.name], each.reported, each.run)
         for each in kept(archive)
         if each.name not in OTHERWISE
     ]

@@ -31,7 +31,7 @@ _CHOSEN = {str(row): row for row in ROWS if str(row) in _TELLING}
 
 
 @pytest.fixture(scope="module")
-def flights(homes: Callable[[], Home]) -> Iterator[dict[str, Future[Seen]]]:
+def finished_runs(homes: Callable[[], Home]) -> Iterator[dict[str, Future[Seen]]]:
     """Return what was seen of each row, by its name."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         yield {
@@ -42,8 +42,8 @@ def flights(homes: Callable[[], Home]) -> Iterator[dict[str, Future[Seen]]]:
 
 @pytest.mark.parametrize("name", _TELLING)
 def test_who_ended_how_stands_on_the_card(
-    flights: dict[str, Future[Seen]], name: str
+    finished_runs: dict[str, Future[Seen]], name: str
 ) -> None:
-    seen = flights[name].result()
+    seen = finished_runs[name].result()
 
     assert seen.wrong == [], seen.facts

@@ -9,7 +9,7 @@ import msgspec
 import polars as pl
 import pytest
 from dask_blackbox import Run, RunCard
-from scenario_runs import Flight, Home, begin, ended, messages
+from scenario_runs import Home, ScenarioRun, begin, ended, messages
 from stored_events import details
 
 pytestmark = pytest.mark.nightly
@@ -19,20 +19,20 @@ WHO = [f"p{p}t{t}" for p in range(PROCESSES) for t in range(THREADS)]
 
 
 @pytest.fixture(scope="module")
-def flight(homes: Callable[[], Home]) -> Flight:
+def finished(homes: Callable[[], Home]) -> ScenarioRun:
     home = homes()
     story = ("many.py", str(home.folder / "store"), str(PROCESSES), str(THREADS))
-    flight = ended(home, begin(home, *story), patience=280)
-    assert flight.code == 0, flight.errors[-5000:]
-    return flight
+    finished = ended(home, begin(home, *story), patience=280)
+    assert finished.code == 0, finished.errors[-5000:]
+    return finished
 
 
-def card_of(told: Any) -> RunCard:
-    return msgspec.convert(told, RunCard)
+def card_of(reported: Any) -> RunCard:
+    return msgspec.convert(reported, RunCard)
 
 
-def run_of(told: Any) -> Run:
-    return Run.open(card_of(told).links["recording"])
+def run_of(reported: Any) -> Run:
+    return Run.open(card_of(reported).links["recording"])
 
 
 def prefixes(run: Run) -> dict[str, int]:
@@ -41,9 +41,9 @@ def prefixes(run: Run) -> dict[str, int]:
 
 @pytest.mark.parametrize("who", WHO)
 def test_each_recording_holds_its_own_tasks_and_no_others(
-    flight: Flight, who: str
+    finished: ScenarioRun, who: str
 ) -> None:
-    tasks = run_of(flight.told["cards"][who]).tasks
+    tasks = run_of(finished.reported["cards"][who]).tasks
     shared = tasks.filter(pl.col("prefix") == "shared")["key"].sort().to_list()
 
     assert shared == sorted(f"shared-{who}-{n}-{i}" for n in range(3) for i in range(5))
@@ -54,9 +54,9 @@ def test_each_recording_holds_its_own_tasks_and_no_others(
 
 @pytest.mark.parametrize("who", WHO)
 def test_each_recording_holds_its_own_errors_and_no_others(
-    flight: Flight, who: str
+    finished: ScenarioRun, who: str
 ) -> None:
-    errors = run_of(flight.told["cards"][who]).errors.select("outcome", "message")
+    errors = run_of(finished.reported["cards"][who]).errors.select("outcome", "message")
 
     assert errors.sort("outcome").rows() == [
         ("erred", f"the failure of {who}"),
@@ -66,9 +66,9 @@ def test_each_recording_holds_its_own_errors_and_no_others(
 
 @pytest.mark.parametrize("who", WHO)
 def test_each_recording_holds_the_lines_of_its_own_tasks_and_no_others(
-    flight: Flight, who: str
+    finished: ScenarioRun, who: str
 ) -> None:
-    logs = run_of(flight.told["cards"][who]).logs
+    logs = run_of(finished.reported["cards"][who]).logs
     lines = logs.filter(pl.col("logger").is_in(["job", "stdout"]))
     failed = logs.filter(pl.col("message").str.contains("Compute Failed"))
 
@@ -83,56 +83,58 @@ def test_each_recording_holds_the_lines_of_its_own_tasks_and_no_others(
 
 
 @pytest.mark.parametrize("who", WHO)
-def test_each_recording_is_complete(flight: Flight, who: str) -> None:
-    told = card_of(flight.told["cards"][who])
+def test_each_recording_is_complete(finished: ScenarioRun, who: str) -> None:
+    reported = card_of(finished.reported["cards"][who])
 
-    assert told.job == who
-    assert told.state == "succeeded"
-    assert told.completeness == {"recorded": True, "complete": True}
+    assert reported.job == who
+    assert reported.state == "succeeded"
+    assert reported.completeness == {"recorded": True, "complete": True}
 
 
 @pytest.mark.parametrize("who", WHO)
 def test_no_recording_takes_what_another_ships_for_a_topic_of_the_users(
-    flight: Flight, who: str
+    finished: ScenarioRun, who: str
 ) -> None:
-    run = run_of(flight.told["cards"][who])
+    run = run_of(finished.reported["cards"][who])
 
     assert details(run, "topic") == []
     assert len(messages(run.logs.filter(pl.col("key") == f"shared-{who}-0-0"), "a line of")) == 1  # fmt: skip
 
 
 def test_a_client_that_a_recording_within_a_task_claims_is_that_ones(
-    flight: Flight,
+    finished: ScenarioRun,
 ) -> None:
-    told = flight.told["in_task"]
+    reported = finished.reported["in_task"]
 
-    assert prefixes(run_of(told["mine"])) == {"inner": 1}
-    assert prefixes(run_of(flight.told["around"])) == {"recorded_task": 1}
+    assert prefixes(run_of(reported["mine"])) == {"inner": 1}
+    assert prefixes(run_of(finished.reported["around"])) == {"recorded_task": 1}
 
 
 def test_a_recording_within_a_task_may_have_a_cluster_of_its_own(
-    flight: Flight,
+    finished: ScenarioRun,
 ) -> None:
-    told = flight.told["in_task"]["other"]
+    reported = finished.reported["in_task"]["other"]
 
-    assert prefixes(run_of(told)) == {"local": 2}
-    assert card_of(told).completeness == {"recorded": True, "complete": True}
+    assert prefixes(run_of(reported)) == {"local": 2}
+    assert card_of(reported).completeness == {"recorded": True, "complete": True}
 
 
-def test_a_fork_while_recording_is_no_end_and_no_part_of_it(flight: Flight) -> None:
-    run = run_of(flight.told["forking"])
+def test_a_fork_while_recording_is_no_end_and_no_part_of_it(
+    finished: ScenarioRun,
+) -> None:
+    run = run_of(finished.reported["forking"])
 
-    assert flight.told["child"] == 0
+    assert finished.reported["child"] == 0
     assert run.tasks["key"].sort().to_list() == ["shared-after", "shared-before"]
     assert messages(run.logs, "a line of the child's") == []
-    assert card_of(flight.told["forking"]).state == "succeeded"
+    assert card_of(finished.reported["forking"]).state == "succeeded"
 
 
-def test_nothing_of_them_stays_on_scheduler_and_workers(flight: Flight) -> None:
-    assert flight.told["after"] == flight.told["before"]
+def test_nothing_of_them_stays_on_scheduler_and_workers(finished: ScenarioRun) -> None:
+    assert finished.reported["after"] == finished.reported["before"]
 
 
-def test_no_process_and_no_file_is_left(flight: Flight) -> None:
-    flight.home.quiet()
+def test_no_process_and_no_file_is_left(finished: ScenarioRun) -> None:
+    finished.home.quiet()
 
-    assert flight.home.left_over() == []
+    assert finished.home.left_over() == []

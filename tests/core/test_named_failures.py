@@ -15,7 +15,7 @@ from dask_blackbox.attach import RunCard, card_of
 from dask_blackbox.manifest import DriverException, Ending
 from dask_blackbox.run import RunTables
 from dask_blackbox.testing import EmbeddedS3, embedded_s3
-from scenario_runs import Flight, Home, fly
+from scenario_runs import Home, ScenarioRun, run_scenario
 
 pytestmark = pytest.mark.nightly
 
@@ -23,12 +23,12 @@ _ALIKE = re.compile(r" \(\d+ of \d+ tasks failed in the same way\)$")
 
 
 @pytest.fixture(scope="module")
-def flight(homes: Callable[[], Home], s3_of_the_job: EmbeddedS3) -> Flight:
+def finished(homes: Callable[[], Home], s3_of_the_job: EmbeddedS3) -> ScenarioRun:
     home = homes()
     folder = home.folder / "orders"
     folder.mkdir()
     store = str(home.folder / "store")
-    return fly(
+    return run_scenario(
         home, "named_failures.py", store, str(folder), s3_of_the_job.endpoint,
         AWS_ACCESS_KEY_ID=s3_of_the_job.key,
         AWS_SECRET_ACCESS_KEY=s3_of_the_job.secret,
@@ -43,16 +43,16 @@ def s3_of_the_job() -> Any:
 
 
 @pytest.fixture(scope="module")
-def run(flight: Flight) -> Run:
-    return flight.run
+def run(finished: ScenarioRun) -> Run:
+    return finished.run
 
 
 @pytest.fixture(scope="module")
-def card(flight: Flight, run: Run) -> Callable[[str], RunCard]:
+def card(finished: ScenarioRun, run: Run) -> Callable[[str], RunCard]:
     """Return the card of a run that one of the failures ends."""
 
     def card(name: str) -> RunCard:
-        alone = ended_by(run, **flight.told["raised"][name])
+        alone = ended_by(run, **finished.reported["raised"][name])
         return card_of(alone, findings_in(alone))
 
     return card
@@ -68,8 +68,8 @@ def ended_by(run: RunTables, *, ended: float, exception: dict[str, Any]) -> RunT
         "events": run.events,
         "errors": run.errors.filter(same),
     }
-    told = msgspec.convert(exception, DriverException)
-    ending = Ending(state="failed", ended=ended, exception=told)
+    reported = msgspec.convert(exception, DriverException)
+    ending = Ending(state="failed", ended=ended, exception=reported)
     return RunTables(run.manifest, ending, frames, url=run.url)
 
 
@@ -127,7 +127,9 @@ def test_the_fix_is_code(card: Callable[[str], RunCard], name: str, code: str) -
     assert code in verdict.remedy
 
 
-def test_a_message_is_told_without_its_table(card: Callable[[str], RunCard]) -> None:
+def test_a_message_is_reported_without_its_table(
+    card: Callable[[str], RunCard],
+) -> None:
     found = card("dtypes")
 
     assert found.verdict is not None

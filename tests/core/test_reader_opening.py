@@ -261,7 +261,7 @@ def test_a_store_that_fails_is_not_an_absent_recording() -> None:
         (None, None, "lost"),
     ],
 )
-def test_the_state_of_a_run_that_nobody_ended_is_told_by_its_heartbeat(
+def test_the_state_of_a_run_that_nobody_ended_is_reported_by_its_heartbeat(
     ended: str | None, heartbeat: float | None, state: str
 ) -> None:
     store = MemoryStore()

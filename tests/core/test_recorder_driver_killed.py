@@ -17,7 +17,7 @@ from scenario_runs import Home, begin, ended, until
 from stored_events import details
 
 
-def told(home: Home, word: str) -> Any:
+def reported(home: Home, word: str) -> Any:
     """Return what a scenario tells under a word, as soon as it does."""
 
     def heard() -> Any:
@@ -34,7 +34,7 @@ def lasting(homes: Callable[[], Home]) -> Iterator[tuple[Home, str]]:
     """Return a cluster of other processes, and its address."""
     home = homes()
     process = begin(home, "clusters.py")
-    yield home, told(home, "address")
+    yield home, reported(home, "address")
     home.clear()
     process.communicate()
 
@@ -54,7 +54,7 @@ def test_a_killed_driver_with_its_cluster_is_recorded_as_aborted(
     home = homes()
     url = f"{s3.url}/killed"
     process = begin(home, "waiting.py", url, **s3.environment)
-    recording = told(home, "links")["recording"]
+    recording = reported(home, "links")["recording"]
     # Segments leave while the run flies: what the store has survives everything.
     until(lambda: recording_is_rich(home, s3.settings, recording), "segments")
 
@@ -82,9 +82,9 @@ def test_a_cluster_that_outlives_its_driver_is_left_clean(
     its_home, address = lasting
     store = str(home.folder / "store")
     process = begin(home, "waiting.py", store, address)
-    recording = told(home, "links")["recording"]
+    recording = reported(home, "links")["recording"]
 
-    os.kill(told(home, "driver"), signal.SIGKILL)
+    os.kill(reported(home, "driver"), signal.SIGKILL)
     ended(home, process)
     home.quiet()
 
@@ -100,11 +100,11 @@ def test_a_driver_that_ends_well_on_a_cluster_that_lost_another_is_recorded(
     homes: Callable[[], Home], lasting: tuple[Home, str]
 ) -> None:
     home = homes()
-    flight = ended(
+    finished = ended(
         home, begin(home, "joins.py", str(home.folder / "store"), lasting[1])
     )
 
-    assert flight.code == 0, flight.errors
-    assert flight.card.state == "succeeded"
-    assert recorded_rows(flight.run) == 20
-    assert flight.told["plugins"] == []
+    assert finished.code == 0, finished.errors
+    assert finished.card.state == "succeeded"
+    assert recorded_rows(finished.run) == 20
+    assert finished.reported["plugins"] == []

@@ -9,7 +9,7 @@ from dask_blackbox.protocol.messages import End
 from dask_blackbox.recorder.kernel_kills import KernelKills
 
 
-def test_a_command_that_a_signal_ended_is_told_with_its_signal() -> None:
+def test_a_command_that_a_signal_ended_is_reported_with_its_signal() -> None:
     counts = {"oom_kills": 0} if oom_kills() is not None else {}
 
     rows = KernelKills().rows(End(state="aborted", exit_code=-9))

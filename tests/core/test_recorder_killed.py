@@ -7,19 +7,19 @@ from collections.abc import Callable
 
 from dask_blackbox.reader import find_run
 from dask_blackbox.store import open_store
-from scenario_runs import SCENARIOS, Home, begin_command, ended, fly, messages
+from scenario_runs import SCENARIOS, Home, begin_command, ended, messages, run_scenario
 from stored_events import details
 
 
 def test_a_recorder_that_is_killed_loses_nothing(homes: Callable[[], Home]) -> None:
     home = homes()
-    flight = fly(home, "recorder_killed.py", str(home.folder / "store"), "1")
-    run = flight.run
+    finished = run_scenario(home, "recorder_killed.py", str(home.folder / "store"), "1")
+    run = finished.run
     home.quiet()
 
-    assert flight.code == 0
+    assert finished.code == 0
     assert run.tasks["key"].n_unique() == run.tasks.height == 1_000
-    assert flight.card.state == "succeeded"
+    assert finished.card.state == "succeeded"
     assert len(details(run, "recorder-restarted")) == 1
     assert run.workers.height == 1
     assert home.left_over() == []
@@ -29,13 +29,15 @@ def test_a_recorder_that_is_killed_when_it_has_left_the_cluster_misses_nothing(
     homes: Callable[[], Home],
 ) -> None:
     home = homes()
-    flight = fly(home, "recorder_killed.py", str(home.folder / "store"), "leaving")
+    finished = run_scenario(
+        home, "recorder_killed.py", str(home.folder / "store"), "leaving"
+    )
     home.quiet()
 
-    assert flight.code == 0
-    assert len(details(flight.run, "recorder-restarted")) == 1
-    assert flight.run.tasks.height == 500
-    assert flight.card.completeness == {"recorded": True, "complete": True}
+    assert finished.code == 0
+    assert len(details(finished.run, "recorder-restarted")) == 1
+    assert finished.run.tasks.height == 500
+    assert finished.card.completeness == {"recorded": True, "complete": True}
     assert home.left_over() == []
 
 
@@ -46,12 +48,12 @@ def test_what_a_command_logs_while_it_has_no_recorder_is_recorded(
     store = str(home.folder / "store")
     script = [sys.executable, str(SCENARIOS / "heard.py")]
     words = ["blackbox", "run", "--store", store, "--", *script]
-    flight = ended(home, begin_command(home, *words))
+    finished = ended(home, begin_command(home, *words))
     run = find_run(open_store(store), "latest")
     [last] = messages(run.logs, " lines")
     home.quiet()
 
-    assert flight.code == 0, flight.errors
+    assert finished.code == 0, finished.errors
     assert len(details(run, "recorder-restarted")) == 1
     assert messages(run.logs, "line ") == [f"line {n}" for n in range(int(last[:-6]))]
     assert run.card().completeness == {"recorded": True, "complete": True}
@@ -62,14 +64,14 @@ def test_recorders_that_are_killed_again_and_again_are_replaced(
     homes: Callable[[], Home],
 ) -> None:
     home = homes()
-    flight = fly(home, "recorder_killed.py", str(home.folder / "store"), "2")
+    finished = run_scenario(home, "recorder_killed.py", str(home.folder / "store"), "2")
     home.quiet()
 
-    assert flight.code == 0
-    assert flight.card.state == "succeeded"
-    assert flight.run.tasks["key"].n_unique() == flight.run.tasks.height == 1_500
-    assert len(details(flight.run, "recorder-restarted")) == 2
-    assert flight.card.completeness == {"recorded": True, "complete": True}
+    assert finished.code == 0
+    assert finished.card.state == "succeeded"
+    assert finished.run.tasks["key"].n_unique() == finished.run.tasks.height == 1_500
+    assert len(details(finished.run, "recorder-restarted")) == 2
+    assert finished.card.completeness == {"recorded": True, "complete": True}
     assert home.left_over() == []
 
 
@@ -78,11 +80,11 @@ def test_of_recorders_that_all_die_the_driver_leaves_how_the_run_ended(
 ) -> None:
     home = homes()
     store = str(home.folder / "store")
-    flight = fly(home, "recorder_killed.py", store, "all")
+    finished = run_scenario(home, "recorder_killed.py", store, "all")
     home.quiet()
-    card = flight.card
+    card = finished.card
 
-    assert flight.code == 0
+    assert finished.code == 0
     assert card.state == "succeeded"
     assert card.completeness["recorded"] is False
     assert "the recorder died 5 times" in card.completeness["reason"]

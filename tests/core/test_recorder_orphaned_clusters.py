@@ -26,7 +26,7 @@ from scenario_runs import Home, begin, ended, until
 from stored_events import details
 
 
-def told(home: Home, word: str) -> Any:
+def reported(home: Home, word: str) -> Any:
     def heard() -> Any:
         try:
             return json.loads((home.folder / "told.json").read_text()).get(word)
@@ -40,7 +40,7 @@ def killed_driver(homes: Callable[[], Home], address: str, *names: str) -> Home:
     """Return the home of a driver that was killed while it owned a cluster."""
     home = homes()
     process = begin(home, "orphaning.py", str(home.folder / "store"), address)
-    os.kill(told(home, "driver"), signal.SIGKILL)
+    os.kill(reported(home, "driver"), signal.SIGKILL)
     ended(home, process)
     home.quiet()
     return home
@@ -52,11 +52,11 @@ def test_the_recorder_closes_the_cluster_of_a_killed_driver(
 ) -> None:
     its_home = homes()
     cluster = begin(its_home, "clusters.py")
-    address = told(its_home, "address")
+    address = reported(its_home, "address")
 
     home = killed_driver(homes, address)
 
-    run = Run.open(told(home, "links")["recording"])
+    run = Run.open(reported(home, "links")["recording"])
     assert run.state == "aborted"
     [orphaned] = details(run, "cluster-orphaned")
     assert orphaned["closed"] is True
@@ -87,10 +87,10 @@ def test_reap_closes_what_a_recording_says_nobody_has_closed(
 ) -> None:
     its_home = homes()
     cluster = begin(its_home, "clusters.py")
-    address = told(its_home, "address")
+    address = reported(its_home, "address")
     home = homes()
     process = begin(home, "orphaning.py", str(home.folder / "store"), address)
-    recording = told(home, "links")["recording"]
+    recording = reported(home, "links")["recording"]
     until(lambda: list(owned_clusters(Run.open(recording))), "segments")
     store = str(home.folder / "store")
     kept = CliRunner().invoke(blackbox, ["reap", "orphaning", "--store", store])

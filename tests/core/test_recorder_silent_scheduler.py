@@ -44,13 +44,14 @@ def _impatience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def flown(
-    folder: Path, fly: Callable[[_Scheduler, Puller, list[Any]], Awaitable[None]]
+    folder: Path,
+    run_scenario: Callable[[_Scheduler, Puller, list[Any]], Awaitable[None]],
 ) -> tuple[Puller, list[Any]]:
-    """Let something happen between a scheduler and its puller; return what was told."""
-    told: list[Any] = []
+    """Let something happen between a scheduler and its puller; return what was reported."""
+    reported: list[Any] = []
 
     def take(source: str, seq: int | None, at: float, rows: Any, dropped: Any) -> None:
-        told.extend(rows.get("event", ()))
+        reported.extend(rows.get("event", ()))
 
     async def all_of_it() -> Puller:
         scheduler = _Scheduler()
@@ -66,7 +67,7 @@ def flown(
             )
             pulling_on = asyncio.create_task(puller.run())
             async with asyncio.timeout(_DEADLINE):
-                await fly(scheduler, puller, told)
+                await run_scenario(scheduler, puller, reported)
             puller.stop()
             await pulling_on
             await puller.leave()
@@ -74,46 +75,50 @@ def flown(
             await scheduler.server.close()
         return puller
 
-    return asyncio.run(all_of_it()), told
+    return asyncio.run(all_of_it()), reported
 
 
-async def until_told(told: list[Any], kind: str) -> None:
-    while not any(row[1] == kind for row in told):  # noqa: ASYNC110 - rows are no event
+async def until_reported(reported: list[Any], kind: str) -> None:
+    while not any(row[1] == kind for row in reported):  # noqa: ASYNC110 - rows are no event
         await asyncio.sleep(0.01)
 
 
 def test_what_it_kept_in_silence_is_had_when_it_answers_again(tmp_path: Path) -> None:
-    async def fly(scheduler: _Scheduler, puller: Puller, told: list[Any]) -> None:
-        await until_told(told, "scheduler-silent")
+    async def run_scenario(
+        scheduler: _Scheduler, puller: Puller, reported: list[Any]
+    ) -> None:
+        await until_reported(reported, "scheduler-silent")
         scheduler.awake.set()
-        await until_told(told, "scheduler-answers")
+        await until_reported(reported, "scheduler-answers")
 
-    puller, told = flown(tmp_path, fly)
+    puller, reported = flown(tmp_path, run_scenario)
 
-    assert [row[1] for row in told] == [
+    assert [row[1] for row in reported] == [
         "scheduler-silent",
         "topic",
         "scheduler-answers",
     ]
-    assert json.loads(told[-1][3])["lasted"] >= 0.5
+    assert json.loads(reported[-1][3])["lasted"] >= 0.5
     assert puller.account.error is None
 
 
 def test_one_that_answers_no_more_is_lost_since_it_fell_silent(tmp_path: Path) -> None:
-    async def fly(scheduler: _Scheduler, puller: Puller, told: list[Any]) -> None:
+    async def run_scenario(
+        scheduler: _Scheduler, puller: Puller, reported: list[Any]
+    ) -> None:
         scheduler.awake.set()
-        await until_told(told, "topic")
+        await until_reported(reported, "topic")
         scheduler.awake.clear()
-        await until_told(told, "scheduler-silent")
+        await until_reported(reported, "scheduler-silent")
         puller.stop()
         with pytest.raises(TimeoutError) as error:
             await puller.drain(last=True)
         puller.missed(error.value)
 
-    puller, told = flown(tmp_path, fly)
-    kinds = [row[1] for row in told]
-    lost = told[kinds.index("scheduler-lost")]
+    puller, reported = flown(tmp_path, run_scenario)
+    kinds = [row[1] for row in reported]
+    lost = reported[kinds.index("scheduler-lost")]
 
     assert kinds == ["topic", "scheduler-silent", "scheduler-lost"]
-    assert lost[0] < told[1][0], "it is lost from when it was last asked in vain"
+    assert lost[0] < reported[1][0], "it is lost from when it was last asked in vain"
     assert "last rows could not be fetched" in str(puller.account.error)

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from dask_blackbox import Run
 from dask_blackbox.testing import EmbeddedS3
-from scenario_runs import Flight, Home, every_byte, fly
+from scenario_runs import Home, ScenarioRun, every_byte, run_scenario
 
 pytestmark = pytest.mark.nightly
 
-Flights = dict[str, Future[Flight]]
+ScenarioRuns = dict[str, Future[ScenarioRun]]
 BUCKET = "no-such-bucket"
 SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 # What is wrong: a part of the reason that the card gives.
@@ -49,10 +49,10 @@ def closed() -> str:
 
 
 @pytest.fixture(scope="module")
-def flights(
+def finished_runs(
     homes: Callable[[], Home], s3: EmbeddedS3, hole: str, closed: str
-) -> Iterator[Flights]:
-    """Return a flight for each trouble; two are in the air at a time."""
+) -> Iterator[ScenarioRuns]:
+    """Return a run for each trouble; two are in the air at a time."""
     endpoint = "DASK_BLACKBOX__STORE__ENDPOINT"
     known = s3.environment
     quick = {
@@ -77,84 +77,90 @@ def flights(
         "wrong pattern": ("", {"DASK_BLACKBOX__REDACT": "['(']"}),
     }
 
-    def flight(trouble: str) -> Flight:
+    def finished(trouble: str) -> ScenarioRun:
         store, environment = troubles[trouble]
-        return fly(homes(), "endings.py", store, "fine", code=0, **environment)
+        return run_scenario(homes(), "endings.py", store, "fine", code=0, **environment)
 
     with ThreadPoolExecutor(2) as pilots:
-        yield {trouble: pilots.submit(flight, trouble) for trouble in TROUBLES}
+        yield {trouble: pilots.submit(finished, trouble) for trouble in TROUBLES}
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-def test_the_run_goes_on_and_keeps_its_result(flights: Flights, trouble: str) -> None:
-    flight = flights[trouble].result()
+def test_the_run_goes_on_and_keeps_its_result(
+    finished_runs: ScenarioRuns, trouble: str
+) -> None:
+    finished = finished_runs[trouble].result()
 
-    assert flight.code == 0
-    assert flight.told["result"] == "the result"
-    assert flight.card.state == "succeeded"
+    assert finished.code == 0
+    assert finished.reported["result"] == "the result"
+    assert finished.card.state == "succeeded"
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
 def test_the_card_says_that_it_is_not_recorded_and_why(
-    flights: Flights, trouble: str
+    finished_runs: ScenarioRuns, trouble: str
 ) -> None:
-    told = flights[trouble].result().card.completeness
+    reported = finished_runs[trouble].result().card.completeness
 
-    assert told["recorded"] is False
-    assert told["complete"] is False
-    assert TROUBLES[trouble] in told["reason"]
+    assert reported["recorded"] is False
+    assert reported["complete"] is False
+    assert TROUBLES[trouble] in reported["reason"]
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-def test_one_line_says_it_at_the_start(flights: Flights, trouble: str) -> None:
-    flight = flights[trouble].result()
-    lines = [line for line in flight.errors.splitlines() if line.strip()]
+def test_one_line_says_it_at_the_start(
+    finished_runs: ScenarioRuns, trouble: str
+) -> None:
+    finished = finished_runs[trouble].result()
+    lines = [line for line in finished.errors.splitlines() if line.strip()]
 
     if trouble == "black hole":  # nobody knows yet whether it will answer
         assert lines == []
-        assert flight.told["running"] == "being recorded"
+        assert finished.reported["running"] == "being recorded"
     else:
         assert len(lines) == 1
         assert lines[0].startswith("this run is not recorded: ")
         assert TROUBLES[trouble] in lines[0]
-        assert flight.told["running"] == "not recorded"
+        assert finished.reported["running"] == "not recorded"
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
 def test_neither_start_nor_end_waits_longer_than_it_may(
-    flights: Flights, trouble: str
+    finished_runs: ScenarioRuns, trouble: str
 ) -> None:
-    flight = flights[trouble].result()
+    finished = finished_runs[trouble].result()
 
     # What the docs allow is 10 s and 60 s; a retry without end would take more.
-    assert flight.told["started"] < 30
-    assert flight.told["finished"] < 90
+    assert finished.reported["started"] < 30
+    assert finished.reported["finished"] < 90
 
 
 @pytest.mark.parametrize("trouble", [t for t in TROUBLES if t not in NEVER_SPOOLED])
 def test_what_the_store_did_not_take_is_kept_and_named(
-    flights: Flights, trouble: str
+    finished_runs: ScenarioRuns, trouble: str
 ) -> None:
-    flight = flights[trouble].result()
-    flight.home.quiet()
-    spool = Path(flight.card.links["spool"])
+    finished = finished_runs[trouble].result()
+    finished.home.quiet()
+    spool = Path(finished.card.links["spool"])
 
     assert list((spool / "segments").glob("*.seg"))
-    assert str(spool) in flight.card.completeness["reason"]
+    assert str(spool) in finished.card.completeness["reason"]
     assert (spool / "report.html").is_file()
-    assert [left for left in flight.home.left_over() if "spool" not in left] == []
+    assert [left for left in finished.home.left_over() if "spool" not in left] == []
 
 
 @pytest.mark.parametrize("trouble", NEVER_SPOOLED)
-def test_where_nothing_began_nothing_is_left(flights: Flights, trouble: str) -> None:
-    flight = flights[trouble].result()
-    flight.home.quiet()
+def test_where_nothing_began_nothing_is_left(
+    finished_runs: ScenarioRuns, trouble: str
+) -> None:
+    finished = finished_runs[trouble].result()
+    finished.home.quiet()
 
-    assert flight.home.left_over() == []
+    assert finished.home.left_over() == []
 
 
-def test_no_secret_of_the_store_lies_in_the_spool(flights: Flights) -> None:
-    kept = every_byte(flights["refused"].result().home.temporary)
+def test_no_secret_of_the_store_lies_in_the_spool(finished_runs: ScenarioRuns) -> None:
+    kept = every_byte(finished_runs["refused"].result().home.temporary)
 
     assert b"driver-attached" in kept
     assert SECRET.encode() not in kept
@@ -172,28 +178,30 @@ def test_a_run_that_must_be_recorded_does_not_begin(
     homes: Callable[[], Home], s3: EmbeddedS3, store: str, error: str
 ) -> None:
     environment = s3.environment | {"REQUIRED": "1"}
-    flight = fly(homes(), "endings.py", store, "fine", code=1, **environment)
-    flight.home.quiet()
+    finished = run_scenario(homes(), "endings.py", store, "fine", code=1, **environment)
+    finished.home.quiet()
 
-    assert error in flight.told["refused"]
-    assert "result" not in flight.told
-    assert [left for left in flight.home.left_over() if "spool" not in left] == []
+    assert error in finished.reported["refused"]
+    assert "result" not in finished.reported
+    assert [left for left in finished.home.left_over() if "spool" not in left] == []
 
 
 def test_a_bucket_holds_the_whole_recording(
     homes: Callable[[], Home], s3: EmbeddedS3
 ) -> None:
     home = homes()
-    flight = fly(home, "endings.py", f"{s3.url}/a b", "fine", code=0, **s3.environment)
-    run = Run.open(flight.card.links["recording"], settings=s3.settings)
+    finished = run_scenario(
+        home, "endings.py", f"{s3.url}/a b", "fine", code=0, **s3.environment
+    )
+    run = Run.open(finished.card.links["recording"], settings=s3.settings)
     names = [name.removeprefix(run.folder) for name in run.store.names(run.folder)]
 
-    assert flight.card.completeness == {"recorded": True, "complete": True}
+    assert finished.card.completeness == {"recorded": True, "complete": True}
     assert {
         "card.json", "complete.json", "heartbeat.json", "performance_report.html",
         "report.html", "run.json", "tables/events.parquet", "tables/tasks.parquet",
     } <= set(names)  # fmt: skip
-    assert flight.card.links["report"].startswith(s3.endpoint)
+    assert finished.card.links["report"].startswith(s3.endpoint)
     home.quiet()
     assert home.left_over() == []
 
@@ -201,14 +209,14 @@ def test_a_bucket_holds_the_whole_recording(
 def test_a_spool_that_cannot_be_written_costs_nothing_while_the_store_works(
     homes: Callable[[], Home],
 ) -> None:
-    flight = fly(
+    finished = run_scenario(
         homes(), "endings.py", "", "fine", DASK_BLACKBOX__SPOOL="/proc/nowhere"
     )
 
-    assert flight.told["running"] == "being recorded"
-    assert flight.card.completeness == {"recorded": True, "complete": True}
-    assert len(flight.run.events) > 0
-    lines = [line for line in flight.errors.splitlines() if line.strip()]
+    assert finished.reported["running"] == "being recorded"
+    assert finished.card.completeness == {"recorded": True, "complete": True}
+    assert len(finished.run.events) > 0
+    lines = [line for line in finished.errors.splitlines() if line.strip()]
     assert len(lines) == 1
     assert lines[0].startswith("the spool cannot be used: ")
 
@@ -219,6 +227,6 @@ def test_a_temporary_folder_with_a_long_name_is_no_trouble(
     home = homes()
     long = home.temporary / ("long" * 30)
     long.mkdir()
-    flight = fly(home, "endings.py", "", "fine", TMPDIR=str(long))
+    finished = run_scenario(home, "endings.py", "", "fine", TMPDIR=str(long))
 
-    assert flight.card.completeness == {"recorded": True, "complete": True}
+    assert finished.card.completeness == {"recorded": True, "complete": True}

@@ -9,7 +9,7 @@ import msgspec
 from dask_blackbox import Run, RunCard
 from dask_blackbox.reader import list_runs
 from dask_blackbox.testing import a_task, a_worker_added
-from scenario_runs import Home, fly
+from scenario_runs import Home, run_scenario
 from stored_runs import Shelf
 
 
@@ -23,11 +23,11 @@ def test_a_lost_recording_is_finished_by_the_next_one_of_its_job(
     other = shelf.record("weekly", "run-1", *facts, state="lost")
     assert Run.at(shelf.store, lost).ending is None
 
-    flight = fly(
+    finished = run_scenario(
         home, "adopts.py", shelf.url, f"{shelf.url}/{lost.folder}complete.json"
     )
 
-    assert flight.card.state == "succeeded"
+    assert finished.card.state == "succeeded"
     home.quiet()
     run = Run.at(shelf.store, lost)
     card = msgspec.json.decode(shelf.store.get(f"{lost.folder}card.json"), type=RunCard)

@@ -62,7 +62,7 @@ def test_what_is_reported_of_kept_recordings_is_right(archive: Path) -> None:
             each.name,
             cases[each.name],
             card_of(each.run, findings_in(each.run)),
-            each.told,
+            each.reported,
         )
         for each in kept(archive)
         if each.name not in OTHERWISE

@@ -40,14 +40,14 @@ def test_what_is_arguable_says_why() -> None:
     assert silent == []
 
 
-def test_what_is_held_out_is_told_only_when_asked_for() -> None:
+def test_what_is_held_out_is_reported_only_when_asked_for() -> None:
     corpus, held_out = (names_of([], None, held_out=held) for held in (False, True))
 
     assert len(held_out) >= 15
     assert not set(corpus) & set(held_out)
 
 
-def test_one_failure_of_each_cause_is_told_first() -> None:
+def test_one_failure_of_each_cause_is_reported_first() -> None:
     found = load_failures()
     names = names_of([], None, held_out=False)
     causes = [found[name].causes[0] for name in names]
@@ -77,7 +77,7 @@ def test_a_story_is_not_judged_before_it_is_made(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("room", sorted({s.room for s in load_failures().values()}))
-def test_rooms_are_told_apart(room: str) -> None:
+def test_rooms_are_reported_apart(room: str) -> None:
     held = any(s.held_out for s in load_failures().values() if s.room == room)
 
     assert {load_failures()[n].room for n in names_of([], room, held_out=held)} == {

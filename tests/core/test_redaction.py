@@ -14,7 +14,7 @@ from dask_blackbox.recorder.redact import Redactor
 from dask_blackbox.recorder.scanner_rules import scanner_shapes
 from hypothesis import given
 from hypothesis import strategies as st
-from scenario_runs import Flight, Home, every_byte, fly, messages
+from scenario_runs import Home, ScenarioRun, every_byte, messages, run_scenario
 from secret_shapes import ASSIGNED, TOKENS
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "recordings"))
@@ -47,10 +47,10 @@ AFTER = "\nException: \"ValueError('no')\""
 
 
 @pytest.fixture(scope="module")
-def flight(homes: Callable[[], Home]) -> Flight:
+def finished(homes: Callable[[], Home]) -> ScenarioRun:
     home = homes()
     store = str(home.folder / "store")
-    return fly(
+    return run_scenario(
         home,
         "secrets_everywhere.py",
         store,
@@ -61,8 +61,8 @@ def flight(homes: Callable[[], Home]) -> Flight:
 
 
 @pytest.fixture(scope="module")
-def stored(flight: Flight) -> bytes:
-    return every_byte(flight.home.folder / "store")
+def stored(finished: ScenarioRun) -> bytes:
+    return every_byte(finished.home.folder / "store")
 
 
 @pytest.mark.parametrize("which", SECRETS)
@@ -71,8 +71,8 @@ def test_a_secret_is_nowhere_in_the_store(stored: bytes, which: str) -> None:
 
 
 @pytest.mark.parametrize("which", SECRETS)
-def test_a_secret_is_not_on_the_card(flight: Flight, which: str) -> None:
-    assert SECRETS[which] not in json.dumps(flight.told["card"])
+def test_a_secret_is_not_on_the_card(finished: ScenarioRun, which: str) -> None:
+    assert SECRETS[which] not in json.dumps(finished.reported["card"])
 
 
 def test_arguments_of_a_failed_task_stay_on_the_cluster(stored: bytes) -> None:
@@ -81,18 +81,22 @@ def test_arguments_of_a_failed_task_stay_on_the_cluster(stored: bytes) -> None:
     assert b"'badge':" not in stored
 
 
-def test_the_users_own_exception_keeps_its_words(flight: Flight) -> None:
-    assert all(SECRETS[which] in flight.told["passed"] for which in ("token", "bearer"))
+def test_the_users_own_exception_keeps_its_words(finished: ScenarioRun) -> None:
+    assert all(
+        SECRETS[which] in finished.reported["passed"] for which in ("token", "bearer")
+    )
 
 
-def test_what_surrounds_a_secret_is_kept(flight: Flight, stored: bytes) -> None:
-    logs = flight.run.logs
+def test_what_surrounds_a_secret_is_kept(finished: ScenarioRun, stored: bytes) -> None:
+    logs = finished.run.logs
 
     assert len(messages(logs, "postgresql://[redacted]@db.internal")) >= 4
     assert messages(logs, "key [redacted] was used")
     assert b"Authorization" in stored
     [driver] = [
-        each for each in details(flight.run, "driver-attached") if "parameters" in each
+        each
+        for each in details(finished.run, "driver-attached")
+        if "parameters" in each
     ]
     assert driver["parameters"]["rows"] == 17
     assert driver["parameters"]["password"] == "[redacted]"
@@ -151,9 +155,9 @@ def test_names_of_packages_and_prefixes_are_no_secrets() -> None:
     }
 
 
-def test_a_sketch_holds_no_secret_either(flight: Flight, stored: bytes) -> None:
+def test_a_sketch_holds_no_secret_either(finished: ScenarioRun, stored: bytes) -> None:
     assert b'"package/driver"' in stored  # its text was among what was searched
-    assert list(Path(flight.home.folder / "store" / "sketches").rglob("*~failed~*"))
+    assert list(Path(finished.home.folder / "store" / "sketches").rglob("*~failed~*"))
 
 
 @given(
@@ -251,8 +255,8 @@ def test_ordinary_logs_lose_nothing() -> None:
     assert changed == []
 
 
-def test_a_local_store_is_for_its_owner_only(flight: Flight) -> None:
-    store = Path(flight.home.folder / "store")
+def test_a_local_store_is_for_its_owner_only(finished: ScenarioRun) -> None:
+    store = Path(finished.home.folder / "store")
     modes = {
         stat.S_IMODE(each.stat().st_mode) & 0o077 for each in (store, *store.rglob("*"))
     }
@@ -260,9 +264,11 @@ def test_a_local_store_is_for_its_owner_only(flight: Flight) -> None:
     assert modes == {0}
 
 
-def test_a_store_of_this_test_is_not_empty(flight: Flight, stored: bytes) -> None:
+def test_a_store_of_this_test_is_not_empty(
+    finished: ScenarioRun, stored: bytes
+) -> None:
     assert b"leak_and_die" in stored
-    assert len(list(Path(flight.home.folder / "store").rglob("*.seg"))) >= 1
+    assert len(list(Path(finished.home.folder / "store").rglob("*.seg"))) >= 1
 
 
 ODD = {
@@ -284,46 +290,48 @@ PLANTED = {
 
 
 @pytest.fixture(scope="module")
-def odd(homes: Callable[[], Home]) -> tuple[Flight, bytes]:
+def odd(homes: Callable[[], Home]) -> tuple[ScenarioRun, bytes]:
     """Return a run with secrets in odd places, and every byte of its store."""
     home = homes()
     sentences = [
         *(ASSIGNED[n].format(PLANTED[f"assigned: {n}"]) for n in ASSIGNED),
         *(f"got {token} back" for token in TOKENS.values()),
     ]
-    flight = fly(
+    finished = run_scenario(
         home,
         "secrets_in_odd_places.py",
         str(home.folder / "store"),
         SECRETS=json.dumps(ODD),
         SENTENCES=json.dumps(sentences),
     )
-    return flight, every_byte(home.folder / "store")
+    return finished, every_byte(home.folder / "store")
 
 
 @pytest.mark.parametrize("which", ODD)
 def test_a_secret_in_an_odd_place_is_nowhere(
-    odd: tuple[Flight, bytes], which: str
+    odd: tuple[ScenarioRun, bytes], which: str
 ) -> None:
     assert ODD[which].encode() not in odd[1]
 
 
 @pytest.mark.parametrize("which", PLANTED)
 def test_a_secret_in_kept_inputs_notes_and_parameters_is_nowhere(
-    odd: tuple[Flight, bytes], which: str
+    odd: tuple[ScenarioRun, bytes], which: str
 ) -> None:
     assert PLANTED[which].encode() not in odd[1]
 
 
 def test_the_source_of_a_function_is_recorded_without_its_token(
-    odd: tuple[Flight, bytes],
+    odd: tuple[ScenarioRun, bytes],
 ) -> None:
     assert b"def source_with_a_constant" in odd[1]
     assert IN_THE_SOURCE.encode() not in odd[1]
 
 
-def test_the_inputs_that_were_searched_are_there(odd: tuple[Flight, bytes]) -> None:
-    flight, found = odd
+def test_the_inputs_that_were_searched_are_there(
+    odd: tuple[ScenarioRun, bytes],
+) -> None:
+    finished, found = odd
 
-    assert list((flight.home.folder / "store").rglob("*.capsule")) != []
+    assert list((finished.home.folder / "store").rglob("*.capsule")) != []
     assert b"it failed" in found

@@ -33,7 +33,7 @@ from dask_blackbox.cli.rerun import Unpickler
 from dask_blackbox.events import BundleAnnounced, BundleStored
 from dask_blackbox.reader.task_bundles import is_trusted
 from dask_blackbox.serve import create_app
-from scenario_runs import Flight, Home, begin, ended, every_byte, until
+from scenario_runs import Home, ScenarioRun, begin, ended, every_byte, until
 
 MARK = b"mark-of-the-values-4711"
 REPLAYED = {
@@ -48,16 +48,18 @@ REPLAYED = {
 
 
 @pytest.fixture(scope="module")
-def flight(homes: Callable[[], Home]) -> Flight:
+def finished(homes: Callable[[], Home]) -> ScenarioRun:
     home = homes()
     process = begin(home, "kept.py", str(home.folder / "store"))
-    flight = ended(home, process, patience=280.0)  # ten recordings, one after the other
-    assert flight.code == 0, flight.errors[-5000:]
-    return flight
+    finished = ended(
+        home, process, patience=280.0
+    )  # ten recordings, one after the other
+    assert finished.code == 0, finished.errors[-5000:]
+    return finished
 
 
-def run_of(flight: Flight, name: str) -> Run:
-    return Run.open(flight.told[name])
+def run_of(finished: ScenarioRun, name: str) -> Run:
+    return Run.open(finished.reported[name])
 
 
 def kept_in(run: Run, prefix: str) -> BundleStored:
@@ -84,10 +86,10 @@ def replayed(run: Run, *options: str, trusted: bool = True) -> Result:
 
 @pytest.mark.parametrize("prefix", REPLAYED)
 def test_a_task_that_raised_raises_the_same_again(
-    flight: Flight, prefix: str, capfd: pytest.CaptureFixture[str]
+    finished: ScenarioRun, prefix: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     name, last_line = REPLAYED[prefix]
-    run = run_of(flight, name)
+    run = run_of(finished, name)
 
     result = replayed(run, "--key", kept_in(run, prefix).subject)
 
@@ -97,9 +99,9 @@ def test_a_task_that_raised_raises_the_same_again(
 
 
 def test_the_card_names_the_capsule_of_the_task_that_it_is_about(
-    flight: Flight,
+    finished: ScenarioRun,
 ) -> None:
-    run = run_of(flight, "many")
+    run = run_of(finished, "many")
     card = json.loads(run.store.get(f"{run.folder}card.json"))
     key = card["verdict"]["subject"]["key"]
 
@@ -114,8 +116,8 @@ def test_the_card_names_the_capsule_of_the_task_that_it_is_about(
     assert f"{key}  LookupError" in replayed(run).output
 
 
-def test_of_a_retried_task_the_last_attempt_is_kept(flight: Flight) -> None:
-    run = run_of(flight, "many")
+def test_of_a_retried_task_the_last_attempt_is_kept(finished: ScenarioRun) -> None:
+    run = run_of(finished, "many")
     coming = [
         each for each in run.of(BundleAnnounced) if each.prefix == "check_in_turn"
     ]
@@ -126,16 +128,18 @@ def test_of_a_retried_task_the_last_attempt_is_kept(flight: Flight) -> None:
     assert len(list(Path(run.url or "").glob("capsules/*"))) == len(bundles_of(run))
 
 
-def test_an_input_that_cannot_be_pickled_is_named(flight: Flight) -> None:
-    [sentence] = run_of(flight, "many").completeness["missing"]["capsules"]
+def test_an_input_that_cannot_be_pickled_is_named(finished: ScenarioRun) -> None:
+    [sentence] = run_of(finished, "many").completeness["missing"]["capsules"]
 
     assert "input lock-" in sentence
     assert "_thread.lock" in sentence
     assert "cannot be pickled: TypeError" in sentence
 
 
-def test_an_input_that_is_too_large_is_named_with_its_size(flight: Flight) -> None:
-    run = run_of(flight, "limited")
+def test_an_input_that_is_too_large_is_named_with_its_size(
+    finished: ScenarioRun,
+) -> None:
+    run = run_of(finished, "limited")
     # What the user keeps out is not missing, so this is the only sentence.
     [sentence] = run.completeness["missing"]["capsules"]
 
@@ -147,8 +151,8 @@ def test_an_input_that_is_too_large_is_named_with_its_size(flight: Flight) -> No
     )
 
 
-def test_what_a_policy_names_is_not_in_the_capsule(flight: Flight) -> None:
-    run = run_of(flight, "limited")
+def test_what_a_policy_names_is_not_in_the_capsule(finished: ScenarioRun) -> None:
+    run = run_of(finished, "limited")
     blob = blob_of(run, "welcome").read_bytes()
     stored = every_byte(Path(run.url or ""))
     bundle = read_bundle(blob)
@@ -167,15 +171,15 @@ def test_what_a_policy_names_is_not_in_the_capsule(flight: Flight) -> None:
     assert left_out["why"] == "redacted: by its type"
 
 
-def test_what_others_run_on_the_same_cluster_is_not_kept(flight: Flight) -> None:
-    run = run_of(flight, "others")
+def test_what_others_run_on_the_same_cluster_is_not_kept(finished: ScenarioRun) -> None:
+    run = run_of(finished, "others")
 
     assert [each.prefix for each in run.of(BundleAnnounced)] == ["check"]
     assert [each.prefix for each in bundles_of(run)] == ["check"]
 
 
-def test_a_worker_that_dies_with_its_capsule_is_said(flight: Flight) -> None:
-    run = run_of(flight, "killed")
+def test_a_worker_that_dies_with_its_capsule_is_said(finished: ScenarioRun) -> None:
+    run = run_of(finished, "killed")
     [sentence] = run.completeness["missing"]["capsules"]
 
     assert "could not be kept with its inputs" in sentence
@@ -186,19 +190,19 @@ def test_a_worker_that_dies_with_its_capsule_is_said(flight: Flight) -> None:
     assert "its worker was gone before it could send it" in result.output
 
 
-def test_no_value_is_stored_that_nobody_asked_for(flight: Flight) -> None:
-    store = flight.home.folder / "store"
+def test_no_value_is_stored_that_nobody_asked_for(finished: ScenarioRun) -> None:
+    store = finished.home.folder / "store"
 
     assert MARK in every_byte(store / "on")
-    assert run_of(flight, "off").errors.height
+    assert run_of(finished, "off").errors.height
     assert MARK not in every_byte(store / "off")
-    result = replayed(run_of(flight, "off"))
+    result = replayed(run_of(finished, "off"))
     assert result.exit_code == 1
     assert "set blackbox.capture.values to true" in result.output
 
 
-def test_the_viewer_hands_out_no_values(flight: Flight) -> None:
-    run = run_of(flight, "many")
+def test_the_viewer_hands_out_no_values(finished: ScenarioRun) -> None:
+    run = run_of(finished, "many")
     page = page_of(run.address)
     with served(create_app(run.store)) as viewer:
         answer = viewer(f"{page}/files/capsules/1.capsule")
@@ -225,26 +229,26 @@ def test_only_the_process_that_reruns_unpickles() -> None:
     assert done.stdout.strip() == "False"
 
 
-def test_nothing_is_left_over(flight: Flight) -> None:
-    flight.home.quiet()
+def test_nothing_is_left_over(finished: ScenarioRun) -> None:
+    finished.home.quiet()
 
-    assert flight.home.left_over() == []
-    assert list(flight.home.temporary.rglob("*capsule*")) == []
+    assert finished.home.left_over() == []
+    assert list(finished.home.temporary.rglob("*capsule*")) == []
 
 
 # Refusals
 
 
-def test_a_store_that_is_not_trusted_is_not_unpickled(flight: Flight) -> None:
-    result = replayed(run_of(flight, "many"), trusted=False)
+def test_a_store_that_is_not_trusted_is_not_unpickled(finished: ScenarioRun) -> None:
+    result = replayed(run_of(finished, "many"), trusted=False)
 
     assert result.exit_code == 2
     assert "not a trusted store" in result.output
     assert "UNPICKLED" not in result.output
 
 
-def test_without_a_yes_nothing_is_unpickled(flight: Flight) -> None:
-    run = run_of(flight, "many")
+def test_without_a_yes_nothing_is_unpickled(finished: ScenarioRun) -> None:
+    run = run_of(finished, "many")
     words = ["replay", str(run.url), "--trust", run.store.url]
 
     result = CliRunner().invoke(blackbox, words, input="\n", catch_exceptions=False)
@@ -256,9 +260,9 @@ def test_without_a_yes_nothing_is_unpickled(flight: Flight) -> None:
 
 @pytest.mark.parametrize("place", [9, -100, -33, -1])
 def test_a_capsule_that_was_changed_is_not_unpickled(
-    flight: Flight, place: int
+    finished: ScenarioRun, place: int
 ) -> None:
-    run = run_of(flight, "many")
+    run = run_of(finished, "many")
     path = blob_of(run, "check")
     whole = path.read_bytes()
     changed = bytearray(whole)
@@ -275,8 +279,8 @@ def test_a_capsule_that_was_changed_is_not_unpickled(
         read_bundle(bytes(changed))
 
 
-def test_any_cut_of_a_capsule_is_found(flight: Flight) -> None:
-    whole = blob_of(run_of(flight, "many"), "check").read_bytes()
+def test_any_cut_of_a_capsule_is_found(finished: ScenarioRun) -> None:
+    whole = blob_of(run_of(finished, "many"), "check").read_bytes()
 
     for end in range(0, len(whole), 97):
         with pytest.raises(ValueError, match=r"truncated|SHA-256"):
@@ -322,7 +326,7 @@ def test_a_link_out_of_a_trusted_folder_is_not_trusted(tmp_path: Path) -> None:
 
 
 def test_an_environment_with_dask_alone_replays(
-    flight: Flight,
+    finished: ScenarioRun,
     tmp_path_factory: pytest.TempPathFactory,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
@@ -330,38 +334,40 @@ def test_an_environment_with_dask_alone_replays(
 
     assert not bare_environments.can_import(python, "dask_blackbox")
     assert not bare_environments.can_import(python, "distributed")
-    result = replayed(run_of(flight, "many"), "--python", str(python))
+    result = replayed(run_of(finished, "many"), "--python", str(python))
 
     assert result.exit_code == 0, result.output
     assert "! distributed" in result.output
     assert REPLAYED["check"][1] in capfd.readouterr().err
 
 
-def test_an_interpreter_without_dask_is_refused(flight: Flight, tmp_path: Path) -> None:
+def test_an_interpreter_without_dask_is_refused(
+    finished: ScenarioRun, tmp_path: Path
+) -> None:
     python = bare_environments.python_with("tomli", tmp_path / "venv")
 
-    result = replayed(run_of(flight, "many"), "--python", str(python))
+    result = replayed(run_of(finished, "many"), "--python", str(python))
 
     assert result.exit_code == 2
     assert "has no Dask" in result.output
 
 
 def test_a_task_that_ends_otherwise_is_said(
-    flight: Flight, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    finished: ScenarioRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The module that the dataframe's task comes by name from is found here first.
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pandas.py").write_text("raise ImportError('another pandas')\n")
 
-    run = run_of(flight, "many")
+    run = run_of(finished, "many")
     result = replayed(run, "--key", kept_in(run, "halve").subject)
 
     assert result.exit_code == 1
     assert "cannot be unpickled here: ImportError: another pandas" in result.output
 
 
-def test_the_debugger_opens_where_the_exception_arose(flight: Flight) -> None:
-    run = run_of(flight, "many")
+def test_the_debugger_opens_where_the_exception_arose(finished: ScenarioRun) -> None:
+    run = run_of(finished, "many")
     ours, theirs = pty.openpty()
     words = ["replay", str(run.url), "--trust", run.store.url, "--pdb"]
     with subprocess.Popen(
@@ -489,7 +495,7 @@ def test_what_the_user_names_is_left_out_whatever_it_is() -> None:
     ]  # fmt: skip
 
 
-def test_an_input_for_a_secret_is_told_apart() -> None:
+def test_an_input_for_a_secret_is_reported_apart() -> None:
     policy = Policy(["user"], ())
     task = Task("k", _log_in, TaskRef("who"), TaskRef("pw"), TaskRef("rest"))
 
@@ -520,7 +526,7 @@ def test_what_a_pickle_would_import_is_read_and_not_imported(tmp_path: Path) -> 
     assert not (tmp_path / "gone").exists()
 
 
-def test_other_versions_are_told_gravest_first() -> None:
+def test_other_versions_are_reported_gravest_first() -> None:
     there = {"python": "3.12.1", "packages": {"dask": "1", "mine": "1", "a": "1"}}
     here = {"python": "3.11.7", "packages": {"dask": "2", "a": "2"}}
 

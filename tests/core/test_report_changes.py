@@ -92,11 +92,11 @@ def test_nothing_that_changed_runs_or_renders_as_anything_else() -> None:
     past = msgspec.structs.replace(
         PAST, says=HOSTILE, habits=(HOSTILE,), compare=HOSTILE
     )
-    told = (
+    reported = (
         Change(kind=HOSTILE, what=HOSTILE, before=HOSTILE, after=HOSTILE, why=HOSTILE),
         *changes(6, HOSTILE),
     )
-    shown, written, page = pages(a_card(changes=told, past=past))
+    shown, written, page = pages(a_card(changes=reported, past=past))
 
     assert "\x1b" not in shown + written + page
     assert "<script>alert" not in page
@@ -141,7 +141,7 @@ def test_the_first_failure_of_its_kind_is_called_so() -> None:
     assert seen_words(a_card(past=Past(seen=seen))) == ""
 
 
-def test_earlier_attempts_of_the_run_are_told_with_how_they_failed() -> None:
+def test_earlier_attempts_of_the_run_are_reported_with_how_they_failed() -> None:
     seen = Seen(fingerprint="f", basis="b", times=1, first=0.0)
     tries = (
         EarlierTry(attempt=1, state="failed", verdict="task-exception"),

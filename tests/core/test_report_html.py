@@ -147,7 +147,7 @@ def test_the_verdict_stands_before_everything_else() -> None:
     assert places == sorted(places)
 
 
-def test_a_death_is_told_with_signal_memory_and_what_was_running() -> None:
+def test_a_death_is_reported_with_signal_memory_and_what_was_running() -> None:
     words = page_of(a_failed_run("wheel")).words
 
     assert "1 worker died" in words
@@ -294,7 +294,7 @@ def test_a_run_that_succeeded_with_deaths_does_not_look_like_any_good_one() -> N
     assert '<header class="masthead marred">' in page
 
 
-def test_deaths_that_are_alike_are_told_once() -> None:
+def test_deaths_that_are_alike_are_reported_once() -> None:
     deaths = [
         a_death(
             f"tcp://w{n}", pid=n, exit_code=code, at=10 + n, executing=[f"join-{n}"]

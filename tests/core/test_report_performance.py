@@ -24,11 +24,16 @@ from runs_from_rows import (
 
 
 def a_frame(name: str, count: int, *children: dict[str, object]) -> dict[str, object]:
-    told = {"filename": f"{name}.py", "name": name, "line_number": 3, "line": "x = 1"}
+    reported = {
+        "filename": f"{name}.py",
+        "name": name,
+        "line_number": 3,
+        "line": "x = 1",
+    }
     return {
         "count": count,
         "identifier": name,
-        "description": told,
+        "description": reported,
         "children": {str(child["identifier"]): child for child in children},
     }
 
@@ -74,22 +79,22 @@ def test_of_a_profile_that_is_too_large_the_rarest_frames_go_and_that_is_said() 
     )
 
     text = reported_within({"start": 1.0}, tree, 5_000)
-    told = json.loads(text)
-    run = a_run(an_event("profile", **told))
+    reported = json.loads(text)
+    run = a_run(an_event("profile", **reported))
 
     assert len(text) <= 5_000
-    assert (told["start"], told["left_out_below"]) == (1.0, 2)
+    assert (reported["start"], reported["left_out_below"]) == (1.0, 2)
     assert seen_at_least(run) == 2
-    assert set(told["tree"]["children"]) == {f"often_{n}" for n in range(10)}
+    assert set(reported["tree"]["children"]) == {f"often_{n}" for n in range(10)}
 
 
 def test_a_profile_that_fits_is_whole() -> None:
-    told = json.loads(
+    reported = json.loads(
         reported_within({}, a_frame("root", 2, a_frame("once", 1)), 5_000)
     )
 
-    assert "left_out_below" not in told
-    assert set(told["tree"]["children"]) == {"once"}
+    assert "left_out_below" not in reported
+    assert set(reported["tree"]["children"]) == {"once"}
 
 
 def test_a_function_that_calls_nothing_has_its_samples() -> None:

@@ -14,8 +14,8 @@ EPOCH = 1_700_000_000.0
 
 
 def span(at: float, name: str, *words: str, **facts: Any) -> list[Any]:
-    told = {"name": words, "parent": None, "enqueued": EPOCH, "groups": [], **facts}
-    return [EPOCH + at, "span", name, json.dumps(told)]
+    reported = {"name": words, "parent": None, "enqueued": EPOCH, "groups": [], **facts}
+    return [EPOCH + at, "span", name, json.dumps(reported)]
 
 
 def task(at: float, key: str, group: str, outcome: str = "finished") -> list[Any]:
@@ -46,7 +46,7 @@ TWO = run_of(
 )
 
 
-def test_a_span_is_told_of_once_with_its_own_executions() -> None:
+def test_a_span_is_reported_of_once_with_its_own_executions() -> None:
     found = {row["span"]: row for row in TWO.spans.iter_rows(named=True)}
 
     assert [row["name"] for row in found.values()] == ["etl", "etl/<load>", "again"]

@@ -13,7 +13,7 @@ LONG_LINK = "https://bucket.example/" + "x" * 180
 
 
 def a_verdict(**more: object) -> Finding:
-    told: dict[str, object] = {
+    reported: dict[str, object] = {
         "rule": "worker-memory-limit",
         "title": "A worker reached its memory limit",
         "cause": "tcp://w1 held 7.6 GiB of 8 GiB while it ran 'load-1'",
@@ -25,11 +25,11 @@ def a_verdict(**more: object) -> Finding:
         "subject": Subject(key="load-1", prefix="load", worker="tcp://w1"),
         "evidence": (Evidence(text="exit code -15", source="workers", at=1.5),),
     }
-    return Finding(**{**told, **more})  # type: ignore[arg-type]
+    return Finding(**{**reported, **more})  # type: ignore[arg-type]
 
 
 def a_card(**more: object) -> RunCard:
-    told: dict[str, object] = {
+    reported: dict[str, object] = {
         "job": "nightly",
         "run_id": "run-1",
         "state": "failed",
@@ -37,7 +37,7 @@ def a_card(**more: object) -> RunCard:
         "verdict": a_verdict(),
         "completeness": {"recorded": True, "complete": True},
     }
-    return RunCard(**{**told, **more})  # type: ignore[arg-type]
+    return RunCard(**{**reported, **more})  # type: ignore[arg-type]
 
 
 def test_a_failed_run_says_why_and_what_to_do() -> None:

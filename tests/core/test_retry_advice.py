@@ -208,10 +208,10 @@ def test_advice_that_stops_nothing() -> None:
 
 
 def test_a_card_of_before_there_was_such_a_confidence_stops_nothing() -> None:
-    told = msgspec.json.decode(card("code", "high").to_json())
-    del told["verdict"]["retry_confidence"]
+    reported = msgspec.json.decode(card("code", "high").to_json())
+    del reported["verdict"]["retry_confidence"]
 
-    assert why_not_again(RunCard.from_json(msgspec.json.encode(told))) is None
+    assert why_not_again(RunCard.from_json(msgspec.json.encode(reported))) is None
 
 
 # What retries did before
@@ -326,8 +326,8 @@ def test_a_rerun_that_succeeded_makes_the_next_failure_transient(
         words = ["blackbox", "run", "--store", str(home.folder / "store")]
         words += ["--card", str(home.folder / "card.json"), "--"]
         words += [sys.executable, str(SCENARIOS / "upstream.py"), str(delivery)]
-        flight = ended(home, begin_command(home, *words))
-        assert flight.code == code, flight.errors
+        finished = ended(home, begin_command(home, *words))
+        assert finished.code == code, finished.errors
         return RunCard.from_json((home.folder / "card.json").read_bytes())
 
     first = card_of_a_run(1)

@@ -52,7 +52,7 @@ def cancelled_by(client: str, key: str = "draw-1", reason: str = "unknown") -> F
         ("Client-worker-3333", "one of its tasks", "transient"),
     ],
 )
-def test_who_asked_for_it_is_told(client: str, by: str, advice: str) -> None:
+def test_who_asked_for_it_is_reported(client: str, by: str, advice: str) -> None:
     found = cancelled_by(client)
 
     assert found.title == f"The work was cancelled by {by}"
@@ -60,7 +60,7 @@ def test_who_asked_for_it_is_told(client: str, by: str, advice: str) -> None:
     assert found.evidence[-1].text.startswith(f"Client {client} requests")
 
 
-def test_the_reason_is_told_too_if_there_is_one() -> None:
+def test_the_reason_is_reported_too_if_there_is_one() -> None:
     found = cancelled_by(OURS, reason="stale")
 
     assert found.title == "The work was cancelled by the run's own driver: stale"
@@ -82,7 +82,9 @@ def timed_out(*done: float) -> Finding:
     return found
 
 
-def test_of_a_time_that_was_too_short_is_told_how_much_longer_the_work_needs() -> None:
+def test_of_a_time_that_was_too_short_is_reported_how_much_longer_the_work_needs() -> (
+    None
+):
     found = timed_out(3.0, 4.0, 5.0, 6.0)
 
     assert found.rule == "driver-exception"

@@ -1,4 +1,4 @@
-"""Verdicts on drivers that were stopped while they waited, as they had told themselves."""
+"""Verdicts on drivers that were stopped while they waited, as they had reported themselves."""
 
 from __future__ import annotations
 
@@ -35,9 +35,11 @@ def of_dask(file: str, function: str) -> str:
 
 
 def stood(*stack: str, at: float = 40.0, **more: Any) -> Piece:
-    """Return that the driver told where it had stood for 20 s."""
-    told = {"lasted": 20, "connecting": [], **more}
-    return an_event("driver-stood", "driver", at=at, stack=[MINE, *stack, WAIT], **told)
+    """Return that the driver reported where it had been for 20 s."""
+    reported = {"lasted": 20, "connecting": [], **more}
+    return an_event(
+        "driver-stood", "driver", at=at, stack=[MINE, *stack, WAIT], **reported
+    )
 
 
 def verdict(*pieces: Any) -> Finding:
@@ -65,7 +67,7 @@ def test_a_driver_that_is_stopped_inside_of_client_could_not_connect() -> None:
     assert found.confidence == "medium"
 
 
-def test_a_driver_that_connected_after_all_is_not_told_to_be_connecting() -> None:
+def test_a_driver_that_connected_after_all_is_not_reported_to_be_connecting() -> None:
     moved = an_event("driver-moved", "driver", at=42.0, lasted=22)
 
     found = verdict(CONNECTING, moved, ON_A_CLUSTER, aborted(at=50))
@@ -133,7 +135,7 @@ def test_workers_whose_handshakes_failed_meanwhile_are_why_none_came() -> None:
     assert found.rule == "tls-misconfigured"
 
 
-def test_a_driver_that_is_stopped_in_its_own_code_is_told_with_its_line() -> None:
+def test_a_driver_that_is_stopped_in_its_own_code_is_reported_with_its_line() -> None:
     by_a_host = an_event("driver-ended", at=50, signal=15)
     found = verdict(ON_A_CLUSTER, a_worker(), stood(), by_a_host, aborted(at=50))
 
@@ -238,10 +240,10 @@ def locked(key: str, name: str, line: int) -> tuple[dict[str, Any], list[str]]:
 
 def test_two_tasks_that_want_each_others_locks_are_both_named() -> None:
     (first, one), (second, other) = locked("a", "x", 7), locked("b", "y", 9)
-    told = {"tcp://w1": {"stacks": {"a": one, "b": other}, "tasks": {}}}
+    reported = {"tcp://w1": {"stacks": {"a": one, "b": other}, "tasks": {}}}
     stall = an_event(
         "stall", at=80, lasted=60, workers=1, states={"processing": 2},
-        processing=[first, second], told=told,
+        processing=[first, second], told=reported,
     )  # fmt: skip
     late = failed_with(an_exception("TimeoutError", ""), at=100)
     found = verdict(a_worker(), stall, late)

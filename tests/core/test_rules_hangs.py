@@ -1,4 +1,4 @@
-"""Why did the run hang?  Rules on what the stall detector told."""
+"""Why did the run hang?  Rules on what the stall detector reported."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def a_task_at(
 
 def a_stall(*tasks: dict[str, Any], at: float = 80.0, **more: Any) -> Piece:
     """Return that nothing moved, on one running worker unless said otherwise."""
-    told = {
+    reported = {
         "lasted": 60.0,
         "workers": 1,
         "statuses": {"running": 1},
@@ -79,7 +79,7 @@ def a_stall(*tasks: dict[str, Any], at: float = 80.0, **more: Any) -> Piece:
         "waiting": [],
         "told": {},
     }
-    return an_event("stall", at=at, **{**told, **more})
+    return an_event("stall", at=at, **{**reported, **more})
 
 
 def what_w1_tells(
@@ -388,7 +388,7 @@ def test_our_own_end_of_a_hanging_run_is_no_cancellation() -> None:
     assert "`blackbox.stall.end-run` ended the run" in found.cause
 
 
-def test_what_is_told_after_our_own_end_of_a_run_is_not_believed() -> None:
+def test_what_is_reported_after_our_own_end_of_a_run_is_not_believed() -> None:
     ended = an_event("stall-ended-run", at=99, lasted=79.0, keys=1)
     late = a_stall(at=99.5, states={})
     found = verdict(hung(of_resources(), ended, late, error=OUR_END))
@@ -396,7 +396,7 @@ def test_what_is_told_after_our_own_end_of_a_run_is_not_believed() -> None:
     assert found.rule == "no-valid-worker"
 
 
-def test_our_own_end_of_a_run_of_which_nothing_was_told_is_no_error_of_the_driver() -> (
+def test_our_own_end_of_a_run_of_which_nothing_was_reported_is_no_error_of_the_driver() -> (
     None
 ):
     ended = an_event("stall-ended-run", at=99, lasted=79.0, keys=1)
@@ -510,7 +510,7 @@ def test_a_driver_that_was_stopped_while_a_task_was_at_work_was_stopped() -> Non
     by_a_host = an_event("driver-lost", at=100, pid=7, exit_code=-15)
     found = verdict(a_run(a_worker(), stall, by_a_host, aborted(at=100)))
 
-    # Whose patience ended, and whether the task was only slow, nobody can say.
+    # Whose patience ended, and whether the task was only slow, is unknown.
     assert (found.rule, found.confidence) == ("driver-killed", "medium")
     assert found.retry_advice == "unknown"
     assert found.subject.key == "fetch-1"
@@ -562,7 +562,7 @@ def test_a_stall_of_long_ago_explains_nothing() -> None:
     assert verdict(a_run(a_worker(), stall, late)).rule == "driver-exception"
 
 
-def test_deaths_before_another_hang_are_told_beside_it() -> None:
+def test_deaths_before_another_hang_are_reported_beside_it() -> None:
     died = a_death(exit_code=-9, executing=["load-1"], at=5)
     back = a_worker("tcp://w2", at=6, pid=2)
     run = hung(died, back, a_failed_task(outcome="retried"), of_resources())

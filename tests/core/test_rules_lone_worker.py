@@ -127,7 +127,7 @@ def test_what_a_second_attempt_meets_may_be_what_the_first_one_left() -> None:
     assert "`dask blackbox rules worker-signalled`" in found.remedy
 
 
-def test_what_earlier_attempts_raised_is_told_if_it_was_something_else() -> None:
+def test_what_earlier_attempts_raised_is_reported_if_it_was_something_else() -> None:
     found = verdict(
         a_failed_task("predict-8", "TimeoutError", "late", outcome="retried", at=6.0),
         failed_on("tcp://w2"),

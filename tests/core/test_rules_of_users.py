@@ -35,7 +35,7 @@ FAILED = a_run(a_task_error(message="no licence for solver"), state="failed")
 
 
 def a_rule(slug: str = "mine", ask: Any = None, **facts: Any) -> Rule:
-    """Return a rule that says one thing of every run, unless told otherwise."""
+    """Return a rule that says one thing of every run, unless configured otherwise."""
 
     def always(_: Case) -> Iterator[Finding]:
         yield rule.found(

@@ -1,4 +1,4 @@
-"""A few of the stories of tests/recordings, told on real clusters; make.py tells them all."""
+"""A few of the stories of tests/recordings, reported on real clusters; make.py tells them all."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAKE = Path(__file__).parents[1] / "recordings" / "make.py"
     ],
 )
 def test_what_is_said_of_a_real_run_is_true(story: str, tmp_path: Path) -> None:
-    told = subprocess.run(
+    reported = subprocess.run(
         [sys.executable, str(MAKE), story, "--store", str(tmp_path)],
         capture_output=True,
         text=True,
@@ -36,4 +36,4 @@ def test_what_is_said_of_a_real_run_is_true(story: str, tmp_path: Path) -> None:
         check=False,
     )
 
-    assert told.returncode == 0, told.stdout + told.stderr
+    assert reported.returncode == 0, reported.stdout + reported.stderr

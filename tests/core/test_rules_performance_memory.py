@@ -211,7 +211,14 @@ def test_what_was_asked_to_stay_is_no_pile() -> None:
 
 def a_host(*, workers: int, limit: float, memory: float, used: int = 100) -> RunTables:
     addresses = [f"tcp://w{n}" for n in range(workers)]
-    told = {"cpu": 5.0, "gc": 0, "host_busy": 9.0, "woken": 90, "late": 0, "cores": 8}
+    reported = {
+        "cpu": 5.0,
+        "gc": 0,
+        "host_busy": 9.0,
+        "woken": 90,
+        "late": 0,
+        "cores": 8,
+    }
     return a_run(
         [
             a_worker(each, pid=n, memory_limit=int(limit * GIB))
@@ -223,7 +230,7 @@ def a_host(*, workers: int, limit: float, memory: float, used: int = 100) -> Run
                 each,
                 seconds=10.0,
                 host_memory=int(memory * GIB),
-                **told,
+                **reported,
             )
             for each in addresses
         ],
@@ -278,7 +285,9 @@ def warned(*mebibytes: float) -> RunTables:
 
 
 @pytest.mark.parametrize(("size", "severity"), [(15.26, "notice"), (300, "warning")])
-def test_data_inside_a_graph_is_told_with_its_line(size: float, severity: Any) -> None:
+def test_data_inside_a_graph_is_reported_with_its_line(
+    size: float, severity: Any
+) -> None:
     found = the("large-graph", warned(size, 12))
 
     assert found.severity == severity

@@ -33,7 +33,7 @@ RECORDINGS = Path(__file__).parents[1] / "recordings"
 def test_what_is_found_of_a_real_run_is_true(
     command: str, workloads: list[str], tmp_path: Path
 ) -> None:
-    told = subprocess.run(
+    reported = subprocess.run(
         [
             sys.executable,
             str(RECORDINGS / command),
@@ -47,4 +47,4 @@ def test_what_is_found_of_a_real_run_is_true(
         check=False,
     )
 
-    assert told.returncode == 0, told.stdout + told.stderr
+    assert reported.returncode == 0, reported.stdout + reported.stderr

@@ -75,7 +75,7 @@ def test_tasks_that_move_to_workers_that_came_late_are_moved_for_a_reason(
     assert ("stealing-churn" in slugs(run)) is found
 
 
-def test_tiny_tasks_with_very_many_inputs_are_told_so() -> None:
+def test_tiny_tasks_with_very_many_inputs_are_reported_so() -> None:
     tiny = tasks("inc", 8_000, seconds=0.0005, every=0.01)
     graph = an_event("graph-updated", "Client-1", at=2, tasks=8_000, edges=800_000)
     found = the("tiny-tasks", a_run(workers(), graph, tiny, demand(*[900] * 41)))
@@ -182,7 +182,7 @@ def test_tasks_that_wait_behind_a_long_one_keep_the_others_idle() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "found"), [(6.0, True), (2.0, False)])
-def test_a_short_wait_of_the_cluster_is_told_if_it_is_much_of_the_run(
+def test_a_short_wait_of_the_cluster_is_reported_if_it_is_much_of_the_run(
     seconds: float, *, found: bool
 ) -> None:
     even = tasks("work", 20, seconds=0.2, threads=2)
@@ -216,10 +216,10 @@ def test_a_scheduler_that_tells_nothing_for_seconds_stood_still() -> None:
 def test_a_scheduler_on_the_host_is_none_of_the_others_there(
     host: str, *, found: bool
 ) -> None:
-    told = an_event("scheduler-info", f"tcp://{host}:8786", at=1, pid=9)
+    reported = an_event("scheduler-info", f"tcp://{host}:8786", at=1, pid=9)
     busy = a_load(seconds=30, cpu=3.0, host_busy=30.0 + 3.0, cores=1)
 
-    assert ("scheduler-overloaded" in slugs(waited_for(told, busy))) is found
+    assert ("scheduler-overloaded" in slugs(waited_for(reported, busy))) is found
 
 
 def test_the_waiting_of_a_neighbours_tasks_is_not_ours() -> None:

@@ -176,7 +176,7 @@ def test_a_driver_that_waits_for_workers_keeps_nobody_waiting() -> None:
     assert "driver-bound" in slugs(soon)
 
 
-def test_a_driver_that_is_busy_itself_is_told_what_it_costs() -> None:
+def test_a_driver_that_is_busy_itself_is_reported_what_it_costs() -> None:
     begun = [2.0 + 10 * n for n in range(5)]
     short = [a_task(f"sum-{n}", start=at, compute=1) for n, at in enumerate(begun)]
     run = a_run(workers(4), graphs(*begun), short, succeeded(at=45))
@@ -188,15 +188,15 @@ def test_a_driver_that_is_busy_itself_is_told_what_it_costs() -> None:
     assert found.cost.amount == pytest.approx(158, abs=2)
 
 
-def slow_driver(**told: float) -> RunTables:
+def slow_driver(**reported: float) -> RunTables:
     begun = [2.0 + 10 * n for n in range(5)]
     short = [a_task(f"sum-{n}", start=at, compute=1) for n, at in enumerate(begun)]
-    watched = {"pid": 7, "seconds": 44.0, "cpu": 0.0, "delayed": 0.0, **told}
+    watched = {"pid": 7, "seconds": 44.0, "cpu": 0.0, "delayed": 0.0, **reported}
     facts_of_sketch = an_event("driver-load", "driver", at=44, **watched)
     return a_run(workers(4), graphs(*begun), short, facts_of_sketch, succeeded(at=45))
 
 
-def test_a_driver_that_computed_is_told_from_one_that_waited_itself() -> None:
+def test_a_driver_that_computed_is_reported_from_one_that_waited_itself() -> None:
     busy, idle = (the("driver-bound", slow_driver(cpu=cpu)) for cpu in (31.0, 0.5))
 
     assert "was on a core for 31 s in all." in busy.cause
@@ -224,10 +224,10 @@ def short_driver(*, cpu: float, computed: float = 0.5) -> RunTables:
         )
         for n in range(4)
     ]
-    told = an_event(
+    reported = an_event(
         "driver-load", "driver", at=15, pid=7, seconds=14.0, cpu=cpu, delayed=0.0
     )
-    return a_run(workers(), graphs(2, 8), work, told, succeeded(at=15))
+    return a_run(workers(), graphs(2, 8), work, reported, succeeded(at=15))
 
 
 def test_a_driver_that_computes_for_most_of_a_short_run_is_reported() -> None:
@@ -273,8 +273,8 @@ def test_a_little_that_is_computed_again_is_nobodys_business() -> None:
     assert slugs(a_run(workers(), graphs(2), once, again)) == []
 
 
-def python_in_threads(**told: Any) -> RunTables:
-    load = {"cpu": 41.0, "late": 300, "host_busy": 44.0} | told
+def python_in_threads(**reported: Any) -> RunTables:
+    load = {"cpu": 41.0, "late": 300, "host_busy": 44.0} | reported
     return a_run(
         workers(1, nthreads=4),
         graphs(2),
@@ -306,7 +306,7 @@ def test_processes_win_no_more_than_there_are_cores() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "reported",
     [
         {"late": 20},
         {"cpu": 150.0, "host_busy": 151.0},
@@ -314,8 +314,10 @@ def test_processes_win_no_more_than_there_are_cores() -> None:
     ],
     ids=["the GIL is free", "many cores are used", "others have the host"],
 )
-def test_waiting_that_is_not_for_the_gil_is_not_called_so(told: dict[str, Any]) -> None:
-    assert "gil-bound" not in slugs(python_in_threads(**told))
+def test_waiting_that_is_not_for_the_gil_is_not_called_so(
+    reported: dict[str, Any],
+) -> None:
+    assert "gil-bound" not in slugs(python_in_threads(**reported))
 
 
 def test_where_all_cores_are_used_processes_would_win_nothing() -> None:
@@ -336,8 +338,8 @@ def test_where_all_cores_are_used_processes_would_win_nothing() -> None:
     assert "cpu-oversubscribed" in slugs(run)
 
 
-def waiting(*, nthreads: int = 1, cpu: float = 0.5, **told: Any) -> RunTables:
-    load = {"cpu": 2.0, "host_busy": 6.0} | told
+def waiting(*, nthreads: int = 1, cpu: float = 0.5, **reported: Any) -> RunTables:
+    load = {"cpu": 2.0, "host_busy": 6.0} | reported
     return a_run(
         workers(2, nthreads=nthreads),
         graphs(2),
@@ -374,13 +376,13 @@ def test_tasks_that_wait_for_programs_of_their_own_are_healthy() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "reported",
     [{"cpu": 6.0}, {"late": 200}],
     ids=["they need a core now and then", "threads wake late"],
 )
-def test_waiting_on_a_host_that_others_use_may_be_for_a_core(told: Any) -> None:
-    assert "io-bound" in slugs(waiting(cpu=told.get("cpu", 0.5)))
-    assert "io-bound" not in slugs(waiting(host_busy=150.0, **told))
+def test_waiting_on_a_host_that_others_use_may_be_for_a_core(reported: Any) -> None:
+    assert "io-bound" in slugs(waiting(cpu=reported.get("cpu", 0.5)))
+    assert "io-bound" not in slugs(waiting(host_busy=150.0, **reported))
 
 
 def crowded(*, cores: int, others: float = 0.0) -> RunTables:
@@ -441,7 +443,7 @@ def moved(mebibytes: int) -> RunTables:
     )
 
 
-def test_threads_that_wait_for_data_to_travel_are_told_how_much_did() -> None:
+def test_threads_that_wait_for_data_to_travel_are_reported_how_much_did() -> None:
     found = the("network-bound", moved(4_000))
 
     assert "while workers sent each other 3.9 GiB" in found.title
@@ -495,7 +497,7 @@ def unresponsive(*seconds: float, others: float = 0.0) -> RunTables:
     return a_run(workers(1), sort, lines, a_load(cpu=40.0, host_busy=40.0 + others))
 
 
-def test_an_event_loop_that_stood_still_is_told_with_its_task() -> None:
+def test_an_event_loop_that_stood_still_is_reported_with_its_task() -> None:
     found = the("event-loop-blocked", unresponsive(6.2, 4.0))
 
     assert found.title == "An event loop was blocked for 6.2 s (worker)"
@@ -510,7 +512,7 @@ def test_event_loops_on_a_host_without_free_cores_are_not_blamed() -> None:
     assert slugs(unresponsive(6.2, 4.0, others=110.0)) == []
 
 
-def test_a_gil_that_was_held_is_told_from_a_busy_host_by_who_was_late() -> None:
+def test_a_gil_that_was_held_is_reported_from_a_busy_host_by_who_was_late() -> None:
     def load(late: int, waited: float) -> Piece:
         return a_load(cpu=20, host_busy=150, woken=300, late=late, waited=waited)
 
@@ -561,7 +563,7 @@ def test_requests_to_steal_are_counted_from_the_runs_beginning() -> None:
     assert "6.2 times a task" in found.cause
 
 
-def test_a_shuffle_that_began_again_is_told_with_what_was_lost() -> None:
+def test_a_shuffle_that_began_again_is_reported_with_what_was_lost() -> None:
     shuffle = "2b9f37be"
     run = a_run(
         workers(),

@@ -31,7 +31,7 @@ def verdict(run: RunTables) -> Finding:
 
 
 @pytest.mark.parametrize(
-    ("why", "told", "remedy"),
+    ("why", "reported", "remedy"),
     [
         ("TypeError: h5py objects can't be pickled", "h5py objects", "inside the task"),
         ("TypeError: cannot pickle 'SSLContext' object", "an SSLContext", "SSLContext"),
@@ -43,7 +43,7 @@ def verdict(run: RunTables) -> Finding:
     ],
 )
 def test_what_the_last_pickle_refused_is_the_reason(
-    why: str, told: str, remedy: str
+    why: str, reported: str, remedy: str
 ) -> None:
     run = a_run(
         a_worker(),
@@ -58,7 +58,7 @@ def test_what_the_last_pickle_refused_is_the_reason(
     found = verdict(run)
 
     assert (found.rule, found.confidence) == ("graph-not-serializable", "high")
-    assert told in found.title
+    assert reported in found.title
     assert "lambda" not in found.title + found.cause
     assert remedy in found.remedy
 

@@ -66,8 +66,8 @@ def test_a_plugin_that_fails_on_a_running_worker_is_the_verdict(
     words = ["blackbox", "run", "--store", str(home.folder / "store")]
     words += ["--card", str(home.folder / "card.json"), "--"]
     words += [sys.executable, str(SCENARIOS / "plugin_fails.py")]
-    flight = ended(home, begin_command(home, *words))
-    assert flight.code == 1, flight.errors
+    finished = ended(home, begin_command(home, *words))
+    assert finished.code == 1, finished.errors
 
     card = RunCard.from_json((home.folder / "card.json").read_bytes())
     assert card.verdict is not None

@@ -58,7 +58,7 @@ def verdict(run: RunTables) -> Finding:
 
 
 @pytest.mark.parametrize("kind", [ValueError, PickyError])
-def test_of_a_long_message_that_dask_cut_the_beginning_is_told(
+def test_of_a_long_message_that_dask_cut_the_beginning_is_reported(
     kind: type[Exception],
 ) -> None:
     more = (3, "x") if kind is PickyError else ()
@@ -87,7 +87,7 @@ def test_a_message_that_dask_cut_names_its_class_in_the_title() -> None:
     assert found.evidence[-1].text.startswith("The driver got Exception, in place of S")
 
 
-def test_who_raises_without_a_word_is_told_by_its_line() -> None:
+def test_who_raises_without_a_word_is_reported_by_its_line() -> None:
     error = an_exception("AssertionError", "", traceback=IN_A_TASK)
     run = a_run(
         a_worker(),
@@ -177,7 +177,7 @@ def test_the_drivers_own_unbound_variable_is_its_own() -> None:
         ("numpy._ArrayMemoryError", "Unable to allocate 1.5 TiB for an", "1.5 TiB"),
     ],
 )
-def test_what_could_not_be_allocated_is_told_as_libraries_say_it(
+def test_what_could_not_be_allocated_is_reported_as_libraries_say_it(
     name: str, message: str, size: str
 ) -> None:
     run = a_run(
@@ -239,7 +239,7 @@ def test_an_error_of_the_drivers_that_a_task_had_too_is_the_drivers(
     assert verdict(run).rule == rule
 
 
-def test_what_a_callback_raised_is_told_beside_what_came_of_it() -> None:
+def test_what_a_callback_raised_is_reported_beside_what_came_of_it() -> None:
     said = (
         "Error in callback <function put at 0x7f> of <Future: finished>:\n"
         "Traceback (most recent call last):\n"
@@ -305,7 +305,7 @@ def test_what_was_handled_when_the_driver_raised_from_none_is_what_ended_it() ->
         except ValueError:
             raise RuntimeError("no price") from None
     except RuntimeError as error:
-        told = msgspec.convert(describe_exception(error), DriverException)
+        reported = msgspec.convert(describe_exception(error), DriverException)
     run = a_run(
         a_worker(),
         a_graph(),
@@ -315,16 +315,16 @@ def test_what_was_handled_when_the_driver_raised_from_none_is_what_ended_it() ->
             "ValueError",
             "invalid literal for int() with base 10: 'no curve'",
         ),
-        failed_with(told),
+        failed_with(reported),
     )
     found = verdict(run)
 
-    assert told.chain == ("RuntimeError",)
+    assert reported.chain == ("RuntimeError",)
     assert (found.rule, found.confidence) == ("task-exception", "high")
     assert found.subject.key == "price-1"
 
 
-def test_without_a_line_of_the_users_the_way_and_who_asked_are_told() -> None:
+def test_without_a_line_of_the_users_the_way_and_who_asked_are_reported() -> None:
     steps = ("operation", "partitioning_index", "hash_it", "hash_array", "factorize")
     text = "Traceback (most recent call last):\n" + "".join(
         f'  File "/v/site-packages/dask/{name}.py", line 9, in {name}\n    go()\n'

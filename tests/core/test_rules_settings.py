@@ -1,4 +1,4 @@
-"""Rules are muted and tuned by settings; what the settings cannot mean is told at once."""
+"""Rules are muted and tuned by settings; what the settings cannot mean is reported at once."""
 
 from __future__ import annotations
 
@@ -81,11 +81,11 @@ def test_a_mistake_in_them_stands_on_the_card_and_costs_no_recording(
 ) -> None:
     with (
         dask.config.set({"blackbox.rules.mute": ["spillling"]}),
-        recording(store=tmp_path, job="j") as flight,
+        recording(store=tmp_path, job="j") as finished,
     ):
         assert "there is no rule 'spillling'" in caplog.text
 
-    (found,) = flight.card.findings
-    assert flight.card.completeness["recorded"]
+    (found,) = finished.card.findings
+    assert finished.card.completeness["recorded"]
     assert found.rule == "rule-failed"
     assert "there is no rule 'spillling'" in found.cause

@@ -35,7 +35,9 @@ def verdict(*, at: float, worker: str = "tcp://w1") -> Finding:
     return found
 
 
-def test_a_plugin_that_failed_on_the_same_worker_is_told_with_its_exception() -> None:
+def test_a_plugin_that_failed_on_the_same_worker_is_reported_with_its_exception() -> (
+    None
+):
     found = verdict(at=5)
 
     assert found.rule == "task-exception"
@@ -71,7 +73,7 @@ def test_a_library_of_the_system_that_workers_lack_is_named() -> None:
     assert "LD_LIBRARY_PATH" in found.remedy
 
 
-def test_what_reading_raised_on_workers_is_told() -> None:
+def test_what_reading_raised_on_workers_is_reported() -> None:
     found = left_because_of("KeyError: 'SCORING_REGISTRY_URL'")
 
     assert found.rule == "environment-mismatch"
@@ -102,7 +104,7 @@ def test_a_worker_that_has_gone_silent_is_not_only_out_of_reach() -> None:
     assert out_of_reach(heartbeat=10) == "driver-exception"
 
 
-def test_a_worker_that_is_asked_for_by_its_name_and_has_left_is_told() -> None:
+def test_a_worker_that_is_asked_for_by_its_name_and_has_left_is_reported() -> None:
     left = a_departure(at=20, expected=True)
     asks = {"key": "join-1", "hosts": ["1"], "workers": [], "resources": {}}
     stall = an_event(

@@ -49,7 +49,7 @@ def killed_by(exit_code: int) -> list[Piece]:
         (-15, "got SIGTERM from outside Dask", "what ends processes", "transient"),
     ],
 )
-def test_a_signal_of_one_sender_is_told_with_its_sender(
+def test_a_signal_of_one_sender_is_reported_with_its_sender(
     exit_code: int, title: str, remedy: str, advice: str
 ) -> None:
     found = verdict(a_run(*killed_by(exit_code)))

@@ -223,10 +223,10 @@ def test_a_module_that_only_tasks_import_is_where_the_driver_finds_it(
     error = an_exception("ModuleNotFoundError", "No module named 'cv2'")
     error = msgspec.structs.replace(error, found=found)
 
-    told = verdict(a_worker(), *raised_in("load-1", error))
+    reported = verdict(a_worker(), *raised_in("load-1", error))
 
-    assert (told.rule, told.confidence) == (rule, "high")
-    assert said in told.remedy
+    assert (reported.rule, reported.confidence) == (rule, "high")
+    assert said in reported.remedy
 
 
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ def test_a_plugin_that_misses_a_module_on_the_cluster(
     assert verdict(a_worker(), a_graph(), failed_with(error)).rule == rule
 
 
-def test_the_deaths_that_a_verdict_tells_are_not_told_again() -> None:
+def test_the_deaths_that_a_verdict_tells_are_not_reported_again() -> None:
     assert rules_of(own("cleaning"), *left_for_want_of("cleaning")) == [
         "module-not-shipped"
     ]
@@ -302,7 +302,7 @@ def test_the_deaths_that_a_verdict_tells_are_not_told_again() -> None:
 # Open files
 
 
-def test_a_task_without_descriptors_left_is_told_with_a_limit_to_set() -> None:
+def test_a_task_without_descriptors_left_is_reported_with_a_limit_to_set() -> None:
     error = an_exception("OSError", "[Errno 24] Too many open files: 'a.csv'")
     found = verdict(a_worker(), a_sample(), *raised_in("read-1", error))
 
@@ -443,7 +443,7 @@ def test_a_nanny_that_was_closed_while_it_restarted_its_worker_was_given_up() ->
 # In order
 
 
-def test_errors_before_a_death_are_told_in_their_order() -> None:
+def test_errors_before_a_death_are_reported_in_their_order() -> None:
     tried = a_failed_task("bad-1", "ValueError", "bad row", at=5, outcome="retried")
     dead = a_death(exit_code=3, executing=["bad-1"])
     found = verdict(
@@ -454,7 +454,7 @@ def test_errors_before_a_death_are_told_in_their_order() -> None:
     assert found.cause.startswith("First 'bad-1' had raised ValueError once (bad row)")
 
 
-def test_deaths_before_an_error_are_told_in_their_order() -> None:
+def test_deaths_before_an_error_are_reported_in_their_order() -> None:
     dead = a_death(exit_code=3, executing=["bad-1"], at=5)
     error = an_exception("ValueError", "bad row")
     found = verdict(a_worker(), *dead, *raised_in("bad-1", error))
@@ -487,7 +487,7 @@ def test_a_service_that_does_not_answer_during_a_standstill_is_not_the_standstil
 # Silent failures
 
 
-def test_a_key_that_was_sent_twice_is_told_of_a_run_that_succeeded() -> None:
+def test_a_key_that_was_sent_twice_is_reported_of_a_run_that_succeeded() -> None:
     said = a_log_line(
         "Detected different `run_spec` for key 'load' between two consecutive calls to "
         "`update_graph`. This can cause failures and deadlocks down the line.",
@@ -519,7 +519,7 @@ def test_a_graph_that_holds_an_empty_table_reads_nothing(
 # Data that was released
 
 
-def test_data_that_nobody_kept_is_named_and_told_from_data_that_died() -> None:
+def test_data_that_nobody_kept_is_named_and_reported_from_data_that_died() -> None:
     error = an_exception(
         "distributed.client.FutureCancelledError",
         "y-1 cancelled for reason: lost dependencies.",

@@ -182,7 +182,7 @@ def test_the_root_of_a_chain_inside_a_task_is_said() -> None:
     assert "Original exception: KeyError: 'amount'" in verdict(run).cause
 
 
-def test_an_exception_that_could_not_travel_is_told_by_its_own_name() -> None:
+def test_an_exception_that_could_not_travel_is_reported_by_its_own_name() -> None:
     said = "RowsError('source s4 has 3 bad rows')"
     error = an_exception("Exception", said)
     run = a_run(a_worker(), a_graph(), *raised_in("parse-1", error))
@@ -415,7 +415,7 @@ def test_a_scheduler_that_was_there_before_is_lost_not_unreachable() -> None:
     assert verdict(run).rule != "cannot-connect"
 
 
-def test_a_scheduler_told_to_stop_says_by_whom() -> None:
+def test_a_scheduler_reported_to_stop_says_by_whom() -> None:
     message = "slow-1 cancelled for reason: scheduler-connection-lost."
     run = driver_got(
         "distributed.client.FutureCancelledError",
@@ -751,7 +751,7 @@ def test_what_ran_beside_tasks_is_not_called_one(through: str, said: str) -> Non
     [(1, "The kernel's out-of-memory killer ended the driver", "memory"),
      (0, "The driver was ended by SIGKILL", "transient")],
 )  # fmt: skip
-def test_a_driver_that_the_kernel_took_is_told_so(
+def test_a_driver_that_the_kernel_took_is_reported_so(
     kills: int, rule: str, advice: str
 ) -> None:
     lost = an_event("driver-lost", at=20, pid=7, exit_code=-9, oom_kills=kills)

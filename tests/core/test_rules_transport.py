@@ -84,7 +84,9 @@ def test_the_task_whose_results_class_the_driver_lacks_is_named() -> None:
     assert found.subject.key == "quoted-1"
 
 
-def test_what_cannot_be_pickled_inside_of_a_result_is_told_with_what_holds_it() -> None:
+def test_what_cannot_be_pickled_inside_of_a_result_is_reported_with_what_holds_it() -> (
+    None
+):
     held = list(a_task("open-1"))
     held[1] = (*held[1][:-2], "dict", "finished")
     found = verdict(a_worker(), a_graph(), tuple(held), a_result_that_stayed())
@@ -94,7 +96,7 @@ def test_what_cannot_be_pickled_inside_of_a_result_is_told_with_what_holds_it() 
     assert "'open-1', or one like it, finished" in found.cause
 
 
-def test_a_result_that_the_driver_cannot_read_is_told_apart_from_a_tasks_error() -> (
+def test_a_result_that_the_driver_cannot_read_is_reported_apart_from_a_tasks_error() -> (
     None
 ):
     missing = "No module named 'models'"
@@ -125,7 +127,7 @@ DROPPED = a_log_line(
 )
 
 
-def test_a_driver_that_waits_for_what_could_not_leave_its_worker_is_told_of_it() -> (
+def test_a_driver_that_waits_for_what_could_not_leave_its_worker_is_reported_of_it() -> (
     None
 ):
     found = a_result_nobody_heard_of(DROPPED)
@@ -346,7 +348,7 @@ def test_a_full_disk_in_a_shuffle_is_named_with_how_much_more_it_takes() -> None
     assert "so at least 3" in found.remedy
 
 
-def test_a_failed_phase_is_told_with_its_first_error_and_the_restarts() -> None:
+def test_a_failed_phase_is_reported_with_its_first_error_and_the_restarts() -> None:
     root = "KeyError: 'name'\n\nThe above exception was the direct cause of the following exception:\n\n"
     message = f"P2P {SHUFFLE} failed during transfer phase"
     again = [
@@ -400,7 +402,7 @@ def test_a_users_error_in_a_run_with_shuffles_is_the_users() -> None:
 
 
 def healthy() -> RunTables:
-    """Return a run whose shuffle went well."""
+    """Return a run whose shuffle succeeded."""
     return a_run(*a_shuffle(done=50)[:-1], succeeded(at=6))
 
 
@@ -425,7 +427,7 @@ def test_an_exception_that_is_returned_and_cannot_be_read_is_named_with_its_task
 
 def test_a_line_that_fails_where_the_scheduler_reads_a_graph_is_named() -> None:
     unread = "Error during deserialization of the task graph. This frequently"
-    told = (
+    reported = (
         "Traceback (most recent call last):\n"
         '  File "/v/lib/python3.12/site-packages/distributed/scheduler.py", line 5, in u\n'
         "    expr = deserialize(header, frames)\n"
@@ -437,7 +439,9 @@ def test_a_line_that_fails_where_the_scheduler_reads_a_graph_is_named() -> None:
         '  File "/jobs/nightly.py", line 12, in main\n    scores.compute()\n'
         f"RuntimeError: {unread}\n"
     )
-    error = an_exception("RuntimeError", unread, chain=("KeyError",), traceback=told)
+    error = an_exception(
+        "RuntimeError", unread, chain=("KeyError",), traceback=reported
+    )
     found = verdict(a_worker(), failed_with(error))
 
     assert found.rule == "graph-not-deserializable"
@@ -446,7 +450,7 @@ def test_a_line_that_fails_where_the_scheduler_reads_a_graph_is_named() -> None:
 
 
 def test_a_task_that_failed_before_is_not_why_a_graph_could_not_be_pickled() -> None:
-    told = (
+    reported = (
         "Traceback (most recent call last):\n"
         '  File "/v/lib/python3.12/site-packages/distributed/client.py", line 7, in '
         "_graph_to_futures\n    expr = serialize(dsk)\n"
@@ -462,7 +466,7 @@ def test_a_task_that_failed_before_is_not_why_a_graph_could_not_be_pickled() -> 
     )
     error = an_exception(
         "etl.PipelineError", "stage 'enrich' failed", chain=("TypeError",),
-        traceback=told,
+        traceback=reported,
     )  # fmt: skip
     caught = a_failed_task("probe-1", "FileNotFoundError", "/data/_SUCCESS", at=3)
 

@@ -168,7 +168,7 @@ def test_a_sigkill_without_a_climb_is_somebodys(megabytes: list[int]) -> None:
     assert verdict(a_run(*killed_by(-9, memory=level))).rule == "worker-signalled"
 
 
-def test_a_comprehension_is_told_with_the_function_that_it_is_in() -> None:
+def test_a_comprehension_is_reported_with_the_function_that_it_is_in() -> None:
     lib = "/v/lib/python3.11/site-packages"
     stack = (
         "Current thread 0x02 (most recent call first):\n"
@@ -181,7 +181,7 @@ def test_a_comprehension_is_told_with_the_function_that_it_is_in() -> None:
     assert "/jobs/nightly.py:48 in <listcomp> of merge" in found.cause
 
 
-def test_workers_whose_package_is_older_are_told_with_both_versions() -> None:
+def test_workers_whose_package_is_older_are_reported_with_both_versions() -> None:
     said = (
         "AttributeError: Can't get attribute 'Grid2' on <module 'grids' from '/v/g.py'>"
     )
@@ -263,7 +263,7 @@ def test_workers_that_a_frozen_scheduler_gave_up_had_not_frozen() -> None:
     )
 
 
-def test_a_frozen_worker_is_known_from_what_its_nanny_was_told() -> None:
+def test_a_frozen_worker_is_known_from_what_its_nanny_was_reported() -> None:
     run = a_run(*killed_by(-9, asked="check-worker-ttl-1795230000.1"))
 
     assert verdict(run).rule == "worker-heartbeat-timeout"

@@ -37,7 +37,7 @@ def stood_still_without_workers() -> tuple[str, object]:
 
 
 def a_closed_connection(remote: str) -> tuple[str, object]:
-    """Return that the driver was told of a connection that had been closed."""
+    """Return that the driver learned of a connection that had been closed."""
     message = (
         "in <TCP (closed) Scheduler Broadcast local=tcp://127.0.0.1:45042 "
         f"remote={remote}>: Stream is closed"
@@ -280,7 +280,9 @@ def test_how_full_a_worker_was_is_a_word_on_what_nobody_saw(
 @pytest.mark.parametrize(
     ("last", "advice"), [(900 * MIB, "memory"), (120 * MIB, "transient")]
 )
-def test_a_scheduler_whose_memory_had_grown_is_told_so(last: int, advice: str) -> None:
+def test_a_scheduler_whose_memory_had_grown_is_reported_so(
+    last: int, advice: str
+) -> None:
     gone = an_exception(
         "distributed.client.FutureCancelledError",
         "weigh-1 cancelled for reason: scheduler-connection-lost.",
@@ -397,15 +399,15 @@ def test_the_stack_of_a_crash_tells_the_guilty_from_who_was_always_there(
     killed = raised_in("slow-1", killed_worker("slow-1"), at=11)
     found = verdict(a_run(*workers, a_graph(), *dead, *killed))
 
-    told = guilty == "warp"
+    reported = guilty == "warp"
     assert found.rule == "worker-segfault"
-    assert found.confidence == ("high" if told else "medium")
-    named = "'warp'" if told else "'slow' or 'warp'"
+    assert found.confidence == ("high" if reported else "medium")
+    named = "'warp'" if reported else "'slow' or 'warp'"
     assert found.title.endswith(f"while running {named}")
     assert "/jobs/warp.py:7" in found.cause
     assert (
         "'slow-1', which Dask blames, only ran on the same worker" in found.cause
-    ) == told
+    ) == reported
 
 
 @pytest.mark.parametrize(("with_it", "said"), [(2, "'slow' or 'leave'"), (1, "'slow'")])

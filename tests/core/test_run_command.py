@@ -16,10 +16,10 @@ import msgspec
 import polars as pl
 import pytest
 from dask_blackbox import Run, RunCard
-from scenario_runs import SCENARIOS, Flight, Home, begin_command, ended
+from scenario_runs import SCENARIOS, Home, ScenarioRun, begin_command, ended
 from stored_events import details
 
-Flights = dict[str, Future[Flight]]
+ScenarioRuns = dict[str, Future[ScenarioRun]]
 SCRIPT = str(SCENARIOS / "commanded.py")
 ENDS = {
     # what it does: its exit code, its output, the state, the verdict
@@ -71,40 +71,44 @@ def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def flights(homes: Callable[[], Home], bare_python: Path) -> Iterator[Flights]:
+def finished_runs(
+    homes: Callable[[], Home], bare_python: Path
+) -> Iterator[ScenarioRuns]:
     """Return a run of each command; two are in the air at a time."""
     commands = {how: [sys.executable, SCRIPT, how] for how in ENDS}
     commands |= {name: command for name, (command, *_) in COMMANDS.items()}
     commands["isolated"] = [sys.executable, "-I", SCRIPT, "fine"]
     commands["uninstalled"] = [str(bare_python), SCRIPT, "fine"]
 
-    def flight(name: str) -> Flight:
+    def finished(name: str) -> ScenarioRun:
         home = homes()
         return ended(home, begin_command(home, *run_of(home, *commands[name])))
 
     with ThreadPoolExecutor(2) as pilots:
-        yield {name: pilots.submit(flight, name) for name in commands}
+        yield {name: pilots.submit(finished, name) for name in commands}
 
 
 @pytest.mark.parametrize("how", ENDS)
-def test_exit_code_and_output_are_the_commands_own(flights: Flights, how: str) -> None:
-    flight = flights[how].result()
+def test_exit_code_and_output_are_the_commands_own(
+    finished_runs: ScenarioRuns, how: str
+) -> None:
+    finished = finished_runs[how].result()
 
-    assert (flight.code, flight.output) == ENDS[how][:2]
+    assert (finished.code, finished.output) == ENDS[how][:2]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_any_command_can_be_run(flights: Flights, name: str) -> None:
-    flight = flights[name].result()
+def test_any_command_can_be_run(finished_runs: ScenarioRuns, name: str) -> None:
+    finished = finished_runs[name].result()
     _, code, output, state = COMMANDS[name]
 
-    assert (flight.code, flight.output) == (code, output)
-    assert card_in(flight.home).state == state
+    assert (finished.code, finished.output) == (code, output)
+    assert card_in(finished.home).state == state
 
 
 @pytest.mark.parametrize("how", ENDS)
-def test_the_card_says_how_it_ended(flights: Flights, how: str) -> None:
-    card = card_in(flights[how].result().home)
+def test_the_card_says_how_it_ended(finished_runs: ScenarioRuns, how: str) -> None:
+    card = card_in(finished_runs[how].result().home)
     _, _, state, rule = ENDS[how]
 
     assert card.state == state
@@ -116,11 +120,13 @@ def test_the_card_says_how_it_ended(flights: Flights, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", ENDS)
-def test_the_card_is_printed_beside_the_output(flights: Flights, how: str) -> None:
-    flight = flights[how].result()
+def test_the_card_is_printed_beside_the_output(
+    finished_runs: ScenarioRuns, how: str
+) -> None:
+    finished = finished_runs[how].result()
 
-    assert card_in(flight.home).headline.split(":")[0] in flight.errors
-    assert card_in(flight.home).run_id in flight.errors
+    assert card_in(finished.home).headline.split(":")[0] in finished.errors
+    assert card_in(finished.home).run_id in finished.errors
 
 
 @pytest.mark.parametrize(
@@ -133,10 +139,10 @@ def test_the_card_is_printed_beside_the_output(flights: Flights, how: str) -> No
     ],
 )
 def test_the_exception_that_ended_the_command_is_recorded(
-    flights: Flights, how: str, exception: str, line: str | None
+    finished_runs: ScenarioRuns, how: str, exception: str, line: str | None
 ) -> None:
-    flight = flights[how].result()
-    ending = recording_in(flight.home).ending
+    finished = finished_runs[how].result()
+    ending = recording_in(finished.home).ending
 
     assert ending is not None
     assert ending.exception is not None
@@ -144,35 +150,37 @@ def test_the_exception_that_ended_the_command_is_recorded(
     assert line in (None, ending.exception.message)
     assert ending.exit_code == 1
     # Python still prints it, once.
-    assert flight.errors.count("Traceback (most recent call last)\n") <= 1
-    assert exception.rpartition(".")[2] in flight.errors
+    assert finished.errors.count("Traceback (most recent call last)\n") <= 1
+    assert exception.rpartition(".")[2] in finished.errors
 
 
-def test_what_a_failed_command_wrote_at_last_is_in_its_logs(flights: Flights) -> None:
-    flight = flights["no Python"].result()
+def test_what_a_failed_command_wrote_at_last_is_in_its_logs(
+    finished_runs: ScenarioRuns,
+) -> None:
+    finished = finished_runs["no Python"].result()
 
-    logs = recording_in(flight.home).logs
+    logs = recording_in(finished.home).logs
 
-    assert "no licence left\n" in flight.errors  # as it always was
+    assert "no licence left\n" in finished.errors  # as it always was
     assert logs.select("role", "logger", "message").rows() == [
         ("driver", "stderr", "no licence left")
     ]
 
 
 def test_a_command_with_much_code_of_its_own_is_heard_to_its_end(
-    flights: Flights,
+    finished_runs: ScenarioRuns,
 ) -> None:
-    run = recording_in(flights["fail"].result().home)
+    run = recording_in(finished_runs["fail"].result().home)
 
-    told = run.events.filter(pl.col("kind") == "driver-code")["detail"]
+    reported = run.events.filter(pl.col("kind") == "driver-code")["detail"]
     # More than fits into a buffer of asyncio's.
-    assert max(len(detail) for detail in told.to_list()) > 2**16
+    assert max(len(detail) for detail in reported.to_list()) > 2**16
     assert run.ending is not None
     assert run.ending.exception is not None
 
 
-def test_clients_of_the_command_are_recorded(flights: Flights) -> None:
-    run = recording_in(flights["fine"].result().home)
+def test_clients_of_the_command_are_recorded(finished_runs: ScenarioRuns) -> None:
+    run = recording_in(finished_runs["fine"].result().home)
 
     assert run.tasks["prefix"].to_list() == ["double"] * 21
     [driver] = [each for each in details(run, "driver-attached") if "cwd" in each]
@@ -180,24 +188,24 @@ def test_clients_of_the_command_are_recorded(flights: Flights) -> None:
 
 
 def test_of_a_command_that_does_not_close_its_cluster_nothing_is_lost_or_said(
-    flights: Flights,
+    finished_runs: ScenarioRuns,
 ) -> None:
-    flight = flights["never_close"].result()
+    finished = finished_runs["never_close"].result()
 
-    assert recording_in(flight.home).tasks.height == 20
-    assert "dask-blackbox went on without" not in flight.errors
+    assert recording_in(finished.home).tasks.height == 20
+    assert "dask-blackbox went on without" not in finished.errors
 
 
 def test_a_recorder_that_takes_over_records_the_clients_that_are_there(
-    flights: Flights,
+    finished_runs: ScenarioRuns,
 ) -> None:
-    run = recording_in(flights["lose_the_recorder"].result().home)
+    run = recording_in(finished_runs["lose_the_recorder"].result().home)
 
     assert run.tasks.filter(pl.col("prefix") == "triple").height == 4
 
 
-def test_clients_of_python_children_are_recorded(flights: Flights) -> None:
-    run = recording_in(flights["children"].result().home)
+def test_clients_of_python_children_are_recorded(finished_runs: ScenarioRuns) -> None:
+    run = recording_in(finished_runs["children"].result().home)
 
     assert run.tasks["prefix"].to_list() == ["triple"] * 8
     assert run.tasks["worker"].n_unique() == 2
@@ -205,9 +213,9 @@ def test_clients_of_python_children_are_recorded(flights: Flights) -> None:
 
 
 def test_a_client_within_a_task_changes_nothing_for_the_tasks_lines(
-    flights: Flights,
+    finished_runs: ScenarioRuns,
 ) -> None:
-    run = recording_in(flights["nest"].result().home)
+    run = recording_in(finished_runs["nest"].result().home)
     [line] = run.logs.filter(pl.col("logger") == "job").iter_rows(named=True)
 
     assert line["role"] == "worker"
@@ -217,31 +225,33 @@ def test_a_client_within_a_task_changes_nothing_for_the_tasks_lines(
     assert [each for each in argv if "multiprocessing" in str(each)] == []
 
 
-def test_a_python_that_ignores_its_environment_is_not_harmed(flights: Flights) -> None:
-    flight = flights["isolated"].result()
+def test_a_python_that_ignores_its_environment_is_not_harmed(
+    finished_runs: ScenarioRuns,
+) -> None:
+    finished = finished_runs["isolated"].result()
 
-    assert (flight.code, flight.output) == ENDS["fine"][:2]
-    assert card_in(flight.home).state == "succeeded"
+    assert (finished.code, finished.output) == ENDS["fine"][:2]
+    assert card_in(finished.home).state == "succeeded"
 
 
 def test_a_python_without_us_is_not_harmed_and_said_to_be_unrecorded(
-    flights: Flights,
+    finished_runs: ScenarioRuns,
 ) -> None:
-    flight = flights["uninstalled"].result()
-    card = card_in(flight.home)
+    finished = finished_runs["uninstalled"].result()
+    card = card_in(finished.home)
 
-    assert (flight.code, flight.output) == ENDS["fine"][:2]
-    assert flight.errors.count("dask-blackbox is not installed for") >= 1
+    assert (finished.code, finished.output) == ENDS["fine"][:2]
+    assert finished.errors.count("dask-blackbox is not installed for") >= 1
     assert card.completeness["complete"] is False
     assert "is not installed for" in str(card.completeness["missing"])
 
 
 @pytest.mark.parametrize("name", [*ENDS, *COMMANDS, "isolated", "uninstalled"])
-def test_nothing_is_left_behind(flights: Flights, name: str) -> None:
-    flight = flights[name].result()
-    flight.home.quiet()
+def test_nothing_is_left_behind(finished_runs: ScenarioRuns, name: str) -> None:
+    finished = finished_runs[name].result()
+    finished.home.quiet()
 
-    assert flight.home.left_over() == []
+    assert finished.home.left_over() == []
 
 
 def test_what_the_user_had_in_the_environment_still_runs(
@@ -257,15 +267,15 @@ def test_what_the_user_had_in_the_environment_still_runs(
         PYTHONPATH=str(tmp_path),
         DASK_DISTRIBUTED__CLIENT__PRELOAD=repr([str(preload)]),
     )
-    flight = ended(home, process)
-    told: dict[str, Any] = json.loads(flight.output)
+    finished = ended(home, process)
+    reported: dict[str, Any] = json.loads(finished.output)
 
-    assert flight.code == 0
-    assert told["mark"] == "of the user"
-    assert str(tmp_path) in told["path"]
-    assert told["PYTHONPATH"].endswith(f"{os.pathsep}{tmp_path}")
-    assert told["preloaded"] == "yes"
-    assert told["preloads"] == ["mine.py", "dask_blackbox_preload.py"]
+    assert finished.code == 0
+    assert reported["mark"] == "of the user"
+    assert str(tmp_path) in reported["path"]
+    assert reported["PYTHONPATH"].endswith(f"{os.pathsep}{tmp_path}")
+    assert reported["preloaded"] == "yes"
+    assert reported["preloads"] == ["mine.py", "dask_blackbox_preload.py"]
     assert recording_in(home).workers.height == 1
 
 
@@ -287,10 +297,10 @@ def test_signals_reach_the_command_and_the_card_is_written_all_the_same(
     assert process.stdout.readline() == "ready\n"
 
     send(process.pid)
-    flight = ended(home, process)
+    finished = ended(home, process)
     home.quiet()
 
-    assert flight.code == code
+    assert finished.code == code
     assert card_in(home).state == "aborted"
     assert recording_in(home).state == "aborted"
     assert home.left_over() == []
@@ -299,12 +309,12 @@ def test_signals_reach_the_command_and_the_card_is_written_all_the_same(
 def test_a_run_that_must_be_recorded_does_not_begin(homes: Callable[[], Home]) -> None:
     home = homes()
     words = ["blackbox", "run", "--store", "/proc/nowhere", "--required", "--"]
-    flight = ended(home, begin_command(home, *words, "/bin/echo", "I ran"))
+    finished = ended(home, begin_command(home, *words, "/bin/echo", "I ran"))
 
-    assert flight.code not in (0, None)
-    assert flight.output == ""
-    assert "/proc/nowhere" in flight.errors
-    assert "Traceback" not in flight.errors
+    assert finished.code not in (0, None)
+    assert finished.output == ""
+    assert "/proc/nowhere" in finished.errors
+    assert "Traceback" not in finished.errors
 
 
 def test_a_store_that_does_not_work_changes_nothing_for_the_command(
@@ -312,8 +322,8 @@ def test_a_store_that_does_not_work_changes_nothing_for_the_command(
 ) -> None:
     home = homes()
     words = ["blackbox", "run", "--store", "/proc/nowhere", "--card", "card.json"]
-    flight = ended(home, begin_command(home, *words, "--", "/bin/echo", "I ran"))
+    finished = ended(home, begin_command(home, *words, "--", "/bin/echo", "I ran"))
     card = msgspec.json.decode((home.folder / "card.json").read_bytes(), type=RunCard)
 
-    assert (flight.code, flight.output) == (0, "I ran\n")
+    assert (finished.code, finished.output) == (0, "I ran\n")
     assert card.completeness["recorded"] is False

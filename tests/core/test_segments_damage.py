@@ -237,7 +237,7 @@ def test_a_file_that_a_recorder_left_behind_is_read_as_far_as_it_goes(
     assert "frame 3" in (segment.damage or "")
 
 
-def test_much_damage_is_told_in_brief() -> None:
+def test_much_damage_is_reported_in_brief() -> None:
     blob = HEADER
     for part in FRAMES * 3:
         blob += part[:-1] + bytes([part[-1] ^ 1])

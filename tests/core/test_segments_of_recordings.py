@@ -254,9 +254,9 @@ def test_a_segment_of_another_recording_is_left_out_and_named(
 
 
 def test_a_run_of_a_newer_version_is_said_to_be_one(store: Path) -> None:
-    told = json.loads((store / FOLDER / "run.json").read_text())
-    del told["crc"]
-    (store / FOLDER / "run.json").write_text(json.dumps(told | {"format": 9}))
+    reported = json.loads((store / FOLDER / "run.json").read_text())
+    del reported["crc"]
+    (store / FOLDER / "run.json").write_text(json.dumps(reported | {"format": 9}))
     seen = dict(every_verb(store))
 
     assert "upgrade with `pip install -U dask-blackbox`" in seen["show"].output

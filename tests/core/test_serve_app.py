@@ -172,12 +172,12 @@ def test_files_are_listed_and_sent_as_what_they_are(shelf: Shelf, ask: Served) -
     here = page_of(at)
 
     listing = ask(f"{here}/files").text
-    told = ask(f"{here}/files/run.json")
+    reported = ask(f"{here}/files/run.json")
 
     assert "tables/workers.parquet" in listing
-    assert told.headers["content-type"] == "application/json"
-    assert told.headers["content-security-policy"].startswith("sandbox")
-    assert json.loads(told.text)["job"] == "nightly"
+    assert reported.headers["content-type"] == "application/json"
+    assert reported.headers["content-security-policy"].startswith("sandbox")
+    assert json.loads(reported.text)["job"] == "nightly"
 
 
 @pytest.mark.parametrize(
@@ -333,13 +333,14 @@ def test_a_store_that_fails_is_said_not_thrown() -> None:
     assert "Traceback" not in answer.text
 
 
-def a_sketched_run(shelf: Shelf, run_id: str, **told: Any) -> RunAddress:
+def a_sketched_run(shelf: Shelf, run_id: str, **reported: Any) -> RunAddress:
     """Record a run that has left its sketch, as each does when it ends."""
-    state = told.get("state", "succeeded")
-    started = told.setdefault("started", 1e9)
+    state = reported.get("state", "succeeded")
+    started = reported.setdefault("started", 1e9)
     at = shelf.record("nightly", run_id, state=state, started=started)
     put_sketch(
-        shelf.store, Sketch(job="nightly", run_id=run_id, **{"state": state, **told})
+        shelf.store,
+        Sketch(job="nightly", run_id=run_id, **{"state": state, **reported}),
     )
     return at
 
@@ -426,14 +427,14 @@ def test_two_runs_are_compared(shelf: Shelf, ask: Served) -> None:
     for at in list(shelf.store.names("runs/")):
         shelf.store.delete(at)  # sketches outlive recordings
 
-    told = ask("/compare?before=nightly/run-1&after=nightly/run-3")
+    reported = ask("/compare?before=nightly/run-1&after=nightly/run-3")
     answer = json.loads(
         ask("/api/compare?before=nightly/run-1&after=nightly/run-3").text
     )
 
-    assert told.status == 200
-    assert "2.2.0" in told.text
-    assert EVIL not in told.text
+    assert reported.status == 200
+    assert "2.2.0" in reported.text
+    assert EVIL not in reported.text
     assert answer["changes"][0]["what"] == "pandas"
     assert ask("/compare?before=nightly/run-1&after=nightly/none").status == 404
     assert "JOB/RUN/ATTEMPT" in ask("/compare").text
@@ -507,8 +508,10 @@ def test_every_answer_of_the_api_is_described(shelf: Shelf, ask: Served) -> None
     assert len(paths) == 9
     assert set(named) <= set(schemas)
     assert "headline" in schemas["RunCard"]["properties"]
-    told = paths["/api/runs/{job}/{run}/{attempt}/card"]["get"]["responses"]["200"]
-    assert told["content"]["application/json"]["schema"]["$ref"].endswith("/RunCard")
+    reported = paths["/api/runs/{job}/{run}/{attempt}/card"]["get"]["responses"]["200"]
+    assert reported["content"]["application/json"]["schema"]["$ref"].endswith(
+        "/RunCard"
+    )
     card = json.loads(ask(f"/api{page_of(at)}/card").text)
     assert set(card) <= set(schemas["RunCard"]["properties"])
 

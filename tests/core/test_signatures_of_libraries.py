@@ -136,11 +136,11 @@ def test_the_library_raises_what_the_row_finds(name: str, tmp_path: Path) -> Non
 def test_the_explanation_of_a_real_message_names_the_column(
     name: str, column: str, tmp_path: Path
 ) -> None:
-    told = explained(raised(lambda: RAISE[name](tmp_path))[1])
+    reported = explained(raised(lambda: RAISE[name](tmp_path))[1])
 
-    assert told is not None
-    assert told.column == column
-    assert f"'{column}'" in told.headline
+    assert reported is not None
+    assert reported.column == column
+    assert f"'{column}'" in reported.headline
 
 
 def test_a_key_that_a_plain_dictionary_lacks_is_no_column() -> None:
@@ -172,15 +172,15 @@ def test_boto_raises_what_the_row_finds(
     where = bucket or s3.bucket
 
     message, context = raised(lambda: client.get_object(Bucket=where, Key=key))
-    told = explained(
+    reported = explained(
         Context(
             exception=context.exception, message=message, file=f"s3://{where}/{key}"
         )
     )
 
     assert ROWS["AWS_REFUSED"].search(message)
-    assert told is not None
-    assert told.headline.startswith(headline.format(bucket=where))
+    assert reported is not None
+    assert reported.headline.startswith(headline.format(bucket=where))
 
 
 def test_boto_without_a_server_raises_what_the_row_finds() -> None:

@@ -76,7 +76,7 @@ class S3Contract(StoreContract):
         assert list(store.names()) == ["data/ours"]
         assert list(store.folders()) == ["a", "data"]
 
-    def test_a_browser_is_told_what_it_gets(self, store: Store) -> None:
+    def test_a_browser_is_reported_what_it_gets(self, store: Store) -> None:
         store.put("report.html", b"<p>\xc3\xbc")
         store.put("notes", b"\xc3\xbc", content_type="text/plain")
         store.put("card.json", b"{}")

@@ -43,18 +43,18 @@ def opened(place: Range, folder: str) -> Run:
 
 def test_uploads_go_on_whenever_a_trouble_has_passed(place: Range) -> None:
     synced: list[Result] = []
-    flight = flown(
+    finished = flown(
         place,
         "through-thick-and-thin",
         first="refused",
         passing=["slow down", "expired token", "silence"],
         in_the_midst=lambda: synced.append(place.sync()),
     )
-    run = opened(place, flight.folder)
+    run = opened(place, finished.folder)
 
-    assert flight.result == RESULT
-    assert flight.card.state == "succeeded"
-    assert flight.card.completeness | {"behind": 0} == WHOLE | {"behind": 0}
+    assert finished.result == RESULT
+    assert finished.card.state == "succeeded"
+    assert finished.card.completeness | {"behind": 0} == WHOLE | {"behind": 0}
     assert run.verify() == {}
     assert run.tasks.height == 21
     assert not list(place.spool.iterdir())
@@ -66,13 +66,13 @@ def test_uploads_go_on_whenever_a_trouble_has_passed(place: Range) -> None:
 def test_what_the_store_never_took_is_named_kept_and_brought_home_once(
     place: Range, tmp_path: Path
 ) -> None:
-    flight = flown(place, "cut-off", last="bucket gone")
-    card = flight.card
+    finished = flown(place, "cut-off", last="bucket gone")
+    card = finished.card
     spool = Path(card.links["spool"])
 
-    assert flight.down  # the user's work had ended while the store still failed
-    assert flight.result == RESULT
-    assert flight.running.headline == "being recorded"
+    assert finished.down  # the user's work had ended while the store still failed
+    assert finished.result == RESULT
+    assert finished.running.headline == "being recorded"
     assert card.completeness["recorded"] is False
     assert "there is no bucket" in card.completeness["reason"]
     assert card.completeness["reason"].count(str(spool)) == 1
@@ -90,13 +90,15 @@ def test_what_the_store_never_took_is_named_kept_and_brought_home_once(
     shutil.copytree(spool, twin / spool.name)
     place.proxy.work()
     codes = _two_syncs_at_once(place)
-    one = {k: v for k, v in place.blobs(flight.folder).items() if "heartbeat" not in k}
+    one = {
+        k: v for k, v in place.blobs(finished.folder).items() if "heartbeat" not in k
+    }
     other = tmp_path / "other"
     assert place.sync("--spool", str(twin), "--store", str(other)).exit_code == 0
 
     assert codes == [0, 0]
     assert not list(place.spool.iterdir())
-    assert opened(place, flight.folder).verify() == {}
+    assert opened(place, finished.folder).verify() == {}
     for name, blob in one.items():
         same = (other / name).read_bytes()
         if name.endswith(("card.json", "report.html", "complete.json")):
@@ -127,10 +129,10 @@ def _two_syncs_at_once(place: Range) -> list[int]:
 def test_what_failed_at_the_very_end_comes_home_with_the_next_recording(
     place: Range,
 ) -> None:
-    flight = flown(
+    finished = flown(
         place, "last-word", at_the_end="access denied", names="*complete.json"
     )
-    before = place.blobs(flight.folder)
+    before = place.blobs(finished.folder)
     waiting = list(place.spool.iterdir())
     place.proxy.work()
     came = threading.Event()
@@ -139,20 +141,22 @@ def test_what_failed_at_the_very_end_comes_home_with_the_next_recording(
         "follower",
         in_the_midst=lambda: _until_gone(waiting[0], came),
     )
-    after = place.blobs(flight.folder)
+    after = place.blobs(finished.folder)
 
-    assert "lack the permission" in flight.card.completeness["reason"]
-    assert f"{flight.folder}complete.json" not in before
+    assert "lack the permission" in finished.card.completeness["reason"]
+    assert f"{finished.folder}complete.json" not in before
     assert came.is_set()
     assert follower.card.completeness == WHOLE
-    assert opened(place, flight.folder).completeness == WHOLE
+    assert opened(place, finished.folder).completeness == WHOLE
     changed = {name for name, blob in before.items() if after[name] != blob}
     # Links to S3 carry the moment at which they were made; nothing else may differ.
     assert changed <= {
-        f"{flight.folder}{name}"
+        f"{finished.folder}{name}"
         for name in ("card.json", "report.html", "heartbeat.json")
     }
-    cards = [json.loads(each[f"{flight.folder}card.json"]) for each in (before, after)]
+    cards = [
+        json.loads(each[f"{finished.folder}card.json"]) for each in (before, after)
+    ]
     # The checksum covers the links, which name the store.
     differing = {"links": 0, "crc": 0}
     assert cards[0] | differing == cards[1] | differing

@@ -162,11 +162,11 @@ def test_settings_travel_to_a_process_with_another_configuration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    told = json.dumps(store_settings("here/runs"))
+    reported = json.dumps(store_settings("here/runs"))
     program = (
         "import json, sys\n"
         "from dask_blackbox.store import open_store\n"
-        f"store = open_store(settings=json.loads({told!r}))\n"
+        f"store = open_store(settings=json.loads({reported!r}))\n"
         "print(store.url, [m for m in ('boto3', 'dask', 'polars') if m in sys.modules])"
     )
 
@@ -224,7 +224,7 @@ def test_a_folder_of_somebody_else_is_denied(tmp_path: Path) -> None:
         os.seteuid(uid)
 
 
-def test_a_blob_under_a_file_is_told_so(tmp_path: Path) -> None:
+def test_a_blob_under_a_file_is_reported_so(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     store.put("a", b"1")
 

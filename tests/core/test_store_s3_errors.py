@@ -131,7 +131,7 @@ def test_a_writer_may_write_and_what_he_may_not_is_named(
         store.delete("a")
 
 
-def test_a_wrong_secret_and_an_unknown_key_are_told_apart(
+def test_a_wrong_secret_and_an_unknown_key_are_reported_apart(
     strict: tuple[EmbeddedS3, dict[str, str]],
 ) -> None:
     server, writer = strict

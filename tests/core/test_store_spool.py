@@ -224,7 +224,7 @@ def test_a_million_rows_for_a_dead_store_take_neither_memory_nor_the_disk(
         "print(after - before, sum(spool.account.dropped.values()))\n"
     )
     folders = [Path(__file__).parent, Path(__file__).parents[1] / "support"]
-    told = subprocess.run(
+    reported = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "r")],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, folders))},
         check=True,
@@ -232,8 +232,8 @@ def test_a_million_rows_for_a_dead_store_take_neither_memory_nor_the_disk(
         text=True,
     ).stdout.split()
 
-    assert int(told[0]) < 40 * 1024  # KiB, for 800,000 rows more
-    assert int(told[1]) > 500_000
+    assert int(reported[0]) < 40 * 1024  # KiB, for 800,000 rows more
+    assert int(reported[1]) > 500_000
     assert sum(p.stat().st_size for p in tmp_path.rglob("*.seg")) < 2 * MIB
 
 

@@ -55,9 +55,9 @@ def test_a_trouble_is_an_error_and_its_end_is_the_end(
         lambda: store.get("there"),
         lambda: list(store.names()),
     ):
-        with pytest.raises(StoreError) as told:
+        with pytest.raises(StoreError) as reported:
             asking()
-        assert told.value.transient == (trouble in TRANSIENT)
+        assert reported.value.transient == (trouble in TRANSIENT)
     proxy.work()
 
     store.put("a", b"2")
@@ -75,15 +75,15 @@ def test_a_page_to_log_in_at_is_not_taken_for_a_store(
         store.get("there")
 
 
-def test_a_server_that_repeats_what_it_was_told_gives_away_nothing(
+def test_a_server_that_repeats_what_it_was_reported_gives_away_nothing(
     proxy: FaultyS3, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = {
+    reported = {
         "AWS_ACCESS_KEY_ID": "ASIAIOSFODNN7EXAMPLE",
         "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
         "AWS_SESSION_TOKEN": "FwoGZXIvYXdzEJr//////////wEaDEXAMPLETOKEN",
     }
-    for name, value in told.items():
+    for name, value in reported.items():
         monkeypatch.setenv(name, value)
     known = {"endpoint": proxy.server.endpoint, "region": "us-east-1", "attempts": 1}
     store = open_store(proxy.server.url, settings=known | {"key": None, "secret": None})
@@ -100,7 +100,7 @@ def test_a_server_that_repeats_what_it_was_told_gives_away_nothing(
 
     assert "ASIAIOSFODNN7EXAMPLE" in seen[0]
     signature = seen[0].partition("Signature=")[2][:64]
-    for secret in (*told.values(), signature):
+    for secret in (*reported.values(), signature):
         assert secret not in str(said.value)
 
 

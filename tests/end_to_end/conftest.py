@@ -71,7 +71,7 @@ def host(tmp_path_factory: pytest.TempPathFactory, s3: EmbeddedS3) -> Iterator[A
 
 
 @pytest.fixture(scope="session")
-def told(host: Any) -> dict[str, Any]:
+def reported(host: Any) -> dict[str, Any]:
     """Runs of DAGs that have ended, by DAG."""
     names = ("recorded_etl", "out_of_memory", "mapped", "private_books")
     runs = {name: host.trigger(name) for name in names}

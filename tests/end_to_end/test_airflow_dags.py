@@ -56,9 +56,9 @@ def _fetched(host: Any, url: str | None) -> str:
 
 
 def test_an_etl_is_recorded_and_its_value_is_the_tasks_xcom(
-    host: Any, told: dict[str, Any], s3: EmbeddedS3
+    host: Any, reported: dict[str, Any], s3: EmbeddedS3
 ) -> None:
-    run, task = told["recorded_etl"], "revenue_by_country"
+    run, task = reported["recorded_etl"], "revenue_by_country"
 
     assert host.state(run) == "success"
     assert host.xcom(run, task)["lines_read"] == 402_000
@@ -71,9 +71,9 @@ def test_an_etl_is_recorded_and_its_value_is_the_tasks_xcom(
 
 
 def test_a_run_out_of_memory_says_so_on_the_tasks_own_pages(
-    host: Any, told: dict[str, Any]
+    host: Any, reported: dict[str, Any]
 ) -> None:
-    run, task = told["out_of_memory"], "bought_together"
+    run, task = reported["out_of_memory"], "bought_together"
 
     assert host.state(run) == "failed"
     log = host.log(run, task)

@@ -81,9 +81,9 @@ def _pictures(page: Page, folder: Path, name: str) -> None:
 
 
 def test_the_button_on_details_opens_the_tab_with_the_report(
-    host: Any, told: dict[str, Any], ada: BrowserContext, screenshots: Path
+    host: Any, reported: dict[str, Any], ada: BrowserContext, screenshots: Path
 ) -> None:
-    run, task = told["out_of_memory"], "bought_together"
+    run, task = reported["out_of_memory"], "bought_together"
     page = ada.new_page()
     page.goto(f"{host.page(run, task)}/details")
     page.get_by_role("link", name="Dask run", exact=True).filter(
@@ -134,10 +134,10 @@ def test_a_running_task_is_followed_until_it_is_killed(
 
 
 def test_every_try_of_a_mapped_task_has_its_own_recording(
-    host: Any, told: dict[str, Any], ada: BrowserContext, screenshots: Path
+    host: Any, reported: dict[str, Any], ada: BrowserContext, screenshots: Path
 ) -> None:
     page = ada.new_page()
-    of_task = f"{host.page(told['mapped'], 'part')}/mapped/1/plugin/dask-run"
+    of_task = f"{host.page(reported['mapped'], 'part')}/mapped/1/plugin/dask-run"
     page.goto(of_task)
     inside = _inside(page)
 
@@ -156,10 +156,10 @@ def test_every_try_of_a_mapped_task_has_its_own_recording(
 
 
 def test_a_task_without_dask_says_how_to_record_one(
-    host: Any, told: dict[str, Any], ada: BrowserContext, screenshots: Path
+    host: Any, reported: dict[str, Any], ada: BrowserContext, screenshots: Path
 ) -> None:
     page = ada.new_page()
-    page.goto(_tab(host, told["mapped"], "plain"))
+    page.goto(_tab(host, reported["mapped"], "plain"))
 
     expect(_inside(page).get_by_role("heading")).to_have_text("No Dask run here")
     _pictures(page, screenshots, "no-dask")
@@ -167,7 +167,7 @@ def test_a_task_without_dask_says_how_to_record_one(
 
 
 def test_the_runs_of_a_dag_are_a_tab_of_the_dag(
-    host: Any, told: dict[str, Any], ada: BrowserContext, screenshots: Path
+    host: Any, reported: dict[str, Any], ada: BrowserContext, screenshots: Path
 ) -> None:
     page = ada.new_page()
     page.goto(f"{host.url}/dags/mapped/plugin/dask-runs")
@@ -183,12 +183,12 @@ def test_the_runs_of_a_dag_are_a_tab_of_the_dag(
 
 def test_who_may_not_read_a_dags_logs_is_refused_after_the_login(
     host: Any,
-    told: dict[str, Any],
+    reported: dict[str, Any],
     browser: Browser,
     ada: BrowserContext,
     screenshots: Path,
 ) -> None:
-    key = f"run_id={told['private_books'].run_id.replace('+', '%2B')}&task_id=part"
+    key = f"run_id={reported['private_books'].run_id.replace('+', '%2B')}&task_id=part"
     private = f"{host.url}/dask-blackbox/dags/private_books/task?{key}"
     shown = ada.new_page()
     shown.goto(private)
@@ -198,7 +198,7 @@ def test_who_may_not_read_a_dags_logs_is_refused_after_the_login(
     context = browser.new_context()
     context.set_default_timeout(PATIENCE)
     page = context.new_page()
-    public = host.links(told["out_of_memory"], "bought_together")
+    public = host.links(reported["out_of_memory"], "bought_together")
     page.goto(public["Dask performance report"] or "")
     page.get_by_label("Username").fill("vera")
     page.get_by_label("Password").fill("vera")
@@ -214,8 +214,8 @@ def test_who_may_not_read_a_dags_logs_is_refused_after_the_login(
     context.close()
 
 
-def test_the_log_points_to_the_tab(host: Any, told: dict[str, Any]) -> None:
-    run, task = told["out_of_memory"], "bought_together"
+def test_the_log_points_to_the_tab(host: Any, reported: dict[str, Any]) -> None:
+    run, task = reported["out_of_memory"], "bought_together"
 
     tab = f"{_tab(host, run, task)}?try_number=1"
 

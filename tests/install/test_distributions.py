@@ -83,20 +83,20 @@ def project_of(member: str) -> dict[str, Any]:
 @pytest.mark.parametrize("name", MEMBERS.values())
 def test_a_wheel_says_who_it_is_and_holds_the_license(built: Path, name: str) -> None:
     wheel = wheel_of(built, name)
-    told = metadata_of(wheel)
-    urls = " ".join(told.get_all("Project-URL") or [])
+    reported = metadata_of(wheel)
+    urls = " ".join(reported.get_all("Project-URL") or [])
 
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         [license_file] = [n for n in names if n.endswith("/LICENSE")]
         assert archive.read(license_file) == (ROOT / "LICENSE").read_bytes()
     assert any(n.endswith("/py.typed") for n in names)
-    assert told["License-Expression"] == "Apache-2.0"
+    assert reported["License-Expression"] == "Apache-2.0"
     assert {"Homepage", "Documentation", "Changelog", "Issues"} <= set(
         re.findall(r"(\w+),", urls)
     )
-    assert len(told.get_all("Classifier") or []) > 10
-    assert told["Keywords"]
+    assert len(reported.get_all("Classifier") or []) > 10
+    assert reported["Keywords"]
 
 
 @pytest.mark.parametrize("name", MEMBERS.values())

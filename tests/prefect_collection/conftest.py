@@ -95,7 +95,7 @@ def run_story(name: str, folder: Path, api: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def told(
+def reported(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[str], Path]]:
     """Run the `STORIES` of a module, two at a time; return what waits for one of them."""

@@ -19,8 +19,8 @@ def states(seen: Any) -> list[str]:
     return sorted(task.state for task in seen.all_tasks)
 
 
-def test_ctrl_c_ends_running_and_queued_task_runs(told: Tell, prefect: Any) -> None:
-    seen = prefect.newest("interrupted", told("interrupted"))
+def test_ctrl_c_ends_running_and_queued_task_runs(reported: Tell, prefect: Any) -> None:
+    seen = prefect.newest("interrupted", reported("interrupted"))
 
     assert seen.state == "CRASHED"
     assert seen.card.headline == "The driver was interrupted (Ctrl-C or SIGINT)"
@@ -31,9 +31,9 @@ def test_ctrl_c_ends_running_and_queued_task_runs(told: Tell, prefect: Any) -> N
 
 
 def test_a_lost_scheduler_is_the_reason_of_the_flow_run_and_of_its_task(
-    told: Tell, prefect: Any
+    reported: Tell, prefect: Any
 ) -> None:
-    seen = prefect.newest("schedulerless", told("schedulerless"))
+    seen = prefect.newest("schedulerless", reported("schedulerless"))
 
     assert seen.state == "FAILED"
     assert seen.card.verdict.rule == "scheduler-lost"
@@ -42,17 +42,17 @@ def test_a_lost_scheduler_is_the_reason_of_the_flow_run_and_of_its_task(
 
 
 def test_a_task_that_dask_tries_again_ends_green_with_a_warning(
-    told: Tell, prefect: Any
+    reported: Tell, prefect: Any
 ) -> None:
-    seen = prefect.newest("tried-again", told("tried_again"))
+    seen = prefect.newest("tried-again", reported("tried_again"))
 
     assert (seen.state, states(seen)) == ("COMPLETED", ["COMPLETED"])
     assert [each.rule for each in seen.card.findings] == ["workers-died"]
     assert "1 worker died: worker-signalled" in seen.artifacts["dask-run-tried-again"]
 
 
-def test_a_graph_that_cannot_be_pickled_is_named(told: Tell, prefect: Any) -> None:
-    seen = prefect.newest("unsendable", told("unsendable"))
+def test_a_graph_that_cannot_be_pickled_is_named(reported: Tell, prefect: Any) -> None:
+    seen = prefect.newest("unsendable", reported("unsendable"))
 
     assert seen.state == "FAILED"
     assert seen.card.verdict.rule == "graph-not-serializable"
@@ -60,9 +60,9 @@ def test_a_graph_that_cannot_be_pickled_is_named(told: Tell, prefect: Any) -> No
 
 
 def test_a_graph_that_cannot_be_read_does_not_leave_the_flow_run_running(
-    told: Tell, prefect: Any
+    reported: Tell, prefect: Any
 ) -> None:
-    seen = prefect.newest("unreadable", told("unreadable"))
+    seen = prefect.newest("unreadable", reported("unreadable"))
 
     assert (seen.state, states(seen)) == ("FAILED", ["CRASHED"])
     assert seen.card.verdict.rule == "graph-not-deserializable"

@@ -33,8 +33,8 @@ def seen_at_last(
         time.sleep(0.5)
 
 
-def test_sigterm_is_told_as_what_it_is(told: Tell, prefect: Any) -> None:
-    seen = prefect.newest("evicted", told("evicted"))
+def test_sigterm_is_reported_as_what_it_is(reported: Tell, prefect: Any) -> None:
+    seen = prefect.newest("evicted", reported("evicted"))
 
     assert seen.state == "CRASHED"
     assert (seen.card.verdict.rule, seen.card.verdict.retry_advice) == (
@@ -52,9 +52,9 @@ def test_sigterm_is_told_as_what_it_is(told: Tell, prefect: Any) -> None:
 
 
 def test_after_sigkill_the_recorder_finishes_for_the_flow(
-    told: Tell, prefect: Any
+    reported: Tell, prefect: Any
 ) -> None:
-    store = told("killed")
+    store = reported("killed")
     seen = seen_at_last(prefect, "killed", store, lambda run: run.state == "CRASHED")
 
     assert seen.message == seen.card.headline
@@ -66,10 +66,10 @@ def test_after_sigkill_the_recorder_finishes_for_the_flow(
 
 
 @pytest.mark.parametrize("story", ["overdue", "async_overdue"])
-def test_a_time_limit_is_told_with_progress(
-    story: str, told: Tell, prefect: Any
+def test_a_time_limit_is_reported_with_progress(
+    story: str, reported: Tell, prefect: Any
 ) -> None:
-    seen = prefect.newest(story.replace("_", "-"), told(story))
+    seen = prefect.newest(story.replace("_", "-"), reported(story))
 
     assert (seen.state, seen.state_name) == ("FAILED", "TimedOut")
     assert seen.card.verdict.rule == "stopped-by-host"
@@ -77,9 +77,9 @@ def test_a_time_limit_is_told_with_progress(
 
 
 def test_the_failure_of_a_subflow_is_the_verdict_of_its_parent(
-    told: Tell, prefect: Any
+    reported: Tell, prefect: Any
 ) -> None:
-    store = told("parent")
+    store = reported("parent")
     child, parent = prefect.newest("child", store), prefect.newest("parent", store)
 
     assert (child.card.verdict.rule, parent.card.verdict.rule) == (
@@ -92,9 +92,9 @@ def test_the_failure_of_a_subflow_is_the_verdict_of_its_parent(
 
 
 def test_how_a_worker_died_is_in_the_log_of_the_task_run(
-    told: Tell, prefect: Any
+    reported: Tell, prefect: Any
 ) -> None:
-    child = prefect.newest("child", told("parent"))
+    child = prefect.newest("child", reported("parent"))
 
     lines = prefect.logs(child.id)
     died = [line for line in lines if "The worker died: SIGKILL" in line.message]
@@ -105,8 +105,8 @@ def test_how_a_worker_died_is_in_the_log_of_the_task_run(
     assert "dask:worker-signalled" in prefect.tags(child.id)
 
 
-def test_a_stall_is_an_event_with_its_reason(told: Tell, prefect: Any) -> None:
-    seen = prefect.newest("stalls", told("stalls"))
+def test_a_stall_is_an_event_with_its_reason(reported: Tell, prefect: Any) -> None:
+    seen = prefect.newest("stalls", reported("stalls"))
 
     (payload,) = prefect.payloads("dask.run.stalled", seen.id)
 
@@ -114,8 +114,10 @@ def test_a_stall_is_an_event_with_its_reason(told: Tell, prefect: Any) -> None:
     assert "running are nap-" in payload["headline"]
 
 
-def test_dask_clients_of_the_flows_own_are_recorded(told: Tell, prefect: Any) -> None:
-    seen = prefect.newest("direct", told("direct"))
+def test_dask_clients_of_the_flows_own_are_recorded(
+    reported: Tell, prefect: Any
+) -> None:
+    seen = prefect.newest("direct", reported("direct"))
 
     assert seen.state == "COMPLETED"
     # 5 on each of two clusters, and the task of a subflow that nobody observes.
@@ -123,8 +125,8 @@ def test_dask_clients_of_the_flows_own_are_recorded(told: Tell, prefect: Any) ->
     assert set(seen.artifacts) >= {"dask-run-direct"}
 
 
-def test_a_missing_main_guard_is_named(told: Tell, prefect: Any) -> None:
-    cards = prefect.cards("unguarded", told("unguarded"))
+def test_a_missing_main_guard_is_named(reported: Tell, prefect: Any) -> None:
+    cards = prefect.cards("unguarded", reported("unguarded"))
 
     assert [card.verdict.title for card in cards] == [
         "unguarded.py:25 runs again in each worker process: it has no main guard"

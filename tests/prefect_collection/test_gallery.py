@@ -43,9 +43,9 @@ def test_all_examples_are_run() -> None:
     [("adaptive_cluster", 8), ("existing_cluster", 10), ("own_clusters", 20_001)],
 )
 def test_examples_that_succeed(
-    example: str, tasks: int, told: Tell, prefect: Any
+    example: str, tasks: int, reported: Tell, prefect: Any
 ) -> None:
-    seen = prefect.newest(example.replace("_", "-"), told(example))
+    seen = prefect.newest(example.replace("_", "-"), reported(example))
 
     assert (seen.state, seen.card.state) == ("COMPLETED", "succeeded")
     assert seen.card.numbers["tasks"] == tasks
@@ -53,24 +53,24 @@ def test_examples_that_succeed(
     assert "### Slowest tasks" in page
 
 
-def test_a_failed_subflow_is_the_verdict(told: Tell, prefect: Any) -> None:
-    seen = prefect.newest("failed-subflow", told("failed_subflow"))
+def test_a_failed_subflow_is_the_verdict(reported: Tell, prefect: Any) -> None:
+    seen = prefect.newest("failed-subflow", reported("failed_subflow"))
 
     assert seen.state == "FAILED"
     assert seen.card.verdict.rule == "part-failed"
     assert "SIGSEGV" in seen.card.verdict.title
 
 
-def test_a_time_limit_is_the_verdict(told: Tell, prefect: Any) -> None:
-    seen = prefect.newest("time-limit", told("time_limit"))
+def test_a_time_limit_is_the_verdict(reported: Tell, prefect: Any) -> None:
+    seen = prefect.newest("time-limit", reported("time_limit"))
 
     assert seen.state_name == "TimedOut"
     assert seen.card.verdict.rule == "stopped-by-host"
     assert seen.card.headline.startswith("Reached its timeout_seconds of 20 s with ")
 
 
-def test_a_transient_failure_is_retried(told: Tell, prefect: Any) -> None:
-    first, second = prefect.cards("transient-retry", told("transient_retry"))
+def test_a_transient_failure_is_retried(reported: Tell, prefect: Any) -> None:
+    first, second = prefect.cards("transient-retry", reported("transient_retry"))
 
     assert (first.state, second.state) == ("failed", "succeeded")
     assert first.verdict.retry_advice == "transient"

@@ -128,14 +128,14 @@ def _flow(folder: Path, name: str, error: type[Exception], **options: Any) -> An
         task_runner=DaskTaskRunner(cluster_kwargs=TINY),
         **options,
     )
-    def told() -> int:
+    def reported() -> int:
         number = _tried(str(folder), name)
         doubled = double.submit(number).result()
         if number < 2:
             raise error("on purpose")
         return doubled
 
-    return told
+    return reported
 
 
 def test_a_flow_that_would_fail_again_is_not_tried_again(

@@ -4,7 +4,7 @@
 
 Two jobs (`jobs/`) run six good nights each, once; every story goes on from a copy of
 these, changes what it changes, and its night is recorded as a team would have it.  What
-must be told first was set down in `changed_nights.py` before any of them was told.  With
+must be reported first was set down in `changed_nights.py` before any of them was reported.  With
 `--again`, nothing is run: the cards of the last time are made anew.
 """
 
@@ -22,7 +22,7 @@ from changed_jobs import Job
 from changed_nights import NIGHTS, Night
 from dask_blackbox import Run, RunCard
 
-__all__ = ["judged", "told"]
+__all__ = ["judged", "reported"]
 
 _GOOD = 6
 _LONGEST = 150
@@ -34,8 +34,8 @@ def judged(night: Night, card: RunCard) -> str:
     verdict = None if card.verdict is None else card.verdict.rule
     if night.verdicts and verdict not in night.verdicts:
         problems.append(f"verdict {verdict}, not {' or '.join(night.verdicts)}")
-    told = [f"{each.kind} {each.what}" for each in card.changes]
-    first = told[0] if told else "nothing"
+    reported = [f"{each.kind} {each.what}" for each in card.changes]
+    first = reported[0] if reported else "nothing"
     if not any(first.startswith(each) for each in night.first):
         problems.append(f"first is {first!r}, not {' or '.join(night.first)}")
     blame = "" if card.past is None else card.past.blame
@@ -66,7 +66,7 @@ def _base(name: str, folder: Path) -> Path:
     return base
 
 
-def told(night: Night, folder: Path) -> RunCard:
+def reported(night: Night, folder: Path) -> RunCard:
     """Tell one night, and return its card."""
     place = folder / night.name
     shutil.rmtree(place, ignore_errors=True)
@@ -101,8 +101,8 @@ def main() -> int:
             continue
         began = time.monotonic()
         try:
-            card = _again(night, folder) if asked.again else told(night, folder)
-        except Exception:  # noqa: BLE001 - the others shall be told all the same
+            card = _again(night, folder) if asked.again else reported(night, folder)
+        except Exception:  # noqa: BLE001 - the others shall be reported all the same
             traceback.print_exc()
             card = None
         if card is None:

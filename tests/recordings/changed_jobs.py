@@ -179,8 +179,8 @@ class Job:
         folder.mkdir(parents=True, exist_ok=True)
         for number in range(self.files):
             rows = round(400 * self.rows * chance.uniform(0.97, 1.03))
-            told = [{"price": chance.randrange(500), "id": n} for n in range(rows)]
-            (folder / f"{number}.json").write_text(json.dumps(told))
+            reported = [{"price": chance.randrange(500), "id": n} for n in range(rows)]
+            (folder / f"{number}.json").write_text(json.dumps(reported))
 
     def _run_orders(self, run: str, chance: random.Random) -> None:
         """Run the job on a cluster of processes, by `dask blackbox run`."""
@@ -224,17 +224,17 @@ class Job:
 
     def _run_frames(self, run: str) -> None:
         """Run the job, which has a cluster of its own, and records itself."""
-        told = {"JOB_STORE": str(self.store), "JOB_RUN": run}
+        reported = {"JOB_STORE": str(self.store), "JOB_RUN": run}
         command = [*self.before, sys.executable, "job.py", self.day, self.least]
-        self._call([*command, *self.arguments], told)
+        self._call([*command, *self.arguments], reported)
 
-    def _call(self, command: list[str], told: dict[str, str]) -> None:
+    def _call(self, command: list[str], reported: dict[str, str]) -> None:
         here = {"PYTHONPATH": self._path("driver"), "PYTHONDONTWRITEBYTECODE": "1"}
         with (self.folder / "said.txt").open("ab") as said:
             subprocess.run(
                 command,
                 cwd=self.code,
-                env={**os.environ, **here, **told, **self.environment},
+                env={**os.environ, **here, **reported, **self.environment},
                 stdout=said,
                 stderr=said,
                 timeout=_PATIENCE,

@@ -1,6 +1,6 @@
 """The table of changed nights: what is changed, and what must stand first on the card.
 
-Written before any of them was told.  A story changes a `Job`; its night follows by
+Written before any of them was reported.  A story changes a `Job`; its night follows by
 itself, unless the story has run it.
 """
 
@@ -26,7 +26,7 @@ class Night:
         name: Of the story.
         job: Which job has it.
         change: Changes what it changes.
-        first: What may be told first: a change's kind and the beginning of its name.
+        first: What may be reported first: a change's kind and the beginning of its name.
         blames: The sides that may be blamed; none: any.
         verdicts: The verdicts that are right; none: any.
         findings: What must be found.

@@ -53,8 +53,8 @@ def diagnose(store: Path) -> list[Result]:
 def again(store: Path) -> list[Result]:
     """Return the current verdicts on the held-out sets, as far as those are recorded."""
     held = [story for story in load_failures().values() if story.held_out]
-    told = [each for each in held if (store / each.name / "told.json").exists()]
-    return [judge(story, store / story.name) for story in told]
+    reported = [each for each in held if (store / each.name / "told.json").exists()]
+    return [judge(story, store / story.name) for story in reported]
 
 
 def diagnose_kept() -> tuple[list[Result], list[Result]]:
@@ -71,7 +71,7 @@ def diagnose_kept() -> tuple[list[Result], list[Result]]:
     for name, story in load_failures().items():
         said = Result(story, "absent", NOT_YET)
         if name in here:
-            said = judge_run(story, here[name].told, here[name].run)
+            said = judge_run(story, here[name].reported, here[name].run)
             now += [said] if story.held_out else []
         first = sets.get(story.held_out, {}).get("said", {})
         found.append(Result(story, *first[name]) if name in first else said)
@@ -204,7 +204,7 @@ def verdicts_page(results: Sequence[Result], now: Sequence[Result] = ()) -> str:
     ]
     for label in dict.fromkeys(e.story.held_out for e in held):
         mine = [e for e in held if e.story.held_out == label]
-        told = _held_out().get(label, {}).get("told", "not yet")
+        reported = _held_out().get(label, {}).get("told", "not yet")
         today = [e for e in now if e.story.held_out == label]
         since = (
             f"\nOf those recordings, the current rules are right on {_share(today)}."
@@ -215,7 +215,7 @@ def verdicts_page(results: Sequence[Result], now: Sequence[Result] = ()) -> str:
             _part(
                 f"Held out, {label}" + ("" if ":" in label else " set"),
                 f"{len(mine)} failures of kinds that the corpus does not have, written before any "
-                f"rule was read, recorded and diagnosed once ({told}); the first answer counts "
+                f"rule was read, recorded and diagnosed once ({reported}); the first answer counts "
                 "(`tests/recordings/heldout.json`), so fixes since do not change this table."
                 f"{since}",
                 mine,

@@ -1,4 +1,4 @@
-"""Failures of kinds that the corpus does not have: told once, after all tuning.
+"""Failures of kinds that the corpus does not have: reported once, after all tuning.
 
 What came out then is written down in `heldout.json`, and stays.
 """

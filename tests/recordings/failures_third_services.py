@@ -162,7 +162,7 @@ def certificates(folder: Path, name: str, *, days: int) -> dict[str, str]:
 
 
 def tls_options(certificate: dict[str, str], ca: str) -> list[str]:
-    """Return what `dask scheduler` and `dask worker` are told."""
+    """Return what `dask scheduler` and `dask worker` are reported."""
     both = ["--tls-cert", certificate["cert"], "--tls-key", certificate["key"]]
     return [*both, "--tls-ca-file", ca]
 

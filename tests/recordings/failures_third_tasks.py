@@ -30,7 +30,7 @@ from staging import Stage, delayed
 from staging import failure as any_failure
 
 failure = partial(any_failure, held_out="third: tasks")
-afterwards = partial(any_failure, held_out="fourth: tasks")  # told after mending
+afterwards = partial(any_failure, held_out="fourth: tasks")  # reported after mending
 
 Block = Any
 

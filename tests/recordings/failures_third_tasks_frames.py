@@ -22,7 +22,7 @@ from staging import Stage, delayed
 from staging import failure as any_failure
 
 failure = partial(any_failure, held_out="third: tasks")
-afterwards = partial(any_failure, held_out="fourth: tasks")  # told after mending
+afterwards = partial(any_failure, held_out="fourth: tasks")  # reported after mending
 
 Frame = Any
 
@@ -176,7 +176,7 @@ def all_partitions_go_to_one_task(stage: Stage) -> None:
 
 
 class Settings:
-    """What a job is told; some of it cannot travel."""
+    """What a job is reported; some of it cannot travel."""
 
     def __init__(self) -> None:
         self.day = "2026-11-20"

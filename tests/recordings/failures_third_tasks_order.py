@@ -25,7 +25,7 @@ from staging import Stage, delayed, until
 from staging import failure as any_failure
 
 failure = partial(any_failure, held_out="third: tasks")
-afterwards = partial(any_failure, held_out="fourth: tasks")  # told after mending
+afterwards = partial(any_failure, held_out="fourth: tasks")  # reported after mending
 
 
 class ModelNotLoadedError(Exception):

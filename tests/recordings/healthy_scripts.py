@@ -276,7 +276,7 @@ def overnight_driver(client: Client, data: Path) -> None:
 def talkative_tasks(client: Client, data: Path) -> None:
     """Ten thousand lines of log, as libraries write them."""
 
-    def told(number: int) -> float:
+    def reported(number: int) -> float:
         log = logging.getLogger("shop.orders")
         for n in range(250):
             log.warning(
@@ -285,7 +285,7 @@ def talkative_tasks(client: Client, data: Path) -> None:
             print("looked at", n)
         return prices(number, 120_000)
 
-    client.gather(client.map(told, range(40)))
+    client.gather(client.map(reported, range(40)))
 
 
 def warned_tasks(client: Client, data: Path) -> None:

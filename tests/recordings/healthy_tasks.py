@@ -172,7 +172,7 @@ def counted_by_an_actor(client: Client, data: Path) -> None:
 
 
 class Total:
-    """Adds up what it is told."""
+    """Adds up what it is reported."""
 
     def __init__(self) -> None:
         self.total = 0.0

@@ -1,4 +1,4 @@
-"""Healthy runs, a third set: written without a look at the rules, told once.
+"""Healthy runs, a third set: written without a look at the rules, reported once.
 
 python tests/recordings/healthy_third.py [NAME …] [--store FOLDER] [--again]
 """

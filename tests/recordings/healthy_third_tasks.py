@@ -112,7 +112,7 @@ def errors_skipped_by_choice(client: Client, data: Path) -> None:
 def words_of_trouble(client: Client, data: Path) -> None:
     """Lines that look like trouble, and are none."""
 
-    def told(number: int) -> float:
+    def reported(number: int) -> float:
         log = logging.getLogger("warehouse.sync")
         for n in range(30):
             log.error("ERROR rate of batch %s: 0.0", number)
@@ -123,7 +123,7 @@ def words_of_trouble(client: Client, data: Path) -> None:
             print("CommClosedError, KilledWorker: see the manual", file=sys.stderr)
         return prices(number, 100_000)
 
-    client.gather(client.map(told, range(48)))
+    client.gather(client.map(reported, range(48)))
 
 
 def a_tool_called_by_each_task(client: Client, data: Path) -> None:

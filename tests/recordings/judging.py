@@ -39,38 +39,38 @@ def judge(story: Failure, place: Path) -> Result:
     """Diagnose a recording anew, with the rules of now, and judge what they say.
 
     Args:
-        story: What was told.
+        story: What was reported.
         place: The store that it was recorded in.
     """
-    told: dict[str, Any] = {}
+    reported: dict[str, Any] = {}
     if (place / "told.json").exists():
-        told = json.loads((place / "told.json").read_text())
-    if not told or "not_here" in told:
-        return Result(story, "absent", told.get("not_here", NOT_YET))
+        reported = json.loads((place / "told.json").read_text())
+    if not reported or "not_here" in reported:
+        return Result(story, "absent", reported.get("not_here", NOT_YET))
     runs = sorted((place / "runs").glob("job=*/run=*/attempt=*"))
     if not runs:
         return Result(story, "wrong", "there is no recording", slug="(none)")
     from dask_blackbox.reader import Run
 
     opened = [Run.open(each) for each in runs]
-    # A recorder that was killed when the story was told before may have been taken up.
-    own = [run for run in opened if run.manifest.started >= told["at"]]
-    return judge_run(story, told, (own or opened)[0])
+    # A recorder that was killed when the story was reported before may have been taken up.
+    own = [run for run in opened if run.manifest.started >= reported["at"]]
+    return judge_run(story, reported, (own or opened)[0])
 
 
-def judge_run(story: Failure, told: Mapping[str, Any], run: RunTables) -> Result:
+def judge_run(story: Failure, reported: Mapping[str, Any], run: RunTables) -> Result:
     """Diagnose a recording with the rules of now, and judge what they say.
 
     Args:
-        story: What was told.
-        told: What became of the telling.
+        story: What was reported.
+        reported: What became of the telling.
         run: The recording.
     """
     from dask_blackbox.analyse import findings_in
     from dask_blackbox.attach import card_of
 
     card = card_of(run, findings_in(run))
-    if told.get("exit") == 0 and card.state == "succeeded":
+    if reported.get("exit") == 0 and card.state == "succeeded":
         return Result(story, "absent", "it did not fail there: nothing to diagnose")
     return _compared(story, card)
 

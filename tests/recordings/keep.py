@@ -3,7 +3,7 @@
     python tests/recordings/keep.py --store FOLDER [--store FOLDER …] [--place OLD=NEW …]
     python tests/recordings/keep.py --workloads --store FOLDER …
 
-What `make.py` has told, or what the commands of workloads have.  Only what is told and judged: a story that could not be told here stays as it was kept
+What `make.py` has reported, or what the commands of workloads have.  Only what is reported and judged: a story that could not be reported here stays as it was kept
 before.  `diagnose.py --kept` asks the rules of now about all of them.
 """
 
@@ -32,12 +32,12 @@ def _told(story: Failure, stores: Sequence[Path]) -> Kept | None:
         place = store / story.name
         if not (place / "told.json").exists():
             continue
-        told = json.loads((place / "told.json").read_text())
+        reported = json.loads((place / "told.json").read_text())
         runs = sorted((place / "runs").glob("job=*/run=*/attempt=*"))
         opened = [Run.open(each) for each in runs]
-        own = [run for run in opened if run.manifest.started >= told["at"]]
-        if "not_here" not in told and opened:
-            return Kept(story.name, told, (own or opened)[0])
+        own = [run for run in opened if run.manifest.started >= reported["at"]]
+        if "not_here" not in reported and opened:
+            return Kept(story.name, reported, (own or opened)[0])
     return None
 
 
@@ -54,7 +54,7 @@ def _of_room(room: str, stores: Sequence[Path]) -> Iterator[Kept]:
 def _of_workloads(
     module: str, workloads: Mapping[str, Workload], stores: Sequence[Path]
 ) -> Iterator[Kept]:
-    """Yield the newest recording of each workload that is told once, if it is right."""
+    """Yield the newest recording of each workload that is reported once, if it is right."""
     archive = archive_of("workloads", module)
     before = {each.name: each for each in kept(archive)} if archive.exists() else {}
     for name, workload in workloads.items():

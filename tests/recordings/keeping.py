@@ -1,6 +1,6 @@
 """Recordings kept in the repository: rules are tried on real clusters within seconds.
 
-An archive (`kept/*.tar.xz`) holds, of each recording, a folder with `told.json`,
+An archive (`kept/*.tar.xz`) holds, of each recording, a folder with `reported.json`,
 `run.json`, `complete.json` and its tables in Arrow's format.  Where things lay on the
 machine that recorded is replaced by places that say the same.
 """
@@ -36,12 +36,12 @@ class Kept(NamedTuple):
 
     Attributes:
         name: Of the story or workload.
-        told: What became of the telling, as `storytelling.tell_outside` says it.
+        reported: What became of the telling, as `storytelling.tell_outside` says it.
         run: The recording.
     """
 
     name: str
-    told: dict[str, Any]
+    reported: dict[str, Any]
     run: RunTables
 
 
@@ -89,7 +89,7 @@ def kept(archive: Path) -> Iterator[Kept]:
             if file is not None:
                 blobs.setdefault(story, {})[name] = file.read()
     for story, of in blobs.items():
-        told = json.loads(of["told.json"])
+        reported = json.loads(of["told.json"])
         ending = of.get("complete.json")
         run = RunTables(
             msgspec.json.decode(of["run.json"], type=Manifest),
@@ -98,15 +98,15 @@ def kept(archive: Path) -> Iterator[Kept]:
                 name: with_known_columns(name, pl.read_ipc(of[f"{name}.arrow"]))
                 for name in _TABLES
             },
-            last_heartbeat=told.pop(_BEAT, None),
+            last_heartbeat=reported.pop(_BEAT, None),
         )
-        yield Kept(story, told, run)
+        yield Kept(story, reported, run)
 
 
 def _blobs(each: Kept, places: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
     run = each.run
-    told = each.told | {_BEAT: run.last_heartbeat}
-    yield "told.json", json.dumps(told).encode()
+    reported = each.reported | {_BEAT: run.last_heartbeat}
+    yield "told.json", json.dumps(reported).encode()
     yield "run.json", _moved(msgspec.json.encode(run.manifest), places)
     if run.ending is not None:
         # Checksums are of blobs that are not kept.

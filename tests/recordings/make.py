@@ -6,7 +6,7 @@
 Stories of `stories.py`, which the rules were written beside, and failures (`failures_*.py`),
 which were written by somebody who did not know the rules.  Prints a line for each, and
 exits with 1 if a verdict was wrong.  Without names it goes on where it was: what is
-recorded in the folder is not told again, only diagnosed again (`diagnose.py`).
+recorded in the folder is not reported again, only diagnosed again (`diagnose.py`).
 """
 
 from __future__ import annotations
@@ -110,9 +110,9 @@ def of_story(name: str, store: Path) -> tuple[bool, str]:
 def of_failure(name: str, store: Path) -> tuple[bool, str]:
     """Tell a failure; return whether its verdict is right, and lines to print."""
     story = load_failures()[name]
-    told = tell_outside(story, store, __file__)
+    reported = tell_outside(story, store, __file__)
     result = judge(story, store)
-    said = f"{result.kind:6}{name:44}{told['seconds']:5.0f} s  {result.problem}"
+    said = f"{result.kind:6}{name:44}{reported['seconds']:5.0f} s  {result.problem}"
     if result.title:
         said += f"\n      {result.confidence:7}{result.title[:_LONGEST]}"
     return result.kind not in {"wrong", "names"}, said

@@ -1,4 +1,4 @@
-"""What a failure is told on: clusters of every kind, recorded in every way.
+"""What a failure is reported on: clusters of every kind, recorded in every way.
 
 A failure is a function that takes a `Stage`.  What it raises is how the run ends.  The
 cause that stands on its decorator was decided by what the function does, before anything
@@ -59,8 +59,8 @@ class Failure:
         settings: Of Dask, for all processes of the story.
         bound: Seconds after which it is ended from outside.
         noise: What else goes wrong on the side, in a word or two.
-        why: More than one cause can be told of it.
-        held_out: The set that it belongs to, if it was told once, after all tuning.
+        why: More than one cause can be reported of it.
+        held_out: The set that it belongs to, if it was reported once, after all tuning.
     """
 
     name: str
@@ -124,7 +124,7 @@ def failure(
 
 @dataclass
 class Stage:
-    """Where one story is told.
+    """Where one story is reported.
 
     Attributes:
         name: Of the story.

@@ -1,4 +1,4 @@
-"""Ways in which real Dask runs end: each story is told on a real cluster and recorded.
+"""Ways in which real Dask runs end: each story is reported on a real cluster and recorded.
 
 A story takes a client; what it raises is how the run ends.  Its verdict, and findings
 that must be there, stand beside it.  `make.py` tells them.
@@ -284,7 +284,7 @@ def lock_as_dependency(client: Client) -> None:
 
 
 def slow_but_healthy(client: Client) -> None:
-    """One task for longer than a stall takes to be told, and nothing is wrong."""
+    """One task for longer than a stall takes to be reported, and nothing is wrong."""
     client.submit(time.sleep, 5, key="slow-1").result()
 
 

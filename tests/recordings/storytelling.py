@@ -97,7 +97,7 @@ def tell_outside(story: Failure, store: Path, script: str) -> dict[str, Any]:
         time.sleep(0.2)
     _end(mark)
     said = (store / "out.txt").read_text(errors="replace")
-    told: dict[str, Any] = {
+    reported: dict[str, Any] = {
         "name": story.name,
         "at": begun,
         "seconds": round(time.time() - begun, 1),
@@ -106,9 +106,9 @@ def tell_outside(story: Failure, store: Path, script: str) -> dict[str, Any]:
         "recorded": folder.exists(),
     }
     if process.returncode == _NOT_HERE:
-        told["not_here"] = said.partition("NOT HERE: ")[2].strip()
-    (store / "told.json").write_text(json.dumps(told))
-    return told
+        reported["not_here"] = said.partition("NOT HERE: ")[2].strip()
+    (store / "told.json").write_text(json.dumps(reported))
+    return reported
 
 
 def _environment(story: Failure, store: Path) -> dict[str, str]:
@@ -138,7 +138,7 @@ def _wait(process: subprocess.Popen[bytes], bound: float) -> bool:
 
 
 def _end(mark: str) -> None:
-    """Kill what a story has left behind: all that carries its mark."""
+    """Kill what a story has left: all that carries its mark."""
     for each in psutil.process_iter():
         with suppress(psutil.Error, OSError):
             if each.environ().get(_MARK) == mark:

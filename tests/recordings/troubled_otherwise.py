@@ -2,7 +2,7 @@
 
 python tests/recordings/troubled_otherwise.py [NAME …] [--store FOLDER] [--again]
 
-Some are told once more as they are when mended: the core time that this saves is an
+Some are reported once more as they are when mended: the core time that this saves is an
 independent measure of what the finding says that it cost.
 """
 

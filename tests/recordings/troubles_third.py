@@ -158,7 +158,7 @@ def no_audit_of_transitions(client: Client, data: Path) -> None:
 
 
 class Weights:
-    """Something large that says it is small, as objects do whose size nobody told Dask."""
+    """Something large that says it is small, as objects do whose size nothing reported it Dask."""
 
     def __init__(self, number: int, mebibytes: int) -> None:
         self.blocks = [block_of(number, mebibytes)]

@@ -1,11 +1,11 @@
-"""Workloads: jobs told on real clusters, and what must and may be found of them.
+"""Workloads: jobs reported on real clusters, and what must and may be found of them.
 
 `healthy.py` and `troubled.py` hold them; each is a command that runs them all, or those
 that are named, and prints what was found:
 
     python tests/recordings/healthy.py [NAME …] [--store FOLDER] [--again]
 
-Those that need the same cluster are told one after the other on one, as jobs share
+Those that need the same cluster are reported one after the other on one, as jobs share
 long-lived clusters.  With `--again` nothing is run: the recordings of the last time are asked anew.
 """
 
@@ -75,8 +75,8 @@ class Workload(NamedTuple):
         settings: Of `dask.config`.
         needs: Makes its data in a folder, unless they are there.
         alone: It leaves its cluster in a state that nobody else should find.
-        nights: It is told once with each of these as arguments, and as its parameters.
-        libraries: Modules without which it cannot be told.
+        nights: It is reported once with each of these as arguments, and as its parameters.
+        libraries: Modules without which it cannot be reported.
         mended: Does the same, without what is wrong with it.
         elsewhere: A cluster on which nothing is wrong with it.
         whole: It brings clusters and recordings of its own, and is given a `Stage`.
@@ -132,8 +132,8 @@ def _tell(names: Sequence[str], workloads: Mapping[str, Workload], store: str) -
             first.tell(Stage(names[0], str(Path(store).absolute()), Path(folder)))
         return
     with dask.config.set(dict(first.settings)), _client(first) as client:
-        told = [(name, night) for name in names for night in workloads[name].nights]
-        for name, night in told:
+        reported = [(name, night) for name in names for night in workloads[name].nights]
+        for name, night in reported:
             _prepare(workloads[name], data)
             run_id = _fresh(store, name)
             try:
@@ -141,7 +141,7 @@ def _tell(names: Sequence[str], workloads: Mapping[str, Workload], store: str) -
                     client, store=store, job=name, run_id=run_id, parameters=night
                 ):
                     workloads[name].tell(client, data, **night)
-            except Exception:  # noqa: BLE001 - the others shall be told all the same
+            except Exception:  # noqa: BLE001 - the others shall be reported all the same
                 traceback.print_exc()
 
 

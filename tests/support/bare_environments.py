@@ -17,11 +17,11 @@ def python_with(distribution: str, folder: Path) -> Path:
     """Return the interpreter of a new environment that holds a distribution and its needs."""
     venv.create(folder, with_pip=False, symlinks=True)
     python = folder / "bin" / "python"
-    told = subprocess.run(
+    reported = subprocess.run(
         [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    here, there = Path(sysconfig.get_path("purelib")), Path(told.stdout.strip())
+    here, there = Path(sysconfig.get_path("purelib")), Path(reported.stdout.strip())
     for name in _needs(distribution):
         for file in metadata.files(name) or ():
             top = file.parts[0]

@@ -51,14 +51,14 @@ def _comes(truth: Truth, process: subprocess.Popen[bytes]) -> bool:
     def begun() -> bool:
         if process.poll() is not None:
             return True
-        if seen not in truth.told:
+        if seen not in truth.reported:
             return False
         running_tasks = kind.moment in ("first", "second")
         newest = max(
             (p.stat().st_mtime for p in (truth.home.folder / "truth").glob("*")),
             default=0.0,
         )
-        return not running_tasks or newest > truth.told[seen]
+        return not running_tasks or newest > truth.reported[seen]
 
     until(begun, kind.moment)
     return process.poll() is None

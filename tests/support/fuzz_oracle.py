@@ -94,14 +94,14 @@ def judged(truth: Truth) -> Judgement:
 def _bring_home(truth: Truth, found: Judgement) -> None:
     """Let the store work again, and upload what it did not take."""
     waits = list(truth.home.temporary.glob("dask-blackbox-*/spool/*/run.json"))
-    card = truth.told.get("card")
+    card = truth.reported.get("card")
     if card is not None and bool(waits) != ("reason" in card["completeness"]):
         found.say(f"{len(waits)} wait in the spool, and {card['completeness']}")
     for spool in truth.home.temporary.glob("dask-blackbox-*/spool"):
-        told = CliRunner().invoke(sync, ["--spool", str(spool)])
-        found.seen["sync"] = told.output
-        if told.exit_code:
-            found.say(f"sync ends with {told.exit_code}: {told.output}")
+        reported = CliRunner().invoke(sync, ["--spool", str(spool)])
+        found.seen["sync"] = reported.output
+        if reported.exit_code:
+            found.say(f"sync ends with {reported.exit_code}: {reported.output}")
 
 
 # Processes, files, and what the user had of it
@@ -131,36 +131,36 @@ def _look_at_processes(truth: Truth, found: Judgement) -> None:
 
 
 def _look_at_the_user(truth: Truth, found: Judgement) -> None:
-    told, kind = truth.told, truth.round
-    found.seen["code"], found.seen["raised"] = truth.code, told.get("raised", "-")
-    if kind.victim in _HARMLESS and (truth.code != 0 or told.get("raised", "-")):
-        found.say(f"the run was harmed: {truth.code} {told.get('said')}")
+    reported, kind = truth.reported, truth.round
+    found.seen["code"], found.seen["raised"] = truth.code, reported.get("raised", "-")
+    if kind.victim in _HARMLESS and (truth.code != 0 or reported.get("raised", "-")):
+        found.say(f"the run was harmed: {truth.code} {reported.get('said')}")
         found.say(truth.errors[-1500:])
     if truth.code != (expected := _expected_code(truth)):
         found.say(f"exit code {truth.code}, not {expected}")
-    over = told.get("broke") or told.get("at_over")
+    over = reported.get("broke") or reported.get("at_over")
     if over is not None:
         found.seen["end took"] = round(truth.ended - over, 1)
         if truth.ended - over > _CARD:
             found.say(f"the end took {truth.ended - over:.0f} s")
         patient = kind.victim in ("recorder", "store", "scheduler")
-        took = told.get("at_end", over) - over
+        took = reported.get("at_end", over) - over
         if took > 30 and not patient:
             found.say(f"the card took {took:.0f} s")
 
 
 def _expected_code(truth: Truth) -> int | None:
-    told = truth.told
+    reported = truth.reported
     if truth.done_to("runner"):
         return truth.code  # it passes on some signals, ignores some, and dies of others
     hits = [d for d in truth.done_to("driver", "runner") if "CONT" not in d.how]
-    if "at_end" in told and told["raised"] is None:
-        fine = not [d for d in hits if d.at >= told["at_end"] - 0.5]
+    if "at_end" in reported and reported["raised"] is None:
+        fine = not [d for d in hits if d.at >= reported["at_end"] - 0.5]
         return 0 if fine else truth.code
-    if "raised" in told and told["raised"] != "KeyboardInterrupt":
+    if "raised" in reported and reported["raised"] != "KeyboardInterrupt":
         return 1
     if not hits:
-        return 0 if told.get("raised", "-") is None else 1
+        return 0 if reported.get("raised", "-") is None else 1
     last = next((d for d in hits if d.how != "SIGSTOP"), hits[-1])
     number = signal.Signals[last.how.split()[0]]
     return 128 + number if truth.round.recorded == "run" else -number
@@ -168,7 +168,7 @@ def _expected_code(truth: Truth) -> int | None:
 
 def _must_be_there(truth: Truth) -> bool:
     """Say whether the recording had begun for certain."""
-    first = truth.told.get("at_first")
+    first = truth.reported.get("at_first")
     if truth.round.victim == "store" and truth.round.moment == "connected":
         return False
     if first is None:
@@ -187,14 +187,14 @@ def _look_at_the_run(truth: Truth, run: Run, found: Judgement, *, lost: bool) ->
     state, verdict = card.state, card.verdict
     if lost:
         state = state_of(run, now=truth.deeds[0].at + 75)
-    told = card.completeness
+    reported = card.completeness
     found.seen["state"] = state
     found.seen["verdict"] = f"{verdict.rule} ({verdict.confidence})" if verdict else "-"
     found.seen["headline"] = card.headline
     found.seen["deaths"] = [
         f"{case.cause_of(d).slug} {d.exit_code} {d.pid}" for d in case.deaths
     ]
-    found.seen["missing"] = told.get("missing", {})
+    found.seen["missing"] = reported.get("missing", {})
     if state not in (expected := _expected_states(truth)):
         found.say(f"state {state}, not {' or '.join(sorted(expected))}")
     if state in ("failed", "aborted", "lost") and not lost:
@@ -202,15 +202,15 @@ def _look_at_the_run(truth: Truth, run: Run, found: Judgement, *, lost: bool) ->
     elif verdict is not None and not lost:
         found.say(f"a verdict on a run that {state}: {verdict.rule}")
     _look_at_deaths(truth, case, found)
-    _look_at_lines(truth, run, found, complete=bool(told["complete"]))
-    if (told.get("reason") or not told["recorded"]) and truth.round.victim not in (
+    _look_at_lines(truth, run, found, complete=bool(reported["complete"]))
+    if (reported.get("reason") or not reported["recorded"]) and truth.round.victim not in (
         "store", "recorder",
     ):  # fmt: skip
-        found.say(f"not recorded: {told}")
+        found.say(f"not recorded: {reported}")
     quiet = ["nobody", "worker", "all workers"]
     quiet += ["driver"] if truth.round.cluster in EXTERNAL else []
-    if truth.round.victim in quiet and not truth.hung and not told["complete"]:
-        found.say(f"incomplete: {told['missing']}")
+    if truth.round.victim in quiet and not truth.hung and not reported["complete"]:
+        found.say(f"incomplete: {reported['missing']}")
 
 
 def _killed(truth: Truth, *roles: str) -> list[Deed]:
@@ -218,30 +218,32 @@ def _killed(truth: Truth, *roles: str) -> list[Deed]:
 
 
 def _expected_states(truth: Truth) -> set[str]:  # noqa: PLR0911 - a table
-    told, kind = truth.told, truth.round
+    reported, kind = truth.reported, truth.round
     if kind.victim == "everything" and truth.deeds:
-        return {"lost", "succeeded"} if "at_over" in told else {"lost"}
+        return {"lost", "succeeded"} if "at_over" in reported else {"lost"}
     if kind.recorded == "record":
         if _killed(truth, "attacher"):
             graceful = truth.deeds[0].how in ("SIGINT", "SIGTERM")
             return {"succeeded"} if graceful else {"aborted"}
-        fine = "at_over" in told and not truth.done_to("scheduler")
+        fine = "at_over" in reported and not truth.done_to("scheduler")
         return {"succeeded"} if fine else {"failed", "succeeded"}
     if kind.recorded == "preload":
         if truth.done_to("scheduler", "driver"):
             return {"failed", "aborted", "succeeded", "lost"}
         return (
-            {"succeeded"} if "at_over" in told else {"failed", "aborted", "succeeded"}
+            {"succeeded"}
+            if "at_over" in reported
+            else {"failed", "aborted", "succeeded"}
         )
     if _killed(truth, "runner"):  # the command may well go on
         return {"aborted", "succeeded", "failed"}
     hits = _killed(truth, "driver")
-    if "at_over" in told:
-        late = [d for d in hits if d.at >= told["at_over"] - 0.3]
+    if "at_over" in reported:
+        late = [d for d in hits if d.at >= reported["at_over"] - 0.3]
         return {"succeeded", "aborted"} if late else {"succeeded"}
-    if told.get("raised") == "KeyboardInterrupt":
+    if reported.get("raised") == "KeyboardInterrupt":
         return {"aborted"}
-    if "raised" in told:
+    if "raised" in reported:
         return {"failed"}
     return {"aborted"}
 
@@ -293,7 +295,7 @@ def _look_at_the_verdict(truth: Truth, verdict: Any, found: Judgement) -> None:
 
 
 def _look_at_deaths(truth: Truth, case: Case, found: Judgement) -> None:
-    kind, told = truth.round, truth.told
+    kind, reported = truth.round, truth.reported
     known: dict[int | None, WorkerExit] = {death.pid: death for death in case.deaths}
     hit = {deed.pid for deed in truth.done_to("worker", "nanny")}
     joined = set(case.run.workers["pid"].to_list())
@@ -303,13 +305,17 @@ def _look_at_deaths(truth: Truth, case: Case, found: Judgement) -> None:
         if pid not in hit and not nannies and truth.round.cluster != "groups":
             cause = case.cause_of(death)
             found.say(f"a death that was none: {death.name} {pid}: {cause.because}")
-    ends = [told.get(name) for name in ("at_over", "broke")]
+    ends = [reported.get(name) for name in ("at_over", "broke")]
     ends += [d.at for d in truth.done_to("driver", "scheduler", "runner", "attacher")]
     end = min((at for at in ends if at is not None), default=truth.ended)
     for deed in _killed(truth, "worker"):
         if deed.how == "SIGINT" and kind.cluster not in ("no-nanny", "one-process"):
             continue
-        if "at_first" not in told or deed.at < told["at_first"] or deed.at > end - 1.5:
+        if (
+            "at_first" not in reported
+            or deed.at < reported["at_first"]
+            or deed.at > end - 1.5
+        ):
             continue
         theirs = known.get(deed.pid)
         if deed.pid not in joined:  # it was still coming up
@@ -362,8 +368,8 @@ def _look_at_lines(truth: Truth, run: Run, found: Judgement, *, complete: bool) 
 
 def _recorded_until(truth: Truth) -> tuple[float, float]:
     """Return until when lines must be kept, and how far behind that is allowed."""
-    told, kind = truth.told, truth.round
-    moments = [(told[n], 0.0) for n in ("at_over", "broke") if n in told]
+    reported, kind = truth.reported, truth.round
+    moments = [(reported[n], 0.0) for n in ("at_over", "broke") if n in reported]
     inside = kind.cluster not in EXTERNAL
     for deed in truth.deeds:
         if kind.victim == "everything":
@@ -389,8 +395,8 @@ def _done(truth: Truth) -> Iterator[tuple[float, str]]:
 def _look_at_commands(truth: Truth, run: Run, found: Judgement) -> None:
     name = f"{run.manifest.job}/{run.manifest.run_id}"
     for command, words in ((ls, ["--json"]), (show, [name]), (why, [name])):
-        told = CliRunner().invoke(command, [*words, "--store", truth.store])
-        if told.exit_code:
-            problem = repr(told.exception)
-            found.say(f"{command.name} ends with {told.exit_code}: {problem}")
-            found.say(told.output[-500:])
+        reported = CliRunner().invoke(command, [*words, "--store", truth.store])
+        if reported.exit_code:
+            problem = repr(reported.exception)
+            found.say(f"{command.name} ends with {reported.exit_code}: {problem}")
+            found.say(reported.output[-500:])

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fuzz_draws import Round
-from kill_checks import told_in
+from kill_checks import reported_in
 from scenario_runs import Home
 
 __all__ = ["Deed", "Truth", "role_of", "roles_in"]
@@ -58,9 +58,9 @@ class Truth:
     roles: dict[int, str] = field(default_factory=dict)
 
     @property
-    def told(self) -> dict[str, Any]:
-        """What the driver told."""
-        return told_in(self.home)
+    def reported(self) -> dict[str, Any]:
+        """What the driver reported."""
+        return reported_in(self.home)
 
     def done_to(self, *roles: str) -> list[Deed]:
         """Return what was done to processes of these roles."""

@@ -201,7 +201,7 @@ def _await_the_end(
         harmless = kind.victim in ("nobody", "recorder", "store")
         process.wait(120 if harmless else _PATIENCE)
     except subprocess.TimeoutExpired:
-        truth.hung = "at_end" not in truth.told
+        truth.hung = "at_end" not in truth.reported
         for pid, role in roles_in(home).items():
             if role == "driver":
                 truth.deeds.append(Deed(time.time(), "driver", pid, "SIGTERM (host)"))

@@ -24,7 +24,7 @@ __all__ = [
     "leaves_orphans",
     "look",
     "look_at_what_is_left",
-    "told_in",
+    "reported_in",
     "truth_in",
 ]
 
@@ -82,12 +82,12 @@ class Seen:
             self.wrong.append(f"{name}: {seen!r}, not {expected!r}")
 
 
-def told_in(home: Home) -> dict[str, Any]:
+def reported_in(home: Home) -> dict[str, Any]:
     try:
-        told: dict[str, Any] = json.loads((home.folder / "told.json").read_text())
+        reported: dict[str, Any] = json.loads((home.folder / "told.json").read_text())
     except (OSError, ValueError):
         return {}
-    return told
+    return reported
 
 
 def truth_in(home: Home) -> dict[str, list[tuple[float, int]]]:
@@ -101,9 +101,9 @@ def truth_in(home: Home) -> dict[str, list[tuple[float, int]]]:
 
 
 def look(
-    row: Row, home: Home, told: dict[str, Any], moment: float, within: float
+    row: Row, home: Home, reported: dict[str, Any], moment: float, within: float
 ) -> Seen:
-    run = Run.open(told["links"]["recording"])
+    run = Run.open(reported["links"]["recording"])
     seen = Seen()
     if row.what == "everything":
         _look_at_a_lost(run, seen, moment)
@@ -163,7 +163,7 @@ def _look_at_lines(row: Row, home: Home, run: Run, seen: Seen, moment: float) ->
     lost, behind = 0, 0.0
     lives = run.workers.iter_rows(named=True)
     dead = {str(life["pid"]) for life in lives if life["exit_code"] is not None}
-    over = told_in(home).get("over", moment)
+    over = reported_in(home).get("over", moment)
     at_once = row.what in ("scheduler", "everything", "driver", "driver's group")
     if at_once:
         over = min(over, moment)

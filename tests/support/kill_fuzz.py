@@ -44,7 +44,7 @@ def fly_round(kind: Round, home: Home, s3: EmbeddedS3 | None = None) -> Judgemen
         home.clear()
 
 
-def _told(kind: Round, found: Judgement, took: float, kept: Path | None) -> str:
+def _reported(kind: Round, found: Judgement, took: float, kept: Path | None) -> str:
     word = "WRONG" if found.wrong else "right"
     lines = [f"{word}  {kind.seed}  {kind}  ({took:.0f} s)", f"       {found.seen}"]
     lines += [f"       !! {each}" for each in found.wrong]
@@ -71,7 +71,7 @@ def main() -> int:
     campaign = options.minutes is not None
     seed = options.seed or (int(time.time()) if campaign else 1)
     until = time.monotonic() + 60 * (options.minutes or 0)
-    flights, failed = 0, list[int]()
+    finished_runs, failed = 0, list[int]()
     if campaign:
         print(
             f"rounds from seed {seed} on, for {options.minutes:g} minutes", flush=True
@@ -79,13 +79,13 @@ def main() -> int:
     tally: Counter[tuple[str, str, str]] = Counter()
     with ExitStack() as ends:
         s3: EmbeddedS3 | None = None
-        while time.monotonic() < until if campaign else flights < options.rounds:
+        while time.monotonic() < until if campaign else finished_runs < options.rounds:
             kind, seed = drawn(seed), seed + 1
             if not all(word in str(kind) for word in options.only):
                 continue
             if any(word in str(kind) for word in options.but):
                 continue
-            flights += 1
+            finished_runs += 1
             if options.list:
                 print(kind.seed, kind)
                 continue
@@ -95,7 +95,7 @@ def main() -> int:
             begun = time.monotonic()
             found = fly_round(kind, home, s3)
             kept = home.folder if found.wrong and options.keep else None
-            print(_told(kind, found, time.monotonic() - begun, kept), flush=True)
+            print(_reported(kind, found, time.monotonic() - begun, kept), flush=True)
             if kept is None:
                 shutil.rmtree(home.folder, ignore_errors=True)
             failed += [kind.seed] if found.wrong else []
@@ -104,7 +104,7 @@ def main() -> int:
     for (victim, how, word), number in sorted(tally.items()):
         print(f"{number:4}  {word}  {victim} · {how}")
     seeds = f": seeds {', '.join(map(str, failed))}" if failed else ""
-    print(f"{flights} rounds, {len(failed)} wrong{seeds}")
+    print(f"{finished_runs} rounds, {len(failed)} wrong{seeds}")
     return len(failed)
 
 

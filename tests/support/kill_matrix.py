@@ -78,14 +78,14 @@ def _workers() -> list[Row]:
 
 
 def _nannies() -> list[Row]:
-    """The nanny goes, alone or with its worker, or is told to go."""
+    """The nanny goes, alone or with its worker, or is asked to exit."""
     rows = []
     for cluster in ("commands", "--nworkers", "dask spec", "SubprocessCluster"):
-        lost, told = "worker-host-lost", "worker-preempted"
+        lost, reported = "worker-host-lost", "worker-preempted"
         rows += [
             Row("nanny", "SIGKILL", cluster, "failed", lost, lost),
             Row("nanny and worker", "SIGKILL", cluster, "failed", lost, lost),
-            Row("nanny", "SIGTERM", cluster, "failed", told, told, "any"),
+            Row("nanny", "SIGTERM", cluster, "failed", reported, reported, "any"),
         ]
     return rows
 

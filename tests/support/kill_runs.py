@@ -24,7 +24,7 @@ from kill_checks import (
     leaves_orphans,
     look,
     look_at_what_is_left,
-    told_in,
+    reported_in,
     truth_in,
 )
 from scenario_runs import Home, begin, ended, until
@@ -54,19 +54,19 @@ def kill_and_look(
         work = _work_of(row)
         words = [store, row.cluster, work, *([address] if address else [])]
         process = begin(home, "kills.py", *words, **_environment(row))
-        told, moment = _kill(row, home, address, within)
-        flight = None
+        reported, moment = _kill(row, home, address, within)
+        finished = None
         if row.what == "everything":
             process.communicate()
         elif leaves_orphans(row):
             process.wait(patience)  # its pipes stay open: who lives on has them, too
         else:
-            flight = ended(home, process, patience=patience)
+            finished = ended(home, process, patience=patience)
         (home.folder / "release").touch()
-        _wait_for_the_recorder(home, told["recording"])
-        seen = look(row, home, told, moment, within)
-        if flight is not None and "card" in flight.told:
-            seen.expect("card's state", flight.told["card"]["state"], row.state)
+        _wait_for_the_recorder(home, reported["recording"])
+        seen = look(row, home, reported, moment, within)
+        if finished is not None and "card" in finished.reported:
+            seen.expect("card's state", finished.reported["card"]["state"], row.state)
     look_at_what_is_left(row, home, seen)
     return seen
 
@@ -192,22 +192,22 @@ def _kill(
     row: Row, home: Home, address: str | None, within: float
 ) -> tuple[dict[str, Any], float]:
     """Wait until all are at work, and some; then do it.  Return who was who, and when."""
-    until(lambda: "links" in told_in(home), "the recording's beginning")
+    until(lambda: "links" in reported_in(home), "the recording's beginning")
     if row.what in ("task", "nobody") or row.how in ("an exception", "sys.exit(3)"):
-        return told_in(home), time.time()
+        return reported_in(home), time.time()
     if row.how == "idle timeout":
-        return told_in(home), time.time()
+        return reported_in(home), time.time()
     expected = 4 if row.cluster == "--nworkers" else 2
     until(lambda: len(truth_in(home)) >= expected, "tasks at work")
     time.sleep(random.uniform(0, within))
-    told = told_in(home)
+    reported = reported_in(home)
     moment = time.time()
-    _DEEDS.get(row.what, _signal_them)(row, home, told, address)
-    return told, moment
+    _DEEDS.get(row.what, _signal_them)(row, home, reported, address)
+    return reported, moment
 
 
 def _signal_them(
-    row: Row, home: Home, told: dict[str, Any], address: str | None
+    row: Row, home: Home, reported: dict[str, Any], address: str | None
 ) -> None:
     if row.how == "client.shutdown":
         code = f"from distributed import Client; Client({address!r}).shutdown()"
@@ -217,48 +217,50 @@ def _signal_them(
         )  # fmt: skip
         return
     number = signal.Signals[row.how]
-    worker = min(told["workers"])
+    worker = min(reported["workers"])
     pid = {
-        "worker": told["workers"][worker],
-        "nanny": told["nannies"].get(worker),
-        "scheduler": told["scheduler"],
-        "driver": told["driver"],
-        "recorder": told["recorder"],
+        "worker": reported["workers"][worker],
+        "nanny": reported["nannies"].get(worker),
+        "scheduler": reported["scheduler"],
+        "driver": reported["driver"],
+        "recorder": reported["recorder"],
     }[row.what]
     os.kill(pid, number)
 
 
-def _group(row: Row, home: Home, told: dict[str, Any], address: str | None) -> None:
-    leader = told["driver"]
+def _group(row: Row, home: Home, reported: dict[str, Any], address: str | None) -> None:
+    leader = reported["driver"]
     if row.what == "nanny and worker":
-        leader = told["nannies"][min(told["workers"])]
+        leader = reported["nannies"][min(reported["workers"])]
         if os.getpgid(leader) == os.getpgid(
-            told["driver"]
+            reported["driver"]
         ):  # a cluster of the driver's
             os.kill(leader, signal.SIGKILL)
-            os.kill(told["workers"][min(told["workers"])], signal.SIGKILL)
+            os.kill(reported["workers"][min(reported["workers"])], signal.SIGKILL)
             return
     os.killpg(os.getpgid(leader), signal.Signals[row.how])
 
 
-def _twice(row: Row, home: Home, told: dict[str, Any], address: str | None) -> None:
-    os.kill(told["recorder"], signal.SIGKILL)
-    another = until(lambda: _recorders(home) - {told["recorder"]}, "another recorder")
+def _twice(row: Row, home: Home, reported: dict[str, Any], address: str | None) -> None:
+    os.kill(reported["recorder"], signal.SIGKILL)
+    another = until(
+        lambda: _recorders(home) - {reported["recorder"]}, "another recorder"
+    )
     until(lambda: _spool_has_two_writers(home), "its first segment")
     for pid in another:
         os.kill(pid, signal.SIGKILL)
     (home.folder / "release").touch()
 
 
-def _once(row: Row, home: Home, told: dict[str, Any], address: str | None) -> None:
-    os.kill(told["recorder"], signal.SIGKILL)
-    until(lambda: _recorders(home) - {told["recorder"]}, "another recorder")
+def _once(row: Row, home: Home, reported: dict[str, Any], address: str | None) -> None:
+    os.kill(reported["recorder"], signal.SIGKILL)
+    until(lambda: _recorders(home) - {reported["recorder"]}, "another recorder")
     time.sleep(random.uniform(0, 2))
     (home.folder / "release").touch()
 
 
 def _everything(
-    row: Row, home: Home, told: dict[str, Any], address: str | None
+    row: Row, home: Home, reported: dict[str, Any], address: str | None
 ) -> None:
     victims = home.processes()
     for pid in victims:  # stopped first: nobody sees another one die

@@ -62,15 +62,19 @@ def workers(number: int = 2, nthreads: int = 1) -> list[Piece]:
 
 
 def a_load(
-    address: str = "tcp://w1", *, seconds: float = 40.0, at: float = 42.0, **told: Any
+    address: str = "tcp://w1",
+    *,
+    seconds: float = 40.0,
+    at: float = 42.0,
+    **reported: Any,
 ) -> Piece:
-    """Return what a worker's process told of itself."""
+    """Return what a worker's process reported of itself."""
     usual = {
         "cpu": seconds, "gc": 0.0, "host_busy": seconds, "woken": 400, "late": 0,
         "waited": 0.1, "cores": 4, "host_memory": 2**34,
     }  # fmt: skip
     return an_event(
-        "process-load", address, at=at, seconds=seconds, **{**usual, **told}
+        "process-load", address, at=at, seconds=seconds, **{**usual, **reported}
     )
 
 

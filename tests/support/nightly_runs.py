@@ -86,7 +86,7 @@ class Nights:
                 run_id=f"scheduled__{day}T02:00:00+00:00",
                 attempt=attempt,
                 parameters=given,
-            ) as flight,
+            ) as finished,
         ):
             keys = [f"load-{day}-{part}" for part in range(parts)]
             loaded = [
@@ -94,7 +94,7 @@ class Nights:
                 for part, key in enumerate(keys)
             ]
             self.client.gather(self.client.map(shop.total, loaded, pure=False))
-        return flight.card
+        return finished.card
 
 
 @contextmanager

@@ -1,7 +1,7 @@
-"""Scenarios told by processes of their own, and what those leave behind.
+"""Scenarios reported by processes of their own, and what those leave behind.
 
 A scenario is a script in `scenarios/`.  It gets a home of its own (temporary folder, data
-folder, configuration), so that what is left over can be told from what others left over.
+folder, configuration), so that what is left over can be distinguished from what others left over.
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ class Home:
 
 
 @dataclass
-class Flight:
-    """A scenario that has been told.
+class ScenarioRun:
+    """A scenario that has been reported.
 
     Attributes:
         home: Where it lived.
@@ -129,7 +129,7 @@ class Flight:
         output: What it wrote to standard output.
         errors: What it wrote to standard error.
         seconds: How long it took.
-        told: What it told on purpose.
+        reported: What it reported on purpose.
     """
 
     home: Home
@@ -137,13 +137,13 @@ class Flight:
     output: str
     errors: str
     seconds: float
-    told: dict[str, Any] = field(default_factory=dict)
+    reported: dict[str, Any] = field(default_factory=dict)
 
     @property
     def card(self) -> RunCard:
-        """The card that it told."""
-        assert "card" in self.told, self.errors
-        return msgspec.convert(self.told["card"], RunCard)
+        """The card that it reported."""
+        assert "card" in self.reported, self.errors
+        return msgspec.convert(self.reported["card"], RunCard)
 
     @property
     def run(self) -> Run:
@@ -169,7 +169,7 @@ def _begin(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         encoding="utf-8",
-        errors="surrogateescape",  # so that every byte can be told
+        errors="surrogateescape",  # so that every byte can be reported
         cwd=home.folder,
         start_new_session=True,
     )
@@ -177,8 +177,8 @@ def _begin(
 
 def ended(
     home: Home, process: subprocess.Popen[str], *, patience: float = PATIENCE
-) -> Flight:
-    """Wait for the end of a scenario and hear what it told."""
+) -> ScenarioRun:
+    """Wait for the end of a scenario and hear what it reported."""
     begun = time.monotonic()
     try:
         output, errors = process.communicate(timeout=patience)
@@ -186,22 +186,24 @@ def ended(
         home.clear()
         output, errors = process.communicate()
         raise AssertionError(f"no end in {patience:.0f} s: {errors[-3000:]}") from None
-    told = home.folder / "told.json"
-    return Flight(
+    reported = home.folder / "told.json"
+    return ScenarioRun(
         home=home,
         code=process.returncode,
         output=output,
         errors=errors,
         seconds=time.monotonic() - begun,
-        told=json.loads(told.read_text()) if told.exists() else {},
+        reported=json.loads(reported.read_text()) if reported.exists() else {},
     )
 
 
-def fly(home: Home, *command: str, code: int | None = 0, **environment: str) -> Flight:
+def run_scenario(
+    home: Home, *command: str, code: int | None = 0, **environment: str
+) -> ScenarioRun:
     """Tell a scenario to its end."""
-    flight = ended(home, begin(home, *command, **environment))
-    assert code is None or flight.code == code, flight.errors[-5000:]
-    return flight
+    finished = ended(home, begin(home, *command, **environment))
+    assert code is None or finished.code == code, finished.errors[-5000:]
+    return finished
 
 
 def begin_command(home: Home, *words: str, **environment: str) -> subprocess.Popen[str]:

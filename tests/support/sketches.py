@@ -21,7 +21,7 @@ GIB = 2**30
 
 def a_prefix(name: str = "join", **fields: Any) -> PrefixSketch:
     """Return a prefix of a hundred tasks of a second each."""
-    told: dict[str, Any] = {
+    reported: dict[str, Any] = {
         "tasks": 100,
         "planned": 100,
         "seconds": (0.5, 0.8, 1.0, 1.2, 1.6, 2.2),
@@ -31,7 +31,7 @@ def a_prefix(name: str = "join", **fields: Any) -> PrefixSketch:
         "result": 1e8,
         "code": f"code-of-{name}",
     }
-    return PrefixSketch(name=name, **told | fields)
+    return PrefixSketch(name=name, **reported | fields)
 
 
 def a_night(number: int = 1, **fields: Any) -> Sketch:
@@ -54,7 +54,7 @@ def a_night(number: int = 1, **fields: Any) -> Sketch:
     }
     for kind, values in fields.pop("facts", {}).items():
         facts[kind] = facts.get(kind, {}) | values
-    told: dict[str, Any] = {
+    reported: dict[str, Any] = {
         "job": "nightly",
         "run_id": f"run-{number}",
         "state": "succeeded",
@@ -69,7 +69,7 @@ def a_night(number: int = 1, **fields: Any) -> Sketch:
         "graphs": 1,
         "prefixes": (a_prefix("load", roots=100), a_prefix("join")),
     }
-    return Sketch(**told | {"facts": facts} | fields)
+    return Sketch(**reported | {"facts": facts} | fields)
 
 
 def failed(sketch: Sketch, fingerprint: str = "f" * 12) -> Sketch:
@@ -87,9 +87,9 @@ def name_of(sketch: Sketch) -> SketchName:
     """Return what the name of a sketch tells."""
     address = RunAddress.of(sketch.job, sketch.run_id, sketch.attempt)
     name = sketch_name(address, sketch.started, sketch.state, **facts_of_sketch(sketch))
-    told = read_sketch_name(name)
-    assert told is not None
-    return told
+    reported = read_sketch_name(name)
+    assert reported is not None
+    return reported
 
 
 def history_of(nights: Iterable[Sketch]) -> History:

@@ -177,8 +177,8 @@ class Seen:
     def _certified(self) -> bool:
         assert self.run is not None
         return any(
-            told.get("exit_code") == _EXIT_CODE and told.get("memory")
-            for told in details(self.run, "worker-certificate")
+            reported.get("exit_code") == _EXIT_CODE and reported.get("memory")
+            for reported in details(self.run, "worker-certificate")
         )
 
 
@@ -217,13 +217,13 @@ def look(pair: Pair, home: Home) -> Seen:
     store = str(home.folder / "store")
     with _cluster(pair, home) as address:
         if pair.recorded == "recording()":
-            told, errors = _work(pair, home, address, store)
-            return _seen(told, errors)
+            reported, errors = _work(pair, home, address, store)
+            return _seen(reported, errors)
         with _recorder(home, store, address) as said:
-            told, errors = _work(pair, home, address)
+            reported, errors = _work(pair, home, address)
     [folder] = [path.parent for path in Path(store).rglob("card.json")]
-    told["card"] = json.loads((folder / "card.json").read_text())
-    return _seen(told, errors + said.read_text())
+    reported["card"] = json.loads((folder / "card.json").read_text())
+    return _seen(reported, errors + said.read_text())
 
 
 @contextlib.contextmanager
@@ -248,10 +248,10 @@ def _recorder(home: Home, store: str, address: str) -> Iterator[Path]:
         process.wait()
 
 
-def _seen(told: dict[str, Any], errors: str) -> Seen:
-    seen = Seen(told.get("refused"), told.get("steps", {}), errors=errors)
-    if "card" in told:
-        seen.card = RunCard.from_json(json.dumps(told["card"]).encode())
+def _seen(reported: dict[str, Any], errors: str) -> Seen:
+    seen = Seen(reported.get("refused"), reported.get("steps", {}), errors=errors)
+    if "card" in reported:
+        seen.card = RunCard.from_json(json.dumps(reported["card"]).encode())
         seen.run = Run.open(seen.card.links["recording"])
     return seen
 
@@ -269,24 +269,24 @@ def _work(
         command, env=home.environment(**_OFTEN), capture_output=True, text=True,
         timeout=180, check=False,
     )  # fmt: skip
-    told = home.folder / "told.json"
-    assert told.exists(), done.stderr
-    return json.loads(told.read_text()), done.stderr
+    reported = home.folder / "told.json"
+    assert reported.exists(), done.stderr
+    return json.loads(reported.read_text()), done.stderr
 
 
 @contextlib.contextmanager
 def _cluster(pair: Pair, home: Home) -> Iterator[str]:
-    python, told = str(python_of(pair.cluster)), home.folder / "scheduler.json"
+    python, reported = str(python_of(pair.cluster)), home.folder / "scheduler.json"
     environment = home.environment(
         DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="0", PYTHONWARNINGS="ignore"
     )
     here = ["--host", "127.0.0.1", "--no-dashboard"]
     commands = [
         [python, "-m", "distributed.cli.dask_scheduler", *here, "--port", "0",
-         "--scheduler-file", str(told)],
+         "--scheduler-file", str(reported)],
         *2 * [
             [python, "-m", "distributed.cli.dask_worker", *here, "--scheduler-file",
-             str(told), "--nthreads", "1", "--nanny" if pair.nanny else "--no-nanny",
+             str(reported), "--nthreads", "1", "--nanny" if pair.nanny else "--no-nanny",
              "--memory-limit", "1GiB", "--local-directory", str(home.temporary)]
         ],
     ]  # fmt: skip
@@ -300,9 +300,9 @@ def _cluster(pair: Pair, home: Home) -> Iterator[str]:
                         cwd=home.folder, start_new_session=True,
                     )
                 )  # fmt: skip
-            until(lambda: _address_in(told), "the scheduler")
+            until(lambda: _address_in(reported), "the scheduler")
         until(lambda: _workers_in(home) >= 2, "two workers")
-        yield str(_address_in(told))
+        yield str(_address_in(reported))
     finally:
         for process in running:
             with contextlib.suppress(ProcessLookupError):

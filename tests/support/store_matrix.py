@@ -3,7 +3,7 @@
     python tests/support/store_matrix.py
     python tests/support/store_matrix.py --only silence
 
-records real runs on one cluster, through a proxy that fails as it is told, and prints
+records real runs on one cluster, through a proxy that fails as it is asked to, and prints
 what is not as it should be.  `test_store_faults.py` flies a telling part of it.
 """
 
@@ -65,7 +65,7 @@ _RESULT = 2 * sum(range(20)) + 42
 
 @dataclass
 class Range:
-    """A cluster, and a store that can be told to fail.
+    """A cluster, and a store that can be asked to fail.
 
     Attributes:
         client: Of the cluster.
@@ -245,15 +245,15 @@ class _Beginning:
 def _tried(place: Range, name: str, how: str) -> list[str]:
     """Record a run through one trouble; return what is not as it should be."""
     run_id = f"{name} {how}".replace(" ", "-")
-    told = {how: [name] if how == "passing" else name}
-    flight = flown(place, run_id, **told)  # type: ignore[arg-type]
+    reported = {how: [name] if how == "passing" else name}
+    finished = flown(place, run_id, **reported)  # type: ignore[arg-type]
     place.proxy.work()
     stays = how in {"last", "at_the_end"}
     wrong = []
-    if flight.result != _RESULT or flight.card.state != "succeeded":
-        wrong.append(f"the run: {flight.result}, {flight.card.state}")
-    if stays != ("reason" in flight.card.completeness):
-        wrong.append(f"the card says {flight.card.completeness}")
+    if finished.result != _RESULT or finished.card.state != "succeeded":
+        wrong.append(f"the run: {finished.result}, {finished.card.state}")
+    if stays != ("reason" in finished.card.completeness):
+        wrong.append(f"the card says {finished.card.completeness}")
     if stays:
         if not list(place.spool.glob("*/segments/*.seg")):
             wrong.append("nothing in the spool")
@@ -261,7 +261,7 @@ def _tried(place: Range, name: str, how: str) -> list[str]:
         if synced.exit_code:
             wrong.append(f"sync: {synced.output}")
     run = Run.open(
-        f"{place.proxy.behind.url}/{flight.folder}",
+        f"{place.proxy.behind.url}/{finished.folder}",
         settings=place.proxy.behind.settings,
     )
     if run.completeness != {"recorded": True, "complete": True} or run.verify():

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Announcement"]
 
-_TOLD: Final = ("endpoint", "region", "checksum")
+_REPORTED: Final = ("endpoint", "region", "checksum")
 """Settings that the API server needs as well, none of them a secret."""
 
 
@@ -62,7 +62,7 @@ class Announcement:
 
         Args:
             who: The identity that it has there.
-            store: URL of the store, as the task was told.
+            store: URL of the store, as the task was given it.
             conn_id: The store's Airflow connection.
             settings: Of the store, all that the task knows.
         """
@@ -131,5 +131,5 @@ def _place(store: str | None, settings: Mapping[str, Any] | None) -> dict[str, A
     except ConfigurationError as error:  # the recording says so, too, in the task's log
         return {"problem": str(error)}
     of_bucket = known["url"].startswith("s3://")
-    told = {name: known[name] for name in _TOLD if of_bucket and known[name]}
-    return {"store": known["url"], "settings": told}
+    reported = {name: known[name] for name in _REPORTED if of_bucket and known[name]}
+    return {"store": known["url"], "settings": reported}

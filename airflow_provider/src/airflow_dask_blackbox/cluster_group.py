@@ -147,17 +147,17 @@ class DaskClusterSetup(BaseOperator):
 
         given = {n: native(self._as_given[n], getattr(self, n)) for n in self._as_given}
         self._kept = KeptCluster.of(context["ti"], self.log)
-        told = self._kept.start(
+        reported = self._kept.start(
             self.make_cluster or given["cluster"],
             cluster_kwargs=given["cluster_kwargs"],
             adapt=given["adapt"],
             idle_timeout=self.idle_timeout,
         )
-        if told["dashboard"]:
+        if reported["dashboard"]:
             key = DaskDashboardLink.xcom_key
-            self._links[key] = told["dashboard"]
-            context["ti"].xcom_push(key=key, value=told["dashboard"])
-        return str(told["address"])
+            self._links[key] = reported["dashboard"]
+            context["ti"].xcom_push(key=key, value=reported["dashboard"])
+        return str(reported["address"])
 
     def on_kill(self) -> None:
         """Close what has started: nobody knows its address yet."""

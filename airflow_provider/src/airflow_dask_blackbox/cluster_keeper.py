@@ -50,9 +50,9 @@ def main() -> None:
         _say(answers, {"error": f"{type(error).__name__}: {error}"})
         raise
     try:
-        told = _facts(cluster)
-        with _noted(note, {**orders["task"], **told, "pid": os.getpid()}):
-            _say(answers, told)
+        reported = _facts(cluster)
+        with _noted(note, {**orders["task"], **reported, "pid": os.getpid()}):
+            _say(answers, reported)
             if sys.stdin.buffer.readline() == KEEP:
                 _wait_for_the_end(cluster)
     finally:
@@ -91,9 +91,9 @@ def _noted(note: Path, facts: dict[str, Any]) -> Iterator[None]:
                 note.unlink()
 
 
-def _say(answers: IO[str], told: dict[str, Any]) -> None:
+def _say(answers: IO[str], reported: dict[str, Any]) -> None:
     with answers:
-        answers.write(json.dumps(told) + "\n")
+        answers.write(json.dumps(reported) + "\n")
 
 
 def _wait_for_the_end(cluster: Any) -> None:

@@ -1,4 +1,4 @@
-"""From what an operator was told as `cluster=` to a running cluster and its client."""
+"""From what an operator was given as `cluster=` to a running cluster and its client."""
 
 from __future__ import annotations
 

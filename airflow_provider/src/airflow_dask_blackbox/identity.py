@@ -19,7 +19,7 @@ _LONGEST = 500
 def identity_of(context: Mapping[str, Any], job: str | None = None) -> Identity:
     """Return who the task instance is that runs with `context`.
 
-    A mapped task's instances are runs of one job, told apart by their index.
+    A mapped task's instances are runs of one job, distinguished by their index.
     """
     from dask_blackbox.identity import Identity
 

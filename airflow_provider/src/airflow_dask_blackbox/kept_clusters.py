@@ -72,20 +72,20 @@ class KeptCluster:
         what = _pickled(start, adapt)
         process.stdin.write(json.dumps(orders).encode() + b"\n%d\n" % len(what) + what)
         process.stdin.flush()
-        told: dict[str, Any] = json.loads(process.stdout.readline() or "{}")
-        if "address" not in told:
+        reported: dict[str, Any] = json.loads(process.stdout.readline() or "{}")
+        if "address" not in reported:
             self.abandon()
             process.wait()
             raise AirflowException(
-                f"the cluster did not start: {told.get('error', 'its process ended')}"
+                f"the cluster did not start: {reported.get('error', 'its process ended')}"
             )
         with process.stdin, process.stdout:
             process.stdin.write(KEEP)
         # It stays; Python would warn of a child that nobody has waited for.
         process.returncode = 0
         self._process = None
-        self._log.info("The cluster is at %s", told["address"])
-        return told
+        self._log.info("The cluster is at %s", reported["address"])
+        return reported
 
     def _keeper(self) -> subprocess.Popen[bytes]:
         note = _note_of(self._key)

@@ -12,7 +12,7 @@ __all__ = ["Blame", "EarlierRun", "EarlierTry", "Past", "Seen"]
 
 Blame = Literal["data", "code", "infrastructure", "several", "nothing", "unknown"]
 """Which side changed: what was read; what we wrote; what it ran on; more than one of
-them; none that is recorded; nobody can say."""
+them; none that is recorded; unknown."""
 
 
 class EarlierRun(msgspec.Struct, frozen=True, kw_only=True):

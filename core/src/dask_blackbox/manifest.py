@@ -167,7 +167,7 @@ StopReason = Literal[
 ]
 """Why a host ends a run: somebody marked its task failed or succeeded, or cleared it; the whole
 DAG run or flow run, or this task, reached its time limit; somebody cancelled it; its process or
-pod was told to end (SIGTERM)."""
+pod was asked to end (SIGTERM)."""
 
 
 BY_A_PERSON = ("marked-failed", "marked-success", "cleared", "cancelled")

@@ -1,7 +1,7 @@
 """What the pages of a flow run and of its lost tasks show: one artifact each.
 
 Artifacts are made through the client with explicit ids, so that any process can make and
-mend them, also when the run is over.  One attempt updates its own in place: the page
+fix them, also when the run is over.  One attempt updates its own in place: the page
 lists every version of a key.
 """
 

@@ -182,6 +182,6 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def as_told(part: FailedPart) -> tuple[Any, ...]:
+def as_reported(part: FailedPart) -> tuple[Any, ...]:
     """Return the arguments of `Recording.part_failed`."""
     return ("subflow", part.name, part.card, part.url)

@@ -43,8 +43,8 @@ class BlackboxFuture(PrefectDaskFuture[R]):
 
     @property
     def state(self) -> State[Any]:
-        # Whoever reads the state of a lost task has been told.
-        self._entry.told = self._entry.told or self._entry.lost
+        # Whoever reads the state of a lost task has been notified.
+        self._entry.reported = self._entry.reported or self._entry.lost
         state: State[Any] = super().state
         return state
 
@@ -64,7 +64,7 @@ class BlackboxFuture(PrefectDaskFuture[R]):
                 raise TimeoutError(
                     f"Task run {self.task_run_id} did not complete within {timeout} seconds"
                 ) from error
-            self._entry.told = True
+            self._entry.reported = True
             if raise_on_failure or self._final_state is None:
                 raise
         value: R = super().result(timeout=timeout, raise_on_failure=raise_on_failure)

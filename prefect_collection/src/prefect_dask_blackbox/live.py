@@ -39,7 +39,7 @@ _ENDING = 5.0
 
 
 class Live(threading.Thread):
-    """Shows how a flow run gets on until it is told to stop.
+    """Shows how a flow run gets on until it is asked to stop.
 
     Args:
         flow_run_id: Of the flow run.

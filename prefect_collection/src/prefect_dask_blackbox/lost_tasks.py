@@ -1,4 +1,4 @@
-"""Tasks that were lost with their worker: Prefect is told, since nobody else tells it.
+"""Tasks that were lost with their worker: Prefect is notified, since nothing else does it.
 
 A task run reports its states from the worker that runs it, so one whose worker is killed
 stays RUNNING for ever, and those that wait for it never come into being.

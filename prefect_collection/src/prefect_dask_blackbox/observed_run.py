@@ -33,7 +33,7 @@ from prefect_dask_blackbox.artifacts import FlowRunPage
 from prefect_dask_blackbox.diagnosed import emit_diagnosed, tag_cause
 from prefect_dask_blackbox.endings import (
     HostStop,
-    as_told,
+    as_reported,
     failed_part,
     note_failed,
     stop_of,
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 __all__ = ["ObservedRun", "this_process_showed"]
 
 _DYING = 15.0
-"""Seconds for the card of a run that was told to stop: Prefect's runner kills after 30."""
+"""Seconds for the card of a run that was asked to stop: Prefect's runner kills after 30."""
 _MOST_TASK_PAGES = 3
 _MOST_NAMES = 600
 _HOW_TO_GO_ON = (
@@ -238,7 +238,7 @@ class ObservedRun:
                 exception = (failure or exception) if silent else exception or failure
                 part = failed_part(exception, self.flow_run.id)
                 if part is not None:
-                    self.recording.part_failed(*as_told(part))
+                    self.recording.part_failed(*as_reported(part))
             self._name_tasks()
             with guard("the card of the flow run"), _hurrying(dying):
                 self.card = self.recording.finish(exception=exception, state=state)

@@ -80,9 +80,9 @@ def settle(
         with ThreadPoolExecutor(min(_AT_ONCE, len(due))) as pool:
             ends = zip(due, pool.map(work, due), strict=True)
             done = [final for final, ok in ends if ok]
-    told = [final for final in finals if _is_told(final, runs.get(final.id))]
+    reported = [final for final in finals if _is_reported(final, runs.get(final.id))]
     with guard("the logs of lost task runs"):
-        if lines := list(_lines(flow_run_id, [*done, *told])):
+        if lines := list(_lines(flow_run_id, [*done, *reported])):
             client.create_logs(lines)
     return len(done)
 
@@ -105,7 +105,7 @@ def _is_due(final: FinalState, run: TaskRun | None) -> bool:
     return final.again and run.state.message != final.state.message
 
 
-def _is_told(final: FinalState, run: TaskRun | None) -> bool:
+def _is_reported(final: FinalState, run: TaskRun | None) -> bool:
     """Say whether a run has that state already, and only its log lacks the message."""
     state = None if run is None else run.state
     return final.again and state is not None and state.message == final.state.message

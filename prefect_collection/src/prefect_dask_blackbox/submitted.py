@@ -49,7 +49,7 @@ class SubmittedTask:
         error: What came from Dask instead of a state of the task run; never an exception
             of the user's function, which arrives as a state.
         state: The final state that it reported itself, if the flow asked for it.
-        told: The flow has been given the error.
+        reported: The flow has been given the error.
         message: The state message that the task run was last given by us.
         logged: The reason is in its log.
     """
@@ -63,7 +63,7 @@ class SubmittedTask:
     status: str = "pending"
     error: BaseException | None = None
     state: State[Any] | None = None
-    told: bool = False
+    reported: bool = False
     message: str | None = None
     logged: bool = False
 
@@ -220,10 +220,12 @@ class Ledger:
 
     @property
     def unnoticed(self) -> list[SubmittedTask]:
-        """Those that are lost without the flow having been told."""
-        told = {entry.culprit for entry in self._tasks if entry.told}
+        """Those that are lost without the flow having been notified."""
+        reported = {entry.culprit for entry in self._tasks if entry.reported}
         return [
-            entry for entry in self.lost if not entry.told and entry.culprit not in told
+            entry
+            for entry in self.lost
+            if not entry.reported and entry.culprit not in reported
         ]
 
 

@@ -52,14 +52,14 @@ def environment() -> None:
     site = sys.modules.get("sitecustomize")
     with client() as c:
         preloads = [os.path.basename(p.name) for p in c.preloads._preloads]  # noqa: PTH119
-    told = {
+    reported = {
         "mark": getattr(site, "MARK", None),
         "path": sys.path,
         "PYTHONPATH": os.environ.get("PYTHONPATH"),
         "preloads": preloads,
         "preloaded": os.environ.get("PRELOADED"),
     }
-    print(json.dumps(told))
+    print(json.dumps(reported))
 
 
 def children() -> None:
@@ -104,7 +104,7 @@ def give_up(c: Client) -> None:
 
 
 def import_much() -> None:
-    """Import so much code of one's own that the recorder is told of it at length."""
+    """Import so much code of one's own that the recorder learns of it at length."""
     folder = Path(os.environ["TMPDIR"]) / "own"
     folder.mkdir()
     sys.path.insert(0, str(folder))

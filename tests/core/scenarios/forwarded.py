@@ -21,29 +21,29 @@ from stage import tell_card
 
 
 async def serve(
-    told: dict[str, str], ready: threading.Event, over: asyncio.Event
+    reported: dict[str, str], ready: threading.Event, over: asyncio.Event
 ) -> None:
     with socket.socket() as probe:  # nobody listens there, and it says so at once
         probe.bind(("127.0.0.1", 0))
         elsewhere = f"tcp://127.0.0.1:{probe.getsockname()[1]}"
     async with Scheduler(host="127.0.0.1", port=0, dashboard=False) as scheduler:
-        told["address"], scheduler._address = scheduler.address, elsewhere
-        async with Worker(told["address"], host="127.0.0.1", nthreads=1):
+        reported["address"], scheduler._address = scheduler.address, elsewhere
+        async with Worker(reported["address"], host="127.0.0.1", nthreads=1):
             ready.set()
             await over.wait()
 
 
 @contextmanager
 def served() -> Iterator[str]:
-    told: dict[str, str] = {}
+    reported: dict[str, str] = {}
     ready, loop, over = threading.Event(), asyncio.new_event_loop(), asyncio.Event()
     serving = threading.Thread(
-        target=loop.run_until_complete, args=(serve(told, ready, over),)
+        target=loop.run_until_complete, args=(serve(reported, ready, over),)
     )
     serving.start()
     ready.wait(60)
     try:
-        yield told["address"]
+        yield reported["address"]
     finally:
         loop.call_soon_threadsafe(over.set)
         serving.join(60)

@@ -20,7 +20,7 @@ from dask_blackbox import recording
 from distributed import Client, LocalCluster
 from stage import tell, until
 
-told: dict[str, Any] = {}
+reported: dict[str, Any] = {}
 
 
 def work(i: int) -> int:
@@ -126,12 +126,14 @@ def an_exception_passes(client: Client, store: str) -> None:
         with rec:
             raising()
     except UserError as caught:
-        told["same_exception"] = caught is error
-        told["context"] = repr(caught.__context__)
-        told["frames"] = [f.name for f in traceback.extract_tb(caught.__traceback__)]
-        told["notes"] = getattr(caught, "__notes__", [])
-    told["passes"] = card_of(rec)
-    told["finished_twice"] = rec.finish() is rec.finish(ValueError("other"))
+        reported["same_exception"] = caught is error
+        reported["context"] = repr(caught.__context__)
+        reported["frames"] = [
+            f.name for f in traceback.extract_tb(caught.__traceback__)
+        ]
+        reported["notes"] = getattr(caught, "__notes__", [])
+    reported["passes"] = card_of(rec)
+    reported["finished_twice"] = rec.finish() is rec.finish(ValueError("other"))
 
 
 def nested(client: Client, store: str) -> None:
@@ -140,7 +142,7 @@ def nested(client: Client, store: str) -> None:
         with recording(client, store=store, job="inner") as inner:
             client.gather(client.map(of_inner, range(4)))
         client.gather(client.map(of_outer, range(3, 6)))
-    told["outer"], told["inner"] = card_of(outer), card_of(inner)
+    reported["outer"], reported["inner"] = card_of(outer), card_of(inner)
 
 
 def say(i: int) -> None:
@@ -154,7 +156,7 @@ def last_lines(client: Client, store: str) -> None:
         with recording(client, store=store, job="last-words") as rec:
             client.gather(client.map(say, range(20 * i, 20 * i + 20)))
         cards.append(card_of(rec))
-    told["last_words"] = cards
+    reported["last_words"] = cards
 
 
 def two_clients(cluster: LocalCluster, store: str) -> None:
@@ -166,7 +168,7 @@ def two_clients(cluster: LocalCluster, store: str) -> None:
     ):
         one.gather(one.map(of_one, range(3)))
         other.gather(other.map(of_other, range(4)))
-    told["one"], told["other"] = card_of(first), card_of(second)
+    reported["one"], reported["other"] = card_of(first), card_of(second)
 
 
 def one_client_leaves(cluster: LocalCluster, store: str) -> None:
@@ -174,14 +176,14 @@ def one_client_leaves(cluster: LocalCluster, store: str) -> None:
         rec = recording(second, store=store, job="leaves")
         rec.start()
         second.gather(second.map(work, range(10, 15)))
-    told["leaves"] = json.loads(rec.finish().to_json())
+    reported["leaves"] = json.loads(rec.finish().to_json())
 
 
 def no_dask_at_all(store: str) -> None:
     with recording(store=store, job="no-dask") as rec:
         logging.getLogger("job").warning("nothing of Dask here")
         warnings.warn("a warning of the user's", stacklevel=1)
-    told["no_dask"] = card_of(rec)
+    reported["no_dask"] = card_of(rec)
 
 
 def a_dead_client(store: str) -> None:
@@ -189,8 +191,8 @@ def a_dead_client(store: str) -> None:
         client = Client(cluster, set_as_default=False)
     client.close()
     with recording(client, store=store, job="dead-client") as rec:
-        told["went_on"] = True
-    told["dead_client"] = card_of(rec)
+        reported["went_on"] = True
+    reported["dead_client"] = card_of(rec)
 
 
 def a_forked_child(client: Client, store: str) -> None:
@@ -205,13 +207,13 @@ def a_forked_child(client: Client, store: str) -> None:
                 os.write(write, card.state.encode())
             finally:
                 os._exit(0)
-        told["child"] = os.read(read, 100).decode()
-        told["child_code"] = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        reported["child"] = os.read(read, 100).decode()
+        reported["child_code"] = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         os.close(read)
         os.close(write)
         client.submit(work, 101).result()
         logging.getLogger("job").warning("a line of the parent's")
-    told["forked"] = card_of(rec)
+    reported["forked"] = card_of(rec)
 
 
 def files() -> list[str]:
@@ -223,7 +225,7 @@ def leaves_no_file_open(store: str) -> None:
     before = files()
     with recording(store=store, job="files"):
         pass
-    told["files"] = {"before": len(before), "after": len(files())}
+    reported["files"] = {"before": len(before), "after": len(files())}
 
 
 def main(store: str) -> None:
@@ -233,7 +235,7 @@ def main(store: str) -> None:
         ) as cluster,
         Client(cluster) as client,
     ):
-        told["result"] = client.gather(client.map(work, range(3)))
+        reported["result"] = client.gather(client.map(work, range(3)))
         before = state_of(client)
         an_exception_passes(client, store)
         nested(client, store)
@@ -247,8 +249,8 @@ def main(store: str) -> None:
         # What is still on its way when a recording ends is forgotten moments later.
         with contextlib.suppress(TimeoutError):
             until(lambda: state_of(client) == before, "rest", 10)
-        told["before"], told["after"] = before, state_of(client)
-    tell(**told)
+        reported["before"], reported["after"] = before, state_of(client)
+    tell(**reported)
 
 
 if __name__ == "__main__":

@@ -171,10 +171,10 @@ def main(store: str, place: str, endpoint: str) -> None:
             try:
                 fail()
             except Exception as error:  # noqa: BLE001
-                told = describe_exception(error)
+                reported = describe_exception(error)
             else:
                 raise AssertionError(f"{name} did not fail")
-            raised[name] = {"ended": time.time(), "exception": told}
+            raised[name] = {"ended": time.time(), "exception": reported}
     tell_card(rec, raised=raised)
 
 

@@ -1,4 +1,4 @@
-"""The least that anyone can write: a recording without a word about who or where."""
+"""The least that anyone can write: a recording without a message about who or where."""
 
 from __future__ import annotations
 

@@ -35,12 +35,12 @@ STEPS: dict[str, Callable[[Client], Any]] = {
 
 def main(address: str, store: str | None = None) -> None:
     """Compute what can be computed there, and tell what could."""
-    told: dict[str, Any] = {"steps": {}}
+    reported: dict[str, Any] = {"steps": {}}
     try:
         client = Client(address, timeout=15)
     except Exception as error:  # noqa: BLE001 - Dask's, of any kind
-        told["refused"] = f"{type(error).__name__}: {error}"
-        _tell(told)
+        reported["refused"] = f"{type(error).__name__}: {error}"
+        _tell(reported)
         return
     rec: Any = None
     if store is not None:
@@ -50,17 +50,17 @@ def main(address: str, store: str | None = None) -> None:
         rec.start()
     for name, step in STEPS.items():
         try:
-            told["steps"][name] = repr(step(client))
+            reported["steps"][name] = repr(step(client))
         except Exception as error:  # noqa: BLE001 - as above
-            told["steps"][name] = type(error).__name__
+            reported["steps"][name] = type(error).__name__
     if rec is not None:
-        told["card"] = json.loads(rec.finish().to_json())
-    _tell(told)
+        reported["card"] = json.loads(rec.finish().to_json())
+    _tell(reported)
     client.close()
 
 
-def _tell(told: dict[str, Any]) -> None:
-    Path(os.environ["SCENARIO_TOLD"]).write_text(json.dumps(told))
+def _tell(reported: dict[str, Any]) -> None:
+    Path(os.environ["SCENARIO_TOLD"]).write_text(json.dumps(reported))
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ def main(store: str) -> None:
         client.log_event("from-the-driver", {"step": 1})
         client.submit(talkative).result()
         victim = client.submit(busy, 3.0).result()
-        # What a worker has done is with the scheduler once it has told by a heartbeat.
+        # What a worker has done is with the scheduler once it has reported by a heartbeat.
         until(lambda: client.run_on_scheduler(facts_of_sketch, "busy"), "fine metrics")
         os.kill(client.run(os.getpid)[victim], signal.SIGKILL)
         until(lambda: victim not in client.scheduler_info()["workers"], "its end")

@@ -43,11 +43,11 @@ def commands_cluster(
 ) -> Iterator[str]:
     """Start `dask scheduler` and `dask worker` as processes; give the address."""
     folder = Path(os.environ["TMPDIR"])
-    told = folder / f"scheduler-{time.monotonic_ns()}.json"
+    reported = folder / f"scheduler-{time.monotonic_ns()}.json"
     command = [python, "-m", "distributed.cli.dask_scheduler"]
     command += ["--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
-    with _running([*command, "--scheduler-file", str(told)]):
-        address = until(lambda: _address_in(told), "the scheduler")
+    with _running([*command, "--scheduler-file", str(reported)]):
+        address = until(lambda: _address_in(reported), "the scheduler")
         command = [python, "-m", "distributed.cli.dask_worker", address]
         command += ["--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1"]
         command += ["--local-directory", str(folder), *options]

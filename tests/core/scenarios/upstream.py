@@ -12,7 +12,7 @@ from dask.distributed import Client
 
 
 class DeliveryError(LookupError):
-    """Of whose name nobody can say whether it passes."""
+    """Of whose name it is unknown whether it passes."""
 
 
 def load(delivery: str) -> str:

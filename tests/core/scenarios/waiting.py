@@ -25,7 +25,7 @@ def hang() -> None:
         time.sleep(0.05)
 
 
-def fly(client: Client, store: str) -> None:
+def run_scenario(client: Client, store: str) -> None:
     with recording(client, store=store, job="waiting", run_id="killed") as rec:
         client.gather(client.map(work, range(20)))
         hanging = client.submit(hang, pure=False)
@@ -37,14 +37,14 @@ def fly(client: Client, store: str) -> None:
 def main(store: str, address: str | None = None) -> None:
     if address is not None:
         with Client(address) as client:
-            fly(client, store)
+            run_scenario(client, store)
     with (
         LocalCluster(
             n_workers=1, threads_per_worker=1, dashboard_address=":0"
         ) as cluster,
         Client(cluster) as client,
     ):
-        fly(client, store)
+        run_scenario(client, store)
 
 
 if __name__ == "__main__":

@@ -86,13 +86,13 @@ async def _task(request: Request, dag_id: str) -> Response:
 
 async def _status(request: Request, dag_id: str) -> Response:
     asked = _Query(request)
-    told = await _aside(
+    reported = await _aside(
         task_page.status,
         asked.key(dag_id),
         asked.number("try_number"),
         asked.number("attempt"),
     )
-    return JSONResponse(told)
+    return JSONResponse(reported)
 
 
 def _stored(name: str) -> Callable[..., Awaitable[Response]]:

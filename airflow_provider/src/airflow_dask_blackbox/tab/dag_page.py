@@ -223,10 +223,10 @@ def _groups(found: Sequence[Announced]) -> dict[str, tuple[FailureGroup, ...]]:
         if each.task_state in {"failed", "up_for_retry"}
         or each.said.get("state") in {"failed", "aborted", "lost"}
     }
-    told: dict[str, tuple[FailureGroup, ...]] = {}
+    reported: dict[str, tuple[FailureGroup, ...]] = {}
     for task_id in [name for name in newest if name in failing][:_MOST_TASKS]:
-        told[task_id] = _groups_of(newest[task_id])
-    return told
+        reported[task_id] = _groups_of(newest[task_id])
+    return reported
 
 
 def _groups_of(one: Announced) -> tuple[FailureGroup, ...]:

@@ -96,16 +96,16 @@ def _not_there(seen: TaskSeen, place: Place | None, number: int | None) -> Nothi
             ),
         )
     said = str(seen.announced.get("problem") or "")
-    told = [f"The task reports: {said}"] if said else []
+    reported = [f"The task reports: {said}"] if said else []
     if where and not said:
-        told.append(
+        reported.append(
             f"Airflow's API server finds no recording of this try in {where}. The task "
             "may have ended before recording started, the recording may have been "
             "deleted, or that path is a different one here."
         )
         if "://" not in where:
-            told.append(
+            reported.append(
                 "It is a folder: Airflow's task machines and its API server both need "
                 "access to it. A bucket (s3://…) works for all."
             )
-    return Nothing(f"Try {number} was not recorded", tuple(told), calm=False)
+    return Nothing(f"Try {number} was not recorded", tuple(reported), calm=False)

@@ -140,8 +140,8 @@ def _word(said: Mapping[str, Any], name: str) -> str | None:
 
 def _refuse_others(url: str) -> None:
     """Raise unless this server may read that store."""
-    told = conf.get("dask_blackbox", "tab_stores", fallback="") or ""
-    allowed = [each.strip().rstrip("/") for each in told.split(",") if each.strip()]
+    reported = conf.get("dask_blackbox", "tab_stores", fallback="") or ""
+    allowed = [each.strip().rstrip("/") for each in reported.split(",") if each.strip()]
     if allowed and not any(url == one or url.startswith(f"{one}/") for one in allowed):
         raise ConfigurationError(
             f"{url} is not among the stores that this page may read; they are listed "

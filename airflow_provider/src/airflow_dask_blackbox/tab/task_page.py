@@ -59,7 +59,7 @@ class View(NamedTuple):
     Attributes:
         key: Which.
         seen: What Airflow knows; None: nothing.
-        place: Where its recordings are; None: nobody can say, or may.
+        place: Where its recordings are; None: unknown, or not permitted.
         entries: What there is to choose from, the first try first.
         problem: Why the recordings cannot be read; empty if they can.
     """
@@ -92,8 +92,8 @@ class View(NamedTuple):
             (entry.number, entry.attempt, entry.state, entry.airflow)
             for entry in self.entries
         ]
-        told = repr((facts, self.problem, self.seen and self.seen.state))
-        return hashlib.sha256(told.encode()).hexdigest()[:16]
+        reported = repr((facts, self.problem, self.seen and self.seen.state))
+        return hashlib.sha256(reported.encode()).hexdigest()[:16]
 
 
 def view_of(key: TaskKey) -> View:

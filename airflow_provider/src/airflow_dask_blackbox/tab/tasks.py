@@ -161,7 +161,7 @@ def _epoch(moment: datetime | None) -> float | None:
 def _announced(session: Any, key: TaskKey) -> dict[str, Any]:
     """Return what the task said of its recording, else what its operator was given."""
     of = XComModel
-    told = session.scalar(
+    reported = session.scalar(
         select(of.value).where(
             of.dag_id == key.dag_id,
             of.run_id == key.run_id,
@@ -170,7 +170,7 @@ def _announced(session: Any, key: TaskKey) -> dict[str, Any]:
             of.key == RECORDING_KEY,
         )
     )
-    if said := _as_dict(told):
+    if said := _as_dict(reported):
         return said
     fields = session.scalar(
         select(RenderedTaskInstanceFields.rendered_fields).where(

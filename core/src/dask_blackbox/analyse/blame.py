@@ -156,7 +156,7 @@ def _is_alike(pair: tuple[WorkerExit, ExitCause], key: str, cause: str | None) -
 
 
 def _deaths_that_cut_off(exception: DriverException | None, dead: _Dead) -> _Dead:
-    """Return the deaths behind a closed connection that the driver was told of.
+    """Return the deaths behind a closed connection that the driver learned of.
 
     `Client.run` asks all workers, apart from tasks: who dies of that is named by its
     address alone, and others die of it at the same time.

@@ -277,7 +277,7 @@ class Case:
 
     @cached_property
     def standstill(self) -> Hang | None:
-        """What stood still when the run ended, whatever ended it."""
+        """What was blocked when the run ended, whatever ended it."""
         return hang_of(self.run)
 
     @property
@@ -299,13 +299,13 @@ class Case:
 
     @cached_property
     def driver_position(self) -> DriverPosition | None:
-        """Where the driver stood when it was stopped, if no traceback tells."""
+        """Where the driver was when it was stopped, if no traceback tells."""
         if self.exception is not None and not self.raised("KeyboardInterrupt"):
             return None
         return driver_position_of(self.run)
 
     def stall(self) -> str | None:
-        """Return a sentence on what stood still when the run ended, if anything did."""
+        """Return a sentence on what was blocked when the run ended, if anything did."""
         hang = self.standstill
         if hang is None:
             return None

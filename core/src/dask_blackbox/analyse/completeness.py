@@ -89,7 +89,7 @@ def _said_at_the_end(run: RunTables) -> Iterator[tuple[str, str]]:
         for kind, number in account.dropped.items():
             if (
                 number and kind != _LINES
-            ):  # those are told with the gaps in their numbers
+            ):  # those are reported with the gaps in their numbers
                 yield source, f"{counted(number, f'{kind} row')} dropped"
     for segment, why in ending.lost_segments.items():
         yield "store", f"{segment} could not be read: {short(why, 120)}"

@@ -1,4 +1,4 @@
-"""How a finding about deaths is told: who died of what, at which work, and who is innocent."""
+"""How a finding about deaths is reported: who died of what, at which work, and who is innocent."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def _counted_besides(case: Case) -> str:
 
 
 def _waited_until(case: Case) -> str:
-    """Return a sentence on how a driver ended that was told of no failure, or nothing."""
+    """Return a sentence on how a driver ended that learned of no failure, or nothing."""
     if case.blame.failure is not None:
         return ""
     deserted = not case.run.workers["left"].has_nulls()

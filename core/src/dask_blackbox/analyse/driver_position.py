@@ -1,7 +1,7 @@
-"""Where the driver stood when it was stopped, and for what of Dask's it waited there.
+"""Where the driver was when it was stopped, and for what of Dask's it waited there.
 
 An exception says by its traceback where the driver was.  What a signal ends says nothing:
-then the last thing counts that the driver told of itself while it stood.
+then the last thing counts that the driver reported of itself while it was.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ _GOODBYE = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class DriverPosition:
-    """Where the driver stood.
+    """Where the driver was.
 
     Attributes:
-        at: When it was told, epoch seconds.
-        lasted: Seconds at that line, until the run ended; 0 if nobody told.
+        at: When it was reported, epoch seconds.
+        lasted: Seconds at that line, until the run ended; 0 if nothing reported it.
         stack: Where it was, the innermost frame last.
         connecting: Addresses that clients were trying to reach, with the seconds until
             the run ended.
@@ -65,7 +65,7 @@ class DriverPosition:
 
     @property
     def so_long(self) -> str:
-        """For how long, in words to put behind others; empty if nobody told."""
+        """For how long, in words to put behind others; empty if nothing reported it."""
         return f" for {duration(self.lasted)}" if self.lasted else ""
 
     @property
@@ -100,7 +100,7 @@ def shared_in(frames: Sequence[Frame]) -> tuple[str, str] | None:
 
 
 def driver_position_of(run: RunTables) -> DriverPosition | None:
-    """Return where the driver stood when the run ended; None if that is not known."""
+    """Return where the driver was when the run ended; None if that is not known."""
     reported = run.of(DriverBlocked)
     if not reported:
         return None
@@ -127,7 +127,7 @@ def driver_position_of(run: RunTables) -> DriverPosition | None:
 
 
 def position_in(traceback: str, at: float) -> DriverPosition:
-    """Return where the driver stood whose own patience ended, as its traceback tells.
+    """Return where the driver was whose own patience ended, as its traceback tells.
 
     Args:
         traceback: Of what it raised.

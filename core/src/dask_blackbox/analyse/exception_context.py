@@ -120,7 +120,7 @@ def raised_before(case: Case, failure: TaskFailure) -> list[str]:
 def errors_before(case: Case, failure: TaskFailure) -> list[tuple[str, str]]:
     """Return class and message of earlier attempts' errors, of each other class the first.
 
-    What a later attempt meets may be what the first one left behind: half a file, an input
+    What a later attempt meets may be what the first one left: half a file, an input
     that was changed in place.
     """
     rows = case.run.errors.filter(

@@ -78,7 +78,7 @@ def failure_behind(
         ended: When, epoch seconds.
     """
     if exception is None:
-        # A command that ended with an exit code and told us no exception.
+        # A command that ended with an exit code and without an exception.
         unheard = failures[-1] if failures and state == "failed" else None
         return unheard, False
     if names_killed_worker(exception):

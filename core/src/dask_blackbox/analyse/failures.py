@@ -144,7 +144,7 @@ def failures_of(run: RunTables) -> tuple[TaskFailure, ...]:
 
 
 def succeeded_later(run: RunTables) -> pl.DataFrame:
-    """Return the rows of tasks that raised in the end, and were asked again and went well.
+    """Return the rows of tasks that raised in the end, and were asked again and succeeded.
 
     By `client.retry`, most often.
     """

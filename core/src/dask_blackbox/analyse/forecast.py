@@ -33,7 +33,7 @@ class Forecast:
         peak: Of this run, bytes.
         limit: Of a worker, bytes.
         near: How many runs in a row, this one included, came within 5 % of the end.
-        growth: From run to run, as a share; 0: none that is to be told from noise.
+        growth: From run to run, as a share; 0: none that is to be distinguished from noise.
         runs_left: Runs until workers are terminated; None: not in sight.
         days_left: The same in days, by how often the job runs.
         ahead: How many runs `needed` looks ahead.

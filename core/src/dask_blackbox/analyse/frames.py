@@ -384,7 +384,7 @@ def _stacked(text: str) -> list[Frame]:
 
 
 def frames_of_call_stack(reported: Sequence[str]) -> tuple[Frame, ...]:
-    """Return the frames that a worker told of a task that it is executing, in its order."""
+    """Return the frames that a worker reported of a task that it is executing, in its order."""
     return tuple(frame for text in reported for frame in _frames(text))
 
 

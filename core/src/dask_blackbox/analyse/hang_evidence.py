@@ -1,4 +1,4 @@
-"""How a finding about a hang is told: since when, and where the tasks were."""
+"""How a finding about a hang is reported: since when, and where the tasks were."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def how_it_ended(case: Case, hang: Hang) -> str:
 
 
 def evidence_of_hang(case: Case, hang: Hang) -> tuple[Evidence, ...]:
-    """Return what the stall detector told, and what the driver got."""
+    """Return what the stall detector reported, and what the driver got."""
     states = ", ".join(f"{number} {state}" for state, number in hang.states.items())
     statuses = ", ".join(f"{number} {name}" for name, number in hang.statuses.items())
     text = (
@@ -37,7 +37,7 @@ def evidence_of_hang(case: Case, hang: Hang) -> tuple[Evidence, ...]:
 
 
 def evidence_of_stack(case: Case, task: HangingTask) -> tuple[Evidence, ...]:
-    """Return where a task was, its user's line and what that called, if its worker told."""
+    """Return where a task was, its user's line and what that called, if its worker reported."""
     if not task.stack:
         return ()
     own = task.own_frame

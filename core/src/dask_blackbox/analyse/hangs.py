@@ -1,4 +1,4 @@
-"""What stood still when the run ended: the last thing that the stall detector told.
+"""What was blocked when the run ended: the last thing that the stall detector reported.
 
 Nine kinds of hang raise nothing at all.  What the driver gets in the end is a timeout, a
 signal, or the cancellation that our own `blackbox.stall.end-run` made of it.
@@ -39,7 +39,7 @@ _GOODBYE = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class HangingTask:
-    """A task that a worker had been given when everything stood still.
+    """A task that a worker had been given when everything was blocked.
 
     Attributes:
         key: Of the task.
@@ -72,10 +72,10 @@ class HangingTask:
 
 @dataclass(frozen=True, kw_only=True)
 class Hang:
-    """What stood still, and since when.
+    """What was blocked, and since when.
 
     Attributes:
-        at: When it was told, epoch seconds.
+        at: When it was reported, epoch seconds.
         lasted: Seconds without any task that ended, until the run ended.
         workers: How many workers there were.
         statuses: How many of them had which status.
@@ -116,9 +116,9 @@ class Hang:
 
 
 def hang_of(run: RunTables) -> Hang | None:
-    """Return what stood still when the run ended; None if work was going on."""
+    """Return what was blocked when the run ended; None if work was going on."""
     end = _moment_of_the_end(run)
-    # What was told after our own end of the run knows nothing any more.
+    # What was reported after our own end of the run knows nothing any more.
     stalls = [stall for stall in run.of(Stall) if stall.at <= end]
     if not stalls:
         return None

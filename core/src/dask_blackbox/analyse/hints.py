@@ -66,7 +66,7 @@ def plain_message(exception: DriverException, message: str) -> str:
 
     Args:
         exception: What the driver raised.
-        message: Its text, as far as it is to be told.
+        message: Its text, as far as it is to be reported.
     """
     failed, root = (
         META_INFERENCE_FAILED.search(message),

@@ -37,7 +37,7 @@ class LoneWorker(NamedTuple):
 
 
 def lone_worker(case: Case, failure: TaskFailure) -> LoneWorker | None:
-    """Return what is told of the only worker on which a task's like failed, or None.
+    """Return what is reported of the only worker on which a task's like failed, or None.
 
     Args:
         case: The run.

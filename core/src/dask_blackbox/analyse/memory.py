@@ -173,7 +173,7 @@ def _idle(run: RunTables, deaths: tuple[WorkerExit, ...]) -> int | None:
 def peaks_of(run: RunTables) -> pl.DataFrame:
     """Return the most memory that each worker was seen with: `source`, `peak`, `memory_limit`.
 
-    By the scheduler's samples, one a second, and by the worker's own, of which it told the
+    By the scheduler's samples, one a second, and by the worker's own, of which it reported the
     highest.
     """
     own = [

@@ -59,7 +59,7 @@ class RetainedMemory:
 def retained_memory_of(case: Case, death: WorkerExit) -> RetainedMemory | None:
     """Return what earlier tasks had left in a worker that died of memory, if it was most.
 
-    Only of workers of one thread: of several tasks at once nobody can say whose it is.
+    Only of workers of one thread: of several tasks at once it is unknown whose it is.
     """
     limit = death.memory_limit or death.peak_memory
     if death.nthreads != 1 or not limit or not death.memory:

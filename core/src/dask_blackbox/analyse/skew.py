@@ -78,7 +78,7 @@ def skew_before(run: RunTables, moment: float, limit: int | None) -> Skew | None
 
 
 def usual_growth(run: RunTables, prefix: str, idle: int) -> int | None:
-    """Return by how much workers grew while they ran tasks of a prefix that went well.
+    """Return by how much workers grew while they ran tasks of a prefix that succeeded.
 
     The median over the tasks during which a worker was sampled; None if none was.
     """

@@ -135,14 +135,14 @@ class TaskActivity:
 
     @cached_property
     def loads(self) -> dict[str, list[ProcessLoad]]:
-        """`process-load` of each worker that told it."""
+        """`process-load` of each worker that reported it."""
         found: dict[str, list[ProcessLoad]] = defaultdict(list)
         for each in self._run.of(ProcessLoad):
             found[each.subject].append(each)
         return dict(found)
 
     def of_worker(self, address: str) -> dict[str, float]:
-        """Return the sums of what a worker's process told."""
+        """Return the sums of what a worker's process reported."""
         sums: dict[str, float] = defaultdict(float)
         for reported in self.loads.get(address, ()):
             for name in ("seconds", "cpu", "children", "gc", "woken", "late", "waited"):
@@ -174,7 +174,7 @@ class TaskActivity:
 
     @cached_property
     def hosts(self) -> tuple[Host, ...]:
-        """The hosts of the workers that told something."""
+        """The hosts of the workers that reported something."""
         found: dict[str, list[WorkerExit]] = defaultdict(list)
         for each in worker_exits_of(self._run):
             if each.address in self.loads:
@@ -224,7 +224,7 @@ class TaskActivity:
 
 
 def _one_after_another(reported: list[list[ProcessLoad]]) -> list[ProcessLoad]:
-    """Return what tells of a host at different times: no moment is told of twice.
+    """Return what describes a host at different times: no moment is counted twice.
 
     Of workers at the same time, the one counts that watched for longest.
     """

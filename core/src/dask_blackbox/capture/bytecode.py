@@ -47,7 +47,7 @@ def code_hash(code: types.CodeType, depth: int = 0) -> str:
 def _of_function(code: types.CodeType, depth: int) -> Any:
     """Yield what a function does; fast, as schedulers ask for it.
 
-    Constants are told where they are used, so that a docstring, which only takes up a
+    Constants are reported where they are used, so that a docstring, which only takes up a
     place among them, is not.
     """
     arguments = code.co_argcount + code.co_kwonlyargcount
@@ -74,7 +74,7 @@ def _of_body(code: types.CodeType, depth: int) -> Any:
     """Yield what the body of a class or a module does.
 
     Its docstring and line number are assigned to names there, which moves all others: so
-    names are told, not their places.
+    names are reported, not their places.
     """
     before: bytes | None = None
     for each in dis.get_instructions(code):

@@ -39,7 +39,7 @@ def why(*, name: str, store_url: str | None, as_json: bool) -> None:
     from dask_blackbox.report.why_text import why_as_dict, why_text
     from dask_blackbox.serve.stored import card_of_run
 
-    asking()  # a mistake in the settings of the rules is told before anything else
+    asking()  # a mistake in the settings of the rules is reported before anything else
     run = opened_run(opened_store(store_url), name)
     card = card_of_run(run)
     others = rejected_causes(run, card.verdict)

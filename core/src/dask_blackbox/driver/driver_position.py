@@ -1,8 +1,8 @@
-"""Where the driver stands: told while it does, as nobody can ask it after a kill.
+"""Where the driver stands: reported while it does, as nobody can ask it after a kill.
 
 A driver that hangs in `Client(…)`, in `client.run` or in `Queue.get` raises nothing, and
 what ends it in the end, a host's patience, leaves no traceback.  So a thread looks at the
-user's own line now and then, and tells of it when it has stood for long, with growing
+user's own line now and then, and tells of it when it has been there for long, with growing
 intervals.  It reads frames and nothing else: no lock of the driver's, no I/O but its lines.
 """
 
@@ -32,7 +32,7 @@ _CONNECTING = ("newly-created", "connecting")
 
 
 class DriverPositionWatcher(threading.Thread):
-    """Looks at a thread of this process until it is told to stop.
+    """Looks at a thread of this process until it is asked to stop.
 
     Args:
         thread: Identity of the thread that drives the run.

@@ -19,7 +19,7 @@ _PATIENCE = 1.0
 
 
 class OwnCode:
-    """What the driver's own code is, told once at the beginning and once at the end.
+    """What the driver's own code is, reported once at the beginning and once at the end.
 
     Args:
         tell: Takes the particulars of a `driver-code` event; never blocks.

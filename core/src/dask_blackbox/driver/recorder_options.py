@@ -1,4 +1,4 @@
-"""What a recorder is told at its start, from the settings of whoever starts it."""
+"""What a recorder is given at its start, from the settings of whoever starts it."""
 
 from __future__ import annotations
 

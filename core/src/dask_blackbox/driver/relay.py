@@ -34,11 +34,11 @@ def must_relay(order: Attach) -> bool:
 
 
 class Relay(threading.Thread):
-    """Pulls from one scheduler through a client, until it is told to finish.
+    """Pulls from one scheduler through a client, until it is asked to finish.
 
     Args:
         client: A connected, synchronous client.
-        order: What the recorder would have been told.
+        order: What the recorder would have received.
         say: Hands rows to the recorder.
         failed: Takes what failed, and how.
     """

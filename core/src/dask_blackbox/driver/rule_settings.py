@@ -19,7 +19,7 @@ logger = logging.getLogger("dask_blackbox")
 def rules_asked(*, required: bool) -> dict[str, Any]:
     """Return the fields of the recorder's configuration that are about rules.
 
-    A mistake in them is told at once, in the driver's log and on the card; the run is
+    A mistake in them is reported at once, in the driver's log and on the card; the run is
     recorded all the same, with the rules as they are.
 
     Args:

@@ -1,4 +1,4 @@
-"""What a recorder is told of a run's end, and how its own errors come back from it."""
+"""What a recorder learns of a run's end, and how its own errors come back from it."""
 
 from __future__ import annotations
 

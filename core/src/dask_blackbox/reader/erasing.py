@@ -101,7 +101,7 @@ def old_erasures(
         job: Of this job only.
         states: In these states only.
         keep: How many of the newest runs of each job stay, however old they are.
-        sketches: Whether the sketches go, too: what a job's history is told by.
+        sketches: Whether the sketches go, too: what a job's history is made of.
 
     Raises:
         StoreError: if the store cannot be listed.

@@ -1,7 +1,7 @@
 """The history of a job, read from a store: its names, and a few sketches.
 
 Names come the newest first, a page at a time: of a job with very many runs, the newest
-are told within seconds, and that there are more.
+are reported within seconds, and that there are more.
 """
 
 from __future__ import annotations

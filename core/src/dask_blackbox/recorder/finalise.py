@@ -89,7 +89,7 @@ def _overview(config: Config, run: RunTables, card: RunCard) -> Overview | None:
 
 
 def _so_far(card: RunCard) -> RunCard:
-    """Return what is told before the store has everything: all the owner may ever get."""
+    """Return what is reported before the store has everything: all the owner may ever get."""
     reported = card.completeness
     if not reported["recorded"]:
         return card

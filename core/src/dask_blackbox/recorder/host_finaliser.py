@@ -2,7 +2,7 @@
 
 A host's package names a function by an entry point of the group `dask_blackbox.finalisers`,
 called as the run's identity calls the host.  The recorder calls it when the driver went
-away without a word, once the card is final; so does whoever finishes a recording that
+away without a message, once the card is final; so does whoever finishes a recording that
 nobody was left to finish.  It is idempotent: the host may have noticed by itself.
 """
 

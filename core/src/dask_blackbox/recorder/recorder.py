@@ -323,7 +323,7 @@ class Recorder:
     # The end
 
     async def _survive_the_owner(self) -> None:
-        """The owner is gone without a word: record what still happens, then end."""
+        """The owner is gone without a message: record what still happens, then end."""
         code = await self._owner.exit_code()
         facts = {"pid": self._config.owner, "how": self._owner.how_it_went}
         facts |= self._kernel.reported()

@@ -118,7 +118,7 @@ class TaskBundles:
         op = str(reported["op"])
         if not (op.startswith(_OURS[0]) and op.endswith(_OURS[1])):
             return
-        if (worker, number) in self._seen:  # told again by the ring of the dead
+        if (worker, number) in self._seen:  # reported again by the ring of the dead
             return
         self._seen.add((worker, number))
         known = [(each.prefix, each.key) for each in self._entries]

@@ -1,4 +1,4 @@
-"""What workers of this host have left behind: rings that nobody else has read."""
+"""What workers of this host have left: rings that nobody else has read."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class Uploader(threading.Thread):
             time.sleep(self._pause)
 
     def pass_once(self) -> bool:
-        """Upload all that waits; return whether nothing is left behind."""
+        """Upload all that waits; return whether nothing remains."""
         try:
             if self.opening.error is not None:
                 self._open_again()

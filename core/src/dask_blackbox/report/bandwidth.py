@@ -39,7 +39,7 @@ class Bandwidth(NamedTuple):
 
 
 def bandwidth_of(run: RunTables, lives: list[Life]) -> Bandwidth:
-    """Return what the scheduler told last; empty where nothing was moved."""
+    """Return what the scheduler reported last; empty where nothing was moved."""
     loads = [each for each in run.of(SchedulerLoad) if each.bandwidth]
     if not loads:
         return Bandwidth([], 0, [], [], 0)

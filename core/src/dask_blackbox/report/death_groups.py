@@ -1,4 +1,4 @@
-"""Deaths that are alike, told once: the same end while the same work was running."""
+"""Deaths that are alike, reported once: the same end while the same work was running."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""The frame of the format: how a segment begins, and how its frames are told apart.
+r"""The frame of the format: how a segment begins, and how its frames are distinguished.
 
     segment = header, frame, frame, …
     header  = magic (8), major (1), minor (1), length of the whole header (2),

@@ -90,7 +90,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 def runs_found(
     store: Store, search: Search, *, size: int = 50, patience: float = _PATIENCE
 ) -> Found:
-    """Return the newest runs that fit, as far as can be told in time.
+    """Return the newest runs that fit, as far as can be found in time.
 
     Raises:
         ConfigurationError: if there is no such state.

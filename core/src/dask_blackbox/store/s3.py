@@ -164,7 +164,7 @@ class S3Store:
                 request,
             )
             headers = answer["ResponseMetadata"]["HTTPHeaders"]
-            # Without either, the end of a blob cannot be told from its being cut off.
+            # Without either, the end of a blob cannot be distinguished from its being cut off.
             ends = "ContentLength" in answer or "transfer-encoding" in headers
             if "ETag" not in answer or not ends:
                 raise incomplete(answer, request)

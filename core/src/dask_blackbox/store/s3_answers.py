@@ -81,7 +81,7 @@ def answered(answer: Any, request: Request) -> StoreError:
     status = int(answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
     if code in {"NoSuchKey", "404"} and request.doing == "read":
         return BlobNotFoundError(request.name, request.place.url)
-    if code in {"404", "405"}:  # S3 never answers so without a word
+    if code in {"404", "405"}:  # S3 never answers so without a message
         return not_s3(request)
     explain = _SENTENCES.get(code) or _STATUSES.get(status)
     if explain is None:
@@ -99,7 +99,7 @@ def not_s3(request: Request) -> StoreError:
 
 
 def incomplete(answer: Any, request: Request) -> StoreError:
-    """Return what to say of an answer that says it went well, and lacks what S3 sends."""
+    """Return what to say of an answer that says it succeeded, and lacks what S3 sends."""
     headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
     if "html" in headers.get("content-type", ""):
         return not_s3(request)
@@ -308,6 +308,6 @@ def plain(text: str, request: Request) -> str:
         if hidden:
             text = text.replace(hidden, "…")
     text = re.sub(r"//[^/\s]*@", "//…@", " ".join(text.split()))
-    # Of credentials that we were not told, as boto3 found them itself.
+    # Of credentials that were not given to us, as boto3 found them itself.
     text = _KEY_ID.sub("…", _SIGNED.sub(r"\1…", text))
     return text if len(text) <= 300 else f"{text[:300]}…"  # noqa: PLR2004

@@ -31,7 +31,7 @@ SPAN_COLUMNS: dict[str, Any] = {
 
 
 def spans_of(events: pl.DataFrame, tasks: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per span, as it was told of last, without the spans within it.
+    """Return one row per span, as it was last reported, without the spans within it.
 
     Tasks are those that are recorded: the scheduler's own counts also hold others'.
     Without any span of the user's, there is no row.

@@ -136,7 +136,7 @@ def upload_reset(after: int = 64) -> Fault:
 
 
 def answer_lost(exchange: Exchange) -> None:
-    """Do what is asked, and end the connection without a word."""
+    """Do what is asked, and end the connection without a message."""
     exchange.forward()
     exchange.hang_up(reset=True)
 

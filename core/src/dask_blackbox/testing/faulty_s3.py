@@ -1,4 +1,4 @@
-"""A proxy in front of a real S3 server that fails where, when and how it is told to.
+"""A proxy in front of a real S3 server that fails where, when and how it is asked to.
 
 Tests of stores and of what uses them switch troubles on and off while it runs: before the
 first request, from the n-th on, for one kind of blob, a few times, until further notice.

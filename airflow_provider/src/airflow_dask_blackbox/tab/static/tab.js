@@ -112,10 +112,10 @@ async function ask() {
   if (document.hidden) return;
   const answer = await fetch(page.status, { headers: { Accept: "application/json" } });
   if (!answer.ok) throw new Error(String(answer.status));
-  const told = await answer.json();
+  const answered = await answer.json();
   heard = Date.now();
-  if (told.signature !== page.signature) location.reload();
-  else if (told.live) tell(told.live);
+  if (answered.signature !== page.signature) location.reload();
+  else if (answered.live) tell(answered.live);
 }
 
 function follow() {

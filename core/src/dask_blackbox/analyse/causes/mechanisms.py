@@ -207,7 +207,7 @@ MECHANISMS: tuple[Mechanism, ...] = (
         effects={"cancelled"},
         because="it is how the host stopped the run",
     ),
-    # What the client is told when something else has happened.
+    # What the client learns when something else has happened.
     Mechanism(
         causes={"scheduler-lost"},
         effects=DEATHS,

@@ -1,7 +1,7 @@
 """Hashes of code, as capture makes them: which of them can be compared.
 
 A hash begins with its dialect, the version of Python that made the bytecode
-(`2py311.0123456789ab`).  Of two dialects, nobody can say whether the code is the same.
+(`2py311.0123456789ab`).  Of two dialects, it is unknown whether the code is the same.
 One that begins with `lib` knows only which functions of a library a task runs.
 """
 

@@ -167,7 +167,7 @@ def _plain(kind: str, before: Sketch, after: Sketch) -> Iterator[Difference]:
         yield from _code(old, new)
         return
     for each in _changed(old, new, loosely=kind == "parameters"):
-        # Every machine has cores: where they are not told, nobody has looked.
+        # Every machine has cores: where they are not reported, nobody has looked.
         if kind != "host" or None not in (each.before, each.after):
             yield each._replace(kind=kind)
 
@@ -221,7 +221,7 @@ def _known_elsewhere(name: str, role: str, before: Sketch, after: Sketch) -> boo
     """Say whether a role is known not to have changed a package in the same way."""
     fact_kind = f"package/{role}"
     there = [name in _values(sketch, fact_kind) for sketch in (before, after)]
-    # Of a role whose other packages nobody told, a package that is not there is unknown.
+    # Of a role whose other packages are unknown, a package that is not there is unknown.
     reported = _both_know(fact_kind, before, after) and _both_know(
         f"{fact_kind}/others", before, after
     )

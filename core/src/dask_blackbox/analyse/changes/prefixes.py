@@ -76,7 +76,7 @@ def shape_of_graphs(before: Sketch, after: Sketch) -> Iterator[_Shape]:
 
     A prefix that runs the same code under another name is no change, nor is one to which
     a run that broke off has not come.  Counts that follow the number of partitions are
-    none either: the input's size is told elsewhere.
+    none either: the input's size is reported elsewhere.
     """
     old, new = _by_name(before), _by_name(after)
     if not _planned(old) or not _planned(new):

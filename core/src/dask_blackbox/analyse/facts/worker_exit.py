@@ -91,7 +91,7 @@ class WorkerExit:
             scheduler ended; None: it was connected to the end.
         died: Whether it ended though nobody meant it to.
         ended_by: Who ended it.
-        sources: Who told each field, by the field's name.
+        sources: Who reported each field, by the field's name.
         name: As the cluster calls it.
         pid: Of the process.
         host: That it ran on.

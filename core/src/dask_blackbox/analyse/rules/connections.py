@@ -117,7 +117,7 @@ def _still_trying(case: Case) -> Iterator[Finding]:
 
 
 def _blocked_connecting(case: Case) -> Iterator[Finding]:
-    """Yield that a client was still trying when the driver was stopped without a word."""
+    """Yield that a client was still trying when the driver was stopped without a message."""
     position = case.driver_position
     known = {each.subject for each in case.run.of(SchedulerInfo)}
     trying = (
@@ -378,7 +378,7 @@ _CUT = _TlsFailure(
 
 
 def _of_the_workers(case: Case) -> Iterator[Finding]:
-    """Yield that workers could not join a scheduler for want of the right certificates."""
+    """Yield that workers could not join a scheduler because the right certificates are missing."""
     logs = case.run.logs
     failed = logs.filter(
         (logs["role"] == "scheduler") & printed_by(TLS_HANDSHAKE_FAILED)

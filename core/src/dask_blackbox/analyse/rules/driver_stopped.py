@@ -227,7 +227,7 @@ def _unresponsive(lasted: float | None) -> str:
 
 
 def _blocked_at(position: DriverPosition | None) -> str:
-    """Return at which line of the user's the driver had been, as it told itself."""
+    """Return at which line of the user's the driver had been, as it reported itself."""
     frame = position.own_frame if position else None
     if position is None or frame is None:
         return ""
@@ -236,7 +236,7 @@ def _blocked_at(position: DriverPosition | None) -> str:
 
 
 def _in_vain(case: Case) -> bool:
-    """Say whether no task has ended since the driver came to the line where it stood."""
+    """Say whether no task has ended since the driver came to the line where it was."""
     position = case.driver_position
     if position is None:
         return False
@@ -288,7 +288,7 @@ def _running_tasks(case: Case, longest: HangingTask | None) -> str:
 
 
 def _waited_for_work(position: DriverPosition | None) -> bool:
-    """Say whether the driver had a client, and stood where it waits for tasks."""
+    """Say whether the driver had a client, and was where it waits for tasks."""
     stack = position.stack if position else ()
     return any(
         frame.file.endswith("distributed/client.py") and frame.function in _WAITS
@@ -672,7 +672,7 @@ def _ask_stopped_by_host(case: Case) -> Iterator[Finding]:
     if stopped.reason not in TIME_LIMITS:
         yield _stopped(case, stopped)
     elif case.standstill is None and not case.blame.deaths:
-        # What stood still, or died again and again, is why the time was not enough.
+        # What was blocked, or died again and again, is why the time was not enough.
         yield _out_of_time(case, stopped)
 
 

@@ -43,7 +43,7 @@ __all__ = ["ENVIRONMENT_MISMATCH", "KNOWN_BUG", "MODULE_NOT_SHIPPED"]
 # environment-mismatch
 #
 # A worker that cannot read what it is sent closes itself with exit code 0 and takes the next
-# worker's turn with it: within milliseconds a cluster is gone, and nobody is told why.
+# worker's turn with it: within milliseconds a cluster is gone, and nobody learns why.
 
 _RAISED = re.compile(
     r"could not deserialize a message: ([\w.]*(?:Error|Exception): .+)"

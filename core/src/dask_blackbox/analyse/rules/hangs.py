@@ -178,7 +178,7 @@ def _of_the_driver(case: Case) -> Iterator[Finding]:
 
 
 def _of_our_own_end(case: Case) -> Finding:
-    """Return what is left to say if nothing told what the run hung on."""
+    """Return what is left to say if nothing reported what the run hung on."""
     lasted = [each.lasted for each in case.run.of(StallCancelledTasks) if each.lasted]
     position = f" for {duration(lasted[-1])}" if lasted else ""
     return STALLED.found(
@@ -658,7 +658,7 @@ def _patience(case: Case) -> str:
 
 
 def _closed_before(case: Case, hang: Hang) -> list[dict[str, Any]]:
-    """Return the workers that the cluster closed before it stood still, by time.
+    """Return the workers that the cluster closed before it was blocked, by time.
 
     A worker's own word, or that of its nanny, which was closed while it made a new one.
     """
@@ -679,7 +679,7 @@ def _closed_before(case: Case, hang: Hang) -> list[dict[str, Any]]:
 
 
 def _nannies_closed(case: Case, hang: Hang) -> set[str]:
-    """Return the nannies that said, before it stood still, that they were closed."""
+    """Return the nannies that said, before it was blocked, that they were closed."""
     lines = case.run.logs.filter(
         pl.col("message").str.contains(_NANNY_CLOSED)
         & (pl.col("at").dt.epoch("us") / 1e6 < hang.at)

@@ -306,7 +306,7 @@ def _reported(case: Case, long: list[dict[str, Any]], cost: Cost) -> Finding:
 
 
 def _blocks(case: Case) -> list[dict[str, Any]]:
-    """Return when event loops stood still; of several roles in a process, only one."""
+    """Return when event loops were blocked; of several roles in a process, only one."""
     lines = case.run.logs.filter(printed_by(EVENT_LOOP_UNRESPONSIVE))
     found: list[dict[str, Any]] = []
     newest: dict[int | None, dict[str, Any]] = {}  # of each process; lines come by time
@@ -332,7 +332,7 @@ def _blocks(case: Case) -> list[dict[str, Any]]:
 
 
 def _executing(case: Case, block: dict[str, Any]) -> str | None:
-    """Return the longest task that a worker ran while its loop stood still."""
+    """Return the longest task that a worker ran while its loop was blocked."""
     begun, ended = block["at"] - block["seconds"], block["at"]
     ran = case.loads.tasks.filter(
         (pl.col("worker") == block["source"])

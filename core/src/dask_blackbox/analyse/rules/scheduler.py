@@ -85,7 +85,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         closing = [fact for fact in closing if not _is_teardown(case, fact)]
     if not lost and not closing and _closed_its_own_client(case):
         return
-    # Who waits with a timeout is told nothing else than that it is over.
+    # A caller with a timeout learns only that it is over.
     reported = reported or bool(_waited(case) and (lost or _closed_by_itself(closing)))
     # And who held futures, or sends new ones, only that these are cancelled.
     reported = reported or bool(case.said(_CANCELLED) and _ended_by_nobody(closing))
@@ -141,7 +141,7 @@ def _ask(case: Case) -> Iterator[Finding]:
 
 
 def _received(case: Case) -> tuple[Received, ...]:
-    """Return what told the driver of it, where it handled that and ended because of it.
+    """Return what notified the driver of it, where it handled that and ended because of it.
 
     It counted its failed futures, or only noticed that nothing came any more; a driver that
     had gone on with its work ended of something else.
@@ -249,7 +249,7 @@ def _closed_by_itself(closing: Sequence[SchedulerClosing]) -> bool:
 
 
 def _ended_by_nobody(closing: Sequence[SchedulerClosing]) -> bool:
-    """Say whether it closed for want of work, or because its host told it to."""
+    """Say whether it closed because it had no work, or because its host asked it to."""
     reasons = [each.reason for each in closing]
     return any("idle" in each or each.startswith("signal-") for each in reasons)
 

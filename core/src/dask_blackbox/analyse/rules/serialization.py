@@ -84,7 +84,7 @@ def _ask_graph_not_serializable(case: Case) -> Iterator[Finding]:
     exception = case.exception
     if not case.failed or exception is None:
         return
-    # A task that had failed before, and is blamed for want of better, is not what it says.
+    # A task that had failed before, and is blamed because nothing better is known, is not what it says.
     reported = case.said(_GRAPH.pattern) and not case.blame.proven
     if case.blame.failure is not None and not reported:
         return

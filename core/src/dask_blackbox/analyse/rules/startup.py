@@ -523,7 +523,7 @@ def _beside_others(case: Case) -> Iterator[Finding]:
 
 
 def _still_unrunnable(case: Case) -> TasksUnrunnable | None:
-    """Return what was last told of tasks that no worker may run, if they still waited."""
+    """Return what was last reported of tasks that no worker may run, if they still waited."""
     reports = case.run.of(TasksUnrunnable)
     if not reports or not reports[-1].tasks:
         return None

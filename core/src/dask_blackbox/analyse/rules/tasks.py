@@ -181,7 +181,7 @@ def _finding(
 
 
 def _said_or_done(case: Case, failure: TaskFailure) -> str:
-    """Return the message; of a group, its first; without a word, the line that raised."""
+    """Return the message; of a group, its first; without a message, the line that raised."""
     if failure.members:
         name, message = failure.members[0]
         more = len(failure.members) - 1
@@ -513,7 +513,7 @@ def _actor_of(case: Case, lost: Sequence[ActorLost]) -> ActorLost | None:
 def _death_with(
     case: Case, worker: str | None, actor: ActorLost | None
 ) -> WorkerExit | None:
-    """Return the death that took the actor along; without a word of it, the last one."""
+    """Return the death that took the actor along; without any report of it, the last one."""
     if actor is None:
         return case.deaths[-1] if len(case.deaths) == 1 else None
     at = actor.at

@@ -188,7 +188,7 @@ def _brief(value: Any) -> str:
     said = value if isinstance(value, str) else json.dumps(value, default=str)
     if len(said) <= _LONGEST:
         return said
-    # Of a hash, nobody can say afterwards whether only a date in it is another one.
+    # Of a hash, it is unknown afterwards whether only a date in it is another one.
     same = normal_value(said)
     digest = hashlib.sha256(same.encode("utf-8", "replace")).hexdigest()[:_HASHED]
     return f"{len(same):,} characters, hash {digest}"

@@ -54,7 +54,7 @@ def _raised(case: Case, verdict: Finding) -> tuple[str, str, list[str]]:
         name, message = failure.root or (failure.exception, failure.message)
         return class_of(name), normal_message(message), _frames(failure.traceback)
     if failure is not None or (case.deaths and verdict.subject.prefix):
-        return "", "", []  # what workers died of; which of them told last is chance
+        return "", "", []  # what workers died of; which of them reported last is chance
     exception = case.exception
     if exception is None:
         return "", "", []

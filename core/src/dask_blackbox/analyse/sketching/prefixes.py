@@ -51,7 +51,7 @@ def with_cpu(
     """Return prefixes with the seconds that their tasks had a core.
 
     Workers tell them with their heartbeats, of which the last ones may not be heard: the
-    share of what was told counts for all, unless that is little.
+    share of what was reported counts for all, unless that is little.
 
     Args:
         prefixes: As `prefixes_of` returns them.

@@ -101,9 +101,7 @@ class Line:
             if parcel.config is not None:
                 self._open[parcel.run] = []
             reported = self._open.get(parcel.run)
-            if (
-                reported is not None
-            ):  # a process that takes over is told all of it again
+            if reported is not None:  # a process that takes over gets all of it again
                 reported.append(parcel)
             try:
                 self._write(parcel)

@@ -41,7 +41,7 @@ _lock = threading.Lock()
 _listeners: list[DriverCalls] = []
 _audited = False
 _wrapped: list[tuple[Any, str, Any, Any]] = []
-# The newest by identity, whether told or not: the last one decides.
+# The newest by identity, whether reported or not: the last one decides.
 _raised: deque[tuple[str, str | None]] = deque(maxlen=_KEPT)
 
 
@@ -80,7 +80,7 @@ class DriverCalls:
             self._sink("event", self._held.popleft())
 
     def heard(self, row: list[Any]) -> None:
-        """Take an event; of very many, only the newest are told, at the end."""
+        """Take an event; of very many, only the newest are reported, at the end."""
         if os.getpid() != self._pid:
             return  # a forked child: what it does is not the driver's
         if self._left > 0:

@@ -51,7 +51,7 @@ def _body(code: types.CodeType, inside: str, depth: int) -> Any:
         if type(held) is types.CodeType:
             line = held.co_firstlineno
             if not held.co_flags & _OPTIMISED and depth < _DEEPEST:
-                classes.append(held)  # told by its members
+                classes.append(held)  # reported by its members
                 continue
             text.append(code_hash(held).encode())
         elif each.opname not in _ENDS:

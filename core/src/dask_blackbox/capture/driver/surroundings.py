@@ -1,6 +1,6 @@
 """What surrounds the driver's work: its own modules, its repository, machine and cluster.
 
-Reads files and starts `git`, so it has a thread of its own (`flight.own_code`).
+Reads files and starts `git`, so it has a thread of its own (`driver.own_code`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MOST = 400
 _LARGEST = 300_000  # bytes of source; compiling more would be felt
 _HEADER = 16  # of a compiled file: magic, flags, then time and size of its source
 _MOST_PARTS = 1_500
-_MOST_SOURCE = 200_000  # characters, of all modules that are told at once
+_MOST_SOURCE = 200_000  # characters, of all modules that are reported at once
 _SECONDS = 0.3  # of this thread's processor time, for parts
 _GIT = 5.0
 _IMAGES = ("image", "_image", "docker_image", "container_image")
@@ -48,7 +48,7 @@ def modules_of(known: set[str]) -> dict[str, str]:
     """Return a hash of each module of the user's own that is loaded, by its name.
 
     Args:
-        known: Names that were told before; grows by those that are told now.
+        known: Names that were reported before; grows by those that are reported now.
     """
     return code_facts(known)["modules"]
 
@@ -57,7 +57,7 @@ def code_facts(known: set[str], *, source: bool = False) -> dict[str, dict[str, 
     """Return what code of the user's own is loaded: `modules` and their `parts`.
 
     Args:
-        known: Modules that were told before; grows by those that are told now.
+        known: Modules that were reported before; grows by those that are reported now.
         source: With the text of their parts, as `sources`.
 
     Returns:

@@ -34,7 +34,7 @@ exec(boot, names)
 names["make"](**config)
 """
 _SAYING, _KNOCKING = 10.0, 3.0  # seconds
-_GRACE = 0.5  # seconds that a process has to end after a signal, before it is told
+_GRACE = 0.5  # seconds that a process has to end after a signal, before it is reported
 _LAST = ("dead", "gone")  # words after which nothing is to be watched any more
 # From linux/pidfd.h: struct pidfd_info, its first size, and what to ask it for.
 _INFO_EXIT, _INFO_SIZE = 1 << 3, 64
@@ -125,7 +125,7 @@ def watch(
         if word == "bye":
             return
         if word.startswith("signal-"):
-            # A worker without a nanny leaves its cluster without a word, and may live
+            # A worker without a nanny leaves its cluster without a message, and may live
             # on for long: its threads are waited for.
             reason = word
             word = life.wait(_GRACE)
@@ -229,7 +229,7 @@ def _status_by_handle(handle: int) -> int | None:
     struct.pack_into("<Q", asked, 0, _INFO_EXIT)
     for _ in range(
         20
-    ):  # the parent has just been told: the kernel is about to write it
+    ):  # the parent has just been notified: the kernel is about to write it
         try:
             fcntl.ioctl(handle, _GET_INFO, asked)
         except OSError:

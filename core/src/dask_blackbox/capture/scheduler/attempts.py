@@ -1,6 +1,6 @@
 """Every failed attempt of a task, once, with what became of it.
 
-The scheduler decides whether a failed task is tried again, but is told its exception only
+The scheduler decides whether a failed task is tried again, but learns its exception only
 if not; the worker knows the exception, but not what follows.  Whichever word comes first
 waits here for the other.
 """
@@ -21,7 +21,7 @@ class Attempts:
     """Joins the workers' reports with the scheduler's decisions, in the order of both.
 
     Args:
-        emit: Takes an `error` row, and the parts of the execution if a worker told them.
+        emit: Takes an `error` row, and the parts of the execution if a worker reported them.
     """
 
     def __init__(self, emit: Callable[[list[Any], list[Any] | None], None]) -> None:
@@ -36,7 +36,7 @@ class Attempts:
             key: Of the task.
             outcome: `erred`: it is final; `retried`: it is tried again; `released`: nobody
                 wants its result any more, and its worker may still run it.
-            row: What the scheduler itself can say, for want of a worker's report.
+            row: What the scheduler itself can say, without a worker's report.
         """
         self._of(key).decisions.append((outcome, row))
         self._join(key)

@@ -1,8 +1,8 @@
-"""What code the tasks of a prefix run: one hash for each prefix, told with its graph.
+"""What code the tasks of a prefix run: one hash for each prefix, reported with its graph.
 
 The scheduler holds the functions of a graph anyway; only plain attributes of them are
 read, nothing is unpickled or called.  Of a library's function, the name is enough, as its
-version is told elsewhere; of the user's own, what it does counts (`bytecode`), with what
+version is reported elsewhere; of the user's own, what it does counts (`bytecode`), with what
 it calls of their own and the plain values that it was given: defaults, closures, globals.
 """
 

@@ -1,6 +1,6 @@
 """What Dask's own event log tells, and what users log there.
 
-Plugins' hooks are told less: only here stands whether a worker's departure was expected.
+Plugins' hooks get less: only here stands whether a worker's departure was expected.
 """
 
 from __future__ import annotations

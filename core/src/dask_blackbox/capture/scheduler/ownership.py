@@ -2,7 +2,7 @@
 
 Dask keeps no link from a task to the client that submitted it, so graphs are looked at
 as they arrive.  Keys of one group nearly always come from one client; where they don't
-(two clients submit the same function), those keys are told apart one by one.
+(two clients submit the same function), those keys are distinguished one by one.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A worker of each host is asked, of a few hosts at most: workers of one cluster come from
 one image, and where they do not, the packages that Dask compares tell.  Lists that are
-alike are told once.  With them comes which image each has, and the settings that are not
+alike are reported once.  With them comes which image each has, and the settings that are not
 the scheduler's.
 """
 

@@ -1,6 +1,6 @@
 """Spans: what the user called the parts of the work (`with distributed.span("load"):`).
 
-Dask keeps what is known of each on the scheduler, until that ends; here it is told while
+Dask keeps what is known of each on the scheduler, until that ends; here it is reported while
 it changes.  Without any span, Dask itself has one for all tasks, named `default`.
 """
 
@@ -24,7 +24,9 @@ class Spans:
 
     def __init__(self, scheduler: Any, tell: Callable[..., None]) -> None:
         self._scheduler, self._tell = scheduler, tell
-        self._reported: dict[str, Any] = {}  # what changes, by id; None: not told yet
+        self._reported: dict[
+            str, Any
+        ] = {}  # what changes, by id; None: not reported yet
         self._done: set[str] = set()
         self.left_out = 0
 

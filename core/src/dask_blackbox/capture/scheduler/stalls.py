@@ -48,7 +48,7 @@ class StallWatch:
         tell: Callable[..., None],
     ) -> None:
         self._scheduler, self._name, self._own = scheduler, name, own
-        # Whoever ends a run has told before what it hung on.
+        # Whoever ends a run has reported before what it hung on.
         self._after = min(after, end_after) if after and end_after else after
         self._end_after = end_after
         self._tell = tell

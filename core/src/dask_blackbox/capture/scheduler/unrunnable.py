@@ -19,7 +19,7 @@ class UnrunnableWatch:
     Args:
         scheduler: The scheduler.
         own: Whose tasks matter.
-        after: Seconds that such a task waits until it is told; 0 for never.
+        after: Seconds that such a task waits until it is reported; 0 for never.
         tell: Takes kind, subject and particulars of an event.
     """
 

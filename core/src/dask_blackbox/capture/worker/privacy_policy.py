@@ -39,7 +39,7 @@ class Policy:
             self.applied[what] = None
 
     def hides(self, name: str, value: Any) -> bool:
-        """Tell whether a value must not be told because of the name it stands under."""
+        """Tell whether a value must not be reported because of the name it stands under."""
         if name not in self._hidden:
             if len(self._hidden) > _REMEMBERED:
                 self._hidden.clear()
@@ -54,7 +54,7 @@ class Policy:
         return self._hidden.get(name, False)
 
     def label_of(self, kind: type) -> str | None:
-        """Return a type's name if what is of it must not be told."""
+        """Return a type's name if what is of it must not be reported."""
         if kind not in self._types:
             dotted = [f"{t.__module__}.{t.__qualname__}" for t in kind.__mro__[:-1]]
             hidden = any(p.fullmatch(name) for p in self._names for name in dotted)

@@ -43,7 +43,7 @@ class _Picker(_Pickler):  # type: ignore[misc]
     """A pickler that applies a policy.
 
     Attributes:
-        unwanted: Keys of inputs that stand where nothing may be told, and whether the
+        unwanted: Keys of inputs that stand where nothing may be reported, and whether the
             user has named that place; else it is a secret's, if the input can hold one.
     """
 
@@ -217,7 +217,7 @@ def dump(value: Any, sink: Any, policy: Policy, deadline: float) -> None:
 def dump_task(
     task: Any, inputs: list[Any], sink: Any, policy: Policy, deadline: float
 ) -> dict[Any, bool]:
-    """Pickle a task as `dump` does; return keys of inputs that must not be told.
+    """Pickle a task as `dump` does; return keys of inputs that must not be reported.
 
     Args:
         task: A part of a graph, or function, arguments and keyword arguments.
@@ -228,7 +228,7 @@ def dump_task(
 
     Returns:
         The keys, and whether the user has named what they stand for; else it is the name
-        of a secret, and they are to be told if they cannot hold one.
+        of a secret, and they are to be reported if they cannot hold one.
     """
     picker = _Picker(sink, policy, deadline, inputs)
     if isinstance(task, tuple):  # before Dask 2024.9

@@ -168,7 +168,7 @@ class WorkerCapture(WorkerPlugin):
         self._ignore_faults()
 
     def _testify(self, worker: Any) -> None:
-        """Say what it was at when it was told to go; how it ended others will say."""
+        """Say what it was at when it was asked to exit; others report how it ended."""
         if not self._executing:
             return
         facts = {
