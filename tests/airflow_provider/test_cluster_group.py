@@ -12,6 +12,8 @@ from dask_blackbox.layout import RunAddress
 
 from tests.support.airflow_versions import needs_exception_in_callbacks
 
+pytestmark = pytest.mark.nightly
+
 _GROUP = """
 from airflow.sdk import task
 from airflow_dask_blackbox.cluster_group import dask_cluster

@@ -11,6 +11,8 @@ import pytest
 from airflow import sdk
 from airflow_dask_blackbox import get_provider_info
 
+pytestmark = pytest.mark.nightly
+
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "airflow.md"
 PAGES = (GUIDE, ROOT / "airflow_provider" / "README.md")

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.nightly
+
 _STORY = """
     def asked(how):
         from airflow.hooks.base import BaseHook

@@ -22,6 +22,7 @@ from keeping import Kept, archives, kept
 
 ARCHIVES = [*archives("failures"), *archives("workloads")]
 SEEDS = (1, 2)
+_ON_EACH_PUSH = 4  # one archive of so many; the others nightly
 
 
 @cache
@@ -43,7 +44,16 @@ def failed(archive: Path) -> Iterator[tuple[str, RunCard]]:
             yield each.name, made
 
 
-@pytest.mark.parametrize("archive", ARCHIVES, ids=lambda each: each.name.split(".")[0])
+@pytest.mark.parametrize(
+    "archive",
+    [
+        pytest.param(
+            each, marks=[pytest.mark.nightly] if number % _ON_EACH_PUSH else []
+        )
+        for number, each in enumerate(ARCHIVES)
+    ],
+    ids=lambda each: each.name.split(".")[0],
+)
 def test_the_order_of_rules_does_not_matter(
     archive: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,11 +9,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "core" / "src" / "dask_blackbox"
 SCRIPT = ROOT / "tests" / "recordings" / "cards.py"
 
 
+@pytest.mark.nightly
 def test_two_processes_make_the_same_cards() -> None:
     processes = [
         subprocess.Popen(

@@ -248,9 +248,9 @@ def test_a_selection_is_summed_up(browser: Browser, tmp_path: Path) -> None:
     page.mouse.up()
     page.keyboard.up("Shift")
 
-    said = page.locator("#pane").inner_text()
-    assert said.startswith("Selected")
-    assert "threads 50 % busy" in said
+    pane = page.locator("#pane")
+    expect(pane).to_contain_text(re.compile("^Selected"))
+    assert "threads 50 % busy" in pane.inner_text()
 
 
 def test_on_paper_there_are_four_pages_at_most_with_a_picture(

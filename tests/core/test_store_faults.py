@@ -19,6 +19,8 @@ from dask_blackbox.testing import EmbeddedS3
 from scenario_runs import every_byte, until
 from store_matrix import SECRET, Range, a_range, flown
 
+pytestmark = pytest.mark.nightly
+
 RESULT = 2 * sum(range(20)) + 42
 WHOLE = {"recorded": True, "complete": True}
 

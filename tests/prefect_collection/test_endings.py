@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.nightly
+
 STORIES = (
     "evicted", "killed", "overdue", "async_overdue", "parent", "direct", "stalls",
     "unguarded",

@@ -39,7 +39,6 @@ __all__ = ["RecorderSupervisor"]
 logger = logging.getLogger("dask_blackbox")
 
 _PAUSES = (0.0, 3.0, 15.0, 60.0)  # seconds before each recorder that takes over
-_TAKING_OVER = 5.0
 
 
 class RecorderSupervisor:
@@ -165,7 +164,7 @@ class RecorderSupervisor:
             last = "card" if leave else "final"
             reported = link.wait_for(last, deadline - time.monotonic())
             reported = reported or link.reported("card")
-            if reported is None and self._another_took_over(link):
+            if reported is None and self._another_took_over(link, deadline):
                 continue
             self._done = True
             if leave:
@@ -205,19 +204,29 @@ class RecorderSupervisor:
     def _lost(self) -> None:
         if self._done or os.getpid() != self._config.owner:
             return
+        before = self._link
         with guard("another recorder"):
-            self._losses += 1
-            if self._losses > len(_PAUSES):
-                self.reason = (
-                    f"the recorder died {self._losses} times; its data is in the spool"
-                    f", {self._config.spool}"
-                )
-                Path(self._config.socket).unlink(missing_ok=True)
-                logger.error("this run is no longer recorded: %s", self.reason)
-                return
-            logger.warning("the recorder died; starting another one")
-            self._concluding.wait(_PAUSES[self._losses - 1])
-            self._replace(self._link)
+            self._recover()
+        lost = self._link is before and not self._done
+        if lost and self.reason is None:  # the guard has logged why
+            self.reason = (
+                "the recorder died, and no other could be started; its data is in the "
+                f"spool, {self._config.spool}"
+            )
+
+    def _recover(self) -> None:
+        self._losses += 1
+        if self._losses > len(_PAUSES):
+            self.reason = (
+                f"the recorder died {self._losses} times; its data is in the spool"
+                f", {self._config.spool}"
+            )
+            Path(self._config.socket).unlink(missing_ok=True)
+            logger.error("this run is no longer recorded: %s", self.reason)
+            return
+        logger.warning("the recorder died; starting another one")
+        self._concluding.wait(_PAUSES[self._losses - 1])
+        self._replace(self._link)
 
     def _replace(self, before: Link) -> None:
         if self._done:
@@ -229,8 +238,7 @@ class RecorderSupervisor:
         link.take_over(before)
         self.event("recorder-restarted", {"times": self._losses})
 
-    def _another_took_over(self, link: Link) -> bool:
-        deadline = time.monotonic() + _TAKING_OVER
+    def _another_took_over(self, link: Link, deadline: float) -> bool:
         while link.closed and self._link is link and time.monotonic() < deadline:
             if self.reason is not None:
                 return False
