@@ -12,7 +12,7 @@ import sys
 import time
 
 import dask
-from dask.distributed import Client, Event, LocalCluster, wait
+from dask.distributed import Client, Event, LocalCluster, Worker, wait
 
 MIB = 2**20
 
@@ -63,6 +63,10 @@ def parse(number: int) -> int:
     return int(f"row {number}")
 
 
+def running(dask_worker: Worker) -> int:
+    return len(dask_worker.state.all_running_tasks)
+
+
 def second_cluster() -> None:
     """The first task of a second cluster crashes, before anything of ours is there."""
     with cluster() as first, Client(first) as client:
@@ -89,12 +93,16 @@ def two_tasks() -> None:
 
 
 def eight_bad_pieces() -> None:
-    with cluster(threads=8) as one, Client(one):
+    with cluster(threads=8) as one, Client(one) as client:
         pieces = [dask.delayed(parse)(number) for number in range(8)]
         try:
             dask.compute(*pieces)
         finally:
-            time.sleep(2)  # the others raise while the cluster is still there
+            deadline = time.monotonic() + 60
+            while any(client.run(running).values()):  # all raise before it is closed
+                if time.monotonic() > deadline:
+                    raise TimeoutError("a piece has not ended")
+                time.sleep(0.05)
 
 
 def restart() -> None:
