@@ -53,6 +53,8 @@ def flown(
     def take(source: str, seq: int | None, at: float, rows: Any, dropped: Any) -> None:
         reported.extend(rows.get("event", ()))
 
+    masked: list[str] = []
+
     async def all_of_it() -> Puller:
         scheduler = _Scheduler()
         await scheduler.server.listen("tcp://127.0.0.1:0")
@@ -64,6 +66,7 @@ def flown(
                 interval=0.05,
                 profile_interval=600,
                 folder=folder,
+                mask=masked.extend,
             )
             pulling_on = asyncio.create_task(puller.run())
             async with asyncio.timeout(_DEADLINE):

@@ -5,16 +5,28 @@ from __future__ import annotations
 import json
 import stat
 import string
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
+from dask_blackbox.capture.redaction import secret_values
 from dask_blackbox.recorder.redact import Redactor
 from dask_blackbox.recorder.scanner_rules import scanner_shapes
 from hypothesis import given
 from hypothesis import strategies as st
-from scenario_runs import Home, ScenarioRun, every_byte, messages, run_scenario
+from scenario_runs import (
+    SCENARIOS,
+    Home,
+    ScenarioRun,
+    begin_command,
+    ended,
+    every_byte,
+    messages,
+    run_scenario,
+)
 from secret_shapes import ASSIGNED, TOKENS
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "recordings"))
@@ -147,11 +159,20 @@ def test_names_of_packages_and_prefixes_are_no_secrets() -> None:
     value = {
         "packages": {"tokenizers": "0.21.0", "secretstorage": "3.3.3"},
         "new": {"tokenize": [4, 4]},
+        "functions": {"my.secrets:load": "secrets.py:load 12ab"},
         "config": {"packages": {"token": "abc"}},
     }
 
     assert Redactor().value(value) == value | {
         "config": {"packages": {"token": "[redacted]"}}
+    }
+
+
+def test_sources_are_texts() -> None:
+    value = {"sources": {"my.secrets:load": "password = 's3cr3t-1'"}}
+
+    assert Redactor().value(value) == {
+        "sources": {"my.secrets:load": "password = [redacted]"}
     }
 
 
@@ -192,12 +213,12 @@ def test_a_token_is_known_by_its_shape(which: str, around: str) -> None:
 
 
 def test_a_known_value_is_masked_in_every_form() -> None:
-    redactor = Redactor(values=['pa"ss wörd/7', "short"])
+    redactor = Redactor(values=['pa"ss wörd/7', "mint"])
 
     assert redactor.text('it is pa"ss wörd/7') == "it is [redacted]"
     assert redactor.text(json.dumps({"x": 'pa"ss wörd/7'})) == '{"x": "[redacted]"}'
     assert redactor.text("u=pa%22ss%20w%C3%B6rd%2F7&v=1") == "u=[redacted]&v=1"
-    assert redactor.text("short of memory") == "short of memory"
+    assert redactor.text("mint of memory") == "mint of memory"
 
 
 def test_a_private_key_that_is_printed_line_by_line_is_nowhere() -> None:
@@ -335,3 +356,106 @@ def test_the_inputs_that_were_searched_are_there(
 
     assert list((finished.home.folder / "store").rglob("*.capsule")) != []
     assert b"it failed" in found
+
+
+LATER = {
+    "in a URL": "plum walrus tango",
+    "before": "ochre lantern fig",
+    "after": "quince-harbour-moth",
+    "on a worker": "velvet onion ladder",
+}
+
+
+@pytest.fixture(scope="module")
+def later(homes: Callable[[], Home]) -> tuple[ScenarioRun, bytes]:
+    """Return a run whose secrets become known while it runs, and every byte of its store."""
+    home = homes()
+    finished = run_scenario(
+        home,
+        "secrets_loaded_later.py",
+        str(home.folder / "store"),
+        PLANTED=json.dumps(LATER),
+        AIRFLOW_CONN_WAREHOUSE=f"postgres://etl:{quote(LATER['in a URL'])}@db/prod",
+    )
+    return finished, every_byte(home.folder / "store")
+
+
+@pytest.mark.parametrize("which", LATER)
+def test_a_secret_that_becomes_known_during_the_run_is_masked(
+    later: tuple[ScenarioRun, bytes], which: str
+) -> None:
+    assert LATER[which].encode() not in later[1]
+    assert b"it is [redacted] here" in later[1]
+
+
+def test_the_users_exception_keeps_a_masked_value(
+    later: tuple[ScenarioRun, bytes],
+) -> None:
+    finished, _ = later
+
+    assert finished.reported["passed"] == f"it was {LATER['on a worker']} there"
+    assert "it was [redacted] there" in finished.card.to_json().decode()
+
+
+@pytest.mark.parametrize(
+    ("setting", "secret"),
+    [
+        ("postgres://me:p%20w%2Fd%3D1@db:5432/x", "p w/d=1"),
+        ("mysql://me@db/x?ssl=1&password=pa%24%24word", "pa$$word"),
+        ('{"conn_type": "aws", "extra": {"api_key": "plain words"}}', "plain words"),
+        ("host=db user=me password='two words' port=5432", "two words"),
+        ("Server=db;Uid=me;Pwd=words;Encrypt=yes", "words"),
+    ],
+)
+def test_secrets_inside_a_setting_are_known(setting: str, secret: str) -> None:
+    assert secret in set(secret_values({"AIRFLOW_CONN_X": setting}))
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "https://example.org/a?b=c",
+        "{not json}",
+        "-Xmx4g -Dfile=x -Dlog=y",
+        "a=b;c=d",
+        "",
+    ],
+)
+def test_an_ordinary_setting_holds_no_secret(setting: str) -> None:
+    assert list(secret_values({"ANYTHING": setting})) == []
+
+
+def test_no_more_values_are_masked_than_can_be_searched_for() -> None:
+    code = """
+from dask_blackbox import mask_secret
+mask_secret([f"value-{i:06}" for i in range(2_003)])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+
+    assert done.stderr == (
+        "3 secret values are not masked in the recording: more than 2000 are already\n"
+    )
+
+
+def test_a_command_masks_what_its_driver_and_its_tasks_load(
+    homes: Callable[[], Home],
+) -> None:
+    home = homes()
+    secrets = ["plum walrus tango", "ochre lantern fig"]
+    command = [sys.executable, str(SCENARIOS / "secrets_of_a_command.py")]
+    store = home.folder / "store"
+    begun = begin_command(
+        home,
+        *("blackbox", "run", "--store", str(store), "--", *command),
+        PLANTED=",".join(secrets),
+    )
+    finished = ended(home, begun)
+    stored = every_byte(store)
+
+    assert finished.code == 1
+    assert secrets[1] in finished.errors
+    assert [secret for secret in secrets if secret.encode() in stored] == []
+    for said in (b"driver has", b"worker has", b"worker loads", b"cannot use"):
+        assert said in stored

@@ -15,6 +15,7 @@ from airflow_dask_blackbox.announcing import Announcement
 from airflow_dask_blackbox.attempts import EarlierTries, remember
 from airflow_dask_blackbox.compat import AirflowSkipException
 from airflow_dask_blackbox.identity import identity_of
+from airflow_dask_blackbox.masking import follow_airflow_masks
 from airflow_dask_blackbox.progress_lines import ProgressLines, progress_interval
 from airflow_dask_blackbox.rendered import cluster_facts
 from airflow_dask_blackbox.stopping import Stop, stop_by_error, stop_by_signal
@@ -91,6 +92,8 @@ class TaskRecording:
 
     def _start(self) -> None:
         from dask_blackbox import recording
+
+        follow_airflow_masks()
 
         store, store_conn_id, settings = self._store_of
         who = identity_of(self._context, self._job)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dask_blackbox.analyse.case import Case
     from dask_blackbox.analyse.rule import Page, Rule
     from dask_blackbox.attach import RunCard
+    from dask_blackbox.capture.masked_values import mask_secret
     from dask_blackbox.driver import Recording, recording
     from dask_blackbox.finding import Change, Evidence, Finding, Subject
     from dask_blackbox.reader import Run
@@ -35,6 +36,7 @@ __all__ = [
     "RunCard",
     "Subject",
     "__version__",
+    "mask_secret",
     "recording",
 ]
 
@@ -53,6 +55,7 @@ _HOMES = {
     "Run": "reader",
     "RunCard": "attach",
     "Subject": "finding",
+    "mask_secret": "capture.masked_values",
     "recording": "driver",
 }
 

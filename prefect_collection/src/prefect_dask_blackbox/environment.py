@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dask_blackbox.guard import guard
 from prefect.settings import get_current_settings
-from pydantic import BaseModel, SecretBytes, SecretStr
+from pydantic import SecretBytes, SecretStr
+
+from prefect_dask_blackbox.masked_blocks import secret_texts
 
 __all__ = ["host_environment", "secrets_of_prefect"]
 
-_DEEPEST = 6
 _API = ("url", "key", "auth_string", "tls_insecure_skip_verify", "ssl_cert_file")
 
 
@@ -37,25 +37,9 @@ def secrets_of_prefect() -> dict[str, str]:
     """Return the secret values of Prefect's settings, under names that say so."""
     found: dict[str, str] = {}
     with guard("the secrets in Prefect's settings"):
-        values = _secrets_in(get_current_settings(), _DEEPEST)
+        values = secret_texts(get_current_settings())
         found = {f"secret_{i}": value for i, value in enumerate(values)}
     return found  # noqa: RET504 - the guard swallows errors
-
-
-def _secrets_in(value: Any, depth: int) -> Iterator[str]:
-    if isinstance(value, (SecretStr, SecretBytes)):
-        if text := _plain(value):
-            yield text
-    elif isinstance(value, BaseModel) and depth:
-        # Not `model_dump`: it warns of values that were set past their type.
-        for name in type(value).model_fields:
-            yield from _secrets_in(getattr(value, name, None), depth - 1)
-    elif isinstance(value, Mapping) and depth:
-        for each in value.values():
-            yield from _secrets_in(each, depth - 1)
-    elif isinstance(value, (list, tuple)) and depth:
-        for each in value:
-            yield from _secrets_in(each, depth - 1)
 
 
 def _plain(value: Any) -> str:

@@ -20,6 +20,7 @@ from prefect_dask.task_runners import DaskTaskRunner, PrefectDaskFuture
 
 from prefect_dask_blackbox.clusters import patient_clusters
 from prefect_dask_blackbox.deferred_signals import deferred_signals
+from prefect_dask_blackbox.masked_blocks import follow_blocks
 from prefect_dask_blackbox.options import RecordingOptions
 from prefect_dask_blackbox.own_clients import entered, not_ours
 
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
     from prefect_dask_blackbox.observed_run import ObservedRun
 
 __all__ = ["BlackboxTaskRunner", "RecordedRunner", "observed_here", "recorded"]
+
+# With the import: blocks are often loaded at the top of a script.  The runner is imported
+# on workers, too, where tasks load theirs.
+follow_blocks()
 
 
 class RecordedRunner(DaskTaskRunner):

@@ -8,32 +8,31 @@ plain regular expressions (`shapes`).
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
 import re
-import time
 from typing import Any, Iterable, Iterator
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 __all__ = [
     "BLANK",
-    "OwnSecrets",
+    "MOST_VALUES",
     "PemState",
     "Redaction",
     "is_secret_name",
     "maskable_values",
     "secret_values",
+    "secrets_in",
 ]
 
 BLANK = "[redacted]"
 
-_SHORTEST = 6  # characters: a shorter value occurs by chance in ordinary text
-_MOST_VALUES = 2_000
-_LOOK_AGAIN = 5.0  # seconds: a task may load an environment file
+_SHORTEST = 5  # characters: a shorter value occurs by chance in ordinary text
+MOST_VALUES = 2_000
 _LONGEST_VALUE = 20_000
 _LONGEST_NUMBER, _LONGEST_PATH = 8, 200
 _COMMON = frozenset(
-    ("disabled", "enabled", "default", "development", "production", "localhost", "password",
+    ("admin", "guest", "disabled", "enabled", "default", "development", "production", "localhost", "password",
      "secret", "example", "changeme", "anonymous", "username", "unknown", "undefined")
 )  # fmt: skip
 
@@ -125,6 +124,11 @@ _ELEMENT = re.compile(
 _USERINFO = re.compile(
     r"(?<=://)(?P<user>[^\s:/@\"'<>]*):(?!\d{1,5}(?:/|$))(?P<value>[^\s\"'<>]+)(?=@[\w.\[-])"
 )
+# One pair of a connection string: `host=db user=me password=s3cr3t`.
+_DSN = re.compile(
+    r"(?i)(?:^|[\s;,])(?:\w*(?:password|passwd|pwd|secret|token|(?:account|access|api)[_ ]?key))"
+    r"\s*=\s*(?P<value>'[^']*'|\"[^\"]*\"|[^\s;,]+)"
+)
 _PEM = re.compile(
     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?"
     r"(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|$)"
@@ -203,10 +207,16 @@ def is_secret_name(name: str) -> bool:
     return _NAMES.search(name) is not None
 
 
-def maskable_values(values: Iterable[Any]) -> tuple[str, ...]:
+def maskable_values(
+    values: Iterable[Any], most: int = 2 * MOST_VALUES
+) -> tuple[str, ...]:
     """Return the values that can be masked wherever they occur, each once.
 
     A short or common word would blank out ordinary text.
+
+    Args:
+        values: Texts; whatever else is among them is left out.
+        most: How many to return at most.
     """
     chosen: dict[str, None] = {}
     for value in values:
@@ -215,7 +225,7 @@ def maskable_values(values: Iterable[Any]) -> tuple[str, ...]:
             plain = each.strip()
             if _SHORTEST <= len(plain) <= _LONGEST_VALUE and not _is_common(plain):
                 chosen[plain] = None
-                if len(chosen) >= _MOST_VALUES:
+                if len(chosen) >= most:
                     return tuple(chosen)
     return tuple(chosen)
 
@@ -235,16 +245,45 @@ def _is_common(text: str) -> bool:
 
 
 def secret_values(mapping: Any, depth: int = 6) -> Iterator[str]:
-    """Yield the texts in a mapping (an environment, a configuration) under secret names."""
+    """Yield the texts in a mapping (an environment, a configuration) under secret names.
+
+    Values under other names are searched for secrets inside them: `AIRFLOW_CONN_DB` is a
+    URL with a password.
+    """
     if not isinstance(mapping, dict) or not depth:
         return
     for name, value in list(mapping.items()):
         if isinstance(value, dict):
             yield from secret_values(value, depth - 1)
-        elif is_secret_name(str(name)):
-            for each in value if isinstance(value, (list, tuple)) else (value,):
-                if isinstance(each, str):
+            continue
+        secret = is_secret_name(str(name))
+        for each in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(each, dict):
+                yield from secret_values(each, depth - 1)
+            elif isinstance(each, str):
+                if secret:
                     yield each
+                yield from secrets_in(each, depth - 1)
+
+
+def secrets_in(text: str, depth: int = 6) -> Iterator[str]:
+    """Yield the secrets inside a setting: the password of a URL, values in JSON, a DSN."""
+    if len(text) > _LONGEST_VALUE or depth < 1:
+        return
+    if "://" in text:
+        for found in _USERINFO.finditer(text):
+            yield from {found["value"], unquote(found["value"])}
+        for part in text.split():
+            # Parameters of a connection: `?api_key=…`.
+            with contextlib.suppress(ValueError):
+                query = urlsplit(part).query
+                yield from secret_values(dict(parse_qsl(query)), depth - 1)
+    elif text[:1] == "{" and text.rstrip()[-1:] == "}":
+        with contextlib.suppress(ValueError, RecursionError):
+            yield from secret_values(json.loads(text), depth - 1)
+    elif text.count("=") > 1:
+        for found in _DSN.finditer(text):
+            yield found["value"].strip("'\"")
 
 
 class Redaction:
@@ -276,15 +315,21 @@ class Redaction:
     def mask(self, values: Iterable[str]) -> None:
         """Blank out these values, too, in every form in which they are printed."""
         for value in values:
-            if len(self._values) < 4 * _MOST_VALUES:
+            if len(self._values) < 4 * MOST_VALUES:
                 forms = (value, repr(value)[1:-1], json.dumps(value)[1:-1])
                 self._values.update(dict.fromkeys((*forms, quote(value, safe=""))))
         if self._values:
             longest_first = sorted(self._values, key=len, reverse=True)
             self._masked = re.compile("|".join(map(re.escape, longest_first)))
 
-    def text(self, text: str) -> str:  # noqa: C901 - one pass after the other, each gated
-        """Return `text` without secrets."""
+    def text(self, text: str, *, names: bool = True) -> str:  # noqa: C901 - one pass after the other, each gated
+        """Return `text` without secrets.
+
+        Args:
+            text: Any text.
+            names: Whether what follows a secret name is one: not where names of modules
+                and functions are listed (`my_secrets:load`).
+        """
         if len(text) < _SHORTEST:
             return self._by_the_user(text)
         if self._masked is not None:
@@ -297,7 +342,7 @@ class Redaction:
             text = _LOGIN.sub(lambda m: m["name"] + BLANK, text)
         if ".login(" in text:
             text = _CALL.sub(lambda m: m["name"] + BLANK, text)
-        if _names_a_secret(text.lower()):
+        if names and _names_a_secret(text.lower()):
             text = self._assigned(text)
         if _CANDIDATE.search(text):
             for anchors, shape in self._shapes:
@@ -333,36 +378,6 @@ class Redaction:
         """Return lines of one source, in order, without secrets that span several."""
         state = PemState()
         return [state.line(each, self) for each in lines]
-
-
-class OwnSecrets:
-    """Masks the values of this process's own secret environment variables.
-
-    A worker's environment may hold what the driver's does not; nobody else could mask it,
-    and the values themselves must not travel.
-    """
-
-    def __init__(self) -> None:
-        self._looked = 0.0
-        self._values: tuple[str, ...] = ()
-        self._masked: re.Pattern[str] | None = None
-
-    def mask(self, text: str) -> str:
-        """Return `text` without these values."""
-        now = time.monotonic()
-        if now - self._looked > _LOOK_AGAIN:
-            self._looked = now
-            self._refresh()
-        return text if self._masked is None else self._masked.sub(BLANK, text)
-
-    def _refresh(self) -> None:
-        values = maskable_values(secret_values(dict(os.environ)))
-        if values != self._values:
-            self._values = values
-            longest_first = sorted(values, key=len, reverse=True)
-            self._masked = (
-                re.compile("|".join(map(re.escape, longest_first))) if values else None
-            )
 
 
 class PemState:

@@ -23,6 +23,7 @@ _MODULES = (
     "worker.ring",
     "classes",
     "redaction",
+    "masked_values",
     "logs",
     "bytecode",
     "scheduler.code_hashes",

@@ -12,19 +12,20 @@ from typing import Any
 
 import dask.config
 
+from dask_blackbox.capture.masked_values import masked_values
 from dask_blackbox.capture.redaction import maskable_values, secret_values
 
 __all__ = ["known_secrets"]
 
 
 def known_secrets(*mappings: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """Return the values to mask.
+    """Return the values to mask, those that were added in this process included.
 
     Args:
         mappings: Where to look beside the environment and Dask's configuration:
             parameters of the run, settings of the store.
     """
-    found: list[str] = []
+    found: list[str] = [*masked_values()]
     for mapping in (dict(os.environ), dask.config.config, *mappings):
         found.extend(secret_values(dict(mapping or {})))
     return maskable_values(found)

@@ -27,7 +27,6 @@ from dask_blackbox.protocol.messages import (
     Config,
     Drain,
     End,
-    Mask,
     Progress,
     Reply,
     Rows,
@@ -80,9 +79,11 @@ class RecorderSupervisor:
         self.row("event", [time.time(), kind, "driver", text])
 
     def mask(self, values: tuple[str, ...]) -> None:
-        """Have more values blanked out from now on, wherever they occur."""
-        if values:
-            self._link.order(Mask(values=values))
+        """Have more values masked from now on, wherever they occur; never blocks."""
+        config = self._config  # of a recorder that takes over, too
+        secrets = tuple(dict.fromkeys((*config.secrets, *values)))
+        self._config = msgspec.structs.replace(config, secrets=secrets)
+        self._link.mask(values)
 
     def drain(self, address: str, patience: float) -> None:
         """Have a scheduler that is about to go pulled from once more, and wait for that."""
@@ -119,7 +120,7 @@ class RecorderSupervisor:
             client: The client.
             cluster: Of what kind the client's cluster is.
         """
-        relay = Relay(client, order, self._hand_on, self.failed)
+        relay = Relay(client, order, self._hand_on, self.failed, self.mask)
         relay.start()
         self._attached(client.id, cluster)
         return relay

@@ -41,6 +41,7 @@ class Relay(threading.Thread):
         order: What the recorder would have received.
         say: Hands rows to the recorder.
         failed: Takes what failed, and how.
+        mask: Takes secret values that became known on the cluster.
     """
 
     def __init__(
@@ -49,12 +50,14 @@ class Relay(threading.Thread):
         order: Attach,
         say: Callable[[Rows], None],
         failed: Callable[[str, BaseException], None],
+        mask: Callable[[tuple[str, ...]], None],
     ) -> None:
         super().__init__(name="dask-blackbox-relay", daemon=True)
         self._client, self._order = client, order
-        self._say, self._failed = say, failed
+        self._say, self._failed, self._mask = say, failed, mask
         self._interval = setting_seconds("capture.interval")
         self._acknowledged = 0
+        self._masked = 0
         self._finishing = threading.Event()
 
     def run(self) -> None:
@@ -79,6 +82,9 @@ class Relay(threading.Thread):
                 "pull", acknowledged=self._acknowledged, limit=_BATCH, last=last
             )
             last = False
+            if len(masked := answer.get("masked", ())) > self._masked:
+                self._mask(tuple(masked))
+                self._masked = len(masked)
             if answer["rows"] is None or answer["seq"] <= self._acknowledged:
                 return
             self._say(

@@ -21,6 +21,10 @@ import msgspec
 
 from dask_blackbox.attach import RunCard, RunState
 from dask_blackbox.capture.driver.surroundings import cluster_facts, scheduler_id
+from dask_blackbox.capture.masked_values import (
+    follow_masked_values,
+    unfollow_masked_values,
+)
 from dask_blackbox.driver.driver_position import DriverPositionWatcher
 from dask_blackbox.driver.own_code import OwnCode
 from dask_blackbox.driver.recorder_options import config_of
@@ -460,6 +464,8 @@ class Recording:
                 self._supervisor = RecorderSupervisor(
                     self._configured(), self._on_progress
                 )
+            # Values that are added from now on; earlier ones are in the configuration.
+            follow_masked_values(self._supervisor.mask)
             self._listen_to_the_driver(self._supervisor)
         except Exception as error:  # noqa: BLE001 - the border to the user's run
             self._cannot(error)
@@ -553,6 +559,7 @@ class Recording:
             if self._driver is not None:
                 self._driver.stop()
             if self._supervisor is not None:
+                unfollow_masked_values(self._supervisor.mask)
                 self._supervisor.give_up()
                 self._supervisor = None
 
@@ -573,6 +580,7 @@ class Recording:
             relay.finish()
         patience = self._finish_timeout if timeout is None else timeout
         reported = self._supervisor.conclude(end, patience, leave=timeout is not None)
+        unfollow_masked_values(self._supervisor.mask)
         if reported is None:
             return self._unrecorded(end, self._supervisor.reason or "no recorder")
         card = RunCard.from_json(bytes(reported.card))

@@ -16,7 +16,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -27,6 +28,7 @@ from dask_blackbox.errors import RecorderError
 from dask_blackbox.guard import guard
 from dask_blackbox.protocol.messages import (
     Config,
+    Mask,
     Order,
     Progress,
     Reply,
@@ -43,6 +45,9 @@ _WAITING = 5_000
 _BATCH_EVERY = 0.1
 _LONGEST_BATCH = 500
 _LOOKING = 0.5
+_MASK = Mask(values=())
+"""Says nothing: values to mask are said before it."""
+
 _lines = itertools.count(1)
 
 
@@ -75,6 +80,7 @@ class Link:
         self._news = threading.Condition()
         self._seq = 0
         self._dropped: dict[str, int] = {}
+        self._masks: deque[str] = deque()
         self._unsaid: list[Order] = []
         self.closed = False
         # A second line of the same process counts its batches anew.
@@ -96,6 +102,12 @@ class Link:
         """Say something that must not be dropped; waits `patience` seconds at most."""
         with contextlib.suppress(queue.Full):
             self._orders.put(order, timeout=patience)
+
+    def mask(self, values: Iterable[str]) -> None:
+        """Have values masked before anything else is said; never blocks, never dropped."""
+        self._masks.extend(values)
+        with contextlib.suppress(queue.Full):
+            self._orders.put_nowait(_MASK)  # wakes the thread up
 
     def wait_for(self, what: str, patience: float) -> Reply | None:
         """Return what the recorder says of `what`, or None after `patience` seconds."""
@@ -161,6 +173,8 @@ class Link:
             if isinstance(order, tuple):
                 order, rest = self._gather(order)
             said = [order] if rest is None else [order, rest]
+            if self._masks:
+                said.insert(0, self._values_to_mask())
             try:
                 while said:
                     self._write(said[0])
@@ -171,7 +185,15 @@ class Link:
         with contextlib.suppress(OSError, ValueError):
             self._said.close()
 
+    def _values_to_mask(self) -> Mask:
+        # Those that come meanwhile are of the next one.
+        return Mask(
+            values=tuple(self._masks.popleft() for _ in range(len(self._masks)))
+        )
+
     def _write(self, order: Order) -> None:
+        if order is _MASK:
+            return
         try:
             line = encode(order)
         except (TypeError, ValueError) as error:  # what JSON cannot hold costs itself

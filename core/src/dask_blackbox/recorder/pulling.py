@@ -9,7 +9,7 @@ import json
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from heapq import nlargest
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,8 @@ class Puller:
         interval: Seconds between two pulls.
         profile_interval: Seconds between two pulls of the statistical profile.
         folder: Of the spool, where a puller says to one after it that nothing is left.
+        mask: Takes secret values that became known on the cluster, before any row that
+            they can occur in.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Puller:
         interval: float,
         profile_interval: float,
         folder: Path,
+        mask: Callable[[Iterable[str]], None],
     ) -> None:
         self.address, self.tap = attach.address, attach.tap
         self.owned = attach.owned
@@ -70,6 +73,7 @@ class Puller:
         self._ways = list(dict.fromkeys(filter(None, (attach.seen_as, attach.address))))
         self.reached = False
         self._take = take
+        self._mask, self._masked = mask, 0
         self._interval, self._profile_interval = interval, profile_interval
         security = Security(**attach.security)
         self.connection_args = security.get_connection_args("client")
@@ -182,6 +186,9 @@ class Puller:
         if not isinstance(answer, dict) or "seq" not in answer:
             raise LookupError(f"no recorder plugin on {self.address}: {answer!r}")
         self._dropped = answer["dropped"]
+        if len(masked := answer.get("masked", ())) > self._masked:
+            self._mask(masked)
+            self._masked = len(masked)
         # Two pulls may have been on their way: the later answer may repeat the batch.
         if answer["rows"] is None or answer["seq"] <= self._acknowledged:
             return 0

@@ -240,9 +240,6 @@ class Recorder:
         elif isinstance(order, Drain):
             self._begin(self._drain_in_passing(order.address, answer), self._draining)
         elif self._end is None:
-            if order.exception is not None:
-                clean = self._redactor.exception(order.exception)
-                order = msgspec.structs.replace(order, exception=clean)
             if rows := self._kernel.rows(order):
                 self._take("recorder", None, time.time(), rows, {})
             self._end = order
@@ -273,6 +270,7 @@ class Recorder:
             interval=self._config.interval,
             profile_interval=self._config.profile_interval,
             folder=Path(self._config.spool),
+            mask=self._redactor.mask,
         )
         self._pullers[order.address] = puller
         self._pulling[order.address] = asyncio.create_task(puller.run())
@@ -384,7 +382,12 @@ class Recorder:
         if self._orphaned:
             await self._close_orphans()
         assert self._end is not None  # noqa: S101
-        end = self._judge.judge(self._end)
+        end = self._end
+        if end.exception is not None:
+            # Only now: the last pulls may have brought values to mask.
+            clean = self._redactor.exception(end.exception)
+            end = msgspec.structs.replace(end, exception=clean)
+        end = self._judge.judge(end)
         self._take("recorder", None, time.time(), {"event": [end_row(end)]}, {})
         sources = {p.source: p.account for p in self._pullers.values()} | self._drivers
         return Outcome(end=end, ended=time.time(), sources=sources)

@@ -47,6 +47,8 @@ _INVENTORIES = (
     "sources",
     "values",
 )
+# What lies in these is text, and not the particulars of a package or a function.
+_TEXTS_BY_NAME = ("sources", "values")
 # What differs between the keys of one group: Dask's tokens, numbers of partitions.
 _NUMBERS = re.compile(
     r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<=, )\d+|(?<=-)\d+$"
@@ -104,8 +106,8 @@ class Redactor:
         """Return a JSON value without secrets; `name` is the key that it stands under."""
         settings = settings or name in _SETTINGS
         if isinstance(value, dict) and name in _INVENTORIES and not settings:
-            # Keys are names of packages, modules and prefixes: `tokenizers` is no secret.
-            return {self.text(str(k)): self.value(v) for k, v in value.items()}
+            each = self.value if name in _TEXTS_BY_NAME else self._listed
+            return {self._listed(str(k)): each(v) for k, v in value.items()}
         if isinstance(value, dict):
             return {
                 self.text(str(k)): self.value(v, str(k), settings=settings)
@@ -120,6 +122,14 @@ class Redactor:
         if plain and value and secret:
             return BLANK
         return self.text(value) if isinstance(value, str) else value
+
+    def _listed(self, value: Any) -> Any:
+        """Return what is listed of packages, modules or functions: no names of secrets."""
+        if isinstance(value, str):
+            return self._redaction.text(_prepared(value), names=False)
+        if isinstance(value, dict):
+            return {self._listed(k): self._listed(v) for k, v in value.items()}
+        return self.value(value)
 
     def _list(self, values: Sequence[Any], name: str, *, settings: bool) -> list[Any]:
         if values and all(isinstance(each, str) for each in values):

@@ -24,6 +24,7 @@ from dask_blackbox.capture.driver.driver import (
     describe_driver,
 )
 from dask_blackbox.capture.driver.surroundings import cluster_facts
+from dask_blackbox.capture.masked_values import follow_masked_values
 from dask_blackbox.driver.driver_position import DriverPositionWatcher
 from dask_blackbox.driver.found_modules import described
 from dask_blackbox.driver.known_secrets import known_secrets
@@ -32,7 +33,7 @@ from dask_blackbox.driver.plugin_registration import install
 from dask_blackbox.errors import RecorderError
 from dask_blackbox.guard import guard
 from dask_blackbox.protocol.connection import Link, call_recorder
-from dask_blackbox.protocol.messages import Attach, Drain, Mask
+from dask_blackbox.protocol.messages import Attach, Drain
 from dask_blackbox.settings import setting_seconds
 
 __all__ = [
@@ -56,6 +57,7 @@ _tap: tuple[int, DriverTap] | None = None
 _attached: dict[str, Attach] = {}
 _position: tuple[int, DriverPositionWatcher] | None = None
 _calls: tuple[int, DriverCalls] | None = None
+_following: int | None = None
 
 
 def _the_link() -> Link:
@@ -70,7 +72,8 @@ def _introduce(link: Link) -> Link:
     """Speak to a recorder from now on; one that took over also hears what is unsaid."""
     global _link
     before, _link = _link, (os.getpid(), link)
-    link.order(Mask(values=known_secrets()))  # a script may load its environment itself
+    link.mask(known_secrets())  # a script may load its environment itself
+    _follow_masked_values()
     for order in list(_attached.values()):
         link.order(order)
     if before is not None and before[0] == os.getpid():
@@ -98,6 +101,19 @@ def _listen() -> None:
     if _tap is None or _tap[0] != os.getpid():
         _tap = (os.getpid(), DriverTap(os.environ[RECORDING], _line))
         _tap[1].start()
+
+
+def _follow_masked_values() -> None:
+    """Have values masked that the script adds from now on."""
+    global _following  # noqa: PLW0603 - one for each process
+    if _following != os.getpid():
+        _following = os.getpid()
+        follow_masked_values(_masked)
+
+
+def _masked(values: tuple[str, ...]) -> None:
+    if _link is not None and _link[0] == os.getpid():
+        _link[1].mask(values)
 
 
 def _line(kind: str, row: list[Any]) -> None:
@@ -227,10 +243,9 @@ def report(error: BaseException) -> None:
     """Tell of the exception that ends this process, while its clusters still stand."""
     with guard("the driver's exception"):
         link = _the_link()
-        link.order(Mask(values=known_secrets()))
         if _calls is not None:
             _calls[1].tell_held()
-        link.order(Mask(values=known_secrets()))
+        link.mask(known_secrets())
         _say(link, "driver-exception", described(error))
         for address in {order.address for order in _attached.values()}:
             _drain(address)

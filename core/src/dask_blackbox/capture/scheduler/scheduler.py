@@ -15,6 +15,8 @@ from distributed.diagnostics.plugin import SchedulerPlugin
 
 from ..executions import scheduler_exception, split, texts
 from ..logs import LogTap
+from ..masked_values import MASKED
+from ..redaction import MOST_VALUES
 from .attempts import Attempts
 from .closing_reasons import closing_of, unwatch_closing, watch_closing
 from .code_hashes import CodeMarks
@@ -91,6 +93,7 @@ class SchedulerCapture(SchedulerPlugin):
         self._marks = CodeMarks()
         self._actors: dict[Any, Any] = {}  # who holds them
         self._attempts = Attempts(self._attempted)
+        self._masked: dict[str, None] = {}
 
     # Beginning and end
 
@@ -181,7 +184,8 @@ class SchedulerCapture(SchedulerPlugin):
         # The broker would keep a topic for each recording of a long-lived cluster; later,
         # as words of workers and nannies may still be on their way.
         topics = getattr(scheduler._broker, "_topics", {})
-        asyncio.get_running_loop().call_later(_LAST_PULL, topics.pop, self.name, None)
+        for topic in (self.name, f"{self.name}{MASKED}"):
+            asyncio.get_running_loop().call_later(_LAST_PULL, topics.pop, topic, None)
         for handler in _HANDLERS:
             scheduler.handlers.pop(f"{self.name}-{handler}", None)
         return "OK"
@@ -221,7 +225,9 @@ class SchedulerCapture(SchedulerPlugin):
         self._attempts.settle(before=now if last else now - _PATIENCE)
         for source, numbers in self._others.numbers():
             self._event("lines-left-out", source, **numbers)
-        return self._rows.pull(acknowledged, limit, now)
+        batch = self._rows.pull(acknowledged, limit, now)
+        # Each time: another recorder may have taken over.
+        return {**batch, "masked": list(self._masked)} if self._masked else batch
 
     # Tasks
 
@@ -348,6 +354,11 @@ class SchedulerCapture(SchedulerPlugin):
         if topic == self._voice:
             self._from_afar(msg)
             # The broker would keep the last thousand of these in memory.
+            self._scheduler._broker.truncate(topic)
+        elif topic == f"{self._voice}{MASKED}":
+            for value in msg:
+                if len(self._masked) < MOST_VALUES:
+                    self._masked[value] = None
             self._scheduler._broker.truncate(topic)
         elif topic == "stealing":
             self._measures.stealing(msg)

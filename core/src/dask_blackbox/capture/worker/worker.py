@@ -22,10 +22,16 @@ from distributed.diagnostics.plugin import WorkerPlugin
 
 from ..ancestry import ancestry
 from ..logs import LogTap
+from ..masked_values import (
+    MASKED,
+    OwnSecrets,
+    follow_masked_values,
+    masked_values,
+    unfollow_masked_values,
+)
 from ..nanny.certificate import forget_ring, leave_rings, process_started, ring_folder
 from ..nanny.worker_watcher import Watcher
 from ..packages import environment, settings_and_image
-from ..redaction import OwnSecrets
 from .failed_attempts import MESSAGE, NAME, report_of
 from .kept_tasks import BundleCollector
 from .process_load import ProcessLoad
@@ -107,6 +113,9 @@ class WorkerCapture(WorkerPlugin):
             )
         self._watcher = self._start_watcher(worker)
         self._send({"here": str(worker.address), "process": ancestry()})
+        follow_masked_values(self._mask)
+        if known := masked_values():
+            self._mask(known)
 
     def _start_watcher(self, worker: Any) -> Watcher | None:
         package = sys.modules.get((__package__ or "").partition(".")[0])
@@ -152,6 +161,7 @@ class WorkerCapture(WorkerPlugin):
                 self._going = True
             return
         self._tap.detach()
+        unfollow_masked_values(self._mask)
         self._ship()
         self._stop()
         if self._watcher is not None:
@@ -261,6 +271,19 @@ class WorkerCapture(WorkerPlugin):
         try:
             self._worker.log_event(self.name, message)
         except Exception:  # the connection is gone; the ring still has it
+            pass
+
+    def _mask(self, values: tuple[str, ...]) -> None:
+        """Have the driver and the recorder mask what a task has loaded, too.
+
+        By a topic to which the driver's client listens: on its connection, this arrives
+        before an exception that holds such a value.
+        """
+        try:
+            self._worker.log_event(f"{self.name}{MASKED}", list(values))
+        except (
+            Exception
+        ):  # the connection is gone, and nothing else gets through either
             pass
 
     def _report(self, key: Any, *, released: bool) -> None:

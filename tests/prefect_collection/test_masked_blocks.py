@@ -1,0 +1,110 @@
+"""Secret values of Prefect's blocks are in no byte of a recording."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import pytest
+from prefect import flow, get_run_logger, task
+from prefect.blocks.core import Block
+from prefect.blocks.system import Secret
+from prefect.types import SecretDict
+from prefect_dask_blackbox import BlackboxTaskRunner
+from prefect_dask_blackbox.masked_blocks import secret_texts
+from pydantic import SecretStr
+
+from tests.support.scenario_runs import every_byte
+
+# Workers can't import this file.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
+
+# Words that no rule about names and shapes takes for secrets.
+SECRETS = {
+    "in the flow": "plum walrus tango",
+    "field": "ochre lantern fig",
+    "in a dictionary": "quince harbour moth",
+    "in a URL": "velvet onion ladder",
+    "in a task": "amber kettle drum",
+}
+
+
+class Warehouse(Block):
+    """A block with secrets of several kinds."""
+
+    host: str
+    login: SecretStr
+    more: SecretDict
+    url: str
+
+
+@task
+def use(values: list[str]) -> None:
+    """Print values, one of them loaded here, and raise them."""
+    block: Any = Secret.load("in-a-task")
+    here = block.get()
+    print("worker has", values, here)
+    raise ValueError(f"cannot use {values} and {here}")
+
+
+RUNNER: Any = BlackboxTaskRunner(cluster_kwargs={"n_workers": 1})
+
+
+@flow(name="masked", task_runner=RUNNER)
+def work() -> None:
+    """Load blocks, log what is in them and hand it on."""
+    warehouse: Any = Warehouse.load("masked")
+    secret: Any = Secret.load("in-the-flow")
+    values = [
+        secret.get(),
+        warehouse.login.get_secret_value(),
+        warehouse.more.get_secret_value()["shard"],
+        warehouse.url.partition(":")[2].split(":")[1].split("@")[0].replace("%20", " "),
+        warehouse.host,
+    ]
+    future = use.submit(values)
+    get_run_logger().warning("driver has %s", values)
+    future.result()
+
+
+@pytest.fixture
+def stored(store: Path) -> bytes:
+    """Every byte of the recording of a flow that prints all that its blocks hold."""
+    Secret(value=SecretStr(SECRETS["in the flow"])).save("in-the-flow", overwrite=True)
+    Secret(value=SecretStr(SECRETS["in a task"])).save("in-a-task", overwrite=True)
+    Warehouse(
+        host="marble sparrow tin",
+        login=SecretStr(SECRETS["field"]),
+        more=SecretDict({"shard": SECRETS["in a dictionary"]}),
+        url=f"postgres://me:{SECRETS['in a URL'].replace(' ', '%20')}@db",
+    ).save("masked", overwrite=True)
+    with pytest.raises(ValueError, match=SECRETS["in a task"]):
+        work()
+    return every_byte(store)
+
+
+def test_a_secret_of_a_block_is_nowhere_in_the_store(stored: bytes) -> None:
+    found = [which for which, secret in SECRETS.items() if secret.encode() in stored]
+
+    assert found == []
+    for said in (b"driver has", b"worker has", b"cannot use", b"marble sparrow tin"):
+        assert said in stored
+
+
+def test_what_is_secret_by_type_by_name_or_in_a_url_is_found() -> None:
+    block = Warehouse(
+        host="db",
+        login=SecretStr("by type"),
+        more=SecretDict({"a": ["deep", {"b": 17}]}),
+        url="redis://:inside@cache",
+    )
+
+    assert sorted(set(secret_texts([block, {"api_token": "by name"}]))) == [
+        "17",
+        "by name",
+        "by type",
+        "deep",
+        "inside",
+    ]
