@@ -212,6 +212,37 @@ def test_a_token_is_known_by_its_shape(which: str, around: str) -> None:
     assert clean == around.format("[redacted]")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "git clone https://{}@github.com/x/y",
+        "SENTRY https://{}@o1.ingest.sentry.io/1",
+        "https://maps.example.org/v1?key={}",
+        "https://maps.example.org/v1?q=1&key={}&x=2",
+    ],
+)
+def test_a_long_token_in_a_url_is_a_secret(text: str) -> None:
+    token = "0a1B2c3D4e5F6g7H8i9J0k1L"
+
+    assert Redactor().text(text.format(token)) == text.format("[redacted]")
+    assert Redactor().text(f"https://{token}:x-oauth-basic@h") == "https://[redacted]@h"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ssh://deploy-2@host.example.org/x",
+        "s3://bucket/prefix?key=part-0001.parquet",
+        "connect to tcp://10.0.0.1:8786 as user/group",
+        "python job.py -u 2 -p 8080",
+        "docker run -u 1000 -p 8787:8787 image",
+        "echo done | tee log",
+    ],
+)
+def test_what_only_resembles_a_login_is_kept(text: str) -> None:
+    assert Redactor().text(text) == text
+
+
 def test_a_known_value_is_masked_in_every_form() -> None:
     redactor = Redactor(values=['pa"ss wörd/7', "mint"])
 

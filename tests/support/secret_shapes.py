@@ -64,6 +64,21 @@ ASSIGNED = {
     "message queue": "amqp://guest:{}@rabbit:5672/vhost",
     "package index": "pip install --index-url https://me:{}@pypi.internal/simple x",
     "personal access token": "az devops login --pat {}",
+    "oracle": "sqlplus scott/{}@db:1521/orcl",
+    "ldap": "ldapsearch -D cn=admin -w {} -b dc=example",
+    "zip": "zip -P {} a.zip b.csv",
+    "7z": "7z x -p{} a.7z",
+    "user and -p": "twine upload -u me -p {} dist/*",
+    "smb": "smbclient //server/share -U me%{}",
+    "net use": "net use z: \\\\server\\share /user:me {}",
+    "htpasswd": "htpasswd -b passwords me {}",
+    "basic auth object": "requests.get(url, auth=HTTPBasicAuth('me', '{}'))",
+    "sql": "CREATE USER me IDENTIFIED BY '{}'",
+    "sql, bare": "ALTER USER me IDENTIFIED BY {};",
+    "standard input": "echo '{}' | docker login -u me --password-stdin",
+    "sudo": "echo {} | sudo -S systemctl restart x",
+    "discord": "https://discord.com/api/webhooks/123456789012345678/{}",
+    "teams": "https://example.webhook.office.com/webhookb2/{}",
     "git": "git clone https://oauth2:{}@gitlab.com/x/y.git",
 }
 """Templates of texts in which any value at all is a secret, by what they are."""
@@ -98,6 +113,7 @@ TOKENS = {
     "airtable": "patA1B2c3D4e5F6g7.0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
     "atlassian": "ATATT3xFfGF0a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0",
     "google oauth": "ya29.a0AfH6SMBa1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8",
+    "azure client secret": "abc8Q~a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7",
     "prefect": "pnu_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8",
 }
 """Tokens that are known by their shape, wherever they stand."""

@@ -106,15 +106,33 @@ _SPOKEN = re.compile(
 )
 # `curl -u me:s3cr3t`, `mysql -ps3cr3t`, `docker login -p s3cr3t`, `AZURE_PAT=s3cr3t…`
 _LOGIN = re.compile(
-    r"(?P<name>(?<![\w-])(?:-u|--user|--proxy-user)[ =]+[^\s:]+:|\bmysql\w*\b[^\n]*?\s-p"
-    r"|\b(?:docker|podman|nerdctl|registry|acr) login\b[^\n]*?\s-p[ =]+|\bsshpass\s+-p\s*"
-    r"|\bredis-cli\b[^\n]*?\s-a\s+|\b[A-Z0-9_]*_PAT\s*=\s*(?=\S{16})|(?<![\w-])--pat[ =]+)"
-    r"(?P<value>[^\s]{4,})"
+    r"(?P<name>(?<![\w-])(?:-u|--user|--proxy-user)[ =]+[^\s:]+:|\bmysql\w*\b[^\n;|&]{0,300}?\s-p"
+    r"|\b(?:docker|podman|nerdctl|registry|acr) login\b[^\n;|&]{0,300}?\s-p[ =]+|\bsshpass\s+-p\s*"
+    r"|\bredis-cli\b[^\n;|&]{0,300}?\s-a\s+|\b[A-Z0-9_]*_PAT\s*=\s*(?=\S{16})|(?<![\w-])--pat[ =]+"
+    r"|(?<![\w-])(?:-u|--user(?:name)?)[ =]+\S+\s[^\n;|&]{0,300}?(?<![\w-])-p[ =]?(?!\d+\b)"
+    r"|\b(?:zip|unzip)\b[^\n;|&]{0,300}?\s-P\s*|\b7za?\b[^\n;|&]{0,300}?\s-p|\bldap\w+\s[^\n;|&]{0,300}?\s-w\s+"
+    r"|(?<![\w-])-U\s*[^\s%]+%|\bnet use\b[^\n;|&]{0,300}?\s/user:\S+\s+"
+    r"|\bhtpasswd\s[^\n;|&]{0,300}?-\w*b\w*\s+\S+\s+\S+\s+"
+    # `sqlplus scott/tiger@db`
+    r"|\b(?:sqlplus|sqlldr|rman|expdp|impdp|conn(?:ect)?)\s(?:[^\n;|&]{0,300}?\s)?[\w$#]+/(?=[^\s@/]+@))"
+    r"(?P<value>[^\s@|]{4,})"
 )
-_LOGINS = (" -u", "--user", "mysql", " login ", "sshpass", "redis-cli", "_PAT", "--pat")
-# `smtp.login("me@example.org", "s3cr3t")`
+_LOGINS = (" -u", "--user", "mysql", " login ", "sshpass", "redis-cli", "_PAT", "--pat", "zip",
+           "7z", "ldap", " -U", "net use", "htpasswd", "sqlplus", "sqlldr", "rman", "expdp",
+           "impdp", "conn ", "connect ")  # fmt: skip
+# `echo s3cr3t | docker login --password-stdin`
+_PIPED = re.compile(
+    r"(?P<name>\becho\s+(?:-n\s+)?)(?P<value>[^|\n]+?)"
+    r"(?=\s*\|[^|\n]*(?:-stdin\b|\bsudo\s+(?:-\w+\s+)*-S\b|\bpasswd\b))"
+)
+# `smtp.login("me@example.org", "s3cr3t")`, `auth=HTTPBasicAuth("me", "s3cr3t")`
 _CALL = re.compile(
-    rf"(?P<name>\.login\(\s*{_Q}[^\"'\n]*{_Q}\s*,\s*)(?P<value>{_QUOTED})"
+    rf"(?P<name>(?:\.login|\w*(?:[Bb]asic|[Dd]igest)_?[Aa]uth)\(\s*{_Q}[^\"'\n]*{_Q}\s*,\s*)"
+    rf"(?P<value>{_QUOTED})"
+)
+# `CREATE USER me IDENTIFIED BY 's3cr3t'`
+_SQL = re.compile(
+    rf"(?i)(?P<name>\bidentified\s+(?:with\s+\S+\s+)?by\s+)(?P<value>{_QUOTED}|[^\s;]+)"
 )
 _ELEMENT = re.compile(
     rf"(?P<name><[\w:.-]*?{_NAME}>)(?P<value>[^<]+)(?=</)", re.IGNORECASE
@@ -128,6 +146,10 @@ _USERINFO = re.compile(
 _DSN = re.compile(
     r"(?i)(?:^|[\s;,])(?:\w*(?:password|passwd|pwd|secret|token|(?:account|access|api)[_ ]?key))"
     r"\s*=\s*(?P<value>'[^']*'|\"[^\"]*\"|[^\s;,]+)"
+)
+# A token in the place of the user: `https://TOKEN@github.com`.
+_TOKEN_AS_USER = re.compile(
+    r"(?<=://)(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])(?P<value>[\w-]{20,})(?=(?::[\w-]*)?@[\w.\[-])"
 )
 _PEM = re.compile(
     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[\s\S]*?"
@@ -175,10 +197,15 @@ _SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("pypi-",), r"\bpypi-[A-Za-z0-9_-]{16,}"),
     (("key-",), r"\bkey-[0-9a-zA-Z]{32}\b"),
     (("SK", "AC"), r"\b(?:SK|AC)[0-9a-f]{32}\b"),
+    # A client secret of Azure, and addresses that are secrets as a whole.
+    (("Q~",), r"(?<![\w.~-])[\w.~-]{3}\dQ~[\w.~-]{31,34}"),
+    (("/webhooks/",), r"(?<=/webhooks/)\d+/[^\s\"'<>]{8,}"),
+    (("/webhookb2/",), r"(?<=/webhookb2/)[^\s\"'<>]{8,}"),
     ((":AA",), r"\b\d{8,10}:AA[A-Za-z0-9_-]{33}"),
     (("Signature=", "signature=", "Token=", "token=", "sig="),
      (r"(?i)(?<=X-Amz-Signature=)[0-9a-f]+|(?<=X-Goog-Signature=)[0-9a-f]+"
      r"|(?<=X-Amz-Security-Token=)[^&\s\"']+|(?<=[?&]sig=)[^&\s\"']+")),
+    (("?key=", "&key="), r"(?<=[?&]key=)(?=[\w-]*\d)[\w-]{20,}"),
 )  # fmt: skip
 _CANDIDATE = re.compile(r"[A-Za-z0-9_+/=.-]{16}")
 _OPAQUE = re.compile(r"(?=[A-Za-z_+/=.:-]{0,19}[0-9])[A-Za-z0-9_+/=.:-]{20}")
@@ -322,7 +349,7 @@ class Redaction:
             longest_first = sorted(self._values, key=len, reverse=True)
             self._masked = re.compile("|".join(map(re.escape, longest_first)))
 
-    def text(self, text: str, *, names: bool = True) -> str:  # noqa: C901 - one pass after the other, each gated
+    def text(self, text: str, *, names: bool = True) -> str:
         """Return `text` without secrets.
 
         Args:
@@ -338,12 +365,27 @@ class Redaction:
             text = _PEM.sub(BLANK, text)
         if "://" in text and "@" in text:
             text = _USERINFO.sub(BLANK, text)
-        if any(each in text for each in _LOGINS):
-            text = _LOGIN.sub(lambda m: m["name"] + BLANK, text)
-        if ".login(" in text:
-            text = _CALL.sub(lambda m: m["name"] + BLANK, text)
+            text = _TOKEN_AS_USER.sub(BLANK, text)
+        text = self._logins(text)
         if names and _names_a_secret(text.lower()):
             text = self._assigned(text)
+        return self._by_the_user(self._tokens(text))
+
+    @staticmethod
+    def _logins(text: str) -> str:
+        """Return a text without the passwords of commands, calls and statements."""
+        if any(each in text for each in _LOGINS):
+            text = _LOGIN.sub(_blank_named, text)
+        if "echo " in text and "|" in text:
+            text = _PIPED.sub(_blank_named, text)
+        if ".login(" in text or "uth(" in text:
+            text = _CALL.sub(_blank_named, text)
+        if "identified" in text.lower():
+            text = _SQL.sub(_blank_named, text)
+        return text
+
+    def _tokens(self, text: str) -> str:
+        """Return a text without what has the shape of a token."""
         if _CANDIDATE.search(text):
             for anchors, shape in self._shapes:
                 if any(anchor in text for anchor in anchors):
@@ -353,7 +395,7 @@ class Redaction:
                 text = shape.sub(_blank_token, text)
             text = _RANDOM.sub(_blank_random, text)
             text = _BASE64_LINE.sub(BLANK, text)
-        return self._by_the_user(text)
+        return text
 
     def _by_the_user(self, text: str) -> str:
         for pattern in self._more:
@@ -369,10 +411,10 @@ class Redaction:
             text = _HEADER.sub(lambda m: m["name"] + m["sep"] + BLANK, text)
         text = _SCHEME.sub(lambda m: m["scheme"] + m["gap"] + BLANK, text)
         text = _ASSIGNED.sub(_blank_value, text)
-        text = _PAIR.sub(lambda m: m["name"] + BLANK, text)
-        text = _ELEMENT.sub(lambda m: m["name"] + BLANK, text)
+        text = _PAIR.sub(_blank_named, text)
+        text = _ELEMENT.sub(_blank_named, text)
         text = _OPTION.sub(lambda m: m["name"] + m["gap"] + BLANK, text)
-        return _SPOKEN.sub(lambda m: m["name"] + BLANK, text)
+        return _SPOKEN.sub(_blank_named, text)
 
     def lines(self, lines: Iterable[str]) -> list[str]:
         """Return lines of one source, in order, without secrets that span several."""
@@ -398,6 +440,10 @@ class PemState:
             clean = _PEM_END.sub(BLANK, clean) if ends else clean
             return "\n".join(_PEM_LINE.sub(BLANK, each) for each in clean.split("\n"))
         return clean
+
+
+def _blank_named(match: re.Match[str]) -> str:
+    return match["name"] + BLANK
 
 
 def _blank_value(match: re.Match[str]) -> str:
