@@ -70,6 +70,9 @@ _WRAPPERS: Mapping[str, _Wrapper] = {
     "taskset": _Wrapper("", own=1),
     "numactl": _Wrapper("-m --membind -N --cpunodebind -C --physcpubind -i --interleave"),
     "sudo": _Wrapper("-u --user -g --group -D --chdir -h --host"),
+    "chrt": _Wrapper(own=1),
+    "flock": _Wrapper("-w --wait --timeout -E --conflict-exit-code", own=1),
+    "chronic": _Wrapper(),
     "tini": _Wrapper("-p -e"),
     "dumb-init": _Wrapper("-r --rewrite"),
     "xvfb-run": _Wrapper("-e --error-file -f --auth-file -n --server-num -s --server-args -w"),
@@ -82,6 +85,14 @@ _WRAPPERS: Mapping[str, _Wrapper] = {
         " --cpu-bind --ntasks-per-node --gpus-per-node --gpus-per-task --jobid --export"
     ),
 }  # fmt: skip
+
+# Programs that run a file given to them, which then names the job.
+_RUNNERS = frozenset(
+    ("Rscript", "accelerate", "cProfile", "debugpy", "ipython", "julia", "jupyter", "kernprof",
+     "nbconvert", "papermill", "pdb", "perl", "profile", "pyinstrument", "pytest", "run", "ruby",
+     "scalene", "spark-submit", "torchrun", "trace", "viztracer")
+)  # fmt: skip
+_RUN_FILE = re.compile(r"[^-].*\.(?:py|ipynb|R|r|jl|pl|rb)(?:::.*)?")
 
 
 def argv_of(command: Sequence[str]) -> list[str]:
@@ -111,8 +122,25 @@ def _program(command: Sequence[str]) -> tuple[list[str], bool]:
         words = inner
     name = PurePath(words[0]).name if words else ""
     if len(words) > 1 and _PYTHON.fullmatch(name):
-        return _run_by_python(name, words[1:])
-    return words, False
+        argv, is_module = _run_by_python(name, words[1:])
+        # `python -m coverage run etl.py` does what `coverage run etl.py` does.
+        tool = argv[0].rpartition(".")[2]
+        if is_module and (tool in _WRAPPERS or tool in _RUNNERS):
+            inner, inner_is_module = _program([tool, *argv[1:]])
+            if inner[0] != tool:
+                return inner, inner_is_module
+        return argv, is_module
+    return _run_by_runner(name, words), False
+
+
+def _run_by_runner(name: str, words: list[str]) -> list[str]:
+    if name not in _RUNNERS:
+        return words
+    files = (n for n, word in enumerate(words) if n and _RUN_FILE.fullmatch(word))
+    place = next(files, None)
+    if place is None:
+        return words
+    return [words[place].partition("::")[0], *words[place + 1 :]]
 
 
 def _inside(words: list[str]) -> list[str] | None:
@@ -120,8 +148,24 @@ def _inside(words: list[str]) -> list[str] | None:
     name = PurePath(words[0]).name if words else ""
     if name in _SHELLS:
         return _run_by_shell(words[1:])
+    if name in ("su", "runuser") and "-c" in words[:-1]:
+        return _last_of(words[words.index("-c") + 1])
     how = _WRAPPERS.get(name)
-    return None if how is None else _wrapped(how, words[1:])
+    if how is not None:
+        return _wrapped(how, words[1:])
+    return None if _PYTHON.fullmatch(name) else _python_in(words)
+
+
+def _python_in(words: list[str]) -> list[str] | None:
+    """Return what Python runs at the end of a command that we do not know.
+
+    `docker run --rm image python etl.py`, `strace -f python -m etl`.
+    """
+    for place, word in enumerate(words[1:-1], 1):
+        runs = words[place + 1].startswith("-") or words[place + 1].endswith(".py")
+        if runs and _PYTHON.fullmatch(PurePath(word).name):
+            return words[place:]
+    return None
 
 
 def _wrapped(how: _Wrapper, words: list[str]) -> list[str] | None:
@@ -147,8 +191,13 @@ def _wrapped(how: _Wrapper, words: list[str]) -> list[str] | None:
         else:
             break
     inner = words[place:]
-    if not inner or verbs:
-        return None
+    return None if not inner or verbs else _of_an_environment(how, inner)
+
+
+def _of_an_environment(how: _Wrapper, inner: list[str]) -> list[str]:
+    if how is _WRAPPERS["hatch"] and re.match(r"[\w.-]+:", inner[0]):
+        # `hatch run prod:python etl.py`
+        inner = [inner[0].partition(":")[2], *inner[1:]]
     # `uv run etl.py` runs a script as `python etl.py` does.
     return ["python", *inner] if how.verbs and inner[0].endswith(".py") else inner
 
