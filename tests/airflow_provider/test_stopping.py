@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from airflow_dask_blackbox.stopping import stop_by_signal
 from dask_blackbox.layout import RunAddress
+from dask_blackbox.reader.job_histories import job_history
+from dask_blackbox.store import open_store
 
 _WORK = """
 def work(state, ti, client):
@@ -93,6 +95,77 @@ with DAG("out_of_time"):
     assert card["verdict"]["rule"] == "stopped-by-host"
     assert card["headline"].startswith("Reached its execution_timeout of 1 h")
     assert " of 4,000 tasks done, at this rate " in card["headline"]
+
+
+def test_what_airflow_ends_is_no_failure_in_the_history_of_the_job(
+    airflow: Any, tmp_path: Path
+) -> None:
+    dag = airflow.load(
+        f"""
+from airflow.sdk import Param
+from airflow_dask_blackbox.compat import AirflowTaskTimeout
+
+def refuse(day):
+    raise ValueError(f"no deliveries on {{day}}")
+
+def work(client, params):
+    if params["out_of_time"]:
+        client.submit(abs, -1).result()
+        raise AirflowTaskTimeout("Timeout")
+    client.submit(refuse, "Friday").result()
+
+with DAG("often_stopped", params={{"out_of_time": Param(False)}}):
+    DaskObservedOperator(
+        task_id="work",
+        python_callable=work,
+        cluster_kwargs=TINY,
+        store={str(tmp_path)!r},
+        execution_timeout=timedelta(hours=1),
+    )
+""",
+        "often_stopped",
+    )
+    for out_of_time in (False, True, False):
+        ran = airflow.run_dag(dag, {"out_of_time": out_of_time})
+
+    history = job_history(open_store(tmp_path), "often_stopped.work")
+    assert history.states == {"failed": 2, "stopped": 1}
+    [group] = history.groups
+    assert (group.verdict, group.times, group.since) == ("task-exception", 2, 0)
+    past = _card(tmp_path, "often_stopped.work", ran.run_id)["past"]
+    assert past["seen"]["in_a_row"] == 2
+    assert past["stopped"] == 1
+
+
+def test_a_task_that_defers_has_not_failed(airflow: Any, tmp_path: Path) -> None:
+    ran = airflow.run(
+        f"""
+import datetime
+from airflow.providers.standard.triggers.temporal import DateTimeTrigger
+from airflow.sdk import timezone
+
+class Waiting(DaskObservedOperator):
+    def after(self, context, event=None):
+        return "in time"
+
+def work(client, ti):
+    client.submit(abs, -1).result()
+    ti.task.defer(trigger=DateTimeTrigger(timezone.utcnow()), method_name="after")
+
+with DAG("deferring"):
+    Waiting(
+        task_id="work",
+        python_callable=work,
+        cluster_kwargs=TINY,
+        store={str(tmp_path)!r},
+    )
+""",
+        "deferring",
+    )
+
+    card = _card(tmp_path, "deferring.work", ran.run_id)
+    assert (ran.state, ran.value) == ("success", "in time")
+    assert (card["state"], card["verdict"]) == ("succeeded", None)
 
 
 class _Instance(SimpleNamespace):

@@ -18,12 +18,13 @@ from dask_blackbox.analyse.changes.relevance import Accused
 from dask_blackbox.analyse.sketching import facts_of_sketch
 from dask_blackbox.cli import blackbox
 from dask_blackbox.errors import RunNotFoundError, StoreUnreachableError
-from dask_blackbox.layout import RunAddress, sketch_name
+from dask_blackbox.layout import STOPPED_BY_HOST, RunAddress, sketch_name
 from dask_blackbox.manifest import Manifest
 from dask_blackbox.reader.comparing import compare_runs
 from dask_blackbox.reader.earlier_runs import earlier_runs, sketched_runs
 from dask_blackbox.reader.job_histories import job_history
 from dask_blackbox.reader.sketching import put_sketch
+from dask_blackbox.report.history_sentences import looked_words
 from dask_blackbox.report.history_text import history_text
 from dask_blackbox.sketch import Sketch, packed
 from dask_blackbox.store import MemoryStore, open_store
@@ -223,6 +224,32 @@ def test_a_failure_that_has_stopped_says_with_what(store: MemoryStore) -> None:
         3,
         5,
         "dask 2026.1.0 → 2026.3.0",
+    )
+
+
+def test_what_a_host_has_stopped_is_no_failure_of_the_job(store: MemoryStore) -> None:
+    out_of_time = {"verdict": STOPPED_BY_HOST, "state": "failed"}
+    put_sketch(store, a_night(1))
+    put_sketch(store, failed(a_night(2)))
+    put_sketch(store, a_night(3, **out_of_time))
+    # Earlier versions took reaching a time limit for a kind of failure.
+    put_sketch(
+        store, a_night(4, **out_of_time, fingerprint=failed(a_night()).fingerprint)
+    )
+    last = failed(a_night(5))
+    put_sketch(store, last)
+
+    reported = job_history(store, "nightly")
+    assert reported.states == {"failed": 2, "stopped": 2, "succeeded": 1}
+    [group] = reported.groups
+    assert (group.times, group.since) == (2, 0)
+    assert [each.group for each in reported.runs] == ["A", None, None, "A", None]
+    history = earlier_runs(store, manifest_of(last))
+    past = changes_on_card(history, last, Accused()).past
+    assert past.seen is not None
+    assert past.seen.in_a_row == 2
+    assert looked_words(past) == (
+        "all 4 earlier runs looked at; 1 of them succeeded, 2 were stopped"
     )
 
 

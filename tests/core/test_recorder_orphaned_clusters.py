@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -15,11 +16,14 @@ from dask_blackbox import Run, RunCard
 from dask_blackbox.analyse import state
 from dask_blackbox.analyse.rules.driver_stopped import CLUSTER_ORPHANED
 from dask_blackbox.cli import blackbox
+from dask_blackbox.layout import RunAddress
+from dask_blackbox.recorder import earlier_attempts
 from dask_blackbox.recorder.orphaned_clusters import (
     OwnedCluster,
     close_now,
     owned_clusters,
 )
+from dask_blackbox.store import open_store
 from dask_blackbox.testing import a_run, an_event, fires, stays_silent
 from distributed import Client, LocalCluster
 from scenario_runs import Home, begin, ended, until
@@ -36,10 +40,10 @@ def reported(home: Home, word: str) -> Any:
     return until(heard, f"{word!r} of the scenario")
 
 
-def killed_driver(homes: Callable[[], Home], address: str, *names: str) -> Home:
+def killed_driver(homes: Callable[[], Home], address: str, *then: str) -> Home:
     """Return the home of a driver that was killed while it owned a cluster."""
     home = homes()
-    process = begin(home, "orphaning.py", str(home.folder / "store"), address)
+    process = begin(home, "orphaning.py", str(home.folder / "store"), address, *then)
     os.kill(reported(home, "driver"), signal.SIGKILL)
     ended(home, process)
     home.quiet()
@@ -70,6 +74,68 @@ def test_the_recorder_closes_the_cluster_of_a_killed_driver(
         Client(address, timeout="2 s")
     its_home.clear()
     cluster.communicate()
+
+
+@pytest.mark.timeout(180)
+def test_the_recorder_closes_the_cluster_of_a_driver_that_is_killed_after_its_end(
+    homes: Callable[[], Home],
+) -> None:
+    its_home = homes()
+    cluster = begin(its_home, "clusters.py")
+    address = reported(its_home, "address")
+
+    home = killed_driver(homes, address, "end")
+
+    assert Run.open(reported(home, "links")["recording"]).state == "aborted"
+    with pytest.raises(OSError, match=r"(?i)timed out|connect"):
+        Client(address, timeout="2 s")
+    its_home.clear()
+    cluster.communicate()
+
+
+@pytest.mark.timeout(180)
+def test_the_next_attempt_closes_what_a_machine_that_went_has_left(
+    homes: Callable[[], Home], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    its_home = homes()
+    cluster = begin(its_home, "clusters.py")
+    address = reported(its_home, "address")
+    home = homes()
+    process = begin(home, "orphaning.py", str(home.folder / "store"), address)
+    recording = reported(home, "links")["recording"]
+    until(lambda: list(owned_clusters(Run.open(recording))), "segments")
+    home.clear()  # driver and recorder at once
+    ended(home, process)
+    monkeypatch.setattr(earlier_attempts, "_STALE", 5.0)
+    store = open_store(home.folder / "store")
+    own = RunAddress.of("orphaning", "killed", 3)
+
+    async def closed() -> list[Any]:
+        before = earlier_attempts.earlier_attempts(own)
+        closing = earlier_attempts.close_clusters_of(store, before, dict)
+        return [row async for row in closing]
+
+    [(_, kind, subject, detail)] = asyncio.run(closed())
+
+    assert (kind, subject) == ("cluster-orphaned", address)
+    assert json.loads(detail)["closed"] is True
+    assert json.loads(detail)["run"] == "orphaning/killed/1"
+    with pytest.raises(OSError, match=r"(?i)timed out|connect"):
+        Client(address, timeout="2 s")
+    its_home.clear()
+    cluster.communicate()
+
+
+def test_a_cluster_whose_driver_is_connected_is_not_closed() -> None:
+    with LocalCluster(n_workers=1, dashboard_address=":0") as cluster:
+        named = cluster.scheduler.id
+        with Client(cluster.scheduler_address, set_as_default=False) as client:
+            owned = OwnedCluster(cluster.scheduler_address, named, client.id)
+
+            assert close_now(owned) == "its driver is still connected"
+            assert client.submit(sum, (1, 2)).result() == 3
+
+        assert until(lambda: close_now(owned) == "", "the client to leave")
 
 
 def test_another_cluster_at_the_same_address_is_left_alone() -> None:
@@ -127,6 +193,21 @@ def test_a_cluster_that_could_not_be_closed_is_named() -> None:
     fires(
         CLUSTER_ORPHANED, a_run(left, state="aborted"), naming=["tcp://10.0.0.5:8786"]
     )
+
+
+def test_the_run_whose_cluster_was_closed_is_named() -> None:
+    closed = an_event(
+        "cluster-orphaned",
+        "tcp://10.0.0.5:8786",
+        at=2,
+        scheduler="Scheduler-1",
+        closed=True,
+        run="nightly.price/monday/1",
+    )
+
+    found = fires(CLUSTER_ORPHANED, a_run(closed), naming=["nightly.price/monday/1"])
+
+    assert found.severity == "notice"
 
 
 def test_a_cluster_of_a_lost_driver_may_still_run() -> None:

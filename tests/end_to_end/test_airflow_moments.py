@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import psutil
 import pytest
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.testing import EmbeddedS3
@@ -157,3 +158,41 @@ def test_a_cluster_that_outlives_a_killed_task_is_closed_unless_it_is_kept(
     if kept:
         with Client(address) as client:
             client.shutdown()
+
+
+def test_a_cluster_that_outlives_a_stopped_task_is_closed(
+    host: Any, s3: EmbeddedS3, tmp_path: Path
+) -> None:
+    flag = tmp_path / "flag"
+    run = host.trigger("orphans", conf={"flag": str(flag)})
+    _, address = str(_until(lambda: flag.exists() and flag.read_text())).split()
+    # SIGTERM, and SIGKILL five seconds later: its callable sleeps on in between.
+    host.set_state(run, "work", "failed")
+
+    card = _until(lambda: _ended_card(s3, "orphans", run.run_id))
+
+    assert card["verdict"]["rule"] == "stopped-by-host"
+    assert _until(lambda: not _answers(address))
+
+
+def test_the_next_try_closes_the_cluster_of_one_that_was_killed_with_its_recorder(
+    host: Any, tmp_path: Path
+) -> None:
+    flag = tmp_path / "flag"
+    run = host.trigger("orphans", conf={"flag": str(flag)})
+    pid, address = str(_until(lambda: flag.exists() and flag.read_text())).split()
+    task = psutil.Process(int(pid))
+    (recorder,) = (
+        each for each in task.children() if "dask_blackbox.recorder" in each.cmdline()
+    )
+    task.suspend()  # as in a pod that is gone: no time to start another recorder
+    recorder.kill()
+    task.kill()
+    assert host.wait(run) == "failed"
+    assert _answers(address)
+
+    _cleared(host, run, 0)
+
+    _until(lambda: host.task(run, "work")["try_number"] == 2)
+    assert host.wait(run) == "success"
+    assert _until(lambda: not _answers(address), patience=240)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow.configuration import conf
 from dask_blackbox.guard import guard
+from dask_blackbox.layout import STOPPED_BY_HOST
 
 from airflow_dask_blackbox.addresses import TaskKey, page_of, tab_of
 from airflow_dask_blackbox.links import RECORDING_KEY, push_links
@@ -99,7 +100,9 @@ class Announcement:
         """Say how the recording stands."""
         over = {} if card.state == "running" else {"dashboard": ""}
         push_links(self._ti, {**self.addressed(card).links, **over}, self._links)
-        now = {"state": card.state, "headline": card.headline}
+        now: dict[str, Any] = {"state": card.state, "headline": card.headline}
+        if card.verdict is not None and card.verdict.rule == STOPPED_BY_HOST:
+            now["stopped"] = True
         if not card.completeness.get("recorded", True):
             now["problem"] = str(card.completeness.get("reason") or "unknown")
         said = {**self._said, **({} if card.state == "running" else now)}

@@ -32,7 +32,6 @@ _WAIT: Final = 2.0
 _PATIENCE: Final = 20.0
 """Seconds after which nobody is believed to end the recording of that try any more."""
 _PAUSE: Final = 1.0
-_ENDED_BY_OTHERS: Final = ("aborted", "lost")
 
 
 def remember(context: Mapping[str, Any], card: RunCard) -> None:
@@ -123,27 +122,6 @@ class EarlierTries:
             elif (known := self._known.get(self._number - 1)) is not None:
                 address = str(known.get("report") or known.get("recording") or "")
                 self._say(self._number - 1, "was killed", address)
-        with guard("the clusters of the try before"):
-            self._close_clusters(who, url, settings)
-
-    def _close_clusters(
-        self, who: Identity, url: str | None, settings: Mapping[str, Any] | None
-    ) -> None:
-        """Close what the try before had started, where its recorder could not."""
-        from dask_blackbox.layout import RunAddress
-        from dask_blackbox.reader import Run
-        from dask_blackbox.recorder.orphaned_clusters import close_now, owned_clusters
-        from dask_blackbox.store import open_store
-
-        address = RunAddress.of(who.job, who.run_id, who.attempt - 1)
-        run = Run.at(open_store(url, settings=settings), address)
-        if run.state not in _ENDED_BY_OTHERS:
-            return
-        for cluster in owned_clusters(run):
-            error = close_now(cluster)
-            if error is not None:
-                said = f"is not closed: {error}" if error else "is closed now"
-                self._log.info("Its cluster at %s %s", cluster.address, said)
 
     def _say(self, number: int, said: str, address: str) -> None:
         self._log.info("Try %s: %s", number, said)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Final
+
 try:
     from airflow.sdk.configuration import conf
 except ImportError:  # Airflow 3.1
@@ -24,7 +27,30 @@ except ImportError:  # Airflow 3.1 has them in its core only
         AirflowTaskTimeout,
     )
 
+_SIGNALS: Final = (
+    "AirflowRescheduleException",
+    "AirflowSkipException",
+    "DagRunTriggerException",
+    "DownstreamTasksSkipped",
+    "TaskAwaitingInput",  # Airflow 3.3
+    "TaskDeferred",
+)
+
+
+def _signals() -> tuple[type[BaseException], ...]:
+    modules = [import_module(f"airflow{each}.exceptions") for each in (".sdk", "")]
+    found = (
+        next((getattr(each, name) for each in modules if hasattr(each, name)), None)
+        for name in _SIGNALS
+    )
+    return tuple(each for each in found if each is not None)
+
+
+SIGNALS: Final = _signals()
+"""Exceptions by which a task tells Airflow what comes next; none of them is a failure."""
+
 __all__ = [
+    "SIGNALS",
     "AirflowException",
     "AirflowFailException",
     "AirflowRescheduleException",

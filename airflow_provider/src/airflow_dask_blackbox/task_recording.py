@@ -13,7 +13,7 @@ from dask_blackbox.guard import guard
 from airflow_dask_blackbox.addresses import TaskKey, tab_of
 from airflow_dask_blackbox.announcing import Announcement
 from airflow_dask_blackbox.attempts import EarlierTries, remember
-from airflow_dask_blackbox.compat import AirflowSkipException
+from airflow_dask_blackbox.compat import SIGNALS
 from airflow_dask_blackbox.identity import identity_of
 from airflow_dask_blackbox.masking import follow_airflow_masks
 from airflow_dask_blackbox.progress_lines import ProgressLines, progress_interval
@@ -209,16 +209,16 @@ class TaskRecording:
         if self._ending is not None:
             self._ending.join(_GRACE / 2)
         with guard("the card of this task"):
-            # To Airflow, skipping is a way to end well.
-            skipped = isinstance(error, AirflowSkipException)
+            # To Airflow, skipping is a way to end well, and so is coming again later.
+            fine = isinstance(error, SIGNALS)
             stop = stop_by_error(self._context, error)
             if stop is not None and self._ending is None:
                 _note_stop(rec, stop)
             card = self._announced.addressed(
-                rec.finish(exception=None if skipped else error)
+                rec.finish(exception=None if fine else error)
             )
             self._publish(card)
-            if error is not None and not skipped:
+            if error is not None and not fine:
                 error.add_note(note_of(card))
             # Before the cluster is closed: that may take longer than Airflow waits.
             self.show()

@@ -76,6 +76,7 @@ class Past(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         looked_at: How many of them this run was compared with.
         unreadable: How many of them could not be read.
         good: How many of the known ones ended well.
+        stopped: How many of them their host or a person ended.
         last_good: What the changes are against; None: no earlier run ended well.
         blame: Which side changed.
         says: The same in a sentence.
@@ -91,6 +92,7 @@ class Past(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     looked_at: int = 0
     unreadable: int = 0
     good: int = 0
+    stopped: int = 0
     last_good: EarlierRun | None = None
     blame: Blame = "unknown"
     says: str = ""

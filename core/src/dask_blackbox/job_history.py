@@ -21,6 +21,7 @@ class PastRun(msgspec.Struct, frozen=True, kw_only=True):
         verdict: The rule that explains its failure.
         fingerprint: Beginning of the failure's fingerprint.
         group: The letter of its group of failures.
+        stopped: Its host or a person ended it, which is no failure of the job.
     """
 
     run: str
@@ -33,6 +34,7 @@ class PastRun(msgspec.Struct, frozen=True, kw_only=True):
     verdict: str | None = None
     fingerprint: str | None = None
     group: str | None = None
+    stopped: bool = False
 
 
 class FailureGroup(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +87,8 @@ class JobHistory(msgspec.Struct, frozen=True, kw_only=True):
         job: Its name, in its safe form.
         total: How many runs are known.
         more: There are more than that.
-        states: How many ended in which way.
+        states: How many ended in which way; those that their host or a person ended
+            count as `stopped`.
         runs: The newest of them, newest first.
         groups: Kinds of failures, the newest first.
         trends: Of the good runs.

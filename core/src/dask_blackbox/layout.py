@@ -25,6 +25,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 __all__ = [
+    "STOPPED_BY_HOST",
     "RunAddress",
     "SketchName",
     "index_names",
@@ -38,6 +39,9 @@ __all__ = [
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _END_OF_TIME_MS = 10**14 - 1
+
+STOPPED_BY_HOST = "stopped-by-host"
+"""The rule of runs that their host or a person ended: no failure of their job."""
 
 
 def safe(word: str, *, longest: int = 96) -> str:
@@ -153,6 +157,11 @@ class SketchName(NamedTuple):
     peak_memory: int | None = None
     verdict: str | None = None
     fingerprint: str | None = None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether its host or a person ended it, which is no failure of its job."""
+        return self.verdict == STOPPED_BY_HOST
 
 
 def sketch_folder(job: str) -> str:

@@ -174,7 +174,7 @@ BY_A_PERSON = ("marked-failed", "marked-success", "cleared", "cancelled")
 """Reasons that are a person's decision, and no failure of the job."""
 
 TIME_LIMITS = ("run-timeout", "task-timeout")
-"""Reasons that are a failure of the job: it takes longer than it may."""
+"""Reasons that are limits of the host: the run takes longer than it may."""
 
 
 class Stopped(msgspec.Struct, kw_only=True, frozen=True):

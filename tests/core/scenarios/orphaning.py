@@ -1,6 +1,6 @@
 """A driver that owns the cluster at an address, in the middle of its work.
 
-python orphaning.py STORE ADDRESS
+python orphaning.py STORE ADDRESS [end]    with `end`: its recording has ended
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ def work(i: int) -> int:
     return i
 
 
-def main(store: str, address: str) -> None:
+def main(store: str, address: str, then: str = "") -> None:
     with (
         recording(None, store=store, job="orphaning", run_id="killed") as rec,
         Client(address) as client,
     ):
         rec.attach(client, owned=True)
         client.gather(client.map(work, range(20)))
+        if then == "end":
+            rec.finish(state="aborted")
         tell(driver=os.getpid(), links=rec.links)
         while True:
             time.sleep(1)

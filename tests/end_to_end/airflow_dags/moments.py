@@ -75,9 +75,12 @@ def processes() -> Any:
 
 
 def work_and_wait(client: Client) -> None:
-    """Do ten tasks, say where, and wait."""
+    """Do ten tasks, say where, and wait; the next try has nothing left to do."""
     client.gather(client.map(abs, range(10)))
-    asked: Any = get_current_context()["params"]
+    context: Any = get_current_context()
+    if context["ti"].try_number > 1:
+        return
+    asked = context["params"]
     Path(asked["flag"]).write_text(f"{os.getpid()} {client.scheduler.address}")
     time.sleep(600)
 

@@ -60,6 +60,25 @@ with DAG("private_books", schedule=None):
         store=os.environ.get("RECORDINGS_OF_TESTS"),
     )
 
+for name, where in (
+    (
+        "unreadable",
+        {
+            "store": "s3://far-away",
+            "store_settings": {"endpoint": "http://127.0.0.1:1"},
+        },
+    ),
+    ("unrecorded", {"store": "/proc/recordings"}),
+):
+    with DAG(name, schedule=None):
+        DaskObservedOperator(
+            task_id="part",
+            python_callable=part,
+            op_kwargs={"which": 0},
+            cluster_kwargs=TINY,
+            **where,
+        )
+
 with DAG("slow", schedule=None):
     DaskObservedOperator(
         task_id="steps",

@@ -41,6 +41,7 @@ class Line(NamedTuple):
         try_number: Its newest try.
         state: Of the recording.
         headline: The one line to read.
+        stopped: Airflow or a person ended it, which is no failure of the job.
         started: Epoch seconds.
         seconds: How long the task took; None while it runs.
         changes: What changed since the last good run.
@@ -51,6 +52,7 @@ class Line(NamedTuple):
     try_number: int
     state: str
     headline: str
+    stopped: bool
     started: float | None
     seconds: float | None
     changes: tuple[Change, ...]
@@ -76,7 +78,7 @@ class TaskTrend(NamedTuple):
         bars: Its runs as bars, the oldest first.
         longest: Seconds that the highest bar stands for.
         usual: Median seconds of the good runs; None without any.
-        failures: How many of them did not succeed.
+        failures: How many of them failed by themselves.
         groups: Failures by kind, where the store remembers.
     """
 
@@ -150,10 +152,12 @@ def _place(one: Announced) -> Place:
 
 def _line(one: Announced, recorded: Recorded | None) -> Line:
     state = str(one.said.get("state") or "running")
+    stopped = one.said.get("stopped") is True
     headline = str(one.said.get("headline") or "")
     changes: tuple[Change, ...] = ()
     if recorded is not None:
         state, changes = recorded.state, recorded.changes
+        stopped = recorded.stopped
         headline = recorded.headline or headline
     seconds = None
     if one.started is not None and one.ended is not None and one.ended >= one.started:
@@ -163,6 +167,7 @@ def _line(one: Announced, recorded: Recorded | None) -> Line:
         try_number=one.try_number,
         state=state,
         headline="" if state == "running" else headline,
+        stopped=stopped,
         started=one.started,
         seconds=seconds,
         changes=changes,
@@ -190,7 +195,10 @@ def _trends(
             bars=tuple(_bars(newest, longest)),
             longest=longest,
             usual=median(good) if good else None,
-            failures=sum(each.state not in {"succeeded", "running"} for each in own),
+            failures=sum(
+                each.state not in {"succeeded", "running"} and not each.stopped
+                for each in own
+            ),
             groups=groups.get(task_id, ()),
         )
 

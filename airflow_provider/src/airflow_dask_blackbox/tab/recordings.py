@@ -19,7 +19,7 @@ from dask_blackbox.errors import (
     RecordingError,
 )
 from dask_blackbox.finding import Change
-from dask_blackbox.layout import RunAddress
+from dask_blackbox.layout import STOPPED_BY_HOST, RunAddress
 from dask_blackbox.manifest import Manifest, Progress
 from dask_blackbox.reader.documents import read_ending, read_heartbeat, read_manifest
 from dask_blackbox.store import Store, open_store, store_settings
@@ -71,6 +71,7 @@ class Recorded(NamedTuple):
         try_number: Airflow's try that it is of.
         state: How it ended; `running` or `lost` while nobody said so.
         headline: The one line to read; empty while it runs.
+        stopped: Airflow or a person ended it, which is no failure of the job.
         manifest: Who it is.
         progress: Progress, while it runs.
         numbers: Measures of a recording that has ended, by name.
@@ -82,6 +83,7 @@ class Recorded(NamedTuple):
     state: str
     headline: str
     manifest: Manifest
+    stopped: bool = False
     progress: Progress | None = None
     numbers: Mapping[str, float] = {}
     changes: tuple[Change, ...] = ()
@@ -211,6 +213,7 @@ def _recorded(store: Store, address: RunAddress) -> Recorded | None:
         if card is not None:
             found = found._replace(
                 headline=card.headline,
+                stopped=_is_stopped(card),
                 numbers=card.numbers,
                 changes=card.changes[:_MOST_CHANGES],
             )
@@ -223,6 +226,10 @@ def _recorded(store: Store, address: RunAddress) -> Recorded | None:
     if time.time() - (manifest.started if beat is None else beat.at) > STALE:
         return found._replace(state="lost")
     return found._replace(progress=None if beat is None else beat.progress)
+
+
+def _is_stopped(card: RunCard) -> bool:
+    return card.verdict is not None and card.verdict.rule == STOPPED_BY_HOST
 
 
 def _card(store: Store, address: RunAddress) -> RunCard | None:

@@ -37,6 +37,7 @@ def wanted_for_groups(names: Sequence[SketchName]) -> list[SketchName]:
         names: Of all runs, the newest first.
     """
     wanted = []
+    names = [each for each in names if not each.stopped]
     for places in list(_grouped(names).values())[:_MOST_GROUPS]:
         newest = places[0]
         wanted.append(names[newest])
@@ -68,16 +69,19 @@ def job_history_of(
         limit: How many runs to list.
         more: There are more runs than these.
     """
-    grouped = list(_grouped(names).items())
+    judged = [each for each in names if not each.stopped]
+    grouped = list(_grouped(judged).items())
     letters = {fingerprint: _letter(n) for n, (fingerprint, _) in enumerate(grouped)}
     return JobHistory(
         job=job,
         total=len(names),
         more=more,
-        states=dict(Counter(each.state for each in names)),
+        states=dict(
+            Counter("stopped" if each.stopped else each.state for each in names)
+        ),
         runs=tuple(_run(each, letters) for each in names[:limit]),
         groups=tuple(
-            _group(letters[fingerprint], places, names, sketches)
+            _group(letters[fingerprint], places, judged, sketches)
             for fingerprint, places in grouped[:_MOST_GROUPS]
         ),
         trends=tuple(_trends(names)),
@@ -106,7 +110,8 @@ def _run(name: SketchName, letters: Mapping[str, str]) -> PastRun:
         peak_memory=name.peak_memory,
         verdict=name.verdict,
         fingerprint=name.fingerprint,
-        group=letters.get(name.fingerprint or ""),
+        group=None if name.stopped else letters.get(name.fingerprint or ""),
+        stopped=name.stopped,
     )
 
 

@@ -168,7 +168,7 @@ class RecorderSupervisor:
             if reported is None and self._another_took_over(link, deadline):
                 continue
             self._done = True
-            if leave:
+            if leave or self._outlasts_its_end():
                 link.close(patience=0.0)
             else:
                 link.close()
@@ -177,6 +177,11 @@ class RecorderSupervisor:
                 if link.closed:
                     self._leave_the_end(end)
             return reported
+
+    def _outlasts_its_end(self) -> bool:
+        """Say whether the recorder goes on after the card, to see clusters closed."""
+        owned = any(order.owned for order in self._orders)
+        return owned or self._config.manifest.attempt > 1
 
     def _leave_the_end(self, end: End) -> None:
         """Leave in the spool how the run ended: nobody else is there to do it."""

@@ -308,6 +308,7 @@ class ClusterOrphaned(Event, frozen=True, kw_only=True):
         scheduler: Id of its scheduler; the subject is its address.
         closed: Whether the recorder could close it.
         error: Why not.
+        run: The run whose driver had started it, as `JOB/RUN/ATTEMPT`; empty: this one.
     """
 
     kind: ClassVar[str] = "cluster-orphaned"
@@ -315,6 +316,7 @@ class ClusterOrphaned(Event, frozen=True, kw_only=True):
     scheduler: str = ""
     closed: bool = False
     error: str = ""
+    run: str = ""
 
 
 class DriverLost(Event, frozen=True, kw_only=True):

@@ -1,7 +1,8 @@
 """Clusters whose driver is gone: found in recordings, and closed by address.
 
 An address alone names no cluster: another may listen there by now.  So a scheduler is
-asked for its id first, and one that is not the recorded one is left alone.
+asked for its id first, and one that is not the recorded one is left alone; and where only
+a recording says that the driver is gone, the scheduler is asked for its client, too.
 """
 
 from __future__ import annotations
@@ -18,11 +19,21 @@ from dask_blackbox.events import ClusterOrphaned, DriverAttached
 if TYPE_CHECKING:  # heavy
     from dask_blackbox.run import RunTables
 
-__all__ = ["OwnedCluster", "close_cluster", "close_now", "orphan_row", "owned_clusters"]
+__all__ = [
+    "OwnedCluster",
+    "close_cluster",
+    "close_left",
+    "close_now",
+    "orphan_row",
+    "owned_clusters",
+    "until_closed",
+]
 
 _CONNECTING, _ANSWERING = 3.0, 5.0
 _CLOSING = 15.0
 _LOOKING = 0.2
+_JOINED, _LEFT = "add-client", "remove-client"
+"""What the scheduler notes of a client: it goes by itself, or with its process."""
 
 
 class OwnedCluster(NamedTuple):
@@ -31,10 +42,12 @@ class OwnedCluster(NamedTuple):
     Attributes:
         address: Of its scheduler, as the driver knew it.
         scheduler: The scheduler's id.
+        client: Id of the driver's client; empty: not known.
     """
 
     address: str
     scheduler: str
+    client: str = ""
 
 
 def owned_clusters(run: RunTables) -> Iterator[OwnedCluster]:
@@ -46,7 +59,7 @@ def owned_clusters(run: RunTables) -> Iterator[OwnedCluster]:
         if kind is None or not kind.owned or kind.owned in seen:
             continue
         seen.add(kind.owned)
-        yield OwnedCluster(kind.scheduler, kind.owned)
+        yield OwnedCluster(kind.scheduler, kind.owned, attached.client or "")
 
 
 async def close_cluster(
@@ -72,6 +85,63 @@ async def close_cluster(
     return None
 
 
+async def close_left(
+    cluster: OwnedCluster, connection_args: Mapping[str, Any]
+) -> str | None:
+    """As `close_cluster`, unless the driver's client is still connected.
+
+    Args:
+        cluster: Which cluster, by a recording of its driver.
+        connection_args: As `distributed.Security` gives them.
+    """
+    try:
+        known = await _asked(cluster.address, connection_args, "identity")
+        if str(known.get("id") or "") != cluster.scheduler:
+            return None
+        if cluster.client and await _is_connected(cluster, connection_args):
+            return "its driver is still connected"
+    except (OSError, TimeoutError, ValueError):
+        return None
+    return await _closed(cluster.address, cluster.scheduler, connection_args)
+
+
+async def _is_connected(cluster: OwnedCluster, args: Mapping[str, Any]) -> bool:
+    noted = await _asked(cluster.address, args, "events", topic=cluster.client)
+    actions = [each.get("action") for _, each in noted if isinstance(each, dict)]
+    moves = [each for each in actions if each in (_JOINED, _LEFT)]
+    return moves[-1:] == [_JOINED]
+
+
+async def until_closed(
+    addresses: Sequence[str], scheduler: str, connection_args: Mapping[str, Any]
+) -> None:
+    """Wait until a cluster is closed, however long that takes; asks once, and listens.
+
+    Args:
+        addresses: Of its scheduler, the best one first.
+        scheduler: The scheduler's id.
+        connection_args: As `distributed.Security` gives them.
+    """
+    from distributed.comm import connect
+
+    for address in addresses:
+        try:
+            comm = await connect(address, timeout=_CONNECTING, **connection_args)
+        except (OSError, TimeoutError, ValueError):
+            continue
+        try:
+            await comm.write({"op": "identity", "reply": True})
+            async with asyncio.timeout(_ANSWERING):
+                known = await comm.read()
+            if str(known.get("id") or "") == scheduler:
+                await comm.read()  # of a connection that nothing is asked on: its end
+        except (OSError, TimeoutError):
+            return
+        finally:
+            comm.abort()
+        return
+
+
 async def _closed(address: str, scheduler: str, args: Mapping[str, Any]) -> str:
     with contextlib.suppress(OSError, TimeoutError):  # it closes before it answers
         await _asked(address, args, "terminate")
@@ -87,33 +157,36 @@ async def _closed(address: str, scheduler: str, args: Mapping[str, Any]) -> str:
     return f"its scheduler still answers {_CLOSING:.0f} s after it was asked to close"
 
 
-async def _asked(address: str, args: Mapping[str, Any], op: str) -> Any:
+async def _asked(address: str, args: Mapping[str, Any], op: str, **what: Any) -> Any:
     from distributed.comm import connect
     from distributed.core import send_recv
 
     comm = await connect(address, timeout=_CONNECTING, **args)
     try:
         async with asyncio.timeout(_ANSWERING):
-            return await send_recv(comm, op=op)
+            return await send_recv(comm, op=op, **what)
     finally:
         comm.abort()
 
 
 def close_now(cluster: OwnedCluster) -> str | None:
-    """As `close_cluster`, from a thread without an event loop, with Dask's own settings."""
+    """As `close_left`, from a thread without an event loop, with Dask's own settings."""
     from distributed.security import Security
 
     args = Security().get_connection_args("client")
-    return asyncio.run(close_cluster([cluster.address], cluster.scheduler, args))
+    return asyncio.run(close_left(cluster, args))
 
 
-def orphan_row(address: str, scheduler: str, error: str) -> list[Any]:
+def orphan_row(address: str, scheduler: str, error: str, run: str = "") -> list[Any]:
     """Return the row that says what became of a cluster whose driver is gone.
 
     Args:
         address: Of its scheduler.
         scheduler: The scheduler's id.
         error: Why it could not be closed; empty: it is closed.
+        run: Whose driver had started it; empty: the one that is recorded.
     """
     detail = {"scheduler": scheduler, "closed": not error, "error": error}
+    if run:
+        detail["run"] = run
     return [time.time(), ClusterOrphaned.kind, address, json.dumps(detail)]

@@ -55,6 +55,11 @@ class Owner:
                 return
             yield line
 
+    async def until_gone(self) -> None:
+        """Wait until its process has ended, however long that takes."""
+        while self._lives():  # noqa: ASYNC110 - another process sets no event
+            await asyncio.sleep(_LOOKING)
+
     async def exit_code(self) -> int | None:
         """Return how its process ended, negative for a signal; None if nobody can know."""
         handle = self._handle

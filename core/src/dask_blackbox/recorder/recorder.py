@@ -36,11 +36,19 @@ from dask_blackbox.protocol.messages import (
 from dask_blackbox.recorder import late_imports as loading
 from dask_blackbox.recorder.command_processes import Guests
 from dask_blackbox.recorder.driver_updates import DriverUpdates
+from dask_blackbox.recorder.earlier_attempts import (
+    close_clusters_of,
+    earlier_attempts,
+)
 from dask_blackbox.recorder.earlier_recordings import silent_runs, waiting_beside
 from dask_blackbox.recorder.host_finaliser import HostTasks, finalise_for_host
 from dask_blackbox.recorder.kernel_kills import KernelKills
 from dask_blackbox.recorder.opening import Opening, open_recording
-from dask_blackbox.recorder.orphaned_clusters import close_cluster, orphan_row
+from dask_blackbox.recorder.orphaned_clusters import (
+    close_cluster,
+    orphan_row,
+    until_closed,
+)
 from dask_blackbox.recorder.outcome import Outcome
 from dask_blackbox.recorder.owner import Owner
 from dask_blackbox.recorder.progress import ProgressCounter
@@ -73,6 +81,8 @@ _DOWN = 2.0
 _STOPPING = 2.0
 _PARTING, _ATTACHING = 1.0, 20.0
 _BUNDLES, _BUNDLES_DURING_RUN = 20.0, 3.0
+_SEEING_OFF = 60.0
+"""Seconds that a driver may take to close its cluster, or to be killed while it does."""
 _EXPLAINED = ("worker-certificate", "nanny-lost", "nanny-answers")
 _ABNORMAL = frozenset(
     ("worker-removed", "worker-certificate", "worker-restarted-for-memory", "graph-failed",
@@ -129,6 +139,7 @@ class Recorder:
         self._attaching: set[asyncio.Task[None]] = set()
         self._draining: set[asyncio.Task[None]] = set()
         self._bringing: asyncio.Task[None] | None = None
+        self._closing_earlier: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         """Record until the run has ended, or nobody is left who could say so."""
@@ -170,6 +181,7 @@ class Recorder:
             with contextlib.suppress(OSError):
                 os.unlink(self._config.socket)  # noqa: PTH108 - asyncio has no better
             self._claim.release()
+        await self._see_clusters_off()
 
     # Beginning
 
@@ -187,6 +199,9 @@ class Recorder:
             self._uploader.start()
         if error is None:
             self._bringing = asyncio.create_task(self._bring_others_home())
+            if opening.address.attempt > 1:
+                closing = self._close_clusters_of_earlier_attempts(opening)
+                self._closing_earlier = asyncio.create_task(closing)
         self._owner.tell(
             Reply(
                 what="store",
@@ -212,6 +227,24 @@ class Recorder:
 
         with contextlib.suppress(Exception):
             await asyncio.to_thread(work)
+
+    async def _close_clusters_of_earlier_attempts(self, opening: Opening) -> None:
+        assert opening.store is not None  # noqa: S101 - opened without an error
+        before = earlier_attempts(opening.address)
+        closing = close_clusters_of(opening.store, before, self._connection_args)
+        with contextlib.suppress(Exception):
+            async for row in closing:
+                if self._end is None:
+                    self._take("recorder", None, time.time(), {"event": [row]}, {})
+
+    def _connection_args(self) -> Any:
+        """Return what an earlier attempt's cluster is reached with: as this one's is."""
+        from distributed.security import Security
+
+        own = next(iter(self._pullers.values()), None)
+        if own is not None:
+            return own.connection_args
+        return Security().get_connection_args("client")
 
     # Orders
 
@@ -404,6 +437,31 @@ class Recorder:
                 continue  # it ended with its driver
             row = orphan_row(puller.address, puller.owned, error)
             self._take("recorder", None, time.time(), {"event": [row]}, {})
+
+    async def _see_clusters_off(self) -> None:
+        """Close what the driver, which has said its end, leaves when it is killed then."""
+        if self._closing_earlier is not None:
+            await self._closing_earlier
+        owned = [p for p in self._pullers.values() if p.owned]
+        if self._orphaned or not owned:
+            return
+        gone = asyncio.create_task(self._owner.until_gone())
+        closed = asyncio.gather(
+            *(until_closed(p.ways, p.owned, p.connection_args) for p in owned),
+            return_exceptions=True,
+        )
+        await asyncio.wait(
+            (gone, closed), timeout=_SEEING_OFF, return_when=asyncio.FIRST_COMPLETED
+        )
+        if gone.done() and not closed.done():
+            for puller in owned:
+                error = await close_cluster(
+                    puller.ways, puller.owned, puller.connection_args
+                )
+                if error is not None:
+                    logger.info("closed %s: %s", puller.address, error or "done")
+        gone.cancel()
+        closed.cancel()
 
     def _certify_from_rings(self) -> None:
         """Certify those of this host whose nanny did not (or who had none)."""

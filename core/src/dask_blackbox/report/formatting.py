@@ -53,6 +53,7 @@ STATE_SIGN = {
     "failed": "✖",
     "aborted": "⊘",
     "lost": "?",
+    "stopped": "⊘",  # by its host or a person, in a job's history
 }
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")

@@ -67,6 +67,10 @@ def looked_words(past: Past) -> str:
         said += (
             f"; {past.good:,} of them succeeded" if past.good else "; none succeeded"
         )
+        if past.stopped:
+            said += (
+                f", {past.stopped:,} {'was' if past.stopped == 1 else 'were'} stopped"
+            )
     if past.unreadable:
         said += f"; {past.unreadable} could not be read"
     return said

@@ -24,7 +24,7 @@ from dask_blackbox.report.rich_text import printed
 __all__ = ["history_text"]
 
 _BARS = "▁▂▃▄▅▆▇█"
-_COLOURS = {"succeeded": "green", "running": "cyan", "lost": "magenta"}
+_COLOURS = {"succeeded": "green", "running": "cyan", "lost": "magenta", "stopped": ""}
 _NOTABLE = 0.1
 _MOST_BARS = 40
 _RUN = 7  # which column their names are
@@ -99,9 +99,10 @@ def _table_of(runs: Sequence[PastRun], names: Sequence[str]) -> Table:
     for column in (2, 3, 4):
         table.columns[column].justify = "right"
     for place, run in enumerate(runs):
-        state = f"{STATE_SIGN.get(run.state, '?')} {run.state}"
+        word = "stopped" if run.stopped else run.state
+        state = f"{STATE_SIGN.get(word, '?')} {word}"
         table.add_row(
-            Text(state, style=_COLOURS.get(run.state, "red")),
+            Text(state, style=_COLOURS.get(word, "red")),
             moment(run.started)[:_MINUTE],
             "" if run.duration is None else duration(run.duration),
             _input(run),

@@ -37,6 +37,9 @@ function followTry() {
   return true;
 }
 
+let drawn = Date.now();
+let redraw = () => {};
+
 function showFrame() {
   const frame = document.querySelector(".frame iframe");
   if (!frame) return;
@@ -46,6 +49,7 @@ function showFrame() {
   const load = (address) => {
     frame.style.visibility = "hidden";
     frame.src = address;
+    drawn = Date.now();
   };
   const views = [...document.querySelectorAll(".view")];
   for (const view of views) {
@@ -54,9 +58,8 @@ function showFrame() {
       load(view.dataset.frame);
     });
   }
-  document.querySelector(".redraw")?.addEventListener("click", () => {
-    load(views.find((view) => view.getAttribute("aria-pressed") === "true").dataset.frame);
-  });
+  redraw = () => load(views.find((view) => view.getAttribute("aria-pressed") === "true").dataset.frame);
+  document.querySelector(".redraw")?.addEventListener("click", redraw);
 }
 
 const curves = { rate: [], workers: [], memory: [] };
@@ -73,7 +76,20 @@ function draw(name, values) {
   line.setAttribute("points", points.join(" "));
 }
 
+// Seconds from the beginning of a run in which its report may lack all tasks, and from
+// the first task until it is in the store.
+const beginning = 15;
+const stored = 8;
+let early = false;
+
+function redrawEarly(done) {
+  if (!early || !done) return;
+  early = false;
+  setTimeout(redraw, stored * 1000);
+}
+
 function tell(live) {
+  redrawEarly(live.numbers.done);
   for (const [name, words] of Object.entries(live.words)) {
     const place = document.querySelector(`[data-live="${name}"]`);
     if (place && place.textContent !== words) place.textContent = words;
@@ -104,6 +120,7 @@ function tick() {
   const started = Number(document.querySelector(".live")?.dataset.started);
   if (!started) return;
   document.querySelector("[data-elapsed]").textContent = lasted(Date.now() / 1000 - started);
+  document.querySelector("[data-drawn]").textContent = `drawn ${lasted((Date.now() - drawn) / 1000)} ago`;
   const silent = (Date.now() - heard) / 1000;
   document.querySelector("[data-heard]").textContent = silent > 15 ? `no news for ${lasted(silent)}` : "";
 }
@@ -122,6 +139,9 @@ function follow() {
   const seconds = Number(page.poll);
   if (!seconds) return;
   let pause = seconds;
+  const live = document.querySelector(".live");
+  const done = document.querySelector('[data-live="done"]')?.textContent;
+  early = Boolean(live) && (done === "0" || Date.now() / 1000 - Number(live.dataset.started) < beginning);
   const again = async () => {
     try {
       await ask();

@@ -18,6 +18,7 @@ def alike(name: SketchName, fingerprint: str) -> bool:
     """Say whether the run of this name failed with this fingerprint."""
     return (
         name.fingerprint is not None
+        and not name.stopped
         and name.fingerprint[:_DIGITS] == fingerprint[:_DIGITS]
     )
 
@@ -66,4 +67,6 @@ def tries_of(sketch: Sketch, names: Sequence[SketchName]) -> tuple[EarlierTry, .
 
 
 def _run_of(names: Sequence[SketchName], fingerprint: str) -> Iterator[SketchName]:
-    return takewhile(lambda each: alike(each, fingerprint), names)
+    # What was stopped from outside neither failed nor succeeded.
+    judged = (each for each in names if not each.stopped)
+    return takewhile(lambda each: alike(each, fingerprint), judged)

@@ -60,6 +60,7 @@ def changes_on_card(
         looked_at=len(history.sketches),
         unreadable=history.unreadable,
         good=sum(name.state == "succeeded" for name in history.names),
+        stopped=sum(name.stopped for name in history.names),
         seen=seen_before(sketch, history.names),
         tries=tries_of(sketch, history.tries),
     )

@@ -10,7 +10,7 @@ from dask_blackbox.analyse.changes.relevance import Accused
 from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.commandline import command, store_of
 from dask_blackbox.finding import Finding
-from dask_blackbox.layout import safe
+from dask_blackbox.layout import STOPPED_BY_HOST, safe
 from dask_blackbox.sketch import Sketch
 
 __all__ = ["accused_of", "changes_of_run"]
@@ -32,7 +32,11 @@ def changes_of_run(
     """
     sketch = sketch_of(case, verdict)
     good = case.history.last_good_for(sketch.run_id)
-    blames = case.failed or any(each.rule in _UNUSUAL for each in others)
+    # Who stopped the run is known: nothing that changed is the cause.
+    stopped = verdict is not None and verdict.rule == STOPPED_BY_HOST
+    blames = (case.failed and not stopped) or any(
+        each.rule in _UNUSUAL for each in others
+    )
     return changes_on_card(
         case.history,
         sketch,

@@ -371,7 +371,7 @@ def _ask_cluster_orphaned(case: Case) -> Iterator[Finding]:
         if each.closed:
             yield CLUSTER_ORPHANED.found(
                 f"The recorder closed the cluster at {each.subject}",
-                cause="The driver had started it and was gone.",
+                cause=f"{_its_driver(each)} had started it and was gone.",
                 remedy="Nothing. A cluster that is meant to live on is started outside "
                 "the run and given by its address.",
                 confidence="high",
@@ -381,7 +381,7 @@ def _ask_cluster_orphaned(case: Case) -> Iterator[Finding]:
             continue
         yield CLUSTER_ORPHANED.found(
             f"The cluster at {each.subject} still runs",
-            cause=f"The driver had started it and was gone; {each.error}.",
+            cause=f"{_its_driver(each)} had started it and was gone; {each.error}.",
             remedy=f"Close it: {_REAP}.",
             confidence="high",
             evidence=(evidence,),
@@ -405,6 +405,10 @@ def _ask_cluster_orphaned(case: Case) -> Iterator[Finding]:
                 ),
             ),
         )
+
+
+def _its_driver(orphaned: ClusterOrphaned) -> str:
+    return f"The driver of {orphaned.run}" if orphaned.run else "The driver"
 
 
 _REAP = "`dask blackbox reap` asks the clusters of runs whose driver is gone to close"

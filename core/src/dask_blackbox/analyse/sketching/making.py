@@ -20,6 +20,7 @@ from dask_blackbox.analyse.sketching.prefixes import inputs_of, prefixes_of, wit
 from dask_blackbox.events import GraphUpdated
 from dask_blackbox.finding import Finding
 from dask_blackbox.guard import guard
+from dask_blackbox.layout import STOPPED_BY_HOST
 from dask_blackbox.manifest import BY_A_PERSON, Manifest
 from dask_blackbox.run import RunTables
 from dask_blackbox.sketch import Inputs, Sketch
@@ -48,7 +49,7 @@ def sketch_of(case: Case, verdict: Finding | None = None) -> Sketch:
     if verdict is None:
         return sketch
     fingerprint = None
-    if not _stopped_by_a_person(case):  # a decision is no kind of failure
+    if not _stopped(case, verdict):  # no kind of failure: the next run may be as long
         with guard("the fingerprint of a sketch"):
             fingerprint = fingerprint_of(case, verdict)
     return msgspec.structs.replace(
@@ -59,9 +60,10 @@ def sketch_of(case: Case, verdict: Finding | None = None) -> Sketch:
     )
 
 
-def _stopped_by_a_person(case: Case) -> bool:
-    stopped = case.outcome.by
-    return stopped is not None and stopped.reason in BY_A_PERSON
+def _stopped(case: Case, verdict: Finding) -> bool:
+    by = case.outcome.by
+    person = by is not None and by.reason in BY_A_PERSON
+    return person or verdict.rule == STOPPED_BY_HOST
 
 
 def _without_verdict(case: Case) -> Sketch:

@@ -124,7 +124,6 @@ function workspace() {
   sorting.addEventListener("change", () => { arrange(sorting.value); repaint(); });
   keys(player());
   addEventListener("resize", repaint);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
   for (const control of document.querySelectorAll("#tools [hidden]")) if (control !== reset) control.hidden = false;
 }
 
@@ -137,6 +136,7 @@ function themes() {
   const show = () => { theme.textContent = dark() ? "Light" : "Dark"; repaint(); };
   if (kept()) root.dataset.theme = kept();
   theme.hidden = false;
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", show);
   theme.addEventListener("click", () => { root.dataset.theme = dark() ? "light" : "dark"; kept(root.dataset.theme); show(); });
   show();
 }

@@ -1,0 +1,114 @@
+"""The clusters that earlier attempts of a run have started, and that nobody has closed.
+
+The recorder of an attempt closes them when its driver is killed.  It may be gone as well
+(its whole pod is), or may have ended before the cluster did; the next attempt begins when
+the one before is over, so its recorder closes what is left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any
+
+from dask_blackbox.errors import BlackboxError, BlobNotFoundError
+from dask_blackbox.layout import RunAddress
+from dask_blackbox.reader.documents import last_heartbeat, read_ending, read_manifest
+from dask_blackbox.recorder.orphaned_clusters import (
+    OwnedCluster,
+    close_left,
+    orphan_row,
+    owned_clusters,
+)
+from dask_blackbox.store import Store
+
+__all__ = ["close_clusters_of", "earlier_attempts"]
+
+logger = logging.getLogger("dask_blackbox.recorder")
+
+_MOST = 10
+_LOOKING = 2.0
+_PATIENCE = 180.0
+"""Seconds for a recording to end, or to be silent, and for a client to leave."""
+_STALE = 60.0  # as in analyse.state: seconds without a heartbeat
+
+
+def earlier_attempts(own: RunAddress) -> list[RunAddress]:
+    """Return the addresses of the attempts before one, the newest first."""
+    numbers = range(own.attempt - 1, max(0, own.attempt - 1 - _MOST), -1)
+    return [own._replace(attempt=number) for number in numbers]
+
+
+async def close_clusters_of(
+    store: Store,
+    addresses: list[RunAddress],
+    connection_args: Callable[[], Mapping[str, Any]],
+) -> AsyncIterator[list[Any]]:
+    """Close what is left of the clusters of some recordings; yield a row for each.
+
+    Waits until a recording has ended or is silent, and until the driver's client has left
+    the cluster: three minutes at most.
+
+    Args:
+        store: Where the recordings lie.
+        addresses: Which recordings.
+        connection_args: Gives what `distributed.Security` gives, to connect with.
+    """
+    deadline = time.monotonic() + _PATIENCE
+    for address in addresses:
+        try:
+            left = await _left(store, address, deadline)
+        except BlackboxError as failure:
+            logger.info("clusters of %s: %s", address.folder, failure)
+            continue
+        for cluster in left:
+            error = await _closed(cluster, connection_args, deadline)
+            logger.info("the cluster at %s: %s", cluster.address, _said(error))
+            if error is not None:
+                run = "/".join(map(str, address))
+                yield orphan_row(cluster.address, cluster.scheduler, error, run)
+
+
+async def _left(
+    store: Store, address: RunAddress, deadline: float
+) -> list[OwnedCluster]:
+    try:
+        while not await asyncio.to_thread(_is_over, store, address):
+            if time.monotonic() > deadline:
+                return []
+            await asyncio.sleep(_LOOKING)
+    except BlobNotFoundError:
+        return []  # nothing of it was recorded
+    return await asyncio.to_thread(_read, store, address)
+
+
+def _is_over(store: Store, address: RunAddress) -> bool:
+    manifest = read_manifest(store, address.folder)
+    if read_ending(store, address.folder, {}) is not None:
+        return True
+    seen = last_heartbeat(store, address.folder) or manifest.started
+    return time.time() - seen > _STALE
+
+
+def _read(store: Store, address: RunAddress) -> list[OwnedCluster]:
+    from dask_blackbox.reader import Run  # with all that tables need
+
+    return list(owned_clusters(Run.at(store, address)))
+
+
+async def _closed(
+    cluster: OwnedCluster,
+    connection_args: Callable[[], Mapping[str, Any]],
+    deadline: float,
+) -> str | None:
+    while True:
+        error = await close_left(cluster, connection_args())
+        if not error or time.monotonic() > deadline:
+            return error
+        await asyncio.sleep(_LOOKING)
+
+
+def _said(error: str | None) -> str:
+    return "was closed already" if error is None else error or "closed"
