@@ -5,8 +5,8 @@
     python tests/recordings/scripts/run.py --store FOLDER --keep      # into ../kept
     python tests/recordings/scripts/run.py --bare [--only NAME…]      # without recording
 
-`expected.toml` has what each script must be reported as; it was written before any script
-was recorded.  `--out` also writes a Markdown table beside the JSON.  NAME is the name of
+`--set second` does so with the scripts of `../scripts_second`.  `expected.toml` of each set
+has what each script must be reported as; it was written before any script was recorded.  `--out` also writes a Markdown table beside the JSON.  NAME is the name of
 a script or a folder of them; without names, all are run.
 """
 
@@ -34,7 +34,12 @@ import psutil
 if TYPE_CHECKING:
     from dask_blackbox import Run, RunCard
 
-HERE = Path(__file__).parent
+SETS = {
+    "first": Path(__file__).parent,
+    "second": Path(__file__).parents[1] / "scripts_second",
+}
+"""Where the scripts of each set are, and what is expected of them."""
+
 _MARK = "DASK_SCRIPT_MARK"
 _FINALISED = 45.0  # seconds that a recorder has to complete a recording
 
@@ -115,14 +120,15 @@ class Result(NamedTuple):
     seconds: float = 0.0
 
 
-def load_cases() -> dict[str, Case]:
-    """Return all cases by `folder/name`, each of which has a script."""
-    raw = (HERE / "expected.toml").read_bytes()
+def load_cases(which: str = "first") -> dict[str, Case]:
+    """Return the cases of a set by `folder/name`, each of which has a script."""
+    here = SETS[which]
+    raw = (here / "expected.toml").read_bytes()
     cases = msgspec.toml.decode(raw, type=dict[str, dict[str, Case]])
     flat = {f"{a}/{b}": case for a, inner in cases.items() for b, case in inner.items()}
     there = {
-        str(each.relative_to(HERE).with_suffix(""))
-        for each in HERE.glob("*/*")
+        str(each.relative_to(here).with_suffix(""))
+        for each in here.glob("*/*")
         if "__pycache__" not in each.parts
     }
     if there != set(flat):
@@ -135,15 +141,20 @@ def load_cases() -> dict[str, Case]:
 def _copy(name: str, case: Case, work: Path) -> str:
     """Copy a script, or its folder, to where it runs; return the file's name there."""
     shutil.rmtree(work, ignore_errors=True)
-    source = HERE / name
-    if source.is_dir():
-        shutil.copytree(source, work)
+    [found] = [
+        e for here in SETS.values() for e in here.glob(f"{name}*") if _is(e, name)
+    ]
+    if found.is_dir():
+        shutil.copytree(found, work)
         return ""
     work.mkdir(parents=True)
-    [found] = HERE.glob(f"{name}.*")
     file = case.rename or found.name
     shutil.copy(found, work / file)
     return file
+
+
+def _is(path: Path, name: str) -> bool:
+    return path.stem == name.rpartition("/")[2]
 
 
 def _environment(mark: str, case: Case, place: Path) -> dict[str, str]:
@@ -312,15 +323,18 @@ def judge_card(name: str, case: Case, card: RunCard, done: dict[str, Any]) -> Re
     )
 
 
-def keep_all(cases: dict[str, Case], store: Path, places: dict[str, str]) -> int:
+def keep_all(
+    which: str, cases: dict[str, Case], store: Path, places: dict[str, str]
+) -> int:
     """Keep the recordings of a store in the repository; return how many there are.
 
     Args:
-        cases: All scripts.
+        which: The set.
+        cases: All of its scripts.
         store: Where their recordings are.
         places: What says where this machine has things, and what is kept instead.
     """
-    sys.path.insert(0, str(HERE.parent))
+    sys.path.insert(0, str(SETS["first"].parent))
     from keep import usual_places
     from keeping import Kept, archive_of, keep
 
@@ -337,8 +351,9 @@ def keep_all(cases: dict[str, Case], store: Path, places: dict[str, str]) -> int
                 told = json.loads(done.read_text())
                 found.append(Kept(name.rpartition("/")[2], told, run))
         moved = places | usual_places() | {str(store): "/srv/store"}
-        which = "healthy" if part else "failing"
-        number += keep(archive_of("scripts", which), found, moved)
+        room = "healthy" if part else "failing"
+        room = room if which == "first" else f"{which}_{room}"
+        number += keep(archive_of("scripts", room), found, moved)
     return number
 
 
@@ -382,8 +397,9 @@ def _named(case: Case, card: RunCard) -> tuple[Kind, str]:
 
 def _commit() -> str:
     command = ["git", "rev-parse", "--short", "HEAD"]
+    here = SETS["first"]
     done = subprocess.run(
-        command, capture_output=True, text=True, check=False, cwd=HERE
+        command, capture_output=True, text=True, check=False, cwd=here
     )
     return done.stdout.strip()
 
@@ -445,6 +461,7 @@ def main() -> int:
     """Run what is asked for; return 1 if a verdict was wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--store", type=Path, default=Path("/tmp/held-out-scripts"))
+    parser.add_argument("--set", choices=SETS, default="first")
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--judge", action="store_true", help="run nothing")
     parser.add_argument("--keep", action="store_true", help="run nothing, keep")
@@ -454,10 +471,10 @@ def main() -> int:
     asked = parser.parse_args()
     # What a shell starts in the background ignores Ctrl-C, and so would its children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    cases = load_cases()
+    cases = load_cases(asked.set)
     if asked.keep:
         places = dict(each.split("=", 1) for each in asked.place)
-        kept = keep_all(cases, asked.store.absolute(), places)
+        kept = keep_all(asked.set, cases, asked.store.absolute(), places)
         print(f"{kept} recordings are kept")
         return 0
     results = []

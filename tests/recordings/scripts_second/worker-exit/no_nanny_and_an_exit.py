@@ -1,0 +1,43 @@
+"""Workers without a nanny, one of which is ended by its task."""
+
+import os
+import pathlib
+import subprocess
+import tempfile
+import time
+
+from dask.distributed import Client
+
+
+def classify(n):
+    time.sleep(0.3)
+    if n == 5:
+        os._exit(23)
+    return n
+
+
+def main():
+    file = pathlib.Path(tempfile.mkdtemp()) / "scheduler.json"
+    common = ["--no-dashboard", "--scheduler-file", str(file)]
+    started = [subprocess.Popen(["dask", "scheduler", "--port", "0", *common])]
+    try:
+        while not file.exists():
+            time.sleep(0.1)
+        for _ in range(2):
+            started.append(
+                subprocess.Popen(
+                    ["dask", "worker", "--no-nanny", "--nthreads", "1", *common]
+                )
+            )
+        with Client(scheduler_file=str(file)) as client:
+            client.wait_for_workers(2, timeout=60)
+            print(client.gather(client.map(classify, range(10))))
+    finally:
+        for each in reversed(started):
+            each.terminate()
+        for each in started:
+            each.wait()
+
+
+if __name__ == "__main__":
+    main()
