@@ -246,6 +246,42 @@ def test_workers_that_all_left_in_order_are_missed() -> None:
     assert found.title == "No worker was left, and 4 tasks waited"
 
 
+def test_workers_that_their_cluster_closed_without_a_death_are_missed() -> None:
+    closing = an_event("worker-closing", "tcp://w1", at=9.9, reason="nanny-close")
+    gone = a_departure(stimulus="handle-worker-cleanup-1", expected=False)
+    found = verdict(hung(closing, gone, a_stall(workers=0, states={"queued": 4})))
+
+    assert (found.rule, found.confidence) == ("no-valid-worker", "medium")
+
+
+def test_a_standstill_that_was_last_described_after_the_timeout_is_the_cause() -> None:
+    raised = an_event(
+        "driver-call-failed", "driver", at=79.0, call="Future.result",
+        exception="TimeoutError", message="", identity="7f1",
+    )  # fmt: skip
+    timeout = msgspec.structs.replace(TIMED_OUT, chain_ids=("7f1",))
+    found = verdict(hung(of_a_shared_wait(at=80.0), raised, error=timeout))
+
+    assert found.rule == "stalled"
+
+
+def test_the_locks_that_are_taken_are_named() -> None:
+    found = verdict(hung(of_a_shared_wait(taken={"stock-paris": 1})))
+
+    assert found.rule == "stalled"
+    assert "No lease was free of 'stock-paris' by then." in found.cause
+
+
+def of_a_shared_wait(**more: Any) -> Piece:
+    stack = [
+        '  File "/jobs/nightly.py", line 9, in move\n\twith Lock(target):\n',
+        f'  File "{LIB}/distributed/lock.py", line 9, in __enter__\n\tself.acquire()\n',
+        f'  File "{LIB}/distributed/semaphore.py", line 9, in acquire\n\tself.sync()\n',
+    ]
+    answer = what_w1_tells({"move-1": stack}, {"move-1": {"state": "executing"}})
+    return a_stall(a_task_at("move-1", executing_for=58), told=answer, **more)
+
+
 def test_workers_that_died_are_the_cause_of_a_hang_without_workers() -> None:
     died = a_death(exit_code=-11, processing=["load-1"])
     found = verdict(hung(died, a_stall(workers=0, states={"queued": 4})))

@@ -23,6 +23,7 @@ from runs_from_rows import (
     a_run,
     a_worker,
     aborted,
+    an_event,
     an_exception,
     failed_with,
 )
@@ -150,6 +151,51 @@ def test_a_class_of_the_users_that_the_client_lost_is_only_presumed() -> None:
     found = verdict(run)
 
     assert (found.rule, found.confidence) == ("task-exception", "medium")
+
+
+def test_who_waits_for_what_the_client_lost_waits_until_it_is_stopped() -> None:
+    run = a_run(
+        a_worker(),
+        a_graph(),
+        a_failed_task("solve-7", "job.GaveUp", "700", at=8, bases="BaseException"),
+        aborted(at=60.0, exit_code=-15),
+    )
+    found = verdict(run)
+
+    assert (found.rule, found.confidence) == ("task-exception", "medium")
+    assert "the driver waited for it until it was stopped" in found.cause
+
+
+def test_a_task_that_failed_before_the_driver_was_stopped_is_not_the_reason() -> None:
+    run = a_run(
+        a_worker(),
+        a_graph(),
+        a_failed_task("solve-7", "job.Bad", "7", at=8, bases="Exception"),
+        aborted(at=60.0, exit_code=-15),
+    )
+
+    assert verdict(run).rule == "driver-killed"
+
+
+def test_what_ends_a_thread_of_the_driver_was_handled_by_nobody() -> None:
+    def ended(printed: str) -> Finding:
+        call = an_event(
+            "driver-call-failed", "driver", at=8.1, call="Client.gather",
+            exception="KeyError", message="'JPY'", key="convert-1", identity="7f0", main=False,
+        )  # fmt: skip
+        return verdict(
+            a_run(
+                a_worker(),
+                a_graph(),
+                a_failed_task("convert-1", "KeyError", "'JPY'", at=8),
+                call,
+                a_log_line(printed, source="driver", role="driver", at=8.2),
+                failed_with(exit_code=1),
+            )
+        )
+
+    assert ended("Exception in thread Thread-3 (collect):").rule == "task-exception"
+    assert ended("3 rates are missing").rule == "driver-exception"
 
 
 def test_the_drivers_own_unbound_variable_is_its_own() -> None:
@@ -462,7 +508,8 @@ def test_an_exit_in_a_thread_of_the_driver_ends_the_loop_that_all_share(
         assert "/jobs/a.py:9" in found.remedy
 
 
-def test_a_task_that_asked_others_is_not_the_one_that_raised() -> None:
+@pytest.mark.parametrize("key", [None, "totals-1"])
+def test_a_task_that_asked_others_is_not_the_one_that_raised(key: str | None) -> None:
     leaf = '  File "/jobs/a.py", line 3, in leaf\n    1 / price\n'
     asked = (
         '  File "/jobs/a.py", line 9, in totals\n    client.gather(leaves)\n'
@@ -475,7 +522,8 @@ def test_a_task_that_asked_others_is_not_the_one_that_raised() -> None:
         a_graph(),
         a_failed_task("totals-1", *said, at=8.0, traceback=head + asked + leaf),
         a_failed_task("leaf-1", *said, at=8.2, traceback=head + leaf),
-        failed_with(an_exception(*said)),
+        failed_with(an_exception(*said, key=key)),
     )
 
-    assert verdict(run).subject.key == "leaf-1"
+    findings = findings_in(run)
+    assert [each.subject.key for each in findings] == ["leaf-1"]

@@ -105,6 +105,25 @@ def test_a_port_that_is_taken_is_named() -> None:
     assert "let Dask choose the port" in found.remedy
 
 
+def test_what_a_cluster_object_raises_when_it_starts_a_job_is_no_tasks() -> None:
+    trace = (
+        'Traceback:\n  File "/jobs/nightly.py", line 3, in main\n    SLURMCluster()\n'
+        f'  File "{SITE}/distributed/utils.py", line 429, in f\n    yield future\n'
+        f'  File "{SITE}/distributed/deploy/spec.py", line 396, in _correct_state_internal\n'
+        "    await asyncio.gather(*worker_futs)\n"
+        '  File "/jobs/our_cluster.py", line 21, in start\n    raise RuntimeError(said)\n'
+        "RuntimeError: sbatch: error: QOSMaxCpuPerUserLimit"
+    )
+    message = "sbatch: error: QOSMaxCpuPerUserLimit"
+    error = an_exception("RuntimeError", message, traceback=trace)
+
+    found = verdict(a_worker(), failed_with(error))
+
+    assert (found.rule, found.confidence) == ("worker-start-failed", "high")
+    assert found.title == f"A worker failed to start: RuntimeError: {message}"
+    assert "/jobs/our_cluster.py:21" in found.remedy
+
+
 def test_a_plugin_whose_setup_raises_is_named_with_its_error() -> None:
     trace = (
         f'Traceback:\n  File "{SITE}/distributed/client.py", line 1, in register_plugin\n'

@@ -266,6 +266,22 @@ def test_what_the_two_ends_do_not_agree_on_is_said(
     assert found.retry_advice == "environment"
 
 
+def test_a_key_that_does_not_belong_to_its_certificate_is_the_drivers_own() -> None:
+    said = "[X509: KEY_VALUES_MISMATCH] key values mismatch (_ssl.c:3926)"
+    trace = (
+        'Traceback:\n  File "/jobs/nightly.py", line 12, in main\n    Client(security=s)\n'
+        f'  File "{SITE}/distributed/security.py", line 277, in _get_tls_context\n'
+        f"ssl.SSLError: {said}"
+    )
+    found = verdict(
+        failed_with(an_exception("ssl.SSLError", said, traceback=trace)), recorded=False
+    )
+
+    assert (found.rule, found.confidence) == ("tls-misconfigured", "high")
+    assert "key values mismatch" in found.title
+    assert "`tls_client_key` does not belong" in found.remedy
+
+
 def test_tls_of_somebody_else_is_the_drivers_own_trouble() -> None:
     error = an_exception(
         "ssl.SSLCertVerificationError",

@@ -471,6 +471,7 @@ def main() -> int:
     asked = parser.parse_args()
     # What a shell starts in the background ignores Ctrl-C, and so would its children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     cases = load_cases(asked.set)
     if asked.keep:
         places = dict(each.split("=", 1) for each in asked.place)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.exception_origin import is_lost
 from dask_blackbox.analyse.facts.failed_alike import failed_alike
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.formatting import class_of, counted, listed, short
@@ -101,12 +102,18 @@ def how_it_came(failure: TaskFailure) -> Iterator[str]:
 def how_it_was_lost(case: Case, failure: TaskFailure) -> Iterator[str]:
     """Yield why the driver got something that speaks of nothing."""
     exception = case.exception
-    if failure is case.blame.failure and exception and lost_by_the_client(exception):
-        yield (
-            f"{failure.raised.name} is not a subclass of `Exception`, so Dask's client "
-            "does not pass it on: the driver got "
-            f"{class_of(exception.exception)} from the client"
-        )
+    if failure is not case.blame.failure:
+        return
+    if exception and lost_by_the_client(exception):
+        became = f"the driver got {class_of(exception.exception)} from the client"
+    elif exception is None and case.state != "failed" and is_lost(failure):
+        became = "the driver waited for it until it was stopped"
+    else:
+        return
+    yield (
+        f"{failure.raised.name} is not a subclass of `Exception`, so Dask's client "
+        f"does not pass it on: {became}"
+    )
 
 
 def raised_before(case: Case, failure: TaskFailure) -> list[str]:

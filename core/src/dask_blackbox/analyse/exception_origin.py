@@ -21,7 +21,14 @@ from dask_blackbox.analyse.replaced_exceptions import classes_of, lost_by_the_cl
 from dask_blackbox.analyse.state import State
 from dask_blackbox.manifest import DriverException
 
-__all__ = ["blamed_by", "failure_behind", "failures_that_count", "names_killed_worker"]
+__all__ = [
+    "blamed_by",
+    "failure_behind",
+    "failures_that_count",
+    "is_lost",
+    "names_killed_worker",
+    "passed_on",
+]
 
 _WRAPPERS = ("prefect.", "airflow.")
 _NO_EXCEPTIONS = ("CancelledError", "GeneratorExit", "KeyboardInterrupt", "SystemExit")
@@ -78,9 +85,11 @@ def failure_behind(
         ended: When, epoch seconds.
     """
     if exception is None:
-        # A command that ended with an exit code and without an exception.
-        unheard = failures[-1] if failures and state == "failed" else None
-        return unheard, False
+        # A command that ended with an exit code and without an exception; or one that was
+        # stopped, of what its client had lost: then it waits for ever.
+        if state == "failed":
+            return next(iter(failures[-1:]), None), False
+        return next((each for each in failures if is_lost(each)), None), False
     if names_killed_worker(exception):
         key = exception.key or blamed_by(exception)
         dead = [failure for failure in failures if failure.killed]
@@ -93,8 +102,25 @@ def failure_behind(
     for leads_to in _LEADS:
         for failure in candidates:
             if leads_to(exception, failure):
-                return failure, True
+                return _first_of(failure, failures), True
     return _failure_presumed(exception, failures, ended), False
+
+
+def _first_of(failure: TaskFailure, failures: tuple[TaskFailure, ...]) -> TaskFailure:
+    """Return the task that raised what another task only got from it and raised again."""
+    return next((f for f in failures if passed_on(f, failure)), failure)
+
+
+def passed_on(first: TaskFailure, failure: TaskFailure) -> bool:
+    """Say whether a task raised what a client inside of it had got from another task."""
+    return (
+        first.key != failure.key
+        and (first.exception, first.message) == (failure.exception, failure.message)
+        and first.frame is not None
+        and first.frame == failure.frame
+        and came_from_a_task(failure.traceback)
+        and not came_from_a_task(first.traceback)
+    )
 
 
 def _failure_presumed(
@@ -167,8 +193,14 @@ def _is_unread(exception: DriverException, failure: TaskFailure) -> bool:
 
 
 def _is_lost(exception: DriverException, failure: TaskFailure) -> bool:
-    """Say whether the client lost this one: it listens for `Exception` alone."""
-    return failure.raised.name in _NO_EXCEPTIONS and lost_by_the_client(exception)
+    return is_lost(failure) and lost_by_the_client(exception)
+
+
+def is_lost(failure: TaskFailure) -> bool:
+    """Say whether Dask's client loses this one: it listens for `Exception` alone."""
+    if failure.bases:
+        return not any(class_of(each) == "Exception" for each in failure.bases)
+    return failure.raised.name in _NO_EXCEPTIONS
 
 
 def _is_handled(exception: DriverException, failure: TaskFailure) -> bool:

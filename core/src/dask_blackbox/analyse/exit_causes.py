@@ -15,7 +15,7 @@ from dask_blackbox.analyse.facts.nanny_log import nanny_log_of
 from dask_blackbox.analyse.facts.worker_exit import FULL, WINDOW, WorkerExit
 from dask_blackbox.analyse.formatting import duration, short, size
 from dask_blackbox.analyse.python_versions import pythons_apart
-from dask_blackbox.analyse.signals import CRASHES, NATIVE, sender_of
+from dask_blackbox.analyse.signals import CRASHES, NATIVE, sender_of, signal_in
 from dask_blackbox.analyse.signatures import any_of, printed_by
 from dask_blackbox.analyse.signatures.distributed import (
     BATCHED_WRITE_FAILED,
@@ -93,8 +93,8 @@ def _of_its_nanny(death: WorkerExit) -> ExitCause | None:
 
 def _of_its_host(death: WorkerExit) -> ExitCause | None:
     closing = death.closing or ""
-    if closing.startswith("signal-"):
-        because = f"its `dask worker` received a signal to stop ({closing}) and exited"
+    if name := signal_in(closing):
+        because = f"its `dask worker` received a signal to stop ({name}) and exited"
         if death.sent_from is not None:
             because += f"; the driver's own script sent it (at {death.sent_from})"
         return ExitCause(slug="worker-preempted", confidence="high", because=because)

@@ -14,6 +14,7 @@ __all__ = [
     "beyond_own_code",
     "came_from_a_task",
     "came_from_the_cluster",
+    "came_from_the_start_of_a_worker",
     "cause_of_last",
     "end_of",
     "frame_of_stack",
@@ -58,6 +59,7 @@ _CLIENT = ("distributed/client.py", "distributed/utils.py")
 _ASKER = (*_CLIENT, "distributed/utils_comm.py", "distributed/core.py")
 _SERVERS = ("distributed/scheduler.py", "distributed/worker.py", "distributed/nanny.py")
 _READER = "distributed/protocol/core.py"
+_CLUSTER = "distributed/deploy/spec.py"
 _PATIENCE = (
     "/concurrent/futures/",
     "/asyncio/tasks.py",
@@ -77,6 +79,8 @@ _WAITING = (
 )
 """Files of the functions in which a thread waits for something else."""
 _WAITS = ("/threading.py", "/selectors.py", "/asyncio/base_events.py")
+_AT_HOME = (*_WAITS, _CLUSTER)
+_STARTS = "_correct_state_internal"
 _COMPILED = (".pyx", ".pxi", ".pxd")  # libraries' Cython names its files like this
 _STEPS = 4
 _RUNS_TASKS = "_run_task"
@@ -182,9 +186,20 @@ def came_from_a_task(traceback: str) -> bool:
         client = [n for n, frame in enumerate(frames) if frame.file.endswith(_CLIENT)]
         after = frames[client[-1] + 1 :] if client else []
         own = [n for n, frame in enumerate(after) if is_the_users(frame)]
-        if own and not any(f.file.endswith(_WAITS) for f in after[: own[0]]):
-            return True  # else a signal's handler raised in the middle of a wait
+        # Else a signal's handler raised in the middle of a wait, or it is code that the
+        # cluster object calls in the driver's own process.
+        if own and not any(f.file.endswith(_AT_HOME) for f in after[: own[0]]):
+            return True
     return False
+
+
+def came_from_the_start_of_a_worker(traceback: str) -> bool:
+    """Say whether a cluster object raised this when it started a worker, or a job for one."""
+    return any(
+        frame.file.endswith(_CLUSTER) and frame.function == _STARTS
+        for section in _sections(traceback)
+        for frame in _frames(section)
+    )
 
 
 def came_from_the_cluster(traceback: str) -> bool:

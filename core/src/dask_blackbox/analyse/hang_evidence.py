@@ -32,7 +32,7 @@ def evidence_of_hang(case: Case, hang: Hang) -> tuple[Evidence, ...]:
         f"While it hung: {counted(hang.workers, 'worker')}"
         f"{f' ({statuses})' if statuses else ''}; tasks: {states or 'none'}."
     )
-    reported = Evidence(text=text, source="events", at=hang.at)
+    reported = Evidence(text=text, source="events", at=hang.since)
     return (reported, *case.exception_evidence())
 
 

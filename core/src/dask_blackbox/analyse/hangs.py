@@ -76,6 +76,7 @@ class Hang:
 
     Attributes:
         at: When it was reported, epoch seconds.
+        since: Since when no task had ended, epoch seconds.
         lasted: Seconds without any task that ended, until the run ended.
         workers: How many workers there were.
         statuses: How many of them had which status.
@@ -83,11 +84,13 @@ class Hang:
         states: Unfinished tasks by state.
         unrunnable: Tasks that no worker may run, with what they ask for.
         waiting: A few tasks that waited for others: (key, ((key, state), …)).
+        taken: Locks and semaphores without a free lease, and how many leases they have.
         tasks: The tasks that workers had, fifty at most.
         ended_by_us: Whether `blackbox.stall.end-run` ended the run.
     """
 
     at: float
+    since: float
     lasted: float
     workers: int = 0
     statuses: dict[str, int] = field(default_factory=dict)
@@ -95,6 +98,7 @@ class Hang:
     states: dict[str, int] = field(default_factory=dict)
     unrunnable: tuple[RestrictedTask, ...] = ()
     waiting: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+    taken: dict[str, int] = field(default_factory=dict)
     tasks: tuple[HangingTask, ...] = ()
     ended_by_us: bool = False
 
@@ -133,6 +137,7 @@ def hang_of(run: RunTables) -> Hang | None:
         return None
     return Hang(
         at=at,
+        since=at - reported_after,
         lasted=max(end - at, 0.0) + reported_after,
         workers=last.workers,
         statuses=_counted(last.statuses),
@@ -140,6 +145,7 @@ def hang_of(run: RunTables) -> Hang | None:
         states=_counted(last.states),
         unrunnable=last.unrunnable,
         waiting=tuple((each.key, _pairs(each.waits_for)) for each in last.waiting),
+        taken=last.taken,
         tasks=_tasks(last),
         ended_by_us=bool(run.of(StallCancelledTasks)),
     )

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.formatting import counted, duration
+from dask_blackbox.analyse.formatting import counted, duration, quoted
 from dask_blackbox.events import GraphUpdated
 
 __all__ = ["Pace", "pace_of"]
 
 _RECENT = 5.0
+_FEW = 3
 _SHARE = 0.3
 
 
@@ -49,12 +50,17 @@ def pace_of(case: Case) -> Pace | None:
         return None
     rest = took / done * (sent - done)
     reported = (
-        f"Work was in progress: {done:,} of {counted(sent, 'task')} had ended, the "
-        "last of "
-        f"them {duration(max(idle, 0.0))} before; at that rate the others need about "
+        f"Work was in progress: {done:,} of {counted(sent, 'task')}{_of(case)} had ended, "
+        f"the last of them {duration(max(idle, 0.0))} before; at that rate the others need about "
         f"{duration(rest)} more"
     )
     return Pace(done, sent, rest, reported)
+
+
+def _of(case: Case) -> str:
+    """Return of which prefixes the newest graph's tasks are, if these are few."""
+    names = list(case.run.of(GraphUpdated)[-1].new)
+    return f" of {quoted(names)}" if 0 < len(names) <= _FEW else ""
 
 
 def _new(graph: GraphUpdated) -> int:

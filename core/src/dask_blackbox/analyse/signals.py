@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dask_blackbox.analyse.formatting import signal_name
 from dask_blackbox.finding import RetryAdvice
 
-__all__ = ["CRASHES", "NATIVE", "Sender", "sender_of"]
+__all__ = ["CRASHES", "NATIVE", "Sender", "sender_of", "signal_in"]
+
+_BY_SIGNAL = "signal-"
 
 NATIVE = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP")
 """What the processor, or a compiler's trap, makes of a fault in native code."""
@@ -100,6 +103,14 @@ _SENDERS = {
     "SIGUSR1": _BATCH,
     "SIGUSR2": _BATCH,
 }
+
+
+def signal_in(reason: str | None) -> str | None:
+    """Return the name of the signal for which a process of Dask's said that it closes."""
+    number = (reason or "").removeprefix(_BY_SIGNAL)
+    if not number.isdecimal() or number == reason:
+        return None
+    return signal_name(-int(number))
 
 
 def sender_of(name: str | None) -> Sender | None:

@@ -263,6 +263,8 @@ class Stall(Event, frozen=True, kw_only=True):
         processing: Some tasks that are assigned to workers.
         unrunnable: Some tasks that no worker may run.
         waiting: Some tasks that wait for others.
+        taken: Some locks and semaphores of the scheduler without a free lease, and how many
+            leases they have.
         answers: What busy workers answered, by address: stacks and states.
     """
 
@@ -278,6 +280,7 @@ class Stall(Event, frozen=True, kw_only=True):
     processing: tuple[ProcessingTask, ...] = ()
     unrunnable: tuple[RestrictedTask, ...] = ()
     waiting: tuple[WaitingTask, ...] = ()
+    taken: dict[str, int] = {}
     answers: dict[str, WorkerAnswer] = {}
 
 

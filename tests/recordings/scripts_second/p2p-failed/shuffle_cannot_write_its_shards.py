@@ -23,4 +23,9 @@ if __name__ == "__main__":
     with Client(n_workers=2, threads_per_worker=1, dashboard_address=":0") as client:
         client.run(limit)
         frame = dd.from_map(part, range(8))
-        print(len(frame.shuffle("key", npartitions=4)))
+        shuffled = frame.shuffle("key", npartitions=4)
+        print(
+            shuffled.map_partitions(lambda part: part.assign(n=len(part)))
+            .n.sum()
+            .compute()
+        )

@@ -138,13 +138,13 @@ def _stall(case: Case) -> Iterator[Incident]:
         return
     yield Incident(
         kind=STALL,
-        at=hang.at,
+        at=hang.since,
         text=f"no task finished for {duration(hang.lasted)}",
         evidence=(
             Evidence(
                 text=f"{counted(hang.wanted, 'task')} waited.",
                 source="events",
-                at=hang.at,
+                at=hang.since,
             ),
         ),
     )

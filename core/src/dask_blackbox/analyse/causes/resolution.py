@@ -55,7 +55,10 @@ class Resolution:
 
 def resolve(case: Case, candidates: Iterable[Incident]) -> Resolution:
     """Return the root among the candidates, and why each of the others is not."""
-    known = sorted(candidates, key=lambda each: (each.kind, each.text))
+    given = sorted(candidates, key=lambda each: (each.kind, each.text))
+    late = [each for each in given if _is_later(case, each)]
+    # What came too late to be the cause explains none of the others away.
+    known = [each for each in given if each not in late]
     above = {
         id(each): [
             (other, how)
@@ -64,8 +67,7 @@ def resolve(case: Case, candidates: Iterable[Incident]) -> Resolution:
         ]
         for each in known
     }
-    late = [each for each in known if _is_later(case, each)]
-    roots = [each for each in known if not above[id(each)] and each not in late]
+    roots = [each for each in known if not above[id(each)]]
     if not roots:
         return Resolution(rejected=tuple(_rejected_as_late(each) for each in late))
     root, *rivals = sorted(roots, key=_weight)
@@ -73,11 +75,7 @@ def resolve(case: Case, candidates: Iterable[Incident]) -> Resolution:
     rejected = [
         *(_rejected_as_late(each) for each in late),
         *(_outweighed(each, root, equal=each in equal) for each in rivals),
-        *(
-            _as_effect(each, root, above[id(each)])
-            for each in known
-            if above[id(each)] and each not in late
-        ),
+        *(_as_effect(each, root, above[id(each)]) for each in known if above[id(each)]),
     ]
     assert root.finding is not None  # noqa: S101 - candidates are what rules found
     verdict = root.finding

@@ -11,6 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+import polars as pl
+
+from dask_blackbox.analyse.signatures import printed_by
+from dask_blackbox.analyse.signatures.python import THREAD_FAILED
 from dask_blackbox.analyse.state import ASKED, signal_of_driver, state_of
 from dask_blackbox.events import (
     DriverAttached,
@@ -51,6 +55,7 @@ CLOCKS = 1.0
 """Seconds by which the clocks of driver and scheduler may differ where nobody knows."""
 
 _INTERRUPT = "KeyboardInterrupt"
+_PRINTED = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,9 +197,11 @@ def outcome_of(run: RunTables) -> Outcome:
     last: tuple[float, Source, bool] = (ending.ended, "process-end", False)
     at, source, exact = next(_moments(run, received, own, exit_call), last)
     raised = [each for each in received if each.identity in own]
-    # What ended another process of the command was handled by nobody.
+    # What ended another process of the command, or a thread, was handled by nobody.
     not_handled = own | (
-        _exceptions_of_processes(run) if ending.exit_code else frozenset()
+        _exceptions_of_processes(run) | _exceptions_of_threads(run)
+        if ending.exit_code
+        else frozenset()
     )
     return Outcome(
         kind="exception" if handled is not None else _kind(run),
@@ -339,6 +346,23 @@ def _exceptions_of_processes(run: RunTables) -> frozenset[str]:
         for pid, act in last.items()
         if act.handling
         and not any(each.pid == pid and each.at > act.at for each in calls)
+    )
+
+
+def _exceptions_of_threads(run: RunTables) -> frozenset[str]:
+    """Return the exceptions of calls to Dask that ended a thread of the driver.
+
+    Python prints them, and whoever waits for the thread gets none.
+    """
+    calls = [call for call in run.of(DriverCallFailed) if call.main is False]
+    if not calls:
+        return frozenset()
+    printed = run.logs.filter((pl.col("role") == "driver") & printed_by(THREAD_FAILED))
+    moments = (printed["at"].dt.epoch("us") / 1e6).to_list()
+    return frozenset(
+        call.identity
+        for call in calls
+        if call.identity and any(-CLOCKS <= at - call.at <= _PRINTED for at in moments)
     )
 
 

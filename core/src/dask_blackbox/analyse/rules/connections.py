@@ -298,9 +298,27 @@ def _of_the_driver(case: Case) -> _TlsFailure | None:
             "tls_ca_file=…, tls_client_cert=…, tls_client_key=…))`, or the settings "
             "`distributed.comm.tls.*`; and use an address of the scheduler's own protocol.",
         )
+    if "distributed/security.py" in exception.traceback:
+        return _of_own_files(exception)
     # Somebody else's TLS (a store's, a service's) is no business of Dask's.
     ours = "distributed/comm/" in exception.traceback
     return _of_the_handshake(case, exception) if ours else None
+
+
+def _of_own_files(exception: DriverException) -> _TlsFailure:
+    """Return that the driver could not even load its certificate, key or authority."""
+    why = short(exception.message, 160).rstrip(".") or class_of(exception.exception)
+    return _TlsFailure(
+        f"The driver's own TLS files cannot be loaded: {short(why, 80)}",
+        f"loading its certificate, key or authority raised "
+        f"{class_of(exception.exception)}: {why}",
+        "The key of `tls_client_key` does not belong to the certificate of "
+        "`tls_client_cert`: use the two files that were made together."
+        if "KEY_VALUES_MISMATCH" in exception.message
+        else "Check that the files of `tls_ca_file`, `tls_client_cert` and "
+        "`tls_client_key` (`distributed.comm.tls.*`) exist where the driver runs, are "
+        "readable, in PEM format, and without a password.",
+    )
 
 
 def _of_the_handshake(case: Case, exception: DriverException) -> _TlsFailure | None:

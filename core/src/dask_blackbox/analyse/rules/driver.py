@@ -127,7 +127,11 @@ def _of_exception(case: Case, exception: DriverException) -> Finding:
     sentences.append(_tasks_then(case))
     if waited and (stall := case.stall()) is not None:
         sentences.append(stall.rstrip("."))
-    pace = pace_of(case) if waited and not raised_by_a_library(trace) else None
+    # The driver's own clock, or a signal's handler, may raise anything in a wait.
+    in_a_wait = case.outcome.call is not None and raised_on_purpose(trace)
+    in_a_wait = in_a_wait and not case.unhandled_failures
+    asked = in_a_wait or (waited and not raised_by_a_library(trace))
+    pace = pace_of(case) if asked else None
     if pace is not None:
         sentences.append(pace.reported)
     doubt = waited or case.unhandled_failures or case.deaths

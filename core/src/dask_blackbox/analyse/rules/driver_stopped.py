@@ -473,8 +473,9 @@ def _of_futures(case: Case, said: re.Match[str] | None) -> Finding:
     key = said["key"] if said else (case.exception.key if case.exception else None)
     asked = _who_asked(case, key)
     key = key or (_last_cancelled(case) if asked else None)
-    restarted = case.run.of(ClusterRestarted)
-    closed = bool(case.run.of(SchedulerClosing))
+    after = case.outcome.is_after
+    restarted = [each for each in case.run.of(ClusterRestarted) if not after(each.at)]
+    closed = any(not after(each.at) for each in case.run.of(SchedulerClosing))
     title, remedy = _what_happened(
         reason, asked, restarted=bool(restarted), closed=closed
     )

@@ -43,7 +43,7 @@ from dask_blackbox.analyse.signatures.python import NO_SPACE_LEFT
 from dask_blackbox.analyse.state import ASKED, signal_of_driver
 from dask_blackbox.analyse.waits import idle_share
 from dask_blackbox.events import DriverAttached, GraphUpdated, StallCancelledTasks
-from dask_blackbox.finding import Confidence, Evidence, Finding, Subject
+from dask_blackbox.finding import Evidence, Finding, Subject
 
 __all__ = [
     "CLUSTER_LOST_WORKER",
@@ -212,6 +212,10 @@ def _who_waits_for_whom(case: Case, hang: Hang, idle: float | None) -> str:
                 f"It waited for {shared[0]}{_line(longest)}; no task was there to "
                 f"{shared[1]}."
             )
+            if shared[0] in _HELD and hang.taken:
+                sentences.append(
+                    f"No lease was free of {quoted(list(hang.taken))} by then."
+                )
             sentences += [
                 f"'{short(other.key, 60)}' also waited, at {other.own_frame}"
                 f"{_line(other)}."
@@ -590,15 +594,13 @@ def _ask_cluster_lost_worker(case: Case) -> Iterator[Finding]:
         for death in case.deaths
         if death.at <= last["left"] + _AT_ONCE and death.name == last["name"]
     ]
-    restarted = not died and _was_restarted(case, last)
+    if not died and not _was_restarted(case, last):
+        return  # nothing was restarting: somebody scaled the cluster down
     before = (
         f"Its process had died before ({case.cause_of(died[-1]).slug}); "
         if died
         else "It was being restarted on request (`client.restart`); "
-        if restarted
-        else "No earlier death of its process was recorded; "
     )
-    sure: Confidence = case.sure_of_the_hang if died or restarted else "low"
     yield CLUSTER_LOST_WORKER.found(
         f"The cluster closed its last worker while {counted(hang.wanted, 'task')} waited",
         cause=(
@@ -619,7 +621,7 @@ def _ask_cluster_lost_worker(case: Case) -> Iterator[Finding]:
                 else "."
             )
         ),
-        confidence=sure,
+        confidence=case.sure_of_the_hang,
         subject=Subject(worker=last["address"]),
         evidence=(
             *(

@@ -14,10 +14,11 @@ from dask_blackbox.analyse.blame import (
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.facts.outcome import Received
 from dask_blackbox.analyse.facts.teardown import Act
-from dask_blackbox.analyse.formatting import class_of, short, signal_name, size
+from dask_blackbox.analyse.formatting import class_of, short, size
 from dask_blackbox.analyse.frames import raised_on_purpose
 from dask_blackbox.analyse.memory import how_the_scheduler_grew
 from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.signals import signal_in
 from dask_blackbox.analyse.signatures.distributed import SCHEDULER_CONNECTION_LOST
 from dask_blackbox.events import (
     ClientRemoved,
@@ -251,7 +252,7 @@ def _closed_by_itself(closing: Sequence[SchedulerClosing]) -> bool:
 def _ended_by_nobody(closing: Sequence[SchedulerClosing]) -> bool:
     """Say whether it closed because it had no work, or because its host asked it to."""
     reasons = [each.reason for each in closing]
-    return any("idle" in each or each.startswith("signal-") for each in reasons)
+    return any("idle" in each or signal_in(each) for each in reasons)
 
 
 def _closed_its_own_client(case: Case) -> bool:
@@ -297,9 +298,7 @@ def _asked_by(closing: Sequence[SchedulerClosing]) -> str:
 def _how(reason: str | None) -> tuple[str, RetryAdvice]:
     if reason is None:
         return "it disappeared without logging a reason", "transient"
-    if reason.startswith("signal-"):
-        number = reason.removeprefix("signal-")
-        name = signal_name(-int(number)) if number.isdecimal() else reason
+    if name := signal_in(reason):
         return f"it was terminated from outside ({name})", "transient"
     if "idle" in reason:
         return "it closed after being idle for too long", "environment"
@@ -313,7 +312,7 @@ def _how(reason: str | None) -> tuple[str, RetryAdvice]:
 def _remedy(reason: str | None) -> str:
     if reason and "idle" in reason:
         return "Raise `distributed.scheduler.idle-timeout` above the longest pause of the run."
-    if reason and reason.startswith("signal-"):
+    if signal_in(reason):
         return (
             "Find who stopped its host: a deleted pod, a spot notice, a walltime. Run "
             "the scheduler where nothing is preempted; then retry."

@@ -12,7 +12,11 @@ from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.driver_position import DriverPosition, evidence_of_position
 from dask_blackbox.analyse.formatting import class_of, counted, duration, short
-from dask_blackbox.analyse.frames import root_of_chain, user_frame
+from dask_blackbox.analyse.frames import (
+    came_from_the_start_of_a_worker,
+    root_of_chain,
+    user_frame,
+)
 from dask_blackbox.analyse.hang_evidence import evidence_of_hang, how_it_ended
 from dask_blackbox.analyse.hangs import Hang
 from dask_blackbox.analyse.restrictions import (
@@ -94,6 +98,13 @@ def _ask_worker_start_failed(case: Case) -> Iterator[Finding]:
         yield from _of_a_plugin(case, lines)
         return
     failed = case.said(PROCESS_FAILED_TO_START.pattern)
+    if (
+        failed is None
+        and exception is not None
+        and came_from_the_start_of_a_worker(exception.traceback)
+    ):
+        yield _of_a_cluster_object(exception, case.exception_evidence())
+        return
     if failed is None and not (lines and _nobody_came(case)):
         return
     places = [each.unguarded for each in case.run.of(DriverAttached)]
@@ -139,6 +150,30 @@ def _of_a_plugin(case: Case, lines: list[dict[str, Any]]) -> Iterator[Finding]:
         ),
         confidence="high",
         evidence=(*_evidence(case, lines), *case.exception_evidence()),
+    )
+
+
+def _of_a_cluster_object(
+    exception: DriverException, evidence: tuple[Evidence, ...]
+) -> Finding:
+    """Return that the cluster object could not start a worker, or submit a job for one."""
+    began = root_of_chain(exception.traceback)
+    name, message = began or (exception.exception, exception.message)
+    name, frame = class_of(name), user_frame(exception.traceback)
+    where = f", at {frame}" if frame else ""
+    said = " ".join(message.split())
+    return WORKER_START_FAILED.found(
+        f"A worker failed to start: {name}: {short(said, 80)}".rstrip(": "),
+        cause=(
+            "The cluster object started its workers in the driver, and starting one raised "
+            f"{name}: {short(said, 300)}".rstrip(": ")
+            + f"{where}. The cluster closed the others."
+        ),
+        remedy=(f"Look at {frame.file}:{frame.line}, and check" if frame else "Check")
+        + " what the batch system, the container service or the host reports of that worker: "
+        "quotas, limits, the command that starts it.",
+        confidence="high",
+        evidence=evidence,
     )
 
 

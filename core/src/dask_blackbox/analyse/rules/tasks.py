@@ -24,6 +24,7 @@ from dask_blackbox.analyse.exception_context import (
     raised_before,
     where_it_was,
 )
+from dask_blackbox.analyse.exception_origin import passed_on
 from dask_blackbox.analyse.explanations import (
     called,
     explained_failure,
@@ -100,6 +101,7 @@ def _ask_task_exception(case: Case) -> Iterator[Finding]:
         if failure is not blamed
         and not failure.killed
         and (failure.prefix, failure.exception) != alike_blamed
+        and not (blamed and passed_on(blamed, failure))
     ]
     for alike in _alike(others):
         # Of what Dask raised in its own code, the driver knows.

@@ -33,7 +33,7 @@ from dask_blackbox.analyse.hang_evidence import evidence_of_hang, how_it_ended
 from dask_blackbox.analyse.memory import memory_need
 from dask_blackbox.analyse.retained_memory import retained_memory_of
 from dask_blackbox.analyse.rule import documented
-from dask_blackbox.analyse.signals import sender_of
+from dask_blackbox.analyse.signals import sender_of, signal_in
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import TASK_CALLED_EXIT
 from dask_blackbox.events import WorkerClosing, WorkerRemoved
@@ -439,12 +439,19 @@ def _ask_worker_preempted(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_PREEMPTED.slug)
     if not deaths:
         return
+    one = len(deaths) == 1
+    # Hosts send SIGTERM; what else there is comes from people and their tools.
+    others = {signal_in(each.closing) for each in deaths} - {"SIGTERM", None}
     yield from verdict_on_deaths(
         case,
         WORKER_PREEMPTED,
         deaths,
-        did="was preempted" if len(deaths) == 1 else "were preempted",
-        how="by its host" if len(deaths) == 1 else "by their hosts",
+        did=("was " if one else "were ") + ("stopped" if others else "preempted"),
+        how=f"from outside ({', '.join(sorted(map(str, others)))})"
+        if others
+        else "by its host"
+        if one
+        else "by their hosts",
         remedy=(
             "The task is not at fault. A retry helps; if it happens often, let workers "
             "retire in time"

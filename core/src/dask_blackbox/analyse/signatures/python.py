@@ -104,6 +104,12 @@ TLS_REFUSED = Signature(
     pattern=r"SSLEOFError|SSLZeroReturnError|alert [\w ]+|ALERT_\w+|_ALERT",
     example="[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] tlsv13 alert certificate required",
 )
+THREAD_FAILED = Signature(
+    name="THREAD_FAILED",
+    source="python",
+    pattern=r"^Exception in thread (?P<thread>.+?)(?: \(.+\))?:$",
+    example="Exception in thread Thread-3 (collect):",
+)
 IMPORT_FAILED = Signature(
     name="IMPORT_FAILED",
     source="python",

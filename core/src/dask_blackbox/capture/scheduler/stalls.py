@@ -121,6 +121,7 @@ class StallWatch:
                 restricted(ts) for ts in self._ours(scheduler.unrunnable)[:_FEW]
             ],
             waiting=self._waiting(),
+            taken=self._taken(),
             told=dict(zip((ws.address for ws in busy), answers)),
         )
 
@@ -158,6 +159,13 @@ class StallWatch:
                 if len(found) >= _FEW:
                     return found
         return found
+
+    def _taken(self) -> dict[str, int]:
+        """Return a few locks and semaphores without a free lease, and how many they have."""
+        known = self._scheduler.extensions.get("semaphores")
+        leases, most = getattr(known, "leases", {}), getattr(known, "max_leases", {})
+        names = [n for n, at_most in most.items() if len(leases.get(n, ())) >= at_most]
+        return {str(name): most[name] for name in names[:_FEW]}
 
     async def _ask(self, ws: Any) -> dict[str, Any]:
         """Ask a worker for the stacks of what it executes and for what its tasks wait."""
