@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 UV = str(ROOT / "tools" / "uv")
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 CONSTRAINTS = "https://raw.githubusercontent.com/apache/airflow/constraints-{version}/constraints-{python}.txt"
-INDEX = "https://pypi.org/simple/apache-airflow/"
+INDEX = "https://pypi.org/simple/{project}/"
 AIRFLOW = ("apache-airflow", "apache-airflow-core", "apache-airflow-task-sdk")
 MEMBERS = ("core", "airflow_provider")
 POLICIES = (3, 3)
@@ -209,14 +209,15 @@ def as_of(moment: datetime) -> list[str]:
     return ["--exclude-newer", general, *(word for pair in each for word in pair)]
 
 
-def released(version: str) -> datetime:
-    """Return when a version of Airflow came out, as the package index says."""
-    request = urllib.request.Request(
-        INDEX, headers={"Accept": "application/vnd.pypi.simple.v1+json"}
+def released(version: str, project: str = "apache-airflow") -> datetime:
+    """Return when a version of Airflow, or of another project, came out, by the index."""
+    request = urllib.request.Request(  # noqa: S310 - the package index
+        INDEX.format(project=project),
+        headers={"Accept": "application/vnd.pypi.simple.v1+json"},
     )
     with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
         files = json.load(answer)["files"]
-    name = f"apache_airflow-{version}-py3-none-any.whl"
+    name = f"{project.replace('-', '_')}-{version}-py3-none-any.whl"
     (found,) = [each["upload-time"] for each in files if each["filename"] == name]
     return datetime.fromisoformat(found)
 

@@ -1,15 +1,22 @@
-"""Screenshots of a failed flow run in Prefect's two UIs, light and dark.
+"""Screenshots of flow runs in Prefect's two UIs, light and dark: each state of their cards.
 
-    .venvs/prefect/bin/python tools/prefect_screenshots.py FOLDER
+    .venvs/prefect/bin/python tools/prefect_screenshots.py FOLDER [STATE…]
     .venvs/prefect/bin/python tools/prefect_screenshots.py --readme
 
-The second one makes docs/images/prefect-flow-run.png.
+States are `failed`, `succeeded`, `retried`, `live` and `crashed`; of each, the card itself and the flow run's
+page.  The second command makes docs/images/prefect-flow-run.png.
 """
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,76 +29,189 @@ from data import make_orders  # noqa: E402 - found by the line above
 from prefect_host import FlowRunSeen, PrefectHost  # noqa: E402 - found by the line above
 
 BROWSER = "/usr/bin/chromium"
-MEMORY = ROOT / "flows" / "out_of_memory.py"
-STORY = ROOT / "flows" / "failed_subflow.py"
 README = ROOT / "docs" / "images" / "prefect-flow-run.png"
 UIS = {"v1": "", "v2": "/v2"}
+SCHEMES = ("light", "dark")
+HEIGHT = 2000
+"""Pixels: both UIs scroll a part of their pages, which a full page does not show."""
+PATIENCE = 120.0
 PATIENCE_MS = 60_000
+
+ENDED = {
+    "failed": ROOT / "flows" / "out_of_memory.py",
+    "succeeded": ROOT / "flows" / "recorded_etl.py",
+    "retried": ROOT / "flows" / "transient_retry.py",
+}
+LONG = """
+import time
+from prefect import task
+from prefect_dask import DaskTaskRunner
+from prefect_dask_blackbox import observed_flow
+
+@task
+def load(day: int) -> bytes:
+    time.sleep(1)
+    return bytes(3_000_000)
+
+@task
+def wait_for_approval(day: int) -> None:
+    time.sleep(600)
+
+@observed_flow(task_runner=DaskTaskRunner(
+    cluster_kwargs={"n_workers": 2, "threads_per_worker": 1, "memory_limit": "1GiB"}))
+def nightly_load() -> None:
+    days = load.map(range(24))
+    approvals = wait_for_approval.map(range(4))
+    [each.result() for each in [*days, *approvals]]
+
+if __name__ == "__main__":
+    nightly_load()
+"""
 
 
 def main(words: list[str]) -> int:
     """Take the screenshots; return the exit code."""
-    if len(words) != 1:
+    if not words:
         print(__doc__)
         return 2
     readme = words == ["--readme"]
+    states = words[1:] or [*ENDED, "live", "crashed"]
     with tempfile.TemporaryDirectory() as folder:
-        environ = {"DASK_BLACKBOX__STORE__URL": f"{folder}/store"}
-        if readme:
-            environ["DEMO_DATA"] = folder
-            make_orders(folder)
+        environ = {
+            "DASK_BLACKBOX__STORE__URL": f"{folder}/store",
+            "DASK_BLACKBOX__STALL__AFTER": "8s",
+            "DEMO_DATA": folder,
+        }
+        make_orders(folder)
         host = PrefectHost(Path(folder) / "prefect", progress=print)
         with host, sync_playwright() as playwright:
-            run = host.run_flow(MEMORY if readme else STORY, environ=environ)
+            host.environ.update(environ)
             browser = playwright.chromium.launch(
-                executable_path=BROWSER, args=["--no-sandbox"]
+                executable_path=BROWSER, args=["--no-sandbox", "--hide-scrollbars"]
             )
             if readme:
+                run = host.run_flow(ENDED["failed"])
                 README.parent.mkdir(exist_ok=True)
-                shoot(browser, host, card_of(host, run), ("v2", "light"), README)
+                shoot(browser, host, run, ("v2", "light"), README)
             else:
-                child = next(each for each in host.flow_runs() if each.id != run.id)
-                artifact = card_of(host, child)
                 out = Path(words[0])
                 out.mkdir(parents=True, exist_ok=True)
-                for ui in UIS:
-                    for scheme in ("light", "dark"):
-                        target = out / f"{ui}-{scheme}.png"
-                        shoot(browser, host, artifact, (ui, scheme), target)
-                        shoot_run(browser, host, child, (ui, scheme), out)
+                for state, script in ENDED.items():
+                    if state in states:
+                        shoot_all(browser, host, host.run_flow(script), out / state)
+                if {"live", "crashed"} & {*states}:
+                    shoot_long(browser, host, Path(folder), out, states)
             browser.close()
     return 0
 
 
-def card_of(host: PrefectHost, run: FlowRunSeen) -> str:
-    """Return the id of the card of a flow run."""
-    mine = {"artifacts": {"flow_run_id": {"any_": [run.id]}}}
-    found = host.ask("artifacts/filter", mine)
-    return next(str(each["id"]) for each in found if each["key"])
+def shoot_long(
+    browser: Any, host: PrefectHost, folder: Path, out: Path, states: list[str]
+) -> None:
+    """Take screenshots of a flow run while it runs, and after it was killed."""
+    with running(host, folder) as process:
+        run = soon(lambda: next(iter(host.flow_runs()[-1:]), None))
+        if "live" in states:
+            soon(lambda: "has finished for" in card_of(host, run)[1])
+            shoot_all(browser, host, run, out / "live")
+        process.send_signal(signal.SIGKILL)
+        if "crashed" in states:
+            soon(lambda: host.flow_run(run.id).state == "CRASHED")
+            shoot_all(browser, host, run, out / "crashed")
+
+
+@contextmanager
+def running(host: PrefectHost, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a long flow in a process of its own, which is gone afterwards."""
+    before = len(host.flow_runs())
+    script = folder / "nightly_load.py"
+    script.write_text(LONG)
+    with (
+        (folder / "output.txt").open("wb") as output,
+        subprocess.Popen(
+            [sys.executable, str(script)],
+            env={**os.environ, **host.environ},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        ) as process,
+    ):
+        try:
+            soon(lambda: len(host.flow_runs()) > before)
+            yield process
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def soon(what: Callable[[], Any]) -> Any:
+    """Return what is waited for."""
+    deadline = time.monotonic() + PATIENCE
+    while not (found := what()):
+        if time.monotonic() > deadline:
+            raise TimeoutError("it did not come to pass")
+        time.sleep(0.5)
+    return found
+
+
+def card_of(host: PrefectHost, run: FlowRunSeen) -> tuple[str, str]:
+    """Return id and Markdown of the newest card of a flow run; empty where there is none."""
+    mine = {"flow_run_id": {"any_": [run.id]}}
+    wanted = {"artifacts": mine, "sort": "CREATED_DESC"}
+    found = host.ask("artifacts/filter", wanted)
+    cards = [(str(each["id"]), str(each["data"])) for each in found if each["key"]]
+    return cards[0] if cards else ("", "")
+
+
+def shoot_all(browser: Any, host: PrefectHost, run: FlowRunSeen, prefix: Path) -> None:
+    """Take screenshots of a card and of its run's page, in each UI and colour scheme."""
+    for ui in UIS:
+        for scheme in SCHEMES:
+            name = f"{prefix.name}-{ui}-{scheme}"
+            shoot(browser, host, run, (ui, scheme), prefix.with_name(f"{name}.png"))
+            target = prefix.with_name(f"{name}-run.png")
+            shoot_run(browser, host, run, (ui, scheme), target)
 
 
 def shoot(
-    browser: Any, host: PrefectHost, artifact: str, look: tuple[str, str], target: Path
+    browser: Any,
+    host: PrefectHost,
+    run: FlowRunSeen,
+    look: tuple[str, str],
+    target: Path,
 ) -> None:
-    """Take a screenshot of a card, in a UI and a colour scheme."""
+    """Take a screenshot of a run's card, in a UI and a colour scheme."""
     ui, scheme = look
+    identity, data = card_of(host, run)
     page = opened(browser, scheme)
-    page.goto(f"{host.url}{UIS[ui]}/artifacts/artifact/{artifact}")
-    page.get_by_text("What to do").first.wait_for(timeout=PATIENCE_MS)
-    page.screenshot(path=str(target))
-    print(target)
-    page.close()
+    page.goto(f"{host.url}{UIS[ui]}/artifacts/artifact/{identity}")
+    title = data.partition("\n")[0].lstrip("# ✔✖▶").split()[0]
+    page.locator("h2", has_text=title).first.wait_for(timeout=PATIENCE_MS)
+    take(page, target)
 
 
 def shoot_run(
-    browser: Any, host: PrefectHost, run: FlowRunSeen, look: tuple[str, str], out: Path
+    browser: Any,
+    host: PrefectHost,
+    run: FlowRunSeen,
+    look: tuple[str, str],
+    target: Path,
 ) -> None:
     """Take a screenshot of a flow run's page, its artifacts in front."""
     ui, scheme = look
     page = opened(browser, scheme)
-    page.goto(f"{host.url}{UIS[ui]}/runs/flow-run/{run.id}?tab=Artifacts")
-    page.get_by_text("dask-run-load").first.wait_for(timeout=PATIENCE_MS)
-    target = out / f"{ui}-{scheme}-run.png"
+    page.goto(f"{host.url}{UIS[ui]}/runs/flow-run/{run.id}")
+    # v1 reads no tab from the address, and its tabs have no role.
+    tab = page.get_by_text("Artifacts", exact=True).locator("visible=true")
+    tab.first.click(timeout=PATIENCE_MS)
+    card = page.get_by_text("dask-run-").locator("visible=true").first
+    card.wait_for(timeout=PATIENCE_MS)
+    take(page, target)
+
+
+def take(page: Any, target: Path) -> None:
+    """Take the picture, and close the page."""
+    if target == README:
+        page.set_viewport_size({"width": 1280, "height": 1000})
     page.screenshot(path=str(target))
     print(target)
     page.close()
@@ -99,9 +219,12 @@ def shoot_run(
 
 def opened(browser: Any, scheme: str) -> Any:
     """Return a new page of the browser."""
-    return browser.new_page(
-        color_scheme=scheme, viewport={"width": 1280, "height": 1000}
+    page = browser.new_page(
+        color_scheme=scheme, viewport={"width": 1280, "height": HEIGHT}
     )
+    # v1 is dark until somebody chooses, whatever the browser prefers.
+    page.add_init_script(f"localStorage.setItem('color-scheme', '\"{scheme}\"')")
+    return page
 
 
 if __name__ == "__main__":

@@ -6,7 +6,15 @@ from dask_blackbox.analyse import findings_in
 from dask_blackbox.attach import card_of
 from dask_blackbox.overview import Overview
 from dask_blackbox.report import overview_of
-from runs_from_rows import Piece, a_death, a_run, a_task, a_worker, succeeded
+from runs_from_rows import (
+    Piece,
+    a_death,
+    a_run,
+    a_task,
+    a_worker,
+    an_event,
+    succeeded,
+)
 
 
 def overview(*pieces: Piece) -> Overview:
@@ -25,6 +33,18 @@ def test_the_five_slowest_and_the_large_results_are_named_in_order() -> None:
     assert found.slowest[0].seconds == 7.0
     assert [each.key for each in found.largest] == [f"load-{i}" for i in (7, 6, 5, 4)]
     assert found.picture.startswith(b"\x89PNG")
+
+
+def test_a_result_that_its_host_wraps_has_its_own_size() -> None:
+    measured = an_event("result-size", "load-1", nbytes=3_000_000)
+
+    found = overview(
+        a_task("load-1", nbytes=400), a_task("load-2", nbytes=400), measured
+    )
+
+    assert [(each.key, each.nbytes) for each in found.largest] == [
+        ("load-1", 3_000_000)
+    ]
 
 
 def test_a_killed_task_took_as_long_as_it_ran_until_its_worker_died() -> None:

@@ -44,14 +44,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _prefect() -> Iterator[None]:
-    from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+    from prefect import settings
     from prefect.testing.utilities import prefect_test_harness
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         harness = prefect_test_harness(server_startup_timeout=120)
-        # Heartbeats cost every flow run a second.
-        with harness, temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
+        # Heartbeats cost every flow run a second; Prefect 3.4 has none.
+        heartbeat = getattr(settings, "PREFECT_FLOWS_HEARTBEAT_FREQUENCY", None)
+        off: Any = {} if heartbeat is None else {heartbeat: None}
+        with harness, settings.temporary_settings(off):
             yield
 
 
@@ -160,6 +162,33 @@ class Prefect:
                 names=tuple(each.name for each in _runs_of(client, run.id)),
                 task_pages=_task_pages_of(client, run.id),
             )
+
+    def newest_id(self, flow_name: str) -> Any:
+        """Return the id of the newest run of a flow."""
+        from prefect.client.orchestration import get_client
+        from prefect.client.schemas.filters import FlowFilter
+        from prefect.client.schemas.sorting import FlowRunSort
+
+        with get_client(sync_client=True) as client:
+            wanted = FlowFilter.model_validate({"name": {"any_": [flow_name]}})
+            newest = FlowRunSort.START_TIME_DESC
+            [run] = client.read_flow_runs(flow_filter=wanted, sort=newest, limit=1)
+        return run.id
+
+    def attempts(self, flow_name: str) -> dict[int, tuple[str, str]]:
+        """Return id and Markdown of the card of each attempt of a flow's newest run."""
+        from prefect.client.orchestration import get_client
+        from prefect.client.schemas.filters import ArtifactFilter
+
+        with get_client(sync_client=True) as client:
+            own = {"flow_run_id": {"any_": [self.newest_id(flow_name)]}}
+            mine = ArtifactFilter.model_validate(own)
+            found = client.read_artifacts(artifact_filter=mine)
+        cards = [each for each in found if each.key]
+        return {
+            int((each.metadata_ or {})["attempt"]): (str(each.id), str(each.data))
+            for each in cards
+        }
 
     def cards(self, job: str, store: Path) -> list[RunCard]:
         """Return the cards of all runs of a job that were recorded."""

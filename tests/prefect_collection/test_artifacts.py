@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
+
 import pytest
 from dask_blackbox import RunCard
 from dask_blackbox.overview import Overview, TaskCost
 from dask_blackbox.protocol.messages import Progress
 from msgspec import structs
 from prefect_dask_blackbox.artifacts import slug
-from prefect_dask_blackbox.page import TaskLine, card_page, live_page
-from prefect_dask_blackbox.stalls import stall_words
+from prefect_dask_blackbox.live import until_next
+from prefect_dask_blackbox.page import (
+    Ended,
+    TaskLine,
+    attempt_line,
+    card_page,
+    live_page,
+)
+from prefect_dask_blackbox.stalls import later, stall_words
+
+
+def updates(seconds: float) -> Iterator[float]:
+    """Yield when the card of a run of that length is updated, if it looks every 5 s."""
+    now, due = 0.0, 0.0
+    while now < seconds:
+        now += 5.0
+        if now >= due:
+            due = now + until_next(now)
+            yield now
+
 
 WHO = "scheduler, nannies and dead workers"
 
@@ -67,9 +88,15 @@ def test_task_runs_that_were_hit_are_linked_with_their_parameters() -> None:
 
     assert page.count("### Task runs that were hit") == 1
     assert (
-        "| [inflate-9\\|x](<https://prefect.example/runs/task-run/1>) | lost "
-        "| `n=9, text=''\\|<b>'` | Worker \\<1\\> ran \\*out\\* of memory |"
+        "- [inflate-9\\|x](<https://prefect.example/runs/task-run/1>) lost: "
+        "Worker \\<1\\> ran \\*out\\* of memory · `n=9, text=''|<b>'`"
     ) in page
+
+
+def test_an_underscore_within_a_name_is_not_escaped() -> None:
+    page = card_page(CARD, [TaskLine(name="load_day-9", state="lost", why="_a_ died")])
+
+    assert "- load_day-9 lost: \\_a\\_ died" in page.splitlines()
 
 
 def test_the_slowest_tasks_are_linked_and_the_timeline_is_shown() -> None:
@@ -107,14 +134,98 @@ def test_a_run_that_goes_on_shows_how_far_it_is_and_why_it_stands_still() -> Non
     progress = Progress(
         at=0.0, finished=3, failed=1, rate=0.5, workers=2, memory=2e9, stall=stall
     )
+    tasks = {"load": Ended(submitted=5, ended=3, lost=1), "sum": Ended(submitted=3)}
 
-    page = live_page(CARD, progress, submitted=7, done=3, names={}, seconds=130.0)
+    page = live_page(CARD, progress, tasks=tasks, names={}, seconds=130.0)
 
     assert page.startswith("## ▶ Running for 2 min")
-    assert "> **No task has finished for 40 s: there is no worker.**" in page
-    assert "| Task runs | 3 of 7 have ended |" in page
+    assert "⚠ **No task has finished for 40 s: there is no worker.**" in page
+    assert "`███████████░░░░░░░░░░░░░░░░░░░` 38%: 3 of 8 task runs have ended" in page
+    assert "at this rate" not in page
     assert "| Dask tasks | 3 done, 1 failed, 0.5 a second |" in page
     assert "| Memory | 1.9 GiB |" in page
+    assert "| load | 3 | 5 | 1 |" in page
+    assert "| sum | 0 | 3 | 0 |" in page
+
+
+def test_tasks_whose_futures_nobody_holds_are_not_waited_for() -> None:
+    tasks = {
+        "load": Ended(submitted=4, ended=4),
+        "notify": Ended(submitted=2, released=2),
+    }
+
+    page = live_page(CARD, None, tasks=tasks, names={}, seconds=9.0)
+
+    assert "100%: 4 of 4 task runs have ended" in page
+    assert "| Task | Ended | Submitted | Released |" in page
+    assert "| notify | 0 | 2 | 2 |" in page
+
+
+def test_the_course_of_memory_fits_into_a_line_and_ends_at_the_limit() -> None:
+    progress = Progress(at=0.0, workers=1, memory=2**30, memory_limit=2**31)
+    memory = [2**31 * i / 200 for i in range(101)]
+
+    page = live_page(CARD, progress, tasks={}, names={}, seconds=9.0, memory=memory)
+
+    course = page.partition("| Memory so far | `")[2].partition("`")[0]
+    assert "| Memory | 1.0 GiB of 2.0 GiB (50%) |" in page
+    assert len(course) <= 40
+    assert (course[0], course[-1]) == ("▁", "▅")
+    assert "most: 1.0 GiB" in page
+
+
+def test_a_run_without_task_runs_shows_how_far_dask_is() -> None:
+    progress = Progress(at=0.0, submitted=10, finished=10, workers=1)
+
+    page = live_page(CARD, progress, tasks={}, names={}, seconds=9.0)
+
+    assert (
+        "`██████████████████████████████` 100%: 10 of 10 Dask tasks have ended" in page
+    )
+
+
+def test_earlier_attempts_are_named_with_their_cards() -> None:
+    ended = {"state": "failed", "headline": "Worker *a* died"}
+    lines = [
+        attempt_line(1, ended, "https://prefect.example/artifacts/artifact/1"),
+        attempt_line(2, {"state": "running"}, ""),
+    ]
+
+    page = card_page(CARD, attempts=(3, 3), before=lines)
+
+    card = "https://prefect.example/artifacts/artifact/1"
+    assert f"[Attempt 1](<{card}>): Worker \\*a\\* died" in page
+    assert "Attempt 2 has no verdict: its process ended before there was one." in page
+
+
+def test_each_attempt_of_a_failed_task_run_is_named() -> None:
+    failed = TaskLine(
+        name="load-1",
+        state="failed",
+        why="TypeError",
+        earlier=("OSError(1)", "OSError(2)"),
+    )
+
+    page = card_page(CARD, [failed])
+
+    whys = "attempt 1: OSError(1); attempt 2: OSError(2); last attempt: TypeError"
+    assert f"- load-1 failed: {whys}" in page.splitlines()
+
+
+def test_the_card_of_a_long_run_is_updated_a_bounded_number_of_times() -> None:
+    ten_hours = list(updates(36_000.0))
+
+    assert len(ten_hours) < 700
+    assert max(b - a for a, b in pairwise(ten_hours)) <= 65
+
+
+def test_a_stall_lasts_until_now() -> None:
+    processing = [{"key": "a-1", "executing_for": 61.0}, {"key": "b-1"}]
+    stall = {"lasted": 5.0, "workers": 1, "processing": processing}
+
+    said = stall_words(later(stall, 30.0), {"a-1": "nap-9"})
+
+    assert said == "No task has finished for 35 s: running are nap-9 (for 91 s)."
 
 
 @pytest.mark.parametrize(

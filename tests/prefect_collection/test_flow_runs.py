@@ -374,6 +374,102 @@ def test_each_attempt_of_a_flow_has_a_recording(prefect: Any, store: Path) -> No
     assert [card.parent.name for card in cards] == ["attempt=1", "attempt=2"]
 
 
+def test_each_attempt_of_a_flow_has_a_card_and_names_those_before_it(
+    prefect: Any,
+) -> None:
+    tries: list[int] = []
+
+    @observed_flow(name="thrice", retries=2, task_runner=tiny())
+    def thrice() -> float:
+        tries.append(len(tries))
+        if len(tries) == 2:
+            raise LookupError("the second one")
+        return divide.submit(len(tries) - 1).result()
+
+    assert thrice() == 5.0
+
+    cards = prefect.attempts("thrice")
+    first, second, third = (cards[number] for number in (1, 2, 3))
+    assert first[1].startswith("## ✖ ")
+    assert "ZeroDivisionError" in first[1]
+    assert "Attempt 1 of 3" in first[1]
+    assert "LookupError" in second[1]
+    assert "ZeroDivisionError" in headline_of(second[1], first[0], attempt=1)
+    assert third[1].startswith("## ✔ ")
+    assert "Attempt 3 of 3" in third[1]
+    assert "ZeroDivisionError" in headline_of(third[1], first[0], attempt=1)
+    assert "LookupError" in headline_of(third[1], second[0], attempt=2)
+    assert prefect.tags(prefect.newest_id("thrice")) == []
+
+
+def headline_of(page: str, card: str, *, attempt: int) -> str:
+    """Return what a card says of an earlier attempt, beside the link to its card."""
+    [line] = [
+        each
+        for each in page.splitlines()
+        if each.startswith(f"[Attempt {attempt}](") and f"/artifact/{card}>)" in each
+    ]
+    return line
+
+
+@task(retries=2)
+def fail_differently(folder: str) -> None:
+    from pathlib import Path as Folder
+
+    number = len(list(Folder(folder).iterdir()))
+    (Folder(folder) / str(number)).touch()
+    raise [LookupError, OSError, ValueError][number](f"failure {number}")
+
+
+def test_each_attempt_of_a_task_run_is_on_the_card(
+    prefect: Any, store: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "tries"
+    folder.mkdir()
+
+    @observed_flow(name="tries-thrice", task_runner=tiny())
+    def tries_thrice() -> None:
+        fail_differently.submit(str(folder)).result()
+
+    with pytest.raises(ValueError, match="failure 2"):
+        tries_thrice()
+
+    page = prefect.newest("tries-thrice", store).artifacts["dask-run-tries-thrice"]
+    [row] = [line for line in page.splitlines() if " failed: attempt" in line]
+    assert "attempt 1: LookupError('failure 0')" in row
+    assert "attempt 2: OSError('failure 1')" in row
+    assert "last attempt: " in row
+    assert "failure 2" in row
+
+
+@task
+def make(nbytes: int) -> bytes:
+    return bytes(nbytes)
+
+
+@pytest.mark.parametrize("persisted", [False, True])
+def test_the_largest_results_are_those_of_the_users_functions(
+    prefect: Any, store: Path, *, persisted: bool
+) -> None:
+    name = f"makes-{persisted}"
+
+    @observed_flow(name=name, task_runner=tiny(), persist_result=persisted)
+    def makes() -> list[int]:
+        sizes = (3 * 2**20, 100, 9 * 2**20)
+        futures: Any = [make.submit(size) for size in sizes]
+        return [len(future.result()) for future in futures]
+
+    makes()
+
+    page = prefect.newest(name, store).artifacts[f"dask-run-{name.lower()}"]
+    table = page.partition("### Largest results")[2].partition("![")[0]
+    assert [size for size in ("9 MiB", "3 MiB") if f"| {size} |" in table] == [
+        "9 MiB",
+        "3 MiB",
+    ]
+    assert table.count("/runs/task-run/") == 2
+
+
 def test_an_async_flow_is_recorded(prefect: Any, store: Path) -> None:
     import asyncio
 

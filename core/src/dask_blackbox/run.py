@@ -13,7 +13,12 @@ import polars as pl
 
 from dask_blackbox.events import Event, Rows, of_kind
 from dask_blackbox.manifest import Ending, Manifest
-from dask_blackbox.tables import frames_of, spans_of, workers_of
+from dask_blackbox.tables import (
+    frames_of,
+    spans_of,
+    with_measured_results,
+    workers_of,
+)
 
 __all__ = ["RunTables"]
 
@@ -74,10 +79,10 @@ class RunTables:
             last_heartbeat=self.last_heartbeat,
         )
 
-    @property
+    @cached_property
     def tasks(self) -> pl.DataFrame:
         """One row per execution of a task that ended."""
-        return self._frames["tasks"]
+        return with_measured_results(self._frames["tasks"], self.events)
 
     @property
     def errors(self) -> pl.DataFrame:

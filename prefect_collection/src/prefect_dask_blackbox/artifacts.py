@@ -22,12 +22,14 @@ from dask_blackbox.report import markdown
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.actions import ArtifactCreate, ArtifactUpdate
 
-from prefect_dask_blackbox.identity import client_or_new
+from prefect_dask_blackbox.identity import client_or_new, page_of_artifact
 from prefect_dask_blackbox.lost_tasks import cause_of
-from prefect_dask_blackbox.page import TaskLine, card_page
+from prefect_dask_blackbox.page import TaskLine, attempt_line, card_page
 from prefect_dask_blackbox.submitted import SubmittedTask
 
 __all__ = ["FlowRunPage", "PageItem", "key_of", "slug"]
+
+_LONGEST_HEADLINE = 300
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,11 @@ def task_item(
 class FlowRunPage:
     """The artifacts of one attempt of a flow run.
 
+    Attributes:
+        before: A line of each earlier attempt that has a card, in order, once `find` was
+            called.
+        causes: The rules that their verdicts name.
+
     Args:
         flow_run_id: Of the flow run.
         flow_name: Of its flow.
@@ -90,9 +97,11 @@ class FlowRunPage:
         self._flow_name = flow_name
         self._known: dict[tuple[str, UUID | None], UUID] = {}
         self._turn = threading.Lock()
+        self.before: list[str] = []
+        self.causes: set[str] = set()
 
     def find(self, attempt: int) -> dict[str, str] | None:
-        """Take over the artifacts that another process made for an attempt.
+        """Take over the artifacts that there are of an attempt and those before it.
 
         Returns:
             What it noted about its recording, or None if it made none.
@@ -100,15 +109,24 @@ class FlowRunPage:
         from prefect.client.schemas.filters import ArtifactFilter
 
         noted: dict[str, str] | None = None
+        others: dict[int, str] = {}
         mine = {"flow_run_id": {"any_": [self._flow_run_id]}}
         with client_or_new(self._client) as client:
             for artifact in client.read_artifacts(
                 artifact_filter=ArtifactFilter.model_validate(mine), limit=200
             ):
                 facts = artifact.metadata_ or {}
-                if artifact.key and facts.get("attempt") == str(attempt):
+                number = str(facts.get("attempt", ""))
+                if not artifact.key or not number.isdecimal():
+                    continue
+                if int(number) == attempt:
                     self._known[artifact.key, artifact.task_run_id] = artifact.id
                     noted = facts
+                elif int(number) < attempt:
+                    url = page_of_artifact(self._flow_run_id, artifact.id)
+                    self.causes.add(str(facts.get("cause", "")))
+                    others[int(number)] = attempt_line(int(number), facts, url)
+        self.before = [others[number] for number in sorted(others)]
         return noted
 
     def show(
@@ -141,8 +159,11 @@ class FlowRunPage:
             names=names,
             overview=overview,
             runs=runs,
+            before=self.before,
         )
-        text = f"{card.headline} (attempt {card.attempt})"
+        text = card.headline
+        if attempts is not None and attempts[1] > 1:  # first: lists cut the rest
+            text = f"Attempt {attempts[0]} of {attempts[1]}: {text}"
         with client_or_new(self._client) as client:
             item = PageItem(key_of(self._flow_name), data, text)
             self._put(client, item, card, None)
@@ -178,6 +199,8 @@ class FlowRunPage:
             "attempt": str(card.attempt),
             "state": card.state,
             "recording": card.links.get("recording", ""),
+            "headline": card.headline[:_LONGEST_HEADLINE],
+            "cause": card.verdict.rule if card.verdict is not None else "",
         }
         with self._turn:
             self._write(client, item, facts, task_run_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
@@ -48,15 +49,37 @@ def emit_diagnosed(
 
 
 def tag_cause(
-    card: RunCard, flow_run: FlowRun, client: SyncPrefectClient | None = None
+    card: RunCard,
+    flow_run: FlowRun,
+    client: SyncPrefectClient | None = None,
+    *,
+    before: Collection[str] = (),
 ) -> None:
-    """Tag a flow run with the cause of its failure, so that lists can be filtered by it."""
-    if card.verdict is None or not DaskBlackboxSettings().tags:
+    """Tag a flow run with the cause of its failure, so that lists can be filtered by it.
+
+    Args:
+        card: Of the attempt that has ended.
+        flow_run: The flow run.
+        client: For the requests; None: one of its own.
+        before: Causes of earlier attempts, whose tags it has: they are not why it ended.
+    """
+    if not DaskBlackboxSettings().tags:
         return
-    tag = f"dask:{card.verdict.rule}"
-    if tag not in flow_run.tags:
-        with client_or_new(client) as prefect:
-            prefect.update_flow_run(flow_run.id, tags=[*flow_run.tags, tag])
+    cause = card.verdict.rule if card.verdict is not None else None
+    if cause is None and not before:
+        return
+    old = {_tag_of(each) for each in before}
+    with client_or_new(client) as prefect:
+        # Not `flow_run.tags`: the engine's is as it was before the first attempt.
+        known = prefect.read_flow_run(flow_run.id).tags
+        tags = [tag for tag in known if tag not in old]
+        tags += [] if cause is None else [_tag_of(cause)]
+        if set(tags) != set(known):
+            prefect.update_flow_run(flow_run.id, tags=list(dict.fromkeys(tags)))
+
+
+def _tag_of(cause: str) -> str:
+    return f"dask:{cause}"
 
 
 def emit(

@@ -84,15 +84,18 @@ def finalise_run(
     flow_run_id = UUID(str(host["flow_run_id"]))
     with prefect_client() as client:
         run = _ended(client, flow_run_id, patience)
-        if run is None or run.run_count > card.attempt:
-            return False  # deleted; or tried again meanwhile
+        if run is None:
+            return False  # deleted
+        again = run.run_count > card.attempt
         changed = False
         with guard("the card of a flow run that was killed"):
             page = FlowRunPage(run.id, str(host.get("flow_name", "flow")), client)
             changed = _show(client, run, page, card, overview=overview, tasks=tasks)
         with guard("the task runs of a flow run that was killed"):
-            if run.state is None or not run.state.is_completed():
-                changed = _settle(client, run, card, tasks) or changed
+            if again or run.state is None or not run.state.is_completed():
+                changed = _settle(client, run, card, tasks, own=again) or changed
+        if again:
+            return changed  # its state is the newer attempt's
         run = client.read_flow_run(flow_run_id)
         if run.state is None or not run.state.is_final():
             client.set_flow_run_state(flow_run_id, _last_state(run, card), force=True)
@@ -123,7 +126,7 @@ def _show(
         runs={key: _line_of(known[key]) for key in costs & known.keys()},
     )
     with guard("the tag that names the cause"):
-        tag_cause(card, run, client)
+        tag_cause(card, run, client, before=page.causes)
     with guard("the event with the verdict"):
         emit_diagnosed(card, run.id, client)
     return True
@@ -139,10 +142,21 @@ def _line_of(task: TaskNamed) -> TaskLine:
 
 
 def _settle(
-    client: SyncPrefectClient, run: FlowRun, card: RunCard, tasks: Sequence[TaskNamed]
+    client: SyncPrefectClient,
+    run: FlowRun,
+    card: RunCard,
+    tasks: Sequence[TaskNamed],
+    *,
+    own: bool,
 ) -> bool:
+    """Settle the task runs of a flow run; only those of this attempt, if asked."""
     there = {each.id: each for each in _task_runs(client, run.id)}
-    cancelled = cancel_words(client, run.id) if _is_cancelled(run) else None
+    if own:
+        mine = {UUID(each.id) for each in tasks if each.id}
+        there = {identity: each for identity, each in there.items() if identity in mine}
+    cancelled = None
+    if not own and _is_cancelled(run):
+        cancelled = cancel_words(client, run.id)
     finals = list(_finals(there, card, tasks, cancelled))
     return bool(settle(client, run.id, finals, runs=there))
 

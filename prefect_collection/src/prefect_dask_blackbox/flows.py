@@ -78,6 +78,7 @@ def observed_flow(
     fail_flow_on_lost_tasks: bool = True,
     follow_retry_advice: bool = False,
     transient_retries: int = 0,
+    fast_submit: bool = False,
     **flow_options: Unpack[FlowOptions],
 ) -> _Decorator: ...
 
@@ -94,6 +95,7 @@ def observed_flow(
     fail_flow_on_lost_tasks: bool = True,
     follow_retry_advice: bool = False,
     transient_retries: int = 0,
+    fast_submit: bool = False,
     **flow_options: Unpack[FlowOptions],
 ) -> Any:
     """Make a flow whose runs are recorded and explained on their own page in Prefect.
@@ -116,6 +118,7 @@ def observed_flow(
             not used.
         transient_retries: How often the flow is tried again, beside its own retries, where
             the verdict is sure that the failure was transient.
+        fast_submit: Serialise Prefect's settings once, and not for each task.
         **flow_options: Arguments of Prefect's `@flow`; over a flow, they change it.
 
     Raises:
@@ -131,6 +134,7 @@ def observed_flow(
         fail_flow_on_lost_tasks=fail_flow_on_lost_tasks,
         follow_retry_advice=follow_retry_advice,
         transient_retries=transient_retries,
+        fast_submit=fast_submit,
     ).checked()
 
     def decorate(plain: Any) -> Flow[Any, Any]:

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     # Host types that only describe arguments.
     from prefect.client.schemas.objects import FlowRun
 
-__all__ = ["client_or_new", "identity_of", "page_of", "prefect_client"]
+__all__ = [
+    "client_or_new",
+    "identity_of",
+    "page_of",
+    "page_of_artifact",
+    "prefect_client",
+]
 
 _PATIENCE = 10.0
 """Seconds that a request to Prefect's API may take before we go on without it."""
@@ -48,6 +54,15 @@ def page_of(kind: str, identity: UUID) -> str:
     with guard("the address of a page in Prefect"):
         found = url_for(kind, obj_id=identity)
     return found or ""
+
+
+def page_of_artifact(flow_run_id: UUID, artifact_id: UUID) -> str:
+    """Return the address of an artifact's page; empty where there is none.
+
+    Prefect's own function for addresses knows none of artifacts.
+    """
+    base, found, _ = page_of("flow-run", flow_run_id).partition("/runs/flow-run/")
+    return f"{base}/artifacts/artifact/{artifact_id}" if found else ""
 
 
 def identity_of(flow_run: FlowRun, flow_name: str, job: str | None) -> Identity:

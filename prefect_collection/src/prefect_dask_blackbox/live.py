@@ -1,6 +1,7 @@
 """What a flow run shows of itself while it runs: its card, Dask's warnings, its stalls.
 
-A thread of its own speaks to Prefect, at intervals; the flow never waits for it.
+A thread of its own speaks to Prefect, at intervals that grow with the run; the flow never
+waits for it.
 """
 
 from __future__ import annotations
@@ -21,18 +22,23 @@ from prefect.client.schemas.actions import LogCreate
 
 from prefect_dask_blackbox.diagnosed import STALLED, emit
 from prefect_dask_blackbox.identity import prefect_client
-from prefect_dask_blackbox.page import live_page
-from prefect_dask_blackbox.stalls import stall_words
+from prefect_dask_blackbox.page import Ended, live_page
+from prefect_dask_blackbox.stalls import later, stall_words
 from prefect_dask_blackbox.submitted import keys_in, with_names
 
 if TYPE_CHECKING:
     from prefect_dask_blackbox.artifacts import FlowRunPage
     from prefect_dask_blackbox.lost_tasks import LostTasks
-    from prefect_dask_blackbox.submitted import Ledger
+    from prefect_dask_blackbox.submitted import Ledger, SubmittedTask
 
-__all__ = ["Live"]
+__all__ = ["Live", "ended_by_task", "until_next"]
 
 _INTERVAL = 5.0
+"""Seconds from one look to the next one; a stall, or its end, is shown at once."""
+_SHARE, _LONGEST = 0.05, 60.0
+"""Between two updates of the card: this share of the run's time so far, and at most these
+seconds.  So a run of ten hours updates its card about 650 times, not 7,200."""
+_MOST_SAMPLES = 240
 _WAITING_LINES = 500
 _LOGGER = "dask"
 _ENDING = 5.0
@@ -69,7 +75,11 @@ class Live(threading.Thread):
         self._stalls = 0
         self._stalled = False
         self._stopped = threading.Event()
-        self._shown: tuple[Any, ...] = ()
+        self._memory: list[float] = []
+        self._every, self._count = 1, 0
+        self._due = 0.0
+        self._shown_stall = False
+        self._stall_heard: tuple[dict[str, Any], float] | None = None
         self.said = 0
         """How many lines were put into the flow run's log."""
 
@@ -77,6 +87,12 @@ class Live(threading.Thread):
         """Take a report of the recorder; never blocks."""
         self._progress = progress
         self._lines.extend(progress.lines)
+        self._count += 1
+        if self._count % self._every:
+            return
+        self._memory.append(progress.memory)
+        if len(self._memory) >= _MOST_SAMPLES:  # then with half as many, for ever
+            self._memory, self._every = self._memory[1::2], self._every * 2
 
     def run(self) -> None:
         while not self._stopped.wait(_INTERVAL):
@@ -98,28 +114,27 @@ class Live(threading.Thread):
         if progress is None:
             return
         self._note_stall(progress)
-        entries = list(self._ledger)
-        done = sum(entry.status != "pending" for entry in entries)
-        state = (
-            done,
-            len(entries),
-            progress.finished,
-            progress.workers,
-            progress.stall,
-        )
-        if state == self._shown:
+        progress = self._with_stall_until_now(progress)
+        now, stalled = time.monotonic(), progress.stall is not None
+        if now < self._due and stalled == self._shown_stall:
             return
-        self._shown = state
+        seconds = now - self._began
+        self._due = now + until_next(seconds)
+        tasks = ended_by_task(self._ledger)
         data = live_page(
             self._linked(),
             progress,
-            submitted=len(entries),
-            done=done,
+            tasks=tasks,
             names=self._ledger.names,
-            seconds=time.monotonic() - self._began,
+            seconds=seconds,
+            memory=self._memory,
+            before=self._page.before,
         )
-        text = f"Running: {done:,} of {len(entries):,} task runs have ended"
+        done = sum(each.ended for each in tasks.values())
+        of = sum(each.submitted for each in tasks.values())
+        text = f"Running: {done:,} of {of:,} task runs have ended"
         self._page.show_live(self._card(), data, text)
+        self._shown_stall = stalled
 
     def _linked(self) -> RunCard:
         import msgspec
@@ -128,6 +143,19 @@ class Live(threading.Thread):
         address = self._dashboard()
         links = {**card.links, **({"dashboard": address} if address else {})}
         return msgspec.structs.replace(card, links=links)
+
+    def _with_stall_until_now(self, progress: Progress) -> Progress:
+        """Return progress whose stall lasts until now: it is reported when it begins."""
+        import msgspec
+
+        stall, now = progress.stall, time.monotonic()
+        if stall is None:
+            self._stall_heard = None
+            return progress
+        if self._stall_heard is None or self._stall_heard[0] != stall:
+            self._stall_heard = (stall, now)
+        longer = later(stall, now - self._stall_heard[1])
+        return msgspec.structs.replace(progress, stall=longer)
 
     def _note_stall(self, progress: Progress) -> None:
         stalled = progress.stall is not None
@@ -154,6 +182,31 @@ class Live(threading.Thread):
         with prefect_client() as client:
             client.create_logs(list(_as_logs(lines, self._flow_run_id, runs, names)))
         self.said += len(lines)
+
+
+def until_next(seconds: float) -> float:
+    """Return after how many seconds the card of a run is updated again.
+
+    Args:
+        seconds: For how long it has been running.
+    """
+    return min(_LONGEST, _SHARE * seconds)
+
+
+def ended_by_task(ledger: Iterable[SubmittedTask]) -> dict[str, Ended]:
+    """Return how far the task runs of each task are, by its name, in order."""
+    counts: dict[str, list[int]] = {}
+    for entry in ledger:
+        count = counts.setdefault(entry.task.name, [0, 0, 0, 0])
+        released = entry.status == "cancelled" and not entry.lost
+        count[0] += 1
+        count[1] += entry.status != "pending" and not released
+        count[2] += entry.lost
+        count[3] += released
+    return {
+        name: Ended(submitted=submitted, ended=ended, lost=lost, released=released)
+        for name, (submitted, ended, lost, released) in counts.items()
+    }
 
 
 def _as_logs(

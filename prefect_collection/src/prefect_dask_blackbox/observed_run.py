@@ -8,7 +8,7 @@ from __future__ import annotations
 import multiprocessing
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -40,6 +40,7 @@ from prefect_dask_blackbox.endings import (
 )
 from prefect_dask_blackbox.environment import host_environment, secrets_of_prefect
 from prefect_dask_blackbox.errors import LostTasksError, NeverRanError, also
+from prefect_dask_blackbox.fast_submit import FastSubmit
 from prefect_dask_blackbox.futures import BlackboxFuture
 from prefect_dask_blackbox.identity import identity_of, page_of, prefect_client
 from prefect_dask_blackbox.live import Live
@@ -49,6 +50,7 @@ from prefect_dask_blackbox.page import TaskLine
 from prefect_dask_blackbox.retries import FlowRetries
 from prefect_dask_blackbox.settling import read_runs
 from prefect_dask_blackbox.submitted import Ledger, SubmittedTask, one_line
+from prefect_dask_blackbox.task_attempts import earlier_failures
 from prefect_dask_blackbox.unasked import ask_for_failed, says_nothing
 
 if TYPE_CHECKING:
@@ -61,6 +63,8 @@ _DYING = 15.0
 """Seconds for the card of a run that was asked to stop: Prefect's runner kills after 30."""
 _MOST_TASK_PAGES = 3
 _MOST_NAMES = 600
+_LOG_PATIENCE = 3.0
+"""Seconds for lines of a task run's log: Prefect's workers send them every two."""
 _HOW_TO_GO_ON = (
     "To continue without them, handle the exception of each future's result()."
 )
@@ -127,6 +131,11 @@ class ObservedRun:
             self._live.heard,
         )
 
+    @property
+    def fast_submit(self) -> bool:
+        """Submit tasks without serialising Prefect's settings for each of them."""
+        return self._options.fast_submit and FastSubmit.is_possible()
+
     def begin(self) -> None:
         """Start the recording, and show that it runs.
 
@@ -140,6 +149,8 @@ class ObservedRun:
         with guard("the Dask clients of the flow"):
             own_clients.begin_with(self)
         with guard("the card of the running flow"):
+            if self._attempt > 1:
+                self._page.find(self._attempt)
             self._page.show(self.recording.card)
         self._live.start()
 
@@ -360,6 +371,24 @@ class ObservedRun:
             cluster_gone=cluster_gone,
             workers_died=bool(deaths or self.ledger.lost),
         )
+        with guard("the attempts of failed task runs"):
+            self._show_task_attempts()
+
+    def _show_task_attempts(self) -> None:
+        """Add to the card what each attempt of the failed task runs failed with."""
+        failed = [
+            entry.task_run_id
+            for entry in self.ledger
+            if entry.task.retries
+            and entry.state is not None
+            and entry.state.is_failed()
+        ]
+        if not failed or self.card is None:
+            return
+        with prefect_client() as client:
+            earlier = earlier_failures(client, failed, patience=_LOG_PATIENCE)
+        if earlier:
+            self._show_card(self.card, earlier)
 
     def _cancelled(self) -> str | None:
         stop = self._stop
@@ -400,8 +429,14 @@ class ObservedRun:
         retries = self.flow_run.empirical_policy.retries
         return max(self._attempt, 1 + (retries or 0))
 
-    def _hit(self) -> Iterator[TaskLine]:
-        """Yield the task runs that the card is about."""
+    def _hit(
+        self, earlier: Mapping[UUID, Sequence[str]] | None = None
+    ) -> Iterator[TaskLine]:
+        """Yield the task runs that the card is about.
+
+        Args:
+            earlier: What their attempts before the last one failed with.
+        """
         for entry in self.ledger:
             if entry.lost:
                 gone = entry.culprit == entry.key
@@ -421,6 +456,7 @@ class ObservedRun:
                 state=state,
                 parameters=entry.parameters,
                 why=why,
+                earlier=tuple((earlier or {}).get(entry.task_run_id, ())),
             )
 
     def _executed(self) -> dict[str, TaskLine]:
@@ -449,15 +485,7 @@ class ObservedRun:
         if self.card is None:
             return
         with guard("the card on the flow run's page"):
-            self._page.show(
-                self.card,
-                list(self._hit()),
-                attempts=(self._attempt, self._attempts()),
-                logs=self._live.said,
-                names=self.ledger.names,
-                overview=self.recording.overview,
-                runs=self._executed(),
-            )
+            self._show_card(self.card)
             _shown.add((self.flow_run.id, self._attempt))
         roots = [entry for entry in self.ledger.lost if entry.culprit == entry.key]
         with guard("the card on the pages of lost tasks"):
@@ -465,9 +493,22 @@ class ObservedRun:
                 about = finding_about(self.card, entry.key)
                 self._page.show_on_task(self.card, entry, about)
         with guard("the tag that names the cause"):
-            tag_cause(self.card, self.flow_run)
+            tag_cause(self.card, self.flow_run, before=self._page.causes)
         with guard("the event with the verdict"):
             emit_diagnosed(self.card, self.flow_run.id)
+
+    def _show_card(
+        self, card: RunCard, earlier: Mapping[UUID, Sequence[str]] | None = None
+    ) -> None:
+        self._page.show(
+            card,
+            list(self._hit(earlier)),
+            attempts=(self._attempt, self._attempts()),
+            logs=self._live.said,
+            names=self.ledger.names,
+            overview=self.recording.overview,
+            runs=self._executed(),
+        )
 
 
 def _refuse_in_a_worker_to_be() -> None:

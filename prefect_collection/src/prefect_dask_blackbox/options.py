@@ -31,6 +31,7 @@ class RecordingOptions:
             not tried again.
         transient_retries: How often a flow run is tried again whose verdict is sure that
             the failure was transient, beside its own retries.
+        fast_submit: Serialise Prefect's settings once, and not for each task.
     """
 
     store: str | None = None
@@ -41,6 +42,7 @@ class RecordingOptions:
     fail_flow_on_lost_tasks: bool = True
     follow_retry_advice: bool = False
     transient_retries: int = 0
+    fast_submit: bool = False
 
     def checked(self) -> Self:
         """Return these options, if they can work.
@@ -58,7 +60,7 @@ class RecordingOptions:
 
         known = DaskBlackboxSettings()
         names = ("store", "required", "fail_flow_on_lost_tasks", "follow_retry_advice",
-                 "transient_retries")  # fmt: skip
+                 "transient_retries", "fast_submit")  # fmt: skip
         given = self.given()
         return replace(
             self, **{name: getattr(known, name) for name in names if name not in given}

@@ -10,6 +10,7 @@ import base64
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 from dask_blackbox.attach import RunCard
@@ -20,7 +21,7 @@ from dask_blackbox.report import markdown
 from prefect_dask_blackbox.stalls import stall_words
 from prefect_dask_blackbox.submitted import with_names
 
-__all__ = ["TaskLine", "card_page", "live_page", "table_cell"]
+__all__ = ["Ended", "TaskLine", "attempt_line", "card_page", "live_page", "table_cell"]
 
 _LONGEST = 90_000
 """Characters; lists of artifacts carry their data."""
@@ -34,6 +35,9 @@ _LINKS = {
     "recording": "Recording",
 }
 _LONGEST_KEY = 60
+_BAR, _COURSE = 30, 40
+"""Characters of the bar of what is done, and of the course of memory."""
+_HEIGHTS = "▁▂▃▄▅▆▇█"
 _OPENS = re.compile(r"https?://[^\s<>]+")
 
 
@@ -47,6 +51,7 @@ class TaskLine:
         state: What became of it.
         parameters: What it was called with, in short.
         why: Why, in a few words.
+        earlier: What its attempts before the last one failed with.
     """
 
     name: str
@@ -54,6 +59,25 @@ class TaskLine:
     state: str = ""
     parameters: str = ""
     why: str = ""
+    earlier: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """How far the task runs of one task are.
+
+    Attributes:
+        submitted: How many the flow has submitted.
+        ended: How many of them have ended, lost ones included.
+        lost: How many were lost.
+        released: How many will never end, because the flow cancelled them or holds no
+            future of theirs.
+    """
+
+    submitted: int = 0
+    ended: int = 0
+    lost: int = 0
+    released: int = 0
 
 
 def card_page(
@@ -65,6 +89,7 @@ def card_page(
     names: Mapping[str, str] | None = None,
     overview: Overview | None = None,
     runs: Mapping[str, TaskLine] | None = None,
+    before: Sequence[str] = (),
 ) -> str:
     """Return the card of a flow run that has ended.
 
@@ -76,12 +101,14 @@ def card_page(
         names: Prefect's names of tasks, by key.
         overview: The extremes of the run and its picture.
         runs: The task runs that it names, by key.
+        before: A line of each earlier attempt.
     """
     bare = msgspec.structs.replace(card, links={})
     head, _, rest = markdown(bare).partition("\n\n")
     parts = [head, _links(card.links)]
     if attempts is not None and attempts[1] > 1:
         parts.append(f"Attempt {attempts[0]} of {attempts[1]} of this flow run.")
+    parts += before
     # The second line says what Prefect's page says already.
     _, _, rest = rest.partition("\n\n")
     if logs:
@@ -90,13 +117,28 @@ def card_page(
             "of this flow run."
         )
     verdict, mark, more = rest.partition("\n### In numbers")
-    parts += [verdict.strip(), _table(tasks)]
-    before = _cut(with_names(_joined(parts), names or {}))
+    parts += [verdict.strip(), _hit(tasks)]
+    first = _cut(with_names(_joined(parts), names or {}))
     # Not cut, and not searched for names: a picture is text without words.
     shown = [] if overview is None else _overview(overview, runs or {})
     after = with_names(f"{mark}{more}".strip(), names or {})
-    room = max(0, _LONGEST - len(before))
-    return _joined([before, *shown, after[:room]]) + "\n"
+    room = max(0, _LONGEST - len(first))
+    return _joined([first, *shown, after[:room]]) + "\n"
+
+
+def attempt_line(number: int, facts: Mapping[str, Any], url: str) -> str:
+    """Return the line about an earlier attempt, on the cards of those after it.
+
+    Args:
+        number: Which one it was, from 1.
+        facts: What was noted with its card.
+        url: Of its card's page.
+    """
+    name = f"Attempt {number}"
+    title = f"[{name}](<{url}>)" if _OPENS.fullmatch(url) else name
+    if facts.get("state") == "running":
+        return f"{title} has no verdict: its process ended before there was one."
+    return f"{title}: {_plain(str(facts.get('headline') or 'no headline'))}"
 
 
 def _joined(parts: Sequence[str]) -> str:
@@ -151,45 +193,99 @@ def live_page(
     card: RunCard,
     progress: Progress | None,
     *,
-    submitted: int,
-    done: int,
+    tasks: Mapping[str, Ended],
     names: Mapping[str, str],
     seconds: float,
+    memory: Sequence[float] = (),
+    before: Sequence[str] = (),
 ) -> str:
     """Return the card of a flow run that goes on.
 
     Args:
         card: What is known so far.
         progress: How Dask gets on, by the recorder; None: nothing was heard yet.
-        submitted: Task runs that the flow has submitted.
-        done: How many of them have ended.
+        tasks: The task runs that the flow has submitted, by the name of their task.
         names: Prefect's names of tasks, by key.
         seconds: Since it began.
+        memory: Bytes that the workers have used together, at even intervals since then.
+        before: A line of each earlier attempt.
     """
     parts = [f"## ▶ Running for {_duration(seconds)}", _links(card.links)]
     if not card.completeness.get("recorded", True):
         reason = card.completeness.get("reason", "the reason is unknown")
-        parts.append(f"> **Not recorded: {_plain(str(reason))}**")
+        parts.append(f"⚠ **Not recorded: {_plain(str(reason))}**")
+    if progress is not None and progress.stall is not None:
+        parts.append(f"⚠ **{_plain(stall_words(progress.stall, names))}**")
+    parts += [_bar(tasks, progress), _progress(progress, memory), _by_task(tasks)]
+    parts += list(before)
+    return _joined(parts) + "\n"
+
+
+def _bar(tasks: Mapping[str, Ended], progress: Progress | None) -> str:
+    """Return how much of what was submitted has ended: of task runs, else of Dask tasks."""
+    done = sum(each.ended for each in tasks.values())
+    of = sum(each.submitted - each.released for each in tasks.values())
+    kind, rate = "task runs", 0.0
     if progress is not None:
-        if progress.stall is not None:
-            parts.append(f"> **{_plain(stall_words(progress.stall, names))}**")
-        parts.append(_progress(progress, submitted, done))
-    return "\n\n".join(part for part in parts if part) + "\n"
+        rate = progress.rate if progress.stall is None else 0.0
+        if not of:
+            done, of, kind = progress.finished, progress.submitted, "Dask tasks"
+    if not of:
+        return ""
+    done = min(done, of)
+    bar = "█" * int(_BAR * done / of)
+    text = f"`{bar:░<{_BAR}}` {done / of:.0%}: {done:,} of {of:,} {kind} have ended"
+    if rate and done < of:
+        text += f"; at this rate, the rest takes {_duration((of - done) / rate)}"
+    return text
 
 
-def _progress(progress: Progress, submitted: int, done: int) -> str:
-    rows = []
-    if submitted:
-        rows.append(("Task runs", f"{done:,} of {submitted:,} have ended"))
+def _progress(progress: Progress | None, memory: Sequence[float]) -> str:
+    if progress is None:
+        return ""
     failed = f", {progress.failed:,} failed" if progress.failed else ""
     rate = f", {progress.rate:.2g} a second" if progress.rate else ""
-    rows.append(("Dask tasks", f"{progress.finished:,} done{failed}{rate}"))
+    rows = [("Dask tasks", f"{progress.finished:,} done{failed}{rate}")]
     rows.append(("Workers", f"{progress.workers:,}"))
     if progress.memory:
-        limit = f" of {_size(progress.memory_limit)}" if progress.memory_limit else ""
-        rows.append(("Memory", f"{_size(progress.memory)}{limit}"))
+        used, limit = progress.memory, progress.memory_limit
+        share = f" of {_size(limit)} ({used / limit:.0%})" if limit else ""
+        rows.append(("Memory", f"{_size(used)}{share}"))
+        if len(memory) > 1:
+            course = f"`{_course(memory, limit)}` most: {_size(max(memory))}"
+            rows.append(("Memory so far", course))
     lines = ["| Measure | Value |", "| --- | --- |"]
     return "\n".join(lines + [f"| {name} | {value} |" for name, value in rows])
+
+
+def _course(values: Sequence[float], most: float) -> str:
+    """Return a line of bars, as many as have room: the highest value of each stretch."""
+    step = -(-len(values) // _COURSE)
+    high = [max(values[i : i + step]) for i in range(0, len(values), step)]
+    most = max(most, *high) or 1.0
+    last = len(_HEIGHTS) - 1
+    return "".join(_HEIGHTS[min(last, int(each / most * (last + 1)))] for each in high)
+
+
+def _by_task(tasks: Mapping[str, Ended]) -> str:
+    if not tasks:
+        return ""
+    columns = {
+        "Task": [_plain(name) for name in tasks],
+        "Ended": [f"{each.ended:,}" for each in tasks.values()],
+        "Submitted": [f"{each.submitted:,}" for each in tasks.values()],
+        "Lost": [f"{each.lost:,}" for each in tasks.values()],
+        "Released": [f"{each.released:,}" for each in tasks.values()],
+    }
+    for name in ("Lost", "Released"):
+        if not any(each != "0" for each in columns[name]):
+            del columns[name]
+    marks = ["---", *["--:"] * (len(columns) - 1)]
+    rows = [columns, marks, *list(zip(*columns.values(), strict=True))[:_MOST_LINES]]
+    lines = [f"| {' | '.join(cells)} |" for cells in rows]
+    if len(tasks) > _MOST_LINES:
+        lines += ["", f"+{len(tasks) - _MOST_LINES} more"]
+    return "\n".join(lines)
 
 
 def _links(links: Mapping[str, str]) -> str:
@@ -204,21 +300,29 @@ def _links(links: Mapping[str, str]) -> str:
     return " · ".join(said)
 
 
-def _table(tasks: Sequence[TaskLine]) -> str:
+def _hit(tasks: Sequence[TaskLine]) -> str:
+    """Return the task runs that were hit, as a list: cells of v1's tables do not wrap."""
     if not tasks:
         return ""
-    lines = [
-        "### Task runs that were hit",
-        "",
-        "| Task run | State | Parameters | Why |",
-        "| --- | --- | --- | --- |",
-    ]
+    lines = ["### Task runs that were hit", ""]
     for task in tasks[:_MOST_LINES]:
-        cells = (_linked(task), task.state, _parameters(task), _plain(task.why))
-        lines.append(f"| {' | '.join(cells)} |")
+        given = " ".join(task.parameters.split()).replace("`", "'")
+        text = f"- {_linked(task)} {task.state}: {_why(task)}"
+        lines.append(f"{text} · `{given}`" if given else text)
     if len(tasks) > _MOST_LINES:
         lines += ["", f"+{len(tasks) - _MOST_LINES} more"]
     return "\n".join(lines)
+
+
+def _why(task: TaskLine) -> str:
+    """Return why a task run was hit, with each of its attempts if it had several."""
+    if not task.earlier:
+        return _plain(task.why)
+    each = [
+        f"attempt {number}: {_plain(text)}"
+        for number, text in enumerate(task.earlier, 1)
+    ]
+    return "; ".join([*each, f"last attempt: {_plain(task.why)}"])
 
 
 def _linked(task: TaskLine) -> str:
@@ -236,7 +340,8 @@ def table_cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-_MARKUP = re.compile(r"([\\`*\[\]|~$<>&_#])")
+# An underscore within a word is one; escaped, v1 shows the backslash in texts of links.
+_MARKUP = re.compile(r"([\\`*\[\]|~$<>&#]|(?<!\w)_|_(?!\w))")
 
 
 def _plain(text: str) -> str:

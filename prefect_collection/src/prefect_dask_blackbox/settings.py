@@ -42,6 +42,10 @@ class DaskBlackboxSettings(PrefectBaseSettings):
         ge=0,
         description="Retries of flow runs whose failure is certainly transient.",
     )
+    fast_submit: bool = Field(
+        default=False,
+        description="Serialise Prefect's settings once per flow run, not for each task.",
+    )
     tags: bool = Field(
         default=True, description="Tag failed flow runs with their cause."
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["stall_words"]
+__all__ = ["later", "stall_words"]
 
 _FEW = 3
 
@@ -19,6 +19,20 @@ def stall_words(stall: Mapping[str, Any], names: Mapping[str, str]) -> str:
     """
     lasted = f"No task has finished for {float(stall.get('lasted') or 0):.0f} s"
     return f"{lasted}: {_reason(stall, names)}."
+
+
+def later(stall: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+    """Return particulars of a stall that has lasted longer by now."""
+    return {
+        **stall,
+        "lasted": float(stall.get("lasted") or 0) + seconds,
+        "processing": [
+            {**each, "executing_for": float(each["executing_for"]) + seconds}
+            if isinstance(each, Mapping) and each.get("executing_for")
+            else each
+            for each in stall.get("processing") or ()
+        ],
+    }
 
 
 def _reason(stall: Mapping[str, Any], names: Mapping[str, str]) -> str:

@@ -20,6 +20,7 @@ from prefect_dask.task_runners import DaskTaskRunner, PrefectDaskFuture
 
 from prefect_dask_blackbox.clusters import patient_clusters
 from prefect_dask_blackbox.deferred_signals import deferred_signals
+from prefect_dask_blackbox.fast_submit import FastSubmit
 from prefect_dask_blackbox.masked_blocks import follow_blocks
 from prefect_dask_blackbox.options import RecordingOptions
 from prefect_dask_blackbox.own_clients import entered, not_ours
@@ -53,6 +54,7 @@ class RecordedRunner(DaskTaskRunner):
         self._before: ObservedRun | None = None
         self._attached = False
         self._patience = ExitStack()
+        self._fast: FastSubmit | None = None
         # Others may use the cluster, too, and it outlives the flow run.
         self._shared = True
         self._client = cast("Any", _ClientToCome(self))
@@ -64,6 +66,8 @@ class RecordedRunner(DaskTaskRunner):
         observed = None
         if not self._attached:
             observed = self.observe()
+            if observed is not None and observed.fast_submit:
+                self._fast = FastSubmit()
             self._shared = bool(self.address or self._cluster or _has_client())
             if not self._shared:
                 with guard("settings of the cluster"):
@@ -114,11 +118,38 @@ class RecordedRunner(DaskTaskRunner):
         wait_for: Iterable[PrefectDaskFuture[Any]] | None,
         dependencies: dict[str, set[Any]] | None,
     ) -> PrefectDaskFuture[Any]:
-        future = super().submit(task, parameters, wait_for, dependencies)
+        fast = self._fast
+        if fast is None:
+            future = super().submit(task, parameters, wait_for, dependencies)
+        else:
+            with fast.settings():
+                future = self._submit_with_key(
+                    fast.key(task), task, parameters, wait_for, dependencies
+                )
         if self._observed is not None:
             with guard("following a submitted task"):
                 future = self._observed.follow(task, parameters, future)
         return future
+
+    def _submit_with_key(
+        self,
+        key: str,
+        task: Task[Any, Any],
+        parameters: dict[str, Any],
+        wait_for: Iterable[PrefectDaskFuture[Any]] | None,
+        dependencies: dict[str, set[Any]] | None,
+    ) -> PrefectDaskFuture[Any]:
+        """Do what `DaskTaskRunner.submit` does, with a key: it lets nobody give one."""
+        client: Any = self.client
+        future = client.submit(
+            task,
+            key=key,
+            parameters=self._optimize_futures(parameters),
+            wait_for=self._optimize_futures(wait_for) if wait_for else None,
+            dependencies=dependencies,
+            return_type="state",
+        )
+        return PrefectDaskFuture(task_run_id=future.task_run_id, wrapped_future=future)
 
     def __exit__(self, *args: object) -> None:
         observed, self._observed = self._observed, None
@@ -156,6 +187,7 @@ class BlackboxTaskRunner(RecordedRunner):
             that they would fail again are not tried again.
         transient_retries: Of flows made by `observed_flow`: how often they are tried again
             where the verdict is sure that the failure was transient.
+        fast_submit: Serialise Prefect's settings once, and not for each task.
 
     Raises:
         ConfigurationError: if the store's URL can't work.
@@ -179,6 +211,7 @@ class BlackboxTaskRunner(RecordedRunner):
         fail_flow_on_lost_tasks: bool = True,
         follow_retry_advice: bool = False,
         transient_retries: int = 0,
+        fast_submit: bool = False,
     ) -> None:
         # Kept as given: the first client changes the attributes of an entered runner.
         self._given: dict[str, Any] = {
@@ -200,6 +233,7 @@ class BlackboxTaskRunner(RecordedRunner):
             fail_flow_on_lost_tasks=fail_flow_on_lost_tasks,
             follow_retry_advice=follow_retry_advice,
             transient_retries=transient_retries,
+            fast_submit=fast_submit,
         ).checked()
         self._prepare()
 
@@ -282,7 +316,15 @@ class _DerivedRunner(RecordedRunner):
         return (_portable_record(), (plain, self.options))
 
 
-_OURS = ("options", "_observed", "_before", "_attached", "_patience", "_shared")
+_OURS = (
+    "options",
+    "_fast",
+    "_observed",
+    "_before",
+    "_attached",
+    "_patience",
+    "_shared",
+)
 
 
 def _plain(runner: _DerivedRunner) -> DaskTaskRunner:

@@ -40,6 +40,7 @@ _MODULES = (
     "nanny.worker_watcher",
     "worker.process_load",
     "worker.task_threads",
+    "worker.wrapped_results",
     "worker.failed_attempts",
     "worker.worker",
     "nanny.nanny",

@@ -83,6 +83,7 @@ from dask_blackbox.events.loads import (
     FineMetrics,
     ProcessLoad,
     Profile,
+    ResultSize,
     SchedulerLoad,
 )
 from dask_blackbox.events.scheduler import (
@@ -177,6 +178,7 @@ __all__ = [
     "RecorderRestarted",
     "RecordingStarted",
     "RestrictedTask",
+    "ResultSize",
     "Rows",
     "RunEnded",
     "SchedulerClosing",

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from dask_blackbox.events.base import Event
 
-__all__ = ["FineMetrics", "ProcessLoad", "Profile", "SchedulerLoad"]
+__all__ = ["FineMetrics", "ProcessLoad", "Profile", "ResultSize", "SchedulerLoad"]
 
 
 class ProcessLoad(Event, frozen=True, kw_only=True):
@@ -44,6 +44,23 @@ class ProcessLoad(Event, frozen=True, kw_only=True):
     cores: int | float | None = None
     native_threads: int | None = None
     host_memory: int | None = None
+
+
+class ResultSize(Event, frozen=True, kw_only=True):
+    """How large a result is that its host wraps; the task's key is the subject.
+
+    Dask takes the wrapper (a state of Prefect's) for some hundred bytes.  Results of less
+    than 64 KiB are not reported.  The table `tasks` has this size in the place of Dask's.
+
+    Attributes:
+        nbytes: Its size, as Dask would count it without the wrapper.
+        unmeasured: Results before it whose size is not known: too many finished at once.
+    """
+
+    kind: ClassVar[str] = "result-size"
+
+    nbytes: int = 0
+    unmeasured: int = 0
 
 
 class SchedulerLoad(Event, frozen=True, kw_only=True):

@@ -37,6 +37,8 @@ from .unrunnable import UnrunnableWatch
 
 __all__ = ["SchedulerCapture"]
 
+_OF_TASKS = ("capsule-coming", "result-size")
+"""Kinds of events of workers whose subject is the key of a task."""
 _HANDLERS = ("pull", "withdraw", "leave", "join")
 _PATIENCE = 1.0  # seconds that a failed task waits for its worker's report
 _LAST_PULL = 2.0
@@ -399,7 +401,7 @@ class SchedulerCapture(SchedulerPlugin):
         elif kind == "attempt":
             if self.own.has_named(row[1]):
                 self._attempts.reported(row)
-        elif row[1] != "capsule-coming" or self.own.has_named(row[2]):
+        elif row[1] not in _OF_TASKS or self.own.has_named(row[2]):
             self._put(kind, row)
 
     def tell(self, kind: str, subject: str, /, **detail: Any) -> None:

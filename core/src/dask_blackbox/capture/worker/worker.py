@@ -37,6 +37,7 @@ from .kept_tasks import BundleCollector
 from .process_load import ProcessLoad
 from .ring import Ring
 from .task_threads import TaskThreads
+from .wrapped_results import WrappedResults
 
 __all__ = ["WorkerCapture"]
 
@@ -79,6 +80,7 @@ class WorkerCapture(WorkerPlugin):
         self._dropped = 0
         self._executing: dict[str, float] = {}
         self._threads = TaskThreads(worker)
+        self._results = WrappedResults(worker, self._take_size)
         self._going = False
         self._load: ProcessLoad | None = None
         self._stopped = threading.Event()
@@ -175,6 +177,7 @@ class WorkerCapture(WorkerPlugin):
 
     def _stop(self) -> None:
         self._stopped.set()
+        self._results.stop()
         self._ignore_faults()
 
     def _testify(self, worker: Any) -> None:
@@ -219,6 +222,8 @@ class WorkerCapture(WorkerPlugin):
             self._executing.pop(str(key), None)
             if finish == "error":
                 self._report(key, released=start == "cancelled")
+            elif finish == "memory":
+                self._results.finished(key)
         else:
             return
         with self._lock:
@@ -247,6 +252,10 @@ class WorkerCapture(WorkerPlugin):
             signalled = _SIGNALLED.search(row[7])
             if signalled:
                 self._watcher.tell(f"signal-{signalled[1]}")
+
+    def _take_size(self, row: list[Any]) -> None:
+        with self._lock:
+            self._keep("event", row)
 
     def _keep(self, kind: str, row: list[Any]) -> None:
         if self._ring is not None:

@@ -1,0 +1,86 @@
+"""How large results are that Dask takes for small ones, because a host wraps them.
+
+A task of Prefect's gives its state, which Dask takes for some hundred bytes, whatever it
+holds.  Dask's own figure stays as it is: it decides where tasks run and what is spilled.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any
+
+from dask.sizeof import sizeof
+
+__all__ = ["WrappedResults"]
+
+_HOLDERS = {("prefect.client.schemas.objects", "State"): ("data", "result")}
+"""Where the classes of hosts hold a result: attributes of attributes, by module and name."""
+_MODULES = frozenset(module for module, _ in _HOLDERS)
+_SMALLEST = 2**16
+_WAITING = 100
+
+
+class WrappedResults:
+    """Measures what tasks of a host returned, in a thread of its own.
+
+    Args:
+        worker: The Dask worker.
+        keep: Takes a row `result-size` for each large result, in that thread.
+    """
+
+    def __init__(self, worker: Any, keep: Callable[[list[Any]], None]) -> None:
+        self._worker, self._keep = worker, keep
+        self._finished: SimpleQueue[tuple[Any, float, Any] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._unmeasured = 0
+
+    def finished(self, key: Any) -> None:
+        """Note a task that has just finished, if its result is wrapped; never blocks."""
+        ts = self._worker.state.tasks.get(key)
+        if ts is None or ts.type is None or not _way(ts.type):
+            return
+        if self._finished.qsize() >= _WAITING:
+            self._unmeasured += 1
+            return
+        # Not `data[key]`: it would read what is on disk, here on the event loop.
+        memory = getattr(self._worker.data, "memory", self._worker.data)
+        self._finished.put((str(key), time.time(), memory.get(key)))
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=self._measure, name="dask-blackbox-results", daemon=True
+            )
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread once it has measured what is waiting."""
+        self._finished.put(None)
+
+    def _measure(self) -> None:
+        while (each := self._finished.get()) is not None:
+            key, at, value = each
+            facts = {"nbytes": _size(value)}
+            del each, value  # until the next one comes, it may be released
+            if self._unmeasured:
+                facts["unmeasured"], self._unmeasured = self._unmeasured, 0
+            if facts["nbytes"] >= _SMALLEST or len(facts) > 1:
+                self._keep([at, "result-size", key, json.dumps(facts)])
+
+
+def _way(kind: type) -> tuple[str, ...]:
+    """Return how to come to the result within a value of a class; empty: it is none."""
+    if kind.__module__ not in _MODULES:
+        return ()
+    return _HOLDERS.get((kind.__module__, kind.__name__.partition("[")[0]), ())
+
+
+def _size(value: Any) -> int:
+    try:
+        for name in _way(type(value)):
+            value = getattr(value, name)
+        return 0 if value is None else int(sizeof(value))
+    except Exception:  # it holds none: an exception, a reference to a store
+        return 0

@@ -1,0 +1,63 @@
+"""What each attempt of a task run failed with.
+
+Prefect retries a task within its worker, in one execution of Dask's, and keeps no message
+of the attempts before the last one but a line in the task run's log.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from uuid import UUID
+
+from prefect.client.orchestration import SyncPrefectClient
+from prefect.client.schemas.filters import LogFilter
+from prefect.client.schemas.sorting import LogSort
+
+from prefect_dask_blackbox.settling import read_runs
+from prefect_dask_blackbox.submitted import one_line
+
+__all__ = ["earlier_failures"]
+
+_MOST, _LINES = 20, 200
+_RETRIED = re.compile(
+    r"Task run failed with \w+: (.*) - Retry \d+/\d+ will start ", re.DOTALL
+)
+
+
+def earlier_failures(
+    client: SyncPrefectClient, ids: Sequence[UUID], *, patience: float = 0.0
+) -> dict[UUID, list[str]]:
+    """Return what the attempts before the last one failed with, of task runs that had some.
+
+    Args:
+        client: Of Prefect's API.
+        ids: Of task runs; the first ones are looked at.
+        patience: Seconds to wait for lines that their workers have not sent yet.
+    """
+    deadline = time.monotonic() + patience
+    wanted = list(ids)[:_MOST]
+    before = {
+        identity: run.run_count - 1
+        for identity, run in read_runs(client, wanted).items()
+        if run.run_count > 1
+    }
+    while before:
+        found = _read(client, list(before))
+        if all(len(found.get(each, ())) >= count for each, count in before.items()):
+            return found
+        if time.monotonic() > deadline:
+            return found
+        time.sleep(0.25)
+    return {}
+
+
+def _read(client: SyncPrefectClient, ids: Sequence[UUID]) -> dict[UUID, list[str]]:
+    wanted = LogFilter.model_validate({"task_run_id": {"any_": list(ids)}})
+    found: dict[UUID, list[str]] = {}
+    for line in client.read_logs(wanted, limit=_LINES, sort=LogSort.TIMESTAMP_ASC):
+        said = _RETRIED.match(line.message)
+        if said is not None and line.task_run_id is not None:
+            found.setdefault(line.task_run_id, []).append(one_line(said[1]))
+    return found
