@@ -61,7 +61,10 @@ def test_after_sigkill_the_recorder_finishes_for_the_flow(
 
     assert seen.message == seen.card.headline
     assert seen.card.verdict.rule == "driver-killed"
-    assert seen.card.headline in seen.artifacts["dask-run-killed"]
+    page = seen.artifacts["dask-run-killed"]
+    assert seen.card.headline in page
+    slowest = page.partition("### Slowest tasks")[2].partition("###")[0]
+    assert any(f"| [{name}](" in slowest for name in seen.names)
     assert len(seen.all_tasks) == 4
     assert {task.state for task in seen.all_tasks} == {"COMPLETED", "CRASHED"}
     assert prefect.events("dask.run.diagnosed", seen.id) == ["driver-killed"]

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+import msgspec
 from dask_blackbox.attach import RunCard
 from dask_blackbox.events import TaskNamed
 from dask_blackbox.guard import guard
@@ -87,13 +88,20 @@ def finalise_run(
         if run is None:
             return False  # deleted
         again = run.run_count > card.attempt
+        there: dict[UUID, TaskRun] = {}
+        with guard("the task runs of a flow run that was killed"):
+            there = {each.id: each for each in _task_runs(client, run.id)}
         changed = False
         with guard("the card of a flow run that was killed"):
             page = FlowRunPage(run.id, str(host.get("flow_name", "flow")), client)
-            changed = _show(client, run, page, card, overview=overview, tasks=tasks)
+            named = _with_names(tasks, there)
+            changed = _show(client, run, page, card, overview=overview, tasks=named)
         with guard("the task runs of a flow run that was killed"):
             if again or run.state is None or not run.state.is_completed():
-                changed = _settle(client, run, card, tasks, own=again) or changed
+                mine = {UUID(each.id) for each in tasks if each.id}
+                own = {i: each for i, each in there.items() if i in mine or not again}
+                settled = _settle(client, run, card, tasks, there=own, again=again)
+                changed = settled or changed
         if again:
             return changed  # its state is the newer attempt's
         run = client.read_flow_run(flow_run_id)
@@ -141,21 +149,30 @@ def _line_of(task: TaskNamed) -> TaskLine:
     return TaskLine(name=_name_of(task), url=url)
 
 
+def _with_names(
+    tasks: Sequence[TaskNamed], there: Mapping[UUID, TaskRun]
+) -> list[TaskNamed]:
+    """Return the tasks with the names that Prefect has given to their task runs."""
+    return [
+        msgspec.structs.replace(each, name=there[UUID(each.id)].name)
+        if each.id and UUID(each.id) in there
+        else each
+        for each in tasks
+    ]
+
+
 def _settle(
     client: SyncPrefectClient,
     run: FlowRun,
     card: RunCard,
     tasks: Sequence[TaskNamed],
     *,
-    own: bool,
+    there: Mapping[UUID, TaskRun],
+    again: bool,
 ) -> bool:
-    """Settle the task runs of a flow run; only those of this attempt, if asked."""
-    there = {each.id: each for each in _task_runs(client, run.id)}
-    if own:
-        mine = {UUID(each.id) for each in tasks if each.id}
-        there = {identity: each for identity, each in there.items() if identity in mine}
+    """Settle task runs of a flow run, which may have been tried again meanwhile."""
     cancelled = None
-    if not own and _is_cancelled(run):
+    if not again and _is_cancelled(run):
         cancelled = cancel_words(client, run.id)
     finals = list(_finals(there, card, tasks, cancelled))
     return bool(settle(client, run.id, finals, runs=there))

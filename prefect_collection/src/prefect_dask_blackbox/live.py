@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
@@ -23,7 +23,7 @@ from prefect.client.schemas.actions import LogCreate
 from prefect_dask_blackbox.diagnosed import STALLED, emit
 from prefect_dask_blackbox.identity import prefect_client
 from prefect_dask_blackbox.page import Ended, live_page
-from prefect_dask_blackbox.stalls import later, stall_words
+from prefect_dask_blackbox.stalls import later, stall_words, stalled_keys
 from prefect_dask_blackbox.submitted import keys_in, with_names
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class Live(threading.Thread):
         lost_tasks: Tells Prefect of lost tasks.
         card: Returns what is known of the run so far.
         dashboard: Returns the address of Dask's dashboard, if there is one.
+        read_names: Asks Prefect for the names of tasks that only it knows.
     """
 
     def __init__(
@@ -65,10 +66,12 @@ class Live(threading.Thread):
         lost_tasks: LostTasks,
         card: Any,
         dashboard: Any,
+        read_names: Callable[[Iterable[SubmittedTask]], None],
     ) -> None:
         super().__init__(name="dask-blackbox-prefect", daemon=True)
         self._flow_run_id, self._page, self._ledger = flow_run_id, page, ledger
         self._lost_tasks, self._card, self._dashboard = lost_tasks, card, dashboard
+        self._read_names = read_names
         self._began = time.monotonic()
         self._progress: Progress | None = None
         self._lines: deque[LogLine] = deque(maxlen=_WAITING_LINES)
@@ -161,6 +164,7 @@ class Live(threading.Thread):
         stalled = progress.stall is not None
         if stalled and not self._stalled and progress.stall is not None:
             self._stalls += 1
+            self._learn_names(stalled_keys(progress.stall))
             names = self._ledger.names
             text = stall_words(progress.stall, names)
             emit(
@@ -173,10 +177,18 @@ class Live(threading.Thread):
             )
         self._stalled = stalled
 
+    def _learn_names(self, keys: Iterable[str]) -> None:
+        wanted = set(keys)
+        if wanted:
+            self._read_names(each for each in self._ledger if each.key in wanted)
+
     def _log(self) -> None:
         lines = [self._lines.popleft() for _ in range(len(self._lines))]
         if not lines:
             return
+        self._learn_names(
+            key for line in lines for key in (*line.keys, *keys_in(line.text))
+        )
         runs = {entry.key: entry.task_run_id for entry in self._ledger}
         names = self._ledger.names
         with prefect_client() as client:

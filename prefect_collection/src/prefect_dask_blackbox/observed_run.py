@@ -122,6 +122,7 @@ class ObservedRun:
             lost_tasks=self.lost_tasks,
             card=lambda: self.recording.card,
             dashboard=self._dashboard,
+            read_names=self._read_names,
         )
         self.recording = _new_recording(
             identity,

@@ -184,9 +184,10 @@ def _took(cost: TaskCost) -> str:
 
 
 def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table whose two columns in the middle are numbers."""
+    """Return a table whose two columns in the middle are numbers, the last one if needed."""
+    width = len(head) if any(cells[-1] for cells in rows) else len(head) - 1
     lines = [head, ("---", "--:", "--:", "---"), *rows]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    return "\n".join(f"| {' | '.join(cells[:width])} |" for cells in lines)
 
 
 def live_page(

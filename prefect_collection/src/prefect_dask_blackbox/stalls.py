@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["later", "stall_words"]
+__all__ = ["later", "stall_words", "stalled_keys"]
 
 _FEW = 3
 
@@ -33,6 +33,15 @@ def later(stall: Mapping[str, Any], seconds: float) -> dict[str, Any]:
             for each in stall.get("processing") or ()
         ],
     }
+
+
+def stalled_keys(stall: Mapping[str, Any]) -> list[str]:
+    """Return the keys that `stall_words` may name."""
+    return [
+        str(each.get("key", "")) if isinstance(each, Mapping) else str(each)
+        for name in ("unrunnable", "processing")
+        for each in stall.get(name) or ()
+    ]
 
 
 def _reason(stall: Mapping[str, Any], names: Mapping[str, str]) -> str:
