@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import polars as pl
 
@@ -287,29 +288,55 @@ def _no_task(case: Case) -> str:
 
 
 def evidence_of(case: Case, deaths: tuple[WorkerExit, ...]) -> tuple[Evidence, ...]:
-    """Return what is known of each of the last few deaths."""
+    """Return what is known of the last few deaths: in full of the last, equal ones merged."""
+    groups: dict[tuple[Any, ...], list[WorkerExit]] = {}
+    for death in reversed(deaths):
+        groups.setdefault(_likeness(case, death), []).append(death)
     evidence = []
-    for death in reversed(deaths[-_SHOWN:]):
-        cause = case.cause_of(death)
-        text = f"{name_of(case, death)} died: {cause.because}"
-        if death.exit_code is not None and "code" not in cause.because:
-            text += f"; exit code {death.exit_code}"
-        if death.executing:
-            text += f"; executing {quoted(death.executing)}"
-        if death.peak_memory:
-            text += f"; last seen with {size(death.memory[-1][1]) if death.memory else size(death.peak_memory)}"
-        evidence.append(
-            Evidence(
-                text=f"{text}.",
-                source="workers",
-                at=death.at,
-                see=case.see("logs", "--worker", death.address),
-            )
-        )
+    for alike in list(groups.values())[:_SHOWN]:
+        evidence.append(_of_one(case, alike[0]))
+        if len(alike) > 1:
+            evidence.append(_of_others(case, alike[1:]))
     evidence.extend(_last_lines(case, deaths[-1]))
     if deaths[-1] in case.blame.deaths:
         evidence.extend(_for_and_against(case))
     return tuple(evidence)
+
+
+def _likeness(case: Case, death: WorkerExit) -> tuple[Any, ...]:
+    """Return what deaths have in common that say the same: cause, exit code and tasks."""
+    cause = case.cause_of(death)
+    return (
+        cause.slug,
+        cause.confidence,
+        death.exit_code,
+        tuple(sorted(death.executing)),
+    )
+
+
+def _of_one(case: Case, death: WorkerExit) -> Evidence:
+    cause = case.cause_of(death)
+    text = f"{name_of(case, death)} died: {cause.because}"
+    if death.exit_code is not None and "code" not in cause.because:
+        text += f"; exit code {death.exit_code}"
+    if death.executing:
+        text += f"; executing {quoted(death.executing)}"
+    if death.peak_memory:
+        last = death.memory[-1][1] if death.memory else death.peak_memory
+        text += f"; last seen with {size(last)}"
+    see = case.see("logs", "--worker", death.address)
+    return Evidence(text=f"{text}.", source="workers", at=death.at, see=see)
+
+
+def _of_others(case: Case, deaths: list[WorkerExit]) -> Evidence:
+    """Return one line for deaths that say the same as the one before it."""
+    peaks = [each.peak_memory for each in deaths if each.peak_memory]
+    which = listed([name_of(case, each) for each in deaths], most=_SHOWN)
+    with_memory = f", last seen with up to {size(max(peaks))}" if peaks else ""
+    did = "executing the same" if deaths[0].executing else "without a task"
+    died = f"{len(deaths)} more died in the same way"
+    text = f"{died}, {did}{with_memory}: {which}."
+    return Evidence(text=text, source="workers", at=deaths[0].at)
 
 
 def _for_and_against(case: Case) -> Iterator[Evidence]:
