@@ -15,6 +15,7 @@ from dask_blackbox.earlier_runs import Past
 from dask_blackbox.finding import Finding
 from dask_blackbox.manifest import SourceAccount
 from dask_blackbox.report import html, placeholder_html
+from dask_blackbox.report.time_bar import time_bar_of
 from dask_blackbox.run import RunTables
 from runs_from_rows import (
     LIMIT,
@@ -309,6 +310,26 @@ def test_deaths_that_are_alike_are_reported_once() -> None:
     assert "5 workers died" in page
     assert page.count('<article class="death">') == 2
     assert "<b>3 more workers</b> died like this" in page
+
+
+def test_the_least_time_of_the_work_is_given_for_more_threads_too() -> None:
+    run = a_run(
+        a_worker("tcp://w1", nthreads=2),
+        a_graph(at=3),
+        *(a_task(f"inc-{i}", start=3 + 2 * i, compute=2) for i in range(5)),
+        an_event("scheduler-closing", at=14, reason="close"),
+    )
+    bounds = time_bar_of(run)
+
+    assert bounds is not None
+    assert bounds.bounds is not None
+    assert bounds.bounds._replace(threads=round(bounds.bounds.threads, 6)) == (
+        10.0, 2.0, 5.0, 2.0, [(2, 2.5), (4, 2.0)],
+    )  # fmt: skip
+    assert (
+        "this work would take at least 5.0 s; with 2 times as many, 2.5 s"
+        in page_of(run).words
+    )
 
 
 def test_a_first_run_says_so_in_a_line() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dask_blackbox.analyse.core_seconds import Loads
-from dask_blackbox.analyse.facts.executions import counts_of
+from dask_blackbox.analyse.facts.executions import counts_of, executions_of
 from dask_blackbox.run import RunTables
 
-__all__ = ["Part", "TimeBar", "time_bar_of"]
+__all__ = ["Bounds", "Part", "TimeBar", "time_bar_of"]
 
 _HARDLY = 0.001
 
@@ -31,11 +31,33 @@ class Part(NamedTuple):
     before: float
 
 
+class Bounds(NamedTuple):
+    """How long the work took from its first task to its last, and would take at least.
+
+    Which task waits for which is not recorded, so that the longest chain of tasks is not
+    known: no run can be faster than these bounds, and most cannot be as fast.
+
+    Attributes:
+        took: Seconds from the first work to the end of the last task.
+        threads: How many threads there were then, on average.
+        least: Seconds that it takes with all of these threads busy all the time.
+        longest: Seconds of the longest execution: no number of threads makes it shorter.
+        more: The same with more threads: how many times as many, and seconds.
+    """
+
+    took: float
+    threads: float
+    least: float
+    longest: float
+    more: list[tuple[int, float]]
+
+
 class TimeBar(NamedTuple):
-    """All parts, and what they add up to."""
+    """All parts, what they add up to, and how long what was done takes at least."""
 
     parts: list[Part]
     capacity: float
+    bounds: Bounds | None = None
 
 
 def time_bar_of(run: RunTables) -> TimeBar | None:
@@ -68,7 +90,23 @@ def _time_bar(run: RunTables) -> TimeBar | None:
     parts.append(
         ("unknown", "idle, not known why", max(0.0, left - explained * fitting))
     )
-    return TimeBar(_placed(parts, capacity), capacity)
+    return TimeBar(_placed(parts, capacity), capacity, _bounds(run, loads, busy))
+
+
+def _bounds(run: RunTables, loads: Loads, busy: float) -> Bounds | None:
+    took = loads.end - loads.begin
+    if took <= 0 or busy <= 0:
+        return None
+    threads = loads.capacity / took
+    longest = float(executions_of(run)["seconds"].max() or 0.0)  # type: ignore[arg-type]
+    if threads <= 0:
+        return None
+
+    def at_least(times: int) -> float:
+        return min(max(busy / (threads * times), longest), took)
+
+    more = [(times, at_least(times)) for times in (2, 4)]
+    return Bounds(took, threads, at_least(1), longest, more)
 
 
 def _placed(parts: list[tuple[str, str, float]], capacity: float) -> list[Part]:
