@@ -308,7 +308,7 @@ def test_deaths_that_are_alike_are_reported_once() -> None:
     page = html(run, card_of(run, ()))
 
     assert "5 workers died" in page
-    assert page.count('<article class="death">') == 2
+    assert page.count('<article class="death"') == 2
     assert "<b>3 more workers</b> died like this" in page
 
 

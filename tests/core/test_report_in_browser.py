@@ -127,12 +127,14 @@ def test_the_report_draws_filters_and_zooms(
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] * 0.9, middle, steps=4)
     page.mouse.up()
-    page.check("#log-filters input[name=zoomed]")
     assert page.locator("#reset").is_visible()
-    assert (
-        page.locator("#log-lines tbody tr:visible").all_inner_texts()[0].count("needle")
-        == 1
-    )
+    lines = page.locator("#log-lines tbody tr:visible")
+    expect(lines).to_have_count(1)
+    expect(lines).to_contain_text("needle")
+    page.uncheck("#only-period")
+    expect(lines).to_have_count(2)
+    page.check("#only-period")
+    expect(lines).to_have_count(1)
     page.click("#reset")
     expect(page.locator("#log-lines tbody tr:visible")).to_have_count(2)
 
@@ -251,6 +253,46 @@ def test_a_selection_is_summed_up(browser: Browser, tmp_path: Path) -> None:
     pane = page.locator("#pane")
     expect(pane).to_contain_text(re.compile("^Selected"))
     assert "threads 50 % busy" in pane.inner_text()
+
+
+def test_the_tabs_are_about_the_part_that_is_shown_or_selected(
+    browser: Browser, tmp_path: Path
+) -> None:
+    run = a_hostile_run()
+    shown = Shown(browser, html(run, card_of(run, ())), tmp_path)
+    page = shown.page
+    seats = page.locator("#lanes canvas.over")
+
+    def drag(begin: float, end: float) -> None:
+        """Drag over a part of the first lane."""
+        seats.scroll_into_view_if_needed()
+        box = seats.bounding_box()
+        assert box is not None
+        left, width = box["x"] + 150, box["width"] - 150
+        page.mouse.move(left + width * begin, box["y"] + 6)
+        page.mouse.down()
+        page.mouse.move(left + width * end, box["y"] + 10, steps=4)
+        page.mouse.up()
+
+    deaths, note = page.locator("article.death"), page.locator("#deaths .left-out")
+    expect(deaths).to_be_visible()
+    drag(0.05, 0.4)
+    expect(deaths).to_be_hidden()
+    expect(note).to_have_text("0 of 1 are of the part shown or selected above.")
+    page.click("#reset")
+    expect(deaths).to_be_visible()
+    expect(note).to_be_hidden()
+
+    page.click("#tab-workers")
+    workers = page.locator("#workers tbody tr:visible")
+    expect(workers).to_have_count(2)
+    page.keyboard.down("Shift")
+    drag(0.2, 0.5)
+    page.keyboard.up("Shift")
+    expect(workers).to_have_count(1)
+    page.uncheck("#only-period")
+    expect(workers).to_have_count(2)
+    shown.assert_harmless()
 
 
 def test_on_paper_there_are_four_pages_at_most_with_a_picture(

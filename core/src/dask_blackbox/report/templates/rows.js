@@ -248,7 +248,7 @@ export function taskChart() {
   chart.between = (a, b) => {
     const [low, high] = [Math.min(a, b), Math.max(a, b)];
     const some = rows.filter((row) => row.top + row.height > low && row.top < high);
-    return new Set(some.flatMap((row) => row.lanes));
+    return some.length ? new Set(some.flatMap((row) => row.lanes)) : null; // between lanes: all
   };
   return chart;
 }

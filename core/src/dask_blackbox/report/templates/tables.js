@@ -1,7 +1,38 @@
 // Tables: sorted, filtered to the part of the run that is shown, and one tab at a time.
-import { LENGTH, knows, labelOf, prefixes } from "./run.js";
+import { knows, labelOf, prefixes } from "./run.js";
 import { element, summary } from "./pane.js";
-import { count, duration, goTo, onChange, view } from "./view.js";
+import { chosenWorkers, isInPeriod, isWhole, period } from "./period.js";
+import { count, duration, goTo, onChange } from "./view.js";
+
+/** Call back, a little later, when another part of the run is shown or selected. */
+function onPeriod(act) {
+  let waiting = null;
+  for (const what of ["look", "area", "pin"]) onChange(what, () => { clearTimeout(waiting); waiting = setTimeout(act, 150); });
+}
+
+// The switch beside the tabs: only what is in that part.
+const only = element("input", { type: "checkbox", checked: true, id: "only-period" });
+const onlyLabel = element("label", { className: "only-period", hidden: true }, only, " only the part shown or selected above");
+const filtering = () => only.checked && !isWhole();
+
+function filterTabs() {
+  const [part, workers] = [period(), chosenWorkers()];
+  onlyLabel.hidden = isWhole();
+  for (const section of document.querySelectorAll("#deaths, #errors, #workers, #spans, #graphs")) {
+    const items = [...section.querySelectorAll("article.death, details.error, tbody tr")];
+    for (const item of items) item.classList.toggle("outside", filtering() && !isInPeriod(item, part, workers));
+    said(section, items.filter((item) => !item.closest("details.error") || item.matches("details.error")));
+  }
+}
+
+/** Say of a tab how much of it is shown. */
+function said(section, items) {
+  const number = items.filter((item) => !item.classList.contains("outside")).length;
+  let note = section.querySelector(":scope > .left-out");
+  if (!note) { note = element("p", { className: "said left-out" }); section.querySelector("h2").after(note); }
+  note.hidden = number === items.length;
+  note.textContent = `${count(number)} of ${count(items.length)} are of the part shown or selected above.`;
+}
 
 for (const table of document.querySelectorAll("table.sortable")) {
   const heads = [...table.tHead.rows[0].cells];
@@ -29,17 +60,18 @@ for (const table of document.querySelectorAll("table.sortable")) {
 const filters = document.getElementById("log-filters");
 if (filters) {
   const rows = [...document.querySelectorAll("#log-lines tbody tr")];
-  const { source, level, text, zoomed, shown } = filters.elements;
+  const { source, level, text, shown } = filters.elements;
   const sources = [...new Set(rows.map((row) => row.dataset.source))].sort();
   for (const address of sources) source.add(new Option(knows(address) ? `${labelOf(address)} (${address})` : address, address));
   const haystack = new Map();
   const apply = () => {
     const words = text.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const [part, workers, partly] = [period(), chosenWorkers(), filtering()];
     let count = 0;
     for (const row of rows) {
       const data = row.dataset;
       let keep = +data.level >= +level.value && (!source.value || data.source === source.value);
-      if (keep && zoomed.checked) keep = +data.at >= view.from && +data.at <= view.to;
+      if (keep && partly) keep = isInPeriod(row, part, workers);
       if (keep && words.length) {
         if (!haystack.has(row)) haystack.set(row, row.textContent.toLowerCase());
         keep = words.every((word) => haystack.get(row).includes(word));
@@ -52,8 +84,8 @@ if (filters) {
   filters.hidden = false;
   filters.addEventListener("submit", (event) => event.preventDefault());
   filters.addEventListener("input", apply);
-  let waiting = null;
-  onChange("look", () => { clearTimeout(waiting); if (zoomed.checked) waiting = setTimeout(apply, 150); });
+  onPeriod(apply);
+  only.addEventListener("change", apply);
   document.getElementById("log-lines").addEventListener("click", (event) => {
     const chip = event.target.closest("button.key");
     if (!chip) return;
@@ -72,10 +104,10 @@ if (table) {
   const quantile = (values, q) => values[Math.min(values.length - 1, Math.floor(q * values.length))];
   const put = (cell, value, said) => { cell.dataset.v = value; cell.textContent = said; };
   const fill = () => {
-    const all = view.from <= 0 && view.to >= LENGTH;
-    note.hidden = all;
-    note.textContent = "Executions that were running in the period shown above.";
-    const sums = all ? null : summary(view.from, view.to, null);
+    const { from, to, lanes } = period();
+    note.hidden = !filtering();
+    note.textContent = "Executions that were running in the part shown or selected above.";
+    const sums = filtering() ? summary(from, to, lanes) : null;
     for (const [row, cells] of whole) {
       const place = prefixes.indexOf(row.cells[0].textContent);
       const own = sums && place >= 0 ? sums[place] : null;
@@ -90,9 +122,12 @@ if (table) {
   };
   const search = document.getElementById("prefix-search");
   search?.addEventListener("input", fill);
-  let waiting = null;
-  onChange("look", () => { clearTimeout(waiting); waiting = setTimeout(fill, 200); });
+  onPeriod(fill);
+  only.addEventListener("change", fill);
 }
+
+onPeriod(filterTabs);
+only.addEventListener("change", filterTabs);
 
 // Moments anywhere on the page move the playhead.
 document.addEventListener("click", (event) => {
@@ -136,6 +171,7 @@ export function tabs() {
     bar.append(tab);
   }
   if (!sections.length) return;
+  bar.append(onlyLabel);
   box.prepend(bar);
   choose(sections[0], false);
   const follow = () => {
