@@ -342,3 +342,39 @@ def test_the_performance_report_opens_behind_a_firewall(
     assert titles[:3] == ["Summary", "Task Stream", "System"]
     assert shown.page.locator("canvas").count() > 5
     shown.assert_harmless()
+
+
+def test_many_workers_are_a_band_with_the_remarkable_ones_as_lines(
+    browser: Browser, tmp_path: Path
+) -> None:
+    workers = range(30)
+    run = a_run(
+        [a_worker(f"tcp://w{n}", pid=n) for n in workers],
+        a_graph(),
+        a_task(start=3),
+        [
+            a_sample(f"tcp://w{n}", at=at, memory=(100 + n) * MIB)
+            for n in workers
+            for at in range(2, 12)
+        ],
+        a_death("tcp://w7", exit_code=-9, pid=7, at=12, memory=[(11, 390 * MIB)]),
+        failed_with(at=15),
+    )
+    shown = Shown(browser, html(run, card_of(run, ())), tmp_path)
+
+    expect(shown.page.locator("#memory-said")).to_have_text(
+        "30 workers: median, 5th to 95th percentile, highest; 5 of them as lines"
+    )
+    # The band is painted where no line is: between the 5th percentile and the median.
+    painted = shown.page.evaluate(
+        """() => {
+            const canvas = document.querySelector('#memory canvas.base');
+            const pen = canvas.getContext('2d');
+            const { data } = pen.getImageData(canvas.width / 2, 0, 1, canvas.height);
+            let number = 0;
+            for (let i = 0; i < data.length; i += 4) number += data[i + 3] > 20;
+            return number;
+        }"""
+    )
+    assert painted > 4
+    shown.assert_harmless()

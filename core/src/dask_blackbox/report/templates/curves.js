@@ -1,7 +1,7 @@
 // Memory against its limit, and CPU: one line per worker, the nearest one named; and sums of the cluster.
 import { Chart, PALETTE, ink } from "./chart.js";
 import { cross } from "./rows.js";
-import { DATA, labelOf } from "./run.js";
+import { DATA, LENGTH, labelOf } from "./run.js";
 import { bytes, changed, clock, count, goTo, size, view } from "./view.js";
 
 export const curves = DATA.curves.workers;
@@ -31,7 +31,83 @@ function trace(pen, chart, curve, values, y) {
   pen.stroke();
 }
 
+// So many lines cannot be told apart: quantiles of the workers, and those that matter by name.
+const MANY = 20;
+const NAMED = 5;
+const BINS = 400;
+
+/** @returns {{at: number, low: number, middle: number, high: number, top: number}[]} over the workers, by time */
+function bandOf(field) {
+  const bins = Array.from({ length: BINS }, () => []);
+  for (const curve of curves) {
+    const own = new Array(BINS).fill(null);
+    curve.at.forEach((ms, i) => {
+      const bin = Math.min(BINS - 1, Math.floor((ms / LENGTH) * BINS));
+      const value = curve[field][i];
+      if (bin >= 0 && value !== null && (own[bin] === null || value > own[bin])) own[bin] = value;
+    });
+    // Between two samples of a worker, it has what it had.
+    const gap = Math.ceil((GAP / LENGTH) * BINS);
+    let [last, since] = [null, 0];
+    own.forEach((value, bin) => {
+      if (value !== null) [last, since] = [value, bin];
+      if (last !== null && bin - since <= gap) bins[bin].push(last);
+    });
+  }
+  return bins.flatMap((values, bin) => {
+    if (!values.length) return [];
+    values.sort((a, b) => a - b);
+    const of = (q) => values[Math.min(values.length - 1, Math.floor(q * values.length))];
+    return [{ at: ((bin + 0.5) / BINS) * LENGTH, low: of(0.05), middle: of(0.5), high: of(0.95), top: values[values.length - 1] }];
+  });
+}
+
+/** The workers that are drawn as lines among many: those that died, and those with the highest values. */
+function remarkable(field) {
+  const peak = (curve) => curve[field].reduce((most, value) => Math.max(most, value ?? 0), 0);
+  return [...curves].sort((a, b) => (b.died !== null) - (a.died !== null) || peak(b) - peak(a)).slice(0, NAMED);
+}
+
+function drawBand(pen, chart, band, y) {
+  const between = (above, below, alpha) => {
+    pen.globalAlpha = alpha; pen.fillStyle = ink("curve");
+    pen.beginPath();
+    band.forEach((each, i) => { const x = chart.x(each.at); if (i) pen.lineTo(x, y(each[above])); else pen.moveTo(x, y(each[above])); });
+    for (const each of [...band].reverse()) pen.lineTo(chart.x(each.at), y(each[below]));
+    pen.closePath(); pen.fill();
+  };
+  between("top", "low", 0.12);
+  between("high", "low", 0.22);
+  pen.globalAlpha = 1; pen.strokeStyle = ink("curve"); pen.lineWidth = 1.6;
+  pen.beginPath();
+  band.forEach((each, i) => { const x = chart.x(each.at); if (i) pen.lineTo(x, y(each.middle)); else pen.moveTo(x, y(each.middle)); });
+  pen.stroke();
+}
+
+/** Write the names of the lines at their highest points in sight. */
+function nameLines(pen, chart, list, field, y) {
+  pen.font = "11px system-ui, sans-serif"; pen.textBaseline = "bottom"; pen.textAlign = "left";
+  const taken = [];
+  for (const curve of list) {
+    let best = -1;
+    curve.at.forEach((ms, i) => { if (ms >= view.from && ms <= view.to && curve[field][i] !== null && (best < 0 || curve[field][i] > curve[field][best])) best = i; });
+    if (best < 0) continue;
+    const label = labelOf(curve.worker);
+    const width = pen.measureText(label).width;
+    const x = Math.min(chart.width - width - 4, Math.max(chart.left + 4, chart.x(curve.at[best]) + 4));
+    let at = Math.max(12, y(curve[field][best]) - 2);
+    while (taken.some(([left, right, top]) => x < right && x + width > left && Math.abs(top - at) < 12)) at += 12;
+    taken.push([x, x + width, at]);
+    pen.fillStyle = curve.died !== null ? ink("fail") : ink("ink");
+    pen.fillText(label, x, at);
+  }
+}
+
 export function curveChart(id, height, field, most, said, extra) {
+  const band = curves.length > MANY ? bandOf(field) : null;
+  const shown = band ? remarkable(field) : curves;
+  const described = document.querySelector(`#${id}-said`);
+  if (band && described) described.textContent = `${count(curves.length)} workers: median, 5th to 95th percentile, highest; ${count(shown.length)} of them as lines`;
   const y = (value) => height - 4 - (value / most) * (height - 10);
   const draw = (pen, chart) => {
     pen.textAlign = "right"; pen.textBaseline = "middle"; pen.fillStyle = ink("soft");
@@ -40,9 +116,10 @@ export function curveChart(id, height, field, most, said, extra) {
       pen.fillText(said(value), chart.left - 8, Math.min(height - 8, Math.max(8, y(value))));
     }
     chart.inside(pen);
-    const faint = Math.max(0.25, Math.min(0.9, 12 / Math.max(1, curves.length)));
+    const faint = Math.max(0.25, Math.min(0.9, 12 / Math.max(1, shown.length)));
     pen.lineJoin = "round";
-    for (const dead of [false, true]) for (const curve of curves) {
+    if (band) drawBand(pen, chart, band, y);
+    for (const dead of [false, true]) for (const curve of shown) {
       if ((curve.died !== null) !== dead) continue;
       pen.strokeStyle = dead ? ink("fail") : ink("curve");
       pen.globalAlpha = dead ? 1 : faint;
@@ -51,6 +128,7 @@ export function curveChart(id, height, field, most, said, extra) {
     }
     pen.globalAlpha = 1;
     extra?.(pen, chart, y);
+    if (band) nameLines(pen, chart, shown, field, y);
   };
   const probe = (x, py, chart) => {
     if (x < chart.left) return null;
