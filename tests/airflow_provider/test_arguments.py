@@ -65,6 +65,9 @@ def test_arguments_of_cluster_and_client_are_templates(airflow: Any) -> None:
         ("{{ n }}", "None", None),
         ("{{ n }}", "False", False),
         ("{{ n }}", "[1]", "[1]"),
+        ("{{ n }}", "{'n_workers': 2}", {"n_workers": 2}),
+        ("{{ n }}", '{"processes": false}', {"processes": False}),
+        ("{{ n }}", "{2", "{2"),
         ("0042", "0042", "0042"),
         (
             {"a": ["{{ n }}", "7"], "b": 3},
@@ -73,7 +76,7 @@ def test_arguments_of_cluster_and_client_are_templates(airflow: Any) -> None:
         ),
     ],
 )
-def test_a_template_that_gives_a_number_is_a_number(
+def test_a_template_that_gives_a_number_or_a_dict_is_one(
     template: Any, rendered: Any, value: Any
 ) -> None:
     assert native(template, rendered) == value
@@ -131,6 +134,11 @@ def test_a_cluster_may_be_what_another_task_returns(airflow: Any) -> None:
         ({"cluster": {"class": "LocalCluster"}}, "'LocalCluster' lacks its package"),
         ({"cluster": {"class": "a.B", "kwarg": {}}}, "did you mean 'kwargs'?"),
         ({"cluster": 42}, "cluster= is int, created while the DAG was parsed"),
+        ({"cluster": "scheduler:8786"}, "'scheduler:8786' is not an address"),
+        ({"keep_cluster": "yes"}, "keep_cluster= is str ('yes'); it has to be True or"),
+        ({"required": 1}, "required= is int (1); it has to be True or False"),
+        ({"job": 7}, "job= is int (7); it has to be text"),
+        ({"parameters": ["a"]}, "parameters= is list (['a']); it has to be a dict"),
         (
             {"cluster": "tcp://s:1", "adapt": {"maximum": 3}},
             "adapt= is for a cluster that the task starts",

@@ -435,3 +435,11 @@ def test_the_example_in_the_docs_is_a_card() -> None:
 )
 def test_numbers_and_keys_are_said_as_people_say_them(said: str, expected: str) -> None:
     assert said == expected
+
+
+def test_a_scheduler_that_ended_with_its_driver_was_recorded_until_then() -> None:
+    account = SourceAccount(batches=4, first=1, last=4, error="Connect call failed")
+    found = card(a_run(succeeded(sources={"scheduler tcp://s": account})))
+
+    said = found.completeness["missing"]["scheduler tcp://s"]
+    assert said == ["could not be recorded to its end: Connect call failed"]

@@ -781,3 +781,11 @@ def test_futures_that_an_idle_scheduler_took_along_were_not_cancelled() -> None:
 
     assert (found.rule, found.confidence) == ("scheduler-lost", "high")
     assert "idle for too long" in found.title
+
+
+def test_a_killed_driver_ended_when_its_recorder_lost_it() -> None:
+    lost = an_event("driver-lost", at=20, pid=7, exit_code=-9, oom_kills=0)
+
+    found = verdict(a_run(a_worker(), lost, aborted(at=28.0)))
+
+    assert found.title == "The driver was ended by SIGKILL after 20 s"

@@ -205,17 +205,22 @@ def test_a_task_that_succeeded_shows_its_report(
 @pytest.mark.parametrize(
     "missing",
     [
-        ("unreadable", "The recording cannot be read from here", "127.0.0.1:1"),
-        ("unrecorded", "Try 1 was not recorded", "/proc/recordings"),
+        (
+            "unreadable",
+            "The recording cannot be read from here",
+            "127.0.0.1:1",
+            "? cannot be read",
+        ),
+        ("unrecorded", "Try 1 was not recorded", "/proc/recordings", "· not recorded"),
     ],
 )
 def test_a_recording_that_is_not_there_says_why(
     host: Any,
     ada: BrowserContext,
     screenshots: Path,
-    missing: tuple[str, str, str],
+    missing: tuple[str, str, str, str],
 ) -> None:
-    dag, title, says = missing
+    dag, title, says, badge = missing
     run = host.trigger(dag)
     assert host.wait(run) == "success"
     page = ada.new_page()
@@ -223,6 +228,7 @@ def test_a_recording_that_is_not_there_says_why(
 
     expect(_inside(page).get_by_role("heading")).to_have_text(title)
     expect(_inside(page).locator("main")).to_contain_text(says)
+    expect(_inside(page).locator(".bar .state")).to_have_text(badge)
     _pictures(page, screenshots, dag)
     page.close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache
@@ -17,9 +18,11 @@ from airflow_dask_blackbox.compat import AirflowException
 __all__ = [
     "OperatorConfigurationError",
     "accepted_by",
+    "check_flag",
     "check_mapping",
     "check_names",
     "check_operator_arguments",
+    "check_text",
     "did_you_mean",
     "is_given_later",
     "native",
@@ -58,12 +61,13 @@ def check_operator_arguments(operator: type, arguments: Iterable[str]) -> None:
         OperatorConfigurationError: with the right name, if there is one that is close.
     """
     names = _arguments_of(operator)
+    called = getattr(operator, "custom_operator_name", operator.__name__)
     for name in arguments:
         # What Airflow itself hands over, to mapped tasks among others.
         if name in names or name.startswith("_"):
             continue
         raise OperatorConfigurationError(
-            f"{operator.__name__} has no argument {name!r}{_instead(name, names)}"
+            f"{called} has no argument {name!r}{_instead(name, names)}"
         )
 
 
@@ -87,17 +91,44 @@ def did_you_mean(name: str, names: Collection[str]) -> str:
 
 
 def check_mapping(argument: str, value: object) -> None:
-    """Refuse what is neither a dict nor the result of another task.
+    """Refuse what is neither a dict, nor a template or a task that may give one.
 
     Raises:
         OperatorConfigurationError: with what was given.
     """
     if value is None or isinstance(value, Mapping) or is_given_later(value):
         return
+    if isinstance(value, str) and "{{" in value:
+        return
     raise OperatorConfigurationError(
         f"{argument}= is {type(value).__name__} ({value!r:.60}); it has to be a dict of "
         "arguments by name"
     )
+
+
+def check_text(argument: str, value: object) -> None:
+    """Refuse what is neither text nor the result of another task.
+
+    Raises:
+        OperatorConfigurationError: with what was given.
+    """
+    if not (value is None or isinstance(value, str) or is_given_later(value)):
+        raise OperatorConfigurationError(
+            f"{argument}= is {type(value).__name__} ({value!r:.60}); it has to be text"
+        )
+
+
+def check_flag(argument: str, value: object) -> None:
+    """Refuse what is neither True nor False: Python takes the text "no" for True.
+
+    Raises:
+        OperatorConfigurationError: with what was given.
+    """
+    if not isinstance(value, bool):
+        raise OperatorConfigurationError(
+            f"{argument}= is {type(value).__name__} ({value!r:.60}); it has to be True "
+            "or False"
+        )
 
 
 def check_names(
@@ -144,7 +175,7 @@ def accepted_by(*functions: Callable[..., Any]) -> set[str] | None:
 
 
 def native(template: Any, rendered: Any) -> Any:
-    """Return rendered arguments in which a template that gives a number is a number.
+    """Return rendered arguments in which a template that gives a number or a dict is one.
 
     Jinja gives text only: `{"n_workers": "{{ params.size }}"}` would ask for "4" workers.
 
@@ -168,5 +199,13 @@ def _literal(text: str) -> Any:
     try:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError):
+        value = _document(text)
+    known = value is None or isinstance(value, int | float | Mapping)
+    return value if known else text
+
+
+def _document(text: str) -> Any:
+    try:
+        return json.loads(text) if text.lstrip().startswith("{") else text
+    except ValueError:
         return text
-    return value if value is None or isinstance(value, int | float) else text

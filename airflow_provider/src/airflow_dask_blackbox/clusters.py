@@ -70,12 +70,12 @@ def check_cluster(cluster: object) -> None:
                 f"cluster={dict(cluster)!r}: {named!r} lacks its package, as in "
                 f"'distributed.LocalCluster'; {_CHOICES}"
             )
-    elif not (
-        cluster is None
-        or isinstance(cluster, str)
-        or callable(cluster)
-        or is_given_later(cluster)
-    ):
+    elif isinstance(cluster, str):
+        if cluster and "{" not in cluster and "://" not in cluster:
+            raise OperatorConfigurationError(
+                f"cluster={cluster!r} is not an address; {_CHOICES}"
+            )
+    elif not (cluster is None or callable(cluster) or is_given_later(cluster)):
         raise OperatorConfigurationError(
             f"cluster= is {type(cluster).__name__}, created while the DAG was parsed; "
             f"{_CHOICES}"
@@ -232,10 +232,6 @@ def prepared(
     check_cluster(cluster)
     check_use(cluster, cluster_kwargs=cluster_kwargs, adapt=adapt)
     if isinstance(cluster, str):
-        if "://" not in cluster:
-            raise OperatorConfigurationError(
-                f"cluster={cluster!r} is not an address; {_CHOICES}"
-            )
         return cluster
     if isinstance(cluster, Mapping):
         kwargs = {**(cluster.get("kwargs") or {}), **cluster_kwargs}

@@ -6,6 +6,7 @@ import inspect
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from airflow.providers.standard.operators.python import PythonOperator
@@ -13,8 +14,10 @@ from dask_blackbox.guard import guard
 
 from airflow_dask_blackbox.arguments import (
     OperatorConfigurationError,
+    check_flag,
     check_mapping,
     check_operator_arguments,
+    check_text,
     native,
 )
 from airflow_dask_blackbox.assets import measure_assets
@@ -125,7 +128,7 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         adapt: Mapping[str, Any] | None = None,
         keep_cluster: bool = False,
         dask_conn_id: str | None = None,
-        store: str | None = None,
+        store: str | PathLike[str] | None = None,
         store_conn_id: str | None = None,
         store_settings: Mapping[str, Any] | None = None,
         job: str | None = None,
@@ -142,8 +145,19 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
             ("cluster_kwargs", cluster_kwargs),
             ("client_kwargs", client_kwargs),
             ("adapt", adapt),
+            ("store_settings", store_settings),
+            ("parameters", parameters),
         ):
             check_mapping(argument, value)
+        for argument, text in (
+            ("dask_conn_id", dask_conn_id),
+            ("store", None if isinstance(store, PathLike) else store),
+            ("store_conn_id", store_conn_id),
+            ("job", job),
+        ):
+            check_text(argument, text)
+        check_flag("keep_cluster", keep_cluster)
+        check_flag("required", required)
         self.fail_without_retry = check_advice(fail_without_retry)
         # Airflow calls whatever is callable in a templated field, to render it.
         self.make_cluster = cluster if callable(cluster) else None
@@ -154,7 +168,7 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         self.keep_cluster = keep_cluster
         self.dask_conn_id = dask_conn_id
         self._as_given = {name: getattr(self, name) for name in _WITH_NUMBERS}
-        self.store = store
+        self.store = fspath(store) if isinstance(store, PathLike) else store
         self.store_conn_id = store_conn_id
         self.store_settings = store_settings
         self.job = job

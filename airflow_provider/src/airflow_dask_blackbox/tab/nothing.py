@@ -63,6 +63,7 @@ def why_nothing(
             "The recording cannot be read from here",
             (
                 f"Airflow's API server reports: {problem}",
+                *_reported(seen),
                 "The task's own log holds the card: verdict, cause and what to do.",
             ),
             calm=False,
@@ -84,6 +85,12 @@ def _not_dask(seen: TaskSeen) -> Nothing:
     )
 
 
+def _reported(seen: TaskSeen) -> list[str]:
+    """Return what the newest try says of why it is not recorded."""
+    said = str(seen.announced.get("problem") or "")
+    return [f"The task reports: {said}"] if said else []
+
+
 def _not_there(seen: TaskSeen, place: Place | None, number: int | None) -> Nothing:
     running = any(each.goes_on and each.number == number for each in seen.tries)
     where = "" if place is None else place.store.url
@@ -95,8 +102,8 @@ def _not_there(seen: TaskSeen, place: Place | None, number: int | None) -> Nothi
                 "This page refreshes automatically.",
             ),
         )
-    said = str(seen.announced.get("problem") or "")
-    reported = [f"The task reports: {said}"] if said else []
+    reported = _reported(seen)
+    said = bool(reported)
     if where and not said:
         reported.append(
             f"Airflow's API server finds no recording of this try in {where}. The task "

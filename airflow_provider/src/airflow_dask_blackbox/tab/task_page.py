@@ -35,7 +35,7 @@ class Entry(NamedTuple):
 
     Attributes:
         number: Airflow's try.
-        state: Of the recording; `none`: there is none.
+        state: Of the recording; `none`: there is none; `unread`: it cannot be read.
         airflow: Airflow's word for how the try is; empty if it does not remember.
         headline: The one line to read.
         recorded: The recording, if there is one.
@@ -111,10 +111,11 @@ def view_of(key: TaskKey) -> View:
         problem = str(error)
     except Exception as error:  # noqa: BLE001 - of Airflow's connections: any at all
         problem = f"{type(error).__name__}: {error}"
-    return View(key, seen, place, tuple(_entries(seen, recorded)), problem)
+    without = "unread" if problem else "none"
+    return View(key, seen, place, tuple(_entries(seen, recorded, without)), problem)
 
 
-def _entries(seen: TaskSeen, recorded: list[Recorded]) -> Iterator[Entry]:
+def _entries(seen: TaskSeen, recorded: list[Recorded], without: str) -> Iterator[Entry]:
     states = {each.number: each.state for each in seen.tries}
     found: dict[int, list[Recorded]] = {}
     for each in recorded:
@@ -124,7 +125,7 @@ def _entries(seen: TaskSeen, recorded: list[Recorded]) -> Iterator[Entry]:
         for each in found.get(number, []):
             yield Entry(number, each.state, airflow, each.headline, each)
         if number not in found and seen.is_ours:
-            yield Entry(number, "none", airflow, "", None)
+            yield Entry(number, without, airflow, "", None)
 
 
 def page(key: TaskKey, number: int | None, attempt: int | None) -> Response:

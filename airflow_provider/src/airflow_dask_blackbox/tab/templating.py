@@ -19,7 +19,10 @@ _SIGN = {
     "aborted": "⊘",
     "lost": "?",
     "none": "\N{MIDDLE DOT}",
+    "unread": "?",
 }
+_WORD = {"none": "not recorded", "unread": "cannot be read"}
+"""For states that are not those of a recording."""
 
 _ENVIRONMENT = jinja2.Environment(
     loader=jinja2.PackageLoader("airflow_dask_blackbox.tab"),
@@ -35,7 +38,7 @@ _ENVIRONMENT.filters |= {
     "plain": words.plain,
     "size": words.size,
 }
-_ENVIRONMENT.globals |= {"SIGN": _SIGN}
+_ENVIRONMENT.globals |= {"SIGN": _SIGN, "WORD": _WORD}
 
 
 def answer(template: str, *, status: int = 200, **facts: Any) -> HTMLResponse:

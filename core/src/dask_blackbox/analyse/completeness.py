@@ -82,6 +82,8 @@ def _said_at_the_end(run: RunTables) -> Iterator[tuple[str, str]]:
     for source, account in ending.sources.items():
         if account.error:
             could_not = "keep everything" if source == SPOOL else "be recorded"
+            if source != SPOOL and account.batches:
+                could_not = "be recorded to its end"
             yield source, f"could not {could_not}: {short(account.error, 200)}"
         lost = sum(last - first + 1 for first, last in account.gaps)
         if lost:

@@ -80,7 +80,9 @@ def _ask_driver_killed(case: Case) -> Iterator[Finding]:
     both = case.state == "lost"
     by_kernel = by == "SIGKILL" and _kernel_kills(case, ended, lost) > 0
     grown = "" if by_kernel or by != "SIGKILL" else _grown(case)
-    after = duration(max(last_sign_of_life(case.run) - case.run.manifest.started, 0))
+    # Its recorder stays for what the cluster still has to say.
+    end = last_sign_of_life(case.run) if lost is None or both else lost.at
+    after = duration(max(end - case.run.manifest.started, 0))
     title = _title(by, itself, both=both, by_kernel=by_kernel)
     sure: Confidence = "high" if by or (lost and not both) else "medium"
     # Somebody's patience may have ended, and what it waited for is the cause.
