@@ -14,25 +14,40 @@ import re
 import sys
 import threading
 import time
+from _thread import get_ident
 from itertools import count
 from typing import Any, Callable, Iterator
 
-__all__ = ["LogTap", "cut", "plain", "role_of", "words_of"]
+__all__ = ["LONGEST", "PROCESS", "LogTap", "cut", "plain", "role_of", "words_of"]
 
-_LONGEST = 32_768
+LONGEST = 32_768
 _OURS = "dask_blackbox"
 # A worker without file descriptors says the same 2,000 times a second.
 _MAY_FLOOD = ("asyncio", "distributed", "tornado")
 _A_SECOND = 50
 _MOST_KINDS = 500
+_MOST_THREADS = 1_000
 _NUMBER = re.compile(r"[0-9]+")
 # Seconds by which Dask's idea of the scheduler's clock may jump back between two lines of
 # one process, which must not change places for it.
 _JITTER = 1.0
+TakePrinted = Callable[[str, int], None]
+"""Takes what was printed, line by line, with the thread that printed it."""
 # Several taps of one process (of several copies of this module, even) speak for the same
 # source: together they count its lines, so that a gap is a loss.
 _COUNTS: dict[tuple[str, str, int], Iterator[int]]
 _COUNTS = vars(logging).setdefault("_dask_blackbox_counts", {})
+# To ask the system for it takes as long as everything else about a line but its writing.
+PROCESS = [os.getpid()]
+"""Id of this process, the only item: a call of the system for each line costs too much."""
+
+
+def _forked() -> None:
+    PROCESS[0] = os.getpid()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 def plain(text: str) -> str:
@@ -109,7 +124,7 @@ class LogTap:
         sink: Takes a row; must not block.
         key_of_thread: Returns the key of the task that a thread is running, or None.
         delay: Returns seconds to add to get the scheduler's clock.
-        mask: Blanks out what only this process knows to be secret.
+        mask: Blanks out what only this process knows to be secret, given a text.
     """
 
     def __init__(
@@ -127,7 +142,8 @@ class LogTap:
         self._role, self._source, self._sink = role, source, sink
         self._key_of_thread, self._delay = key_of_thread, delay
         self._mask = mask
-        self._pid, self._at = os.getpid(), 0.0
+        self._pid, self.at = os.getpid(), 0.0
+        self._known: dict[str, tuple[str, Iterator[int]]] = {}
         self._busy = threading.local()
         self._names: tuple[str, ...] = ()
         self._streams: list[tuple[str, _Tee]] = []
@@ -140,12 +156,20 @@ class LogTap:
         _taps.append(self)
         _install()
 
-    def attach_streams(self) -> None:
-        """Listen to what is printed, without changing what is printed."""
+    def attach_streams(
+        self, taking: Callable[[str, int], TakePrinted] | None = None
+    ) -> None:
+        """Listen to what is printed, without changing what is printed.
+
+        Args:
+            taking: Returns what takes the lines of a stream, given its name and the level
+                of its lines; None: they are handed over as those of loggers are.
+        """
         for name in ("stdout", "stderr"):
             if getattr(sys, name) is None:  # a daemon without any
                 continue
-            tee = _Tee(getattr(sys, name), name, self)
+            level = logging.INFO if name == "stdout" else logging.WARNING
+            tee = _Tee(getattr(sys, name), (taking or self._taking)(name, level))
             setattr(sys, name, tee)
             self._streams.append((name, tee))
 
@@ -223,75 +247,96 @@ class LogTap:
         thread: int | None,
     ) -> None:
         """Hand over one line."""
-        if os.getpid() != self._pid:  # a forked child speaks for itself
+        if self._pid != PROCESS[0]:  # a forked child speaks for itself
             return
-        if len(text) > _LONGEST or not text.isascii():
-            text = plain(cut(text, _LONGEST))
-        source = self._source(role)
+        if len(text) > LONGEST or not text.isascii():
+            text = plain(cut(text, LONGEST))
+        source, numbers = self.numbered(role)
         if self._mask is not None:
             text = self._mask(text)
-        who = (self._mark, source, self._pid)
-        counted = _COUNTS.get(who) or _COUNTS.setdefault(who, count(1))
-        key = self._key_of_thread(thread) if thread is not None else None
-        at += self._delay()
-        if 0 < self._at - at < _JITTER:
-            at = self._at
-        self._at = at
+        key = None if thread is None else self._key_of_thread(thread)
+        at = self.in_order(at + self._delay())
         self._sink(
-            [
-                at,
-                role,
-                source,
-                self._pid,
-                next(counted),
-                logger,
-                level,
-                text,
-                key,
-            ]
+            [at, role, source, self._pid, next(numbers), logger, level, text, key]
         )
+
+    def in_order(self, at: float) -> float:
+        """Return the moment of a line, which is not before the one before it."""
+        if 0 < self.at - at < _JITTER:
+            at = self.at
+        self.at = at
+        return at
+
+    def numbered(self, role: str) -> tuple[str, Iterator[int]]:
+        """Return the source of the lines of a role, and their numbers."""
+        found = self._known.get(role)
+        if found is None:
+            source = self._source(role)
+            who = (self._mark, source, self._pid)
+            numbers = _COUNTS.get(who) or _COUNTS.setdefault(who, count(1))
+            found = self._known[role] = (source, numbers)
+        return found
+
+    def _taking(self, name: str, level: int) -> TakePrinted:
+        def take(line: str, thread: int) -> None:
+            if not line.isspace():
+                self.take(time.time(), self._role, name, level, line, thread)
+
+        return take
+
+
+class _Begun(dict):  # type: ignore[type-arg]  # this runs on any Python
+    """What each thread has written of its present line."""
+
+    def go_on(self, text: str, thread: int) -> None:
+        """Add a piece without an end of line."""
+        if len(self) > _MOST_THREADS:  # some ended without ending their line
+            self.clear()
+        self[thread] = (self.get(thread, "") + text)[-LONGEST:]
+
+    def ended(self, text: str, thread: int) -> list[str]:
+        """Return the lines that a piece ends; keep the beginning of the next one."""
+        *whole, rest = (self.pop(thread, "") + text).split("\n")
+        self.go_on(rest, thread)
+        return [line for line in whole if line]
+
+
+def _writing(tee: _Tee, take: TakePrinted) -> Callable[[str], int]:
+    """Return what writes to a stream: `print` calls it twice for each line, and waits."""
+    begun = _Begun()
+
+    def write(text: str) -> int:
+        written: int = tee.inner.write(text)
+        if tee.muted:
+            return written
+        try:
+            thread = get_ident()
+            if text == "\n":  # as `print` ends a line; logging writes whole lines
+                line = begun.pop(thread, "")
+                if line:
+                    take(line, thread)
+            elif "\n" not in text:
+                if thread in begun or len(text) > LONGEST:
+                    begun.go_on(text, thread)
+                else:
+                    begun[thread] = text
+            elif not _inside_logging():  # what that prints has been taken as a record
+                for line in begun.ended(text, thread):
+                    take(line, thread)
+        except Exception:
+            pass
+        return written
+
+    return write
 
 
 class _Tee:
-    """A stream that passes everything on and keeps a copy of whole lines."""
+    """A stream that passes everything on and hands over a copy of whole lines."""
 
-    def __init__(self, inner: Any, name: str, tap: LogTap) -> None:
+    def __init__(self, inner: Any, take: TakePrinted) -> None:
         self.inner = inner
         self.muted = False
-        self._name, self._tap = name, tap
-        self._level = logging.INFO if name == "stdout" else logging.WARNING
-        self._begun = threading.local()
-
-    def write(self, text: str) -> int:
-        written: int = self.inner.write(text)
-        if not self.muted:
-            try:
-                # What logging prints has been taken as a record; it writes whole lines.
-                if "\n" not in text:
-                    self._begun.text = (self._beginning() + text)[-_LONGEST:]
-                elif not _inside_logging():
-                    self._keep(self._beginning() + text)
-            except Exception:
-                pass
-        return written
-
-    def _beginning(self) -> str:
-        """Return what this thread has written of its present line."""
-        return getattr(self._begun, "text", "")
-
-    def _keep(self, text: str) -> None:
-        *whole, rest = text.split("\n")
-        self._begun.text = rest[-_LONGEST:]
-        for line in whole:
-            if line.strip():
-                self._tap.take(
-                    time.time(),
-                    self._tap._role,
-                    self._name,
-                    self._level,
-                    line,
-                    threading.get_ident(),
-                )
+        self.write = _writing(self, take)
 
     def writelines(self, lines: Any) -> None:
         for line in lines:

@@ -128,29 +128,36 @@ class OwnSecrets:
 
     A worker's environment may hold what the driver's does not, and a task may load a
     secret by itself; nobody else could mask it, and the values themselves must not travel.
+
+    Attributes:
+        values: Matches each of them; None: there are none.
+        until: Epoch seconds, after which `look` is to be called; 0: at once.
     """
 
     def __init__(self) -> None:
-        self._looked = 0.0
+        self.values: re.Pattern[str] | None = None
+        self.until = 0.0
         self._added: Any = None
-        self._values: tuple[str, ...] = ()
-        self._masked: re.Pattern[str] | None = None
+        self._known: tuple[str, ...] = ()
 
     def mask(self, text: str) -> str:
         """Return `text` without these values."""
-        now, added = time.monotonic(), _shared().values
-        if now - self._looked > _LOOK_AGAIN or added is not self._added:
-            self._looked, self._added = now, added
-            self._refresh()
-        return text if self._masked is None else self._masked.sub(BLANK, text)
+        now = time.time()
+        # The clock may have been set back.
+        due = not now < self.until < now + 2 * _LOOK_AGAIN
+        if due or _shared().values is not self._added:
+            self.look(now)
+        return text if self.values is None else self.values.sub(BLANK, text)
 
-    def _refresh(self) -> None:
+    def look(self, now: float) -> None:
+        """Look for these values, which a task may have changed."""
+        self.until, self._added = now + _LOOK_AGAIN, _shared().values
         values = maskable_values(
             [*(self._added or ()), *secret_values(dict(os.environ))]
         )
-        if values != self._values:
-            self._values = values
+        if values != self._known:
+            self._known = values
             longest_first = sorted(values, key=len, reverse=True)
-            self._masked = (
+            self.values = (
                 re.compile("|".join(map(re.escape, longest_first))) if values else None
             )

@@ -42,6 +42,7 @@ _MODULES = (
     "worker.task_threads",
     "worker.wrapped_results",
     "worker.failed_attempts",
+    "worker.printed_lines",
     "worker.worker",
     "nanny.nanny",
     "scheduler.row_buffer",

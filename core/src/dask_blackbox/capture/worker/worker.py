@@ -34,6 +34,7 @@ from ..nanny.worker_watcher import Watcher
 from ..packages import environment, settings_and_image
 from .failed_attempts import MESSAGE, NAME, report_of
 from .kept_tasks import BundleCollector
+from .printed_lines import PrintedLines
 from .process_load import ProcessLoad
 from .ring import Ring
 from .task_threads import TaskThreads
@@ -87,18 +88,29 @@ class WorkerCapture(WorkerPlugin):
         self._ring = self._new_ring(worker)
         self._faults = self._watch_faults()
         self._watcher: Watcher | None = None
+        secrets = self._secrets = OwnSecrets()
+        self._printed: PrintedLines | None = None
         self._tap = LogTap(
             self._recording,
             "worker",
             lambda role: str(worker.address),
             self._take_line,
             key_of_thread=self._key_of_thread,
-            delay=lambda: float(getattr(worker, "scheduler_delay", 0) or 0),
-            mask=OwnSecrets().mask,
+            delay=lambda: worker.scheduler_delay or 0.0,
+            mask=secrets.mask,
         )
         self._tap.attach()
         if self._stdout and self._ring is not None:
-            self._tap.attach_streams()
+            self._printed = PrintedLines(
+                worker,
+                self._tap,
+                secrets,
+                self._ring,
+                self._lock,
+                self._waiting,
+                _WAITING,
+            )
+            self._tap.attach_streams(self._printed.taking)
         threading.Thread(
             target=self._sample_memory, name="dask-blackbox-memory", daemon=True
         ).start()
@@ -270,6 +282,9 @@ class WorkerCapture(WorkerPlugin):
             count = min(len(self._waiting), _BATCH)
             batch = [self._waiting.popleft() for _ in range(count)]
             dropped, self._dropped = self._dropped, 0
+            if self._printed is not None:
+                dropped += self._printed.dropped
+                self._printed.dropped = 0
         if batch or dropped:
             rows: dict[str, list[Any]] = {}
             for kind, row in batch:
@@ -288,6 +303,7 @@ class WorkerCapture(WorkerPlugin):
         By a topic to which the driver's client listens: on its connection, this arrives
         before an exception that holds such a value.
         """
+        self._secrets.until = 0.0  # lines that are printed from now on do not hold it
         try:
             self._worker.log_event(f"{self.name}{MASKED}", list(values))
         except (

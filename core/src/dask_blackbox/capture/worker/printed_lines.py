@@ -1,0 +1,97 @@
+"""Lines that tasks print, on their way into the ring and to the scheduler.
+
+Tasks that print in a loop wait for this, so it is one function with few calls: what lines
+have in common is looked up and encoded before.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from typing import Any
+
+from ..logs import LONGEST, PROCESS, LogTap, TakePrinted, cut, plain
+from ..masked_values import OwnSecrets
+from ..redaction import BLANK
+from .ring import Ring, quoted
+
+__all__ = ["PrintedLines"]
+
+_ROLE = "worker"
+
+
+class PrintedLines:
+    """Takes the lines that the tasks of a worker print.
+
+    Args:
+        worker: The worker.
+        tap: What numbers its lines.
+        secrets: Of this process; whoever adds one sets its `until` to 0.
+        ring: Where lines go at once.
+        lock: Held by whoever writes to the ring.
+        waiting: Where they wait to be shipped.
+        most: How many rows may wait there.
+    """
+
+    def __init__(  # noqa: PLR0917
+        self,
+        worker: Any,
+        tap: LogTap,
+        secrets: OwnSecrets,
+        ring: Ring,
+        lock: threading.Lock,
+        waiting: deque[tuple[str, list[Any]]],
+        most: int,
+    ) -> None:
+        self._worker, self._tap, self._secrets = worker, tap, secrets
+        self._ring, self._lock, self._waiting = ring, lock, waiting
+        self._most = most
+        self.dropped = 0
+        """How many did not fit, since whoever reads this set it to zero (with the lock)."""
+
+    def taking(self, logger: str, level: int) -> TakePrinted:
+        """Return what takes the lines of a stream, given its name and their level."""
+        worker, tap, secrets = self._worker, self._tap, self._secrets
+        lock, waiting, most = self._lock, self._waiting, self._most
+        active, now = worker.active_threads, time.time
+        known: tuple[Any, str | None, str] = (None, None, "null")
+        source, numbers = tap.numbered(_ROLE)
+        pid = os.getpid()
+        write = self._ring.printing(
+            '["log", ', f"e-6, {quoted(_ROLE)}, {quoted(source)}, {pid}, ",
+            f", {quoted(logger)}, {level}, ",
+        )  # fmt: skip
+
+        def take(text: str, thread: int) -> None:
+            nonlocal known
+            if PROCESS[0] != pid or text.isspace():
+                return
+            if not text.isascii() or len(text) > LONGEST:
+                text = plain(cut(text, LONGEST))
+            at = now()
+            if at > secrets.until:
+                secrets.look(at)
+            if secrets.values is not None:
+                text = secrets.values.sub(BLANK, text)
+            at += worker.scheduler_delay
+            if at < tap.at:
+                at = tap.in_order(at)
+                secrets.until = 0.0  # the clock may have jumped
+            else:
+                tap.at = at
+            mine, task = known, active.get(thread)
+            if mine[0] is not task:
+                key = str(task)
+                known = mine = (task, key, quoted(key))
+            number = next(numbers)
+            with lock:
+                write(at, number, text, mine[2])
+                if len(waiting) < most:
+                    row = [at, _ROLE, source, pid, number, logger, level, text, mine[1]]
+                    waiting.append(("log", row))
+                else:
+                    self.dropped += 1
+
+        return take
