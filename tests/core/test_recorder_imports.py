@@ -26,3 +26,34 @@ def test_tables_rules_and_reports_are_loaded_at_the_end(code: str) -> None:
     )
 
     assert done.stdout.split() == []
+
+
+def loaded(code: str, *modules: str) -> list[str]:
+    check = f"{code}; import sys; print(*[m for m in {modules} if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", check], capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()
+
+
+def test_the_store_is_opened_before_what_the_beginning_does_not_need() -> None:
+    opened = "from dask_blackbox.recorder import recorder"
+    little = (
+        "from dask_blackbox.segments import frame; "
+        "frame('driver 1', 1, 0.0, {'event': [[0.0, 'driver-attached', 'driver', '{}']]})"
+    )
+
+    assert loaded(f"{opened}; {little}", "numpy", "jinja2", "distributed") == []
+
+
+@pytest.mark.parametrize(("performance", "found"), [(False, []), (True, ["bokeh"])])
+def test_bokeh_is_loaded_for_runs_with_a_performance_report_only(
+    performance: bool,  # noqa: FBT001
+    found: list[str],
+) -> None:
+    code = "from dask_blackbox.recorder import late_imports as loading"
+
+    assert (
+        loaded(f"{code}; loading.finaliser(performance={performance})", "bokeh")
+        == found
+    )

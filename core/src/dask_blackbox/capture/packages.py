@@ -3,28 +3,42 @@
 from __future__ import annotations
 
 import platform
+import re
 import sys
 from functools import lru_cache
 from importlib import metadata
-from typing import Any
+from typing import Any, Iterator
 
 from .images import image_variables
 
-__all__ = ["environment", "settings_and_image"]
+__all__ = ["environment", "installed", "settings_and_image"]
 
 _MOST = 800  # settings
 _LONGEST = 160
+_FIELD = re.compile(r"(?im)^(name|version):[ \t]*(\S+)")
+
+
+def installed() -> Iterator[tuple[str, str]]:
+    """Yield names and versions of the installed packages, as often as they are found.
+
+    `each.metadata` would parse their whole descriptions, which takes a tenth of a second
+    for a hundred packages.
+    """
+    for each in metadata.distributions():
+        texts = map(each.read_text, ("METADATA", "PKG-INFO", ""))
+        head = next(filter(None, texts), "").partition("\n\n")[0]
+        fields = {name.lower(): value for name, value in _FIELD.findall(head)}
+        if "name" in fields and "version" in fields:
+            yield fields["name"], fields["version"]
 
 
 @lru_cache(maxsize=1)
 def environment() -> dict[str, Any]:
     """Return Python, system and packages by name.  Reads the disk: not on an event loop."""
     packages: dict[str, str] = {}
-    for each in metadata.distributions():
-        name = each.metadata["Name"]
-        if name:
-            # The first one on the path is the one that is imported.
-            packages.setdefault(name.lower().replace("_", "-"), each.version)
+    for name, version in installed():
+        # The first one on the path is the one that is imported.
+        packages.setdefault(name.lower().replace("_", "-"), version)
     return {
         "python": platform.python_version(),
         "implementation": sys.implementation.name,

@@ -83,12 +83,19 @@ def run(
         required=required or None,
         command=command,
     )
-    rec.start()
+    rec.start(wait=False)
+
+    def meanwhile() -> None:
+        rec.hear_of_the_store()
+        if not quiet:
+            pass  # it takes as long as to show it
+
     code = _run(
         command,
         environment_for(rec.control, rec.id) if rec.control else None,
         rec.command_event,
         rec.command_lines,
+        meanwhile,
     )
     card = rec.finish_command(code)
     _write(card, card_path)
@@ -103,8 +110,17 @@ def _run(
     environment: dict[str, str] | None,
     tell: Callable[[str, dict[str, Any]], None],
     keep: Callable[[list[list[Any]]], None],
+    meanwhile: Callable[[], None],
 ) -> int:
-    """Run the command to its end, passing on the signals that are meant for it."""
+    """Run the command to its end, passing on the signals that are meant for it.
+
+    Args:
+        command: The command.
+        environment: Its environment; None: ours.
+        tell: Takes what happens to it.
+        keep: Takes the last lines of one that failed.
+        meanwhile: Called as soon as it runs: what it need not wait for.
+    """
     output = ErrorOutput()
     try:
         process = subprocess.Popen(  # noqa: S603 - the user's
@@ -129,6 +145,7 @@ def _run(
 
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, passed_on)
+    meanwhile()
     code = process.wait()
     lines = output.ended()
     if code:  # of one that succeeded nobody asks

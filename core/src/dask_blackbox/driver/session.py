@@ -98,7 +98,7 @@ class Recording:
         """The thread in which the user's code runs; set it before `start`."""
         self._reason: str | None = None
         self._exit_code: int | None = None
-        self._left = False
+        self._left = self._heard = False
         self._finished: RunCard | None = None
         self._finishing = threading.RLock()
         self._owner = os.getpid()
@@ -111,10 +111,14 @@ class Recording:
 
     # The life of a recording
 
-    def start(self) -> None:
+    def start(self, *, wait: bool = True) -> None:
         """Start the recorder, attach the client, and hear whether the store works.
 
         Takes `blackbox.start-timeout` at most.
+
+        Args:
+            wait: Hear of the store now; else `hear_of_the_store` does, unless the recording
+                is required.
 
         Raises:
             StoreError: the store does not work, and the recording is required.
@@ -129,7 +133,8 @@ class Recording:
         self._begin()
         if self._client is not None:
             self.attach(self._client)
-        self._hear_of_the_store()
+        if wait or self._required:
+            self.hear_of_the_store()
 
     def attach(
         self, client: Any, *, everything: bool = False, owned: bool = False
@@ -436,7 +441,7 @@ class Recording:
                     order, self._client.id, cluster_facts(self._client)
                 )
                 self.attached = True
-        await asyncio.to_thread(self._hear_of_the_store)
+        await asyncio.to_thread(self.hear_of_the_store)
         return self
 
     async def __aexit__(
@@ -524,9 +529,11 @@ class Recording:
             )
             self._position.start()
 
-    def _hear_of_the_store(self) -> None:
-        if self._supervisor is None:
+    def hear_of_the_store(self) -> None:
+        """Hear whether the store works, once; `start` says how long that may take."""
+        if self._supervisor is None or self._heard:
             return
+        self._heard = True
         if self._required and self._client is not None and not self.attached:
             self._cannot(RecorderError("the client's cluster could not be recorded"))
         reported = self._supervisor.of_the_store(self._start_timeout)

@@ -26,6 +26,9 @@ def main() -> None:
     from dask_blackbox.recorder.recorder import Recorder
 
     asyncio.run(Recorder(config, Owner(config.owner, config.owner_handle)).run())
+    # All is written and reported, and somebody waits: not for each module to be taken apart.
+    logging.shutdown()
+    os._exit(0)
 
 
 def _first_line() -> bytes:

@@ -37,11 +37,17 @@ def adopting() -> Callable[..., None]:
     return adopt_the_lost
 
 
-def finaliser() -> Callable[..., None]:
-    """Return what finalises, with Bokeh and the templates loaded."""
+def finaliser(*, performance: bool = False) -> Callable[..., None]:
+    """Return what finalises, with all that it needs loaded.
+
+    Args:
+        performance: Whether it makes the performance report, for which it needs Bokeh.
+    """
     from dask_blackbox import report
     from dask_blackbox.recorder.finalise import finalise
 
     with contextlib.suppress(Exception):
-        _ = report.html, report.performance_html
+        _ = report.html, report.on_demand_html
+        if performance:
+            _ = report.performance_html
     return finalise

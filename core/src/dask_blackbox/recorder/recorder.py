@@ -140,6 +140,7 @@ class Recorder:
         self._draining: set[asyncio.Task[None]] = set()
         self._bringing: asyncio.Task[None] | None = None
         self._closing_earlier: asyncio.Task[None] | None = None
+        self._preparing: asyncio.Task[Any] | None = None
 
     async def run(self) -> None:
         """Record until the run has ended, or nobody is left who could say so."""
@@ -163,7 +164,7 @@ class Recorder:
                     else None
                 )
                 await self._ended.wait()
-                preparing = asyncio.create_task(asyncio.to_thread(loading.finaliser))
+                preparing = self._prepare()
                 outcome = await self._wind_up()
                 ticking.cancel()
                 if self._updates is not None and reporting is not None:
@@ -289,6 +290,7 @@ class Recorder:
         if self._attaching:
             await asyncio.wait(self._attaching)
         await self._drain(address, final=False)
+        self._prepare_if_last(address)
         await self._capsules.settle(_BUNDLES_DURING_RUN)
         with contextlib.suppress(OSError):
             answer(Reply(what="drained"))
@@ -352,6 +354,22 @@ class Recorder:
             self._owner.tell(Reply(what="progress", progress=updates.report()))
 
     # The end
+
+    def _prepare(self) -> asyncio.Task[Any]:
+        """Load what the end needs; once there are signs of it, as somebody waits for it."""
+        if self._preparing is None:
+            lasted = time.time() - self._config.manifest.started
+            long = lasted >= self._config.performance_report
+            load = partial(loading.finaliser, performance=long)
+            self._preparing = asyncio.create_task(asyncio.to_thread(load))
+        return self._preparing
+
+    def _prepare_if_last(self, closing: str) -> None:
+        """Prepare for the end if no cluster is left but one that is about to close."""
+        for address, puller in self._pullers.items():
+            if address != closing and not puller.closing and puller.gone is None:
+                return
+        self._prepare()
 
     async def _survive_the_owner(self) -> None:
         """The owner is gone without a message: record what still happens, then end."""

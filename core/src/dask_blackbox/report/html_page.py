@@ -31,7 +31,8 @@ from dask_blackbox.report.formatting import plain
 from dask_blackbox.report.links import kept_links
 from dask_blackbox.report.loglines import LogLine, loglines_of
 from dask_blackbox.report.modules import script_of
-from dask_blackbox.report.page_templates import TEMPLATES, asset, policy, template
+from dask_blackbox.report.page_assets import TEMPLATES, asset, policy
+from dask_blackbox.report.page_templates import template
 from dask_blackbox.report.picture import picture_png
 from dask_blackbox.report.prefix_graph import prefix_graph_of
 from dask_blackbox.report.prefixes import prefix_rows

@@ -1,25 +1,20 @@
-"""Templates of the report's pages, their style, and what a browser may do with them.
-
-Needs no tables: the page that stands in for a report is written as a recording begins.
-"""
+"""Templates of the report's pages."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from functools import cache
-from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from dask_blackbox.report import formatting as words
 from dask_blackbox.report import history_sentences as past_words
+from dask_blackbox.report.compiled_templates import CompiledTemplates
 from dask_blackbox.report.inline_code import prose
+from dask_blackbox.report.page_assets import TEMPLATES
 from dask_blackbox.report.sparkline import sparkline
 
-__all__ = ["TEMPLATES", "asset", "policy", "template"]
+__all__ = ["template"]
 
-TEMPLATES = Path(__file__).with_name("templates")
 _LEVELS = {10: "debug", 20: "info", 30: "warning", 40: "error", 50: "critical"}
 
 
@@ -28,30 +23,11 @@ def template(name: str) -> Template:
     return _environment().get_template(name)
 
 
-def policy(script: str, style: str) -> str:
-    """Return the content security policy of a page: its own script and style, by digest."""
-    allowed = f"'{_digest(script)}'" if script else "'none'"
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src '{_digest(style)}'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
-
-
-def _digest(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode()}"
-
-
-@cache
-def asset(name: str) -> str:
-    """Return a file of the templates' folder."""
-    return (TEMPLATES / name).read_text(encoding="utf-8")
-
-
 @cache
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
+        bytecode_cache=CompiledTemplates(),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
@@ -11,9 +11,7 @@ from typing import Any
 import msgspec
 
 from dask_blackbox.events import COLUMNS, Rows
-from dask_blackbox.segments.coding import encode_columns
-from dask_blackbox.segments.columns import Column
-from dask_blackbox.segments.decoding import decode_columns
+from dask_blackbox.segments.columns import FEW, Coding, Column
 
 __all__ = ["MOST_ROWS", "Batch", "decode_batch", "encode_batch"]
 
@@ -111,7 +109,7 @@ def _packed(
     dropped: Mapping[str, int] | None,
 ) -> bytes:
     coded = {
-        kind: (len(each[0]) if each else 0, encode_columns(COLUMNS.get(kind, ()), each))
+        kind: (len(each[0]) if each else 0, _coded(kind, each))
         for kind, each in columns.items()
     }
     return msgspec.msgpack.encode(
@@ -129,6 +127,15 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     return str(value).encode("utf-8", "backslashreplace").decode()
+
+
+def _coded(kind: str, columns: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    if columns and len(columns[0]) < FEW:
+        return [[Coding.PLAIN, list(column)] for column in columns]
+    # Not before: a recording begins with few rows, and numpy takes longer than all of them.
+    from dask_blackbox.segments.coding import encode_columns
+
+    return encode_columns(COLUMNS.get(kind, ()), columns)
 
 
 def decode_batch(payload: bytes) -> Batch:
@@ -174,4 +181,6 @@ def _unpacked(payload: bytes) -> bytes:
 def _decoded(count: int, coded: list[list[Any]]) -> list[Column]:
     if not 0 <= count <= MOST_ROWS:
         raise ValueError(f"{count} rows in one batch")
+    from dask_blackbox.segments.decoding import decode_columns
+
     return decode_columns(coded, count)

@@ -12,16 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dask_blackbox.segments.columns import SCALARS, Coding
+from dask_blackbox.segments.columns import FEW, SCALARS, Coding
 from dask_blackbox.segments.keys import shapes_of
 from dask_blackbox.segments.numbers import Ints, pack, pack_steps, steps_are_smaller
 
 __all__ = ["encode_columns"]
 
 _MICROS = 1_000_000
-_FEW = 8
-"""Below so many rows, nothing is gained by any coding."""
-
 _TIMES = frozenset(
     ("at", "start", "stop", "compute", "transfer", "disk", "deserialize", "event_loop")
 )
@@ -78,7 +75,7 @@ def _encoded(
     name: str, values: Sequence[Any], by: tuple[int, Ints] | None
 ) -> tuple[list[Any], _Numeric | Ints | None]:
     kinds = set(map(type, values))
-    if len(values) < _FEW or not kinds <= SCALARS:
+    if len(values) < FEW or not kinds <= SCALARS:
         return [Coding.PLAIN, list(values)], None
     bare = kinds - {type(None)}
     if name in _TIMES and bare and bare <= {int, float}:
@@ -127,7 +124,7 @@ def _like(
     """Code a column as the same as another one, but for some rows."""
     pairs = zip(values, others, strict=True)
     differs = [a != b or type(a) is not type(b) for a, b in pairs]
-    if len(values) < _FEW or all(differs):
+    if len(values) < FEW or all(differs):
         return plain
     rest = [value for value, differs_ in zip(values, differs, strict=True) if differs_]
     coded, _ = _encoded("", rest, None)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-__all__ = ["SCALARS", "Coding", "Column"]
+__all__ = ["FEW", "SCALARS", "Coding", "Column"]
 
 SCALARS = {type(None), bool, int, float, str, bytes}
 """What a row may hold."""
+
+FEW = 8
+"""Below so many rows, nothing is gained by any coding."""
 
 
 class Coding(IntEnum):

@@ -15,7 +15,6 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from ..bytecode import code_hash, signed
 from ..classes import bases_of, qualified
 from ..images import image_variables
 from ..logs import LogTap, cut, plain, words_of
+from ..packages import installed
 from .client_calls import identity_of, key_of
 from .surroundings import folder_of_code
 
@@ -102,11 +102,7 @@ def as_json(value: Any, *, depth: int = 6) -> str:
 
 
 def _packages() -> dict[str, str]:
-    found = {}
-    for each in metadata.distributions():
-        name = each.metadata["Name"] if each.metadata else None
-        if name:
-            found[name.lower()] = each.version
+    found = {name.lower(): version for name, version in installed()}
     return dict(sorted(found.items()))
 
 
