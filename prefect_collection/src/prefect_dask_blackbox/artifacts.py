@@ -97,6 +97,7 @@ class FlowRunPage:
         self._flow_name = flow_name
         self._known: dict[tuple[str, UUID | None], UUID] = {}
         self._turn = threading.Lock()
+        self._final = False
         self.before: list[str] = []
         self.causes: set[str] = set()
 
@@ -203,6 +204,9 @@ class FlowRunPage:
             "cause": card.verdict.rule if card.verdict is not None else "",
         }
         with self._turn:
+            if self._final and card.state == "running":
+                return  # from a thread that began to show it before the run ended
+            self._final = self._final or card.state != "running"
             self._write(client, item, facts, task_run_id)
 
     def _write(

@@ -55,6 +55,7 @@ class Live(threading.Thread):
         card: Returns what is known of the run so far.
         dashboard: Returns the address of Dask's dashboard, if there is one.
         read_names: Asks Prefect for the names of tasks that only it knows.
+        begun: Shows the first card.
     """
 
     def __init__(
@@ -67,11 +68,12 @@ class Live(threading.Thread):
         card: Any,
         dashboard: Any,
         read_names: Callable[[Iterable[SubmittedTask]], None],
+        begun: Callable[[], None],
     ) -> None:
         super().__init__(name="dask-blackbox-prefect", daemon=True)
         self._flow_run_id, self._page, self._ledger = flow_run_id, page, ledger
         self._lost_tasks, self._card, self._dashboard = lost_tasks, card, dashboard
-        self._read_names = read_names
+        self._read_names, self._show_begun = read_names, begun
         self._began = time.monotonic()
         self._progress: Progress | None = None
         self._lines: deque[LogLine] = deque(maxlen=_WAITING_LINES)
@@ -98,6 +100,8 @@ class Live(threading.Thread):
             self._memory, self._every = self._memory[1::2], self._every * 2
 
     def run(self) -> None:
+        with guard("the card of the running flow"):
+            self._show_begun()
         while not self._stopped.wait(_INTERVAL):
             with guard("showing the progress of the flow run"):
                 self._look()

@@ -123,6 +123,7 @@ class ObservedRun:
             card=lambda: self.recording.card,
             dashboard=self._dashboard,
             read_names=self._read_names,
+            begun=self._show_begun,
         )
         self.recording = _new_recording(
             identity,
@@ -145,15 +146,19 @@ class ObservedRun:
                 process is a worker's that is about to run the whole script once more.
         """
         _refuse_in_a_worker_to_be()
-        self.recording.start()
-        self._say_if_unrecorded(self.recording.card)
+        # The store's answer takes as long as the recorder's start: the flow goes on.
+        self.recording.start(wait=False)
         with guard("the Dask clients of the flow"):
             own_clients.begin_with(self)
-        with guard("the card of the running flow"):
-            if self._attempt > 1:
-                self._page.find(self._attempt)
-            self._page.show(self.recording.card)
         self._live.start()
+
+    def _show_begun(self) -> None:
+        """Show that the flow runs, once the store has answered; in the live thread."""
+        self.recording.hear_of_the_store()
+        self._say_if_unrecorded(self.recording.card)
+        if self._attempt > 1:
+            self._page.find(self._attempt)
+        self._page.show(self.recording.card)
 
     def _say_if_unrecorded(self, card: RunCard) -> None:
         """Put one line into the flow run's log, if there is no recording, with the reason."""
