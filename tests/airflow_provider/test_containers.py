@@ -27,7 +27,12 @@ pytestmark = [
 CONTAINER = """
 set -e
 mount --make-rprivate /
+mount --bind "$PYTHON_PREFIX" /mnt
 mount -t tmpfs -o mode=1777 tmpfs /tmp
+case "$PYTHON_PREFIX" in
+    /tmp/*) mkdir -p "$PYTHON_PREFIX"; mount --move /mnt "$PYTHON_PREFIX" ;;
+    *) umount /mnt ;;
+esac
 mount -o remount,bind,ro /
 cd /
 exec setpriv --reuid 1000790000 --regid 0 --clear-groups \
@@ -74,6 +79,7 @@ def test_a_task_of_a_random_user_without_a_home_records_into_a_bucket() -> None:
     with embedded_s3() as s3:
         environ = {
             "PATH": os.environ["PATH"],
+            "PYTHON_PREFIX": sys.prefix,  # it may lie in the folder that is hidden
             **s3.environment,
             "HOME": "/nonexistent",
             # As the entrypoint of Airflow's image gives such a user a name.

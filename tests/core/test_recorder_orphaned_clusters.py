@@ -26,8 +26,9 @@ from dask_blackbox.recorder.orphaned_clusters import (
 from dask_blackbox.store import open_store
 from dask_blackbox.testing import a_run, an_event, fires, stays_silent
 from distributed import Client, LocalCluster
-from scenario_runs import Home, begin, ended, until
+from scenario_runs import Home, begin, ended, run_scenario, until
 from stored_events import details
+from stored_runs import Shelf
 
 
 def reported(home: Home, word: str) -> Any:
@@ -124,6 +125,36 @@ def test_the_next_attempt_closes_what_a_machine_that_went_has_left(
         Client(address, timeout="2 s")
     its_home.clear()
     cluster.communicate()
+
+
+@pytest.mark.timeout(180)
+def test_the_next_run_of_the_job_closes_the_cluster_of_one_that_nobody_finished(
+    homes: Callable[[], Home],
+) -> None:
+    home = homes()
+    shelf = Shelf(home.folder / "store")
+    with LocalCluster(n_workers=0, protocol="tcp", dashboard_address=":0") as cluster:
+        owned = an_event(
+            "driver-attached",
+            pid=7,
+            client="Client-that-is-gone",
+            cluster={
+                "kind": "KubeCluster",
+                "scheduler": cluster.scheduler_address,
+                "owned": cluster.scheduler.id,
+            },
+        )
+        lost = shelf.record("nightly", "run-1", owned, state="lost")
+
+        finished = run_scenario(
+            home, "adopts.py", shelf.url, f"{shelf.url}/{lost.folder}complete.json"
+        )
+
+        with pytest.raises(OSError, match=r"(?i)timed out|connect"):
+            Client(cluster.scheduler_address, timeout="2 s")
+    titles = [each.title for each in finished.card.findings]
+    assert f"The recorder closed the cluster at {cluster.scheduler_address}" in titles
+    home.quiet()
 
 
 def test_a_cluster_whose_driver_is_connected_is_not_closed() -> None:

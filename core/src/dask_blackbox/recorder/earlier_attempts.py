@@ -1,8 +1,9 @@
-"""The clusters that earlier attempts of a run have started, and that nobody has closed.
+"""The clusters that earlier runs have started, and that nobody has closed.
 
 The recorder of an attempt closes them when its driver is killed.  It may be gone as well
 (its whole pod is), or may have ended before the cluster did; the next attempt begins when
-the one before is over, so its recorder closes what is left.
+the one before is over, so its recorder closes what is left.  The next run of the job does
+where there is no such attempt.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dask_blackbox.errors import BlackboxError, BlobNotFoundError
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.reader.documents import last_heartbeat, read_ending, read_manifest
 from dask_blackbox.recorder.orphaned_clusters import (
+    STILL_CONNECTED,
     OwnedCluster,
     close_left,
     orphan_row,
@@ -45,18 +47,21 @@ async def close_clusters_of(
     store: Store,
     addresses: list[RunAddress],
     connection_args: Callable[[], Mapping[str, Any]],
+    *,
+    patience: float = _PATIENCE,
 ) -> AsyncIterator[list[Any]]:
     """Close what is left of the clusters of some recordings; yield a row for each.
 
     Waits until a recording has ended or is silent, and until the driver's client has left
-    the cluster: three minutes at most.
+    the cluster; one that has not is left alone.
 
     Args:
         store: Where the recordings lie.
         addresses: Which recordings.
         connection_args: Gives what `distributed.Security` gives, to connect with.
+        patience: Seconds to wait.
     """
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + patience
     for address in addresses:
         try:
             left = await _left(store, address, deadline)
@@ -66,7 +71,7 @@ async def close_clusters_of(
         for cluster in left:
             error = await _closed(cluster, connection_args, deadline)
             logger.info("the cluster at %s: %s", cluster.address, _said(error))
-            if error is not None:
+            if error not in (None, STILL_CONNECTED):
                 run = "/".join(map(str, address))
                 yield orphan_row(cluster.address, cluster.scheduler, error, run)
 

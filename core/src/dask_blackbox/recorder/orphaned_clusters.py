@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # heavy
     from dask_blackbox.run import RunTables
 
 __all__ = [
+    "STILL_CONNECTED",
     "OwnedCluster",
     "close_cluster",
     "close_left",
@@ -32,6 +33,9 @@ __all__ = [
 _CONNECTING, _ANSWERING = 3.0, 5.0
 _CLOSING = 15.0
 _LOOKING = 0.2
+STILL_CONNECTED = "its driver is still connected"
+"""Why a cluster is not closed that nobody has left."""
+
 _JOINED, _LEFT = "add-client", "remove-client"
 """What the scheduler notes of a client: it goes by itself, or with its process."""
 
@@ -99,7 +103,7 @@ async def close_left(
         if str(known.get("id") or "") != cluster.scheduler:
             return None
         if cluster.client and await _is_connected(cluster, connection_args):
-            return "its driver is still connected"
+            return STILL_CONNECTED
     except (OSError, TimeoutError, ValueError):
         return None
     return await _closed(cluster.address, cluster.scheduler, connection_args)

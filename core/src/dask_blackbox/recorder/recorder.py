@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from dask_blackbox.attach import RunCard
+from dask_blackbox.layout import RunAddress
 from dask_blackbox.manifest import SPOOL, SourceAccount
 from dask_blackbox.protocol.messages import (
     LONGEST_LINE,
@@ -64,6 +65,7 @@ from dask_blackbox.recorder.uploading import Uploader
 
 if TYPE_CHECKING:
     from dask_blackbox.recorder.pulling import Puller
+    from dask_blackbox.store import Store
 
 __all__ = ["Recorder"]
 
@@ -201,7 +203,9 @@ class Recorder:
         if error is None:
             self._bringing = asyncio.create_task(self._bring_others_home())
             if opening.address.attempt > 1:
-                closing = self._close_clusters_of_earlier_attempts(opening)
+                before = earlier_attempts(opening.address)
+                assert opening.store is not None  # noqa: S101 - there is no error
+                closing = self._close_clusters_of(opening.store, before)
                 self._closing_earlier = asyncio.create_task(closing)
         self._owner.tell(
             Reply(
@@ -215,24 +219,30 @@ class Recorder:
     async def _bring_others_home(self) -> None:
         """Upload and finish what earlier recordings could not; quietly, aside."""
 
-        def work() -> None:
+        def bring() -> list[RunAddress]:
             own, settings = Path(self._config.spool), self._config.store_settings
             if waiting := waiting_beside(own, settings):
                 loading.bringing_home()(waiting, settings, self._ended.is_set)
             opening = self._opening
             if opening is None or opening.store is None or opening.error is not None:
-                return
-            if silent := list(silent_runs(opening.store, opening.address)):
-                adopt = loading.adopting()
-                adopt(self._config, opening.store, silent, self._ended.is_set)
+                return []
+            return list(silent_runs(opening.store, opening.address))
+
+        def adopt(store: Store) -> None:
+            work = loading.adopting()
+            work(self._config, store, silent, self._ended.is_set)
 
         with contextlib.suppress(Exception):
-            await asyncio.to_thread(work)
+            silent = await asyncio.to_thread(bring)
+            opening = self._opening
+            if silent and opening is not None and opening.store is not None:
+                await self._close_clusters_of(opening.store, silent, patience=0.0)
+                await asyncio.to_thread(adopt, opening.store)
 
-    async def _close_clusters_of_earlier_attempts(self, opening: Opening) -> None:
-        assert opening.store is not None  # noqa: S101 - opened without an error
-        before = earlier_attempts(opening.address)
-        closing = close_clusters_of(opening.store, before, self._connection_args)
+    async def _close_clusters_of(
+        self, store: Store, runs: list[RunAddress], **patience: float
+    ) -> None:
+        closing = close_clusters_of(store, runs, self._connection_args, **patience)
         with contextlib.suppress(Exception):
             async for row in closing:
                 if self._end is None:
