@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from dask_blackbox.capture.masked_values import MASKED, mask_secret
+from dask_blackbox.guard import guard
 from dask_blackbox.protocol.messages import Attach
 from dask_blackbox.settings import (
     setting,
@@ -66,10 +67,10 @@ async def install(client: Any, recording: str, *, everything: bool = False) -> A
             plugin, name=plugin.name, idempotent=True
         )
         address = await getattr(client.scheduler, f"{plugin.name}-join")(client=who)
-    # What a task adds is masked in what this process says of it.
-    client.subscribe_topic(
-        f"{plugin.name}{MASKED}", lambda event: mask_secret(event[1])
-    )
+    with guard("values that tasks mask"):
+        # They are masked in what this process says of them, too.
+        topic = f"{plugin.name}{MASKED}"
+        client.subscribe_topic(topic, lambda event: mask_secret(event[1]))
     seen_as = str(client.scheduler.address)
     return Attach(
         address=str(address),
