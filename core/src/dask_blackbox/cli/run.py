@@ -84,18 +84,12 @@ def run(
         command=command,
     )
     rec.start(wait=False)
-
-    def meanwhile() -> None:
-        rec.hear_of_the_store()
-        if not quiet:
-            pass  # it takes as long as to show it
-
     code = _run(
         command,
         environment_for(rec.control, rec.id) if rec.control else None,
         rec.command_event,
         rec.command_lines,
-        meanwhile,
+        rec.hear_of_the_store,
     )
     card = rec.finish_command(code)
     _write(card, card_path)
