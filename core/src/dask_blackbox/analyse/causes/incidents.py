@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
@@ -9,6 +10,7 @@ from typing import Literal
 from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.causes.mechanisms import (
+    DEATHS,
     KILLED_TASK,
     NO_WORKERS,
     OUTCOME,
@@ -49,6 +51,7 @@ class Incident:
         strength: How sure it is by its own evidence.
         tie: How it is tied to the outcome.
         precedence: Whose account it is.
+        again: Whether it ended each worker of the run, and each of their successors, too.
         evidence: What shows it.
         finding: What the rule found, if a rule did.
     """
@@ -60,6 +63,7 @@ class Incident:
     strength: Confidence = "high"
     tie: Tie = "waited"
     precedence: Precedence = "rule"
+    again: bool = False
     evidence: tuple[Evidence, ...] = ()
     finding: Finding | None = None
 
@@ -77,9 +81,19 @@ def incident_of(
         strength=finding.confidence,
         tie=_tie(case, finding),
         precedence=precedence,
+        again=_is_of_every_process(case, finding),
         evidence=(own or finding.evidence)[:1],
         finding=finding,
     )
+
+
+def _is_of_every_process(case: Case, finding: Finding) -> bool:
+    """Say whether every worker of the run died of this, and so did who took its place."""
+    if finding.rule not in DEATHS:
+        return False
+    names = case.run.workers["name"].unique().to_list()
+    died = Counter(d.name for d in case.deaths if case.cause_of(d).slug == finding.rule)
+    return bool(names) and all(died[name] > 1 for name in names)
 
 
 def _tie(case: Case, finding: Finding) -> Tie:

@@ -97,6 +97,8 @@ class Mechanism:
         same: Both describe one incident, and the first says more of it.
         survived: Dask recovers from the cause alone.  So the effect is the verdict, and the
             cause a step before it.
+        once: It recovers from one such cause, and not if it ends one process after another:
+            then the cause is the verdict.
     """
 
     causes: Container[str]
@@ -107,6 +109,7 @@ class Mechanism:
     sure: Confidence = "high"
     same: bool = False
     survived: bool = False
+    once: bool = False
 
 
 MECHANISMS: tuple[Mechanism, ...] = (
@@ -239,6 +242,7 @@ MECHANISMS: tuple[Mechanism, ...] = (
         effects={"cluster-lost-worker"},
         because="a nanny restarts such a worker; the cluster object closed it instead",
         survived=True,
+        once=True,
     ),
     Mechanism(
         causes=DEATHS | {"unknown"},

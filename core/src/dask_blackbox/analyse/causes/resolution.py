@@ -6,7 +6,7 @@ Not found depends on the order in which rules were asked.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import msgspec
@@ -86,7 +86,11 @@ def resolve(case: Case, candidates: Iterable[Incident]) -> Resolution:
 
 def linked(cause: Incident, effect: Incident) -> Mechanism | None:
     """Return the mechanism by which one incident can bring about the other, if there is one."""
-    return next((m for m in MECHANISMS if _fits(m, cause, effect)), None)
+    how = next((m for m in MECHANISMS if _fits(m, cause, effect)), None)
+    if how is None or not (how.once and cause.again):
+        return how
+    because = "one worker after another died of the cause, and would have gone on to"
+    return replace(how, survived=False, because=because)
 
 
 def _fits(how: Mechanism, cause: Incident, effect: Incident) -> bool:

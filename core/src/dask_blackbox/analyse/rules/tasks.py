@@ -54,7 +54,12 @@ from dask_blackbox.analyse.signatures.distributed import (
     SHUFFLE_PHASE_FAILED,
 )
 from dask_blackbox.analyse.task_files import files_clause, files_of_task
-from dask_blackbox.events import ActorLost, BundleAnnounced, BundleStored
+from dask_blackbox.events import (
+    ActorLost,
+    BundleAnnounced,
+    BundleStored,
+    GraphUpdated,
+)
 from dask_blackbox.finding import Confidence, Evidence, Finding, Severity, Subject
 
 __all__ = ["ACTOR_LOST", "RETRIES_HID_ERRORS", "TASK_EXCEPTION"]
@@ -106,7 +111,29 @@ def _ask_task_exception(case: Case) -> Iterator[Finding]:
     for alike in _alike(others):
         # Of what Dask raised in its own code, the driver knows.
         known = not set(alike) <= set(case.unhandled_failures)
+        known = known or _are_sent_again(case, alike)
         yield _finding(case, alike, "notice" if known else "warning", "high")
+
+
+def _are_sent_again(case: Case, alike: Sequence[TaskFailure]) -> bool:
+    """Say whether the driver sent as many tasks of the prefix again once they had failed.
+
+    A retry of its own sends no more than what has failed; further work does.
+    """
+    again = 0
+    for graph in case.run.of(GraphUpdated):
+        failed = sum(each.at < graph.at for each in alike)
+        new = graph.new.get(alike[0].prefix)
+        if new is not None and new.tasks <= failed:
+            again += new.tasks
+    return again >= len(alike)
+
+
+def _of_an_earlier_stage(case: Case, first: TaskFailure, failure: TaskFailure) -> bool:
+    """Say whether the driver sent the task that failed it only after another had failed."""
+    sent = [g.at for g in case.run.of(GraphUpdated) if first.prefix in g.new]
+    before = [at for at in sent if at <= first.at]
+    return bool(before) and failure.at < before[-1]
 
 
 def _unrecorded(case: Case) -> Iterator[Finding]:
@@ -221,7 +248,14 @@ def _cause(case: Case, failures: list[TaskFailure], lone: LoneWorker | None) -> 
         them = "it" if len(failures) == 1 else "them"
         sentences.append(f"The driver continued without {them}")
     verdict = case.failed and first is case.blame.failure
-    others = [f for f in case.failures if verdict and f is not first and not f.killed]
+    others = [
+        f
+        for f in case.failures
+        if verdict
+        and f is not first
+        and not f.killed
+        and not _of_an_earlier_stage(case, first, f)
+    ]
     if others:
         by_prefix = Counter(f.prefix for f in others)
         sentences.append(
