@@ -265,6 +265,28 @@ def test_a_standstill_that_was_last_described_after_the_timeout_is_the_cause() -
     assert found.rule == "stalled"
 
 
+def test_a_task_that_holds_the_resources_of_the_one_it_waits_for_is_named() -> None:
+    def waiting(state: str) -> Piece:
+        return a_stall(
+            a_task_at("outer-1", executing_for=58),
+            a_task_at("inner-1"),
+            told=what_w1_tells(
+                {"outer-1": IN_A_CLIENT},
+                {
+                    "outer-1": {"state": "long-running"},
+                    "inner-1": {"state": state},
+                },
+            ),
+        )
+
+    found = verdict(hung(waiting("constrained")))
+
+    assert (found.rule, found.confidence) == ("nested-client-deadlock", "medium")
+    assert found.title == "'outer' waits for a task that needs the resources it holds"
+    assert "'inner-1' cannot start there" in found.cause
+    assert verdict(hung(waiting("waiting"))).rule == "stalled"
+
+
 def test_the_locks_that_are_taken_are_named() -> None:
     found = verdict(hung(of_a_shared_wait(taken={"stock-paris": 1})))
 

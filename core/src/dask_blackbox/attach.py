@@ -246,4 +246,6 @@ def card_of(
 def _clusterless(run: RunTables) -> bool:
     """Tell whether only the driver was recorded, as it had no client."""
     sources = () if run.ending is None else run.ending.sources
-    return bool(sources) and all(each.startswith("driver") for each in sources)
+    alone = bool(sources) and all(each.startswith("driver") for each in sources)
+    # A recorder that replaced another one need not have reached the cluster any more.
+    return alone and not len(run.workers) and not len(run.tasks)

@@ -16,15 +16,15 @@ class Curve:
     """
 
     def __init__(self, at: pl.Series, change: pl.Series) -> None:
-        steps = (
-            pl.DataFrame({"at": at.cast(pl.Float64), "change": change.cast(pl.Float64)})
-            .group_by("at", maintain_order=True)
-            .agg(pl.col("change").sum())
-            .sort("at")
+        changes = pl.DataFrame(
+            {"at": at.cast(pl.Float64), "change": change.cast(pl.Float64)}
+        ).sort("at", maintain_order=True)
+        # Of several changes at one moment, the level after the last one counts.
+        steps = changes.select("at", level=pl.col("change").cum_sum()).filter(
+            (pl.col("at") != pl.col("at").shift(-1)).fill_null(value=True)
         )
-        level = pl.col("change").cum_sum()
         lasts = pl.col("at").diff().fill_null(0.0)
-        self.steps = steps.select("at", level=level).with_columns(
+        self.steps = steps.with_columns(
             area=(pl.col("level").shift(1, fill_value=0.0) * lasts).cum_sum()
         )
 

@@ -482,6 +482,8 @@ _INSIDE = "Client-worker-"
 
 _SECEDED = "long-running"
 
+_CONSTRAINED = "constrained"
+
 
 def _ask_nested_client_deadlock(case: Case) -> Iterator[Finding]:
     hang = case.hang
@@ -489,6 +491,8 @@ def _ask_nested_client_deadlock(case: Case) -> Iterator[Finding]:
         return
     waiting = _waiting_in_a_client(case, hang)
     held = [task for task in hang.tasks if task.executing_for is None]
+    if not waiting:
+        yield from _over_resources(case, hang, held)
     if not waiting or not (held or hang.states.get("queued")):
         return
     # The longest: the one that began it.
@@ -520,6 +524,40 @@ def _ask_nested_client_deadlock(case: Case) -> Iterator[Finding]:
         subject=Subject(key=first.key, prefix=first.prefix, worker=first.worker),
         evidence=(*evidence_of_stack(case, first), *evidence_of_hang(case, hang)),
     )
+
+
+def _over_resources(
+    case: Case, hang: Hang, held: list[HangingTask]
+) -> Iterator[Finding]:
+    """Yield that a task waits for one that needs the worker's resources that it holds.
+
+    Threads are released by `secede`; resources are not.
+    """
+    short_of = {task.worker: task for task in held if task.state == _CONSTRAINED}
+    for outer in hang.executing:
+        inner = short_of.get(outer.worker)
+        if inner is None or not _waits_in_a_client(outer):
+            continue
+        frame = outer.own_frame
+        name, behind = short(outer.prefix, 40), short(inner.key, 80)
+        yield NESTED_CLIENT_DEADLOCK.found(
+            f"'{name}' waits for a task that needs the resources it holds",
+            cause=(
+                f"'{short(outer.key, 80)}' on {case.name_of(outer.worker)} waits for the "
+                f"result of another task{f', at {frame}' if frame else ''}. '{behind}' "
+                f"cannot start there: the resources that it asks for are in use. A task "
+                "holds its resources until it ends, also while it waits in "
+                f"`worker_client`. {how_it_ended(case, hang)}"
+            ),
+            remedy=(
+                "Let the driver submit the inner tasks, ask for the resource in the inner "
+                "tasks only, or start workers with more of it (`--resources`)."
+            ),
+            confidence="medium",
+            subject=Subject(key=outer.key, prefix=outer.prefix, worker=outer.worker),
+            evidence=(*evidence_of_stack(case, outer), *evidence_of_hang(case, hang)),
+        )
+        return
 
 
 def _sent_from_tasks(case: Case) -> list[str]:

@@ -373,6 +373,8 @@ MEMORY_LIMIT_IGNORED = documented(
 def _ask_memory_forecast(case: Case) -> Iterator[Finding]:
     if case.state != "succeeded" or case.deaths:
         return
+    if not case.history.good and MEMORY_FORECAST.threshold(case, "near-runs") > 1:
+        return  # one run alone has no trend
     reported = forecast_of(case.history.good, sketch_of(case))
     if reported is None:
         return

@@ -456,11 +456,9 @@ class _Pile:
 
 
 def _ask_overproduction(case: Case) -> Iterator[Finding]:
-    pile = _pile(case)
-    if (
-        pile is None
-        or pile.bytes < OVERPRODUCTION.threshold(case, "share") * pile.memory
-    ):
+    least = OVERPRODUCTION.threshold(case, "share")
+    pile = _pile(case, least)
+    if pile is None or pile.bytes < least * pile.memory:
         return
     saturation = _saturation(case)
     name = short(pile.prefix, 40)
@@ -516,9 +514,14 @@ def _ask_overproduction(case: Case) -> Iterator[Finding]:
     )
 
 
-def _pile(case: Case) -> _Pile | None:
-    """Return the largest pile of results that later tasks of the same graphs reduced."""
-    done = case.loads.tasks.filter(pl.col("outcome") == "finished")
+def _pile(case: Case, least: float) -> _Pile | None:
+    """Return the largest pile of results that later tasks of the same graphs reduced.
+
+    None if all results of its prefix would be less than that share of the memory.
+    """
+    done = case.loads.tasks.filter(pl.col("outcome") == "finished").select(
+        "prefix", "nbytes", "ended"
+    )
     memory = float(sum(each.memory_limit or 0 for each in limits_at_once(case.run)))
     if not memory or not len(done):
         return None
@@ -526,6 +529,7 @@ def _pile(case: Case) -> _Pile | None:
         done.group_by("prefix", maintain_order=True)
         .agg(pl.col("nbytes").sum(), number=pl.len(), begun=pl.col("ended").min())
         .filter(pl.col("number") >= OVERPRODUCTION.threshold(case, "tasks"))
+        .filter(pl.col("nbytes") >= least * memory)
         .sort("nbytes", descending=True, nulls_last=True)
     )
     if not len(made):

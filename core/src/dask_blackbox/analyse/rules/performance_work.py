@@ -218,21 +218,24 @@ def _alone(case: Case) -> pl.DataFrame:
     one = loads.running.steps.with_columns(until=pl.col("at").shift(-1)).filter(
         pl.col("level").is_between(0.5, 1.5) & pl.col("until").is_not_null()
     )
+    share = STRAGGLER.threshold(case, "alone") * (loads.end - loads.begin)
+    least = max(share, STRAGGLER.threshold(case, "seconds"))
+    # None was alone for longer than it took.
+    long = loads.tasks.filter(pl.col("ended") - pl.col("begun") >= least)
+    if not len(long):
+        return long
+    like = loads.tasks.group_by("prefix").agg(
+        like=pl.col("compute").median(), number=pl.len()
+    )
+    longer = (pl.col("number") == 1) | (pl.col("compute") >= _LONGER * pl.col("like"))
+    long = long.join(like, on="prefix", maintain_order="left").filter(longer)
     lone = Curve.of_spans(one["at"], one["until"])
-    begun, ended = (loads.tasks.sort(each)[each] for each in ("begun", "ended"))
-    until = [
-        pl.DataFrame({each.name: each, f"lone {each.name}": lone.area(each)}).unique()
-        for each in (begun, ended)
-    ]
-    least = STRAGGLER.threshold(case, "alone") * (loads.end - loads.begin)
-    like = pl.col("compute").median().over("prefix")
-    longer = (pl.len().over("prefix") == 1) | (pl.col("compute") >= _LONGER * like)
+    for each in ("begun", "ended"):
+        long = long.sort(each, maintain_order=True)
+        long = long.with_columns(lone.area(long[each]).alias(f"lone {each}"))
     return (
-        loads.tasks.filter(longer)
-        .join(until[0], on="begun")
-        .join(until[1], on="ended")
-        .with_columns(alone=pl.col("lone ended") - pl.col("lone begun"))
-        .filter(pl.col("alone") >= max(least, STRAGGLER.threshold(case, "seconds")))
+        long.with_columns(alone=pl.col("lone ended") - pl.col("lone begun"))
+        .filter(pl.col("alone") >= least)
         .sort("alone", descending=True)
         .head(1)
     )
@@ -285,21 +288,26 @@ def _reported(
 def _long_ones(case: Case) -> pl.DataFrame:
     """Return the executions that took far longer than their prefix's median."""
     tasks = case.loads.tasks.filter(pl.col("outcome") == "finished")
+    bar = pl.col("compute") >= STRAGGLER.threshold(case, "seconds")
+    # Most runs have few tasks that are long at all: only their prefixes are looked at.
+    prefixes = tasks.filter(bar)["prefix"].unique()
+    tasks = tasks.filter(pl.col("prefix").is_in(prefixes.implode()))
     usual = tasks.group_by("prefix", maintain_order=True).agg(
         number=pl.len(),
         median=pl.col("compute").median(),
         usual=pl.col("nbytes").median(),
     )
     factor = STRAGGLER.threshold(case, "times")
-    first = pl.col("begun") <= pl.col("begun").min().over("worker", "prefix")
+    begun = tasks.group_by("worker", "prefix").agg(begins=pl.col("begun").min())
     long = (
-        tasks.with_columns(first=first)
-        .join(usual, on="prefix")
+        tasks.filter(bar)
+        .join(usual, on="prefix", maintain_order="left")
         .filter(
             (pl.col("number") >= STRAGGLER.threshold(case, "siblings"))
             & (pl.col("compute") >= factor * pl.col("median"))
-            & (pl.col("compute") >= STRAGGLER.threshold(case, "seconds"))
         )
+        .join(begun, on=["worker", "prefix"], nulls_equal=True, maintain_order="left")
+        .with_columns(first=pl.col("begun") <= pl.col("begins"))
     )
     # Where a worker's first task of a kind is long on most workers, it is what comes once:
     # imports, a model that is loaded, code that is compiled.
@@ -507,6 +515,8 @@ def _again(case: Case) -> pl.DataFrame:
     """Return the keys that were computed more than once: `times`, `lost`, `nbytes`."""
     return (
         case.run.tasks.filter(pl.col("outcome") == "finished")
+        # Numbers are compared sooner than keys, and most keys are there once.
+        .filter(pl.col("key").hash().is_duplicated())
         .group_by("key", "prefix", maintain_order=True)
         .agg(
             times=pl.len(),
