@@ -153,6 +153,29 @@ def test_a_class_of_the_users_that_the_client_lost_is_only_presumed() -> None:
     assert (found.rule, found.confidence) == ("task-exception", "medium")
 
 
+def test_an_exception_whose_text_raises_is_named_itself() -> None:
+    trace = (
+        'Traceback:\n  File "/jobs/nightly.py", line 20, in validate\n    raise Bad(s)\n'
+        "Bad: <exception str() failed>\n\n"
+        "During handling of the above exception, another exception occurred:\n\n"
+        'Traceback:\n  File "/v/site-packages/distributed/core.py", line 16, in error_message\n'
+        '  File "/jobs/nightly.py", line 12, in __str__\n    return "%d" % self.station\n'
+        "TypeError: %d format: a real number is required, not str"
+    )
+    said = ("TypeError", "%d format: a real number is required, not str")
+    found = verdict(
+        a_run(
+            a_worker(),
+            a_graph(),
+            a_failed_task("validate-1", *said, traceback=trace),
+            failed_with(an_exception(*said, key="validate-1")),
+        )
+    )
+
+    assert found.title == f"Bad in 'validate': its text raises TypeError: {said[1]}"
+    assert "/jobs/nightly.py:20" in found.remedy
+
+
 def test_who_waits_for_what_the_client_lost_waits_until_it_is_stopped() -> None:
     run = a_run(
         a_worker(),

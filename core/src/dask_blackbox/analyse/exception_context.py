@@ -89,6 +89,12 @@ def how_it_came(failure: TaskFailure) -> Iterator[str]:
             if class_of(failure.exception) != name
             else "Dask cut its long message (`distributed.admin.max-error-length`)"
         )
+    if how == "unprintable":
+        yield (
+            f"Dask asked the {name} for its text, which raised: the driver got a "
+            f"{class_of(failure.exception)} instead"
+        )
+        return
     if failure.members:
         reported = [
             f"{class_of(n)}: {short(m, 100)}".rstrip(": ") for n, m in failure.members

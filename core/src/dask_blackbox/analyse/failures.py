@@ -11,6 +11,7 @@ from dask_blackbox.analyse.advice import Advice, advice_on_text, passes
 from dask_blackbox.analyse.formatting import class_of
 from dask_blackbox.analyse.frames import (
     Frame,
+    before_the_last,
     members_of_group,
     root_of_chain,
     user_frame,
@@ -21,6 +22,9 @@ from dask_blackbox.finding import weaker
 from dask_blackbox.run import RunTables
 
 __all__ = ["TaskFailure", "attempts_of", "blamed_key", "failures_of", "succeeded_later"]
+
+
+_NO_TEXT = "<exception str() failed>"  # Python's own words
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,19 @@ class TaskFailure:
     @cached_property
     def frame(self) -> Frame | None:
         """The innermost line of the user's own code."""
-        return user_frame(self.traceback)
+        return user_frame(self.own_traceback)
+
+    @property
+    def own_traceback(self) -> str:
+        """The traceback, without what was raised of the exception's text."""
+        if self._is_unprintable:
+            return before_the_last(self.traceback)
+        return self.traceback
+
+    @property
+    def _is_unprintable(self) -> bool:
+        """Whether this was only raised when Dask asked the first exception for its text."""
+        return self.root is not None and self.root[1] == _NO_TEXT
 
     @cached_property
     def root(self) -> tuple[str, str] | None:
@@ -99,6 +115,9 @@ class TaskFailure:
     @cached_property
     def raised(self) -> Raised:
         """Name of the class that was raised, and its message."""
+        if self.root is not None and self._is_unprintable:
+            why = f"its text raises {class_of(self.exception)}: {self.message}"
+            return Raised(class_of(self.root[0]), why, "unprintable")
         return untangled(self.exception, self.message)
 
     def __str__(self) -> str:

@@ -11,6 +11,7 @@ from itertools import pairwise
 __all__ = [
     "Frame",
     "TaskStack",
+    "before_the_last",
     "beyond_own_code",
     "came_from_a_task",
     "came_from_the_cluster",
@@ -152,6 +153,11 @@ def cause_of_last(traceback: str) -> tuple[str, str] | None:
     """Return class and message of what the last exception was raised for, or None."""
     sections = _sections(traceback)
     return raised_at_end(sections[-2]) if len(sections) > 1 else None
+
+
+def before_the_last(traceback: str) -> str:
+    """Return what was printed of an exception's chain before the last exception."""
+    return "\n".join(_sections(traceback)[:-1])
 
 
 def raised_at_end(section: str) -> tuple[str, str] | None:

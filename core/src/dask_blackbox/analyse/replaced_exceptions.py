@@ -30,12 +30,13 @@ class Raised(NamedTuple):
     Attributes:
         name: Bare name of the class.
         message: Its text, as far as it arrived.
-        how: `quoted` in a plain exception, as it cannot be pickled; `cut`, as it is long.
+        how: `quoted` in a plain exception, as it cannot be pickled; `cut`, as it is long;
+            `unprintable`, as its own text raised the exception that arrived.
     """
 
     name: str
     message: str
-    how: Literal["", "quoted", "cut"] = ""
+    how: Literal["", "quoted", "cut", "unprintable"] = ""
 
 
 def untangled(qualified: str, message: str) -> Raised:

@@ -62,7 +62,7 @@ def words_of_exception(exception: DriverException, message: str) -> str:
 def called(failure: TaskFailure) -> str:
     """Return what people call a task: the user's own function rather than Dask's fused name."""
     prefix = failure.prefix
-    own = [frame.function for frame in user_frames(failure.traceback)]
+    own = [frame.function for frame in user_frames(failure.own_traceback)]
     names = [name for name in own if not name.startswith("<")]
     if not names or prefix in names:
         return prefix
