@@ -34,6 +34,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "recordings"))
 from keeping import archives, kept
 from stored_events import details
 
+ROOT = Path(__file__).parents[2]
 SECRETS = {
     "aws key": "AKIAZQ3DUMMYKEY4TEST",
     "aws secret": "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",
@@ -387,6 +388,18 @@ def test_the_inputs_that_were_searched_are_there(
 
     assert list((finished.home.folder / "store").rglob("*.capsule")) != []
     assert b"it failed" in found
+
+
+def test_the_shapes_are_published() -> None:
+    page = (ROOT / "docs" / "privacy.md").read_text("utf-8")
+    texts = {
+        name: template.replace("|", "\\|").format("SECRET")
+        for name, template in ASSIGNED.items()
+    }
+
+    missing = [name for name in texts if f"| {name} | `{texts[name]}` |" not in page]
+    assert missing == []
+    assert f"wherever they stand: {', '.join(TOKENS)}.\n" in page
 
 
 LATER = {
