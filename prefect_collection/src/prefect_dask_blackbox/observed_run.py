@@ -154,7 +154,7 @@ class ObservedRun:
 
     def _show_begun(self) -> None:
         """Show that the flow runs, once the store has answered; in the live thread."""
-        self.recording.hear_of_the_store()
+        self.recording.wait_for_store()
         self._say_if_unrecorded(self.recording.card)
         if self._attempt > 1:
             self._page.find(self._attempt)

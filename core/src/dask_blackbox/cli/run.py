@@ -89,7 +89,7 @@ def run(
         environment_for(rec.control, rec.id) if rec.control else None,
         rec.command_event,
         rec.command_lines,
-        rec.hear_of_the_store,
+        rec.wait_for_store,
     )
     card = rec.finish_command(code)
     _write(card, card_path)

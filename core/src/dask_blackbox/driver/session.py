@@ -112,12 +112,12 @@ class Recording:
     # The life of a recording
 
     def start(self, *, wait: bool = True) -> None:
-        """Start the recorder, attach the client, and hear whether the store works.
+        """Start the recorder, attach the client, and wait until the store has answered.
 
         Takes `blackbox.start-timeout` at most.
 
         Args:
-            wait: Hear of the store now; else `hear_of_the_store` does, unless the recording
+            wait: Wait for the store now; else `wait_for_store` does, unless the recording
                 is required.
 
         Raises:
@@ -134,7 +134,7 @@ class Recording:
         if self._client is not None:
             self.attach(self._client)
         if wait or self._required:
-            self.hear_of_the_store()
+            self.wait_for_store()
 
     def attach(
         self, client: Any, *, everything: bool = False, owned: bool = False
@@ -441,7 +441,7 @@ class Recording:
                     order, self._client.id, cluster_facts(self._client)
                 )
                 self.attached = True
-        await asyncio.to_thread(self.hear_of_the_store)
+        await asyncio.to_thread(self.wait_for_store)
         return self
 
     async def __aexit__(
@@ -529,8 +529,8 @@ class Recording:
             )
             self._position.start()
 
-    def hear_of_the_store(self) -> None:
-        """Hear whether the store works, once; `start` says how long that may take."""
+    def wait_for_store(self) -> None:
+        """Wait until it is known whether the store works, once; as long as `start` may take."""
         if self._supervisor is None or self._heard:
             return
         self._heard = True
