@@ -96,6 +96,8 @@ def finalise_run(
             page = FlowRunPage(run.id, str(host.get("flow_name", "flow")), client)
             named = _with_names(tasks, there)
             changed = _show(client, run, page, card, overview=overview, tasks=named)
+            if changed and not again:
+                tag_cause(card, run, client, before=page.causes)
         with guard("the task runs of a flow run that was killed"):
             if again or run.state is None or not run.state.is_completed():
                 mine = {UUID(each.id) for each in tasks if each.id}
@@ -120,7 +122,7 @@ def _show(
     overview: Overview | None,
     tasks: Sequence[TaskNamed],
 ) -> bool:
-    """Show the card, tag and event, unless somebody has."""
+    """Show the card and emit the event, unless somebody has."""
     noted = page.find(card.attempt)
     if noted is not None and noted.get("state") != "running":
         return False
@@ -133,8 +135,6 @@ def _show(
         overview=overview,
         runs={key: _line_of(known[key]) for key in costs & known.keys()},
     )
-    with guard("the tag that names the cause"):
-        tag_cause(card, run, client, before=page.causes)
     with guard("the event with the verdict"):
         emit_diagnosed(card, run.id, client)
     return True

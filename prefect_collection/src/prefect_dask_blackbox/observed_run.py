@@ -158,7 +158,9 @@ class ObservedRun:
         self._say_if_unrecorded(self.recording.card)
         if self._attempt > 1:
             self._page.find(self._attempt)
-        self._page.show(self.recording.card)
+        card = self.recording.card
+        if card.state == "running":  # else `end` shows it, with what is known by then
+            self._page.show(card)
 
     def _say_if_unrecorded(self, card: RunCard) -> None:
         """Put one line into the flow run's log, if there is no recording, with the reason."""
