@@ -1,6 +1,6 @@
 """Memory of scheduler, workers, nanny, recorder and driver over a long run of no-op tasks.
 
-    python benchmarks/long_run.py [--tasks 1000000] [--minutes 50] [--bare]
+    python benchmarks/long_run.py [--tasks 1000000] [--minutes 50] [--bare | --s3]
 
 The tasks come in batches of a thousand, evenly over the time; the memory (RSS) is read
 every five seconds.  Prints a Markdown table: each row is a tenth of the run, with the
@@ -14,11 +14,12 @@ import os
 import tempfile
 import threading
 import time
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from typing import Any
 
 import psutil
 from dask_blackbox import recording
+from dask_blackbox.testing import embedded_s3
 from distributed import Client
 from overhead import (  # type: ignore[import-not-found]  # beside this script
     cluster,
@@ -85,12 +86,19 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=1_000_000)
     parser.add_argument("--minutes", type=float, default=50.0)
     parser.add_argument("--bare", action="store_true", help="without recording")
+    parser.add_argument("--s3", action="store_true", help="into an S3 server")
     chosen = parser.parse_args()
     noop.__module__ = "__main__"  # of which Dask knows that a cluster cannot import it
-    with cluster() as (client, scheduler), tempfile.TemporaryDirectory() as store:
-        around: Any = (
-            nullcontext() if chosen.bare else recording(client, store=store, job="long")
-        )
+    with ExitStack() as ends:
+        client, scheduler = ends.enter_context(cluster())
+        store = ends.enter_context(tempfile.TemporaryDirectory())
+        settings = {}
+        if chosen.s3:
+            server = ends.enter_context(embedded_s3())
+            store, settings = server.url, server.settings
+        around: Any = nullcontext()
+        if not chosen.bare:
+            around = recording(client, store=store, store_settings=settings, job="long")
         begun = time.monotonic()
         with around:
             found = processes_of(client, scheduler, recorded=not chosen.bare)
