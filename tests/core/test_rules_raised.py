@@ -189,11 +189,17 @@ def test_who_waits_for_what_the_client_lost_waits_until_it_is_stopped() -> None:
     assert "the driver waited for it until it was stopped" in found.cause
 
 
-def test_a_task_that_failed_before_the_driver_was_stopped_is_not_the_reason() -> None:
+@pytest.mark.parametrize(
+    ("name", "bases"),
+    [("job.Bad", "Exception, BaseException"), ("Exception", "BaseException")],
+)
+def test_a_task_that_failed_before_the_driver_was_stopped_is_not_the_reason(
+    name: str, bases: str
+) -> None:
     run = a_run(
         a_worker(),
         a_graph(),
-        a_failed_task("solve-7", "job.Bad", "7", at=8, bases="Exception"),
+        a_failed_task("solve-7", name, "7", at=8, bases=bases),
         aborted(at=60.0, exit_code=-15),
     )
 

@@ -123,6 +123,9 @@ def test_what_a_cluster_object_raises_when_it_starts_a_job_is_no_tasks() -> None
     assert found.title == f"A worker failed to start: RuntimeError: {message}"
     assert "/jobs/our_cluster.py:21" in found.remedy
 
+    stopped = an_exception("KeyboardInterrupt", "", traceback=trace)
+    assert verdict(a_worker(), failed_with(stopped)).rule == "cancelled"
+
 
 def test_a_plugin_whose_setup_raises_is_named_with_its_error() -> None:
     trace = (

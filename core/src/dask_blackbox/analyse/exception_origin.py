@@ -198,8 +198,8 @@ def _is_lost(exception: DriverException, failure: TaskFailure) -> bool:
 
 def is_lost(failure: TaskFailure) -> bool:
     """Say whether Dask's client loses this one: it listens for `Exception` alone."""
-    if failure.bases:
-        return not any(class_of(each) == "Exception" for each in failure.bases)
+    if "BaseException" in failure.bases:  # else the list was cut
+        return "Exception" not in (failure.exception, *failure.bases)
     return failure.raised.name in _NO_EXCEPTIONS
 
 

@@ -101,6 +101,8 @@ def _ask_worker_start_failed(case: Case) -> Iterator[Finding]:
     if (
         failed is None
         and exception is not None
+        and case.outcome.kind == "exception"
+        and not case.raised("CancelledError")
         and came_from_the_start_of_a_worker(exception.traceback)
     ):
         yield _of_a_cluster_object(exception, case.exception_evidence())
