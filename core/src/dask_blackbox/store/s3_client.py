@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import boto3
+import botocore.session
 from botocore.config import Config
 
 from dask_blackbox.store.options import StoreOptions
@@ -43,13 +45,23 @@ def credentials_found(options: StoreOptions) -> str | None:
 
 
 def _session(options: StoreOptions) -> boto3.session.Session:
+    core = botocore.session.Session(profile=options.profile)
+    # Not the whole session: who logs in again should find the new credentials used.
+    core.register_component("data_loader", _models(options.profile))
     return boto3.session.Session(
+        botocore_session=core,
         aws_access_key_id=options.key,
         aws_secret_access_key=options.secret,
         aws_session_token=options.token,
         profile_name=options.profile,
         region_name=options.region,
     )
+
+
+@cache
+def _models(profile: str | None) -> Any:
+    """Return what loads the descriptions of services, 10 MB that all clients can share."""
+    return botocore.session.Session(profile=profile).get_component("data_loader")
 
 
 def _client(
