@@ -71,7 +71,7 @@ def test_links_stand_at_the_top_and_only_what_a_browser_opens_is_one() -> None:
         "",
         "Attempt 2 of 3 of this flow run.",
         "",
-        f"4 lines of Dask's {WHO} are in the log of this flow run.",
+        f"In the log of this flow run: 4 lines of Dask's {WHO}.",
     ]
 
 
@@ -91,6 +91,13 @@ def test_task_runs_that_were_hit_are_linked_with_their_parameters() -> None:
         "- [inflate-9\\|x](<https://prefect.example/runs/task-run/1>) lost: "
         "Worker \\<1\\> ran \\*out\\* of memory · `n=9, text=''|<b>'`"
     ) in page
+
+
+def test_a_long_name_is_cut_and_one_line_is_one() -> None:
+    page = card_page(CARD, [TaskLine(name="z" * 300, state="lost", why="died")], logs=1)
+
+    assert f"- {'z' * 59}… lost: died" in page.splitlines()
+    assert f"In the log of this flow run: 1 line of Dask's {WHO}." in page
 
 
 def test_an_underscore_within_a_name_is_not_escaped() -> None:

@@ -112,9 +112,10 @@ def card_page(
     # The second line says what Prefect's page says already.
     _, _, rest = rest.partition("\n\n")
     if logs:
+        lines = "1 line" if logs == 1 else f"{logs} lines"
         parts.append(
-            f"{logs} lines of Dask's scheduler, nannies and dead workers are in the log "
-            "of this flow run."
+            f"In the log of this flow run: {lines} of Dask's scheduler, nannies and dead "
+            "workers."
         )
     verdict, mark, more = rest.partition("\n### In numbers")
     parts += [verdict.strip(), _hit(tasks)]
@@ -176,6 +177,8 @@ def _known(
 
 
 def _took(cost: TaskCost) -> str:
+    if cost.seconds < 0.001:  # noqa: PLR2004 - a millisecond: less says nothing
+        return "< 1 ms"
     if cost.seconds < 1:
         return f"{cost.seconds:.2g} s"
     if cost.seconds < 10:  # noqa: PLR2004 - then tenths say nothing
@@ -327,7 +330,10 @@ def _why(task: TaskLine) -> str:
 
 
 def _linked(task: TaskLine) -> str:
-    name = _plain(task.name)
+    name = " ".join(task.name.split())
+    if len(name) > _LONGEST_KEY:
+        name = name[: _LONGEST_KEY - 1] + "…"
+    name = _plain(name)
     return f"[{name}](<{task.url}>)" if _OPENS.fullmatch(task.url) else name
 
 
