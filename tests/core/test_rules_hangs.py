@@ -349,6 +349,17 @@ def test_paused_workers_that_could_not_spill_had_no_disk() -> None:
     assert "900 MiB were spilled" in found.remedy
 
 
+def test_a_limit_on_the_size_of_spilled_files_is_no_full_disk() -> None:
+    line = "Spill to disk failed; keeping data in memory\nOSError: [Errno 27] File too large"
+    found = verdict(hung(a_log_line(line), all_paused()))
+
+    assert (found.rule, found.confidence) == ("disk-full", "high")
+    assert found.title == (
+        "Spilling met a limit on the size of files, and 1 worker stayed paused"
+    )
+    assert "ulimit -f" in found.remedy
+
+
 def test_a_full_disk_on_running_workers_is_not_the_hang() -> None:
     line = a_log_line("Spill to disk failed; keeping data in memory")
 

@@ -26,6 +26,7 @@ __all__ = [
 
 _GENEROUS = 2.0
 _STEP = 2**26
+_JUST_BEFORE, _MOST_OF_IT = 3.0, 0.5
 _TIMES, _MUCH, _TOP = 2, 192 * 2**20, 0.95
 
 
@@ -45,6 +46,8 @@ class MemoryNeed:
         pieces: How many tasks of the guilty prefix there were; 0 if unknown.
         by_skew: Whether `wanted` is reckoned from the largest piece.
         of_host: The guilty task is one of the host's: there are tasks, no partitions.
+        held: Bytes of results that each worker held just before it died, at least; 0 if that
+            was less than half of what it had.
     """
 
     limit: int | None
@@ -57,6 +60,7 @@ class MemoryNeed:
     pieces: int = 0
     by_skew: bool = False
     of_host: bool = False
+    held: int = 0
 
     def advice(self) -> str:
         """Return what to do, in sentences."""
@@ -156,7 +160,25 @@ def memory_need(
         pieces=pieces_of(case.run, prefix),
         by_skew=reckoned > _GENEROUS * basis,
         of_host=is_of_host(case.run, case.blame.guilty),
+        held=_held(case.run, deaths, basis),
     )
+
+
+def _held(run: RunTables, deaths: tuple[WorkerExit, ...], basis: int) -> int:
+    """Return the least of the results that workers held before they died, if it was most."""
+    samples = run.metrics.select(
+        "source", "managed", at=pl.col("at").dt.epoch("us") / 1e6
+    ).drop_nulls()
+    held = []
+    for death in deaths:
+        last = samples.filter(
+            (pl.col("source") == death.address)
+            & pl.col("at").is_between(death.at - _JUST_BEFORE, death.at)
+        ).sort("at")
+        held += last["managed"].tail(1).to_list()
+    known = 2 * len(held) > len(deaths)
+    least = min(held, default=0) if known else 0
+    return int(least) if least >= _MOST_OF_IT * basis else 0
 
 
 def _idle(run: RunTables, deaths: tuple[WorkerExit, ...]) -> int | None:

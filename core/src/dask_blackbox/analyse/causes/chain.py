@@ -158,6 +158,13 @@ def _need(
     if not seen:
         return
     prefix = verdict.subject.prefix
+    if need.held:
+        yield ChainStep(
+            at=min(death.at for death in deaths),
+            text=f"results took {size(need.held)} or more of {size(seen)} on each worker",
+            subject=Subject(prefix=prefix),
+        )
+        return
     who = f"one task of '{short(prefix, 40)}'" if prefix else "a worker"
     if need.at_once > 1:
         who = f"{need.at_once} tasks at once"

@@ -39,7 +39,7 @@ from dask_blackbox.analyse.signatures.distributed import (
     UNMANAGED_MEMORY_HIGH,
     WORKER_PAUSED,
 )
-from dask_blackbox.analyse.signatures.python import NO_SPACE_LEFT
+from dask_blackbox.analyse.signatures.python import FILE_TOO_LARGE, NO_SPACE_LEFT
 from dask_blackbox.analyse.state import ASKED, signal_of_driver
 from dask_blackbox.analyse.waits import idle_share
 from dask_blackbox.events import DriverAttached, GraphUpdated, StallCancelledTasks
@@ -440,10 +440,17 @@ def _ask_disk_full(case: Case) -> Iterator[Finding]:
     full = [each for each in fullest(case) if each.worker == worker]
     spilled = sum(each.spilled for each in fullest(case))
     capped = SPILL_CAPPED.search(line) is not None
+    too_large = FILE_TOO_LARGE.search(line) is not None
     where = "its own limit (`max-spill`)" if capped else "the capacity of the disk"
+    where = "the size that its host allows a file" if too_large else where
     had = f" It had {full[0]}." if full else ""
     yield DISK_FULL.found(
-        f"Spilling found no space, and {counted(len(hang.paused), 'worker')} stayed paused",
+        (
+            "Spilling met a limit on the size of files"
+            if too_large
+            else "Spilling found no space"
+        )
+        + f", and {counted(len(hang.paused), 'worker')} stayed paused",
         cause=(
             f"{case.name_of(worker)} spilled to disk until it reached {where}; the "
             "rest stays in memory, so the worker was paused and stayed so."
@@ -453,10 +460,13 @@ def _ask_disk_full(case: Case) -> Iterator[Finding]:
         remedy=(
             "Raise `distributed.worker.memory.max-spill`, or give the workers more memory."
             if capped
+            else "Raise the limit where workers are started (`ulimit -f unlimited`, "
+            "`LimitFSIZE=`), or make the pieces smaller: each result is spilled to a file."
+            if too_large
             else "Give the workers a larger disk (`--local-directory`, "
             "`temporary-directory`; in containers often a small or memory-backed /tmp), "
-            "more memory, or less data at once. "
-            f"{size(spilled)} were spilled in the last sample."
+            "more memory, or less data at once."
+            + (f" {size(spilled)} were spilled in the last sample." if spilled else "")
         ),
         confidence=case.sure_of_the_hang if hang.all_paused else "medium",
         subject=Subject(worker=worker),

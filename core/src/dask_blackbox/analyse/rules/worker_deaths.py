@@ -60,6 +60,13 @@ __all__ = [
 # worker vanished; what proves the cause is the nanny's own word just before.
 
 
+_HOLD_LESS = (
+    "Results filled the workers, more than any one task: reduce them sooner, write them from "
+    "the workers instead of `persist()`, or let workers spill "
+    "(`distributed.worker.memory.target` and `spill`). Or: "
+)
+
+
 def _ask_worker_memory_limit(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_MEMORY_LIMIT.slug)
     if not deaths:
@@ -67,7 +74,13 @@ def _ask_worker_memory_limit(case: Case) -> Iterator[Finding]:
     need = memory_need(case, deaths)
     limit = f"{size(need.limit)} " if need.limit else ""
     left = retained_memory_of(case, deaths[-1])
-    more = (left.reported() if left else "", where_it_was(deaths))
+    holds = (
+        f"Just before, {'it' if len(deaths) == 1 else 'each of them'} held results of "
+        f"{size(need.held)} or more."
+        if need.held
+        else ""
+    )
+    more = (left.reported() if left else holds, where_it_was(deaths))
     whose = "its" if len(deaths) == 1 else "their"
     yield from verdict_on_deaths(
         case,
@@ -76,7 +89,9 @@ def _ask_worker_memory_limit(case: Case) -> Iterator[Finding]:
         did="died",
         how=f"at {whose} {limit}memory limit",
         more=" ".join(sentence for sentence in more if sentence),
-        remedy=left.advice() if left else need.advice(),
+        remedy=left.advice()
+        if left
+        else f"{_HOLD_LESS if need.held else ''}{need.advice()}",
     )
 
 

@@ -104,6 +104,12 @@ TLS_REFUSED = Signature(
     pattern=r"SSLEOFError|SSLZeroReturnError|alert [\w ]+|ALERT_\w+|_ALERT",
     example="[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] tlsv13 alert certificate required",
 )
+FILE_TOO_LARGE = Signature(
+    name="FILE_TOO_LARGE",
+    source="python",
+    pattern=r"\[Errno 27\] File too large",
+    example="OSError: [Errno 27] File too large",
+)
 THREAD_FAILED = Signature(
     name="THREAD_FAILED",
     source="python",
