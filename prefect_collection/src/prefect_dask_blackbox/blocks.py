@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Optional
 
 from dask_blackbox.errors import ConfigurationError
 from prefect.blocks.core import Block
@@ -55,8 +55,13 @@ class BlackboxStore(Block):
         default=None,
         description="Profile in the AWS configuration of the flow's machine.",
     )
-    key: SecretStr | None = Field(default=None, description="Access key id.")
-    secret: SecretStr | None = Field(default=None, description="Secret access key.")
+    # Not `SecretStr | None`, which Prefect 3.4 takes for no secret and saves as asterisks.
+    key: Optional[SecretStr] = Field(  # noqa: UP045 - see above
+        default=None, description="Access key id."
+    )
+    secret: Optional[SecretStr] = Field(  # noqa: UP045 - see above
+        default=None, description="Secret access key."
+    )
     s3_bucket_block: str | None = Field(
         default=None,
         description="S3Bucket block that supplies the other values: s3-bucket/NAME.",
