@@ -95,6 +95,25 @@ def a_hostile_run() -> RunTables:
     )  # fmt: skip
 
 
+def test_a_report_in_a_sandboxed_frame_takes_the_theme_of_the_page_around(
+    browser: Browser, tmp_path: Path
+) -> None:
+    run = a_hostile_run()
+    (tmp_path / "report.html").write_text(html(run, card_of(run, ())), "utf-8")
+    around = tmp_path / "around.html"
+    around.write_text("<iframe sandbox='allow-scripts' src='report.html'></iframe>")
+    page = browser.new_page(color_scheme="light")
+    page.goto(around.as_uri())
+    report = page.frame_locator("iframe")
+
+    expect(report.locator("#theme")).to_have_text("Dark")
+    page.evaluate("frames[0].postMessage({theme: 'dark'}, '*')")
+
+    expect(report.locator("#theme")).to_have_text("Light")
+    expect(report.locator("html")).to_have_attribute("data-theme", "dark")
+    page.close()
+
+
 @pytest.mark.parametrize("dark", [False, True])
 def test_the_report_draws_filters_and_zooms(
     browser: Browser, tmp_path: Path, *, dark: bool

@@ -198,6 +198,14 @@ def test_a_task_that_succeeded_shows_its_report(
     brand = _report(page).locator(".brand").bounding_box()
     button = _report(page).locator("#theme").bounding_box()
     assert abs(brand["y"] - button["y"]) < brand["height"]  # in one line
+    # Airflow's own choice goes before that of the system.
+    page.emulate_media(color_scheme="light")
+    page.evaluate(
+        "const root = document.documentElement;"
+        " root.classList.remove('light'); root.classList.add('dark');"
+    )
+    expect(_report(page).locator("html")).to_have_attribute("data-theme", "dark")
+    expect(_report(page).locator("#theme")).to_have_text("Light")
     _pictures(page, screenshots, "succeeded")
     page.close()
 

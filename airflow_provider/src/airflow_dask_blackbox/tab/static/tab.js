@@ -12,6 +12,12 @@ function around() {
   }
 }
 
+// The report has an origin of its own: it can be sent a message, and nothing else.
+function passTheme() {
+  const { theme } = document.documentElement.dataset;
+  if (theme) document.querySelector(".frame iframe")?.contentWindow.postMessage({ theme }, "*");
+}
+
 function followTheme() {
   const host = around();
   if (!host) return;
@@ -21,6 +27,7 @@ function followTheme() {
     const dark = root.classList.contains("dark") || root.dataset.theme === "dark";
     const light = root.classList.contains("light") || root.dataset.theme === "light";
     if (dark || light) document.documentElement.dataset.theme = dark ? "dark" : "light";
+    passTheme();
   };
   apply();
   new MutationObserver(apply).observe(root, { attributes: true, attributeFilter: ["class", "data-theme"] });
@@ -45,6 +52,7 @@ function showFrame() {
   if (!frame) return;
   frame.addEventListener("load", () => {
     frame.style.visibility = "visible";
+    passTheme();
   });
   const load = (address) => {
     frame.style.visibility = "hidden";

@@ -127,6 +127,18 @@ function workspace() {
   for (const control of document.querySelectorAll("#tools [hidden]")) if (control !== reset) control.hidden = false;
 }
 
+let showTheme = () => {};
+
+/** Follow the theme of a page that shows this one in a frame. */
+function framed() {
+  addEventListener("message", (event) => {
+    const theme = event.data?.theme;
+    if (event.source !== parent || (theme !== "light" && theme !== "dark")) return;
+    root.dataset.theme = theme;
+    showTheme();
+  });
+}
+
 /** Choose light or dark. */
 function themes() {
   const theme = document.getElementById("theme");
@@ -135,6 +147,7 @@ function themes() {
   const dark = () => (root.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
   const show = () => { theme.textContent = dark() ? "Light" : "Dark"; repaint(); };
   if (kept()) root.dataset.theme = kept();
+  showTheme = show;
   theme.hidden = false;
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", show);
   theme.addEventListener("click", () => { root.dataset.theme = dark() ? "light" : "dark"; kept(root.dataset.theme); show(); });
@@ -142,6 +155,7 @@ function themes() {
 }
 
 root.classList.add("scripted");
+framed();
 await unpack();
 if (document.getElementById("charts")) workspace();
 themes();
