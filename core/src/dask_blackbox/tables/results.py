@@ -19,7 +19,7 @@ def with_measured_results(tasks: pl.DataFrame, events: pl.DataFrame) -> pl.DataF
     reported = events.filter(pl.col("kind") == _KIND)
     if not reported.height:
         return tasks
-    sizes = reported.group_by(pl.col("subject").alias("key")).agg(
+    sizes = reported.group_by(pl.col("subject").alias("key"), maintain_order=True).agg(
         pl.col("detail")
         .str.json_path_match("$.nbytes")
         .cast(pl.Int64, strict=False)

@@ -545,10 +545,10 @@ def _over_resources(
     """
     short_of = {task.worker: task for task in held if task.state == _CONSTRAINED}
     # One that computes may hold them, and end.
-    at_work = {t.worker for t in hang.executing if not _waits_in_a_client(t)}
+    computing = {t.worker for t in hang.executing if not _waits_in_a_client(t)}
     for outer in hang.executing:
         inner = short_of.get(outer.worker)
-        if inner is None or outer.worker in at_work:
+        if inner is None or outer.worker in computing:
             continue
         frame = outer.own_frame
         name, behind = short(outer.prefix, 40), short(inner.key, 80)

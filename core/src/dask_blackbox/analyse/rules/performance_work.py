@@ -224,7 +224,7 @@ def _alone(case: Case) -> pl.DataFrame:
     long = loads.tasks.filter(pl.col("ended") - pl.col("begun") >= least)
     if not len(long):
         return long
-    like = loads.tasks.group_by("prefix").agg(
+    like = loads.tasks.group_by("prefix", maintain_order=True).agg(
         like=pl.col("compute").median(), number=pl.len()
     )
     longer = (pl.col("number") == 1) | (pl.col("compute") >= _LONGER * pl.col("like"))
@@ -298,7 +298,9 @@ def _long_ones(case: Case) -> pl.DataFrame:
         usual=pl.col("nbytes").median(),
     )
     factor = STRAGGLER.threshold(case, "times")
-    begun = tasks.group_by("worker", "prefix").agg(begins=pl.col("begun").min())
+    begun = tasks.group_by("worker", "prefix", maintain_order=True).agg(
+        begins=pl.col("begun").min()
+    )
     long = (
         tasks.filter(bar)
         .join(usual, on="prefix", maintain_order="left")
