@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-__all__ = ["EXTERNAL", "OWN_SCHEDULER", "Round", "drawn"]
+__all__ = ["BEHIND_A_PROXY", "EXTERNAL", "OWN_SCHEDULER", "Round", "drawn"]
 
 EXTERNAL = ("commands", "no-nanny", "nworkers", "dask-spec", "one-process", "elsewhere")
 """Clusters that don't hang on the driver."""
@@ -23,6 +23,11 @@ _DEADLY = ("SIGKILL", "SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGSEGV", "SIGA
 _FROZEN = ("SIGSTOP", "SIGSTOP", "SIGSTOP and SIGCONT")
 _STORES = ("refused", "silence", "slow down", "access denied", "bucket gone",
            "upload reset")  # fmt: skip
+_NETWORK = ("cut", "refused", "silent")
+_CLOCK = ("forward", "back")
+BEHIND_A_PROXY = ("commands", "no-nanny", "nworkers")
+"""Clusters whose scheduler can be reached by way of a proxy."""
+_BY_NETWORK_OR_CLOCK = 0.15
 _SPOOLS = ("spool deleted", "spool full", "temporary folder deleted")
 
 
@@ -73,6 +78,26 @@ class Round:
 
 def drawn(seed: int) -> Round:
     """Draw a round."""
+    round_ = _drawn(seed)
+    # With dice of their own: seeds that were published stay what they were.
+    dice = random.Random(f"network or clock {seed}")
+    if dice.random() > _BY_NETWORK_OR_CLOCK or round_.victim in ("store", "spool"):
+        return round_
+    victim = dice.choice(("network", "clock"))
+    cluster = dice.choice(BEHIND_A_PROXY)
+    return replace(
+        round_,
+        cluster=cluster,
+        recorded="with",
+        victim=victim,
+        how=dice.choice(_NETWORK if victim == "network" else _CLOCK),
+        moment=dice.choice(("first", "first", "second", "between")),
+        again=0.0,
+        ttl=0,
+    )
+
+
+def _drawn(seed: int) -> Round:
     dice = random.Random(seed)
     recorded = dice.choice(("with",) * 5 + ("run", "run", "record", "preload"))
     if recorded in ("record", "preload"):

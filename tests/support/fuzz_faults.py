@@ -28,8 +28,8 @@ def do_it(
         return
     time.sleep(kind.after)
     truth.roles = roles_in(truth.home)
-    if kind.victim == "store":
-        truth.deeds.append(Deed(time.time(), "store", 0, kind.how))
+    if kind.victim in ("store", "network", "clock"):
+        truth.deeds.append(Deed(time.time(), kind.victim, 0, kind.how))
         trouble()
     elif kind.victim == "spool":
         truth.deeds.append(Deed(time.time(), "spool", 0, kind.how))

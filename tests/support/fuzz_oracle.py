@@ -30,7 +30,7 @@ __all__ = ["Judgement", "judged"]
 _SAID = re.compile(r"^said (\S+) (\d+)$")
 _DRIVERS = ("driver", "runner", "attacher")
 _MILD = ("SIGSTOP and SIGCONT",)
-_HARMLESS = ("recorder", "store", "spool", "attacher", "nobody")
+_HARMLESS = ("recorder", "store", "spool", "attacher", "network", "clock", "nobody")
 _CARD = 75.0  # seconds that a driver may wait for its card at the very worst
 _OF_WORKERS = {
     "SIGKILL": "worker-signalled",
@@ -139,7 +139,7 @@ def _look_at_the_user(truth: Truth, found: Judgement) -> None:
     if truth.code != (expected := _expected_code(truth)):
         found.say(f"exit code {truth.code}, not {expected}")
     over = reported.get("broke") or reported.get("at_over")
-    if over is not None:
+    if over is not None and kind.victim != "clock":  # else it is of another clock
         found.seen["end took"] = round(truth.ended - over, 1)
         if truth.ended - over > _CARD:
             found.say(f"the end took {truth.ended - over:.0f} s")
@@ -207,7 +207,7 @@ def _look_at_the_run(truth: Truth, run: Run, found: Judgement, *, lost: bool) ->
         "store", "recorder",
     ):  # fmt: skip
         found.say(f"not recorded: {reported}")
-    quiet = ["nobody", "worker", "all workers"]
+    quiet = ["nobody", "worker", "all workers", "network", "clock"]
     quiet += ["driver"] if truth.round.cluster in EXTERNAL else []
     if truth.round.victim in quiet and not truth.hung and not reported["complete"]:
         found.say(f"incomplete: {reported['missing']}")
@@ -369,6 +369,8 @@ def _look_at_lines(truth: Truth, run: Run, found: Judgement, *, complete: bool) 
 def _recorded_until(truth: Truth) -> tuple[float, float]:
     """Return until when lines must be kept, and how far behind that is allowed."""
     reported, kind = truth.reported, truth.round
+    if kind.victim == "clock":  # what the driver says is of another one
+        return truth.ended, 0.0
     moments = [(reported[n], 0.0) for n in ("at_over", "broke") if n in reported]
     inside = kind.cluster not in EXTERNAL
     for deed in truth.deeds:

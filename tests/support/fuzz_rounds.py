@@ -17,6 +17,7 @@ from dask_blackbox.testing import EmbeddedS3, FaultyS3, faults, faulty_s3
 from dask_blackbox.testing.faults import Fault
 from fuzz_draws import EXTERNAL, Round
 from fuzz_faults import do_it
+from fuzz_network import Network, free_port, jumping_clock
 from fuzz_roles import Deed, Truth, roles_in
 from kill_runs import address_in, end_group
 from scenario_runs import SCENARIOS, Home, until
@@ -24,8 +25,10 @@ from scenario_runs import SCENARIOS, Home, until
 __all__ = ["flown"]
 
 _LIMIT = "400MiB"
+_HARMLESS = ("nobody", "recorder", "store", "network", "clock")
 _PATIENCE = 40.0  # seconds that a host waits after the deed, before it says SIGTERM
 _ENDING = 90.0  # seconds that a driver may then take
+_JUMP = 3600.0
 _SCENARIO = str(SCENARIOS / "fuzzed.py")
 _SERVICES: dict[str, Fault | None] = {
     "refused": None,
@@ -56,8 +59,18 @@ def flown(round: Round, home: Home, s3: EmbeddedS3 | None) -> Truth:  # noqa: A0
         if round.two:
             (home.folder / "another").touch()
         address = None
+        network = _network(round, home)
+        if network is not None:
+            ends.callback(network.close)
+            outage = 1 + 6 * (round.seed % 100) / 100
+            trouble = partial(network.fail, round.how, outage)
         if round.cluster in EXTERNAL:
-            address = ends.enter_context(_cluster(round, home, environment))
+            cluster = _cluster(round, home, environment, network)
+            address = ends.enter_context(cluster)
+        if round.victim == "clock":  # of the host of driver and recorder
+            more, jump = jumping_clock(home.folder)
+            environment |= more
+            trouble = partial(jump, _JUMP if round.how == "forward" else -_JUMP)
         attacher = None
         if round.recorded == "record":
             attacher = _begun(
@@ -75,6 +88,17 @@ def flown(round: Round, home: Home, s3: EmbeddedS3 | None) -> Truth:  # noqa: A0
         finally:
             _thaw(truth)
     return truth
+
+
+def _network(round: Round, home: Home) -> Network | None:  # noqa: A002
+    """Return a network path to the scheduler that fails for the recorder alone."""
+    if round.victim != "network":
+        return None
+
+    def recorders() -> set[int]:
+        return {pid for pid, role in roles_in(home).items() if role == "recorder"}
+
+    return Network(free_port(), recorders)
 
 
 def _begin(proxy: FaultyS3, fault: Fault) -> None:
@@ -121,6 +145,7 @@ def _cluster(
     round: Round,  # noqa: A002
     home: Home,
     environment: dict[str, str],
+    network: Network | None,
 ) -> Iterator[str]:
     file = home.folder / "scheduler.json"
     started = []
@@ -137,7 +162,8 @@ def _cluster(
         script.write_text(code)
         started.append(_begun(home, environment, "s.log", str(script), str(file)))
     else:
-        words = ["-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0"]
+        port = 0 if network is None else network.target
+        words = ["-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", str(port)]
         words += ["--no-dashboard", "--scheduler-file", str(file)]
         if round.recorded == "preload":
             words += ["--preload", "dask_blackbox.preload"]
@@ -147,7 +173,8 @@ def _cluster(
         if round.cluster != "elsewhere":
             for i, words in enumerate(_workers(round, address)):
                 started.append(_begun(home, environment, f"worker-{i}.log", *words))
-        yield address
+        # The recorder goes the way that the driver goes, and no other once that has worked.
+        yield address if network is None else f"tcp://127.0.0.1:{network.port}"
     finally:
         for each in started:
             end_group(each)
@@ -198,7 +225,7 @@ def _await_the_end(
 ) -> None:
     home, kind = truth.home, truth.round
     try:
-        harmless = kind.victim in ("nobody", "recorder", "store")
+        harmless = kind.victim in _HARMLESS
         process.wait(120 if harmless else _PATIENCE)
     except subprocess.TimeoutExpired:
         truth.hung = "at_end" not in truth.reported
