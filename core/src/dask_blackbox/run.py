@@ -16,7 +16,6 @@ from dask_blackbox.manifest import Ending, Manifest
 from dask_blackbox.tables import (
     frames_of,
     spans_of,
-    with_measured_results,
     workers_of,
 )
 
@@ -79,10 +78,10 @@ class RunTables:
             last_heartbeat=self.last_heartbeat,
         )
 
-    @cached_property
+    @property
     def tasks(self) -> pl.DataFrame:
         """One row per execution of a task that ended."""
-        return with_measured_results(self._frames["tasks"], self.events)
+        return self._frames["tasks"]
 
     @property
     def errors(self) -> pl.DataFrame:

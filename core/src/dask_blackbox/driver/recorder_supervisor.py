@@ -241,6 +241,8 @@ class RecorderSupervisor:
         for order in self._orders:
             link.order(order)
         self._link = link
+        # Those that became known since its start went to the one before.
+        link.mask(self._config.secrets)
         link.take_over(before)
         self.event("recorder-restarted", {"times": self._losses})
 

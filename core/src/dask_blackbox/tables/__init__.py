@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dask_blackbox.tables.batches import frames_of_batches
 from dask_blackbox.tables.parquet import read_table, with_known_columns, write_tables
-from dask_blackbox.tables.results import with_measured_results
 from dask_blackbox.tables.rows import frames_of
 from dask_blackbox.tables.schemas import SCHEMAS, TABLES
 from dask_blackbox.tables.spans import SPAN_COLUMNS, spans_of
@@ -19,7 +18,6 @@ __all__ = [
     "read_table",
     "spans_of",
     "with_known_columns",
-    "with_measured_results",
     "workers_of",
     "write_tables",
 ]

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from dask_blackbox.events import COLUMNS, Rows
+from dask_blackbox.tables.results import with_measured_results
 from dask_blackbox.tables.schemas import MOMENT, SCHEMAS, TABLES
 
 __all__ = ["frame_of_columns", "frames_of", "in_order"]
@@ -32,11 +33,16 @@ def frames_of(rows: Rows) -> dict[str, pl.DataFrame]:
 
 
 def in_order(frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return the tables by time; rows of the same moment stay as they came."""
-    return {
+    """Return the tables by time; rows of the same moment stay as they came.
+
+    Results have the sizes that were measured, so that what is stored has them, too.
+    """
+    ordered = {
         name: frame.sort(_ORDER[name], maintain_order=True, nulls_last=True)
         for name, frame in frames.items()
     }
+    measured = with_measured_results(ordered["tasks"], ordered["events"])
+    return ordered | {"tasks": measured}
 
 
 def _frame(
