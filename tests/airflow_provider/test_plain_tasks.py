@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from airflow_dask_blackbox import listener
+from airflow_dask_blackbox.after_import import after_import
 from airflow_dask_blackbox.plugin import DaskBlackboxPlugin
 from dask_blackbox.layout import RunAddress
 
@@ -177,3 +180,19 @@ def test_airflow_hears_of_no_listener_without_the_setting(
     assert DaskBlackboxPlugin().listeners == []
     monkeypatch.setenv("AIRFLOW__DASK_BLACKBOX__RECORD_EVERY_CLIENT", "True")
     assert DaskBlackboxPlugin().listeners == [listener]
+
+
+def test_two_that_wait_for_the_same_module_both_hear_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # As in a task's process, which has not imported distributed before.
+    monkeypatch.delitem(sys.modules, "this", raising=False)
+    heard: list[str] = []
+
+    with (
+        after_import("this", lambda: heard.append("one")),
+        after_import("this", lambda: heard.append("other")),
+    ):
+        importlib.import_module("this")
+
+    assert sorted(heard) == ["one", "other"]

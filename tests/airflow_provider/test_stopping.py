@@ -168,6 +168,31 @@ with DAG("deferring"):
     assert (card["state"], card["verdict"]) == ("succeeded", None)
 
 
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_task_that_exits_has_failed_whatever_its_code(
+    airflow: Any, tmp_path: Path, code: int
+) -> None:
+    ran = airflow.run(
+        f"""
+import sys
+
+def work(client):
+    client.submit(abs, -1).result()
+    sys.exit({code})
+
+with DAG("exits_{code}"):
+    DaskObservedOperator(
+        task_id="work", python_callable=work, cluster_kwargs=TINY,
+        store={str(tmp_path)!r},
+    )
+""",
+        f"exits_{code}",
+    )
+
+    card = _card(tmp_path, f"exits_{code}.work", ran.run_id)
+    assert (ran.state, card["state"]) == ("failed", "failed")
+
+
 class _Instance(SimpleNamespace):
     """A task instance that Airflow has given a state."""
 

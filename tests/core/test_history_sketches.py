@@ -283,3 +283,13 @@ def test_a_malformed_graph_event_costs_nothing_else() -> None:
     sketch = sketch_of(Case(a_run([a_worker()], [event], [a_task()], [succeeded()])))
 
     assert [each.name for each in sketch.prefixes] == ["inc"]
+
+
+def test_the_id_of_a_runs_own_cluster_is_no_fact_to_compare() -> None:
+    cluster = {"kind": "KubeCluster", "scheduler": "tcp://s:1", "owned": "Scheduler-1"}
+    attached = an_event("driver-attached", at=0, pid=7, cluster=cluster)
+
+    facts = sketch_of(Case(a_run(a_worker(), attached, succeeded()))).facts
+
+    assert facts["cluster-shape"]["kind"] == "KubeCluster"
+    assert not {"scheduler", "owned"} & facts["cluster-shape"].keys()

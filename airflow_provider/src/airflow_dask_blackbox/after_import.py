@@ -38,8 +38,10 @@ class _Finder:
     def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
         if name != self._name:
             return None
-        for finder in sys.meta_path:
-            if finder is self or not hasattr(finder, "find_spec"):
+        # Only those after this one: the one before may be such a finder as well, and has
+        # asked this one.
+        for finder in sys.meta_path[sys.meta_path.index(self) + 1 :]:
+            if not hasattr(finder, "find_spec"):
                 continue
             spec = finder.find_spec(name, path, target)
             if spec is not None and spec.loader is not None:

@@ -32,6 +32,7 @@ from airflow_dask_blackbox.task_log import (
 if TYPE_CHECKING:
     # The real one brings Dask along, and DAG files are parsed all day.
     from dask_blackbox import Recording, RunCard
+    from dask_blackbox.attach import RunState
     from distributed import Client
 
 __all__ = ["TaskRecording"]
@@ -214,8 +215,12 @@ class TaskRecording:
             stop = stop_by_error(self._context, error)
             if stop is not None and self._ending is None:
                 _note_stop(rec, stop)
+            # A task that exits has failed in Airflow, whatever its exit code.
+            exits: RunState | None = None
+            if isinstance(error, SystemExit):
+                exits = "failed"
             card = self._announced.addressed(
-                rec.finish(exception=None if fine else error)
+                rec.finish(exception=None if fine else error, state=exits)
             )
             self._publish(card)
             if error is not None and not fine:

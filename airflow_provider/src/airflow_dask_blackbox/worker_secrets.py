@@ -20,7 +20,10 @@ from typing import Any
 from distributed.diagnostics.plugin import WorkerPlugin
 
 NAME = "dask-blackbox-airflow-secrets"
-_BUILD = "(exec(source, names), names['AirflowSecrets']())[1]"
+_BUILD = (
+    "(exec(compile(source, '<dask-blackbox airflow>', 'exec'), names),"
+    " names['AirflowSecrets']())[1]"
+)
 
 
 def shipped(source: str) -> WorkerPlugin:

@@ -90,6 +90,8 @@ _NOT_THE_USERS = (
     "/dist-packages/",
     "/lib/python3",
     "/dask_blackbox/",
+    "/airflow_dask_blackbox/",
+    "/prefect_dask_blackbox/",
     "<dask-blackbox ",  # what we send into the cluster
     "<frozen ",
 )

@@ -251,6 +251,10 @@ def recorded_sources(run: RunTables, first: Iterable[str]) -> dict[str, str]:
     return kept
 
 
+_ITS_OWN = ("scheduler", "owned")
+"""What is another one for each cluster, and no change."""
+
+
 def _cluster(
     run: RunTables, drivers: Sequence[DriverAttached], workers: Sequence[WorkerAdded]
 ) -> dict[str, str]:
@@ -269,7 +273,8 @@ def _cluster(
         found["resources"] = _common(_brief(worker.resources) for worker in workers)
     for driver in drivers:
         if driver.cluster is not None:
-            found |= _stated(driver.cluster)
+            stated = _stated(driver.cluster)
+            found |= {name: v for name, v in stated.items() if name not in _ITS_OWN}
     return found
 
 
