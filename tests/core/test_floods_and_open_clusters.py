@@ -19,10 +19,13 @@ _LINES = re.compile(r"log lines?\b")
 _NUMBER = re.compile(r"[0-9][0-9,]*")
 
 FLOOD = f"""
+import time
 from dask_blackbox import recording
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, get_worker
 
 def talk():
+    # Nothing is shipped meanwhile, however fast this machine prints and ships.
+    get_worker().loop.add_callback(time.sleep, 5)
     for number in range({LINES}):
         print("line", number)
 
@@ -84,7 +87,8 @@ def test_a_flood_has_one_figure_of_what_is_lost_and_it_is_true(tmp_path: Path) -
     [sentence] = sentences
     figures = [int(each.replace(",", "")) for each in _NUMBER.findall(sentence)]
     assert lost > 0
-    assert min(figures) <= lost <= max(figures), (sentence, lost)
+    # Dask's own lines of that time (its loop was blocked) may be among them.
+    assert [0 <= figure - lost <= 5 for figure in figures] == [True], (sentence, lost)
     assert "row" not in " ".join(map(str, completeness["missing"].values()))
 
 

@@ -85,6 +85,8 @@ def stored(store: Path) -> bytes:
     return every_byte(store)
 
 
+# The flow is pickled into its tasks, and its block with it: it is the same class.
+@pytest.mark.filterwarnings("ignore:Type 'Warehouse' at:UserWarning")
 def test_a_secret_of_a_block_is_nowhere_in_the_store(stored: bytes) -> None:
     found = [which for which, secret in SECRETS.items() if secret.encode() in stored]
 

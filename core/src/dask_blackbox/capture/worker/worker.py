@@ -170,13 +170,13 @@ class WorkerCapture(WorkerPlugin):
         if somebody_looks and worker.status.name in _GOING:
             # Its threads may talk on for seconds: that goes to the ring, until the end.
             self._testify(worker)
-            self._ship()
+            self._ship_all()
             if self._watcher is not None:
                 self._going = True
             return
         self._tap.detach()
         unfollow_masked_values(self._mask)
-        self._ship()
+        self._ship_all()
         self._stop()
         if self._watcher is not None:
             self._watcher.dismiss()
@@ -276,6 +276,13 @@ class WorkerCapture(WorkerPlugin):
             self._dropped += 1
             return
         self._waiting.append((kind, row))
+
+    def _ship_all(self) -> None:
+        """Ship what waits now: four batches at most, and no turn of the loop comes for them."""
+        self._ship()
+        for _ in range(_WAITING // _BATCH):
+            if self._waiting:
+                self._ship()
 
     def _ship(self) -> None:
         with self._lock:
