@@ -139,6 +139,29 @@ def test_the_python_of_a_bash_task_is_recorded(airflow: Any, store: Path) -> Non
     assert (card["state"], card["numbers"]["tasks"]) == ("succeeded", 1)
 
 
+def test_the_last_line_of_a_bash_task_is_still_its_own(
+    airflow: Any, store: Path
+) -> None:
+    script = store / "job.py"
+    script.write_text(
+        "from distributed import Client\n"
+        "if __name__ == '__main__':\n"
+        "    with Client(processes=False, dashboard_address=':0') as client:\n"
+        "        print('sum', client.submit(sum, [40, 2]).result())\n"
+    )
+    ran = airflow.run(
+        f"""
+        from airflow.providers.standard.operators.bash import BashOperator
+
+        with DAG("last_line"):
+            BashOperator(task_id="work", bash_command="{sys.executable} {script}")
+        """,
+        "last_line",
+    )
+
+    assert ran.value == "sum 42"
+
+
 @pytest.mark.parametrize(
     ("tags", "work"),
     [

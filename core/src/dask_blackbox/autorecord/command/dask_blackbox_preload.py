@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import logging
 import os
 import socket
 import sys
@@ -28,6 +29,19 @@ def _say_that_we_are_not_here() -> None:
         line.connect(os.environ["DASK_BLACKBOX_CONTROL"])
         line.sendall(json.dumps(order).encode() + b"\n")
 
+
+def _is_of_others(record: logging.LogRecord) -> bool:
+    """Say whether a line of Dask's on preloads is not on this one.
+
+    The last line of a command's output may be its result, as in Airflow's BashOperator.
+    """
+    return "dask_blackbox_preload" not in record.getMessage()
+
+
+# Dask imports its preloads more than once.
+if vars(sys).setdefault("_dask_blackbox_quiet", False) is False:
+    vars(sys)["_dask_blackbox_quiet"] = True
+    logging.getLogger("distributed.preloading").addFilter(_is_of_others)
 
 command_process: Any = None
 try:
