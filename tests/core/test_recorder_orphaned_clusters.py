@@ -95,6 +95,7 @@ def test_the_recorder_closes_the_cluster_of_a_driver_that_is_killed_after_its_en
 
 
 @pytest.mark.timeout(180)
+@pytest.mark.nightly
 def test_the_next_attempt_closes_what_a_machine_that_went_has_left(
     homes: Callable[[], Home], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,6 +129,7 @@ def test_the_next_attempt_closes_what_a_machine_that_went_has_left(
 
 
 @pytest.mark.timeout(180)
+@pytest.mark.nightly
 def test_the_next_run_of_the_job_closes_the_cluster_of_one_that_nobody_finished(
     homes: Callable[[], Home],
 ) -> None:
@@ -157,6 +159,7 @@ def test_the_next_run_of_the_job_closes_the_cluster_of_one_that_nobody_finished(
     home.quiet()
 
 
+@pytest.mark.nightly
 def test_a_cluster_whose_driver_is_connected_is_not_closed() -> None:
     with LocalCluster(n_workers=1, dashboard_address=":0") as cluster:
         named = cluster.scheduler.id
