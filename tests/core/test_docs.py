@@ -20,7 +20,14 @@ from dask_blackbox.tables import SCHEMAS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *ROOT.glob("*/README.md")])
+PAGES = sorted(
+    {
+        *ROOT.glob("*.md"),
+        *DOCS.rglob("*.md"),
+        *(DOCS / "findings").glob("*.md"),
+        *ROOT.glob("*/README.md"),
+    }
+)
 
 _ROW = re.compile(r"^\| `blackbox\.([a-z.-]+)` \| `([A-Z_]+)` \|", re.MULTILINE)
 _LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
@@ -48,7 +55,7 @@ def _shown(page: Path) -> str:
 
 def test_the_pages_are_found() -> None:
     assert ROOT / "README.md" in PAGES
-    assert DOCS / "findings" / "README.md" in PAGES
+    assert DOCS / "findings" / "unknown.md" in PAGES
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -107,7 +114,9 @@ def test_every_table_is_documented_with_its_columns(table: str) -> None:
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
     targets = _LINK.findall(page.read_text())
 
-    assert [each for each in targets if not (page.parent / each).exists()] == []
+    # As a site sees it: `docs/findings`, a symbolic link, is a folder of docs/.
+    there = {each: Path(os.path.normpath(page.parent / each)) for each in targets}
+    assert [each for each, path in there.items() if not path.exists()] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=_shown)

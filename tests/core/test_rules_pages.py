@@ -1,54 +1,137 @@
-"""The rules' pages are printed from the rules, and are up to date."""
+"""A rule's page says all that it is but its function, and the documentation shows it."""
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 from dask_blackbox.analyse import RULES, rules
-from dask_blackbox.analyse.pages import page_of, pages, write_pages
+from dask_blackbox.analyse.pages import FINDINGS, Page, Threshold, read_page
 from dask_blackbox.analyse.rule import Rule, documented
 
 MODULES = sorted(Path(rules.__file__).parent.glob("[a-z]*.py"))
-SHIPPED = Path(rules.__file__).parents[1] / "findings"
+DOCS = Path(__file__).parents[2] / "docs"
 
-FINDINGS = Path(__file__).parents[2] / "docs" / "findings"
+PAGE = """---
+title: The licence server refused
+question: Did tasks fail because no licence was free?
+severity: failure
+retry_advice: transient
+thresholds:
+  share:
+    value: 0.5
+    unit: share of the tasks
+    meaning: Tasks that were refused.
+---
+
+# licence-refused
+
+## What it detects
+
+Tasks that raised.
+
+## Evidence
+
+Their exceptions.
+
+## What to do
+
+Ask for more licences.
+
+Before:
+
+```
+--nthreads 32
+```
+
+After:
+
+```
+--nthreads 16
+```
+"""
 
 
-def test_the_pages_are_those_that_the_rules_print() -> None:
-    there = {path.name: path.read_text() for path in FINDINGS.glob("*.md")}
+@pytest.fixture
+def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("dask_blackbox.analyse.pages.FINDINGS", tmp_path)
+    return tmp_path / "licence-refused.md"
 
-    assert there == pages(), (
-        "print them: python -m dask_blackbox.analyse.pages docs/findings"
+
+def test_the_documentation_shows_the_files_that_the_rules_read() -> None:
+    assert (DOCS / "findings").resolve() == FINDINGS.resolve()
+
+
+def test_a_page_holds_all_that_a_rule_is_but_its_function(page: Path) -> None:
+    page.write_text(PAGE)
+
+    rule = documented("licence-refused", ask=lambda _: iter(()))
+
+    assert (rule.title, rule.question) == (
+        "The licence server refused",
+        "Did tasks fail because no licence was free?",
+    )
+    assert (rule.severity, rule.retry_advice) == ("failure", "transient")
+    assert (rule.retry_confidence, rule.about) == ("high", "run")
+    assert rule.thresholds == {"share": 0.5}
+    share = Threshold(
+        value=0.5, unit="share of the tasks", meaning="Tasks that were refused."
+    )
+    assert rule.page == Page(
+        detects="Tasks that raised.",
+        evidence="Their exceptions.",
+        remedy="Ask for more licences.",
+        before="--nthreads 32",
+        after="--nthreads 16",
+        thresholds={"share": share},
     )
 
 
-def test_printing_removes_the_page_of_a_rule_that_is_no_more(tmp_path: Path) -> None:
-    (tmp_path / "gone.md").write_text("old")
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (PAGE.replace("severity: failure", "severity: grave"), "'grave'"),
+        (PAGE.replace("severity: failure\n", ""), "`severity`"),
+        (PAGE.replace("retry_advice", "retry-advice"), "`retry-advice`"),
+        (PAGE.replace("    unit: share of the tasks\n", ""), "`unit`"),
+        (PAGE.replace("value: 0.5", "value: half"), "Expected `int | float`"),
+        (PAGE.replace("## Evidence", "## Proof"), "lacks the sections"),
+        (PAGE.replace("# licence-refused", "# licence"), "lacks the sections"),
+    ],
+)
+def test_a_page_that_says_something_unknown_is_refused(
+    page: Path, wrong: str, said: str
+) -> None:
+    page.write_text(wrong)
 
-    write_pages(tmp_path)
-
-    assert {path.name for path in tmp_path.iterdir()} == set(pages())
-
-
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.slug)
-def test_a_page_says_what_to_do(rule: Rule) -> None:
-    page = page_of(rule)
-
-    for heading in ("## What it detects", "## Evidence", "## What to do"):
-        assert heading in page
+    with pytest.raises(ValueError, match=re.escape(said)):
+        read_page("licence-refused")
 
 
-def test_every_shipped_text_belongs_to_a_rule() -> None:
-    shipped = {path.stem for path in SHIPPED.glob("*.md")}
+def test_every_shipped_page_belongs_to_a_rule() -> None:
+    shipped = {path.stem for path in FINDINGS.glob("*.md")}
 
     assert shipped == {rule.slug for rule in RULES}
 
 
-def test_a_rule_without_a_text_is_refused() -> None:
+def test_a_rule_without_a_page_is_refused() -> None:
     with pytest.raises(FileNotFoundError):
-        documented("no-such-rule", severity="notice", ask=lambda _: iter(()))
+        documented("no-such-rule", ask=lambda _: iter(()))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.slug)
+def test_every_threshold_is_read_by_its_rule(rule: Rule) -> None:
+    texts = [path.read_text() for path in MODULES]
+
+    unread = [
+        name
+        for name in rule.thresholds
+        if not any(f'"{name}"' in text for text in texts)
+    ]
+
+    assert unread == []
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.slug)

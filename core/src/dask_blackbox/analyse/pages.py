@@ -1,82 +1,107 @@
-"""The rules' pages: docs/findings/*.md, from `findings/*.md` and the rules' own values.
+"""The pages of our rules: `findings/<slug>.md`, read once, when the rules are imported.
 
-python -m dask_blackbox.analyse.pages docs/findings
+A page's front matter says what the rule asks, how severe its findings are, whether a retry
+would help, and with which thresholds it compares; the text below is its documentation, which
+docs/findings shows as it is.
 """
 
 from __future__ import annotations
 
-import sys
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
-from dask_blackbox.analyse.rule import Rule
-from dask_blackbox.analyse.rules import RULES
+import msgspec
 
-__all__ = ["page_of", "pages", "write_pages"]
+from dask_blackbox.finding import Confidence, RetryAdvice, Severity
 
-_NOTE = "<!-- Printed from the rule: python -m dask_blackbox.analyse.pages docs/findings -->"
+__all__ = ["FINDINGS", "FrontMatter", "Page", "Threshold", "read_page"]
 
+FINDINGS = Path(__file__).with_name("findings")
 
-def pages() -> dict[str, str]:
-    """Return every page by file name, the list of all rules included."""
-    return {
-        "README.md": _contents(),
-        **{f"{rule.slug}.md": page_of(rule) for rule in RULES},
-    }
-
-
-def write_pages(folder: Path) -> None:
-    """Write the pages into a folder; pages of rules that are no more go."""
-    folder.mkdir(parents=True, exist_ok=True)
-    wanted = pages()
-    for name, text in wanted.items():
-        (folder / name).write_text(text)
-    for old in folder.glob("*.md"):
-        if old.name not in wanted:
-            old.unlink()
+_PAGE = re.compile(
+    r"---\n(?P<matter>.+?)---\n\n# (?P<slug>[a-z0-9-]+)\n\n"
+    r"## What it detects\n\n(?P<detects>.+?)\n\n## Evidence\n\n(?P<evidence>.+?)\n\n"
+    r"## What to do\n\n(?P<remedy>.+?)\n\nBefore:\n\n```\n(?P<before>.*?)\n```\n\n"
+    r"After:\n\n```\n(?P<after>.*?)\n```\n",
+    re.DOTALL,
+)
 
 
-def page_of(rule: Rule) -> str:
-    """Return a rule's page, as Markdown."""
-    page = rule.page
-    kind = "verdict" if rule.severity == "failure" else f"finding ({rule.severity})"
-    parts = [
-        _NOTE,
-        f"# {rule.slug}",
-        f"**{rule.title}.**  {rule.question}",
-        f"| kind | retry advice |\n|---|---|\n| {kind} | `{rule.retry_advice}` |",
-        f"## What it detects\n\n{page.detects}",
-        f"## Evidence\n\n{page.evidence}",
-        f"## What to do\n\n{page.remedy}",
-        f"Before:\n\n```\n{page.before}\n```",
-        f"After:\n\n```\n{page.after}\n```",
-    ]
-    if rule.thresholds:
-        rows = "\n".join(
-            f"| `{rule.slug}.{name}` | {value:g} |"
-            for name, value in rule.thresholds.items()
-        )
-        parts.append(f"## Thresholds\n\n| name | default |\n|---|---|\n{rows}")
-    return "\n\n".join(parts) + "\n"
+@dataclass(frozen=True, kw_only=True)
+class Threshold:
+    """A number that a rule compares with.
+
+    Attributes:
+        value: Its default.
+        unit: What it counts, or what it is a share of.
+        meaning: What is compared with it.
+    """
+
+    value: int | float
+    unit: str
+    meaning: str
 
 
-def _contents() -> str:
-    def rows(rules: list[Rule]) -> str:
-        return "\n".join(
-            f"| [`{rule.slug}`]({rule.slug}.md) | {rule.question} |" for rule in rules
-        )
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """What the documentation says of a rule, beside its question.
 
-    verdicts = [rule for rule in RULES if rule.severity == "failure"]
-    findings = [rule for rule in RULES if rule.severity != "failure"]
-    return (
-        f"{_NOTE}\n\n# Verdicts and findings\n\nA failed run has exactly one verdict: "
-        "the root of the chain that leads to its outcome. The order of the rules does "
-        "not matter."
-        "\n\n"
-        f"| verdict | question |\n|---|---|\n{rows(verdicts)}\n\n"
-        "Findings on runs of any outcome:\n\n"
-        f"| finding | question |\n|---|---|\n{rows(findings)}\n"
-    )
+    Attributes:
+        detects: What happened when this rule fires.
+        evidence: What of a recording proves it, and when it does not fire.
+        remedy: What to do, in general; a finding says it with numbers.
+        before: Code (or a command) that it is about.
+        after: The same, fixed.
+        thresholds: The rule's thresholds, by name.
+    """
+
+    detects: str
+    evidence: str
+    remedy: str
+    before: str
+    after: str
+    thresholds: Mapping[str, Threshold] = field(default_factory=dict)
 
 
-if __name__ == "__main__":
-    write_pages(Path(sys.argv[1]))
+class FrontMatter(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """What stands above a page.
+
+    Attributes:
+        title: What the rule is about, in a line without a full stop.
+        question: What it asks of a run.
+        severity: Of its findings; `failure`: it may be the verdict of a failed run.
+        retry_advice: Whether a retry would help, unless a finding knows better.
+        retry_confidence: How sure that is, at most.
+        about: `analysis` where it asks how the other rules fared, and so after them.
+        thresholds: The numbers that it compares with, by name.
+    """
+
+    title: str
+    question: str
+    severity: Severity
+    retry_advice: RetryAdvice = "unknown"
+    retry_confidence: Confidence = "high"
+    about: Literal["run", "analysis"] = "run"
+    thresholds: dict[str, Threshold] = {}
+
+
+def read_page(slug: str) -> tuple[FrontMatter, Page]:
+    """Return the page of a rule of ours.
+
+    Raises:
+        FileNotFoundError: if there is none.
+        ValueError: if it lacks a section.
+        msgspec.ValidationError: if its front matter is not as it should be.
+    """
+    found = _PAGE.fullmatch((FINDINGS / f"{slug}.md").read_text("utf-8"))
+    if found is None or found["slug"] != slug:
+        raise ValueError(f"findings/{slug}.md lacks the sections of a page")
+    sections = found.groupdict()
+    matter = msgspec.yaml.decode(sections.pop("matter"), type=FrontMatter)
+    del sections["slug"]
+    return matter, Page(**sections, thresholds=matter.thresholds)

@@ -1,17 +1,16 @@
-"""What a rule is: a question to a case; the text of ours is in `findings/`, as Markdown."""
+"""What a rule is: a question to a case; what ours ask is in their pages."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.formatting import clean
+from dask_blackbox.analyse.pages import Page, read_page
 from dask_blackbox.finding import (
     Confidence,
     Cost,
@@ -24,34 +23,6 @@ from dask_blackbox.finding import (
 )
 
 __all__ = ["Page", "Rule", "documented"]
-
-_FINDINGS = Path(__file__).with_name("findings")
-_DOCUMENT = re.compile(
-    r"---\ntitle: (?P<title>.+)\nquestion: (?P<question>.+)\n---\n\n"
-    r"## What it detects\n\n(?P<detects>.+?)\n\n## Evidence\n\n(?P<evidence>.+?)\n\n"
-    r"## What to do\n\n(?P<remedy>.+?)\n\nBefore:\n\n```\n(?P<before>.*?)\n```\n\n"
-    r"After:\n\n```\n(?P<after>.*?)\n```\n",
-    re.DOTALL,
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Page:
-    """What the documentation says of a rule, beside its question.
-
-    Attributes:
-        detects: What happened when this rule fires.
-        evidence: What of a recording it stands on, and when it stays silent.
-        remedy: What to do, in general; a finding says it with numbers.
-        before: Code (or a command) that meets it.
-        after: The same, mended.
-    """
-
-    detects: str
-    evidence: str
-    remedy: str
-    before: str
-    after: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,35 +103,18 @@ def _rounded(cost: Cost) -> Cost:
     return msgspec.structs.replace(cost, amount=round(cost.amount, 6), share=share)
 
 
-def documented(
-    slug: str,
-    *,
-    severity: Severity,
-    ask: Callable[[Case], Iterator[Finding]],
-    retry_advice: RetryAdvice = "unknown",
-    retry_confidence: Confidence = "high",
-    thresholds: Mapping[str, float] | None = None,
-    about: Literal["run", "analysis"] = "run",
-) -> Rule:
-    """Return a rule of ours; its title, question and page are in `findings/<slug>.md`.
-
-    Raises:
-        ValueError: if that file lacks the sections of a page.
-    """
-    found = _DOCUMENT.fullmatch((_FINDINGS / f"{slug}.md").read_text())
-    if found is None:
-        raise ValueError(f"findings/{slug}.md lacks the sections of a page")
-    texts = found.groupdict()
-    title, question = texts.pop("title"), texts.pop("question")
+def documented(slug: str, *, ask: Callable[[Case], Iterator[Finding]]) -> Rule:
+    """Return a rule of ours; all but the function that asks it is in `findings/<slug>.md`."""
+    matter, page = read_page(slug)
     return Rule(
         slug=slug,
-        title=title,
-        question=question,
-        severity=severity,
-        retry_advice=retry_advice,
-        retry_confidence=retry_confidence,
+        title=matter.title,
+        question=matter.question,
+        severity=matter.severity,
+        retry_advice=matter.retry_advice,
+        retry_confidence=matter.retry_confidence,
         ask=ask,
-        page=Page(**texts),
-        thresholds=thresholds or {},
-        about=about,
+        page=page,
+        thresholds={name: each.value for name, each in page.thresholds.items()},
+        about=matter.about,
     )

@@ -96,8 +96,6 @@ def _listed(reported: list[dict[str, Any]]) -> Any:
 def _show(rule: Rule, *, as_json: bool) -> None:
     from rich.markdown import Markdown
 
-    from dask_blackbox.analyse.pages import page_of
-
     if as_json:
         from dataclasses import asdict
 
@@ -110,8 +108,39 @@ def _show(rule: Rule, *, as_json: bool) -> None:
             )
         )
         return
-    page = page_of(rule).partition("-->\n")[2].strip()
+    page = _page_of(rule)
     if screen().colour:
         Console().print(Markdown(page))
     else:
         click.echo(page)
+
+
+def _page_of(rule: Rule) -> str:
+    """Return a rule's page, as Markdown."""
+    page = rule.page
+    kind = "verdict" if rule.severity == "failure" else f"finding ({rule.severity})"
+    parts = [
+        f"# {rule.slug}",
+        f"**{rule.title}.**  {rule.question}",
+        f"| kind | retry advice |\n|---|---|\n| {kind} | `{rule.retry_advice}` |",
+        f"## What it detects\n\n{page.detects}",
+        f"## Evidence\n\n{page.evidence}",
+        f"## What to do\n\n{page.remedy}",
+        f"Before:\n\n```\n{page.before}\n```",
+        f"After:\n\n```\n{page.after}\n```",
+    ]
+    if rule.thresholds:
+        rows = "\n".join(_threshold_row(rule, name) for name in rule.thresholds)
+        parts.append(
+            "## Thresholds\n\n| name | default | unit | what is compared |\n"
+            f"|---|---|---|---|\n{rows}"
+        )
+    return "\n\n".join(parts)
+
+
+def _threshold_row(rule: Rule, name: str) -> str:
+    described = rule.page.thresholds.get(name)
+    unit, meaning = (described.unit, described.meaning) if described else ("", "")
+    return (
+        f"| `{rule.slug}.{name}` | {rule.thresholds[name]:.12g} | {unit} | {meaning} |"
+    )

@@ -105,11 +105,7 @@ def _remedy(first: UnusualPart, prefixes: list[UnusualPart]) -> str:
     )
 
 
-SLOWER_THAN_USUAL = documented(
-    "slower-than-usual",
-    severity="notice",
-    ask=_ask_slower_than_usual,
-)
+SLOWER_THAN_USUAL = documented("slower-than-usual", ask=_ask_slower_than_usual)
 
 # recording-incomplete
 
@@ -137,11 +133,7 @@ def _ask_recording_incomplete(case: Case) -> Iterator[Finding]:
     )
 
 
-RECORDING_INCOMPLETE = documented(
-    "recording-incomplete",
-    severity="notice",
-    ask=_ask_recording_incomplete,
-)
+RECORDING_INCOMPLETE = documented("recording-incomplete", ask=_ask_recording_incomplete)
 
 # rule-failed
 
@@ -163,10 +155,4 @@ def _ask_rule_failed(case: Case) -> Iterator[Finding]:
     )
 
 
-RULE_FAILED = documented(
-    "rule-failed",
-    severity="notice",
-    about="analysis",
-    retry_advice="unknown",
-    ask=_ask_rule_failed,
-)
+RULE_FAILED = documented("rule-failed", ask=_ask_rule_failed)

@@ -247,13 +247,7 @@ def _why(case: Case, address: str, waited: str) -> tuple[str, str, RetryAdvice]:
     return why, remedy, advice
 
 
-CANNOT_CONNECT = documented(
-    "cannot-connect",
-    severity="failure",
-    retry_advice="environment",
-    retry_confidence="medium",
-    ask=_ask_cannot_connect,
-)
+CANNOT_CONNECT = documented("cannot-connect", ask=_ask_cannot_connect)
 
 # tls-misconfigured
 
@@ -436,12 +430,7 @@ def _of_the_workers(case: Case) -> Iterator[Finding]:
     )
 
 
-TLS_MISCONFIGURED = documented(
-    "tls-misconfigured",
-    severity="failure",
-    retry_advice="environment",
-    ask=_ask_tls_misconfigured,
-)
+TLS_MISCONFIGURED = documented("tls-misconfigured", ask=_ask_tls_misconfigured)
 
 # too-many-open-files
 
@@ -556,10 +545,4 @@ def _most(case: Case, worker: str | None) -> int:
     return int(samples["fds"].max() or 0)  # type: ignore[arg-type]
 
 
-TOO_MANY_OPEN_FILES = documented(
-    "too-many-open-files",
-    severity="failure",
-    retry_advice="environment",
-    retry_confidence="medium",
-    ask=_ask_too_many_open_files,
-)
+TOO_MANY_OPEN_FILES = documented("too-many-open-files", ask=_ask_too_many_open_files)

@@ -223,13 +223,7 @@ def _never_here(
     )
 
 
-DATA_LOST = documented(
-    "data-lost",
-    severity="failure",
-    retry_advice="code",
-    retry_confidence="medium",
-    ask=_ask_data_lost,
-)
+DATA_LOST = documented("data-lost", ask=_ask_data_lost)
 
 # silent-empty-input
 
@@ -410,14 +404,7 @@ def _least_read(good: tuple[Sketch, ...]) -> int | None:
     return least if least >= 2**20 else None
 
 
-SILENT_EMPTY_INPUT = documented(
-    "silent-empty-input",
-    severity="warning",
-    retry_advice="data",
-    retry_confidence="medium",
-    ask=_ask_silent_empty_input,
-    thresholds={"share_of_usual": 0.01, "good_runs": 3},
-)
+SILENT_EMPTY_INPUT = documented("silent-empty-input", ask=_ask_silent_empty_input)
 
 # key-collision
 
@@ -467,9 +454,4 @@ def _ask_key_collision(case: Case) -> Iterator[Finding]:
     )
 
 
-KEY_COLLISION = documented(
-    "key-collision",
-    severity="warning",
-    retry_advice="code",
-    ask=_ask_key_collision,
-)
+KEY_COLLISION = documented("key-collision", ask=_ask_key_collision)

@@ -355,12 +355,7 @@ def _of_no_command(fact: CommandNotStarted) -> Finding:
     )
 
 
-DRIVER_EXCEPTION = documented(
-    "driver-exception",
-    severity="failure",
-    retry_advice="code",
-    ask=_ask_driver_exception,
-)
+DRIVER_EXCEPTION = documented("driver-exception", ask=_ask_driver_exception)
 
 # part-failed
 
@@ -397,11 +392,7 @@ def _one_of(word: str, words: Any, otherwise: Any) -> Any:
     return word if word in get_args(words) else otherwise
 
 
-PART_FAILED = documented(
-    "part-failed",
-    severity="failure",
-    ask=_ask_part_failed,
-)
+PART_FAILED = documented("part-failed", ask=_ask_part_failed)
 
 # unknown
 
@@ -506,9 +497,4 @@ def _last_errors(case: Case) -> Iterator[Evidence]:
         )
 
 
-UNKNOWN = documented(
-    "unknown",
-    severity="failure",
-    retry_advice="unknown",
-    ask=_ask_unknown,
-)
+UNKNOWN = documented("unknown", ask=_ask_unknown)

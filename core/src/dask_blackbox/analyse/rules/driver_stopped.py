@@ -352,12 +352,7 @@ def _evidence_driver_killed(
         )
 
 
-DRIVER_KILLED = documented(
-    "driver-killed",
-    severity="failure",
-    retry_advice="transient",
-    ask=_ask_driver_killed,
-)
+DRIVER_KILLED = documented("driver-killed", ask=_ask_driver_killed)
 
 # cluster-orphaned
 
@@ -415,9 +410,7 @@ def _its_driver(orphaned: ClusterOrphaned) -> str:
 
 _REAP = "`dask blackbox reap` asks the clusters of runs whose driver is gone to close"
 
-CLUSTER_ORPHANED = documented(
-    "cluster-orphaned", severity="warning", ask=_ask_cluster_orphaned
-)
+CLUSTER_ORPHANED = documented("cluster-orphaned", ask=_ask_cluster_orphaned)
 
 # cancelled
 
@@ -649,12 +642,7 @@ def _interrupted(case: Case) -> Finding:
     )
 
 
-CANCELLED = documented(
-    "cancelled",
-    severity="failure",
-    retry_advice="transient",
-    ask=_ask_cancelled,
-)
+CANCELLED = documented("cancelled", ask=_ask_cancelled)
 
 # stopped-by-host
 
@@ -802,9 +790,4 @@ def _evidence_stopped_by_host(case: Case, stopped: Stopped) -> tuple[Evidence, .
     )
 
 
-STOPPED_BY_HOST = documented(
-    "stopped-by-host",
-    severity="failure",
-    retry_advice="unknown",
-    ask=_ask_stopped_by_host,
-)
+STOPPED_BY_HOST = documented("stopped-by-host", ask=_ask_stopped_by_host)

@@ -269,12 +269,7 @@ def _remedy_environment_mismatch(case: Case, module: str | None) -> str:
     return f"{install}{more} A retry in the same environment fails again."
 
 
-ENVIRONMENT_MISMATCH = documented(
-    "environment-mismatch",
-    severity="failure",
-    retry_advice="environment",
-    ask=_ask_environment_mismatch,
-)
+ENVIRONMENT_MISMATCH = documented("environment-mismatch", ask=_ask_environment_mismatch)
 
 # module-not-shipped
 
@@ -363,12 +358,7 @@ def _remedy_module_not_shipped(own: OwnModule) -> str:
     )
 
 
-MODULE_NOT_SHIPPED = documented(
-    "module-not-shipped",
-    severity="failure",
-    retry_advice="environment",
-    ask=_ask_module_not_shipped,
-)
+MODULE_NOT_SHIPPED = documented("module-not-shipped", ask=_ask_module_not_shipped)
 
 # known-bug
 
@@ -428,10 +418,4 @@ def _marks(case: Case, bug: KnownBug) -> list[Evidence]:
     return found
 
 
-KNOWN_BUG = documented(
-    "known-bug",
-    severity="warning",
-    retry_advice="environment",
-    retry_confidence="medium",
-    ask=_ask_known_bug,
-)
+KNOWN_BUG = documented("known-bug", ask=_ask_known_bug)

@@ -295,12 +295,7 @@ def _crosswise(task: HangingTask, others: list[HangingTask]) -> str:
     )
 
 
-STALLED = documented(
-    "stalled",
-    severity="failure",
-    retry_advice="unknown",
-    ask=_ask_stalled,
-)
+STALLED = documented("stalled", ask=_ask_stalled)
 
 # workers-paused
 
@@ -413,12 +408,7 @@ def _remedy_workers_paused(full: Full | None, *, unmanaged: bool) -> str:
     )
 
 
-WORKERS_PAUSED = documented(
-    "workers-paused",
-    severity="failure",
-    retry_advice="memory",
-    ask=_ask_workers_paused,
-)
+WORKERS_PAUSED = documented("workers-paused", ask=_ask_workers_paused)
 
 # disk-full
 
@@ -474,13 +464,7 @@ def _ask_disk_full(case: Case) -> Iterator[Finding]:
     )
 
 
-DISK_FULL = documented(
-    "disk-full",
-    severity="failure",
-    retry_advice="environment",
-    retry_confidence="medium",
-    ask=_ask_disk_full,
-)
+DISK_FULL = documented("disk-full", ask=_ask_disk_full)
 
 # nested-client-deadlock
 
@@ -611,11 +595,7 @@ def _waits_in_a_client(task: HangingTask) -> bool:
 
 
 NESTED_CLIENT_DEADLOCK = documented(
-    "nested-client-deadlock",
-    severity="failure",
-    retry_advice="code",
-    retry_confidence="medium",
-    ask=_ask_nested_client_deadlock,
+    "nested-client-deadlock", ask=_ask_nested_client_deadlock
 )
 
 # cluster-lost-worker
@@ -739,9 +719,4 @@ def _nannies_closed(case: Case, hang: Hang) -> set[str]:
     return set(lines["message"].str.extract(_NANNY_CLOSED).drop_nulls().to_list())
 
 
-CLUSTER_LOST_WORKER = documented(
-    "cluster-lost-worker",
-    severity="failure",
-    retry_advice="transient",
-    ask=_ask_cluster_lost_worker,
-)
+CLUSTER_LOST_WORKER = documented("cluster-lost-worker", ask=_ask_cluster_lost_worker)

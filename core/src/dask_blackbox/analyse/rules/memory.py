@@ -145,12 +145,7 @@ def _split(wanted: str | None, limit: int | None, threads: Any) -> str:
     )
 
 
-TASK_MEMORY_ERROR = documented(
-    "task-memory-error",
-    severity="failure",
-    retry_advice="memory",
-    ask=_ask_task_memory_error,
-)
+TASK_MEMORY_ERROR = documented("task-memory-error", ask=_ask_task_memory_error)
 
 # result-too-large
 
@@ -200,12 +195,7 @@ def _asked_at(case: Case) -> str:
     return f"; it was asked for at {exception.file}:{exception.line}"
 
 
-RESULT_TOO_LARGE = documented(
-    "result-too-large",
-    severity="failure",
-    retry_advice="code",
-    ask=_ask_result_too_large,
-)
+RESULT_TOO_LARGE = documented("result-too-large", ask=_ask_result_too_large)
 
 # memory-near-limit
 
@@ -263,13 +253,7 @@ def _ask_memory_near_limit(case: Case) -> Iterator[Finding]:
     )
 
 
-MEMORY_NEAR_LIMIT = documented(
-    "memory-near-limit",
-    severity="warning",
-    retry_advice="memory",
-    ask=_ask_memory_near_limit,
-    thresholds={"share": 0.88},
-)
+MEMORY_NEAR_LIMIT = documented("memory-near-limit", ask=_ask_memory_near_limit)
 
 # memory-limit-ignored
 
@@ -359,13 +343,7 @@ def _remedy(host: Host | None, lives: int) -> str:
     )
 
 
-MEMORY_LIMIT_IGNORED = documented(
-    "memory-limit-ignored",
-    severity="warning",
-    retry_advice="memory",
-    ask=_ask_memory_limit_ignored,
-    thresholds={"times": 1.2, "used": 0.7},
-)
+MEMORY_LIMIT_IGNORED = documented("memory-limit-ignored", ask=_ask_memory_limit_ignored)
 
 # memory-forecast
 
@@ -439,13 +417,7 @@ def _cause(reported: Forecast, *, near: bool) -> str:
     return " ".join(parts)
 
 
-MEMORY_FORECAST = documented(
-    "memory-forecast",
-    severity="warning",
-    retry_advice="memory",
-    ask=_ask_memory_forecast,
-    thresholds={"near-runs": 3, "runs-ahead": 14},
-)
+MEMORY_FORECAST = documented("memory-forecast", ask=_ask_memory_forecast)
 
 # more-memory-than-usual
 
@@ -496,8 +468,5 @@ def _ask_more_memory_than_usual(case: Case) -> Iterator[Finding]:
 
 
 MORE_MEMORY_THAN_USUAL = documented(
-    "more-memory-than-usual",
-    severity="notice",
-    retry_advice="memory",
-    ask=_ask_more_memory_than_usual,
+    "more-memory-than-usual", ask=_ask_more_memory_than_usual
 )

@@ -160,19 +160,7 @@ def _prefix(case: Case, worker: str) -> str:
     return str(counts["prefix"][-1]) if len(counts) else ""
 
 
-MEMORY_LEAK = documented(
-    "memory-leak",
-    severity="warning",
-    retry_advice="memory",
-    ask=_ask_memory_leak,
-    thresholds={
-        "seconds": 10,
-        "tasks": 20,
-        "bytes": 128 * 2**20,
-        "share": 0.05,
-        "steadiness": 0.4,
-    },
-)
+MEMORY_LEAK = documented("memory-leak", ask=_ask_memory_leak)
 
 # spilling
 
@@ -244,13 +232,7 @@ def _moved(case: Case, activity: str) -> float:
     return sum(case.task_activity.total(each, activity, "bytes") for each in contexts)
 
 
-SPILLING = documented(
-    "spilling",
-    severity="notice",
-    retry_advice="memory",
-    ask=_ask_spilling,
-    thresholds={"share_of_memory": 0.1, "share_of_time": 0.1},
-)
+SPILLING = documented("spilling", ask=_ask_spilling)
 
 # chunks-too-large
 
@@ -429,13 +411,7 @@ def _held_by_a_task(case: Case, worker: str) -> tuple[int, float]:
     return grown // max(int(top["executing"][0]), 1), at
 
 
-CHUNKS_TOO_LARGE = documented(
-    "chunks-too-large",
-    severity="warning",
-    retry_advice="memory",
-    ask=_ask_chunks_too_large,
-    thresholds={"share": 0.3, "full": 0.8, "number": 4},
-)
+CHUNKS_TOO_LARGE = documented("chunks-too-large", ask=_ask_chunks_too_large)
 
 # overproduction
 
@@ -590,10 +566,4 @@ def _saturation(case: Case) -> float:
     return _DEFAULT_SATURATION
 
 
-OVERPRODUCTION = documented(
-    "overproduction",
-    severity="warning",
-    retry_advice="memory",
-    ask=_ask_overproduction,
-    thresholds={"share": 0.5, "ahead": 0.6, "tasks": 10},
-)
+OVERPRODUCTION = documented("overproduction", ask=_ask_overproduction)

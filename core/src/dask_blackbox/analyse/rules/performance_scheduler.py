@@ -202,21 +202,7 @@ def _plugins(case: Case) -> list[str]:
     )
 
 
-SCHEDULER_OVERLOADED = documented(
-    "scheduler-overloaded",
-    severity="warning",
-    ask=_ask_scheduler_overloaded,
-    thresholds={
-        "share": 0.25,
-        "cpu": 80,
-        "turn": 0.1,
-        "graph_seconds": 3,
-        "tasks": 200,
-        "tiny": 0.02,
-        "seconds_a_task": 0.005,
-        "others": 0.75,
-    },
-)
+SCHEDULER_OVERLOADED = documented("scheduler-overloaded", ask=_ask_scheduler_overloaded)
 
 # event-loop-blocked
 
@@ -358,12 +344,7 @@ def _starved(case: Case) -> bool:
     return not hosts or any(host.others > most for host in hosts)
 
 
-EVENT_LOOP_BLOCKED = documented(
-    "event-loop-blocked",
-    severity="warning",
-    ask=_ask_event_loop_blocked,
-    thresholds={"seconds": 3, "share": 0.1, "others": 0.5},
-)
+EVENT_LOOP_BLOCKED = documented("event-loop-blocked", ask=_ask_event_loop_blocked)
 
 # large-graph
 
@@ -452,9 +433,4 @@ def _of(warning: DriverWarning) -> tuple[float, DriverWarning] | None:
     return float(said[1]) * _UNITS.get(said[2], 1), warning
 
 
-LARGE_GRAPH = documented(
-    "large-graph",
-    severity="notice",
-    ask=_ask_large_graph,
-    thresholds={"bytes": 10 * 2**20, "grave_bytes": 100 * 2**20},
-)
+LARGE_GRAPH = documented("large-graph", ask=_ask_large_graph)

@@ -109,20 +109,7 @@ def _winnable(worker: Computing) -> float:
     return min(max(won / max(worker.threads - worker.cpu, 1e-9), 0.0), 1.0)
 
 
-GIL_BOUND = documented(
-    "gil-bound",
-    severity="warning",
-    ask=_ask_gil_bound,
-    thresholds={
-        "share": 0.3,
-        "waiting": 0.4,
-        "late": 0.4,
-        "cores": 1.3,
-        "others": 0.3,
-        "used": 0.85,
-        "load": 0.75,
-    },
-)
+GIL_BOUND = documented("gil-bound", ask=_ask_gil_bound)
 
 # cpu-oversubscribed
 
@@ -223,19 +210,7 @@ def _crowded(case: Case, host: Host, native: float) -> bool:
     )
 
 
-CPU_OVERSUBSCRIBED = documented(
-    "cpu-oversubscribed",
-    severity="notice",
-    ask=_ask_cpu_oversubscribed,
-    thresholds={
-        "share": 0.4,
-        "waiting": 0.5,
-        "threads_a_core": 2.5,
-        "load": 0.65,
-        "others": 0.3,
-        "native": 0.3,
-    },
-)
+CPU_OVERSUBSCRIBED = documented("cpu-oversubscribed", ask=_ask_cpu_oversubscribed)
 
 # io-bound
 
@@ -318,21 +293,7 @@ def _busy(case: Case) -> bool:
     return any(host.others > most for host in case.task_activity.hosts)
 
 
-IO_BOUND = documented(
-    "io-bound",
-    severity="notice",
-    ask=_ask_io_bound,
-    thresholds={
-        "share": 0.6,
-        "waiting": 0.8,
-        "waiting_on_busy": 0.97,
-        "load": 0.4,
-        "late": 0.4,
-        "others": 0.5,
-        "threads_a_core": 3,
-        "programs": 0.1,
-    },
-)
+IO_BOUND = documented("io-bound", ask=_ask_io_bound)
 
 # gc-time
 
@@ -404,12 +365,7 @@ def _busiest(case: Case) -> str:
     return str(by_prefix["prefix"][-1]) if len(by_prefix) else ""
 
 
-GC_TIME = documented(
-    "gc-time",
-    severity="warning",
-    ask=_ask_gc_time,
-    thresholds={"share": 0.15},
-)
+GC_TIME = documented("gc-time", ask=_ask_gc_time)
 
 # network-bound
 
@@ -475,16 +431,7 @@ def _ask_network_bound(case: Case) -> Iterator[Finding]:
     )
 
 
-NETWORK_BOUND = documented(
-    "network-bound",
-    severity="warning",
-    ask=_ask_network_bound,
-    thresholds={
-        "share": 0.2,
-        "of_computing": 0.5,
-        "bytes": 256 * 2**20,
-    },
-)
+NETWORK_BOUND = documented("network-bound", ask=_ask_network_bound)
 
 # driver-bound
 
@@ -634,17 +581,4 @@ def _remedy_driver_bound(between: float, beside: float, *, idle: bool) -> str:
     )
 
 
-DRIVER_BOUND = documented(
-    "driver-bound",
-    severity="notice",
-    ask=_ask_driver_bound,
-    thresholds={
-        "long": 15,
-        "share": 0.5,
-        "computed": 5,
-        "used": 1,
-        "worked": 0.5,
-        "graphs": 5,
-        "idle": 0.2,
-    },
-)
+DRIVER_BOUND = documented("driver-bound", ask=_ask_driver_bound)

@@ -111,17 +111,7 @@ def _join(case: Case) -> str:
     return "Join their common inputs in an intermediate task, so that each depends on one result. "
 
 
-TINY_TASKS = documented(
-    "tiny-tasks",
-    severity="warning",
-    ask=_ask_tiny_tasks,
-    thresholds={
-        "seconds_a_task": 0.02,
-        "tasks": 500,
-        "share": 0.3,
-        "others": 0.5,
-    },
-)
+TINY_TASKS = documented("tiny-tasks", ask=_ask_tiny_tasks)
 
 # straggler
 
@@ -381,18 +371,7 @@ def _move(case: Case, worker: str) -> str:
     )
 
 
-STRAGGLER = documented(
-    "straggler",
-    severity="warning",
-    ask=_ask_straggler,
-    thresholds={
-        "share": 0.15,
-        "times": 4,
-        "siblings": 6,
-        "seconds": 2,
-        "alone": 0.4,
-    },
-)
+STRAGGLER = documented("straggler", ask=_ask_straggler)
 
 # workers-idle
 
@@ -442,12 +421,7 @@ def _ask_workers_idle(case: Case) -> Iterator[Finding]:
     )
 
 
-WORKERS_IDLE = documented(
-    "workers-idle",
-    severity="notice",
-    ask=_ask_workers_idle,
-    thresholds={"share": 0.45},
-)
+WORKERS_IDLE = documented("workers-idle", ask=_ask_workers_idle)
 
 # recomputed-work
 
@@ -545,12 +519,7 @@ def _keep(name: str, held: int, memory: int) -> str:
     )
 
 
-RECOMPUTED_WORK = documented(
-    "recomputed-work",
-    severity="warning",
-    ask=_ask_recomputed_work,
-    thresholds={"share": 0.2},
-)
+RECOMPUTED_WORK = documented("recomputed-work", ask=_ask_recomputed_work)
 
 # stealing-churn
 
@@ -628,9 +597,4 @@ def _came_later(case: Case) -> bool:
     return bool((joined > begun).any())
 
 
-STEALING_CHURN = documented(
-    "stealing-churn",
-    severity="notice",
-    ask=_ask_stealing_churn,
-    thresholds={"requests": 200, "a_task": 0.3, "share": 0.1},
-)
+STEALING_CHURN = documented("stealing-churn", ask=_ask_stealing_churn)

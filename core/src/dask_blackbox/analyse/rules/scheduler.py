@@ -336,10 +336,4 @@ def _memory(case: Case) -> str:
     return f" Its last memory sample was {size(last[0])}." if last else ""
 
 
-SCHEDULER_LOST = documented(
-    "scheduler-lost",
-    severity="failure",
-    retry_advice="transient",
-    retry_confidence="medium",
-    ask=_ask,
-)
+SCHEDULER_LOST = documented("scheduler-lost", ask=_ask)

@@ -203,10 +203,7 @@ def _the_thing_itself(text: str) -> re.Match[str] | None:
 
 
 GRAPH_NOT_SERIALIZABLE = documented(
-    "graph-not-serializable",
-    severity="failure",
-    retry_advice="code",
-    ask=_ask_graph_not_serializable,
+    "graph-not-serializable", ask=_ask_graph_not_serializable
 )
 
 # graph-not-deserializable
@@ -305,10 +302,7 @@ def _remedy_graph_not_deserializable(
 
 
 GRAPH_NOT_DESERIALIZABLE = documented(
-    "graph-not-deserializable",
-    severity="failure",
-    retry_advice="environment",
-    ask=_ask_graph_not_deserializable,
+    "graph-not-deserializable", ask=_ask_graph_not_deserializable
 )
 
 # result-not-serializable
@@ -541,10 +535,7 @@ def _that_may_hold(case: Case) -> list[dict[str, Any]]:
 
 
 RESULT_NOT_SERIALIZABLE = documented(
-    "result-not-serializable",
-    severity="failure",
-    retry_advice="code",
-    ask=_ask_result_not_serializable,
+    "result-not-serializable", ask=_ask_result_not_serializable
 )
 
 # dependency-not-serializable
@@ -612,8 +603,5 @@ def _stuck(hang: Hang) -> tuple[HangingTask, str] | None:
 
 
 DEPENDENCY_NOT_SERIALIZABLE = documented(
-    "dependency-not-serializable",
-    severity="failure",
-    retry_advice="code",
-    ask=_ask_dependency_not_serializable,
+    "dependency-not-serializable", ask=_ask_dependency_not_serializable
 )

@@ -189,12 +189,7 @@ def _of_failure(case: Case, failure: TaskFailure | None) -> Iterator[Evidence]:
         yield Evidence(text="\n".join(tail)[:1500], source="errors", at=failure.at)
 
 
-P2P_FAILED = documented(
-    "p2p-failed",
-    severity="failure",
-    retry_advice="unknown",
-    ask=_ask_p2p_failed,
-)
+P2P_FAILED = documented("p2p-failed", ask=_ask_p2p_failed)
 
 # p2p-out-of-disk
 
@@ -303,13 +298,7 @@ def _remedy_p2p_out_of_disk(case: Case, shuffle: Shuffle, where: list[str]) -> s
     return ". ".join(sentences) + "."
 
 
-P2P_OUT_OF_DISK = documented(
-    "p2p-out-of-disk",
-    severity="failure",
-    retry_advice="environment",
-    retry_confidence="medium",
-    ask=_ask_p2p_out_of_disk,
-)
+P2P_OUT_OF_DISK = documented("p2p-out-of-disk", ask=_ask_p2p_out_of_disk)
 
 # shuffle-restarted
 
@@ -379,8 +368,4 @@ def _lost(case: Case, shuffles: list[str]) -> float:
     return float(again["lost"].sum() or 0.0)
 
 
-SHUFFLE_RESTARTED = documented(
-    "shuffle-restarted",
-    severity="warning",
-    ask=_ask_shuffle_restarted,
-)
+SHUFFLE_RESTARTED = documented("shuffle-restarted", ask=_ask_shuffle_restarted)

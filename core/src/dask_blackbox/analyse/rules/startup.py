@@ -327,13 +327,7 @@ def _evidence(case: Case, lines: list[dict[str, Any]]) -> Iterator[Evidence]:
         )
 
 
-WORKER_START_FAILED = documented(
-    "worker-start-failed",
-    severity="failure",
-    retry_advice="environment",
-    retry_confidence="medium",
-    ask=_ask_worker_start_failed,
-)
+WORKER_START_FAILED = documented("worker-start-failed", ask=_ask_worker_start_failed)
 
 # workers-never-arrived
 
@@ -452,10 +446,7 @@ def _of_a_driver_that_waited(case: Case, position: DriverPosition) -> Finding:
 
 
 WORKERS_NEVER_ARRIVED = documented(
-    "workers-never-arrived",
-    severity="failure",
-    retry_advice="transient",
-    ask=_ask_workers_never_arrived,
+    "workers-never-arrived", ask=_ask_workers_never_arrived
 )
 
 # no-valid-worker
@@ -641,10 +632,4 @@ def _nobody(hang: Hang) -> str:
     )
 
 
-NO_VALID_WORKER = documented(
-    "no-valid-worker",
-    severity="failure",
-    retry_advice="environment",
-    retry_confidence="medium",
-    ask=_ask_no_valid_worker,
-)
+NO_VALID_WORKER = documented("no-valid-worker", ask=_ask_no_valid_worker)

@@ -413,12 +413,7 @@ def _evidence(case: Case, failure: TaskFailure) -> tuple[Evidence, ...]:
     return (*facts, *(case.exception_evidence() if case.failed else ()))
 
 
-TASK_EXCEPTION = documented(
-    "task-exception",
-    severity="failure",
-    retry_advice="code",
-    ask=_ask_task_exception,
-)
+TASK_EXCEPTION = documented("task-exception", ask=_ask_task_exception)
 
 
 def _in_its_words(failure: TaskFailure) -> str:
@@ -487,12 +482,7 @@ def _ask_retries_hid_errors(case: Case) -> Iterator[Finding]:
         )
 
 
-RETRIES_HID_ERRORS = documented(
-    "retries-hid-errors",
-    severity="warning",
-    retry_advice="transient",
-    ask=_ask_retries_hid_errors,
-)
+RETRIES_HID_ERRORS = documented("retries-hid-errors", ask=_ask_retries_hid_errors)
 
 # actor-lost
 
@@ -582,9 +572,4 @@ def _reported(actor: ActorLost | None) -> Iterator[Evidence]:
         )
 
 
-ACTOR_LOST = documented(
-    "actor-lost",
-    severity="failure",
-    retry_advice="transient",
-    ask=_ask_actor_lost,
-)
+ACTOR_LOST = documented("actor-lost", ask=_ask_actor_lost)

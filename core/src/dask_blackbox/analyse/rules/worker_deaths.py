@@ -95,12 +95,7 @@ def _ask_worker_memory_limit(case: Case) -> Iterator[Finding]:
     )
 
 
-WORKER_MEMORY_LIMIT = documented(
-    "worker-memory-limit",
-    severity="failure",
-    retry_advice="memory",
-    ask=_ask_worker_memory_limit,
-)
+WORKER_MEMORY_LIMIT = documented("worker-memory-limit", ask=_ask_worker_memory_limit)
 
 # kernel-oom
 #
@@ -143,12 +138,7 @@ def _ask_kernel_oom(case: Case) -> Iterator[Finding]:
     )
 
 
-KERNEL_OOM = documented(
-    "kernel-oom",
-    severity="failure",
-    retry_advice="memory",
-    ask=_ask_kernel_oom,
-)
+KERNEL_OOM = documented("kernel-oom", ask=_ask_kernel_oom)
 
 # worker-segfault
 
@@ -190,13 +180,7 @@ def _no_stack(deaths: tuple[WorkerExit, ...]) -> str:
     )
 
 
-WORKER_SEGFAULT = documented(
-    "worker-segfault",
-    severity="failure",
-    retry_advice="code",
-    retry_confidence="medium",
-    ask=_ask_worker_segfault,
-)
+WORKER_SEGFAULT = documented("worker-segfault", ask=_ask_worker_segfault)
 
 # worker-abort
 
@@ -221,13 +205,7 @@ def _ask_worker_abort(case: Case) -> Iterator[Finding]:
     )
 
 
-WORKER_ABORT = documented(
-    "worker-abort",
-    severity="failure",
-    retry_advice="code",
-    retry_confidence="medium",
-    ask=_ask_worker_abort,
-)
+WORKER_ABORT = documented("worker-abort", ask=_ask_worker_abort)
 
 # worker-exit
 #
@@ -324,13 +302,7 @@ def _where_it_left(deaths: tuple[WorkerExit, ...]) -> Frame | None:
     return None
 
 
-WORKER_EXIT = documented(
-    "worker-exit",
-    severity="failure",
-    retry_advice="code",
-    retry_confidence="medium",
-    ask=_ask_worker_exit,
-)
+WORKER_EXIT = documented("worker-exit", ask=_ask_worker_exit)
 
 # worker-heartbeat-timeout
 
@@ -369,11 +341,7 @@ def _ask_worker_heartbeat_timeout(case: Case) -> Iterator[Finding]:
 
 
 WORKER_HEARTBEAT_TIMEOUT = documented(
-    "worker-heartbeat-timeout",
-    severity="failure",
-    retry_advice="code",
-    retry_confidence="medium",
-    ask=_ask_worker_heartbeat_timeout,
+    "worker-heartbeat-timeout", ask=_ask_worker_heartbeat_timeout
 )
 
 # worker-signalled
@@ -439,13 +407,7 @@ def _memory(last: WorkerExit) -> str:
     )
 
 
-WORKER_SIGNALLED = documented(
-    "worker-signalled",
-    severity="failure",
-    retry_advice="transient",
-    retry_confidence="medium",
-    ask=_ask_worker_signalled,
-)
+WORKER_SIGNALLED = documented("worker-signalled", ask=_ask_worker_signalled)
 
 # worker-preempted
 
@@ -478,12 +440,7 @@ def _ask_worker_preempted(case: Case) -> Iterator[Finding]:
     )
 
 
-WORKER_PREEMPTED = documented(
-    "worker-preempted",
-    severity="failure",
-    retry_advice="transient",
-    ask=_ask_worker_preempted,
-)
+WORKER_PREEMPTED = documented("worker-preempted", ask=_ask_worker_preempted)
 
 # worker-host-lost
 
@@ -521,12 +478,7 @@ def _ask_worker_host_lost(case: Case) -> Iterator[Finding]:
     )
 
 
-WORKER_HOST_LOST = documented(
-    "worker-host-lost",
-    severity="failure",
-    retry_advice="transient",
-    ask=_ask_worker_host_lost,
-)
+WORKER_HOST_LOST = documented("worker-host-lost", ask=_ask_worker_host_lost)
 
 # worker-lifetime
 
@@ -660,13 +612,7 @@ def _work(case: Case) -> str:
     return counted(case.hang.wanted, "task") if case.hang is not None else "work"
 
 
-WORKER_LIFETIME = documented(
-    "worker-lifetime",
-    severity="failure",
-    retry_advice="transient",
-    retry_confidence="medium",
-    ask=_ask_worker_lifetime,
-)
+WORKER_LIFETIME = documented("worker-lifetime", ask=_ask_worker_lifetime)
 
 # workers-died
 
@@ -769,8 +715,4 @@ def _cost(case: Case) -> str:
     return f" It cost {listed(costs)}." if costs else ""
 
 
-WORKERS_DIED = documented(
-    "workers-died",
-    severity="warning",
-    ask=_ask_workers_died,
-)
+WORKERS_DIED = documented("workers-died", ask=_ask_workers_died)
