@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,11 @@ with DAG("lazy"):
     assert card["state"] == "failed"
     assert "returned something lazy, a Delayed: call .compute()" in card["headline"]
     assert card["verdict"]["retry_advice"] == "code"
+    assert re.match(
+        r"In `work` \(\S+/lazy\.py:\d+\), call \.compute\(\), as a task's result is ",
+        card["verdict"]["remedy"],
+    )
+    assert "lazy_results.py" not in card["verdict"]["cause"]
 
 
 def test_lazy_values_are_found_where_people_return_them() -> None:
@@ -66,6 +72,13 @@ def test_lazy_values_are_found_where_people_return_them() -> None:
     ]:
         with pytest.raises(LazyResultError, match=says):
             refuse_lazy(value, work)
+
+
+def test_the_kind_has_its_article() -> None:
+    import dask.array
+
+    with pytest.raises(LazyResultError, match="lazy, an Array: call"):
+        refuse_lazy(dask.array.ones(3), work)
 
 
 def test_results_and_backends_of_the_users_own_are_left_alone(

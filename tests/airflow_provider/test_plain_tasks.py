@@ -74,6 +74,39 @@ def test_a_plain_task_with_a_local_cluster_works_and_is_recorded(
     assert card["headline"] in ran.messages
 
 
+def test_workers_of_a_plain_task_import_airflow_and_refuse_its_variables(
+    airflow: Any, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As Airflow sets it in a task's process.
+    monkeypatch.setenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "airflow-db-not-allowed:")
+    ran = airflow.run(
+        """
+        from airflow.sdk import task
+
+        with DAG("plain_asking"):
+            @task
+            def work():
+                from distributed import Client
+
+                def ask():
+                    from airflow.sdk import Variable
+                    return Variable.get("limit", default="wrong")
+
+                with Client(
+                    n_workers=1, threads_per_worker=1, dashboard_address=":0"
+                ) as client:
+                    return str(client.submit(ask).exception())
+
+            work()
+        """,
+        "plain_asking",
+    )
+
+    assert ran.value.startswith(
+        "Airflow's variable 'limit' cannot be read on a Dask worker: "
+    )
+
+
 @needs_exception_in_callbacks
 def test_a_plain_task_that_fails_keeps_its_exception_and_has_a_verdict(
     airflow: Any, store: Path

@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 import urllib.request
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from awaited import flag_of, until
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.testing import EmbeddedS3
 
@@ -30,15 +29,6 @@ pytestmark = [
     pytest.mark.skipif(not COMMANDS.exists(), reason="needs .venvs/airflow"),
     pytest.mark.timeout(600),  # an Airflow, on a busy machine
 ]
-
-
-def _until(condition: Callable[[], Any], patience: float = 120.0) -> Any:
-    """Return what `condition` answers once that is something."""
-    deadline = time.monotonic() + patience
-    while not (answer := condition()):
-        assert time.monotonic() < deadline, "it never came"
-        time.sleep(0.2)
-    return answer
 
 
 def _numbers(version: str) -> tuple[int, ...]:
@@ -98,11 +88,11 @@ def test_a_task_that_is_killed_is_recorded_as_aborted_and_tried_again(
 ) -> None:
     flag = tmp_path / "pid"
     run = host.trigger("long", conf={"flag": str(flag)})
-    pid = int(_until(lambda: flag.exists() and flag.read_text()))
+    pid = int(flag_of(flag))
     while_it_ran = host.links(run, "wait")
     os.kill(pid, signal.SIGKILL)
 
-    card = _until(
+    card = until(
         lambda: (
             (card := _card(s3, "long.wait", run.run_id))
             and card["state"] != "running"
@@ -132,12 +122,12 @@ def test_a_task_that_is_marked_as_failed_ends_with_its_recording_and_cluster(
 ) -> None:
     flag = tmp_path / "pid"
     run = host.trigger("long", conf={"flag": str(flag)})
-    process = psutil.Process(int(_until(lambda: flag.exists() and flag.read_text())))
+    process = psutil.Process(int(flag_of(flag)))
     cluster = process.children(recursive=True)
     assert any("dask_blackbox.recorder" in each.cmdline() for each in cluster)
     host.set_state(run, "wait", "failed")
 
-    _until(lambda: not process.is_running() or process.status() == "zombie")
+    until(lambda: not process.is_running() or process.status() == "zombie")
     psutil.wait_procs(cluster, timeout=60)
     assert [each for each in cluster if each.is_running()] == []
     assert _card(s3, "long.wait", run.run_id)["state"] == "aborted"

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import socket
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 
 import psutil
 import pytest
+from awaited import flag_of, until
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.testing import EmbeddedS3
 from distributed import Client
@@ -26,14 +26,6 @@ pytestmark = [
     pytest.mark.skipif(not COMMANDS.exists(), reason="needs .venvs/airflow"),
     pytest.mark.timeout(600),  # an Airflow, on a busy machine
 ]
-
-
-def _until(condition: Callable[[], Any], patience: float = 120.0) -> Any:
-    deadline = time.monotonic() + patience
-    while not (answer := condition()):
-        assert time.monotonic() < deadline, "it never came"
-        time.sleep(0.2)
-    return answer
 
 
 def _ended_card(s3: EmbeddedS3, dag: str, run_id: str) -> Any:
@@ -99,10 +91,10 @@ def test_the_verdict_names_who_stopped_the_task(
 ) -> None:
     flag = tmp_path / "pid"
     run = host.trigger(how.dag, conf={"flag": str(flag), "moment": moment})
-    pid = int(_until(lambda: flag.exists() and flag.read_text()))
+    pid = int(flag_of(flag))
     how.stop(host, run, pid)
 
-    card = _until(lambda: _ended_card(s3, how.dag, run.run_id))
+    card = until(lambda: _ended_card(s3, how.dag, run.run_id))
 
     if how.stop in (_cleared, _terminated):
         # No more tries of it; and after SIGTERM alone, the callable sleeps on.
@@ -119,10 +111,10 @@ def test_a_task_that_is_marked_while_its_cluster_closes_had_succeeded(
 ) -> None:
     flag = tmp_path / "pid"
     run = host.trigger("moments", conf={"flag": str(flag), "moment": "closing"})
-    _until(lambda: flag.exists() and flag.read_text())
+    flag_of(flag)
     host.set_state(run, "work", "failed")
 
-    card = _until(lambda: _ended_card(s3, "moments", run.run_id))
+    card = until(lambda: _ended_card(s3, "moments", run.run_id))
 
     assert card["state"] == "succeeded"
     assert card["verdict"] is None
@@ -142,10 +134,10 @@ def test_a_cluster_that_outlives_a_killed_task_is_closed_unless_it_is_kept(
 ) -> None:
     flag = tmp_path / "flag"
     run = host.trigger(dag, conf={"flag": str(flag)})
-    pid, address = str(_until(lambda: flag.exists() and flag.read_text())).split()
+    pid, address = flag_of(flag).split()
     os.kill(int(pid), signal.SIGKILL)
 
-    card = _until(lambda: _ended_card(s3, dag, run.run_id))
+    card = until(lambda: _ended_card(s3, dag, run.run_id))
 
     kept = dag == "kept_cluster"
     assert card["state"] == "aborted"
@@ -165,14 +157,14 @@ def test_a_cluster_that_outlives_a_stopped_task_is_closed(
 ) -> None:
     flag = tmp_path / "flag"
     run = host.trigger("orphans", conf={"flag": str(flag)})
-    _, address = str(_until(lambda: flag.exists() and flag.read_text())).split()
+    _, address = flag_of(flag).split()
     # SIGTERM, and SIGKILL five seconds later: its callable sleeps on in between.
     host.set_state(run, "work", "failed")
 
-    card = _until(lambda: _ended_card(s3, "orphans", run.run_id))
+    card = until(lambda: _ended_card(s3, "orphans", run.run_id))
 
     assert card["verdict"]["rule"] == "stopped-by-host"
-    assert _until(lambda: not _answers(address))
+    assert until(lambda: not _answers(address))
 
 
 def test_the_next_try_closes_the_cluster_of_one_that_was_killed_with_its_recorder(
@@ -180,7 +172,7 @@ def test_the_next_try_closes_the_cluster_of_one_that_was_killed_with_its_recorde
 ) -> None:
     flag = tmp_path / "flag"
     run = host.trigger("orphans", conf={"flag": str(flag)})
-    pid, address = str(_until(lambda: flag.exists() and flag.read_text())).split()
+    pid, address = flag_of(flag).split()
     task = psutil.Process(int(pid))
     (recorder,) = (
         each for each in task.children() if "dask_blackbox.recorder" in each.cmdline()
@@ -193,6 +185,6 @@ def test_the_next_try_closes_the_cluster_of_one_that_was_killed_with_its_recorde
 
     _cleared(host, run, 0)
 
-    _until(lambda: host.task(run, "work")["try_number"] == 2)
+    until(lambda: host.task(run, "work")["try_number"] == 2)
     assert host.wait(run) == "success"
-    assert _until(lambda: not _answers(address), patience=240)
+    assert until(lambda: not _answers(address), patience=240)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import signal
-import time
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
+from awaited import flag_of
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 ROOT = Path(__file__).parents[2]
@@ -112,10 +112,7 @@ def test_a_running_task_is_followed_until_it_is_killed(
 ) -> None:
     flag = tmp_path / "pid"
     run = host.trigger("slow", conf={"flag": str(flag)})
-    deadline = time.monotonic() + 120
-    while not (flag.exists() and flag.read_text()):
-        assert time.monotonic() < deadline, host.log(run, "steps")
-        time.sleep(0.2)
+    pid = int(flag_of(flag, describe=lambda: host.log(run, "steps")))
     page = ada.new_page()
     page.goto(_tab(host, run, "steps"))
     inside = _inside(page)
@@ -132,7 +129,7 @@ def test_a_running_task_is_followed_until_it_is_killed(
     expect(_report(page).locator("body")).to_contain_text("step")
     _pictures(page, screenshots, "running")
 
-    os.kill(int(flag.read_text()), signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)
 
     expect(inside.locator(".bar .state")).to_have_text(re.compile("aborted"))
     expect(inside.locator(".live")).to_have_count(0)
@@ -169,10 +166,7 @@ def test_a_task_that_airflow_ended_shows_who_ended_it(
 ) -> None:
     flag = tmp_path / "pid"
     run = host.trigger("slow", conf={"flag": str(flag)})
-    deadline = time.monotonic() + 120
-    while not (flag.exists() and flag.read_text()):
-        assert time.monotonic() < deadline, host.log(run, "steps")
-        time.sleep(0.2)
+    flag_of(flag, describe=lambda: host.log(run, "steps"))
     host.set_state(run, "steps", "failed")
     page = ada.new_page()
     page.goto(_tab(host, run, "steps"))

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from importlib import import_module, resources
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from dask_blackbox.guard import guard
@@ -34,6 +34,7 @@ __all__ = [
     "importable_airflow",
     "is_owned",
     "prepared",
+    "refuse_secrets_on_workers",
     "started",
 ]
 
@@ -138,7 +139,7 @@ def connected_client(
             client = Client(where, **client_kwargs)
         stack.callback(_close, client)
         with guard("refusing Airflow's variables on workers"):
-            _refuse_secrets_on_workers(client)
+            refuse_secrets_on_workers(client)
         stack.enter_context(client.as_current())
         yield client
 
@@ -212,11 +213,18 @@ def adapt_cluster(cluster: Any, adapt: Mapping[str, Any]) -> None:
         scale(**adapt)
 
 
-def _refuse_secrets_on_workers(client: Client) -> None:
-    from airflow_dask_blackbox.worker_secrets import shipped
+def refuse_secrets_on_workers(client: Client) -> Any:
+    """Have what only a task can ask Airflow for raise on a client's workers.
 
-    source = resources.files(__package__).joinpath("worker_secrets.py")
-    client.register_plugin(shipped(source.read_text("utf-8")))
+    Args:
+        client: Connected.
+
+    Returns:
+        On the client's own event loop: what is to be awaited.
+    """
+    from airflow_dask_blackbox.worker_secrets import AirflowSecrets
+
+    return client.register_plugin(AirflowSecrets())
 
 
 def prepared(
@@ -294,7 +302,11 @@ def _local(cluster_kwargs: Mapping[str, Any]) -> dict[str, Any]:
     # else's browser reaches a dashboard that has no login.
     kwargs = {"dashboard_address": "127.0.0.1:0", **cluster_kwargs}
     if kwargs.get("processes", True) and "worker_class" not in kwargs:
+        from airflow_dask_blackbox.worker_secrets import AirflowSecrets
+
         kwargs["env"] = {**importable_airflow(), **(kwargs.get("env") or {})}
+        # Whatever client they get: with that database, defaults would be given for values.
+        kwargs["plugins"] = (*(kwargs.get("plugins") or ()), AirflowSecrets())
     return kwargs
 
 

@@ -16,7 +16,15 @@ _DEFAULT_BACKEND: Final = "BaseXCom"
 
 
 class LazyResultError(AirflowException, TypeError):
-    """The callable returned something that Dask has not computed."""
+    """The callable returned something that Dask has not computed.
+
+    Attributes:
+        dask_blackbox_about: The callable: on the card, it is the place to look at.
+    """
+
+    def __init__(self, message: str, function: Callable[..., Any]) -> None:
+        super().__init__(message)
+        self.dask_blackbox_about = function
 
 
 def refuse_lazy(value: object, function: Callable[..., Any]) -> None:
@@ -35,11 +43,16 @@ def refuse_lazy(value: object, function: Callable[..., Any]) -> None:
     for lazy, call in _lazy_in(value):
         name = getattr(function, "__name__", None) or repr(function)
         kind = type(lazy).__name__
-        where = "" if lazy is value else f", in a {type(value).__name__}"
+        where = "" if lazy is value else f", in {_a(type(value).__name__)}"
         raise LazyResultError(
-            f"{name} returned something lazy, a {kind}{where}: call {call}, as a task's "
-            "result is stored, and the cluster that could compute it closes with the task"
+            f"{name} returned something lazy, {_a(kind)}{where}: call {call}, as a task's "
+            "result is stored, and the cluster that could compute it closes with the task",
+            function,
         )
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
 def _lazy_in(value: object, depth: int = 0) -> Iterator[tuple[object, str]]:

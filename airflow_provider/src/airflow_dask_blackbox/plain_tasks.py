@@ -84,22 +84,10 @@ def _works_on_workers(task: Any) -> Iterator[None]:
     module = unimportable_module_of(task.python_callable)
 
     def prepare() -> None:
-        _let_workers_import_airflow()
         stack.enter_context(shipped_by_value(module))
 
     with ExitStack() as stack, hidden_main(), after_import("distributed", prepare):
         yield
-
-
-def _let_workers_import_airflow() -> None:
-    import dask.config
-
-    from airflow_dask_blackbox.clusters import importable_airflow
-
-    given = dask.config.get("distributed.nanny.pre-spawn-environ", default={})
-    dask.config.set(
-        {"distributed.nanny.pre-spawn-environ": {**importable_airflow(), **given}}
-    )
 
 
 @contextmanager
@@ -137,8 +125,13 @@ class _TaskRun:
         own_clients.listen(self._recording_of)
         stack.callback(own_clients.unlisten, self._recording_of)
 
-    async def _recording_of(self, _client: Any) -> Any:
+    async def _recording_of(self, client: Any) -> Any:
         """Return the recording that a client of this process belongs to."""
+        from airflow_dask_blackbox.clusters import refuse_secrets_on_workers
+
+        # Its workers have the task's environment, in which Airflow cannot be imported.
+        with guard("refusing Airflow's variables on workers"):
+            await refuse_secrets_on_workers(client)
         return await asyncio.to_thread(self._begun)
 
     def _begun(self) -> Any:

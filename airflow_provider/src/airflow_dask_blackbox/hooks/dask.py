@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseHook
+from dask_blackbox.guard import guard
 
 from airflow_dask_blackbox.arguments import OperatorConfigurationError
 from airflow_dask_blackbox.connection_form import CONNECTION_TYPE
@@ -52,10 +53,16 @@ class DaskHook(BaseHook):
         import dask.config
         from distributed import Client
 
+        from airflow_dask_blackbox.clusters import refuse_secrets_on_workers
+
         where = self.address or self.get_cluster()
         # For as long as the process runs: a link is made whenever somebody asks for it.
         dask.config.set(self.dask_config)
-        return Client(where, **{**self.client_kwargs, **client_kwargs})
+        client = Client(where, **{**self.client_kwargs, **client_kwargs})
+        if not client.asynchronous:
+            with guard("refusing Airflow's variables on workers"):
+                refuse_secrets_on_workers(client)
+        return client
 
     def get_cluster(self, **cluster_kwargs: Any) -> Any:
         """Start a cluster of the connection's class; close it when it is used no more.

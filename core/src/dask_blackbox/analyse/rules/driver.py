@@ -191,6 +191,8 @@ def _remedy(
         if exception.file
         else "Look at its traceback"
     )
+    if to_do := _asked_of_function(exception):
+        return to_do
     if pace is not None:
         return (
             f"{look}: the timeout was too short for {counted(pace.sent, 'task')}. "
@@ -220,6 +222,24 @@ def _remedy(
     return look + more
 
 
+def _asked_of_function(exception: DriverException) -> str | None:
+    """Return what an integration asks of the user's function, its sentence's subject.
+
+    "work returned something lazy, a Delayed: call .compute(), as …".
+    """
+    name = (exception.function or "").rpartition(".")[2]
+    if not (_is_of_integration(exception) and name and exception.file):
+        return None
+    subject, _, to_do = exception.message.partition(": ")
+    if not (to_do and subject.startswith(f"{name} ")):
+        return None
+    return f"In `{name}` ({exception.file}:{exception.line}), {to_do.rstrip('.')}."
+
+
+def _is_of_integration(exception: DriverException) -> bool:
+    return exception.exception.partition(".")[0].endswith("_dask_blackbox")
+
+
 def _advice(exception: DriverException, *, waited: bool) -> Advice:
     if waited:
         return OF_UNKNOWN
@@ -232,7 +252,7 @@ def _checked(exception: DriverException) -> bool:
     """Say whether the job's own code raised it, of what it had found."""
     if class_of(exception.exception) in _MISTAKES:
         return False
-    if exception.exception.partition(".")[0].endswith("_dask_blackbox"):
+    if _is_of_integration(exception):
         return False  # an integration raised it, of how it was called
     return raised_on_purpose(exception.traceback)
 

@@ -32,6 +32,8 @@ __all__ = ["DriverTap", "as_json", "code_of", "describe_driver", "describe_excep
 _LONGEST = 20_000
 _SHORT = 2_000
 _REGISTERING = ("register_plugin", "register_worker_plugin")
+_ABOUT = "dask_blackbox_about"
+"""Attribute of an integration's exception: the user's function that it is about."""
 _CLIENT = os.path.join("distributed", "client.py")
 _FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen")
 
@@ -144,7 +146,7 @@ def describe_exception(error: BaseException) -> dict[str, Any]:
             None if each.__suppress_context__ else each.__context__
         )
     text = plain("".join(traceback.format_exception(error)))
-    frame = _own_frame(error)
+    where = _place_of(error)
     handled = [f"{qualified(type(e))}: {words_of(e)}"[:_SHORT] for e in _hidden(error)]
     return {
         "exception": qualified(type(error)),
@@ -154,9 +156,7 @@ def describe_exception(error: BaseException) -> dict[str, Any]:
         "chain": chain,
         "chain_ids": list(seen.values()),
         "handled": handled,
-        "file": None if frame is None else frame.filename,
-        "line": None if frame is None else frame.lineno,
-        "function": None if frame is None else frame.name,
+        **where,
         "key": _key_of(error),
         "plugin": _plugin_of(error),
     }
@@ -186,6 +186,28 @@ def _hidden(error: BaseException) -> Iterator[BaseException]:
             yield each
         hidden = hidden or (each.__suppress_context__ and each.__cause__ is None)
         each = each.__cause__ or each.__context__
+
+
+def _place_of(error: BaseException) -> dict[str, Any]:
+    """Return the place to look at: the user's function, where it is about one as a whole.
+
+    What an integration raises of a function that has returned was raised elsewhere.
+    """
+    about = getattr(error, _ABOUT, None)
+    code = getattr(inspect.unwrap(about), "__code__", None) if callable(about) else None
+    if code is not None:
+        name = code.co_qualname if hasattr(code, "co_qualname") else code.co_name
+        return {
+            "file": code.co_filename,
+            "line": code.co_firstlineno,
+            "function": name.rpartition("<locals>.")[2],
+        }
+    frame = _own_frame(error)
+    return {
+        "file": None if frame is None else frame.filename,
+        "line": None if frame is None else frame.lineno,
+        "function": None if frame is None else frame.name,
+    }
 
 
 def _own_frame(error: BaseException) -> traceback.FrameSummary | None:

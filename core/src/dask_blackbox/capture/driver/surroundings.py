@@ -68,7 +68,7 @@ def code_facts(known: set[str], *, source: bool = False) -> dict[str, dict[str, 
     parts: dict[str, str] = {}
     sources: dict[str, str] = {}
     deadline = time.thread_time() + _SECONDS
-    for name, module in list(sys.modules.items()):
+    for name, module in sys.modules.copy().items():
         # (`__mp_main__` is `__main__` once more.)
         if name in known or name == "__mp_main__" or len(known) >= _MOST:
             continue
