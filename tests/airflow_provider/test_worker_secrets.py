@@ -146,6 +146,27 @@ def test_what_only_the_task_can_ask_airflow_for_raises_on_workers(
     assert "cannot import name" not in logged
 
 
+def test_the_verdict_on_a_task_that_asks_says_to_pass_the_value(
+    airflow: Any, tmp_path: Path
+) -> None:
+    ran = airflow.run(
+        f"""{_STORY}
+    with DAG("asking_in_vain"):
+        DaskObservedOperator(
+            task_id="ask", store={str(tmp_path)!r}, cluster_kwargs=TINY,
+            python_callable=lambda client: client.submit(asked, "set").result(),
+        )
+        """,
+        "asking_in_vain",
+    )
+
+    folder = RunAddress.of("asking_in_vain.ask", ran.run_id, 1).folder
+    verdict = json.loads((tmp_path / folder / "card.json").read_text())["verdict"]
+    assert (verdict["retry_advice"], verdict["retry_confidence"]) == ("code", "high")
+    assert "pass the value to the function that runs on the worker" in verdict["remedy"]
+    assert "retries" not in verdict["remedy"]
+
+
 def test_workers_of_a_hooks_cluster_refuse_too(
     airflow: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

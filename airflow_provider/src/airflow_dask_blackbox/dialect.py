@@ -12,6 +12,10 @@ DIALECT = RemedyDialect(
             "In an Airflow task, worker processes must not import Airflow's own main module: "
             "start the cluster with `recorded(...)` of the provider, with `processes=False`, "
             "or outside the task."
-        )
+        ),
+        "on a Dask worker: only the process of the Airflow task": (
+            "Ask Airflow in the task's callable, and pass the value to the function that "
+            "runs on the worker as an argument."
+        ),
     },
 )

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     # The real one imports Dask's configuration, and DAG files are parsed all day.
     from dask_blackbox.identity import Identity
 
-__all__ = ["identity_of", "parameters_of"]
+__all__ = ["current_identity", "identity_of", "parameters_of"]
 
 _LONGEST = 500
 
@@ -41,6 +41,21 @@ def identity_of(context: Mapping[str, Any], job: str | None = None) -> Identity:
         attempt=max(1, int(ti.try_number or 1)),
         host={name: fact for name, fact in host.items() if fact is not None},
     )
+
+
+def current_identity() -> Identity | None:
+    """Return who the task instance is that runs in this process; None: there is none.
+
+    For `recording()` in tasks of any operator (entry point `dask_blackbox.identities`):
+    Airflow's environment variables do not say which instance of a mapped task it is.
+    """
+    from airflow.sdk import get_current_context
+
+    try:
+        context = get_current_context()
+    except RuntimeError:  # a command that a task has started
+        return None
+    return identity_of(context)
 
 
 def parameters_of(

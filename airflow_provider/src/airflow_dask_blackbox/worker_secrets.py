@@ -144,14 +144,15 @@ _ABSENT: Any = object()
 # What is said
 
 
-def _only_the_task(what: str, *, instead: str) -> RuntimeError:
-    return RuntimeError(
+def _only_the_task(what: str, *, instead: str) -> NotImplementedError:
+    # A RuntimeError of which everybody knows that a retry raises it again.
+    return NotImplementedError(
         f"{what} on a Dask worker: only the process of the Airflow task can ask Airflow; "
         f"{instead}"
     )
 
 
-def _unread(kind: str, key: object) -> RuntimeError:
+def _unread(kind: str, key: object) -> NotImplementedError:
     how = "Variable.get(…)" if kind == "variable" else "BaseHook.get_connection(…)"
     return _only_the_task(
         f"Airflow's {kind} {key!r} cannot be read",
@@ -160,7 +161,7 @@ def _unread(kind: str, key: object) -> RuntimeError:
     )
 
 
-def _unwritten(kind: str, key: object, how: str) -> RuntimeError:
+def _unwritten(kind: str, key: object, how: str) -> NotImplementedError:
     return _only_the_task(
         f"Airflow's {kind} {key!r} cannot be {how}",
         instead="return the value from the function that runs on the worker, and do this "
@@ -168,7 +169,7 @@ def _unwritten(kind: str, key: object, how: str) -> RuntimeError:
     )
 
 
-def _unasked(message: object) -> RuntimeError:
+def _unasked(message: object) -> NotImplementedError:
     """Return what to raise of a message for which there is no supervisor."""
     asked = type(message).__name__
     key = getattr(message, "key", None)

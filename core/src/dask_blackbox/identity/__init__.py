@@ -1,7 +1,8 @@
 """Whose run is this? Job, run and attempt, read from the host's environment.
 
 Nothing of a host is imported and no network is asked: what Airflow, Prefect, a CI
-service, a batch system or a shell leaves in the environment has to do.
+service, a batch system or a shell leaves in the environment has to do.  Where a package
+of ours for that host is installed, it is asked for what the environment does not say.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from importlib.metadata import entry_points
+from typing import Final
 
 import msgspec
 
+from dask_blackbox.guard import guard
 from dask_blackbox.identity.batch import from_kubernetes, from_slurm
 from dask_blackbox.identity.ci import from_github, from_gitlab, from_jenkins
 from dask_blackbox.identity.commands import argv_of, started_as
@@ -49,6 +53,12 @@ HOSTS = (
 )
 """Who is asked, in this order: each answers with an identity or None."""
 
+_GROUP: Final = "dask_blackbox.identities"
+"""Entry points by kind of host; each is called without arguments: an identity or None."""
+
+_INCOMPLETE: Final = ("airflow",)
+"""Hosts whose environment does not say all: of a mapped task, not which instance it is."""
+
 
 def identity_from_environment(
     environ: Mapping[str, str] | None = None, argv: Sequence[str] | None = None
@@ -61,14 +71,27 @@ def identity_from_environment(
         environ: The environment; None: this process's.
         argv: The command line; None: this process's.
     """
+    own = environ is None
     environ = os.environ if environ is None else environ
     argv = sys.argv if argv is None else argv
     identity = next(
         (found for host in HOSTS if (found := host(environ, argv)) is not None), None
     ) or from_shell(environ, argv)
+    if own and identity.host.get("kind") in _INCOMPLETE:
+        identity = _completed(identity)
     job, run_id = setting("job"), setting("run-id")
     return msgspec.structs.replace(
         identity,
         job=str(job) if job else identity.job,
         run_id=str(run_id) if run_id else identity.run_id,
     )
+
+
+def _completed(identity: Identity) -> Identity:
+    """Return an identity as the package for its host knows it, where there is one."""
+    with guard("who this run is to its host"):
+        for each in entry_points(group=_GROUP, name=str(identity.host["kind"])):
+            found = each.load()()
+            if isinstance(found, Identity):
+                return found
+    return identity

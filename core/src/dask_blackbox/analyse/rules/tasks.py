@@ -314,6 +314,8 @@ def _remedy_task_exception(
 
 def _fix(case: Case, failure: TaskFailure) -> str:
     """Return what to do about the exception itself."""
+    if hosts := case.dialect.remedy(failure.message_of[1]):
+        return f". {hosts}"
     reported = explained_failure(case.run, failure)
     if reported is not None and reported.fix:
         more = _replay(case, failure) if reported.is_about_data else ""
