@@ -180,7 +180,7 @@ def test_arguments_that_cannot_work_are_refused_while_the_dag_is_parsed(
         ),
         (
             {"cluster_kwargs": {"memory_limit": "4 gigs"}},
-            "LocalCluster does not take this cluster_kwargs=: ",
+            "LocalCluster does not take this cluster_kwargs= (memory_limit: str): ",
         ),
         (
             {"client_kwargs": {"timout": 3}},
@@ -240,4 +240,5 @@ with DAG("wrong_argument"):
     assert ran.state == "failed"
     assert ran.xcoms["caught"] == said
     assert verdict["title"] == f"Configuration error: {said}"
+    assert f"cannot work: {said} No Dask work had begun." in verdict["cause"]
     assert "clusters.py" not in verdict["remedy"]

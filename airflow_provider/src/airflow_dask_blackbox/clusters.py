@@ -46,6 +46,8 @@ _DATABASE: Final = (
     "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN",
     "AIRFLOW__CORE__SQL_ALCHEMY_CONN",
 )
+_OURS: Final = ("dashboard_address", "env", "plugins")
+"""Arguments of a `LocalCluster` that have values though nobody gave any."""
 _CHOICES: Final = (
     "give nothing for a LocalCluster, an address such as 'tcp://scheduler:8786', "
     "{'class': 'package.Class', 'kwargs': {…}}, or a callable that returns a cluster"
@@ -135,7 +137,7 @@ def connected_client(
                     stack.callback(_close, where)
                 if adapt:
                     adapt_cluster(where, adapt)
-        with _suiting("client_kwargs", "Client"):
+        with _suiting("client_kwargs", "Client", client_kwargs):
             client = Client(where, **client_kwargs)
         stack.callback(_close, client)
         with guard("refusing Airflow's variables on workers"):
@@ -159,7 +161,7 @@ def started(start: partial[Any]) -> Any:
     """
     if not isinstance(start.func, type):
         return start()
-    with _suiting("cluster_kwargs", start.func.__name__):
+    with _suiting("cluster_kwargs", start.func.__name__, start.keywords):
         return start()
 
 
@@ -179,16 +181,23 @@ def _check_client(client_kwargs: Mapping[str, Any]) -> None:
 
 
 @contextmanager
-def _suiting(argument: str, taker: str) -> Iterator[None]:
-    """Say of which argument it is that a class of Dask's refuses its values."""
+def _suiting(argument: str, taker: str, given: Mapping[str, Any]) -> Iterator[None]:
+    """Say of which argument it is that a class of Dask's refuses its values.
+
+    With their types, as templates give text; a value may be a password.
+    """
     try:
         yield
     except OperatorConfigurationError:
         raise
     except (TypeError, ValueError) as error:
-        equals = "" if "=" in argument else "="
+        types = ", ".join(
+            f"{name}: {type(value).__name__}"
+            for name, value in given.items()
+            if name not in _OURS
+        )
         raise OperatorConfigurationError(
-            f"{taker} does not take this {argument}{equals}: {error}"
+            f"{taker} does not take this {argument}= ({types}): {error}"
         ) from error
 
 
@@ -209,7 +218,7 @@ def adapt_cluster(cluster: Any, adapt: Mapping[str, Any]) -> None:
     if names is not None and "Adaptive" in names:  # as Dask's own: it hands on the rest
         names |= accepted_by(Adaptive) or set()
         check_names("adapt", adapt, names - {"cluster"}, of=f"{name}.adapt")
-    with _suiting("adapt", f"{name}.adapt"):
+    with _suiting("adapt", f"{name}.adapt", adapt):
         scale(**adapt)
 
 

@@ -95,7 +95,7 @@ def _of_configuration(case: Case, exception: DriverException) -> Finding:
         f"Configuration error: {short(message, 100)}",
         cause=(
             "An argument or setting with which the run was started cannot work: "
-            f"{short(message, 400).rstrip('.')}.{begun}"
+            f"{_sentence(short(message, 400))}{begun}"
         ),
         remedy=(
             "Correct it where the run is defined. The job's own code is not the cause, and "
@@ -106,6 +106,10 @@ def _of_configuration(case: Case, exception: DriverException) -> Finding:
         retry_advice="code",
         retry_confidence="high",
     )
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "?", "!", "…")) else f"{text}."
 
 
 def _of_exception(case: Case, exception: DriverException) -> Finding:
