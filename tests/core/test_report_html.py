@@ -33,6 +33,7 @@ from runs_from_rows import (
     an_event,
     an_exception,
     failed_with,
+    succeeded,
 )
 
 HOSTILE = (
@@ -324,12 +325,35 @@ def test_the_least_time_of_the_work_is_given_for_more_threads_too() -> None:
     assert bounds is not None
     assert bounds.bounds is not None
     assert bounds.bounds._replace(threads=round(bounds.bounds.threads, 6)) == (
-        10.0, 2.0, 5.0, 2.0, [(2, 2.5), (4, 2.0)],
+        10.0, 2.0, 5.0, 2.0, None, [(2, 2.5), (4, 2.0)],
     )  # fmt: skip
     assert (
         "this work would take at least 5.0 s; with 2 times as many, 2.5 s"
         in page_of(run).words
     )
+
+
+def test_tasks_that_wait_for_each_other_bound_the_time_of_the_work() -> None:
+    run = a_run(
+        a_worker("tcp://w1", nthreads=4),
+        a_graph(at=3),
+        a_task("load-1", start=3, compute=4, last_input=""),
+        a_task("load-2", start=3, compute=1, last_input=""),
+        a_task("join-1", start=8, compute=2, last_input="load-1"),
+        an_event("scheduler-closing", at=14, reason="close"),
+        succeeded(at=14),
+    )
+    bar, page = time_bar_of(run), page_of(run).words
+
+    assert bar is not None
+    assert bar.bounds is not None
+    assert bar.bounds.least == 6.0
+    assert bar.bounds.more == [(2, 6.0), (4, 6.0)]
+    assert (
+        "The longest chain of tasks that waited for each other: 2 tasks, which executed "
+        "for 6.0 s in 7.0 s; no number of threads makes that shorter" in page
+    )
+    assert "Which task waited for which was not recorded" not in page
 
 
 def test_a_first_run_says_so_in_a_line() -> None:

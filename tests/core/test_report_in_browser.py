@@ -398,3 +398,44 @@ def test_many_workers_are_a_band_with_the_remarkable_ones_as_lines(
     )
     assert painted > 4
     shown.assert_harmless()
+
+
+def test_the_page_shows_what_a_task_waited_for_and_the_longest_chain(
+    browser: Browser, tmp_path: Path
+) -> None:
+    run = a_run(
+        a_worker(nthreads=2),
+        a_graph(),
+        a_task("load-1", start=3, compute=4, last_input=""),
+        a_task("load-2", start=3, compute=1, last_input=""),
+        a_task("join-1", start=7.5, compute=2, last_input="load-1"),
+        a_task("save-1", start=10, compute=1, last_input="join-1"),
+        failed_with(at=15),
+    )
+    shown = Shown(browser, html(run, card_of(run, ())), tmp_path)
+    page = shown.page
+    painted = "document.querySelector('#lanes canvas.over').toDataURL()"
+    bare = page.evaluate(painted)
+
+    expect(page.locator("#chain")).to_contain_text(
+        "3 tasks, which executed for 7.0 s in 8.0 s."
+    )
+    page.click("#show-chain")
+    expect(page.locator("#show-chain")).to_have_text("Hide it")
+    chain = page.evaluate(painted)
+    page.click("#show-chain")
+    assert page.evaluate(painted) == bare != chain
+
+    page.reload()  # a link to a pinned task
+    page.goto(f"{page.url.partition('#')[0]}#task=2&t=8&chain=1")
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    expect(page.locator("#show-chain")).to_have_text("Hide it")
+    pane = page.locator("#pane")
+    expect(pane).to_contain_text("join-1")
+    expect(pane).to_contain_text("Waited last for load-1")
+    expect(pane).to_contain_text("this began 500 ms later")
+    expect(pane).to_contain_text("Then could run 1 execution save-1 began 500 ms later")
+    pane.get_by_role("button", name="load-1").click()
+    expect(pane.locator("h3").first).to_have_text("load-1")
+    shown.assert_harmless()

@@ -1,4 +1,4 @@
-"""The report as it looks: two runs, three widths, light and dark, beside kept pictures.
+"""The report as it looks: runs, widths, light and dark, beside kept pictures.
 
 `python tests/support/screenshots.py` makes the pictures anew, after a look at the pages.
 """

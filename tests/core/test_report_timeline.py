@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 import polars as pl
 import pytest
+from dask_blackbox.analyse.facts.chains import last_inputs_of
 from dask_blackbox.analyse.facts.executions import counts_of, executions_of
 from dask_blackbox.attach import card_of
 from dask_blackbox.report import html, performance_html
@@ -99,12 +100,17 @@ def unpacked(text: str) -> list[int]:
     return values
 
 
+def unpacked_signed(text: str) -> list[int]:
+    return [-(n + 1) // 2 if n % 2 else n // 2 for n in unpacked(text)]
+
+
 def unpacked_texts(text: str) -> list[str]:
     return msgspec.json.decode(zlib.decompress(base64.b64decode(text)), type=list[str])
 
 
 def timeline(run: RunTables) -> Timeline:
-    return timeline_of(executions_of(run), axis_of(run), lives_of(run), set())
+    waits = last_inputs_of(run)
+    return timeline_of(executions_of(run), axis_of(run), lives_of(run), set(), waits)
 
 
 def drawn(run: RunTables) -> list[Drawn]:
@@ -116,7 +122,7 @@ def drawn(run: RunTables) -> list[Drawn]:
         for seat in made.seats
         for lane in range(seat.first, seat.first + seat.lanes)
     ]
-    gaps = [-(n + 1) // 2 if n % 2 else n // 2 for n in unpacked(pack.gap)]
+    gaps = unpacked_signed(pack.gap)
     lengths, prefixes = unpacked(pack.length), unpacked(pack.prefix)
     odd = dict(
         zip(np.cumsum(unpacked(pack.outcome_at)), unpacked(pack.outcome), strict=True)
@@ -326,3 +332,41 @@ def test_a_clock_that_is_off_by_months_does_not_hide_the_run() -> None:
     )
 
     assert axis_of(run).length == pytest.approx(10)
+
+
+def test_what_each_execution_waited_for_is_in_the_page() -> None:
+    run = a_run(
+        a_worker(nthreads=2),
+        a_task("load-1", start=3, compute=2, last_input=""),
+        a_task("load-2", start=3, compute=3, last_input=""),
+        a_task("join-1", start=7, compute=1, last_input="load-2"),
+        a_task("save-1", start=8, compute=1, last_input="join-1"),
+        succeeded(at=10),
+    )
+    keys, waits = [each.key for each in drawn(run)], timeline(run).pack.waits
+
+    at = np.cumsum(unpacked(waits.at))
+    inputs = at + np.array(unpacked_signed(waits.input))
+    chain = np.cumsum(unpacked_signed(waits.chain_at))
+
+    assert waits.number == 2
+    assert {keys[a]: keys[b] for a, b in zip(at, inputs, strict=True)} == {
+        "join-1": "load-2",
+        "save-1": "join-1",
+    }
+    assert [keys[n] for n in chain] == ["load-2", "join-1", "save-1"]
+
+
+def test_of_very_many_the_chain_and_what_is_named_have_what_they_waited_for() -> None:
+    run = a_crowd(130_000)
+    before = pl.col("key").shift(8).fill_null("")  # of the same thread
+    tables = {
+        name: getattr(run, name) for name in ("errors", "logs", "metrics", "events")
+    }
+    tasks = run.tasks.with_columns(before.alias("last_input"))
+    run = RunTables(run.manifest, None, {"tasks": tasks, **tables})
+    chain, waits = last_inputs_of(run).longest, timeline(run).pack.waits
+
+    assert chain is not None
+    assert waits.chain == len(chain.rows) > 100
+    assert 2_000 <= waits.number < 30_000

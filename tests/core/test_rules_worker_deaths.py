@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
-from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse import exit_causes, findings_in, verdict_of
+from dask_blackbox.analyse.exit_causes import DIED
+from dask_blackbox.analyse.rules import RULES
 from dask_blackbox.finding import Finding
 from dask_blackbox.run import RunTables
 from runs_from_rows import (
@@ -460,7 +465,7 @@ def test_of_two_causes_the_one_of_the_blamed_task_is_chosen_and_the_other_said()
     found = verdict(run)
 
     assert found.rule == "worker-segfault"
-    assert "In addition, 1 worker died of worker-signalled." in found.cause
+    assert "In addition, 1 worker died of a signal from outside Dask." in found.cause
     assert "workers-died" in rules(run)
 
 
@@ -529,7 +534,7 @@ def test_deaths_of_a_run_that_succeeded_are_a_warning() -> None:
     (found,) = findings_in(run)
 
     assert (found.rule, found.severity) == ("workers-died", "warning")
-    assert found.title == "1 worker died: worker-signalled"
+    assert found.title == "1 worker died of a signal from outside Dask"
     assert "but the run succeeded" in found.cause
     assert verdict_of((found,), run) is None
 
@@ -687,3 +692,11 @@ def test_a_blamed_task_that_was_running_is_not_called_innocent() -> None:
 
     assert found.subject.key == "hog-1"
     assert "only on the same worker" not in found.cause
+
+
+def test_every_cause_of_a_death_has_words_of_its_own() -> None:
+    written = Path(exit_causes.__file__).read_text("utf-8").partition("class ")[2]
+    named = set(re.findall(r'"([a-z]+(?:-[a-z]+)*)"', written))
+
+    assert {"unknown"} | (named & {rule.slug for rule in RULES}) == set(DIED)
+    assert len(set(DIED.values())) == len(DIED)

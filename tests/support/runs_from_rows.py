@@ -189,13 +189,14 @@ def a_task(
     disk: float = 0.0,
     nbytes: int = 100,
     outcome: str = "finished",
+    last_input: str | None = None,
 ) -> Piece:
     """Return that an execution of a task ended."""
     prefix, begun = key.split("-", maxsplit=1)[0], START + start
     stop = begun + compute + disk
     return "task", (
         key, prefix, prefix, worker, 1, begun, stop, compute, 0.0, disk, 0.0,
-        nbytes, "int", outcome,
+        nbytes, "int", outcome, last_input,
     )  # fmt: skip
 
 

@@ -1,4 +1,6 @@
-"""Screenshots of the report of two kept recordings, small enough to be kept themselves.
+"""Screenshots of reports, small enough to be kept themselves.
+
+Two kept recordings in all widths, light and dark; and runs of an unusual size in one.
 
 python tests/support/screenshots.py    makes those in tests/core/screenshots anew
 """
@@ -9,8 +11,9 @@ import io
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,10 +26,12 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "recordings"))
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.attach import card_of
 from dask_blackbox.report import html
+from dask_blackbox.run import RunTables
 from keeping import archive_of, kept
+from runs_from_rows import a_death, a_graph, a_run, a_task, a_worker, failed_with
 
 KEPT = Path(__file__).parents[1] / "core" / "screenshots"
-RUNS = {
+_KEPT_RUNS = {
     "failed": ("failures", "deaths", "one_task_reads_everything"),
     "succeeded": ("workloads", "healthy", "pricing_summary"),
 }
@@ -48,13 +53,51 @@ class Shot(NamedTuple):
         return KEPT / f"{self.run}_{self.width}_{self.scheme}.png"
 
 
-SHOTS = tuple(Shot(run, width, scheme) for run in RUNS for width in WIDTHS for scheme in SCHEMES)  # fmt: skip
+def _deaths(number: int) -> RunTables:
+    """Return a run whose workers died one after the other, each in a task of its own."""
+    names = [f"tcp://10.0.0.{n % 250}:{40_000 + n}" for n in range(number)]
+    return a_run(
+        *(a_worker(name, pid=n, name=f"w{n}") for n, name in enumerate(names)),
+        a_graph(at=2.5, tasks=number * 4),
+        *(
+            a_task(f"load-{n}-{i}", worker=name, start=3 + i * 2, compute=1.5)
+            for n, name in enumerate(names)
+            for i in range(3)
+        ),
+        *(
+            a_death(
+                name,
+                pid=n,
+                exit_code=-9 if n % 5 else -11,
+                at=12 + 40 * n / number,
+                executing=[f"join-{n}"],
+            )
+            for n, name in enumerate(names)
+        ),
+        failed_with(at=60),
+    )
+
+
+_MADE_RUNS: dict[str, Callable[[], RunTables]] = {
+    "ten_deaths": partial(_deaths, 10),
+    "thousand_deaths": partial(_deaths, 1_000),
+    "no_workers": lambda: a_run(a_graph(tasks=40), failed_with(at=30)),
+}
+RUNS = (*_KEPT_RUNS, *_MADE_RUNS)
+SHOTS = (
+    *(Shot(run, width, scheme) for run in _KEPT_RUNS for width in WIDTHS for scheme in SCHEMES),
+    *(Shot(run, WIDTHS[0], SCHEMES[0]) for run in _MADE_RUNS),
+)  # fmt: skip
 
 
 def page_of(name: str) -> str:
-    """Return the report of one of the recordings."""
-    kind, room, story = RUNS[name]
-    run = next(each.run for each in kept(archive_of(kind, room)) if each.name == story)  # type: ignore[arg-type]
+    """Return the report of one of the runs."""
+    if name in _MADE_RUNS:
+        run = _MADE_RUNS[name]()
+    else:
+        kind, place, story = _KEPT_RUNS[name]
+        archive = archive_of(kind, place)  # type: ignore[arg-type]
+        run = next(each.run for each in kept(archive) if each.name == story)
     return html(run, card_of(run, findings_in(run)))
 
 

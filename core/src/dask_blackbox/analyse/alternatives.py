@@ -58,9 +58,8 @@ def _deaths(case: Case, verdict: Finding) -> Iterator[RejectedCause]:
     reported = verdict.rule in (case.blame.cause, "module-not-shipped")
     others = [d for d in case.deaths if not reported or d not in case.blame.deaths]
     others = [d for d in others if d.address != verdict.subject.worker]
-    causes = Counter(case.cause_of(death).slug for death in others)
-    for slug, number in causes.most_common():
-        of = f"died of {slug}" if slug != "unknown" else "died of an unknown cause"
+    causes = Counter(case.cause_of(death).died for death in others)
+    for died, number in causes.most_common():
         if case.blame.failure is not None and not case.blame.failure.killed:
             why = (
                 "the driver's exception came from a task that raised, not from a death"
@@ -71,7 +70,9 @@ def _deaths(case: Case, verdict: Finding) -> Iterator[RejectedCause]:
             why = "nothing in the recording connects it to the end of the run"
         else:
             why = "the driver's exception does not mention workers that died"
-        yield RejectedCause(what=f"{counted(number, 'worker')} {of}", why_not=why)
+        yield RejectedCause(
+            what=f"{counted(number, 'worker')} died {died}", why_not=why
+        )
 
 
 def _tasks(case: Case, verdict: Finding) -> Iterator[RejectedCause]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import polars as pl
@@ -33,6 +33,7 @@ from dask_blackbox.finding import Evidence, Finding, RetryAdvice, Subject
 __all__ = [
     "deaths_blamed_on",
     "evidence_of",
+    "how_died",
     "name_of",
     "prefixes_at_fault",
     "verdict_on_deaths",
@@ -145,20 +146,20 @@ def _reported(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
         d for d in case.deaths if case.cause_of(d).slug != case.cause_of(last).slug
     ]
     if others:
-        by_cause = Counter(case.cause_of(d).slug for d in others)
         sentences.append(
-            "In addition, "
-            + ", ".join(
-                f"{counted(n, 'worker')} died of {slug}"
-                if slug != "unknown"
-                else f"{counted(n, 'worker')} died of an unknown cause"
-                for slug, n in by_cause.most_common()
-            )
-            + "."
+            f"In addition, {counted(len(others), 'worker')} died{how_died(case, others)}."
         )
     sentences.append(_counted_besides(case))
     sentences.append(_waited_until(case))
     return " ".join(sentence for sentence in sentences if sentence)
+
+
+def how_died(case: Case, deaths: Sequence[WorkerExit]) -> str:
+    """Return what follows "2 workers died": " of a crash …", or the causes, counted."""
+    causes = Counter(case.cause_of(death).died for death in deaths)
+    if len(causes) == 1:
+        return f" {next(iter(causes))}"
+    return f": {listed([f'{n:,} {how}' for how, n in causes.most_common()])}"
 
 
 def _counted_besides(case: Case) -> str:

@@ -28,12 +28,30 @@ from dask_blackbox.analyse.signatures.python import BUFFER_NOT_ALLOCATED, IMPORT
 from dask_blackbox.finding import Confidence
 from dask_blackbox.run import RunTables
 
-__all__ = ["ExitCause", "cause_of_exit"]
+__all__ = ["DIED", "ExitCause", "cause_of_exit"]
 
 _NOT_READ = (NOT_DESERIALIZED, GRAPH_NOT_DESERIALIZED, IMPORT_FAILED)
 # Dask's own lines, not a task's: a task that could not allocate need not end its worker.
 _MEMORY_ERROR = "MemoryError"
 _FAILED_FOR_MEMORY = (HEARTBEAT_RAISED, MESSAGE_NOT_SERIALIZED, BATCHED_WRITE_FAILED)
+
+
+DIED = {
+    "worker-memory-limit": "at the memory limit",
+    "kernel-oom": "of an out-of-memory kill",
+    "worker-segfault": "of a crash in native code",
+    "worker-abort": "of a call of abort()",
+    "worker-signalled": "of a signal from outside Dask",
+    "worker-preempted": "of a signal to stop `dask worker`",
+    "worker-lifetime": "at the end of the worker's lifetime",
+    "worker-exit": "of an exit in a task's code",
+    "worker-heartbeat-timeout": "after missing heartbeats",
+    "worker-host-lost": "together with the nanny",
+    "environment-mismatch": "of environments that differ",
+    "task-memory-error": "of a failed memory allocation",
+    "unknown": "of an unknown cause",
+}
+"""What a worker died of, in words that follow "died", by slug."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +67,11 @@ class ExitCause:
     slug: str
     confidence: Confidence
     because: str
+
+    @property
+    def died(self) -> str:
+        """What it died of, in words that follow "died"."""
+        return DIED[self.slug]
 
 
 def cause_of_exit(death: WorkerExit, run: RunTables) -> ExitCause:

@@ -89,8 +89,7 @@ def _came(case: Case, worker: str, well: pl.DataFrame) -> str:
     before = set(lives.filter(same)["address"])
     dead = [d for d in case.deaths if d.address in before and d.at <= moment]
     if dead:
-        slug = case.cause_of(dead[-1]).slug
-        reported += (
-            f", in place of {case.name_of(dead[-1].address)}, which had died ({slug})"
-        )
+        died = case.cause_of(dead[-1]).died
+        name = case.name_of(dead[-1].address)
+        reported += f", in place of {name}, which had died {died}"
     return reported

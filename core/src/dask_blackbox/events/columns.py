@@ -33,6 +33,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "nbytes",  # of the result
         "typename",  # of the result
         "outcome",  # finished | erred | retried | released | killed
+        "last_input",  # key of the input whose end let it run; "": none did
     ),
     # One row for each exception of a task, retried attempts included.
     "error": (

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 from markupsafe import Markup
 
+from dask_blackbox.analyse.facts.chains import last_inputs_of
 from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.attach import RunCard
 from dask_blackbox.commandline import command, run_words
@@ -70,7 +71,7 @@ def html(run: RunTables, card: RunCard, *, logs_limit: int = 2000) -> str:
     drawn = {
         "start": axis.start,
         "length": axis.length,
-        "timeline": timeline_of(executions, axis, lives, named),
+        "timeline": timeline_of(executions, axis, lives, named, last_inputs_of(run)),
         "curves": curves_of(run, axis, lives),
         "marks": packed_marks(marks_of(run, axis, lives)),
         "lives": [_drawn_life(life, axis) for life in lives],

@@ -12,7 +12,7 @@ from pathlib import Path
 __all__ = ["MODULES", "script_of"]
 
 MODULES = (
-    "unpack", "run", "view", "period", "chart", "rows", "overview", "curves", "pane", "tables", "flames", "main",
+    "unpack", "run", "view", "period", "chart", "waits", "rows", "overview", "curves", "pane", "tables", "flames", "main",
 )  # fmt: skip
 """The modules, each after those that it imports; the last one waits for what it unpacks."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dask_blackbox.analyse.core_seconds import Loads
+from dask_blackbox.analyse.facts.chains import Chain, last_inputs_of
 from dask_blackbox.analyse.facts.executions import counts_of, executions_of
 from dask_blackbox.run import RunTables
 
@@ -34,14 +35,15 @@ class Part(NamedTuple):
 class Bounds(NamedTuple):
     """How long the work took from its first task to its last, and would take at least.
 
-    Which task waits for which is not recorded, so that the longest chain of tasks is not
-    known: no run can be faster than these bounds, and most cannot be as fast.
+    No run can be faster than these bounds, and most cannot be as fast.
 
     Attributes:
         took: Seconds from the first work to the end of the last task.
         threads: How many threads there were then, on average.
         least: Seconds that it takes with all of these threads busy all the time.
-        longest: Seconds of the longest execution: no number of threads makes it shorter.
+        longest: Seconds of the longest execution.
+        chain: The longest chain of executions that waited for each other: no number of
+            threads makes it shorter.  None where it was not recorded.
         more: The same with more threads: how many times as many, and seconds.
     """
 
@@ -49,6 +51,7 @@ class Bounds(NamedTuple):
     threads: float
     least: float
     longest: float
+    chain: Chain | None
     more: list[tuple[int, float]]
 
 
@@ -99,14 +102,16 @@ def _bounds(run: RunTables, loads: Loads, busy: float) -> Bounds | None:
         return None
     threads = loads.capacity / took
     longest = float(executions_of(run)["seconds"].max() or 0.0)  # type: ignore[arg-type]
+    chain = last_inputs_of(run).longest
     if threads <= 0:
         return None
+    one_by_one = max(longest, chain.seconds if chain else 0.0)
 
     def at_least(times: int) -> float:
-        return min(max(busy / (threads * times), longest), took)
+        return min(max(busy / (threads * times), one_by_one), took)
 
     more = [(times, at_least(times)) for times in (2, 4)]
-    return Bounds(took, threads, at_least(1), longest, more)
+    return Bounds(took, threads, at_least(1), longest, chain, more)
 
 
 def _placed(parts: list[tuple[str, str, float]], capacity: float) -> list[Part]:

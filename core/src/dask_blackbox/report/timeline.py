@@ -9,12 +9,13 @@ lines name.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 import polars as pl
 
+from dask_blackbox.analyse.facts.chains import NO_INPUT, LastInputs
 from dask_blackbox.analyse.facts.executions import OUTCOMES
 from dask_blackbox.report.axis import Axis, micros_since
 from dask_blackbox.report.formatting import count, duration, plain, plural
@@ -62,6 +63,24 @@ class Keys(msgspec.Struct):
     texts: str
 
 
+class Waits(msgspec.Struct):
+    """Which execution each waited for, and the longest chain of them.
+
+    Attributes:
+        number: Of how many executions the input that was there last is in the page.
+        at: Numbers of these executions, as steps.
+        input: From each to its input: the difference of their numbers (signed).
+        chain: How many executions the longest chain has.
+        chain_at: Their numbers, the first one first, as differences (signed).
+    """
+
+    number: int
+    at: str
+    input: str
+    chain: int
+    chain_at: str
+
+
 class Pack(msgspec.Struct):
     """Every execution with a place on the axis, by column, each packed.
 
@@ -78,6 +97,7 @@ class Pack(msgspec.Struct):
         outcome_at: Numbers of the executions that did not finish, as steps.
         outcome: How these ended, a number in `outcomes` of the page.
         keys: Keys that are in the page.
+        waits: What executions waited for.
     """
 
     number: int
@@ -92,6 +112,7 @@ class Pack(msgspec.Struct):
     outcome_at: str
     outcome: str
     keys: Keys
+    waits: Waits
 
 
 class Timeline(msgspec.Struct):
@@ -104,8 +125,19 @@ class Timeline(msgspec.Struct):
     said: str
 
 
+class _Links(NamedTuple):
+    """By numbers of executions in the page: the last input of each, and the longest chain."""
+
+    inputs: np.ndarray[Any, Any]
+    chain: np.ndarray[Any, Any]
+
+
 def timeline_of(
-    executions: pl.DataFrame, axis: Axis, lives: list[Life], named: set[str]
+    executions: pl.DataFrame,
+    axis: Axis,
+    lives: list[Life],
+    named: set[str],
+    waits: LastInputs,
 ) -> Timeline:
     """Return all executions that have a place on the axis, packed.
 
@@ -114,12 +146,19 @@ def timeline_of(
         axis: That they lie on.
         lives: The workers.
         named: Keys that the page names elsewhere.
+        waits: What they waited for, from `last_inputs_of`.
     """
-    placed = _placed(executions, axis, lives)
+    numbered = executions.with_row_index("row")
+    placed = _placed(numbered, axis, lives)
     prefixes, placed = _prefixed(placed)
     seats, placed = _seated(placed, lives)
     placed = placed.sort("lane", "begin", "stop", "key")
-    pack = _pack(placed, axis, seats, named)
+    places = np.full(executions.height, -1, dtype=np.int64)
+    places[placed["row"].to_numpy()] = np.arange(placed.height)
+    inputs = np.append(places, NO_INPUT)[waits.rows[placed["row"].to_numpy()]]
+    chain = places[list(waits.longest.rows)] if waits.longest else places[:0]
+    links = _Links(inputs, chain[chain >= 0])
+    pack = _pack(placed, axis, seats, named, links)
     said = _said(executions.height, placed.height, pack)
     return Timeline(seats, prefixes, OUTCOMES, pack, said)
 
@@ -130,6 +169,7 @@ def _placed(executions: pl.DataFrame, axis: Axis, lives: list[Life]) -> pl.DataF
     return (
         table.filter(pl.col("begin").is_not_null())
         .select(
+            "row",
             "key",
             "prefix",
             "worker",
@@ -218,7 +258,13 @@ def _seat_labels(lives: list[Life], places: dict[str, int]) -> list[str]:
     ]
 
 
-def _pack(tasks: pl.DataFrame, axis: Axis, seats: list[Seat], named: set[str]) -> Pack:
+def _pack(
+    tasks: pl.DataFrame,
+    axis: Axis,
+    seats: list[Seat],
+    named: set[str],
+    links: _Links,
+) -> Pack:
     earliest = int(str(tasks["begin"].min())) if tasks.height else 0
     latest = int(str(tasks["stop"].max())) if tasks.height else 0
     unit = _unit(tasks.height, max(latest - min(earliest, 0), int(axis.length * 1e6)))
@@ -234,6 +280,7 @@ def _pack(tasks: pl.DataFrame, axis: Axis, seats: list[Seat], named: set[str]) -
         {word: n for n, word in enumerate(OUTCOMES)}, default=0, return_dtype=pl.Int64
     )
     odd = np.flatnonzero(ended.to_numpy())
+    keys, with_key = _keys(tasks, stop - begin, odd, named)
     return Pack(
         number=tasks.height,
         unit=unit,
@@ -246,7 +293,26 @@ def _pack(tasks: pl.DataFrame, axis: Axis, seats: list[Seat], named: set[str]) -
         odd=odd.size,
         outcome_at=packed(_steps(odd)),
         outcome=packed(ended.to_numpy()[odd]),
-        keys=_keys(tasks, stop - begin, odd, named),
+        keys=keys,
+        waits=_waits(links, with_key),
+    )
+
+
+def _waits(links: _Links, with_key: np.ndarray[Any, Any]) -> Waits:
+    """Return the inputs of all executions, or of those that can be named, and the chain."""
+    inputs, chain = links
+    known = inputs >= 0
+    if inputs.size > _ALL_KEYS:
+        named = np.zeros(inputs.size, dtype=bool)
+        named[with_key] = named[chain] = True
+        known &= named
+    at = np.flatnonzero(known)
+    return Waits(
+        number=at.size,
+        at=packed(_steps(at)),
+        input=packed_signed(inputs[at] - at),
+        chain=chain.size,
+        chain_at=packed_signed(_steps(chain)),
     )
 
 
@@ -263,17 +329,18 @@ def _keys(
     length: np.ndarray[Any, Any],
     odd: np.ndarray[Any, Any],
     named: set[str],
-) -> Keys:
+) -> tuple[Keys, np.ndarray[Any, Any]]:
+    """Return the keys that the page holds, and the numbers of their executions."""
     if tasks.height <= _ALL_KEYS:
         everyone = np.arange(tasks.height)
         texts = packed_texts(_short(tasks["key"]))
         if len(texts) <= _KEYS_BYTES:
-            return Keys(tasks.height, packed(_steps(everyone)), texts)
+            return Keys(tasks.height, packed(_steps(everyone)), texts), everyone
     longest = np.argsort(length, kind="stable")[::-1][:_MOST_LONGEST]
     reported = np.flatnonzero(tasks["key"].is_in(list(named)).to_numpy())[:_MOST_FAILED]
     chosen = np.unique(np.concatenate([odd[:_MOST_FAILED], longest, reported]))
     texts = packed_texts(_short(tasks["key"][chosen]))
-    return Keys(chosen.size, packed(_steps(chosen)), texts)
+    return Keys(chosen.size, packed(_steps(chosen)), texts), chosen
 
 
 def _steps(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -23,6 +23,7 @@ _TIMES = frozenset(
     ("at", "start", "stop", "compute", "transfer", "disk", "deserialize", "event_loop")
 )
 _PARTS = ("compute", "transfer", "disk", "deserialize")
+_KEYS = ("key", "last_input")
 _BY = {
     "worker": "thread",
     "group": "key",
@@ -105,7 +106,7 @@ def _words(
         if reported is not None and by is not None:
             return [Coding.BY, by[0], [words[code] for code in reported]], None
         return [Coding.WORDS, words, *pack(codes)], codes
-    if name == "key" and bare == {str} and None not in words:
+    if name in _KEYS and bare == {str} and None not in words:
         taken = shapes_of(values)
         if taken is not None:
             shapes, codes = taken

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import polars as pl
@@ -50,7 +51,7 @@ def _frame(
 ) -> pl.DataFrame:
     # Whoever wrote them may know fewer columns, or more.
     nothing = (None,) * len(rows)
-    known = list(zip(*rows, strict=True)) if rows else []
+    known = list(zip_longest(*rows))
     known += [nothing] * (len(columns) - len(known))
     return frame_of_columns(table, dict(zip(columns, known, strict=False)))
 

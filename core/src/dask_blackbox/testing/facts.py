@@ -99,6 +99,7 @@ def a_task(
     nbytes: int = 8,
     typename: str = "int",
     outcome: str = "finished",
+    last_input: str | None = None,
 ) -> Fact:
     """Return an execution of a task; it stops when its parts are over."""
     group, prefix = _named(key)

@@ -9,6 +9,7 @@ import polars as pl
 
 from dask_blackbox.analyse.advice import UNKNOWN, Advice, advice_on_text
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.death_texts import how_died
 from dask_blackbox.analyse.facts.existence import most_at_once
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.facts.worker_exits import worker_exits_of
@@ -120,10 +121,9 @@ def _left_during(case: Case, root: tuple[str, str] | None) -> str:
     deaths = _felt(case, root)
     if not deaths:
         return ""
-    causes = sorted({case.cause_of(death).slug for death in deaths})
     return (
-        f"{counted(len(deaths), 'worker')} died in this run "
-        f"({', '.join(causes)}), and the shuffle restarts each time. "
+        f"In this run {counted(len(deaths), 'worker')} died{how_died(case, deaths)}. "
+        "The shuffle restarts each time. "
     )
 
 
@@ -318,7 +318,7 @@ def _ask_shuffle_restarted(case: Case) -> Iterator[Finding]:
         return
     shuffles = sorted({said[1] for said, _ in restarts})
     cost = _lost(case, shuffles)
-    died = listed(sorted({case.cause_of(death).slug for death in case.deaths}))
+    died = how_died(case, case.deaths) if case.deaths else ""
     repeated = f" {duration(cost)} of computing had to be repeated." if cost else ""
     yield SHUFFLE_RESTARTED.found(
         f"{counted(len(shuffles), 'shuffle')} restarted "
@@ -327,7 +327,7 @@ def _ask_shuffle_restarted(case: Case) -> Iterator[Finding]:
             f"Shuffle {short(shuffles[0], 40)} restarted {counted(len(restarts), 'time')}"
             f"{_who_left(case, restarts[0][1]['at'])}. A peer-to-peer shuffle keeps its "
             f"pieces on all workers: when one leaves, all of it restarts.{repeated}"
-            + (f" Workers died of: {died}." if case.deaths else "")
+            + (f" {counted(len(case.deaths), 'worker')} died{died}." if died else "")
         ),
         remedy=(
             "Keep the workers: see in the other findings why they left. Don't scale "

@@ -10,6 +10,7 @@ import polars as pl
 
 from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.death_texts import how_died
 from dask_blackbox.analyse.driver_position import DriverPosition, evidence_of_position
 from dask_blackbox.analyse.formatting import class_of, counted, duration, short
 from dask_blackbox.analyse.frames import (
@@ -349,10 +350,9 @@ def _ask_workers_never_arrived(case: Case) -> Iterator[Finding]:
     waited = f"{waited} s" if waited.replace(".", "").isdigit() else waited
     died = ""
     if case.deaths:
-        causes = sorted({case.cause_of(death).slug for death in case.deaths})
         died = (
-            f" {counted(len(case.deaths), 'worker')} joined and died ("
-            f"{', '.join(causes)}): that comes first."
+            f" Before that, {counted(len(case.deaths), 'worker')} joined and died"
+            f"{how_died(case, case.deaths)}; find out why first."
         )
     yield WORKERS_NEVER_ARRIVED.found(
         f"{f'Only {came}' if came else 'None'} of {wanted} workers arrived within {waited}",

@@ -12,6 +12,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import (
     deaths_blamed_on,
     evidence_of,
+    how_died,
     name_of,
     prefixes_at_fault,
     verdict_on_deaths,
@@ -633,29 +634,18 @@ def _ask_workers_died(case: Case) -> Iterator[Finding]:
     by_cause: dict[str, list[WorkerExit]] = {}
     for death in deaths:
         by_cause.setdefault(case.cause_of(death).slug, []).append(death)
-    alone = len(by_cause) == 1
-    causes = [
-        slug
-        if alone and slug != "unknown"
-        else "without a known cause"
-        if alone
-        else f"{len(of)} of {slug}"
-        if slug != "unknown"
-        else f"{len(of)} with an unknown cause"
-        for slug, of in sorted(by_cause.items(), key=lambda pair: -len(pair[1]))
-    ]
     main = max(by_cause, key=lambda slug: len(by_cause[slug]))
     last = deaths[-1]
     running_tasks = list(
         dict.fromkeys(case.prefix_of(k) for d in deaths for k in d.running_on)
     )
     doing = f" Running then: {quoted(running_tasks)}." if running_tasks else ""
-    ended = "but the run succeeded" if case.state == "succeeded" else ""
+    ended = ", but the run succeeded" if case.state == "succeeded" else ""
     yield WORKERS_DIED.found(
-        f"{counted(len(deaths), 'worker')} died: {listed(causes)}",
+        f"{counted(len(deaths), 'worker')} died{how_died(case, deaths)}",
         cause=(
-            f"{counted(len(deaths), 'worker')} died{f', {ended}' if ended else ''}: "
-            f"{listed(causes)}. The last one, {name_of(case, last)}: "
+            f"{counted(len(deaths), 'worker')} died{how_died(case, deaths)}{ended}. "
+            f"The last one, {name_of(case, last)}: "
             f"{case.cause_of(last).because}.{doing}{_cost(case)}"
         ),
         remedy=(

@@ -39,6 +39,7 @@ __all__ = ["SchedulerCapture"]
 
 _OF_TASKS = ("capsule-coming", "result-size")
 """Kinds of events of workers whose subject is the key of a task."""
+_MAY_RUN = ("processing", "queued", "no-worker")
 _HANDLERS = ("pull", "withdraw", "leave", "join")
 _PATIENCE = 1.0  # seconds that a failed task waits for its worker's report
 _LAST_PULL = 2.0
@@ -96,6 +97,10 @@ class SchedulerCapture(SchedulerPlugin):
         self._actors: dict[Any, Any] = {}  # who holds them
         self._attempts = Attempts(self._attempted)
         self._masked: dict[str, None] = {}
+        self._last_finished: tuple[str, Any] = ("", None)  # stimulus, key
+        self._last_inputs: dict[
+            Any, Any
+        ] = {}  # of tasks that may run and have not ended
 
     # Beginning and end
 
@@ -236,8 +241,12 @@ class SchedulerCapture(SchedulerPlugin):
     def transition(
         self, key: Any, start: str, finish: str, *args: Any, **kwargs: Any
     ) -> None:
-        if start == "processing":
+        if start == "waiting" and finish in _MAY_RUN:
+            if self._last_finished[0] == kwargs.get("stimulus_id"):
+                self._last_inputs[key] = self._last_finished[1]
+        elif start == "processing":
             if finish == "memory":
+                self._last_finished = (kwargs.get("stimulus_id", ""), key)
                 self._finished(key, kwargs)
             elif finish == "erred":
                 self._erred(key, kwargs)
@@ -247,8 +256,16 @@ class SchedulerCapture(SchedulerPlugin):
             self._erred(key, kwargs)
         elif finish == "erred" and key in self._actors:
             self._event("actor-lost", str(key), worker=self._actors.pop(key))
+        elif finish == "released":
+            self._last_inputs.pop(key, None)
+
+    def _last_input(self, key: Any) -> str:
+        """Return the key of the input whose end let a task run; empty if none did."""
+        last = self._last_inputs.pop(key, None)
+        return "" if last is None else str(last)
 
     def _finished(self, key: Any, facts: dict[str, Any]) -> None:
+        last_input = self._last_input(key)
         ts = self._tasks[key]
         if not self.own.has(ts):
             self._others.task_ended(facts.get("worker"))
@@ -263,10 +280,12 @@ class SchedulerCapture(SchedulerPlugin):
                 str(key), group.prefix.name, group.name, facts.get("worker"),
                 facts.get("thread"), *split(facts.get("startstops")),
                 facts.get("nbytes"), facts.get("typename"), "finished",
+                last_input,
             ),
         )  # fmt: skip
 
     def _erred(self, key: Any, facts: dict[str, Any]) -> None:
+        last_input = self._last_input(key)
         ts = self._tasks.get(key)
         if ts is None or not self.own.has(ts):
             self._others.task_ended(facts.get("worker"))
@@ -280,6 +299,7 @@ class SchedulerCapture(SchedulerPlugin):
             (
                 text, prefix, ts.group.name, worker, facts.get("thread"),
                 *split(facts.get("startstops")), None, None, outcome,
+                last_input,
             ),
         )  # fmt: skip
         cause = facts.get("cause")
@@ -300,6 +320,7 @@ class SchedulerCapture(SchedulerPlugin):
         When a task fails for good, Dask releases the others whose results only it or its
         dependents wanted, with the same stimulus.
         """
+        self._last_inputs.pop(key, None)
         ts = self._tasks.get(key)
         if ts is None or not self.own.has(ts):
             return
@@ -314,7 +335,18 @@ class SchedulerCapture(SchedulerPlugin):
         self._put("error", row)
         _, key, prefix, worker, outcome, *_ = row
         if outcome in ("retried", "released") and parts is not None:
-            execution = (key, prefix, prefix, worker, None, *parts, None, None, outcome)
+            execution = (
+                key,
+                prefix,
+                prefix,
+                worker,
+                None,
+                *parts,
+                None,
+                None,
+                outcome,
+                None,
+            )
             self._put("task", execution)
 
     def update_graph(

@@ -91,7 +91,7 @@ function keys(toggle) {
     ArrowLeft: () => byEvent(-1), ArrowRight: () => byEvent(1), ",": () => byTask(-1), ".": () => byTask(1),
     w: () => zoom(0.5), s: () => zoom(2), a: () => pan(-0.25), d: () => pan(0.25), "+": () => zoom(0.5), "-": () => zoom(2),
     0: () => look(0, LENGTH), " ": toggle,
-    Escape: () => { view.task = view.seat = view.area = null; goTo(null); changed("pin"); },
+    Escape: () => { view.task = view.seat = view.area = null; view.chain = false; goTo(null); changed("pin", "chain"); },
   };
   document.getElementById("charts").addEventListener("keydown", (event) => {
     if (!acts[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -120,11 +120,27 @@ function workspace() {
     try { await navigator.clipboard.writeText(location.href); copy.textContent = "Copied"; } catch { copy.textContent = location.hash || location.href; }
     setTimeout(() => { copy.textContent = "Copy link to this time"; }, 4000);
   });
+  const chain = document.getElementById("show-chain");
+  if (chain && tasks.chain.length) {
+    chain.hidden = false;
+    chain.addEventListener("click", () => {
+      showChain(!view.chain);
+      if (view.chain) document.getElementById("happened").scrollIntoView();
+    });
+    onChange("chain", () => { chain.textContent = view.chain ? "Hide it" : "Show it"; chain.setAttribute("aria-pressed", String(view.chain)); });
+  }
   const sorting = document.getElementById("order");
   sorting.addEventListener("change", () => { arrange(sorting.value); repaint(); });
   keys(player());
   addEventListener("resize", repaint);
   for (const control of document.querySelectorAll("#tools [hidden]")) if (control !== reset) control.hidden = false;
+}
+
+/** Draw the longest chain of tasks over the timeline, or no longer; whole, to begin with. */
+function showChain(on) {
+  view.chain = on;
+  if (on) { view.task = null; look(0, LENGTH); }
+  changed("chain", "pin", "now");
 }
 
 let showTheme = () => {};

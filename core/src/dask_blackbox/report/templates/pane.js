@@ -4,6 +4,7 @@ import { curves, nearest } from "./curves.js";
 import { LENGTH, labelOf, lives, marks, millis, named, outcomeOf, prefixOf, prefixes, seats, tasks, within } from "./run.js";
 import { seatOfTask } from "./rows.js";
 import { SIGNS, isGrave, saidOf } from "./overview.js";
+import { chainTo, executed, followersOf } from "./waits.js";
 import { changed, clock, count, duration, goTo, look, onChange, share, size, view } from "./view.js";
 
 const MOST = 8;
@@ -114,8 +115,26 @@ function aboutTask(task) {
   const key = tasks.keys.get(task);
   const again = key === undefined ? [] : [...tasks.keys].filter(([other, name]) => name === key && other !== task).map(([other]) => other);
   if (again.length) parts.push(title("Its other attempts"), list(again.slice(0, MOST).map((other) => line([`${clock(millis(tasks.begin[other]))} ${outcomeOf(other)}, ${duration((tasks.end[other] - tasks.begin[other]) * tasks.unit)}`], () => pinTask(other)))));
-  parts.push(...neighbours(task));
+  parts.push(...waitsOf(task), ...neighbours(task));
   if (key !== undefined) parts.push(...logsOf((row) => row.dataset.key === key, "Its log lines"));
+  return parts;
+}
+
+/** Say what an execution waited for, and what could run when it had finished. */
+function waitsOf(task) {
+  const gap = (from, to) => { const ms = millis(tasks.begin[to]) - millis(tasks.end[from]); return ms >= 0 ? `${duration(ms)} later` : "at once"; };
+  const parts = [];
+  const input = tasks.input.get(task);
+  if (input !== undefined) {
+    const chain = chainTo(task);
+    parts.push(title("Waited last for"), list([line([swatch(tasks.prefix[input]), ` ${named(input)} `, element("span", { className: "faint" }, `ended ${clock(millis(tasks.end[input]))}; this began ${gap(input, task)}`)], () => pinTask(input))]));
+    if (chain.length > 2) parts.push(element("p", { className: "faint" }, `A chain of ${count(chain.length)} executions leads here: ${duration(executed(chain))} of work since ${clock(millis(tasks.begin[chain[0]]))}.`));
+  }
+  const next = [...followersOf(task)].sort((a, b) => tasks.begin[a] - tasks.begin[b]);
+  if (next.length) {
+    parts.push(title("Then could run", `${count(next.length)} ${next.length === 1 ? "execution" : "executions"}`), list(next.slice(0, 5).map((other) => line([swatch(tasks.prefix[other]), ` ${named(other)} `, element("span", { className: "faint" }, `began ${gap(task, other)}`)], () => pinTask(other)))));
+    if (next.length > 5) parts.push(element("p", { className: "faint" }, `+${count(next.length - 5)} more`));
+  }
   return parts;
 }
 

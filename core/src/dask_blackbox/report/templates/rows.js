@@ -1,6 +1,7 @@
 // The task track: a row per worker or thread, each pixel as strong as its share of work.
 import { Chart, OTHER, PALETTE, ink, shorten } from "./chart.js";
 import { LENGTH, firstAt, laneOf, lives, millis, named, outcomeOf, seatOf, seats, tasks, units, within } from "./run.js";
+import { drawWaits } from "./waits.js";
 import { changed, clock, duration, goTo, view } from "./view.js";
 
 const MOST_THREAD_LANES = 120;
@@ -68,7 +69,7 @@ function drawRows(pen, chart) {
   let free = -Infinity;
   groups().forEach(({ seat, top, height }) => {
     const middle = top + height / 2;
-    if (middle - free < 13 && !(lost(seat) && middle - free >= 9)) return;
+    if (middle - free < 13 && !(lost(seat) && middle - free >= 11)) return;
     free = middle;
     pen.fillStyle = lost(seat) ? ink("fail") : ink("soft");
     pen.fillText(shorten(pen, seats[seat][0], chart.left - 12), chart.left - 8, middle);
@@ -180,6 +181,7 @@ function decorate(chart, pen) {
       if (life.fate === "died" && life.left >= view.from && life.left <= view.to) cross(pen, chart.x(life.left), top + height / 2, Math.max(3, Math.min(6, height / 2)));
     }
   }
+  if (view.task !== null || view.chain) drawWaits(pen, chart, rowOf);
   if (view.task !== null) {
     const row = rowOf.get(laneOf(view.task));
     const x = chart.x(millis(tasks.begin[view.task]));

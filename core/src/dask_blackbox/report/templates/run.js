@@ -15,6 +15,8 @@ export const tasks = {
   number: T.pack.number, unit: T.pack.unit / 1000, origin: T.pack.origin,
   begin: new Uint32Array(0), end: new Uint32Array(0), reach: new Uint32Array(0), prefix: new Uint8Array(0),
   transfer: new Float64Array(0), first: new Uint32Array(1), outcome: new Map(), odd: new Uint32Array(0), keys: new Map(),
+  /** the input of an execution that was there last, and the longest chain of executions */
+  input: new Map(), chain: new Uint32Array(0),
 };
 
 /** @type {{at: number, kind: string, subject: string, said: string}[]} */
@@ -37,7 +39,13 @@ export async function unpack() {
   tasks.odd = Uint32Array.from(steps);
   steps.forEach((task, i) => tasks.outcome.set(task, ended[i]));
   summed(keySteps).forEach((task, i) => tasks.keys.set(task, keyTexts[i]));
-  await unpackMarks();
+  await Promise.all([unpackWaits(pack.waits), unpackMarks()]);
+}
+
+async function unpackWaits(waits) {
+  const [at, inputs, chain] = await Promise.all([integers(waits.at, waits.number), signed(waits.input, waits.number), signed(waits.chain_at, waits.chain)]);
+  summed(at).forEach((task, i) => tasks.input.set(task, task + inputs[i]));
+  tasks.chain = Uint32Array.from(summed(chain));
 }
 
 function place(counts, gap, length) {

@@ -1,8 +1,10 @@
 // What is shown: a part of the run, a moment, and what is pinned; all of it in the address.
 import { DATA, LENGTH } from "./run.js";
 
-/** `now`: the playhead, in ms since the run's begin; `only`: the number of one prefix. */
-export const view = { from: 0, to: LENGTH, now: null, task: null, seat: null, area: null, only: null };
+/**
+ * `now`: the playhead, in ms since the run's begin; `only`: the number of one prefix;
+ * `chain`: whether the longest chain of tasks is drawn. */
+export const view = { from: 0, to: LENGTH, now: null, task: null, seat: null, area: null, only: null, chain: false };
 
 const listeners = [];
 /** Call back whenever something of the view has changed; "look" is the visible part. */
@@ -41,6 +43,7 @@ function remember() {
     if (view.from > 0 || view.to < LENGTH) { said.set("from", seconds(view.from)); said.set("to", seconds(view.to)); }
     if (view.task !== null) said.set("task", view.task);
     if (view.seat !== null) said.set("worker", view.seat);
+    if (view.chain) said.set("chain", "1");
     const own = said.toString();
     // In a sandbox, or in a file that is not allowed to, the address stays as it is.
     try { if (own || location.hash.includes("=")) history.replaceState(null, "", `#${own}`); } catch { /* no address to keep */ }
@@ -55,8 +58,10 @@ export function recall() {
   const [from, to, now] = [number("from"), number("to"), number("t")];
   view.task = number("task");
   view.seat = number("worker");
+  view.chain = number("chain") === 1;
   if (from !== null && to !== null && to > from) look(from * 1000, to * 1000);
   if (now !== null) goTo(now * 1000);
+  if (view.chain) changed("chain");
 }
 
 export function duration(ms) {
