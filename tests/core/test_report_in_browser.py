@@ -439,3 +439,26 @@ def test_the_page_shows_what_a_task_waited_for_and_the_longest_chain(
     pane.get_by_role("button", name="load-1").click()
     expect(pane.locator("h3").first).to_have_text("load-1")
     shown.assert_harmless()
+
+
+def test_the_pane_counts_who_was_paused_and_who_waited_for_data(
+    browser: Browser, tmp_path: Path
+) -> None:
+    begun = START + 4
+    waited = ("task", ("join-1", "join", "join", "tcp://w2", 1, begun, begun + 5, 2.0, 3.0, 0.0, 0.0, 9, "int", "finished", ""))  # fmt: skip
+    run = a_run(
+        a_worker("tcp://w1", nthreads=1),
+        a_worker("tcp://w2", pid=2, nthreads=1),
+        a_graph(),
+        a_task("load-1", start=3, compute=9),
+        waited,
+        [a_sample(at=at, status="paused" if at > 4 else "running") for at in range(1, 12)],
+        failed_with(at=15),
+    )  # fmt: skip
+    shown = Shown(browser, html(run, card_of(run, ())), tmp_path, "#t=6")
+    pane = shown.page.locator("#pane")
+
+    expect(pane).to_contain_text("2 workers, 1 paused, 1 executing, 1 waiting for data")
+    shown.page.select_option("#order", "host")
+    expect(shown.page.locator("#legend")).to_contain_text("worker paused")
+    shown.assert_harmless()

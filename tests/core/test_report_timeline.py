@@ -370,3 +370,24 @@ def test_of_very_many_the_chain_and_what_is_named_have_what_they_waited_for() ->
     assert chain is not None
     assert waits.chain == len(chain.rows) > 100
     assert 2_000 <= waits.number < 30_000
+
+
+def test_pauses_and_the_begin_of_spilling_are_marked() -> None:
+    run = a_run(
+        a_worker("tcp://w1"),
+        a_worker("tcp://w2", pid=2),
+        [a_sample(at=n, status="paused" if n in (3, 4, 8) else "running") for n in range(1, 9)],
+        [a_sample("tcp://w2", at=n, spilled=MIB * (n > 2 and n != 5)) for n in range(1, 8)],
+        succeeded(at=10),
+    )  # fmt: skip
+
+    marks = marks_of(run, axis_of(run), lives_of(run))
+
+    kinds = ("paused", "resumed", "spilling")
+    assert [(m.at, m.kind, m.subject) for m in marks if m.kind in kinds] == [
+        (3_000, "paused", "tcp://w1"),
+        (3_000, "spilling", "tcp://w2"),
+        (5_000, "resumed", "tcp://w1"),
+        (6_000, "spilling", "tcp://w2"),
+        (8_000, "paused", "tcp://w1"),
+    ]

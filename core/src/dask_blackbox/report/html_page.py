@@ -167,6 +167,7 @@ def _drawn_life(life: Life, axis: Axis) -> dict[str, Any]:
         "how": plain(life.how),
         "peak": life.peak,
         "nthreads": life.nthreads,
+        "host": plain(life.host),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import numpy as np
+import polars as pl
 
 from dask_blackbox.analyse.facts.outcome import outcome_of
 from dask_blackbox.analyse.facts.teardown import teardown_of
@@ -91,7 +92,7 @@ def packed_marks(marks: list[Mark]) -> PackedMarks:
 
 def marks_of(run: RunTables, axis: Axis, lives: list[Life]) -> list[Mark]:
     """Return everything that is marked on the time axis, in order."""
-    marks = [*_of_lives(axis, lives), *_of_events(run, axis)]
+    marks = [*_of_lives(axis, lives), *_of_events(run, axis), *_of_samples(run, axis)]
     there = [mark for mark in marks if 0 <= mark.at <= axis.length * 1000 + 1]
     return sorted(there, key=lambda mark: mark.at)
 
@@ -122,6 +123,32 @@ def _of_events(run: RunTables, axis: Axis) -> list[Mark]:
             for each in run.of(event)
         ]
     return marks
+
+
+def _of_samples(run: RunTables, axis: Axis) -> list[Mark]:
+    """Mark when samples first show that a worker was paused, ran again, or spilled."""
+    before = pl.col("status").shift(1).over("source")
+    is_paused, was_paused = pl.col("status") == "paused", before == "paused"
+    kept = pl.col("spilled").fill_null(0).shift(1).over("source").fill_null(0)
+    changes = (
+        run.metrics.filter(pl.col("source") != "scheduler", pl.col("at").is_not_null())
+        .sort("at", maintain_order=True)
+        .with_columns(
+            (is_paused & ~was_paused.fill_null(value=False)).alias("paused"),
+            (~is_paused & was_paused.fill_null(value=False)).alias("resumed"),
+            ((pl.col("spilled") > 0) & (kept == 0)).alias("spilling"),
+        )
+    )
+    said = {
+        "paused": "was paused for its memory: it starts no task",
+        "resumed": "runs tasks again",
+        "spilling": "spilled results to disk",
+    }
+    return [
+        Mark(_ms(at.timestamp(), axis), kind, source, words)
+        for kind, words in said.items()
+        for at, source in changes.filter(pl.col(kind)).select("at", "source").rows()
+    ]
 
 
 def _of_closing(run: RunTables, closing: SchedulerClosing, axis: Axis) -> Mark:

@@ -32,7 +32,7 @@ function legendOf(box) {
   }
   if (tasks.odd.length) sign("▢", "erred, retried or killed", true);
   const kinds = new Set(marks.map(({ kind }) => kind));
-  const said = { arrival: "worker joined", departure: "worker left", death: "worker died", graph: "graph received", failure: "failure", memory: "memory limit reached", warning: "warning" };
+  const said = { arrival: "worker joined", departure: "worker left", death: "worker died", graph: "graph received", failure: "failure", memory: "memory limit reached", paused: "worker paused", spilling: "worker spilled", warning: "warning" };
   for (const [kind, words] of Object.entries(said)) {
     if (kinds.has(kind) && !(kind === "failure" && kinds.has("death"))) sign(SIGNS[kind], kind === "death" && kinds.has("failure") ? "death or failure" : words, isGrave(kind));
   }

@@ -4,7 +4,7 @@ import { LENGTH, labelOf, lives, marks, seats } from "./run.js";
 import { addUp } from "./rows.js";
 import { changed, clock, goTo, look, view } from "./view.js";
 
-export const SIGNS = { arrival: "▲", departure: "▽", death: "✖", graph: "◆", failure: "✖", memory: "●", client: "○", warning: "!", end: "■" };
+export const SIGNS = { arrival: "▲", departure: "▽", death: "✖", graph: "◆", failure: "✖", memory: "●", client: "○", warning: "!", end: "■", paused: "‖", resumed: "▷", spilling: "▾" };
 const HEIGHT = 54;
 let strip = null;
 
@@ -56,8 +56,8 @@ function drawOverview(pen, chart) {
 function brush(chart, pen) {
   const [a, b] = [chart.x(view.from), chart.x(view.to)];
   for (const mark of ordered()) {
-    if (!isGrave(mark.kind)) continue;
-    pen.fillStyle = ink("fail");
+    if (!isGrave(mark.kind) && !isStrained(mark.kind)) continue;
+    pen.fillStyle = ink(isGrave(mark.kind) ? "fail" : "warn");
     pen.textAlign = "center"; pen.textBaseline = "top";
     pen.fillText(SIGNS[mark.kind], chart.x(mark.at), 0);
   }
@@ -70,6 +70,8 @@ function brush(chart, pen) {
 }
 
 export const isGrave = (kind) => kind === "death" || kind === "failure";
+/** Whether it is about memory that runs short. */
+export const isStrained = (kind) => kind === "paused" || kind === "spilling" || kind === "memory";
 let sorted = null;
 const ordered = () => { sorted ??= [...marks].sort((a, b) => isGrave(a.kind) - isGrave(b.kind)); return sorted; };
 
@@ -85,7 +87,7 @@ function drawMarks(pen, chart) {
     const x = Math.round(chart.x(at));
     if (drawn.has(`${kind} ${x}`)) continue; // the same sign at the same place
     drawn.add(`${kind} ${x}`);
-    pen.fillStyle = isGrave(kind) ? ink("fail") : kind === "memory" || kind === "warning" ? ink("warn") : kind === "graph" ? ink("link") : ink("soft");
+    pen.fillStyle = isGrave(kind) ? ink("fail") : isStrained(kind) || kind === "warning" ? ink("warn") : kind === "graph" ? ink("link") : ink("soft");
     pen.fillText(SIGNS[kind] ?? "·", x, 33);
   }
 }

@@ -1,7 +1,7 @@
 // The pane beside the charts: what is selected, what is pinned, and everything at the playhead.
 import { colourOf } from "./chart.js";
 import { curves, nearest } from "./curves.js";
-import { LENGTH, labelOf, lives, marks, millis, named, outcomeOf, prefixOf, prefixes, seats, tasks, within } from "./run.js";
+import { LENGTH, firstAt, labelOf, lives, marks, millis, named, outcomeOf, prefixOf, prefixes, seats, tasks, units, within } from "./run.js";
 import { seatOfTask } from "./rows.js";
 import { SIGNS, isGrave, saidOf } from "./overview.js";
 import { chainTo, executed, followersOf } from "./waits.js";
@@ -177,12 +177,36 @@ function atMoment(ms) {
   const there = lives.filter((life) => (life.joined ?? 0) <= ms && (life.left ?? LENGTH + 1) > ms);
   const running = [];
   for (let lane = 0; lane < tasks.first.length - 1; lane += 1) within(lane, ms, ms, (task) => running.push(task));
-  const parts = [title(`At ${clock(ms)}`, `${count(there.length)} ${there.length === 1 ? "worker" : "workers"}, ${count(running.length)} executing`)];
+  const [paused, waiting] = [pausedAt(ms, there), waitingAt(ms)];
+  const said = [`${count(there.length)} ${there.length === 1 ? "worker" : "workers"}`, ...(paused ? [`${count(paused)} paused`] : []), `${count(running.length)} executing`, ...(waiting ? [`${count(waiting)} waiting for data`] : [])];
+  const parts = [title(`At ${clock(ms)}`, said.join(", "))];
   running.sort((a, b) => tasks.begin[a] - tasks.begin[b]);
   parts.push(list(running.slice(0, MOST).map((task) => line([swatch(tasks.prefix[task]), ` ${named(task)} `, element("span", { className: "faint" }, `for ${duration(ms - millis(tasks.begin[task]))} on ${seats[seatOfTask(task)]?.[0] ?? "?"}`)], () => pinTask(task, { move: false })))));
   if (running.length > MOST) parts.push(element("p", { className: "faint" }, `+${count(running.length - MOST)} more`));
   parts.push(...memoryAt(ms), ...eventsAt(ms), ...logsOf((row) => +row.dataset.at <= ms, "The last log lines"));
   return parts;
+}
+
+/** Return how many of some workers were paused then, as far as samples show it. */
+function pausedAt(ms, there) {
+  const paused = new Set();
+  for (const { at, kind, subject } of marks) {
+    if (at > ms) break;
+    if (kind === "paused") paused.add(subject); else if (kind === "resumed") paused.delete(subject);
+  }
+  return there.filter((life) => paused.has(life.address)).length;
+}
+
+/** Return for how many threads the inputs of their next execution were on their way. */
+function waitingAt(ms) {
+  let number = 0;
+  const moment = units(ms);
+  for (let lane = 0; lane < tasks.first.length - 1; lane += 1) {
+    let task = firstAt(lane, moment);
+    while (task < tasks.first[lane + 1] && tasks.begin[task] <= moment) task += 1;
+    if (task < tasks.first[lane + 1] && tasks.begin[task] - tasks.transfer[task] <= moment) number += 1;
+  }
+  return number;
 }
 
 function memoryAt(ms) {

@@ -43,9 +43,11 @@ const busy = (seat) => {
   return sum;
 };
 const death = (seat) => Math.min(Infinity, ...seats[seat][1].map((life) => (lives[life].fate === "died" ? lives[life].left : Infinity)));
+const hostOf = (seat) => lives[seats[seat][1][0]]?.host ?? "";
 const byName = (a, b) => seats[a][0].localeCompare(seats[b][0], undefined, { numeric: true });
 const ORDERS = {
   joined: (a, b) => a - b, name: byName,
+  host: (a, b) => hostOf(a).localeCompare(hostOf(b), undefined, { numeric: true }) || byName(a, b),
   busy: (a, b) => busy(b) - busy(a) || a - b,
   memory: (a, b) => peak(b) - peak(a) || a - b,
   death: (a, b) => death(a) - death(b) || a - b,
