@@ -443,3 +443,17 @@ def test_a_scheduler_that_ended_with_its_driver_was_recorded_until_then() -> Non
 
     said = found.completeness["missing"]["scheduler tcp://s"]
     assert said == ["could not be recorded to its end: Connect call failed"]
+
+
+@pytest.mark.parametrize("jump", [-3600.0, 3600.0])
+def test_a_clock_that_is_set_does_not_change_how_long_a_run_took(jump: float) -> None:
+    run = a_run(
+        succeeded(at=60.0 + jump, lasted=60.0),
+        a_worker(),
+        a_graph(),
+        a_task("x-1"),
+    )
+    found = card_of(run, findings_in(run))
+
+    assert found.numbers["duration"] == 60.0
+    assert found.headline.startswith("Succeeded in 1 m 00 s")

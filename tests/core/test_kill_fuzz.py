@@ -5,15 +5,19 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fuzz_draws import drawn
 from kill_fuzz import fly_round
 from scenario_runs import Home
 
-SEEDS = {
+SEEDS: dict[str, Any] = {
     "network silent for the recorder": 106,
     "clock of the driver's host set forward": 56,
+    "network refused as the run ends": pytest.param(
+        1795431252, marks=pytest.mark.nightly
+    ),
 }
 
 

@@ -32,6 +32,10 @@ _DRIVERS = ("driver", "runner", "attacher")
 _MILD = ("SIGSTOP and SIGCONT",)
 _HARMLESS = ("recorder", "store", "spool", "attacher", "network", "clock", "nobody")
 _CARD = 75.0  # seconds that a driver may wait for its card at the very worst
+_SHORTEST, _LONGEST = (
+    3.0,
+    600.0,
+)  # seconds that a round may take, which no clock's jump is
 _OF_WORKERS = {
     "SIGKILL": "worker-signalled",
     "SIGTERM": "worker-signalled",
@@ -195,6 +199,9 @@ def _look_at_the_run(truth: Truth, run: Run, found: Judgement, *, lost: bool) ->
         f"{case.cause_of(d).slug} {d.exit_code} {d.pid}" for d in case.deaths
     ]
     found.seen["missing"] = reported.get("missing", {})
+    took = card.numbers["duration"]
+    if truth.round.victim == "clock" and not _SHORTEST < took < _LONGEST:
+        found.say(f"a duration of {took:.0f} s: of two clocks")
     if state not in (expected := _expected_states(truth)):
         found.say(f"state {state}, not {' or '.join(sorted(expected))}")
     if state in ("failed", "aborted", "lost") and not lost:

@@ -230,8 +230,9 @@ def _await_the_end(
     except subprocess.TimeoutExpired:
         truth.hung = "at_end" not in truth.reported
         for pid, role in roles_in(home).items():
-            if role == "driver":
-                truth.deeds.append(Deed(time.time(), "driver", pid, "SIGTERM (host)"))
+            # Of a runner that is stopped, nobody else would let it go on.
+            if role in ("driver", "runner"):
+                truth.deeds.append(Deed(time.time(), role, pid, "SIGTERM (host)"))
                 for number in (signal.SIGCONT, signal.SIGTERM):
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(pid, number)

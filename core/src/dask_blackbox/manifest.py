@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import zlib
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
@@ -26,9 +27,11 @@ __all__ = [
     "decode_heartbeat",
     "decode_manifest",
     "decode_stopped",
+    "lasted",
     "own_version",
     "seal_is_whole",
     "sealed",
+    "since_boot",
 ]
 
 FORMAT = 1
@@ -50,6 +53,16 @@ def own_version(name: str = "dask-blackbox") -> str:
         return ""
 
 
+def since_boot() -> float:
+    """Return seconds since this machine's boot, by a clock that nobody sets.
+
+    Its suspensions count, as they do for people who wait, where the system can tell.
+    """
+    if hasattr(time, "CLOCK_BOOTTIME"):
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.monotonic()
+
+
 class Manifest(msgspec.Struct, kw_only=True, frozen=True):
     """`run.json`: job, run and attempt; written before the run's first task.
 
@@ -60,6 +73,8 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
         run_id: Run id. Default: derived from host and start time.
         attempt: Which try of that run, from 1.
         started: Epoch seconds.
+        since_boot: The same moment in seconds since the machine's boot, by a clock that nobody
+            sets; null: not known.
         host: What started the run (`kind`: airflow, prefect, github, shell, …; `url` of its
             page; whatever else identifies it there).
         machine: Host name that the driver ran on.
@@ -72,9 +87,17 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
     run_id: str
     attempt: int = 1
     started: float
+    since_boot: float | None = None
     host: dict[str, Any] = {}
     machine: str = ""
     blackbox: str = ""
+
+
+def lasted(manifest: Manifest) -> float | None:
+    """Return for how many seconds a run of this machine has lasted; None: not known."""
+    if manifest.since_boot is None:
+        return None
+    return max(since_boot() - manifest.since_boot, 0.0)
 
 
 class Progress(msgspec.Struct, kw_only=True, frozen=True):
@@ -224,6 +247,7 @@ class Ending(msgspec.Struct, kw_only=True, frozen=True):
         format: Version of the format.
         state: A word of `RunState`.
         ended: Epoch seconds.
+        lasted: Seconds since the run's start by a clock that nobody sets; null: not known.
         exit_code: Of the command, where there was one.
         exception: What ended the driver's work, where something did.
         stopped: Who ended the run from outside, where a host or a person did.
@@ -239,6 +263,7 @@ class Ending(msgspec.Struct, kw_only=True, frozen=True):
     format: int = FORMAT
     state: str
     ended: float
+    lasted: float | None = None
     exit_code: int | None = None
     exception: DriverException | None = None
     stopped: Stopped | None = None

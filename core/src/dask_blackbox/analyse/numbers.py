@@ -14,7 +14,7 @@ from dask_blackbox.analyse.facts.existence import (
 from dask_blackbox.analyse.facts.schedulers import schedulers_of
 from dask_blackbox.analyse.facts.worker_exits import worker_exits_of
 from dask_blackbox.analyse.memory import peaks_of
-from dask_blackbox.analyse.state import last_sign_of_life
+from dask_blackbox.analyse.state import seconds_of
 from dask_blackbox.events import FineMetrics, RecordingStarted, SchedulerInfo
 from dask_blackbox.run import RunTables
 
@@ -52,7 +52,7 @@ def numbers_of(case: Case) -> dict[str, float]:
     """Return the measures of a run, in the order of `NUMBERS`; unknown ones are left out."""
     run = case.run
     found: dict[str, float | None] = {
-        "duration": max(last_sign_of_life(run) - run.manifest.started, 0.0),
+        "duration": seconds_of(run),
         "task_failures": len(case.failures),
         "deaths": len(case.deaths),
         **_of_tasks(run),

@@ -17,6 +17,7 @@ __all__ = [
     "exit_code_of_driver",
     "last_sign_of_life",
     "recorded_until",
+    "seconds_of",
     "signal_of_driver",
     "state_of",
 ]
@@ -54,6 +55,17 @@ def last_sign_of_life(run: RunTables) -> float:
     if run.ending is not None:
         return run.ending.ended
     return max(recorded_until(run), run.last_heartbeat or 0.0)
+
+
+def seconds_of(run: RunTables) -> float:
+    """Return how long a run took, or has taken as far as is known, in seconds.
+
+    By the recorder's clock that nobody sets: the difference of two readings of the other
+    one is false after a jump.
+    """
+    if run.ending is not None and run.ending.lasted is not None:
+        return run.ending.lasted
+    return max(last_sign_of_life(run) - run.manifest.started, 0.0)
 
 
 def recorded_until(run: RunTables) -> float:

@@ -21,6 +21,7 @@ import msgspec
 
 from dask_blackbox.driver.relay import Relay
 from dask_blackbox.guard import guard
+from dask_blackbox.manifest import lasted
 from dask_blackbox.protocol.connection import Link, start_recorder
 from dask_blackbox.protocol.messages import (
     Attach,
@@ -192,6 +193,7 @@ class RecorderSupervisor:
             if end.exception is not None:
                 clean = redactor.exception(end.exception)
                 end = msgspec.structs.replace(end, exception=clean)
+            end = msgspec.structs.replace(end, lasted=lasted(self._config.manifest))
             note_end(Path(self._config.spool), end, self.reason or "")
 
     def give_up(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from dask_blackbox.capture.redaction import Redaction
 from dask_blackbox.driver.session import Recording
 from dask_blackbox.identity import identity_from_environment
-from dask_blackbox.manifest import Manifest, own_version
+from dask_blackbox.manifest import Manifest, own_version, since_boot
 from dask_blackbox.protocol.messages import Progress
 from dask_blackbox.settings import setting
 
@@ -78,6 +78,7 @@ def recording(
         run_id=_without_secrets(run_id or found.run_id),
         attempt=attempt or (1 if own_run else found.attempt),
         started=time.time(),
+        since_boot=since_boot(),
         host=dict(found.host if host is None else host),
         machine=platform.node(),
         blackbox=own_version(),

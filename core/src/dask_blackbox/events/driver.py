@@ -288,6 +288,7 @@ class RunEnded(Event, frozen=True, kw_only=True):
 
     Attributes:
         state: State of the run.
+        lasted: Seconds since its start by a clock that nobody sets, as in `complete.json`.
         exit_code: Of the command, where there was one.
         exception: What ended the driver's work, as in `complete.json`.
         stopped: Who ended the run from outside, as in `complete.json`.
@@ -296,6 +297,7 @@ class RunEnded(Event, frozen=True, kw_only=True):
     kind: ClassVar[str] = "run-ended"
 
     state: str | None = None
+    lasted: float | None = None
     exit_code: int | None = None
     exception: dict[str, Any] | None = None
     stopped: dict[str, Any] | None = None

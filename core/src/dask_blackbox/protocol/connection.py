@@ -331,7 +331,9 @@ def _complaints(spool: Path) -> Iterator[IO[bytes]]:
 def _environment() -> dict[str, str]:
     """Return our environment without what would make the recorder record itself."""
     ours = ("DASK_BLACKBOX_CONTROL", "DASK_DISTRIBUTED__CLIENT__PRELOAD")
-    return {k: v for k, v in os.environ.items() if k not in ours}
+    kept = {k: v for k, v in os.environ.items() if k not in ours}
+    # Each of its threads would get a heap of its own, 3 MB of it half empty.
+    return {"MALLOC_ARENA_MAX": "1", **kept}
 
 
 def call_recorder(

@@ -150,9 +150,18 @@ class Mask(msgspec.Struct, kw_only=True, frozen=True, tag="mask", tag_field="op"
 
 
 class End(msgspec.Struct, kw_only=True, frozen=True, tag="end", tag_field="op"):
-    """The run has ended."""
+    """The run has ended.
+
+    Attributes:
+        state: How.
+        lasted: Seconds since its start, as the recorder or, without one, the driver knows.
+        exit_code: Of the command, where there was one.
+        exception: What ended the driver's work, where something did.
+        stopped: Who ended the run from outside, where a host or a person did.
+    """
 
     state: str
+    lasted: float | None = None
     exit_code: int | None = None
     exception: DriverException | None = None
     stopped: Stopped | None = None

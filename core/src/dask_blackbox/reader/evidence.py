@@ -76,6 +76,7 @@ def end_in_segments(run: RunTables) -> Ending | None:
     return Ending(
         state=str(end.state),
         ended=end.at,
+        lasted=end.lasted,
         exit_code=end.exit_code,
         exception=_converted(end.exception, DriverException),
         stopped=_converted(end.stopped, Stopped),

@@ -138,6 +138,7 @@ def _read_back(
     ending = Ending(
         state=end.state,
         ended=outcome.ended,
+        lasted=end.lasted,
         exit_code=end.exit_code,
         exception=end.exception,
         stopped=end.stopped,

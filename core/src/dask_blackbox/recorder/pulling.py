@@ -161,6 +161,13 @@ class Puller:
         elif self.gone is None and not self.closing:
             self.gone = self._why(error, missing)
 
+    def may_answer(self, error: BaseException) -> bool:
+        """Return whether another try may help: somebody listens, but a connection broke."""
+        hopeless = isinstance(
+            error, (TimeoutError, ConnectionRefusedError, LookupError)
+        )
+        return not (hopeless or self._silent or self.closing)
+
     def stop(self) -> None:
         """End `run` after what it is doing: a handshake cut short stands in Dask's log."""
         self._stopping.set()

@@ -21,7 +21,7 @@ import msgspec
 
 from dask_blackbox.attach import RunCard
 from dask_blackbox.layout import RunAddress
-from dask_blackbox.manifest import SPOOL, SourceAccount
+from dask_blackbox.manifest import SPOOL, SourceAccount, lasted
 from dask_blackbox.protocol.messages import (
     LONGEST_LINE,
     Attach,
@@ -368,8 +368,8 @@ class Recorder:
     def _prepare(self) -> asyncio.Task[Any]:
         """Load what the end needs; once there are signs of it, as somebody waits for it."""
         if self._preparing is None:
-            lasted = time.time() - self._config.manifest.started
-            long = lasted >= self._config.performance_report
+            so_far = lasted(self._config.manifest) or 0.0
+            long = so_far >= self._config.performance_report
             load = partial(loading.finaliser, performance=long)
             self._preparing = asyncio.create_task(asyncio.to_thread(load))
         return self._preparing
@@ -415,6 +415,9 @@ class Recorder:
                 first = False
             except (OSError, TimeoutError, LookupError) as error:
                 logger.info("last pull from %s: %s", puller.address, error)
+                if puller.may_answer(error) and time.monotonic() < deadline:
+                    await asyncio.sleep(_TICK)
+                    continue
                 puller.missed(error)
                 break
             if not self._unexplained or time.monotonic() > deadline:
@@ -449,6 +452,7 @@ class Recorder:
             clean = self._redactor.exception(end.exception)
             end = msgspec.structs.replace(end, exception=clean)
         end = self._judge.judge(end)
+        end = msgspec.structs.replace(end, lasted=lasted(self._config.manifest))
         self._take("recorder", None, time.time(), {"event": [end_row(end)]}, {})
         sources = {p.source: p.account for p in self._pullers.values()} | self._drivers
         return Outcome(end=end, ended=time.time(), sources=sources)

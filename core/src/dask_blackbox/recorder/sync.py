@@ -119,6 +119,7 @@ def _outcome(spooled: Spooled, uploaded: dict[str, str]) -> Outcome:
     return Outcome(
         end=End(
             state=ending.state,
+            lasted=ending.lasted,
             exit_code=ending.exit_code,
             exception=ending.exception,
             stopped=ending.stopped,
@@ -149,6 +150,7 @@ def _ending_of(spooled: Spooled) -> Ending:
     return Ending(
         state=end.state,
         ended=left.at,
+        lasted=end.lasted,
         exit_code=end.exit_code,
         exception=end.exception,
         stopped=end.stopped,

@@ -105,6 +105,7 @@ def finish_lost(
         recorded = run.ending
         end = End(
             state=recorded.state,
+            lasted=recorded.lasted,
             exit_code=recorded.exit_code,
             exception=recorded.exception,
             stopped=recorded.stopped,

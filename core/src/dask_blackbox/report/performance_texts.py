@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 from markupsafe import Markup, escape
 
+from dask_blackbox.analyse.state import seconds_of
 from dask_blackbox.attach import RunCard
 from dask_blackbox.events import DriverAttached, SchedulerInfo
 from dask_blackbox.report.axis import Axis
@@ -40,6 +41,7 @@ def summary_markup(
 ) -> Markup:
     """Return the first tab: what ran, for how long, on what; and the verdict."""
     ended = run.ending.ended if run.ending else axis.stop
+    took = seconds_of(run) if run.ending else ended - run.manifest.started
     parts = [
         Markup("<h1>Dask Performance Report</h1>"),
         Markup("<p><i>Select the tabs above for additional information</i></p>"),
@@ -49,7 +51,7 @@ def summary_markup(
         Markup("<p>{} · {} · attempt {} · {}</p>").format(
             plain(card.job), plain(card.run_id), card.attempt, moment(axis.start)
         ),
-        Markup("<h2>Duration: {}</h2>").format(duration(ended - run.manifest.started)),
+        Markup("<h2>Duration: {}</h2>").format(duration(took)),
         Markup("<h2>Tasks Information</h2>"),
         _list(_tasks(executions)),
         Markup("<h2>Scheduler Information</h2>"),

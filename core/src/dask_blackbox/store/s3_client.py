@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import boto3
+import botocore.loaders
 import botocore.session
 from botocore.config import Config
 
@@ -60,8 +62,30 @@ def _session(options: StoreOptions) -> boto3.session.Session:
 
 @cache
 def _models(profile: str | None) -> Any:
-    """Return what loads the descriptions of services, 10 MB that all clients can share."""
-    return botocore.session.Session(profile=profile).get_component("data_loader")
+    """Return what loads the descriptions of services, which all clients can share."""
+    loader = botocore.session.Session(profile=profile).get_component("data_loader")
+    loader.file_loader = _WithoutTexts()
+    return loader
+
+
+class _WithoutTexts(botocore.loaders.JSONFileLoader):
+    """Leaves out of descriptions what is for people: most of their memory, for a whole run."""
+
+    def load_file(self, file_path: str) -> Any:
+        return _without_texts(super().load_file(file_path))
+
+
+def _without_texts(part: Any) -> Any:
+    if isinstance(part, dict):
+        return {
+            sys.intern(name): ""  # its key has to be there
+            if name == "documentation" and isinstance(value, str)
+            else _without_texts(value)
+            for name, value in part.items()
+        }
+    if isinstance(part, list):
+        return [_without_texts(each) for each in part]
+    return part
 
 
 def _client(

@@ -30,6 +30,7 @@ from dask_blackbox.analyse.signatures.python import (
     TLS_NO_COMMON_VERSION,
     TLS_REFUSED,
 )
+from dask_blackbox.analyse.state import seconds_of
 from dask_blackbox.analyse.unreachable_workers import unreached
 from dask_blackbox.events import SchedulerInfo
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
@@ -96,8 +97,7 @@ def _still_trying(case: Case) -> Iterator[Finding]:
     at = f" at {exception.file}:{exception.line}" if exception.file else ""
     waited = ""
     if case.run.ending is not None:
-        took = max(case.run.ending.ended - case.run.manifest.started, 0.0)
-        waited = f", {duration(took)} after the run had begun"
+        waited = f", {duration(seconds_of(case.run))} after the run had begun"
     yield CANNOT_CONNECT.found(
         "The driver was still trying to connect when it was stopped",
         cause=(

@@ -37,6 +37,7 @@ from dask_blackbox.analyse.noise import NOISE
 from dask_blackbox.analyse.progress import Pace, pace_of
 from dask_blackbox.analyse.replaced_exceptions import untangled
 from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.state import seconds_of
 from dask_blackbox.events import (
     CommandNotStarted,
     GraphUpdated,
@@ -296,7 +297,7 @@ def _of_exit_code(case: Case, code: int) -> Finding:
     ending = case.run.ending
     took = ""
     if ending is not None:
-        took = f" after {duration(max(ending.ended - case.run.manifest.started, 0))}"
+        took = f" after {duration(seconds_of(case.run))}"
     call = case.outcome.exit
     place = f"{call.file}:{call.line}" if call is not None and call.file else ""
     handled = next(iter(case.outcome.survived[-1:]), None)

@@ -29,7 +29,7 @@ from dask_blackbox.driver.plugin_registration import scheduler_config, worker_an
 from dask_blackbox.driver.recorder_options import config_of
 from dask_blackbox.guard import guard
 from dask_blackbox.identity import fresh_run_id
-from dask_blackbox.manifest import Manifest, own_version
+from dask_blackbox.manifest import Manifest, own_version, since_boot
 from dask_blackbox.protocol.messages import LEFT, Attach, End, Reply
 from dask_blackbox.recorder.spool import default_spool
 from dask_blackbox.settings import setting, setting_seconds
@@ -181,6 +181,7 @@ class RunWatcher(SchedulerPlugin):
             job=job,
             run_id=fresh_run_id(),
             started=time.time(),
+            since_boot=since_boot(),
             host=host_of(self._scheduler, client, span),
             machine=platform.node(),
             blackbox=own_version(),
