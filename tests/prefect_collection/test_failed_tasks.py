@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import cloudpickle
 import pytest
 from prefect import task
 from prefect.futures import PrefectFuture
+from prefect.states import Failed
 from prefect_dask.task_runners import DaskTaskRunner
 from prefect_dask_blackbox import observed_flow
 
@@ -53,3 +55,59 @@ def test_an_exception_that_prefect_keeps_as_a_state_is_the_verdict(
     assert "ValueError: part 2 has no header" in verdict.cause
     assert verdict.subject.prefix == "cleaned"
     assert verdict.retry_advice == "code"
+
+
+@task(timeout_seconds=1)
+def fetched(seconds: float) -> float:
+    time.sleep(seconds)
+    return seconds
+
+
+def test_a_tasks_own_time_limit_is_the_verdict_with_prefects_retries(
+    prefect: Any, store: Path
+) -> None:
+    @observed_flow(name="fetches", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
+    def fetches() -> None:
+        fetched.submit(0.1).result()
+        fetched.submit(3).result()
+
+    fetches(return_state=True)
+
+    run = prefect.newest("fetches", store)
+    verdict = run.card.verdict
+    assert verdict.title == "'fetched' exceeded its timeout_seconds of 1 s"
+    assert "it ran for 3" in verdict.cause
+    assert "1 task of 'fetched' finished in " in verdict.cause
+    assert "Prefect's `@task(retries=3, retry_delay_seconds=10)`" in verdict.remedy
+    assert "client.submit" not in verdict.remedy
+    assert verdict.retry_advice == "transient"
+
+
+def test_a_flow_that_returns_a_failed_state_failed_of_its_message(
+    prefect: Any, store: Path
+) -> None:
+    @observed_flow(name="refuses", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
+    def refuses() -> Any:
+        return Failed(message="the quality gate is closed")
+
+    refuses(return_state=True)
+
+    verdict = prefect.newest("refuses", store).card.verdict
+    assert verdict.title == "FailedRun in the driver: the quality gate is closed"
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_flow_that_exits_has_crashed_whatever_its_code(
+    code: int, prefect: Any, store: Path
+) -> None:
+    @observed_flow(name="exits", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
+    def exits() -> None:
+        sys.exit(code)
+
+    with pytest.raises(SystemExit):
+        exits()
+
+    run = prefect.newest("exits", store)
+    assert (run.state, run.card.state) == ("CRASHED", "failed")
+    assert f"the flow called sys.exit({code})" in run.card.headline
+    assert "test_failed_tasks.py" in run.card.verdict.cause

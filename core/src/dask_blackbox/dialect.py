@@ -36,9 +36,15 @@ class RemedyDialect:
     task_retries: str = ""
     remedies: Mapping[str, str] = field(default_factory=dict)
 
-    def retries(self, traceback: str) -> str:
-        """Return what retries the task that raised, as code."""
-        if self.engine and self.task_retries and self.engine in traceback:
+    def retries(self, traceback: str, *, of_host: bool = False) -> str:
+        """Return what retries the task that raised, as code.
+
+        Args:
+            traceback: Of its exception; it may have been lost on the way.
+            of_host: The host named that task, so that it is one of the host's own.
+        """
+        known = of_host or (self.engine and self.engine in traceback)
+        if self.task_retries and known:
             return self.task_retries
         return "`client.submit(…, retries=3)` or `dask.annotate(retries=3)`"
 

@@ -22,7 +22,7 @@ from dask_blackbox.manifest import TIME_LIMITS
 from dask_blackbox.settings import setting_seconds
 from distributed import Client
 from prefect.client.schemas.objects import State
-from prefect.exceptions import MissingContextError
+from prefect.exceptions import FailedRun, MissingContextError
 from prefect.logging.loggers import flow_run_logger
 from prefect.states import Failed
 from prefect.tasks import Task
@@ -255,6 +255,7 @@ class ObservedRun:
                     ask_for_failed(self.ledger, self._client)
                 failure = self._note_failures()
                 exception = (failure or exception) if silent else exception or failure
+                exception = _as_prefect_sees_it(exception, self.flow_run)
                 part = failed_part(exception, self.flow_run.id)
                 if part is not None:
                     self.recording.part_failed(*as_reported(part))
@@ -333,7 +334,14 @@ class ObservedRun:
                 error = _exception_of(state)
                 if error is not None:
                     found.append(error)
-                    self.recording.task_failed(entry.key, entry.task.name, error)
+                    over = state.name == "TimedOut" and entry.task.timeout_seconds
+                    self.recording.task_failed(
+                        entry.key,
+                        entry.task.name,
+                        error,
+                        limit=over or None,
+                        setting="timeout_seconds",
+                    )
         return found[0] if found else None
 
     def end_as_the_engine_says(self, exception: BaseException | None) -> None:
@@ -561,6 +569,24 @@ def _new_recording(
         on_progress=on_progress,
         overview=True,
     )
+
+
+def _as_prefect_sees_it(
+    error: BaseException | None, flow_run: FlowRun
+) -> BaseException | None:
+    """Return the exception that says why, where the flow raised none or one that ends quietly.
+
+    A flow may return a failed state with a message, and to Prefect each `sys.exit`, with 0,
+    too, is a crash.
+    """
+    state = flow_run.state
+    if isinstance(error, SystemExit) and not isinstance(error.code, str):
+        said = SystemExit(f"the flow called sys.exit({error.code or 0})")
+        return said.with_traceback(error.__traceback__)
+    failed = state is not None and (state.is_failed() or state.is_crashed())
+    if error is None and failed and state is not None and state.message:
+        return FailedRun(state.message)
+    return error
 
 
 def _exception_of(state: Any) -> BaseException | None:

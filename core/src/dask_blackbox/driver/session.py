@@ -215,13 +215,24 @@ class Recording:
             self._supervisor.attach(order, "")
             self.attached = True
 
-    def task_failed(self, key: str, prefix: str, exception: BaseException) -> None:
+    def task_failed(
+        self,
+        key: str,
+        prefix: str,
+        exception: BaseException,
+        *,
+        limit: float | None = None,
+        setting: str = "",
+    ) -> None:
         """Note a failure that Dask takes for a result: frameworks return states, not raise.
 
         Args:
             key: Of the task.
             prefix: What tasks of its kind are called.
             exception: What the task's function raised.
+            limit: Seconds that the task was allowed to take, where the host ended it at
+                that limit.
+            setting: The host's name of that limit (`timeout_seconds`).
         """
         if self._supervisor is None:
             return
@@ -234,6 +245,11 @@ class Recording:
             what = [reported["exception"], reported["message"], reported["traceback"]]
             row = [time.time(), key, prefix, None, "erred", *what, None]
             self._supervisor.row("error", [*row, ", ".join(reported["bases"])])
+            if limit is not None:
+                over = json.dumps({"limit": limit, "setting": setting})
+                self._supervisor.row(
+                    "event", [time.time(), "task-timed-out", key, over]
+                )
 
     def finish(
         self,

@@ -54,6 +54,7 @@ from dask_blackbox.events.endings import (
     PartFailed,
     ProcessAncestors,
     TaskNamed,
+    TaskTimedOut,
     TestFailed,
 )
 from dask_blackbox.events.graphs import (
@@ -193,6 +194,7 @@ __all__ = [
     "StallOver",
     "TaskNamed",
     "TaskOnWorker",
+    "TaskTimedOut",
     "TasksRunnable",
     "TasksUnrunnable",
     "TestFailed",

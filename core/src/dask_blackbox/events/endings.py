@@ -19,6 +19,7 @@ __all__ = [
     "PartFailed",
     "ProcessAncestors",
     "TaskNamed",
+    "TaskTimedOut",
     "TestFailed",
 ]
 
@@ -260,6 +261,20 @@ class TaskNamed(Event, frozen=True, kw_only=True):
     name: str = ""
     id: str = ""
     url: str = ""
+
+
+class TaskTimedOut(Event, frozen=True, kw_only=True):
+    """The host ended one of its tasks at that task's own time limit; its key is the subject.
+
+    Attributes:
+        limit: Seconds that the task was allowed to take.
+        setting: The host's name of that limit.
+    """
+
+    kind: ClassVar[str] = "task-timed-out"
+
+    limit: float | None = None
+    setting: str = ""
 
 
 class ProcessAncestors(Event, frozen=True, kw_only=True):

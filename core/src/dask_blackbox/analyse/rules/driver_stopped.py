@@ -764,7 +764,7 @@ def _progress(case: Case, before: str) -> str:
     if not sent:
         return ""
     done = min(finished["key"].n_unique(), sent)
-    return f"{before}{done:,} of {counted(sent, 'task')} were done"
+    return f"{before}{done:,} of {counted(sent, 'task')} {'was' if sent == 1 else 'were'} done"
 
 
 def _moment(case: Case, stopped: Stopped) -> float:

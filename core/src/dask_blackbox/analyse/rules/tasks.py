@@ -45,6 +45,7 @@ from dask_blackbox.analyse.formatting import (
 from dask_blackbox.analyse.frames import came_from_a_task, end_of, user_frame
 from dask_blackbox.analyse.hints import hint_on
 from dask_blackbox.analyse.lone_worker import LoneWorker, lone_worker
+from dask_blackbox.analyse.memory import is_of_host
 from dask_blackbox.analyse.plugin_setup import setup_failed_before
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.signatures import printed_by
@@ -54,6 +55,7 @@ from dask_blackbox.analyse.signatures.distributed import (
     SHUFFLE_PHASE_FAILED,
 )
 from dask_blackbox.analyse.task_files import files_clause, files_of_task
+from dask_blackbox.analyse.task_time_limits import timed_out
 from dask_blackbox.events import (
     ActorLost,
     BundleAnnounced,
@@ -186,7 +188,11 @@ def _finding(
     first = failures[0]
     name = first.raised.name or "an exception"
     prefix = short(called(first) or case.prefix_of(first.key), 40)
-    if severity == "failure":
+    over = timed_out(case.run, first.key)
+    if over is not None:
+        title = over.title(f"'{short(over.prefix, 40)}'")
+        title += in_brackets(case, first) if severity == "failure" else ""
+    elif severity == "failure":
         title = f"{name} in '{prefix}': {_said_or_done(case, first)}".rstrip(": ")
         title += in_brackets(case, first)
     else:
@@ -225,9 +231,12 @@ def _cause(case: Case, failures: list[TaskFailure], lone: LoneWorker | None) -> 
     first = failures[0]
     where = f" on {case.name_of(first.worker)}" if first.worker else ""
     words = words_of_failure(case.run, first)
-    error = f"{first.raised.name}: {short(words, 300)}".rstrip(": ")
+    error = f"{first.raised.name}: {short(words, 300)}".rstrip(": .")
     raised = f"'{short(first.key, 80)}' raised {error}{where}"
     sentences = [f"{raised}{at_its_line(first)}{_with_files(case, first)}"]
+    over = timed_out(case.run, first.key)
+    if over is not None:
+        sentences = [f"{over.cause(first.key)}{_with_files(case, first)}"]
     sentences.extend(where_it_was(case, first))
     sentences.extend(how_it_came(first))
     sentences.extend(how_it_was_lost(case, first))
@@ -299,6 +308,9 @@ def _look(failure: TaskFailure) -> str:
 def _remedy_task_exception(
     case: Case, failure: TaskFailure, lone: LoneWorker | None
 ) -> str:
+    over = timed_out(case.run, failure.key)
+    if over is not None:
+        return over.remedy(_retries(case, failure))
     look = _look(failure)
     if dead := dead_at(case, failure):
         return (
@@ -393,7 +405,8 @@ def _of_its_worker(
 
 def _retries(case: Case, failure: TaskFailure) -> str:
     """Return what retries a task: Dask, or the host whose task it is."""
-    return case.dialect.retries(failure.traceback)
+    mine = bool(case.dialect.engine) and is_of_host(case.run, failure.key)
+    return case.dialect.retries(failure.traceback, of_host=mine)
 
 
 def _evidence(case: Case, failure: TaskFailure) -> tuple[Evidence, ...]:
