@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 from dask_blackbox.analyse.changes import Difference, differences
-from dask_blackbox.analyse.changes.ranking import ranked
-from dask_blackbox.analyse.changes.rarity import Rarities
+from dask_blackbox.analyse.changes.ranking import Rarities, ranked
 from dask_blackbox.analyse.changes.relevance import Accused
 from dask_blackbox.analyse.comparing import comparison_of
-from dask_blackbox.analyse.sketching.arguments import options_of
+from dask_blackbox.analyse.sketching.environment import options_of
 from dask_blackbox.capture.driver.module_parts import parts_of
 from dask_blackbox.capture.images import image_variables
 from dask_blackbox.recorder.redact import Redactor

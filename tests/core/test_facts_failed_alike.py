@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from dask_blackbox.analyse import Case, findings_in, verdict_of
-from dask_blackbox.analyse.facts.failed_alike import FailedAlike, failed_alike
+from dask_blackbox.analyse.exception_context import FailedAlike, failed_alike
 from dask_blackbox.run import RunTables
 from runs_from_rows import (
     Piece,

@@ -13,8 +13,7 @@ from urllib.parse import quote
 
 import pytest
 from dask_blackbox.capture.redaction import secret_values
-from dask_blackbox.recorder.redact import Redactor
-from dask_blackbox.recorder.scanner_rules import scanner_shapes
+from dask_blackbox.recorder.redact import Redactor, scanner_shapes
 from hypothesis import given
 from hypothesis import strategies as st
 from scenario_runs import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dask_blackbox.report.compiled_templates import CompiledTemplates
+from dask_blackbox.report.page_templates import CompiledTemplates
 from jinja2 import DictLoader, Environment
 
 

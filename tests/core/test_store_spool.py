@@ -20,10 +20,9 @@ from click.testing import CliRunner
 from dask_blackbox import Recording, Run, recording
 from dask_blackbox.cli.sync import sync
 from dask_blackbox.manifest import Manifest
-from dask_blackbox.recorder.spool import Spool, default_spool
+from dask_blackbox.recorder.spool import Spool, default_spool, quota_for
 from dask_blackbox.recorder.spool_lock import Claim, claimed
 from dask_blackbox.recorder.spool_manifest import note_beginning
-from dask_blackbox.recorder.spool_quota import quota_for
 from dask_blackbox.segments import read_segment
 from scenario_runs import until
 

@@ -23,8 +23,7 @@ from dask_blackbox.analyse.core_seconds import Loads
 from dask_blackbox.analyse.driver_position import DriverPosition, driver_position_of
 from dask_blackbox.analyse.exception_origin import failures_that_count
 from dask_blackbox.analyse.exit_causes import ExitCause, cause_of_exit
-from dask_blackbox.analyse.facts.outcome import Outcome, outcome_of
-from dask_blackbox.analyse.facts.returned_errors import returned_error_of
+from dask_blackbox.analyse.facts.outcome import Outcome, outcome_of, returned_error_of
 from dask_blackbox.analyse.facts.teardown import Teardown, teardown_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.facts.worker_exits import deaths_of

@@ -7,8 +7,7 @@ from dask_blackbox.analyse.changes.differences import differences
 from dask_blackbox.analyse.changes.folding import Causes
 from dask_blackbox.analyse.changes.for_card import as_changes
 from dask_blackbox.analyse.changes.prefixes import renamed
-from dask_blackbox.analyse.changes.ranking import ranked
-from dask_blackbox.analyse.changes.rarity import Rarities
+from dask_blackbox.analyse.changes.ranking import Rarities, ranked
 from dask_blackbox.analyse.changes.relevance import Accused
 from dask_blackbox.analyse.changes.sides import sides
 from dask_blackbox.analyse.history import History

@@ -13,13 +13,15 @@ from functools import cached_property
 
 import polars as pl
 
-from dask_blackbox.analyse.curves import Curve
 from dask_blackbox.analyse.facts.existence import threads_of
 from dask_blackbox.analyse.facts.worker_exits import worker_exits_of
+from dask_blackbox.analyse.formatting import counted, duration, short
 from dask_blackbox.analyse.state import last_sign_of_life
+from dask_blackbox.finding import Evidence
 from dask_blackbox.run import RunTables
 
-__all__ = ["Loads"]
+__all__ = ["Curve", "Loads", "computed_by_prefix", "evidence_of_prefixes"]
+
 
 _HARDLY = 0.5
 
@@ -239,3 +241,82 @@ class Loads:
 
 def _epoch(column: str) -> pl.Expr:
     return pl.col(column).dt.epoch("us") / 1e6
+
+
+_REPORTED = 5
+
+
+def computed_by_prefix(loads: Loads) -> pl.DataFrame:
+    """Return the `number` of executions of each `prefix` and their `compute`, in seconds."""
+    return loads.tasks.group_by("prefix", maintain_order=True).agg(
+        number=pl.len(), compute=pl.col("compute").sum()
+    )
+
+
+def evidence_of_prefixes(prefixes: pl.DataFrame) -> tuple[Evidence, ...]:
+    """Return evidence for the first rows of `computed_by_prefix`, as they are sorted."""
+    return tuple(
+        Evidence(
+            text=f"'{short(str(row['prefix']), 60)}': {counted(row['number'], 'task')}, "
+            f"{duration(row['compute'])} of computing",
+            source="tasks",
+        )
+        for row in prefixes.head(_REPORTED).iter_rows(named=True)
+    )
+
+
+class Curve:
+    """A number that changes at moments and stays between them; 0 before the first.
+
+    Args:
+        at: Moments in epoch seconds.
+        change: By how much it changes at each.
+    """
+
+    def __init__(self, at: pl.Series, change: pl.Series) -> None:
+        changes = pl.DataFrame(
+            {"at": at.cast(pl.Float64), "change": change.cast(pl.Float64)}
+        ).sort("at", maintain_order=True)
+        # Of several changes at one moment, the level after the last one counts.
+        steps = changes.select("at", level=pl.col("change").cum_sum()).filter(
+            (pl.col("at") != pl.col("at").shift(-1)).fill_null(value=True)
+        )
+        lasts = pl.col("at").diff().fill_null(0.0)
+        self.steps = steps.with_columns(
+            area=(pl.col("level").shift(1, fill_value=0.0) * lasts).cum_sum()
+        )
+
+    @classmethod
+    def of_spans(
+        cls, start: pl.Series, stop: pl.Series, weight: pl.Series | None = None
+    ) -> Curve:
+        """Return how many spans (or how much weight) there were at each moment."""
+        weights = pl.Series([1.0] * len(start)) if weight is None else weight
+        weights = weights.cast(pl.Float64)
+        return cls(
+            pl.concat([start.cast(pl.Float64), stop.cast(pl.Float64)]),
+            pl.concat([weights, -weights]),
+        )
+
+    def area(self, until: pl.Series) -> pl.Series:
+        """Return the integral from the beginning to each of some moments, in order."""
+        asked = pl.DataFrame({"until": until.cast(pl.Float64)})
+        joined = asked.join_asof(
+            self.steps, left_on="until", right_on="at", strategy="backward"
+        )
+        reported = joined.select(
+            (
+                pl.col("area") + pl.col("level") * (pl.col("until") - pl.col("at"))
+            ).fill_null(0.0)
+        )
+        return reported.to_series()
+
+    def between(self, begin: float, end: float) -> float:
+        """Return the integral between two moments."""
+        first, last = self.area(pl.Series([begin, max(begin, end)]))
+        return float(last - first)
+
+    @property
+    def highest(self) -> float:
+        """The highest level."""
+        return float(self.steps["level"].max() or 0.0)  # type: ignore[arg-type]

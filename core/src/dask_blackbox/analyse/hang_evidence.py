@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import re
+from typing import NamedTuple
+
+import polars as pl
+
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.driver_position import DriverPosition
 from dask_blackbox.analyse.formatting import counted, duration, short
 from dask_blackbox.analyse.frames import Frame
 from dask_blackbox.analyse.hangs import Hang, HangingTask
 from dask_blackbox.analyse.signatures import Signature, printed_by
+from dask_blackbox.analyse.state import last_sign_of_life
 from dask_blackbox.finding import Evidence
 
-__all__ = ["evidence_of_hang", "evidence_of_stack", "how_it_ended", "log_evidence"]
+__all__ = [
+    "Wait",
+    "awaited",
+    "evidence_of_hang",
+    "evidence_of_stack",
+    "how_it_ended",
+    "idle_share",
+    "log_evidence",
+]
+
 
 _NEWLINE = "\n"
 
@@ -72,3 +88,80 @@ def log_evidence(case: Case, *signatures: Signature) -> tuple[Evidence, ...]:
         )
         for row in chosen.tail(1).iter_rows(named=True)
     )
+
+
+class Wait(NamedTuple):
+    """For what a driver waited, why that is in vain, and what to do."""
+
+    what: str
+    because: str
+    remedy: str
+
+
+_IN_RUN = Wait(
+    "inside of `client.run`",
+    "`client.run` sends no task, and its function did not return on at least one "
+    "worker",
+    "find what that function waits for. It blocks the worker's event loop, heartbeats "
+    "included: add a timeout, or submit it as a task.",
+)
+_OF_AN_ACTOR = Wait(
+    "for a method of an actor",
+    "actor methods are not tasks, and this one did not return",
+    "find what that method waits for. An actor's methods run one at a time on its "
+    "worker; add a timeout to whatever they wait for.",
+)
+
+
+def awaited(position: DriverPosition) -> Wait | None:
+    """Return for what of Dask's the driver waited, if it did."""
+    if any(frame.file.endswith("distributed/actor.py") for frame in position.beyond):
+        return _OF_AN_ACTOR
+    if position.shared:
+        what, ends = position.shared
+        return Wait(
+            f"for {what}",
+            f"no running task could {ends}",
+            f"find the task that should {ends}: did it fail, return early, or use "
+            "another name? Add a timeout to the wait.",
+        )
+    return _IN_RUN if position.in_client("run", "_run") else None
+
+
+_FILES = (
+    "/threading.py",
+    "/selectors.py",
+    "/socket.py",
+    "/ssl.py",
+    "/subprocess.py",
+    "/queue.py",
+    "/multiprocessing/connection.py",
+    "/multiprocessing/popen_fork.py",
+)
+_CALLS = re.compile(r"\b(?:sleep|wait\w*|acquire|recv\w*|accept|select|poll)\s*\(")
+_BUSY = 20.0
+_FEWEST = 3
+
+
+def idle_share(case: Case, hang: Hang, task: HangingTask) -> float | None:
+    """Return the share of a core that the worker of a waiting task used meanwhile.
+
+    None if the task is in no call that waits, if its worker computed, or if nobody knows.
+    """
+    if not task.stack or task.executing_for is None:
+        return None
+    innermost = task.stack[-1]
+    if not innermost.file.endswith(_FILES) and not _CALLS.search(innermost.code):
+        return None
+    begun = hang.at - task.executing_for
+    metrics = case.run.metrics.filter(pl.col("source") == task.worker)
+    moments = metrics["at"].dt.epoch("us") / 1e6
+    # A sample tells of the time before it.
+    during = metrics.filter(
+        (moments > begun + 1) & (moments < last_sign_of_life(case.run))
+    )
+    used = during["cpu"].drop_nulls()
+    if len(used) < _FEWEST:
+        return None
+    share = float(used.median() or 0.0)  # type: ignore[arg-type]
+    return share / 100 if share < _BUSY else None

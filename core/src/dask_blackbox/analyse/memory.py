@@ -10,19 +10,123 @@ import polars as pl
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.facts.suspects import suspects_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
-from dask_blackbox.analyse.formatting import counted, need, short, size
-from dask_blackbox.analyse.skew import Skew, pieces_of, skew_before, usual_growth
-from dask_blackbox.events import ProcessLoad, TaskNamed
+from dask_blackbox.analyse.formatting import counted, need, quoted, short, size
+from dask_blackbox.events import GraphUpdated, ProcessLoad, TaskNamed
 from dask_blackbox.run import RunTables
 
 __all__ = [
     "MemoryNeed",
+    "RetainedMemory",
+    "Skew",
     "how_the_scheduler_grew",
     "is_of_host",
     "memory_need",
     "more_pieces",
     "peaks_of",
+    "pieces_of",
+    "retained_memory_of",
+    "skew_before",
+    "usual_growth",
 ]
+
+
+_ENOUGH = 4
+_UNEVEN = 3.0
+_WORTH_A_WORD = 0.01
+
+
+@dataclass(frozen=True, kw_only=True)
+class Skew:
+    """Results of one prefix of which one is far larger than the others.
+
+    Attributes:
+        prefix: Of the tasks.
+        key: Of the task with the largest result.
+        largest: Its bytes.
+        median: Of all of them, in bytes.
+    """
+
+    prefix: str
+    key: str
+    largest: int
+    median: int
+
+    @property
+    def times(self) -> float:
+        """How much larger it is than the median."""
+        return self.largest / max(self.median, 1)
+
+
+def skew_before(run: RunTables, moment: float, limit: int | None) -> Skew | None:
+    """Return the most uneven large results that there were at a moment.
+
+    Args:
+        run: The recording.
+        moment: Epoch seconds.
+        limit: Bytes that a worker may have: pieces of less than a hundredth don't matter.
+    """
+    done = run.tasks.filter(
+        (pl.col("outcome") == "finished")
+        & (pl.col("stop").dt.epoch("us") / 1e6 <= moment)
+        & (pl.col("nbytes") > 0)
+    )
+    by_prefix = (
+        done.sort("nbytes")
+        .group_by("prefix", maintain_order=True)
+        .agg(
+            pl.len().alias("number"),
+            pl.col("nbytes").median().alias("median"),
+            pl.col("nbytes").last().alias("largest"),
+            pl.col("key").last().alias("key"),
+        )
+        .filter(
+            (pl.col("number") >= _ENOUGH)
+            & (pl.col("largest") >= _UNEVEN * pl.col("median"))
+            & (pl.col("largest") >= _WORTH_A_WORD * (limit or 0))
+        )
+        .sort("largest", descending=True)
+    )
+    for row in by_prefix.iter_rows(named=True):
+        return Skew(
+            prefix=row["prefix"],
+            key=row["key"],
+            largest=int(row["largest"]),
+            median=int(row["median"]),
+        )
+    return None
+
+
+def usual_growth(run: RunTables, prefix: str, idle: int) -> int | None:
+    """Return by how much workers grew while they ran tasks of a prefix that succeeded.
+
+    The median over the tasks during which a worker was sampled; None if none was.
+    """
+    tasks = run.tasks.filter(
+        (pl.col("prefix") == prefix) & (pl.col("outcome") == "finished")
+    ).select("key", "worker", "start", "stop")
+    samples = run.metrics.select(
+        pl.col("source").alias("worker"), "at", "memory"
+    ).drop_nulls()
+    if not len(tasks) or not len(samples):
+        return None
+    seen = tasks.join(samples, on="worker").filter(
+        pl.col("at").is_between(pl.col("start"), pl.col("stop"))
+    )
+    peaks = seen.group_by("key", maintain_order=True).agg(pl.col("memory").max())[
+        "memory"
+    ]
+    grown = [int(peak) - idle for peak in peaks.to_list() if peak > idle]
+    return sorted(grown)[len(grown) // 2] if grown else None
+
+
+def pieces_of(run: RunTables, prefix: str) -> int:
+    """Return how many tasks of a prefix the newest graph with it had; 0 if unknown."""
+    for graph in reversed(run.of(GraphUpdated)):
+        number = graph.prefixes.get(prefix)
+        if number:
+            return number
+    return 0
+
 
 _GENEROUS = 2.0
 _STEP = 2**26
@@ -235,3 +339,83 @@ def how_the_scheduler_grew(run: RunTables) -> str:
     if not seen or seen[-1] < max(seen[0] * _TIMES, seen[0] + _MUCH, _TOP * max(seen)):
         return ""
     return f"grown from {size(seen[0])} to {size(seen[-1])}"
+
+
+_BEFORE = 2  # tasks that ended there: one may have loaded what all of them need
+_SHARE = 0.5
+_LONG = 1.0  # seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetainedMemory:
+    """Memory that tasks left in a worker, and no result accounts for.
+
+    Attributes:
+        kept: Bytes, at least.
+        tasks: How many had ended on that worker.
+        prefixes: Of these tasks, the most frequent first.
+    """
+
+    kept: int
+    tasks: int
+    prefixes: tuple[str, ...]
+
+    def reported(self) -> str:
+        """Return a sentence on it."""
+        return (
+            f"At least {size(self.kept)} of its memory was retained by the "
+            f"{counted(self.tasks, 'task')} that it had run before, and no result "
+            "accounts for it."
+        )
+
+    def advice(self) -> str:
+        """Return what to do, in sentences."""
+        return (
+            f"Look for what {quoted(self.prefixes, most=2)} keeps from one task to the next: "
+            "module-level lists and caches (`functools.cache` without a size), attributes of "
+            "the worker, sessions that are never closed, a native library's pool. "
+            "Smaller pieces, more memory or workers that are replaced in time only "
+            "delay it"
+            " "
+            "(`--lifetime … --lifetime-restart`)."
+        )
+
+
+def retained_memory_of(case: Case, death: WorkerExit) -> RetainedMemory | None:
+    """Return what earlier tasks had left in a worker that died of memory, if it was most.
+
+    Only of workers of one thread: of several tasks at once it is unknown whose it is.
+    """
+    limit = death.memory_limit or death.peak_memory
+    if death.nthreads != 1 or not limit or not death.memory:
+        return None
+    tasks = case.run.tasks
+    done = tasks.filter(
+        (pl.col("worker") == death.address)
+        & (pl.col("outcome") == "finished")
+        & (pl.col("stop").dt.epoch("us") / 1e6 <= death.at)
+    ).sort("stop")
+    if len(done) < _BEFORE:
+        return None
+    # What falls in between is given back.  What comes after may be the last one's own.
+    since, begun = (done["stop"][-n].timestamp() for n in (_BEFORE, 1))
+    between = [
+        rss for at, rss in death.memory if min(since, begun - _LONG) < at <= begun
+    ]
+    if len(between) < _BEFORE:
+        return None
+    floor = min(between)
+    idle = min(rss for _, rss in death.memory)
+    samples = case.run.metrics.filter(pl.col("source") == death.address)
+    if len(samples):
+        idle = min(idle, int(samples["memory"].min() or idle))  # type: ignore[arg-type]
+    results = max(int(done["nbytes"].sum()), int(samples["managed"].max() or 0))  # type: ignore[arg-type]
+    kept = floor - idle - results
+    if kept < _SHARE * (limit - idle):
+        return None
+    prefixes = (
+        done.group_by("prefix", maintain_order=True).len().sort("len", descending=True)
+    )
+    return RetainedMemory(
+        kept=kept, tasks=len(done), prefixes=tuple(prefixes["prefix"].to_list())
+    )

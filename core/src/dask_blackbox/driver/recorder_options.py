@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import tempfile
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dask_blackbox.driver.known_secrets import known_secrets
-from dask_blackbox.driver.rule_settings import rules_asked
+from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.manifest import Manifest
 from dask_blackbox.protocol.messages import Config
 from dask_blackbox.recorder.spool import default_spool
@@ -20,7 +21,8 @@ from dask_blackbox.settings import (
     setting_seconds,
 )
 
-__all__ = ["config_of"]
+__all__ = ["config_of", "rules_asked"]
+
 
 _LONGEST_FOLDER = 80
 _PROGRESS = 2.0  # seconds
@@ -82,3 +84,32 @@ def config_of(
         ),
         bundle_limit=setting_bytes("capture.values-limit"),
     )
+
+
+logger = logging.getLogger("dask_blackbox")
+
+
+def rules_asked(*, required: bool) -> dict[str, Any]:
+    """Return the fields of the recorder's configuration that are about rules.
+
+    A mistake in them is reported at once, in the driver's log and on the card; the run is
+    recorded all the same, with the rules as they are.
+
+    Args:
+        required: A mistake is an error.
+
+    Raises:
+        ConfigurationError: if there is a mistake and the recording is required.
+    """
+    if not setting("rules.mute") and not setting("rules.thresholds"):
+        return {}  # the rules are heavy to import: only for who has something to say
+    from dask_blackbox.analyse.rule_settings import asking
+
+    try:
+        asked = asking()
+    except ConfigurationError as error:
+        if required:
+            raise
+        logger.error("the settings of the rules are ignored: %s", error)  # noqa: TRY400
+        return {"rules_problem": str(error)}
+    return {"muted": asked.muted, "thresholds": dict(asked.thresholds)}

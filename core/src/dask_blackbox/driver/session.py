@@ -30,8 +30,7 @@ from dask_blackbox.driver.own_code import OwnCode
 from dask_blackbox.driver.recorder_options import config_of
 from dask_blackbox.driver.recorder_supervisor import RecorderSupervisor
 from dask_blackbox.driver.relay import Relay, must_relay
-from dask_blackbox.driver.run_end import end_of, said_again
-from dask_blackbox.driver.saying import say_how_it_ended, warn_of
+from dask_blackbox.driver.run_end import end_of, said_again, say_how_it_ended, warn_of
 from dask_blackbox.driver.status_line import StatusLine, status_line
 from dask_blackbox.errors import (
     ConfigurationError,

@@ -14,15 +14,13 @@ from dask_blackbox.events.base import (
     Unrecognised,
 )
 from dask_blackbox.events.coding import (
+    COLUMNS,
     KINDS,
     EventRow,
+    Rows,
     decoded,
     encoded,
     of_kind,
-)
-from dask_blackbox.events.columns import (
-    COLUMNS,
-    Rows,
 )
 from dask_blackbox.events.driver import (
     ClientConnecting,

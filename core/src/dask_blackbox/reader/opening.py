@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import polars as pl
 
+from dask_blackbox.analyse.task_bundles import bundles_of
 from dask_blackbox.attach import RunCard, RunState
 from dask_blackbox.commandline import command
 from dask_blackbox.errors import (
@@ -22,20 +25,25 @@ from dask_blackbox.errors import (
 )
 from dask_blackbox.finding import Finding
 from dask_blackbox.layout import RunAddress, viewer_links
+from dask_blackbox.manifest import Ending
 from dask_blackbox.reader.documents import (
+    GONE,
+    WRONG,
     last_heartbeat,
     read_ending,
     read_manifest,
     url_of,
 )
-from dask_blackbox.reader.reading import Frames
+from dask_blackbox.reader.reading import Frames, checksum_fits, each_blob
 from dask_blackbox.run import RunTables
+from dask_blackbox.segments import read_segment
 from dask_blackbox.store import Store, open_store
 
 if TYPE_CHECKING:  # listing runs asks no rules
     from dask_blackbox.analyse.history import History
 
-__all__ = ["Run"]
+__all__ = ["Run", "bundle_checksums", "damage_in"]
+
 
 _PAGES = re.compile(
     r"/(?:run|card|complete|heartbeat)\.json$|/(?:performance_)?report\.html$"
@@ -216,7 +224,7 @@ class Run(RunTables):
         Raises:
             StoreError: if the store cannot be read.
         """
-        from dask_blackbox.reader.verifying import bundle_checksums, damage_in
+        from dask_blackbox.reader.opening import bundle_checksums, damage_in
 
         found = {n: w for n, w in self.damaged.items() if n == "complete.json"}
         found |= damage_in(self.store, self.folder, self.ending, bundle_checksums(self))
@@ -269,3 +277,66 @@ def _not_there(store: Store, folder: str) -> RecordingError:
         "recording ends in"
         " runs/job=…/run=…/attempt=…/"
     )
+
+
+_SEGMENTS = "segments/"
+
+
+def bundle_checksums(run: RunTables) -> dict[str, str]:
+    """Return the SHA-256 of each failed task that was kept with its inputs, by name."""
+    return {
+        f"capsules/{each.number}.capsule": each.sha256 or "" for each in bundles_of(run)
+    }
+
+
+def damage_in(
+    store: Store,
+    folder: str,
+    ending: Ending | None,
+    bundles: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, str]:
+    """Return what is wrong with the blobs of a recording, by name; empty if nothing is.
+
+    Args:
+        store: Where it lies.
+        folder: Its folder there, ending in `/`.
+        ending: What `complete.json` says; without it, only segments can be judged.
+        bundles: SHA-256 of other blobs, by name.
+
+    Raises:
+        StoreError: if the store cannot be read.
+    """
+    noted = _noted(ending)
+    there = {name.removeprefix(folder) for name in store.names(folder)}
+    known = set(noted) | set(bundles)
+    damage = dict.fromkeys(sorted(known - there), GONE)
+    wanted = sorted(
+        name for name in there if name in known or name.startswith(_SEGMENTS)
+    )
+    blobs = each_blob(store.get, [f"{folder}{name}" for name in wanted])
+    for name, (_, blob) in zip(wanted, blobs, strict=True):
+        why = GONE if blob is None else _wrong_with(name, blob, noted.get(name))
+        if blob is not None and name in bundles:
+            same = hashlib.sha256(blob).hexdigest() == bundles[name]
+            why = None if same else WRONG
+        if why is not None:
+            damage[name] = why
+    return damage
+
+
+def _noted(ending: Ending | None) -> dict[str, str]:
+    if ending is None:
+        return {}
+    segments = {f"{_SEGMENTS}{name}": crc for name, crc in ending.segments.items()}
+    return segments | ending.blobs
+
+
+def _wrong_with(name: str, blob: bytes, crc: str | None) -> str | None:
+    if name.startswith(_SEGMENTS):
+        try:
+            damage = read_segment(blob).damage
+        except RecordingError as error:
+            return str(error)
+        if damage is not None:
+            return damage
+    return None if checksum_fits(blob, crc) else WRONG

@@ -55,10 +55,9 @@ from dask_blackbox.recorder.owner import Owner
 from dask_blackbox.recorder.progress import ProgressCounter
 from dask_blackbox.recorder.redact import Redactor
 from dask_blackbox.recorder.run_ending import Judge
-from dask_blackbox.recorder.spool import Spool
+from dask_blackbox.recorder.spool import Spool, quota_for
 from dask_blackbox.recorder.spool_lock import Claim
 from dask_blackbox.recorder.spool_manifest import note_beginning
-from dask_blackbox.recorder.spool_quota import quota_for
 from dask_blackbox.recorder.task_bundles import TaskBundles
 from dask_blackbox.recorder.unread_rings import last_lines
 from dask_blackbox.recorder.uploading import Uploader

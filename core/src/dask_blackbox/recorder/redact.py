@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import pkgutil
 import re
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -18,10 +21,11 @@ from dask_blackbox.capture.redaction import (
     maskable_values,
 )
 from dask_blackbox.events import COLUMNS
+from dask_blackbox.guard import guard
 from dask_blackbox.manifest import DriverException, Manifest
-from dask_blackbox.recorder.scanner_rules import scanner_shapes
 
-__all__ = ["Redactor"]
+__all__ = ["Redactor", "scanner_shapes"]
+
 
 # Under these names lie settings and arguments, where a plain `key` is a secret too;
 # elsewhere it is the key of a task.
@@ -214,3 +218,44 @@ def _prepared(text: str) -> str:
     if "Compute Failed\n" in text:
         text = _ARGUMENTS.sub(r"\1(…)", text)
     return text
+
+
+# What these detect are no secrets (addresses), or is covered with fewer false positives
+# by names (`password=…`) and by the user part of URLs.
+_OTHERWISE = ("base", "basic_auth", "high_entropy_strings", "ip_public", "keyword")
+_ASSIGNMENT = (
+    "(?:=|:|:=|=>"  # part of the rules for what is assigned to a vendor's names
+)
+
+
+@cache
+def scanner_shapes() -> tuple[str, ...]:
+    """Return the rules of the installed scanner; none where it cannot be read."""
+    found: list[str] = []
+    with guard("the rules of the secret scanner"):
+        found.extend(_rules())
+    return tuple(dict.fromkeys(found))
+
+
+def _rules() -> Iterator[str]:
+    from detect_secrets import plugins
+    from detect_secrets.plugins.base import RegexBasedDetector
+
+    for module in pkgutil.iter_modules(plugins.__path__):
+        if module.name in _OTHERWISE:
+            continue
+        found = importlib.import_module(f"{plugins.__name__}.{module.name}")
+        for value in vars(found).values():
+            is_detector = isinstance(value, type) and issubclass(
+                value, RegexBasedDetector
+            )
+            if is_detector and value.__module__ == found.__name__:
+                yield from _rules_of(value)
+
+
+def _rules_of(detector: type) -> Iterator[str]:
+    for rule in getattr(detector, "denylist", ()):
+        if isinstance(rule, re.Pattern) and _ASSIGNMENT not in rule.pattern:
+            flags = "i" if rule.flags & re.IGNORECASE else ""
+            flags += "x" if rule.flags & re.VERBOSE else ""
+            yield f"(?{flags}:{rule.pattern})" if flags else rule.pattern

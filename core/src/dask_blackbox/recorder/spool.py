@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import shutil
 import stat
 import tempfile
 import threading
@@ -29,10 +30,10 @@ from typing import Any
 from dask_blackbox.errors import BlackboxError
 from dask_blackbox.manifest import SourceAccount
 from dask_blackbox.recorder.priorities import EVERYTHING, LAST, kept_of, thinned
-from dask_blackbox.recorder.spool_quota import IN_MEMORY
 from dask_blackbox.segments import frame, open_segment
 
-__all__ = ["Spool", "checksum", "default_spool"]
+__all__ = ["IN_MEMORY", "Spool", "checksum", "default_spool", "quota_for"]
+
 
 logger = logging.getLogger("dask_blackbox.recorder")
 
@@ -362,3 +363,47 @@ def _is_somebody_elses(folder: Path) -> bool:
 def checksum(blob: bytes) -> str:
     """Return the CRC-32 of a blob, hexadecimal."""
     return f"{zlib.crc32(blob):08x}"
+
+
+IN_MEMORY = 32 * 2**20
+"""Bytes that are held in memory where nothing can be written."""
+
+
+_SHARE = 10
+_LEAST = 8
+
+
+def quota_for(folder: Path, limit: int) -> int:
+    """Return how many bytes the segments of a recording may take in its spool folder.
+
+    All recordings that wait beside it count together against `limit`; but since the
+    newest is wanted most, it always has an eighth.  No recording takes more than a tenth
+    of what is free when it begins: a full disk would hurt the user more than a gap.  Of
+    without any space (a full disk, a file system without files of its own), memory
+    holds some.
+
+    Args:
+        folder: The recording's own.
+        limit: The setting `blackbox.spool-limit`, bytes.
+    """
+    others = 0
+    with contextlib.suppress(OSError):
+        for each in folder.parent.iterdir():
+            if each != folder:
+                others += _size_of(each)
+    quota = max(limit - others, limit // _LEAST)
+    for place in (folder, *folder.parents):
+        with contextlib.suppress(OSError):
+            free = shutil.disk_usage(place).free
+            return min(quota, free // _SHARE if free else IN_MEMORY)
+    return quota
+
+
+def _size_of(folder: Path) -> int:
+    size = 0
+    with contextlib.suppress(OSError):
+        for each in folder.rglob("*"):
+            with contextlib.suppress(OSError):
+                reported = each.lstat()
+                size += reported.st_size if stat.S_ISREG(reported.st_mode) else 0
+    return size

@@ -9,29 +9,29 @@ from __future__ import annotations
 
 import base64
 import re
-from typing import Any
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 from markupsafe import Markup
 
 from dask_blackbox.analyse.facts.chains import last_inputs_of
 from dask_blackbox.analyse.facts.executions import executions_of
+from dask_blackbox.analyse.formatting import prefix_of
 from dask_blackbox.attach import RunCard
 from dask_blackbox.commandline import command, run_words
-from dask_blackbox.events import GraphUpdated
+from dask_blackbox.events import GraphUpdated, SchedulerLoad
 from dask_blackbox.quantities import BIDIRECTIONAL
 from dask_blackbox.report.axis import Axis, axis_of
-from dask_blackbox.report.bandwidth import bandwidth_of
 from dask_blackbox.report.completeness import certificate_of
 from dask_blackbox.report.curves import curves_of
-from dask_blackbox.report.death_groups import death_groups
 from dask_blackbox.report.environment import environment_of
 from dask_blackbox.report.failures import failure_groups
 from dask_blackbox.report.flames import flames_for_page
-from dask_blackbox.report.formatting import plain
+from dask_blackbox.report.formatting import plain, size
 from dask_blackbox.report.links import kept_links
 from dask_blackbox.report.loglines import LogLine, loglines_of
-from dask_blackbox.report.modules import script_of
 from dask_blackbox.report.page_assets import TEMPLATES, asset, policy
 from dask_blackbox.report.page_templates import template
 from dask_blackbox.report.picture import picture_png
@@ -44,7 +44,16 @@ from dask_blackbox.report.timeline_marks import marks_of, packed_marks
 from dask_blackbox.report.workers import Life, lives_of
 from dask_blackbox.run import RunTables
 
-__all__ = ["html"]
+__all__ = [
+    "MODULES",
+    "Bandwidth",
+    "DeathGroup",
+    "bandwidth_of",
+    "death_groups",
+    "html",
+    "script_of",
+]
+
 
 _TURNING = re.compile(f"[{BIDIRECTIONAL}]")
 _MOST_ROWS = 300
@@ -179,3 +188,128 @@ def _embedded(value: object) -> Markup:
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)  # noqa: S704
+
+
+class DeathGroup(NamedTuple):
+    """Workers that died alike: the first of them, and the others."""
+
+    first: Life
+    others: list[Life]
+
+
+def death_groups(dead: list[Life]) -> list[DeathGroup]:
+    """Return the deaths, in order, those that are alike together."""
+    groups: dict[tuple[object, ...], DeathGroup] = {}
+    for life in dead:
+        alike = _alike(life)
+        if alike in groups:
+            groups[alike].others.append(life)
+        else:
+            groups[alike] = DeathGroup(life, [])
+    return [*groups.values()]
+
+
+def _alike(life: Life) -> tuple[object, ...]:
+    death = life.death
+    running = tuple(sorted({prefix_of(key) for key, _ in life.running}))
+    if death is None:
+        return (life.fate, running)
+    return (
+        death.exit_code,
+        death.restarted_for_memory is not None,
+        bool(death.oom_kills),
+        death.frozen_for is not None,
+        death.closing,
+        death.certified,
+        running,
+    )
+
+
+_MOST, _WIDEST, _PAIRS = 40, 480, 50
+
+
+class Cell(NamedTuple):
+    """A pair of workers: its place, how dark it is, and what it says."""
+
+    row: int
+    column: int
+    share: float
+    said: str
+
+
+class Bandwidth(NamedTuple):
+    """The map, and the fastest pairs as (from, to, bytes per second)."""
+
+    names: list[str]
+    step: int
+    cells: list[Cell]
+    pairs: list[tuple[str, str, float]]
+    left_out: int
+
+    @property
+    def size(self) -> int:
+        """Pixels that the map is wide."""
+        return self.step * len(self.names)
+
+
+def bandwidth_of(run: RunTables, lives: list[Life]) -> Bandwidth:
+    """Return what the scheduler reported last; empty where nothing was moved."""
+    loads = [each for each in run.of(SchedulerLoad) if each.bandwidth]
+    if not loads:
+        return Bandwidth([], 0, [], [], 0)
+    labels = {life.address: plain(life.label) for life in lives}
+    # Dask tells who received first.
+    pairs = [
+        (labels.get(source, plain(source)), labels.get(to, plain(to)), speed)
+        for to, source, speed in loads[-1].bandwidth
+    ]
+    pairs.sort(key=lambda each: -each[2])
+    moved: dict[str, float] = {}
+    for source, to, speed in pairs:
+        for name in (source, to):
+            moved[name] = moved.get(name, 0.0) + speed
+    names = sorted(sorted(moved, key=lambda name: -moved[name])[:_MOST])
+    places = {name: place for place, name in enumerate(names)}
+    most = pairs[0][2] or 1.0
+    cells = [
+        Cell(
+            places[source], places[to], round(0.12 + 0.88 * speed / most, 3),
+            f"{source} to {to}: {size(speed)} per second",
+        )
+        for source, to, speed in pairs
+        if source in places and to in places
+    ]  # fmt: skip
+    step = max(10, min(34, _WIDEST // len(names)))
+    return Bandwidth(names, step, cells, pairs[:_PAIRS], len(moved) - len(names))
+
+
+MODULES = (
+    "unpack", "run", "view", "period", "chart", "waits", "rows", "overview", "curves", "pane", "tables", "flames", "main",
+)  # fmt: skip
+"""The modules, each after those that it imports; the last one waits for what it unpacks."""
+
+_IMPORT = re.compile(r"^import .*;\n", re.MULTILINE)
+_EXPORT = re.compile(
+    r"^export (?P<kind>const|function|async function|class) "
+    r"(?P<names>\{[^}]*\}|\w+)",
+    re.MULTILINE,
+)
+
+
+@cache
+def script_of(folder: Path) -> str:
+    """Return the script that the modules of a folder make."""
+    parts = [(folder / f"{name}.js").read_text(encoding="utf-8") for name in MODULES]
+    return "\n".join([*map(_scoped, parts[:-1]), _IMPORT.sub("", parts[-1])])
+
+
+def _scoped(module: str) -> str:
+    body = _IMPORT.sub("", module)
+    exported = [
+        name.strip()
+        for found in _EXPORT.finditer(body)
+        for name in found["names"].strip("{} ").split(",")
+    ]
+    body = _EXPORT.sub(r"\g<kind> \g<names>", body)
+    names = ", ".join(exported)
+    return f"const {{ {names} }} = (() => {{\n{body}\nreturn {{ {names} }};\n}})();\n"

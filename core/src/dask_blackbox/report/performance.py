@@ -24,7 +24,6 @@ from markupsafe import Markup
 from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.attach import RunCard
 from dask_blackbox.report.axis import axis_of
-from dask_blackbox.report.bokeh_ids import with_same_ids
 from dask_blackbox.report.dask_figures import (
     bandwidth_by_type,
     bandwidth_by_worker,
@@ -38,7 +37,8 @@ from dask_blackbox.report.system_figures import system_figures
 from dask_blackbox.report.workers import Life, lives_of
 from dask_blackbox.run import RunTables
 
-__all__ = ["performance_html"]
+__all__ = ["performance_html", "with_same_ids"]
+
 
 _MOST_BARS = 40
 _NO_POLICY_YET = "dask-blackbox-policy"
@@ -209,3 +209,23 @@ def _bars(
     plot.x_range.start = 0
     plot.xaxis.visible = False
     return plot
+
+
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+# Only where Bokeh puts them: what users have recorded stands in JSON, quotes escaped.
+_RANDOM = re.compile(
+    rf'(?:"docid":"|"roots":\{{"p\d+":"|<script type="application/json" id=")({_UUID})"'
+)
+_COUNTED = re.compile(
+    r'("id":"p|"root_ids":\["p|"roots":\{"p|data-root-id="p)(\d+)(?=")'
+)
+_FIRST = 1001
+
+
+def with_same_ids(page: str) -> str:
+    """Return a page of Bokeh with ids that depend on nothing but the page."""
+    for number, name in enumerate(dict.fromkeys(_RANDOM.findall(page))):
+        page = page.replace(name, f"00000000-0000-4000-8000-{number:012x}")
+    counted = [int(number) for _, number in _COUNTED.findall(page)]
+    less = min(counted, default=_FIRST) - _FIRST
+    return _COUNTED.sub(lambda found: f"{found[1]}{int(found[2]) - less}", page)

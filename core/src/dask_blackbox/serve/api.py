@@ -22,10 +22,10 @@ from dask_blackbox.reader.job_histories import job_history
 from dask_blackbox.report import formatting as words
 from dask_blackbox.report.log_search import as_row, chosen_lines
 from dask_blackbox.serve.cards import Cards
-from dask_blackbox.serve.forms import LogForm, SearchForm
 from dask_blackbox.serve.listing import page_of_runs, states_of
 from dask_blackbox.serve.live import LiveRun, live_events
 from dask_blackbox.serve.searching import Found, runs_found
+from dask_blackbox.serve.templating import LogForm, SearchForm
 from dask_blackbox.store import Store
 
 __all__ = ["Api"]

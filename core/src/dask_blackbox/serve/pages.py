@@ -19,12 +19,11 @@ from dask_blackbox.report import formatting as words
 from dask_blackbox.report.log_search import chosen_lines
 from dask_blackbox.serve.cards import Cards
 from dask_blackbox.serve.compared_profiles import compared_flames
-from dask_blackbox.serve.forms import LogForm, LogsForm, SearchForm
 from dask_blackbox.serve.job_page import changes_between_runs, charts_of
 from dask_blackbox.serve.listing import CHOICES, page_of_runs, states_of
 from dask_blackbox.serve.log_runs import LogSearch, lines_of_runs
 from dask_blackbox.serve.searching import runs_found
-from dask_blackbox.serve.templating import Templates
+from dask_blackbox.serve.templating import LogForm, LogsForm, SearchForm, Templates
 from dask_blackbox.store import Store
 
 __all__ = ["Pages"]

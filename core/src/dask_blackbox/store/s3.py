@@ -12,7 +12,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dask_blackbox.errors import BlackboxError, StoreDeniedError, StoreError
-from dask_blackbox.store.deadlines import longest, within
 from dask_blackbox.store.names import (
     checked_name,
     checked_prefix,
@@ -22,6 +21,7 @@ from dask_blackbox.store.names import (
 from dask_blackbox.store.options import StoreOptions
 from dask_blackbox.store.place import Bucket
 from dask_blackbox.store.s3_answers import Request, incomplete, not_s3
+from dask_blackbox.store.s3_client import longest, within
 from dask_blackbox.store.s3_errors import translated
 
 if TYPE_CHECKING:  # boto3 costs 0.3 s, and the stubs are there for mypy only

@@ -9,10 +9,10 @@ from typing import Any
 import polars as pl
 
 from dask_blackbox.events import COLUMNS, Rows
-from dask_blackbox.tables.results import with_measured_results
 from dask_blackbox.tables.schemas import MOMENT, SCHEMAS, TABLES
 
-__all__ = ["frame_of_columns", "frames_of", "in_order"]
+__all__ = ["frame_of_columns", "frames_of", "in_order", "with_measured_results"]
+
 
 _ORDER = {
     "tasks": "start",
@@ -67,3 +67,30 @@ def frame_of_columns(table: str, columns: Mapping[str, Iterable[Any]]) -> pl.Dat
         else:
             series.append(pl.Series(name, values, dtype=kind, strict=False))
     return pl.DataFrame(series)
+
+
+_KIND = "result-size"
+
+
+def with_measured_results(tasks: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+    """Return the table `tasks`, its `nbytes` corrected by what workers have measured.
+
+    Args:
+        tasks: One row per execution.
+        events: Those of the run; `result-size` events name the key and the bytes.
+    """
+    reported = events.filter(pl.col("kind") == _KIND)
+    if not reported.height:
+        return tasks
+    sizes = reported.group_by(pl.col("subject").alias("key"), maintain_order=True).agg(
+        pl.col("detail")
+        .str.json_path_match("$.nbytes")
+        .cast(pl.Int64, strict=False)
+        .last()
+        .alias("measured")
+    )
+    finished = pl.col("outcome") == "finished"
+    larger = finished & (pl.col("measured") > pl.col("nbytes").fill_null(0))
+    corrected = pl.when(larger).then("measured").otherwise("nbytes").alias("nbytes")
+    joined = tasks.join(sizes, on="key", how="left", maintain_order="left")
+    return joined.with_columns(corrected).drop("measured")

@@ -11,8 +11,7 @@ from dask_blackbox.analyse.changes.code_hashes import incomparable
 from dask_blackbox.analyse.changes.differences import Difference, differences
 from dask_blackbox.analyse.changes.earlier_failures import seen_before, tries_of
 from dask_blackbox.analyse.changes.folding import Causes
-from dask_blackbox.analyse.changes.ranking import Ranked, ranked
-from dask_blackbox.analyse.changes.rarity import Rarities
+from dask_blackbox.analyse.changes.ranking import Ranked, Rarities, ranked
 from dask_blackbox.analyse.changes.relevance import Accused
 from dask_blackbox.analyse.changes.sides import listed_changes, sides
 from dask_blackbox.analyse.formatting import short

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dask_blackbox.analyse.explanations.explained import Context, Explained
+from dask_blackbox.analyse.explanations.explained import Context, Explained, in_one_line
 from dask_blackbox.analyse.explanations.failures import (
     called,
+    explained,
     explained_exception,
     explained_failure,
     words_of_exception,
     words_of_failure,
 )
-from dask_blackbox.analyse.explanations.known import explained
-from dask_blackbox.analyse.explanations.plain import in_one_line
 
 __all__ = [
     "Context",

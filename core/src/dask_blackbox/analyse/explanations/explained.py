@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["Context", "Explained", "columns_in", "named", "place"]
+__all__ = ["Context", "Explained", "columns_in", "in_one_line", "named", "place"]
+
 
 _NAME = re.compile(r"'([^']*)'|\"([^\"]*)\"|([^\s,'\"{}\[\]()]+)")
 
@@ -75,3 +76,31 @@ def named(noun: str, names: list[str], *, most: int = 3) -> str:
     if len(shown) == 1:
         return f"{noun} {shown[0]}"
     return f"{noun}s {', '.join(shown[:-1])} and {shown[-1]}"
+
+
+_TABLE = re.compile(r"^\s*(?:\+[-=+]{2,}\+|\|.*\|)\s*$\n?", re.MULTILINE)
+_PREFIX = re.compile(
+    r"^\[?(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?\]?\s+(?=\S)", re.MULTILINE
+)
+_SOURCE = re.compile(
+    r"(?<![\w/])(?:/|\.\./|\w+/)[\w./+-]+\.(?:cc|cpp|cu|cuh|h|hpp|c):\d+:?\s*"
+)
+_TAIL = re.compile(
+    r"\n?\s*(?:Stack trace:|\[bt\] \(\d|\(Background on this error at:|\[SQL: "
+    r"|\n\s*LINE \d+:)[\s\S]*"
+)
+# What unittest and pytest append to a comparison that failed.
+_WHERE = re.compile(r"\n\s*\+ +where .*")
+_DIFF = re.compile(r"(?:\n+[-+?] .*)*\n+\? *[-+^ ]+(?:\n+[-+?] .*)*")
+_DRIVER = re.compile(r"^\((?:[\w]+\.)+\w*(?:Error|Exception|Warning)\) ")
+
+
+def in_one_line(message: str) -> str:
+    """Return a message as one line that says what happened.
+
+    Args:
+        message: As the library put it, over several lines.
+    """
+    text = _DRIVER.sub("", _TAIL.sub("", _DIFF.sub("", _WHERE.sub("", message))))
+    text = _SOURCE.sub("", _PREFIX.sub("", _TABLE.sub("", text)))
+    return " ".join(text.split()) or " ".join(message.split())

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dask_blackbox.analyse.explanations.explained import Context, Explained
-from dask_blackbox.analyse.explanations.known import explained
-from dask_blackbox.analyse.explanations.plain import in_one_line
+from dask_blackbox.analyse.explanations import arrow, frames, services
+from dask_blackbox.analyse.explanations.explained import Context, Explained, in_one_line
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import user_frames
 from dask_blackbox.analyse.replaced_exceptions import untangled
@@ -14,6 +13,7 @@ from dask_blackbox.run import RunTables
 
 __all__ = [
     "called",
+    "explained",
     "explained_exception",
     "explained_failure",
     "words_of_exception",
@@ -67,3 +67,16 @@ def called(failure: TaskFailure) -> str:
     if not names or prefix in names:
         return prefix
     return names[0]
+
+
+_ALL = (*frames.EXPLANATIONS, *arrow.EXPLANATIONS, *services.EXPLANATIONS)
+
+
+def explained(context: Context) -> Explained | None:
+    """Return what a message means; None if it is of no kind that is known."""
+    for signature, explain in _ALL:
+        found = signature.search(context.message)
+        reported = None if found is None else explain(found, context)
+        if reported is not None:
+            return reported
+    return None

@@ -11,7 +11,7 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.changes.differences import differences
-from dask_blackbox.analyse.changes.rarity import Rarities
+from dask_blackbox.analyse.changes.ranking import Rarities
 from dask_blackbox.analyse.death_texts import evidence_of, name_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.formatting import counted, quoted, short, size

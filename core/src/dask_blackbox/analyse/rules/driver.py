@@ -32,9 +32,8 @@ from dask_blackbox.analyse.frames import (
     root_of_chain,
 )
 from dask_blackbox.analyse.hints import hint_on, plain_message
-from dask_blackbox.analyse.last_output import last_output
 from dask_blackbox.analyse.noise import NOISE
-from dask_blackbox.analyse.progress import Pace, pace_of
+from dask_blackbox.analyse.progress import Pace, last_output, pace_of
 from dask_blackbox.analyse.replaced_exceptions import untangled
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.state import seconds_of

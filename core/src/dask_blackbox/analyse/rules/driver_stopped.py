@@ -17,9 +17,8 @@ from dask_blackbox.analyse.formatting import class_of, counted, duration, quoted
 from dask_blackbox.analyse.frames import raised_apart_from_dask
 from dask_blackbox.analyse.hang_evidence import evidence_of_stack
 from dask_blackbox.analyse.hangs import ENDED_BY_US, HangingTask
-from dask_blackbox.analyse.last_output import last_output
 from dask_blackbox.analyse.memory import how_the_scheduler_grew
-from dask_blackbox.analyse.progress import Pace, pace_of
+from dask_blackbox.analyse.progress import Pace, last_output, pace_of
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.signals import CRASHES
 from dask_blackbox.analyse.signatures import printed_by

@@ -15,7 +15,6 @@ from dask_blackbox.analyse.driver_position import (
     position_in,
     shared_in,
 )
-from dask_blackbox.analyse.driver_waits import awaited
 from dask_blackbox.analyse.formatting import (
     counted,
     duration,
@@ -25,9 +24,11 @@ from dask_blackbox.analyse.formatting import (
     size,
 )
 from dask_blackbox.analyse.hang_evidence import (
+    awaited,
     evidence_of_hang,
     evidence_of_stack,
     how_it_ended,
+    idle_share,
     log_evidence,
 )
 from dask_blackbox.analyse.hangs import ENDED_BY_US, Hang, HangingTask
@@ -41,7 +42,6 @@ from dask_blackbox.analyse.signatures.distributed import (
 )
 from dask_blackbox.analyse.signatures.python import FILE_TOO_LARGE, NO_SPACE_LEFT
 from dask_blackbox.analyse.state import ASKED, signal_of_driver
-from dask_blackbox.analyse.waits import idle_share
 from dask_blackbox.events import DriverAttached, GraphUpdated, StallCancelledTasks
 from dask_blackbox.finding import Evidence, Finding, Subject
 

@@ -10,10 +10,13 @@ from typing import Any
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.curves import Curve
+from dask_blackbox.analyse.core_seconds import (
+    Curve,
+    computed_by_prefix,
+    evidence_of_prefixes,
+)
 from dask_blackbox.analyse.facts.existence import limits_at_once
 from dask_blackbox.analyse.formatting import counted, duration, short, size
-from dask_blackbox.analyse.prefixes import computed_by_prefix, evidence_of_prefixes
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.task_activity import MANY_EDGES
 from dask_blackbox.events import SchedulerLoad

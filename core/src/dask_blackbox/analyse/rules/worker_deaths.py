@@ -31,8 +31,7 @@ from dask_blackbox.analyse.formatting import (
 )
 from dask_blackbox.analyse.frames import Frame, user_frame
 from dask_blackbox.analyse.hang_evidence import evidence_of_hang, how_it_ended
-from dask_blackbox.analyse.memory import memory_need
-from dask_blackbox.analyse.retained_memory import retained_memory_of
+from dask_blackbox.analyse.memory import memory_need, retained_memory_of
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.signals import sender_of, signal_in
 from dask_blackbox.analyse.signatures import printed_by

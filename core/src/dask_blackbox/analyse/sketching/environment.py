@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -17,12 +18,6 @@ import msgspec
 from dask_blackbox.analyse.facts.existence import most_at_once
 from dask_blackbox.analyse.facts.worker_exits import worker_exits_of
 from dask_blackbox.analyse.formatting import size
-from dask_blackbox.analyse.sketching.arguments import options_of
-from dask_blackbox.analyse.sketching.images import (
-    driver_images,
-    images_of,
-    settings_of_workers,
-)
 from dask_blackbox.analyse.sketching.normal import normal_value, own_name
 from dask_blackbox.events import (
     DriverAttached,
@@ -35,7 +30,16 @@ from dask_blackbox.events import (
 from dask_blackbox.identity import argv_of
 from dask_blackbox.run import RunTables
 
-__all__ = ["facts_of", "parts_of", "recorded_sources"]
+__all__ = [
+    "driver_images",
+    "facts_of",
+    "images_of",
+    "options_of",
+    "parts_of",
+    "recorded_sources",
+    "settings_of_workers",
+]
+
 
 _LONGEST = 160
 _HASHED = 12
@@ -307,3 +311,62 @@ def _host(run: RunTables, driver: DriverAttached | None) -> dict[str, str]:
             stated = _stated(code.machine)
             found |= {f"driver's {name}": value for name, value in stated.items()}
     return found
+
+
+_OPTION = re.compile(r"--?[A-Za-z][\w.-]*")
+_GIVEN = "given"
+
+
+def options_of(words: Sequence[str]) -> dict[str, str]:
+    """Return what a command was given, by option; the rest as `argument 1` and so on.
+
+    Which options take a value, only the command knows: a word that follows an option is
+    taken for its value, unless it is an option itself.
+
+    Args:
+        words: The command's, without its own name.
+    """
+    found: dict[str, list[str]] = {}
+    option, number = "", 0
+    for word in words:
+        name, equals, value = word.partition("=")
+        if _OPTION.fullmatch(name) and (equals or name == word):
+            found.setdefault(name, []).append(value if equals else _GIVEN)
+            option = "" if equals else name
+        elif option:
+            found[option][-1] = word
+            option = ""
+        else:
+            number += 1
+            found[f"argument {number}"] = [word]
+    return {name: ", ".join(values) for name, values in found.items()}
+
+
+_NONE = "none"
+
+
+def images_of(run: RunTables) -> dict[str, str]:
+    """Return variables that name the image of scheduler and workers, by role."""
+    found: dict[str, set[str]] = {}
+    for each in run.of(InstalledPackages):
+        role = "workers" if each.role == "worker" else "scheduler"
+        for name, value in each.image.items():
+            found.setdefault(f"image of the {role} ({name})", set()).add(value)
+    return {name: " | ".join(sorted(values)) for name, values in found.items()}
+
+
+def driver_images(driver: DriverAttached) -> dict[str, str]:
+    """Return variables that name the image of the driver."""
+    return {f"image ({name})": value for name, value in driver.image.items()}
+
+
+def settings_of_workers(run: RunTables) -> dict[str, str]:
+    """Return the settings of workers that are not the scheduler's."""
+    found: dict[str, set[str]] = {}
+    for each in run.of(InstalledPackages):
+        if each.role == "worker":
+            for name, value in each.config.items():
+                found.setdefault(name, set()).add(
+                    _NONE if value is None else str(value)
+                )
+    return {name: " | ".join(sorted(values)) for name, values in found.items()}

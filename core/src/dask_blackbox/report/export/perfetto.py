@@ -6,6 +6,7 @@ the size that it would have as JSON.  Field numbers are those of `perfetto_trace
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,13 +14,13 @@ import polars as pl
 
 from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.report.axis import axis_of
-from dask_blackbox.report.export.protobuf import double, message, text, varint
 from dask_blackbox.report.formatting import plain
 from dask_blackbox.report.timeline_marks import marks_of
 from dask_blackbox.report.workers import Life, life_numbers, lives_of
 from dask_blackbox.run import RunTables
 
-__all__ = ["packets", "write"]
+__all__ = ["double", "message", "packets", "text", "varint", "write"]
+
 
 _PACKET = 1
 _AT, _EVENT, _INTERNED, _FLAGS, _SEQUENCE, _TRACK = 8, 11, 12, 13, 10, 60
@@ -166,3 +167,32 @@ def _marks(run: RunTables, lives: list[Life]) -> Iterator[bytes]:
         at = round((axis.start + mark.at / 1000) * 1e9)
         who = f"{labels.get(mark.subject, mark.subject)}: " if mark.subject else ""
         yield _event(at, _INSTANT, _EVENTS_TRACK, text(_NAME, f"{who}{mark.said}"))
+
+
+def _varint(value: int) -> bytes:
+    written = bytearray()
+    while value > 127:  # noqa: PLR2004 - seven bits to a byte
+        written.append(value & 127 | 128)
+        value >>= 7
+    written.append(value)
+    return bytes(written)
+
+
+def varint(field: int, value: int) -> bytes:
+    """Return a field that holds an integer, not a negative one."""
+    return _varint(field << 3) + _varint(value)
+
+
+def double(field: int, value: float) -> bytes:
+    """Return a field that holds a floating-point number."""
+    return _varint(field << 3 | 1) + struct.pack("<d", value)
+
+
+def message(field: int, content: bytes) -> bytes:
+    """Return a field that holds a message, or bytes."""
+    return _varint(field << 3 | 2) + _varint(len(content)) + content
+
+
+def text(field: int, content: str) -> bytes:
+    """Return a field that holds a text."""
+    return message(field, content.encode("utf-8", "replace"))
