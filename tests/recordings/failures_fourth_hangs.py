@@ -88,6 +88,7 @@ def two_replicas_are_given_the_same_name(stage: Stage) -> None:
     hang=True,
     settings={"blackbox.stall.end-run": "9s"},
     noise="each of the two wishes could be met, by different workers",
+    accepted="an address, not the name that the user gave",
 )
 def the_named_worker_has_no_card(stage: Stage) -> None:
     def load(number: int) -> str:
@@ -240,6 +241,7 @@ def a_file_is_locked_by_the_driver_itself(stage: Stage) -> None:
     hang=True,
     bound=25,
     noise="all tasks have ended: it is the driver that waits",
+    accepted="it was ended from outside",
 )
 def the_driver_waits_for_a_program_that_never_ends(stage: Stage) -> None:
     log = stage.folder / "upload.log"

@@ -111,7 +111,11 @@ class Authority:
         return made.public_bytes(serialization.Encoding.PEM)
 
 
-@failure("graph-not-serializable", names=["pool objects|ThreadPool"])
+@failure(
+    "graph-not-serializable",
+    names=["pool objects|ThreadPool"],
+    accepted="Dask swallows what the pool said of itself",
+)
 def a_pool_of_threads_is_handed_to_tasks(stage: Stage) -> None:
     def download(number: int, pool: ThreadPool) -> int:
         return sum(pool.map(abs, range(number)))
@@ -125,6 +129,7 @@ def a_pool_of_threads_is_handed_to_tasks(stage: Stage) -> None:
     "graph-not-deserializable",
     names=["ZoneInfo|time zone|Europe/Vienna"],
     noise="drivers and workers know all time zones; the scheduler's image is slim",
+    accepted="it names tzdata, which is better",
 )
 def the_image_of_the_scheduler_knows_no_time_zones(stage: Stage) -> None:
     def hours(zone: ZoneInfo, day: int) -> int:
@@ -191,7 +196,12 @@ def matches_of_a_pattern_are_returned(stage: Stage) -> None:
         print([each.group(1) for each in found if each])
 
 
-@failure("cannot-connect", names=[r"127\.0\.0\.1:\d+"], how="command")
+@failure(
+    "cannot-connect",
+    names=[r"127\.0\.0\.1:\d+"],
+    how="command",
+    accepted="what was seen fits TLS as well; low",
+)
 def a_load_balancer_without_backends(stage: Stage) -> None:
     def answer(listener: socket.socket) -> None:
         with suppress(OSError):

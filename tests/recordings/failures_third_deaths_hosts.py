@@ -109,7 +109,10 @@ def the_walltime_of_all_workers_ends(stage: Stage) -> None:
 
 
 @failure(
-    "worker-lifetime", names=["simulate", "lifetime"], noise="a neighbour lives on"
+    "worker-lifetime",
+    names=["simulate", "lifetime"],
+    noise="a neighbour lives on",
+    accepted="one life ended; the wait was too short",
 )
 def tasks_are_longer_than_the_life_of_a_worker(stage: Stage) -> None:
     options = ["--lifetime", "8s", "--lifetime-stagger", "1s", "--lifetime-restart"]

@@ -52,6 +52,7 @@ class Warehouse:
     "graph-not-serializable",
     names=["sqlite3.Connection", "Warehouse|enriched"],
     noise="a task failed before, and was caught; the job wraps the exception",
+    accepted="the right cause, without the name of its class",
 )
 def a_loader_holds_its_connection(stage: Stage) -> None:
     def probe(path: str) -> int:
@@ -218,6 +219,7 @@ def a_library_of_the_system_is_missing_on_workers(stage: Stage) -> None:
     names=["nightly_etl"],
     hang=True,
     why="a package of the project's own folder, that was installed nowhere",
+    accepted="it was the scheduler that lacked the package",
 )
 def the_steps_live_in_the_projects_folder(stage: Stage) -> None:
     project = stage.folder / "project"

@@ -61,6 +61,8 @@ class Failure:
         noise: What else goes wrong on the side, in a word or two.
         why: More than one cause can be reported of it.
         held_out: The set that it belongs to, if it was reported once, after all tuning.
+        accepted: Why something else than `causes` is said of its kept recording, and that is
+            no fault.
     """
 
     name: str
@@ -74,6 +76,7 @@ class Failure:
     noise: str = ""
     why: str = ""
     held_out: str = ""
+    accepted: str = ""
 
 
 FAILURES: dict[str, Failure] = {}
