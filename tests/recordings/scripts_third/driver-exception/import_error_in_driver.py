@@ -1,0 +1,13 @@
+"""Import the report's module when work is done."""
+
+from dask.distributed import Client
+
+
+def stage(n):
+    return n
+
+
+if __name__ == "__main__":
+    with Client(n_workers=2, threads_per_worker=1, dashboard_address=":0") as client:
+        print(client.submit(stage, 3).result())
+        import reportlib_internal
