@@ -10,7 +10,9 @@ def ask(n):
     for attempt in range(3):
         if attempt == 2:
             return n
-        logging.getLogger("service").warning("429 Too Many Requests, attempt %d", attempt)
+        logging.getLogger("service").warning(
+            "429 Too Many Requests, attempt %d", attempt
+        )
         time.sleep(0.1)
 
 

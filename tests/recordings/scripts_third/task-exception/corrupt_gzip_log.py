@@ -16,7 +16,9 @@ if __name__ == "__main__":
     with Client(n_workers=2, threads_per_worker=1, dashboard_address=":0") as client:
         folder = pathlib.Path(tempfile.mkdtemp())
         for n in range(8):
-            (folder / f"access-{n}.log.gz").write_bytes(gzip.compress(b"GET /\n" * 9000))
+            (folder / f"access-{n}.log.gz").write_bytes(
+                gzip.compress(b"GET /\n" * 9000)
+            )
         cut = folder / "access-6.log.gz"
         cut.write_bytes(cut.read_bytes()[:40])
         paths = [str(each) for each in sorted(folder.iterdir())]

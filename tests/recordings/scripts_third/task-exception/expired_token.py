@@ -12,7 +12,10 @@ class Service(BaseHTTPRequestHandler):
 
     def do_GET(self):
         Service.served += 1
-        self.send_response(200 if Service.served < 10 else 401, None if Service.served < 10 else "Token expired")
+        self.send_response(
+            200 if Service.served < 10 else 401,
+            None if Service.served < 10 else "Token expired",
+        )
         self.send_header("Content-Length", "2")
         self.end_headers()
         self.wfile.write(b"{}")

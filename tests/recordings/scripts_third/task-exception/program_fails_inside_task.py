@@ -6,8 +6,12 @@ from dask.distributed import Client
 
 
 def convert(tile):
-    code = "import sys; print('projection EPSG:0 unknown', file=sys.stderr); sys.exit(3)"
-    return subprocess.run(["python", "-c", code if tile == 4 else ""], check=True).returncode
+    code = (
+        "import sys; print('projection EPSG:0 unknown', file=sys.stderr); sys.exit(3)"
+    )
+    return subprocess.run(
+        ["python", "-c", code if tile == 4 else ""], check=True
+    ).returncode
 
 
 if __name__ == "__main__":

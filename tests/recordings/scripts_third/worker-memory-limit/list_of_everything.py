@@ -11,5 +11,7 @@ def expand(n):
 
 
 if __name__ == "__main__":
-    with Client(n_workers=2, threads_per_worker=1, memory_limit='400MiB', dashboard_address=":0") as client:
+    with Client(
+        n_workers=2, threads_per_worker=1, memory_limit="400MiB", dashboard_address=":0"
+    ) as client:
         print(client.gather(client.map(expand, range(4))))
