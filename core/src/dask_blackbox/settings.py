@@ -41,9 +41,9 @@ _FREE = frozenset(("blackbox.rules.thresholds",))
 
 
 @cache
-def _defaults() -> dict[str, Any]:
+def _defaults() -> dict[str, object]:
     path = Path(__file__).with_name("blackbox.yaml")
-    defaults: dict[str, Any] = yaml.safe_load(path.read_text())
+    defaults: dict[str, object] = yaml.safe_load(path.read_text())
     dask.config.update_defaults(defaults)
     return defaults
 
@@ -155,7 +155,7 @@ def name_misspelt_settings() -> None:
 _named: set[Misspelt] = set()
 
 
-def _keys(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+def _keys(tree: Mapping[str, object], above: str = "") -> Iterator[tuple[str, object]]:
     """Yield the settings of a tree, with hyphens as in the documentation."""
     for key, value in tree.items():
         name = f"{above}{str(key).replace('_', '-')}"

@@ -58,7 +58,7 @@ def asking_or_default() -> Asking:
     return found[-1]
 
 
-def _listed(muted: Any) -> list[str]:
+def _listed(muted: object) -> list[str]:
     if isinstance(muted, str):
         return [each.strip() for each in muted.split(",") if each.strip()]
     if not isinstance(muted, list | tuple | set):
@@ -83,7 +83,7 @@ def _muted(slug: str, rules: dict[str, Rule]) -> str:
     return slug
 
 
-def _thresholds(numbers: Any, rules: dict[str, Rule]) -> list[tuple[str, float]]:
+def _thresholds(numbers: object, rules: dict[str, Rule]) -> list[tuple[str, float]]:
     if not isinstance(numbers, Mapping):
         raise ConfigurationError(
             f"blackbox.rules.thresholds is {numbers!r}; give numbers by name, like "
@@ -105,9 +105,9 @@ def _thresholds(numbers: Any, rules: dict[str, Rule]) -> list[tuple[str, float]]
     return checked
 
 
-def _flat(numbers: Mapping[Any, Any]) -> list[tuple[str, Any]]:
+def _flat(numbers: Mapping[object, object]) -> list[tuple[str, object]]:
     """Return `{'a-b.c': 1}` and `{'a-b': {'c': 1}}` alike, as Dask's settings do."""
-    pairs: list[tuple[str, Any]] = []
+    pairs: list[tuple[str, object]] = []
     for name, value in numbers.items():
         if isinstance(value, Mapping):
             pairs += [(f"{name}.{inner}", each) for inner, each in value.items()]

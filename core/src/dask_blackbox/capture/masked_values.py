@@ -107,8 +107,8 @@ def unfollow_masked_values(listener: _Listener) -> None:
         shared.listeners.remove(listener)
 
 
-def _texts(secret: Any) -> Iterable[str]:
-    waiting: list[Any] = [secret]
+def _texts(secret: object) -> Iterable[str]:
+    waiting: list[object] = [secret]
     for _ in range(_LONGEST_WALK):
         if not waiting:
             return

@@ -114,7 +114,7 @@ def _sources() -> tuple[str, tuple[tuple[str, str], ...]]:
     return f"_dask_blackbox_capture_{digest}", sources
 
 
-def _reduced(module: str, name: str, config: dict[str, Any]) -> tuple[Any, ...]:
+def _reduced(module: str, name: str, config: dict[str, object]) -> tuple[object, ...]:
     package, sources = _sources()
     scope = {
         "boot": _BOOT,
@@ -131,19 +131,19 @@ def _reduced(module: str, name: str, config: dict[str, Any]) -> tuple[Any, ...]:
 class ShippedScheduler(SchedulerPlugin):
     """What the client registers; on the scheduler it becomes `SchedulerCapture`."""
 
-    def __init__(self, name: str, config: dict[str, Any]) -> None:
+    def __init__(self, name: str, config: dict[str, object]) -> None:
         self.name = name
         self._config = config
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _reduced("scheduler.scheduler", "SchedulerCapture", self._config)
 
 
 class _Shipped:
-    def __init__(self, module: str, name: str, config: dict[str, Any]) -> None:
+    def __init__(self, module: str, name: str, config: dict[str, object]) -> None:
         self._what = (module, name, config)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _reduced(*self._what)
 
 

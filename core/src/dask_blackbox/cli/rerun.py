@@ -34,7 +34,7 @@ class LeftOut:
 class Unpickler(pickle.Unpickler):
     """Puts in place of what was taken out what stands for it."""
 
-    def persistent_load(self, pid: Any) -> Any:
+    def persistent_load(self, pid: Any) -> object:
         if isinstance(pid, tuple):
             return pid[1]
         kind, _, rest = pid.partition(":")
@@ -46,14 +46,14 @@ def _load(path: Path) -> Any:
         return Unpickler(file).load()
 
 
-def _call(task: Any, values: dict[Any, Any]) -> Any:
+def _call(task: Any, values: dict[object, object]) -> object:
     if not isinstance(task, tuple):
         return task(values)
     function, args, kwargs = task  # as Dask had it before 2024.9
     return function(*_filled(args, values), **_filled(kwargs, values))
 
 
-def _filled(part: Any, values: dict[Any, Any]) -> Any:
+def _filled(part: Any, values: dict[object, object]) -> Any:
     """Return arguments with results in place of the keys that stand for them."""
     try:
         if isinstance(part, (str, bytes, tuple)) and part in values:
@@ -67,7 +67,7 @@ def _filled(part: Any, values: dict[Any, Any]) -> Any:
     return part
 
 
-def _run(folder: Path) -> tuple[dict[str, Any], TracebackType | None]:
+def _run(folder: Path) -> tuple[dict[str, object], TracebackType | None]:
     """Run the task; return what came of it, and the traceback of its exception."""
     plan = json.loads((folder / "plan.json").read_text("utf-8"))
     try:
@@ -109,7 +109,7 @@ def _reported(error: BaseException) -> dict[str, str]:
     return {"exception": name, "message": message}
 
 
-def _describe() -> dict[str, Any]:
+def _describe() -> dict[str, object]:
     packages: dict[str, str] = {}
     for each in metadata.distributions():
         name = each.metadata["Name"]

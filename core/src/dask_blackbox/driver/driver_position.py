@@ -16,7 +16,6 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
 
 from dask_blackbox.guard import guard
 
@@ -41,12 +40,12 @@ class DriverPositionWatcher(threading.Thread):
     """
 
     def __init__(
-        self, thread: int, after: float, tell: Callable[[str, dict[str, Any]], None]
+        self, thread: int, after: float, tell: Callable[[str, dict[str, object]], None]
     ) -> None:
         super().__init__(name="dask-blackbox-standing", daemon=True)
         self._thread, self._after, self._tell = thread, after, tell
         self._stopped = threading.Event()
-        self._at: Any = None
+        self._at: object = None
         self._since = time.monotonic()
         self._next = after
         self._connecting: dict[int, float] = {}
@@ -94,10 +93,10 @@ class DriverPositionWatcher(threading.Thread):
             }
             self._tell("driver-stood", reported)
 
-    def _clients(self, frames: list[FrameType], now: float) -> list[dict[str, Any]]:
+    def _clients(self, frames: list[FrameType], now: float) -> list[dict[str, object]]:
         """Return the addresses that clients of this process are trying to reach."""
         module = sys.modules.get("distributed.client")
-        clients: set[Any] = set()
+        clients: set[object] = set()
         # Another thread may be importing it at this moment.
         kind = getattr(module, "Client", None)
         if kind is not None:
@@ -114,7 +113,7 @@ class DriverPositionWatcher(threading.Thread):
         ]
 
 
-def _being_made(frame: FrameType) -> Any:
+def _being_made(frame: FrameType) -> object:
     code = frame.f_code
     if code.co_name != "__init__" or not code.co_filename.endswith(_CLIENT):
         return None
@@ -122,7 +121,7 @@ def _being_made(frame: FrameType) -> Any:
     return client if hasattr(client, "_start_arg") else None
 
 
-def _address(client: Any) -> str | None:
+def _address(client: object) -> str | None:
     """Return the address that a client was given, where it is one."""
     found = getattr(client, "_start_arg", None)
     if found is not None and not isinstance(found, str):  # a cluster

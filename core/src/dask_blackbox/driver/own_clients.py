@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 __all__ = ["belongs", "clients_without", "listen", "unlisten"]
 
-Choose = Callable[[Any], "Recording | Awaitable[Recording | None] | None"]
+Choose = Callable[[object], "Recording | Awaitable[Recording | None] | None"]
 
 _lock = threading.Lock()
 _choosers: list[Choose] = []
-_wrapped: list[tuple[Any, str, Any, Any]] = []
-_owners: WeakKeyDictionary[Any, Recording] = WeakKeyDictionary()
+_wrapped: list[tuple[object, str, object, object]] = []
+_owners: WeakKeyDictionary[object, Recording] = WeakKeyDictionary()
 
 
 def listen(choose: Choose) -> None:
@@ -54,12 +54,12 @@ def unlisten(choose: Choose) -> None:
             _uninstall()
 
 
-def belongs(client: Any, recording: Recording) -> None:
+def belongs(client: object, recording: Recording) -> None:
     """Note that a client was joined to a recording by somebody else."""
     _owners[client] = recording
 
 
-def clients_without() -> list[Any]:
+def clients_without() -> list[object]:
     """Return the connected clients of this process that belong to no recording."""
     from distributed import Client
 
@@ -100,14 +100,14 @@ def _install() -> None:
     start, close = client_class._start, client_class._close  # noqa: SLF001
 
     @functools.wraps(start)
-    async def _start(self: Any, *args: Any, **kwargs: Any) -> Any:
+    async def _start(self: object, *args: object, **kwargs: object) -> object:
         result = await start(self, *args, **kwargs)
         with guard("a Dask client of this process"):
             await _joined(self)
         return result
 
     @functools.wraps(close)
-    async def _close(self: Any, fast: bool = False) -> Any:  # noqa: FBT001, FBT002
+    async def _close(self: object, fast: bool = False) -> object:  # noqa: FBT001, FBT002
         if not fast:
             with guard("the final events of a cluster"):
                 await _leaving(self)
@@ -124,6 +124,6 @@ def _uninstall() -> None:
             setattr(where, name, inner)
 
 
-def _put(where: Any, name: str, inner: Any, ours: Any) -> None:
+def _put(where: object, name: str, inner: object, ours: object) -> None:
     _wrapped.append((where, name, inner, ours))
     setattr(where, name, ours)

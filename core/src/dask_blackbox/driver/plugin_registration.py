@@ -37,7 +37,7 @@ _SECURITY = (
 )
 
 
-def _capsules() -> dict[str, Any] | None:
+def _capsules() -> dict[str, object] | None:
     """Return how workers are to keep failed tasks with their inputs, if they are to."""
     if not setting("capture.values"):
         return None
@@ -190,6 +190,6 @@ def install_now(client: Any, recording: str, *, everything: bool = False) -> Att
     return attach
 
 
-def _set_in(security: Any) -> dict[str, Any]:
+def _set_in(security: object) -> dict[str, object]:
     values = ((name, getattr(security, name, None)) for name in _SECURITY)
     return {name: value for name, value in values if value}

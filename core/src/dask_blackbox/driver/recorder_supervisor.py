@@ -68,7 +68,7 @@ class RecorderSupervisor:
 
     # What the driver says
 
-    def row(self, kind: str, row: list[Any]) -> None:
+    def row(self, kind: str, row: list[object]) -> None:
         """Say that something happened; never blocks."""
         self._link.row(kind, row)
 
@@ -98,7 +98,7 @@ class RecorderSupervisor:
         self.event("capture-failed", {"doing": doing, "error": repr(error)})
 
     def attach(
-        self, order: Attach, client: str, cluster: dict[str, Any] | None = None
+        self, order: Attach, client: str, cluster: dict[str, object] | None = None
     ) -> None:
         """Have a scheduler pulled from, by this recorder and by one that takes over.
 
@@ -129,7 +129,7 @@ class RecorderSupervisor:
     def _hand_on(self, rows: Rows) -> None:
         self._link.order(rows)  # to whichever recorder it is by now
 
-    def _attached(self, client: str, cluster: dict[str, Any] | None) -> None:
+    def _attached(self, client: str, cluster: dict[str, object] | None) -> None:
         self.event(
             "driver-attached",
             {"pid": os.getpid(), "client": client, "cluster": cluster},

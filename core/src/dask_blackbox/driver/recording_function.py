@@ -8,7 +8,6 @@ import platform
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from dask_blackbox.capture.redaction import Redaction
 from dask_blackbox.driver.session import Recording
@@ -21,19 +20,19 @@ __all__ = ["recording"]
 
 
 def recording(
-    client: Any = None,
+    client: object = None,
     *,
     store: str | os.PathLike[str] | None = None,
     job: str | None = None,
     run_id: str | None = None,
     attempt: int | None = None,
-    host: Mapping[str, Any] | None = None,
-    parameters: Mapping[str, Any] | None = None,
-    callable: Callable[..., Any] | None = None,  # noqa: A002 - the word in Dask's docs
+    host: Mapping[str, object] | None = None,
+    parameters: Mapping[str, object] | None = None,
+    callable: Callable[..., object] | None = None,  # noqa: A002 - the word in Dask's docs
     required: bool | None = None,
-    store_settings: Mapping[str, Any] | None = None,
+    store_settings: Mapping[str, object] | None = None,
     command: Sequence[str] | None = None,
-    secrets: Mapping[str, Any] | None = None,
+    secrets: Mapping[str, object] | None = None,
     host_environment: Mapping[str, str] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     overview: bool = False,

@@ -69,10 +69,10 @@ class Recording:
         store: str | os.PathLike[str] | None,
         store_settings: Mapping[str, Any] | None,
         parameters: Mapping[str, Any] | None,
-        function: Callable[..., Any] | None,
+        function: Callable[..., object] | None,
         required: bool,
         command: Sequence[str] | None,
-        secrets: Mapping[str, Any] | None = None,
+        secrets: Mapping[str, object] | None = None,
         host_environment: Mapping[str, str] | None = None,
         on_progress: Callable[[Progress], None] | None = None,
         overview: bool = False,
@@ -195,7 +195,7 @@ class Recording:
         if self._supervisor is not None and self._finished is None:
             self._supervisor.drain(address, _DRAINING)
 
-    def attach_address(self, address: str, security: Any) -> None:
+    def attach_address(self, address: str, security: object) -> None:
         """Record whoever uses the cluster at an address, without being its client.
 
         Args:
@@ -369,13 +369,13 @@ class Recording:
                 "event", [time.time(), "task-named", key, json.dumps(reported)]
             )
 
-    def command_event(self, kind: str, detail: dict[str, Any]) -> None:
+    def command_event(self, kind: str, detail: dict[str, object]) -> None:
         """Tell of the command that does the work: when it started, what it was sent."""
         if self._supervisor is not None:
             with guard("what happened to the command"):
                 self._supervisor.event(kind, detail)
 
-    def command_lines(self, lines: list[list[Any]]) -> None:
+    def command_lines(self, lines: list[list[object]]) -> None:
         """Keep what the command wrote at last, as rows of `log`."""
         if self._supervisor is not None:
             for line in lines:
@@ -623,7 +623,7 @@ class Recording:
         return unrecorded_card(self._manifest, ending, reason)
 
 
-def _completeness(reason: str | None) -> dict[str, Any]:
+def _completeness(reason: str | None) -> dict[str, object]:
     if reason is None:
         return {"recorded": True, "complete": False}
     return {"recorded": False, "complete": False, "reason": reason}

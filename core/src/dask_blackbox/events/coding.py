@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -38,7 +38,7 @@ KINDS: dict[str, type[Event]] = {
 
 class _Field(NamedTuple):
     name: str
-    type: Any
+    type: object
 
 
 def _fields_of(kind: type[Event]) -> dict[str, _Field]:
@@ -83,8 +83,8 @@ def of_kind(struct: type[E], at: float, subject: str, detail: str) -> E:
     if not isinstance(stored, dict):
         return struct(at=at, subject=subject, malformed={_WHOLE: detail})
     declared = _FIELDS[struct.kind]
-    given: dict[str, Any] = {}
-    extra: dict[str, Any] = {}
+    given: dict[str, object] = {}
+    extra: dict[str, object] = {}
     for name, value in stored.items():
         field = declared.get(name)
         if field is None:
@@ -98,10 +98,10 @@ def of_kind(struct: type[E], at: float, subject: str, detail: str) -> E:
         return _as_far_as_possible(struct, known)
 
 
-def _as_far_as_possible(struct: type[E], given: dict[str, Any]) -> E:
+def _as_far_as_possible(struct: type[E], given: dict[str, object]) -> E:
     """Return an event without those of its fields that do not fit their types."""
-    good: dict[str, Any] = {}
-    malformed: dict[str, Any] = {}
+    good: dict[str, object] = {}
+    malformed: dict[str, object] = {}
     for name, value in given.items():
         try:
             msgspec.convert({name: value}, struct)
@@ -127,13 +127,13 @@ def encoded(event: Event | Unrecognised) -> EventRow:
     return event.at, event.kind, event.subject, json.dumps(reported, default=str)
 
 
-def _stored(event: Event) -> Iterator[tuple[str, Any]]:
+def _stored(event: Event) -> Iterator[tuple[str, object]]:
     for stored, field in _FIELDS[event.kind].items():
         value = getattr(event, field.name)
         yield stored, msgspec.to_builtins(value, enc_hook=str)
 
 
-Rows = Mapping[str, Sequence[Sequence[Any]]]
+Rows = Mapping[str, Sequence[Sequence[object]]]
 """Rows by kind, each in the column order of `COLUMNS`."""
 
 COLUMNS: dict[str, tuple[str, ...]] = {

@@ -74,7 +74,7 @@ class Link:
         self._on_progress = on_progress
         self._said, self._heard, self.process = said, heard, process
         self._on_lost, self._leaving = on_lost, False
-        self._orders: queue.Queue[Order | tuple[str, list[Any]] | None]
+        self._orders: queue.Queue[Order | tuple[str, list[object]] | None]
         self._orders = queue.Queue(_WAITING)
         self._replies: dict[str, Reply] = {}
         self._news = threading.Condition()
@@ -91,7 +91,7 @@ class Link:
         self._speaking.start()
         threading.Thread(target=self._listen, name=name, daemon=True).start()
 
-    def row(self, kind: str, row: list[Any]) -> None:
+    def row(self, kind: str, row: list[object]) -> None:
         """Say that something happened; never blocks."""
         try:
             self._orders.put_nowait((kind, row))
@@ -202,9 +202,9 @@ class Link:
         self._said.write(line)
         self._said.flush()
 
-    def _gather(self, first: tuple[str, list[Any]]) -> tuple[Rows, Order | None]:
+    def _gather(self, first: tuple[str, list[object]]) -> tuple[Rows, Order | None]:
         """Put rows that come close together into one order."""
-        rows: dict[str, list[list[Any]]] = {first[0]: [first[1]]}
+        rows: dict[str, list[list[object]]] = {first[0]: [first[1]]}
         rest: Order | None = None
         deadline = time.monotonic() + _BATCH_EVERY
         for _ in range(_LONGEST_BATCH):

@@ -82,7 +82,7 @@ class Config(msgspec.Struct, kw_only=True, frozen=True):
 
     manifest: Manifest
     store: str | None
-    store_settings: dict[str, Any] = {}
+    store_settings: dict[str, object] = {}
     spool: str
     spool_limit: int = 2 * 2**30
     socket: str
@@ -122,7 +122,7 @@ class Attach(msgspec.Struct, kw_only=True, frozen=True, tag="attach", tag_field=
     address: str
     seen_as: str = ""
     tap: str
-    security: dict[str, Any] = {}
+    security: dict[str, object] = {}
     pid: int
     owned: str = ""
 
@@ -133,7 +133,7 @@ class Rows(msgspec.Struct, kw_only=True, frozen=True, tag="rows", tag_field="op"
     source: str
     seq: int
     at: float
-    rows: dict[str, list[list[Any]]]
+    rows: dict[str, list[list[object]]]
     dropped: dict[str, int] = {}
 
 
@@ -167,7 +167,7 @@ class End(msgspec.Struct, kw_only=True, frozen=True, tag="end", tag_field="op"):
     stopped: Stopped | None = None
 
 
-def end_row(end: End) -> list[Any]:
+def end_row(end: End) -> list[object]:
     """Return the row that says in a segment how the run ended."""
     reported = {
         name: value for name, value in msgspec.to_builtins(end).items() if name != "op"

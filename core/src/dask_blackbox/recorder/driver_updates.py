@@ -27,7 +27,7 @@ class DriverUpdates:
         self._submitted = self._finished = self._failed = 0
         self._ends: deque[float] = deque()
         self._workers: dict[str, tuple[float, float]] = {}
-        self._stall: dict[str, Any] | None = None
+        self._stall: dict[str, object] | None = None
         self._lines: list[LogLine] = []
         self._said = self._left_out = 0
 

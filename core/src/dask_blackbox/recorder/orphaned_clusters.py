@@ -67,7 +67,7 @@ def owned_clusters(run: RunTables) -> Iterator[OwnedCluster]:
 
 
 async def close_cluster(
-    addresses: Sequence[str], scheduler: str, connection_args: Mapping[str, Any]
+    addresses: Sequence[str], scheduler: str, connection_args: Mapping[str, object]
 ) -> str | None:
     """Close a cluster; return what is wrong, nothing if it is closed, None if it was.
 
@@ -90,7 +90,7 @@ async def close_cluster(
 
 
 async def close_left(
-    cluster: OwnedCluster, connection_args: Mapping[str, Any]
+    cluster: OwnedCluster, connection_args: Mapping[str, object]
 ) -> str | None:
     """As `close_cluster`, unless the driver's client is still connected.
 
@@ -109,7 +109,7 @@ async def close_left(
     return await _closed(cluster.address, cluster.scheduler, connection_args)
 
 
-async def _is_connected(cluster: OwnedCluster, args: Mapping[str, Any]) -> bool:
+async def _is_connected(cluster: OwnedCluster, args: Mapping[str, object]) -> bool:
     noted = await _asked(cluster.address, args, "events", topic=cluster.client)
     actions = [each.get("action") for _, each in noted if isinstance(each, dict)]
     moves = [each for each in actions if each in (_JOINED, _LEFT)]
@@ -117,7 +117,7 @@ async def _is_connected(cluster: OwnedCluster, args: Mapping[str, Any]) -> bool:
 
 
 async def until_closed(
-    addresses: Sequence[str], scheduler: str, connection_args: Mapping[str, Any]
+    addresses: Sequence[str], scheduler: str, connection_args: Mapping[str, object]
 ) -> None:
     """Wait until a cluster is closed, however long that takes; asks once, and listens.
 
@@ -146,7 +146,7 @@ async def until_closed(
         return
 
 
-async def _closed(address: str, scheduler: str, args: Mapping[str, Any]) -> str:
+async def _closed(address: str, scheduler: str, args: Mapping[str, object]) -> str:
     with contextlib.suppress(OSError, TimeoutError):  # it closes before it answers
         await _asked(address, args, "terminate")
     deadline = time.monotonic() + _CLOSING
@@ -161,7 +161,7 @@ async def _closed(address: str, scheduler: str, args: Mapping[str, Any]) -> str:
     return f"its scheduler still answers {_CLOSING:.0f} s after it was asked to close"
 
 
-async def _asked(address: str, args: Mapping[str, Any], op: str, **what: Any) -> Any:
+async def _asked(address: str, args: Mapping[str, object], op: str, **what: Any) -> Any:
     from distributed.comm import connect
     from distributed.core import send_recv
 

@@ -29,7 +29,7 @@ async def profiles_of(
     prefixes: Iterable[str],
     start: float,
     stop: float,
-    args: dict[str, Any],
+    args: dict[str, object],
 ) -> list[str]:
     """Return the particulars of `profile` events as JSON; none of what did not run.
 
@@ -44,7 +44,7 @@ async def profiles_of(
     """
     chosen = sorted(workers)
     chosen = chosen[:: max(1, len(chosen) // _MOST_WORKERS)]
-    wanted: list[dict[str, Any]] = [{}, {"server": True}]
+    wanted: list[dict[str, object]] = [{}, {"server": True}]
     wanted += [{"key": prefix} for prefix in prefixes]
     turn = asyncio.Semaphore(_AT_ONCE)
     answers = await asyncio.gather(
@@ -61,7 +61,7 @@ async def profiles_of(
     return texts
 
 
-def scheduler_profile(tree: Any, start: float, stop: float) -> str | None:
+def scheduler_profile(tree: object, start: float, stop: float) -> str | None:
     """Return the particulars of a `profile` event of the scheduler's event loop."""
     if not isinstance(tree, dict) or not tree.get("count"):
         return None
@@ -69,13 +69,15 @@ def scheduler_profile(tree: Any, start: float, stop: float) -> str | None:
     return reported_within(facts, tree, _LARGEST_PART)
 
 
-def _facts_of(asked: dict[str, Any]) -> dict[str, Any]:
+def _facts_of(asked: dict[str, object]) -> dict[str, object]:
     if "key" in asked:
         return {"prefix": asked["key"]}
     return {"of": "workers"} if asked.get("server") else {}
 
 
-def reported_within(facts: dict[str, Any], tree: dict[str, Any], limit: int) -> str:
+def reported_within(
+    facts: dict[str, object], tree: dict[str, object], limit: int
+) -> str:
     """Return a profile as JSON of at most so many characters, and what that cost.
 
     Frames that were seen least often go first; `left_out_below` says how often those
@@ -108,11 +110,11 @@ async def _ask(
     worker: str,
     wanted: list[dict[str, Any]],
     period: tuple[float, float],
-    args: dict[str, Any],
+    args: dict[str, object],
     turn: asyncio.Semaphore,
-) -> list[dict[str, Any] | None]:
+) -> list[dict[str, object] | None]:
     start, stop = period
-    trees: list[dict[str, Any] | None] = []
+    trees: list[dict[str, object] | None] = []
     async with turn:
         try:
             async with asyncio.timeout(_ANSWERING):

@@ -38,7 +38,7 @@ class ProgressCounter:
         self._executing: dict[str, int] = {}
         self._recent: deque[tuple[float, int]] = deque()
 
-    def add(self, rows: Mapping[str, Sequence[Sequence[Any]]]) -> None:
+    def add(self, rows: Mapping[str, Sequence[Sequence[object]]]) -> None:
         """Count a batch of rows."""
         with self._lock:
             self._add(rows)
@@ -61,7 +61,7 @@ class ProgressCounter:
             last = max(float(row[_STOP] or 0.0) for row in finished)
             self._recent.append((last, len(finished)))
 
-    def _add_event(self, kind: str, subject: str, detail: Any) -> None:
+    def _add_event(self, kind: str, subject: str, detail: object) -> None:
         if kind == "worker-added":
             facts = _facts(detail)
             self._limits[subject] = int(facts.get("memory_limit") or 0)

@@ -37,7 +37,7 @@ _SHIPPING = 0.05
 _PROFILED_PREFIXES, _WORTH_A_PROFILE = 6, 0.5  # seconds of computing
 _PREFIX, _COMPUTE = (COLUMNS["task"].index(name) for name in ("prefix", "compute"))
 
-Take = Callable[[str, int | None, float, dict[str, Any], dict[str, int]], None]
+Take = Callable[[str, int | None, float, dict[str, object], dict[str, int]], None]
 """Takes source, sequence number, time, rows and drop counts of a batch."""
 
 
@@ -261,7 +261,7 @@ class Puller:
         if rows:
             self._take("recorder", None, self._profiled, {"event": rows}, {})
 
-    async def _ask(self, op: str, **what: Any) -> Any:
+    async def _ask(self, op: str, **what: Any) -> object:
         try:
             # One question at a time on one connection.
             patience = _LAST_CHANCE if self._silent else _ANSWERING
@@ -280,7 +280,7 @@ class Puller:
         except Exception as error:
             raise LookupError(f"{op}: {error!r}") from error
 
-    async def _connected(self) -> Any:
+    async def _connected(self) -> object:
         """Return a connection, by whichever way there is."""
         # A first knock would stand in the cluster's log; later ones find out at once that
         # nobody is there any more.
@@ -317,7 +317,7 @@ class Puller:
             at = self._failing_since or time.time()
             self._event("scheduler-lost", at, address=self.address, error=self.gone)
 
-    def _event(self, kind: str, at: float | None = None, /, **detail: Any) -> None:
+    def _event(self, kind: str, at: float | None = None, /, **detail: object) -> None:
         now = time.time()
         row = [at or now, kind, self.address, json.dumps(detail)]
         self._take("recorder", None, now, {"event": [row]}, {})

@@ -141,7 +141,7 @@ class Recorder:
         self._draining: set[asyncio.Task[None]] = set()
         self._bringing: asyncio.Task[None] | None = None
         self._closing_earlier: asyncio.Task[None] | None = None
-        self._preparing: asyncio.Task[Any] | None = None
+        self._preparing: asyncio.Task[object] | None = None
 
     async def run(self) -> None:
         """Record until the run has ended, or nobody is left who could say so."""
@@ -289,7 +289,7 @@ class Recorder:
             self._ended.set()
 
     def _begin(
-        self, work: Coroutine[Any, Any, None], beside: set[asyncio.Task[None]]
+        self, work: Coroutine[object, object, None], beside: set[asyncio.Task[None]]
     ) -> None:
         doing = asyncio.create_task(work)
         beside.add(doing)

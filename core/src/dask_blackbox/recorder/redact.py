@@ -81,7 +81,7 @@ class Redactor:
             values=maskable_values(values),
         )
         self._plain_groups: OrderedDict[str, bool] = OrderedDict()
-        self._streams: OrderedDict[tuple[Any, ...], PemState] = OrderedDict()
+        self._streams: OrderedDict[tuple[object, ...], PemState] = OrderedDict()
 
     def mask(self, values: Iterable[str]) -> None:
         """Blank out more values from now on."""
@@ -106,7 +106,7 @@ class Redactor:
         named = any(pattern.search(key) for pattern in self._patterns)
         return key if plain and not named else self.text(key)
 
-    def value(self, value: Any, name: str = "", *, settings: bool = False) -> Any:
+    def value(self, value: object, name: str = "", *, settings: bool = False) -> object:
         """Return a JSON value without secrets; `name` is the key that it stands under."""
         settings = settings or name in _SETTINGS
         if isinstance(value, dict) and name in _INVENTORIES and not settings:
@@ -127,7 +127,7 @@ class Redactor:
             return BLANK
         return self.text(value) if isinstance(value, str) else value
 
-    def _listed(self, value: Any) -> Any:
+    def _listed(self, value: object) -> object:
         """Return what is listed of packages, modules or functions: no names of secrets."""
         if isinstance(value, str):
             return self._redaction.text(_prepared(value), names=False)

@@ -39,8 +39,8 @@ _PIECE = 4 * 2**20  # from a worker itself; less where the scheduler relays
 _DESCRIPTION = 4 * 2**20
 _OURS = ("dask-blackbox-", "-capsule")  # how the handlers of our plugins are called
 
-Take = Callable[[str, int | None, float, dict[str, Any], dict[str, int]], None]
-Ask = Callable[..., Awaitable[Any]]
+Take = Callable[[str, int | None, float, dict[str, object], dict[str, int]], None]
+Ask = Callable[..., Awaitable[object]]
 
 
 _DIED = "its worker was gone before it could send it"

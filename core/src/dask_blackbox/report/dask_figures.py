@@ -33,7 +33,7 @@ def _made(make: Callable[[], _Made]) -> _Made | None:
         return None
 
 
-def profile_figure(tree: dict[str, Any]) -> Any | None:
+def profile_figure(tree: dict[str, object]) -> object | None:
     """Return Dask's flame graph of a profile; None if it is too large for that."""
 
     def make() -> Any | None:
@@ -47,7 +47,7 @@ def profile_figure(tree: dict[str, Any]) -> Any | None:
     return _made(make)
 
 
-def _cleaned(tree: dict[str, Any]) -> dict[str, Any]:
+def _cleaned(tree: dict[str, Any]) -> dict[str, object]:
     """Return a profile with every field that Dask reads, its texts made harmless."""
     description = tree["description"]
     return {
@@ -68,7 +68,7 @@ def _last_load(run: RunTables) -> SchedulerLoad | None:
     )
 
 
-def bandwidth_by_worker(run: RunTables, lives: list[Life]) -> Any | None:
+def bandwidth_by_worker(run: RunTables, lives: list[Life]) -> object | None:
     """Return Dask's map of how fast results went from each worker to each other."""
     load = _last_load(run)
     if load is None:
@@ -76,7 +76,7 @@ def bandwidth_by_worker(run: RunTables, lives: list[Life]) -> Any | None:
     pairs = {(to, source): speed for to, source, speed in load.bandwidth}
     names = {life.address: SimpleNamespace(name=plain(life.label)) for life in lives}
 
-    def make() -> Any:
+    def make() -> object:
         from distributed.dashboard.components.scheduler import BandwidthWorkers
 
         return _filled(
@@ -91,14 +91,14 @@ def bandwidth_by_worker(run: RunTables, lives: list[Life]) -> Any | None:
     return _made(make)
 
 
-def bandwidth_by_type(run: RunTables) -> Any | None:
+def bandwidth_by_type(run: RunTables) -> object | None:
     """Return Dask's chart of how fast results of each type went between workers."""
     load = _last_load(run)
     if load is None or not load.bandwidth_types:
         return None
     types = {plain(name): speed for name, speed in load.bandwidth_types.items()}
 
-    def make() -> Any:
+    def make() -> object:
         from distributed.dashboard.components.scheduler import BandwidthTypes
 
         return _filled(
@@ -109,7 +109,7 @@ def bandwidth_by_type(run: RunTables) -> Any | None:
     return _made(make)
 
 
-def _filled(component: Any, scheduler: SimpleNamespace) -> Any:
+def _filled(component: Any, scheduler: SimpleNamespace) -> object:
     figure = component(scheduler, **_STRETCHED)
     figure.update()
     return figure.root

@@ -112,11 +112,11 @@ def _text(markup: Markup) -> Any:
     )
 
 
-def _stream(executions: pl.DataFrame, lives: list[Life]) -> Any | None:
+def _stream(executions: pl.DataFrame, lives: list[Life]) -> object | None:
     return stream_figure(executions, lives) if executions.height else None
 
 
-def _flame_graph(run: RunTables, of: str) -> Any | None:
+def _flame_graph(run: RunTables, of: str) -> object | None:
     tree = merged_profile(run, of=of)
     if tree is None:
         return None
@@ -160,7 +160,7 @@ def _colour(filename: str) -> str:
     return Category20_20[zlib.crc32(filename.encode()) % len(Category20_20)]
 
 
-def _transfer_by_worker(run: RunTables, lives: list[Life]) -> Any | None:
+def _transfer_by_worker(run: RunTables, lives: list[Life]) -> object | None:
     labels = {life.address: life.label for life in lives}
     table = (
         run.tasks.group_by("worker", maintain_order=True)
@@ -175,7 +175,7 @@ def _transfer_by_worker(run: RunTables, lives: list[Life]) -> Any | None:
     return _bars("Seconds that tasks waited for transfers, by worker", rows, table)
 
 
-def _bytes_by_type(run: RunTables) -> Any | None:
+def _bytes_by_type(run: RunTables) -> object | None:
     table = (
         run.tasks.filter(pl.col("nbytes") > 0)
         .group_by(pl.col("typename").fill_null("unknown"), maintain_order=True)

@@ -45,7 +45,7 @@ def picture_png(run: RunTables, card: RunCard, *, scale: int = 2) -> bytes:
     return as_png(_picture(run, card), scale=scale)
 
 
-def coverage(begin: Any, end: Any, edges: Any) -> Any:
+def coverage(begin: object, end: object, edges: object) -> Any:
     """Return for how long spans cover each of the steps between edges, in the same unit.
 
     However many spans there are, each counts with exactly the part that lies in a step.
@@ -53,7 +53,7 @@ def coverage(begin: Any, end: Any, edges: Any) -> Any:
     return np.diff(_covered(begin, edges) - _covered(end, edges))
 
 
-def _covered(moments: Any, edges: Any) -> Any:
+def _covered(moments: object, edges: Any) -> Any:
     """Return the sum of the time from each moment to each edge after it."""
     ordered = np.sort(np.asarray(moments, dtype=np.float64))
     before = np.searchsorted(ordered, edges)

@@ -48,7 +48,7 @@ def merged_profile(
         of: Whose threads: `compute`, `workers` or `scheduler` (their event loops).
         prefix: Of tasks of this prefix only.
     """
-    merged: dict[str, Any] | None = None
+    merged: dict[str, object] | None = None
     for profile in run.of(Profile):
         if (profile.of, profile.prefix) != (of, prefix):
             continue
@@ -61,7 +61,7 @@ def merged_profile(
     return with_leaves(merged) if merged is not None and of == "compute" else merged
 
 
-def with_leaves(tree: dict[str, Any]) -> dict[str, Any]:
+def with_leaves(tree: dict[str, Any]) -> dict[str, object]:
     """Return a profile of tasks in which innermost frames are counted, too.
 
     Dask counts a sample for each frame of its stack but the innermost one, so that a
@@ -94,7 +94,7 @@ def _count(node: dict[str, Any]) -> int:
     return int(node.get("count") or 0)
 
 
-def _node(tree: dict[str, Any]) -> dict[str, Any]:
+def _node(tree: dict[str, object]) -> dict[str, object]:
     return {"count": 0, "description": tree.get("description") or {}, "children": {}}
 
 

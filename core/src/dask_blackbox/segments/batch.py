@@ -58,7 +58,7 @@ class _Payload(msgspec.Struct):
     seq: int | None
     at: float
     dropped: dict[str, int]
-    rows: dict[str, tuple[int, list[list[Any]]]]
+    rows: dict[str, tuple[int, list[list[object]]]]
 
 
 # Made at import: see docs/decisions/0014-decoders-at-import.md.
@@ -117,7 +117,7 @@ def _packed(
     )
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
@@ -129,7 +129,7 @@ def _plain(value: Any) -> Any:
     return str(value).encode("utf-8", "backslashreplace").decode()
 
 
-def _coded(kind: str, columns: Sequence[Sequence[Any]]) -> list[list[Any]]:
+def _coded(kind: str, columns: Sequence[Sequence[object]]) -> list[list[object]]:
     if columns and len(columns[0]) < FEW:
         return [[Coding.PLAIN, list(column)] for column in columns]
     # Not before: a recording begins with few rows, and numpy takes longer than all of them.
@@ -178,7 +178,7 @@ def _unpacked(payload: bytes) -> bytes:
     return unpacked
 
 
-def _decoded(count: int, coded: list[list[Any]]) -> list[Column]:
+def _decoded(count: int, coded: list[list[object]]) -> list[Column]:
     if not 0 <= count <= MOST_ROWS:
         raise ValueError(f"{count} rows in one batch")
     from dask_blackbox.segments.decoding import decode_columns

@@ -43,15 +43,15 @@ class _Numeric(NamedTuple):
     """Numbers on their way into a frame."""
 
     values: Ints
-    nulls: Any
+    nulls: object
     scale: int
 
 
 def encode_columns(
-    names: Sequence[str], columns: Sequence[Sequence[Any]]
-) -> list[list[Any]]:
+    names: Sequence[str], columns: Sequence[Sequence[object]]
+) -> list[list[object]]:
     """Code columns of equal length; those beyond `names` are coded all the same."""
-    coded: list[list[Any]] = [[] for _ in columns]
+    coded: list[list[object]] = [[] for _ in columns]
     codes: dict[str, tuple[int, Ints]] = {}
     times: dict[str, _Numeric] = {}
     last = [*range(len(columns))]
@@ -73,8 +73,8 @@ def encode_columns(
 
 
 def _encoded(
-    name: str, values: Sequence[Any], by: tuple[int, Ints] | None
-) -> tuple[list[Any], _Numeric | Ints | None]:
+    name: str, values: Sequence[object], by: tuple[int, Ints] | None
+) -> tuple[list[object], _Numeric | Ints | None]:
     kinds = set(map(type, values))
     if len(values) < FEW or not kinds <= SCALARS:
         return [Coding.PLAIN, list(values)], None
@@ -120,8 +120,8 @@ def _words(
 
 
 def _like(
-    values: Sequence[Any], others: Sequence[Any], place: int, plain: list[Any]
-) -> list[Any]:
+    values: Sequence[object], others: Sequence[object], place: int, plain: list[object]
+) -> list[object]:
     """Code a column as the same as another one, but for some rows."""
     pairs = zip(values, others, strict=True)
     differs = [a != b or type(a) is not type(b) for a, b in pairs]
@@ -141,7 +141,7 @@ def _determined_by(codes: Ints, by: tuple[int, Ints] | None) -> list[int] | None
     return table.tolist() if np.array_equal(table[by[1]], codes) else None
 
 
-def _times(values: Sequence[Any]) -> _Numeric | None:
+def _times(values: Sequence[object]) -> _Numeric | None:
     nulls = _nulls(values)
     seconds = np.array(
         values if nulls is None else [value or 0.0 for value in values], np.float64
@@ -153,7 +153,7 @@ def _times(values: Sequence[Any]) -> _Numeric | None:
     return _Numeric(micros.astype(np.int64), nulls, _MICROS)
 
 
-def _ints(values: Sequence[Any]) -> _Numeric | None:
+def _ints(values: Sequence[object]) -> _Numeric | None:
     nulls = _nulls(values)
     try:
         filled = values if nulls is None else [value or 0 for value in values]
@@ -162,7 +162,7 @@ def _ints(values: Sequence[Any]) -> _Numeric | None:
         return None
 
 
-def _nulls(values: Sequence[Any]) -> Any:
+def _nulls(values: Sequence[object]) -> object:
     if None not in values:
         return None
     return np.fromiter((value is None for value in values), np.bool_, len(values))
@@ -179,14 +179,14 @@ def _numbers(numeric: _Numeric) -> list[Any]:
     return [Coding.INTS, *pack(values), _mask(nulls), scale]
 
 
-def _floats(values: Sequence[Any]) -> list[Any]:
+def _floats(values: Sequence[object]) -> list[object]:
     nulls = _nulls(values)
     filled = [0.0 if value is None else value for value in values]
     bits = np.array(filled, "<f8").view(np.uint8).reshape(-1, 8).T.tobytes()
     return [Coding.FLOATS, bits, _mask(nulls)]
 
 
-def _rest(times: dict[str, _Numeric], names: list[str]) -> list[Any]:
+def _rest(times: dict[str, _Numeric], names: list[str]) -> list[object]:
     """Code the start of tasks by what is left between their parts and their stop."""
     start = times["start"]
     rest = times["stop"].values - start.values

@@ -40,11 +40,11 @@ class Column(NamedTuple):
     """
 
     values: Any
-    words: list[Any] | None = None
+    words: list[object] | None = None
     nulls: Any = None
     scale: int = 1
 
-    def to_list(self) -> list[Any]:
+    def to_list(self) -> list[object]:
         """Return plain values, one for each row."""
         if self.words is not None:
             return [self.words[code] for code in self.values.tolist()]

@@ -73,7 +73,7 @@ def _decoded(column: Sequence[Any], count: int) -> tuple[Column, Ints | None]:
     return Column(values, nulls=nulls, scale=scale), None
 
 
-def _checked(codes: Ints, words: list[Any]) -> Column:
+def _checked(codes: Ints, words: list[object]) -> Column:
     if codes.size and not (codes.min() >= 0 and codes.max() < len(words)):
         raise ValueError("a code without an entry")
     if not set(map(type, words)) <= SCALARS:

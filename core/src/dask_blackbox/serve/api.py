@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from fastapi import APIRouter, FastAPI, Query, Request
@@ -97,7 +97,7 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
 _ANSWERS = (RunsPage, Jobs, Summary, RunCard, Found, JobHistory, Comparison, LogLines, LiveRun, Trouble)  # fmt: skip
 
 
-def _json(value: Any) -> Response:
+def _json(value: object) -> Response:
     return Response(msgspec.json.encode(value), media_type="application/json")
 
 
@@ -117,7 +117,7 @@ class Api:
         """Return where each is found."""
         routes = APIRouter(prefix="/api", default_response_class=Response)
         run = "/runs/{job}/{run}/{attempt}"
-        answers: tuple[tuple[str, Callable[..., Any], type], ...] = (
+        answers: tuple[tuple[str, Callable[..., object], type], ...] = (
             ("/runs", self.runs, RunsPage),
             ("/search", self.search, Found),
             ("/jobs", self.jobs, Jobs),
@@ -129,7 +129,7 @@ class Api:
         )
         for path, answer, kind in answers:
             routes.add_api_route(path, answer, responses=_described(kind))
-        live: dict[int | str, dict[str, Any]] = {
+        live: dict[int | str, dict[str, object]] = {
             200: {"content": {"text/event-stream": {"schema": _of(LiveRun)}}}
         }
         routes.add_api_route(f"{run}/live", self.live, responses=live)
@@ -140,7 +140,7 @@ class Api:
         made = app.openapi
         _, schemas = msgspec.json.schema_components(_ANSWERS, ref_template=_REFERENCE)
 
-        def described() -> dict[str, Any]:
+        def described() -> dict[str, object]:
             document = made()
             document.setdefault("components", {}).setdefault("schemas", {}).update(
                 schemas
@@ -243,12 +243,12 @@ class Api:
         )
 
 
-def _of(kind: type) -> dict[str, Any]:
+def _of(kind: type) -> dict[str, object]:
     return {"$ref": _REFERENCE.format(name=kind.__name__)}
 
 
-def _described(kind: type) -> dict[int | str, dict[str, Any]]:
-    def answer(of: type, said: str) -> dict[str, Any]:
+def _described(kind: type) -> dict[int | str, dict[str, object]]:
+    def answer(of: type, said: str) -> dict[str, object]:
         return {
             "description": said,
             "content": {"application/json": {"schema": _of(of)}},

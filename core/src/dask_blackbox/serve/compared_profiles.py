@@ -50,7 +50,7 @@ def compared_flames(store: Store, before: str, after: str) -> ComparedFlames | N
         return None
     scale = new["count"] / max(1, old["count"])
     boxes: list[Box] = []
-    below: list[tuple[dict[str, Any], dict[str, Any] | None, float, float, int]] = [
+    below: list[tuple[dict[str, Any], dict[str, object] | None, float, float, int]] = [
         (new, old, 0.0, _WIDTH, -1)
     ]
     while below:
@@ -78,7 +78,7 @@ def _name(node: dict[str, Any]) -> tuple[str, str]:
     )[2]
 
 
-def _by_name(node: dict[str, Any] | None) -> dict[tuple[str, str], dict[str, Any]]:
+def _by_name(node: dict[str, Any] | None) -> dict[tuple[str, str], dict[str, object]]:
     return (
         {}
         if node is None

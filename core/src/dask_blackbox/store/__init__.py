@@ -20,7 +20,7 @@ __all__ = ["MemoryStore", "Store", "open_store", "store_settings"]
 def open_store(
     url: str | os.PathLike[str] | None = None,
     *,
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, object] | None = None,
 ) -> Store:
     """Return the store at `url`; nothing is connected before the first blob.
 
@@ -49,7 +49,7 @@ def open_store(
 def store_settings(
     url: str | os.PathLike[str] | None = None,
     *,
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
     """Return all settings of the store that `open_store` would return.
 

@@ -37,7 +37,7 @@ _SSES = ("AES256", "aws:kms")
 _USERINFO = re.compile(r"//[^/@\s]*@")
 
 
-def gathered(settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def gathered(settings: Mapping[str, object] | None = None) -> dict[str, object]:
     """Return every setting of a store, those of `settings` before the configured ones.
 
     Durations come out as seconds, so that the result can travel as JSON to a process
@@ -62,7 +62,7 @@ def gathered(settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
     return given | {name: _seconds(name, given[name]) for name in _DURATIONS}
 
 
-def _seconds(name: str, value: Any) -> float:
+def _seconds(name: str, value: object) -> float:
     wrong = ConfigurationError(
         f"blackbox.store.{name} is {value!r}; give a duration like '10s' or '7 days'"
     )

@@ -118,7 +118,7 @@ def _busy(answer: Any, request: Request) -> StoreError:
     )
 
 
-def _refused(answer: Any, request: Request) -> StoreError:
+def _refused(answer: object, request: Request) -> StoreError:
     return StoreError(
         f"{request.could_not}: {_said(answer, request)}; see the server's documentation"
     )
@@ -131,7 +131,7 @@ def _said(answer: Any, request: Request) -> str:
     return f"the server answered {status} {error.get('Code')} ({said})"
 
 
-def _no_bucket(answer: Any, request: Request) -> StoreError:
+def _no_bucket(answer: object, request: Request) -> StoreError:
     options, name = request.options, request.place.name
     command = f"aws s3 mb s3://{name}"
     if options.endpoint:
@@ -144,14 +144,14 @@ def _no_bucket(answer: Any, request: Request) -> StoreError:
     )
 
 
-def _bad_name(answer: Any, request: Request) -> StoreError:
+def _bad_name(answer: object, request: Request) -> StoreError:
     return StoreNotFoundError(
         f"{request.server} says that {request.place.name!r} is not a valid bucket name; "
         "correct blackbox.store.url"
     )
 
 
-def _denied(answer: Any, request: Request) -> StoreError:
+def _denied(answer: object, request: Request) -> StoreError:
     place = request.place
     arn = f"arn:aws:s3:::{place.name}"
     if request.doing != "list":
@@ -172,14 +172,14 @@ def _denied(answer: Any, request: Request) -> StoreError:
     )
 
 
-def _wrong_secret(answer: Any, request: Request) -> StoreError:
+def _wrong_secret(answer: object, request: Request) -> StoreError:
     return StoreDeniedError(
         f"{request.could_not}: the secret key does not belong to the access key; copy "
         "both again (a secret with + or / is easily truncated)"
     )
 
 
-def _unknown_key(answer: Any, request: Request) -> StoreError:
+def _unknown_key(answer: object, request: Request) -> StoreError:
     return StoreDeniedError(
         f"{request.could_not}: {request.server} does not know the access key; if the "
         "bucket is on another server, set blackbox.store.endpoint; otherwise use an "
@@ -187,7 +187,7 @@ def _unknown_key(answer: Any, request: Request) -> StoreError:
     )
 
 
-def _expired(answer: Any, request: Request) -> StoreError:
+def _expired(answer: object, request: Request) -> StoreError:
     return StoreDeniedError(
         f"{request.could_not}: the temporary credentials have expired or are not "
         "valid; get new ones (for a profile with SSO: `aws sso login`)"
@@ -230,7 +230,7 @@ def _old_server(answer: Any, request: Request) -> StoreError:
     return StoreError(f"{request.could_not}: {_said(answer, request)}; {advice}")
 
 
-def _kms(answer: Any, request: Request) -> StoreError:
+def _kms(answer: object, request: Request) -> StoreError:
     return StoreDeniedError(
         f"{request.could_not}: the KMS key cannot be used: "
         f"{_said(answer, request)}; check "
@@ -238,21 +238,21 @@ def _kms(answer: Any, request: Request) -> StoreError:
     )
 
 
-def _quota(answer: Any, request: Request) -> StoreError:
+def _quota(answer: object, request: Request) -> StoreError:
     return StoreError(
         f"{request.could_not}: the quota of this bucket or account is used up; "
         "delete old recordings or raise it"
     )
 
 
-def _suspended(answer: Any, request: Request) -> StoreError:
+def _suspended(answer: object, request: Request) -> StoreError:
     return StoreDeniedError(
         f"{request.could_not}: this account is suspended or not signed up; "
         "ask the operator of the store"
     )
 
 
-_SENTENCES: dict[str, Callable[[Any, Request], StoreError]] = {
+_SENTENCES: dict[str, Callable[[object, Request], StoreError]] = {
     **dict.fromkeys(
         (
             "PermanentRedirect",
@@ -284,7 +284,7 @@ _SENTENCES: dict[str, Callable[[Any, Request], StoreError]] = {
     "AccountProblem": _suspended,
     "NotSignedUp": _suspended,
 }
-_STATUSES: dict[int, Callable[[Any, Request], StoreError]] = {
+_STATUSES: dict[int, Callable[[object, Request], StoreError]] = {
     301: _elsewhere,
     307: _elsewhere,
     403: _denied,

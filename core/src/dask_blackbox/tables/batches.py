@@ -94,7 +94,7 @@ def _series(pieces: Sequence[Column], dtype: Any) -> pl.Series:
     return pl.concat([_alike(pieces[a:b], dtype) for a, b in pairwise(edges)])
 
 
-def _kind(piece: Column) -> Any:
+def _kind(piece: Column) -> object:
     is_text = piece.words is not None or isinstance(piece.values, list)
     return "words" if is_text else (piece.values.dtype.kind, piece.scale)
 
@@ -123,9 +123,9 @@ def _alike(pieces: Sequence[Column], dtype: Any) -> pl.Series:
     )
 
 
-def _joined(pieces: Sequence[Column]) -> tuple[list[Any], Any]:
+def _joined(pieces: Sequence[Column]) -> tuple[list[object], Any]:
     """Return all words of the pieces, and for each row which of them stands there."""
-    words: list[Any] = []
+    words: list[object] = []
     codes = []
     for piece in pieces:
         own = piece.values if piece.words is None else piece.words
@@ -135,7 +135,7 @@ def _joined(pieces: Sequence[Column]) -> tuple[list[Any], Any]:
     return words, np.concatenate(codes).astype(np.uint32)
 
 
-def _typed(words: list[Any], dtype: Any) -> pl.Series:
+def _typed(words: list[object], dtype: object) -> pl.Series:
     if dtype == MOMENT:
         return _moments(_plain(words, pl.Float64))
     return _plain(words, dtype)
@@ -147,7 +147,7 @@ def _moments(seconds: pl.Series) -> pl.Series:
     return micros.set(~sensible, None).cast(pl.Int64, strict=False).cast(MOMENT)
 
 
-def _plain(words: list[Any], dtype: Any) -> pl.Series:
+def _plain(words: list[object], dtype: Any) -> pl.Series:
     try:
         return pl.Series(words, dtype=dtype, strict=False)
     except (TypeError, OverflowError, pl.exceptions.PolarsError):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from dask_blackbox.events import COLUMNS
 from dask_blackbox.manifest import DriverException, Ending, Manifest
@@ -37,7 +36,7 @@ EPOCH = 1_795_230_000.0
 WORKER = "tcp://10.0.0.1:40001"
 """The worker that facts are about if nothing else is said."""
 
-Fact = tuple[str, tuple[Any, ...]]
+Fact = tuple[str, tuple[object, ...]]
 """A kind of `events.COLUMNS` and a row of it."""
 
 
@@ -74,15 +73,15 @@ def a_run(
     return RunTables.of_rows(manifest, ending, rows_of(*facts))
 
 
-def rows_of(*facts: Fact) -> dict[str, list[tuple[Any, ...]]]:
+def rows_of(*facts: Fact) -> dict[str, list[tuple[object, ...]]]:
     """Return facts as rows by kind."""
-    rows: dict[str, list[tuple[Any, ...]]] = {}
+    rows: dict[str, list[tuple[object, ...]]] = {}
     for kind, row in facts:
         rows.setdefault(kind, []).append(row)
     return rows
 
 
-def _row(kind: str, values: Mapping[str, Any]) -> Fact:
+def _row(kind: str, values: Mapping[str, object]) -> Fact:
     return kind, tuple(values[column] for column in COLUMNS[kind])
 
 
@@ -146,13 +145,15 @@ def a_log(
     return _row("log", locals() | {"at": EPOCH + at})
 
 
-def a_metric(*, at: float = 1.0, source: str = WORKER, **measured: Any) -> Fact:
+def a_metric(*, at: float = 1.0, source: str = WORKER, **measured: object) -> Fact:
     """Return a sample; what is not measured is null."""
     values = dict.fromkeys(COLUMNS["metric"]) | measured
     return _row("metric", values | {"at": EPOCH + at, "source": source})
 
 
-def an_event(kind: str, subject: str = "", *, at: float = 1.0, **detail: Any) -> Fact:
+def an_event(
+    kind: str, subject: str = "", *, at: float = 1.0, **detail: object
+) -> Fact:
     """Return an event of a kind of `events.KINDS`, with its particulars."""
     return "event", (EPOCH + at, kind, subject, json.dumps(detail))
 
@@ -164,7 +165,7 @@ def a_worker_added(
     pid: int = 100,
     nthreads: int = 2,
     memory_limit: int = 4 * 2**30,
-    **detail: Any,
+    **detail: object,
 ) -> Fact:
     """Return the arrival of a worker."""
     more = {"name": address, "host": "10.0.0.1", "nanny": "tcp://10.0.0.1:40000"}
@@ -178,7 +179,7 @@ def a_worker_removed(
     at: float = 10.0,
     expected: bool = False,
     processing: tuple[str, ...] = (),
-    **detail: Any,
+    **detail: object,
 ) -> Fact:
     """Return the departure of a worker."""
     reported = {"expected": expected, "processing": list(processing)}
@@ -191,7 +192,7 @@ def a_certificate(
     at: float = 10.2,
     pid: int = 100,
     exit_code: int | None = -9,
-    **detail: Any,
+    **detail: object,
 ) -> Fact:
     """Return the death certificate of a worker's process."""
     reported = {"pid": pid, "exit_code": exit_code}

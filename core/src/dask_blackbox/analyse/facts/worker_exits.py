@@ -96,16 +96,16 @@ class _Account:
     """One account of an exit, put together from witnesses; the first to speak counts."""
 
     def __init__(self) -> None:
-        self.fields: dict[str, Any] = {}
+        self.fields: dict[str, object] = {}
         self.sources: dict[str, Source] = {}
 
-    def say(self, name: str, *reported: tuple[Source, Any]) -> None:
+    def say(self, name: str, *reported: tuple[Source, object]) -> None:
         """Note what the first witness that knows a field tells of it."""
         for source, value in reported:
             if name not in self.fields and value not in (None, "", (), []):
                 self.fields[name], self.sources[name] = value, source
 
-    def certified(self, name: str, reported: list[Any]) -> None:
+    def certified(self, name: str, reported: list[object]) -> None:
         """Note a field as the certificates have it; the last one knows best."""
         for value in reversed(reported):
             self.say(name, ("certificate", value))

@@ -294,7 +294,7 @@ def _reported(case: Case, long: list[dict[str, Any]], cost: Cost) -> Finding:
 def _blocks(case: Case) -> list[dict[str, Any]]:
     """Return when event loops were blocked; of several roles in a process, only one."""
     lines = case.run.logs.filter(printed_by(EVENT_LOOP_UNRESPONSIVE))
-    found: list[dict[str, Any]] = []
+    found: list[dict[str, object]] = []
     newest: dict[int | None, dict[str, Any]] = {}  # of each process; lines come by time
     for line in lines.iter_rows(named=True):
         said = EVENT_LOOP_UNRESPONSIVE.match(line["message"])

@@ -130,7 +130,7 @@ def _ask_worker_start_failed(case: Case) -> Iterator[Finding]:
     )
 
 
-def _of_a_plugin(case: Case, lines: list[dict[str, Any]]) -> Iterator[Finding]:
+def _of_a_plugin(case: Case, lines: list[dict[str, object]]) -> Iterator[Finding]:
     exception = case.exception
     root = _root(case, lines)
     if exception is None or root is None:
@@ -180,7 +180,9 @@ def _of_a_cluster_object(
     )
 
 
-def _of_the_main_module(case: Case, place: str, lines: list[dict[str, Any]]) -> Finding:
+def _of_the_main_module(
+    case: Case, place: str, lines: list[dict[str, object]]
+) -> Finding:
     name = place.rpartition("/")[2]
     return WORKER_START_FAILED.found(
         f"{name} runs again in each worker process: it has no main guard",
@@ -212,7 +214,7 @@ def _registered(exception: DriverException) -> str | None:
     return written["name"] if written else None
 
 
-def _lines(case: Case) -> list[dict[str, Any]]:
+def _lines(case: Case) -> list[dict[str, object]]:
     """Return the lines that say that something did not start, by time."""
     said = case.run.logs.filter(
         pl.col("role").is_in(["nanny", "worker", "driver", "scheduler"])
@@ -257,7 +259,7 @@ def _root(case: Case, lines: list[dict[str, Any]]) -> tuple[str, str] | None:
 
 
 def _cause(
-    case: Case, who: str, root: tuple[str, str] | None, lines: list[dict[str, Any]]
+    case: Case, who: str, root: tuple[str, str] | None, lines: list[dict[str, object]]
 ) -> str:
     began = f": {root[0]}: {short(root[1], 240)}" if root else ""
     sentences = [f"A {who} did not start{began}"]

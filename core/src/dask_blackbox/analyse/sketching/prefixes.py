@@ -166,21 +166,21 @@ def _quantiles(column: pl.Expr, name: str) -> list[pl.Expr]:
     ]
 
 
-def _as_fields(row: dict[str, Any]) -> dict[str, Any]:
+def _as_fields(row: dict[str, object]) -> dict[str, object]:
     fields = {k: v for k, v in row.items() if " " not in k and k != "name"}
     for name in ("seconds", "nbytes"):
         fields[name] = _rounded(row, name)
     return fields
 
 
-def _rounded(row: dict[str, Any], name: str) -> tuple[float, ...]:
+def _rounded(row: dict[str, object], name: str) -> tuple[float, ...]:
     values = [row[f"{name} {n}"] for n in range(len(QUANTILES))]
     if any(value is None for value in values):
         return ()
     return tuple(float(f"{value:.4g}") for value in values)
 
 
-def _memory(run: RunTables, tasks: pl.DataFrame) -> dict[str, dict[str, Any]]:
+def _memory(run: RunTables, tasks: pl.DataFrame) -> dict[str, dict[str, object]]:
     """Return quantiles of workers' memory while tasks of a prefix ran, by prefix.
 
     A sample counts for the task that had begun last, and for the one that ended next:

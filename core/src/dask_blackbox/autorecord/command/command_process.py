@@ -116,7 +116,7 @@ def _masked(values: tuple[str, ...]) -> None:
         _link[1].mask(values)
 
 
-def _line(kind: str, row: list[Any]) -> None:
+def _line(kind: str, row: list[object]) -> None:
     if _link is not None:
         _link[1].row(kind, row)
 
@@ -181,7 +181,7 @@ def _listen_to_tests() -> None:
 
 def _heard(inner: Any) -> Any:
     @functools.wraps(inner)
-    def add(self: Any, test: Any, err: Any) -> Any:
+    def add(self: object, test: Any, err: Any) -> object:
         with guard("a test that failed"):
             report_test(str(test.id()), "call", err[1])
         return inner(self, test, err)
@@ -189,12 +189,12 @@ def _heard(inner: Any) -> Any:
     return add
 
 
-def _row(kind: str, row: list[Any]) -> None:
+def _row(kind: str, row: list[object]) -> None:
     if not _is_a_worker():
         _the_link().row(kind, row)
 
 
-def _stood(kind: str, detail: dict[str, Any]) -> None:
+def _stood(kind: str, detail: dict[str, object]) -> None:
     if not _is_a_worker():
         _say(_the_link(), kind, detail)
 

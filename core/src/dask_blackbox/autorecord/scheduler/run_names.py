@@ -60,7 +60,7 @@ def _most_of(tasks: Iterable[Any]) -> str | None:
     return max(counts, key=counts.__getitem__) if counts else None
 
 
-def host_of(scheduler: Any, client: str, span: Any) -> dict[str, Any]:
+def host_of(scheduler: Any, client: str, span: Any) -> dict[str, object]:
     """Return what started a run, as the scheduler sees it.
 
     Args:
@@ -79,7 +79,7 @@ def host_of(scheduler: Any, client: str, span: Any) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if value}
 
 
-def packages_of(scheduler: Any, client: str) -> dict[str, Any]:
+def packages_of(scheduler: Any, client: str) -> dict[str, object]:
     """Return what a client said of its environment when it connected."""
     versions = getattr(scheduler.clients.get(client), "versions", None) or {}
     packages = versions.get("packages") or {}

@@ -110,7 +110,7 @@ class RunWatcher(SchedulerPlugin):
     # What the scheduler tells
 
     def update_graph(
-        self, scheduler: Any, *, client: str, tasks: Any, **kwargs: Any
+        self, scheduler: object, *, client: str, tasks: object, **kwargs: object
     ) -> None:
         with guard("a run on this scheduler"):
             for key, span in self._runs_in(client, tasks):
@@ -140,10 +140,10 @@ class RunWatcher(SchedulerPlugin):
                 if recorded is not None:
                     recorded.capture.log_event(topic, msg)
 
-    def add_client(self, scheduler: Any, client: str) -> None:
+    def add_client(self, scheduler: object, client: str) -> None:
         self._line.wake()
 
-    def remove_client(self, scheduler: Any, client: str) -> None:
+    def remove_client(self, scheduler: object, client: str) -> None:
         self._refused.discard(client)
 
     # Runs
@@ -152,7 +152,7 @@ class RunWatcher(SchedulerPlugin):
         """Return keys of the runs that a graph belongs to, with their outermost spans."""
         if not self._by_span:
             return [(client, None)]
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         groups: set[str] = set()
         for key in tasks:
             ts = self._scheduler.tasks.get(key)
@@ -275,7 +275,7 @@ class RunWatcher(SchedulerPlugin):
             self._said = {*list(self._said)[-100:], reply.error}
             logger.warning("recording %s: %s", recording, reply.error)
 
-    def _complain(self, kind: str, subject: str, /, **detail: Any) -> None:
+    def _complain(self, kind: str, subject: str, /, **detail: object) -> None:
         logger.warning("%s %s: %s", kind, subject, detail)
 
     def _address(self) -> str:
@@ -284,7 +284,7 @@ class RunWatcher(SchedulerPlugin):
             return str(self._scheduler.listeners[-1].contact_address)
         return own
 
-    def _security(self) -> dict[str, Any]:
+    def _security(self) -> dict[str, object]:
         security = self._scheduler.security
         found = {}
         for name, homes in _SECURITY.items():

@@ -35,12 +35,12 @@ _DASKS = f"{os.sep}distributed{os.sep}"
 _CLOSING = ("_close", "_shutdown", "__aexit__")
 _MODULES = ("distributed.utils", "distributed.client", "distributed.actor")
 
-Sink = Callable[[str, list[Any]], None]
+Sink = Callable[[str, list[object]], None]
 
 _lock = threading.Lock()
 _listeners: list[DriverCalls] = []
 _audited = False
-_wrapped: list[tuple[Any, str, Any, Any]] = []
+_wrapped: list[tuple[object, str, object, object]] = []
 # The newest by identity, whether reported or not: the last one decides.
 _raised: deque[tuple[str, str | None]] = deque(maxlen=_KEPT)
 
@@ -55,7 +55,7 @@ class DriverCalls:
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
         self._left = _MOST
-        self._held: deque[list[Any]] = deque(maxlen=_KEPT)
+        self._held: deque[list[object]] = deque(maxlen=_KEPT)
         self._pid = os.getpid()
 
     def start(self) -> None:
@@ -79,7 +79,7 @@ class DriverCalls:
         while self._held:
             self._sink("event", self._held.popleft())
 
-    def heard(self, row: list[Any]) -> None:
+    def heard(self, row: list[object]) -> None:
         """Take an event; of very many, only the newest are reported, at the end."""
         if os.getpid() != self._pid:
             return  # a forked child: what it does is not the driver's
@@ -120,13 +120,13 @@ def users_frame(frame: FrameType | None, stop: str = "") -> FrameType | None:
     return None
 
 
-def _note(kind: str, detail: dict[str, Any]) -> None:
+def _note(kind: str, detail: dict[str, object]) -> None:
     text = json.dumps({**detail, "pid": os.getpid()})
     for listener in tuple(_listeners):
         listener.heard([time.time(), kind, "driver", text])
 
 
-def _place(frame: FrameType | None) -> dict[str, Any]:
+def _place(frame: FrameType | None) -> dict[str, object]:
     if frame is None:
         return {"file": None, "line": None, "function": None}
     code = frame.f_code
@@ -136,7 +136,7 @@ def _place(frame: FrameType | None) -> dict[str, Any]:
 # What a call raised
 
 
-def _failed(owner: Any, name: str, error: BaseException) -> None:
+def _failed(owner: object, name: str, error: BaseException) -> None:
     if isinstance(error, GeneratorExit):
         return  # nobody waits any more
     try:
@@ -160,12 +160,12 @@ def _failed(owner: Any, name: str, error: BaseException) -> None:
         pass
 
 
-def _call(owner: Any, name: str) -> str:
+def _call(owner: object, name: str) -> str:
     name = name.lstrip("_")
     return name if owner is None else f"{type(owner).__name__}.{name}"
 
 
-def _key(owner: Any, error: BaseException) -> str | None:
+def _key(owner: object, error: BaseException) -> str | None:
     """Return the key of the failed task, as the client holds its exception."""
     key = getattr(owner, "key", None)
     if key is not None and type(owner).__name__ == "Future":
@@ -182,7 +182,7 @@ def _key(owner: Any, error: BaseException) -> str | None:
 # What the driver ends
 
 
-def _closes(function: Any) -> None:
+def _closes(function: object) -> None:
     try:
         name = getattr(function, "__name__", "")
         if name not in _CLOSING:
@@ -261,14 +261,14 @@ def _uninstall() -> None:
             setattr(where, name, inner)
 
 
-def _put(where: Any, name: str, inner: Any, ours: Any) -> None:
+def _put(where: object, name: str, inner: object, ours: object) -> None:
     _wrapped.append((where, name, inner, ours))
     setattr(where, name, ours)
 
 
-def _watched_sync(inner: Any) -> Any:
+def _watched_sync(inner: Any) -> object:
     @functools.wraps(inner)
-    def sync(loop: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    def sync(loop: object, func: object, *args: object, **kwargs: object) -> object:
         try:
             _closes(func)
             return inner(loop, func, *args, **kwargs)
@@ -287,7 +287,7 @@ def _watched(inner: Any, client_of: Callable[[Any], Any]) -> Any:
     """Return a coroutine function of a client that tells of failures to asynchronous users."""
 
     @functools.wraps(inner)
-    async def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+    async def call(self: object, *args: object, **kwargs: object) -> object:
         try:
             return await inner(self, *args, **kwargs)
         except BaseException as error:
@@ -300,9 +300,9 @@ def _watched(inner: Any, client_of: Callable[[Any], Any]) -> Any:
     return call
 
 
-def _of_future(future: Any) -> Any:
+def _of_future(future: object) -> object:
     return getattr(future, "client", None)
 
 
-def _itself(client: Any) -> Any:
+def _itself(client: object) -> object:
     return client

@@ -40,10 +40,10 @@ _FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<fr
 
 def describe_driver(
     *,
-    parameters: Mapping[str, Any] | None = None,
-    function: Callable[..., Any] | None = None,
+    parameters: Mapping[str, object] | None = None,
+    function: Callable[..., object] | None = None,
     client: str | None = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return what this process is: the particulars of `driver-attached`."""
     import dask.config
 
@@ -89,7 +89,7 @@ def _unguarded() -> str | None:
     return None
 
 
-def as_json(value: Any, *, depth: int = 6) -> str:
+def as_json(value: object, *, depth: int = 6) -> str:
     """Return a value of the user's as JSON text, whatever it holds."""
     try:
         return json.dumps(value, default=str)
@@ -121,7 +121,7 @@ def _git(folder: str) -> dict[str, str] | None:
     )
 
 
-def code_of(function: Callable[..., Any]) -> dict[str, Any]:
+def code_of(function: Callable[..., object]) -> dict[str, object]:
     """Return name and place of a function, and a hash of what it does; not its source."""
     inner = inspect.unwrap(function)
     code = getattr(inner, "__code__", None)
@@ -188,7 +188,7 @@ def _hidden(error: BaseException) -> Iterator[BaseException]:
         each = each.__cause__ or each.__context__
 
 
-def _place_of(error: BaseException) -> dict[str, Any]:
+def _place_of(error: BaseException) -> dict[str, object]:
     """Return the place to look at: the user's function, where it is about one as a whole.
 
     What an integration raises of a function that has returned was raised elsewhere.
@@ -236,7 +236,9 @@ class DriverTap:
         sink: Takes a kind and a row; must not block.
     """
 
-    def __init__(self, recording: str, sink: Callable[[str, list[Any]], None]) -> None:
+    def __init__(
+        self, recording: str, sink: Callable[[str, list[object]], None]
+    ) -> None:
         self._sink = sink
         self._tap = LogTap(
             recording, "driver", lambda role: role, lambda row: sink("log", row)
@@ -285,7 +287,9 @@ class DriverTap:
             "event", [time.time(), "driver-load", "driver", json.dumps(reported)]
         )
 
-    def _warned(self, message: Any, category: Any, filename: str, lineno: int) -> None:
+    def _warned(
+        self, message: object, category: object, filename: str, lineno: int
+    ) -> None:
         detail = {
             "category": getattr(category, "__name__", str(category)),
             "message": cut(str(message), _LONGEST),

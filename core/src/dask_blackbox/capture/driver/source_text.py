@@ -32,7 +32,7 @@ def sources_of(text: str) -> dict[str, str]:
     return found
 
 
-def _decorators(node: Any) -> list[Any]:
+def _decorators(node: object) -> list[Any]:
     return getattr(node, "decorator_list", [])
 
 

@@ -16,7 +16,6 @@ import time
 import types
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from ..bytecode import code_hash, signed
 from .module_parts import parts_of
@@ -125,7 +124,7 @@ def _compiled(file: str) -> types.CodeType | None:
     return compile(Path(file).read_bytes(), file, "exec", dont_inherit=True)
 
 
-def _file_of(module: Any) -> str | None:
+def _file_of(module: object) -> str | None:
     """Return the source file of a module of the user's own, or None.
 
     A lazy module is not asked in a way that would load it.
@@ -141,7 +140,7 @@ def _file_of(module: Any) -> str | None:
     return None if any(part in file for part in _FOREIGN) else file
 
 
-def folder_of_code(function: Callable[..., Any] | None = None) -> str:
+def folder_of_code(function: Callable[..., object] | None = None) -> str:
     """Return where the job's own code lies: its function's file, its script, or here.
 
     A host's command, which lies among its environment's programs, is nobody's script.
@@ -178,7 +177,7 @@ def uncommitted(folder: str) -> bool | None:
     return bool(reported.strip())
 
 
-def machine_facts() -> dict[str, Any]:
+def machine_facts() -> dict[str, object]:
     """Return what kind of machine this is: nothing that names this very one."""
     memory = None
     try:
@@ -193,13 +192,13 @@ def machine_facts() -> dict[str, Any]:
     }
 
 
-def scheduler_id(client: Any) -> str:
+def scheduler_id(client: object) -> str:
     """Return by what the scheduler of a client is known, whatever its address; or nothing."""
     known = getattr(client, "_scheduler_identity", None) or {}
     return str(known.get("id") or "")
 
 
-def cluster_facts(client: Any) -> dict[str, Any]:
+def cluster_facts(client: object) -> dict[str, object]:
     """Return of what kind the cluster of a client is, and its image where it has one."""
     cluster = getattr(client, "cluster", None)
     if cluster is None:

@@ -71,7 +71,7 @@ def oom_kills(pid: int | str = "self") -> int | None:
     return None
 
 
-def certify(ring: str, exit_code: int | None, **more: Any) -> dict[str, Any]:
+def certify(ring: str, exit_code: int | None, **more: object) -> dict[str, Any]:
     """Return the certificate of the process that wrote `ring`.
 
     Args:
@@ -134,7 +134,7 @@ def certificates_of_the_dead(folder: str, nanny: str | None = None) -> list[str]
     return found
 
 
-def rings_of(folder: str) -> list[tuple[str, dict[str, Any]]]:
+def rings_of(folder: str) -> list[tuple[str, dict[str, object]]]:
     """Return the rings in `folder`, each with the identity of its process."""
     try:
         names = sorted(os.listdir(folder))
@@ -144,7 +144,7 @@ def rings_of(folder: str) -> list[tuple[str, dict[str, Any]]]:
     return [(path, identity_in(path)) for path in paths]
 
 
-def state_of_process(pid: Any) -> str:
+def state_of_process(pid: object) -> str:
     """Return what the kernel says of a process, in a word; nothing if it is gone."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
@@ -154,7 +154,7 @@ def state_of_process(pid: Any) -> str:
     return {"T": "stopped", "t": "traced", "D": "in the kernel"}.get(letter, "alive")
 
 
-def _alive(pid: Any, started: Any) -> bool:
+def _alive(pid: Any, started: object) -> bool:
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
             fields = file.read().rsplit(")", 1)[1].split()
@@ -196,7 +196,7 @@ def leave_rings(recording: str) -> None:
         pass
 
 
-def keep_certificate(ring: str, certificate: dict[str, Any]) -> None:
+def keep_certificate(ring: str, certificate: dict[str, object]) -> None:
     """Leave a certificate beside its ring, for whoever comes to look."""
     with open(f"{ring}.certificate", "w", encoding="utf-8") as file:
         json.dump(certificate, file, default=str)

@@ -86,7 +86,7 @@ class NannyCapture(NannyPlugin):
     def _wrap_last_kill(self, nanny: Any) -> None:
         inner = nanny.kill
 
-        async def kill(*args: Any, **kwargs: Any) -> Any:
+        async def kill(*args: object, **kwargs: object) -> object:
             try:
                 return await inner(*args, **kwargs)
             finally:
@@ -97,7 +97,7 @@ class NannyCapture(NannyPlugin):
     def _wrap_exit(self, nanny: Any) -> None:
         inner = nanny._on_worker_exit_sync
 
-        def on_exit(exitcode: int) -> Any:
+        def on_exit(exitcode: int) -> object:
             try:
                 self._certify(exitcode)
             except Exception as error:
@@ -111,7 +111,7 @@ class NannyCapture(NannyPlugin):
     def _wrap_instantiate(self, nanny: Any) -> None:
         inner = nanny.instantiate
 
-        async def instantiate(*args: Any, **kwargs: Any) -> Any:
+        async def instantiate(*args: object, **kwargs: object) -> object:
             result = await inner(*args, **kwargs)
             self._wrap_kill(getattr(nanny, "process", None))
             return result
@@ -124,7 +124,7 @@ class NannyCapture(NannyPlugin):
             return
         inner = process.kill
 
-        async def kill(*args: Any, **kwargs: Any) -> Any:
+        async def kill(*args: object, **kwargs: object) -> object:
             self._reasons.append(str(kwargs.get("reason", "asked")))
             return await inner(*args, **kwargs)
 
@@ -149,9 +149,9 @@ class NannyCapture(NannyPlugin):
         self._later(self._testify(rings, exitcode, facts))
 
     async def _testify(
-        self, rings: list[str], exitcode: int, facts: dict[str, Any]
+        self, rings: list[str], exitcode: int, facts: dict[str, object]
     ) -> None:
-        def read() -> list[tuple[str, dict[str, Any]]]:
+        def read() -> list[tuple[str, dict[str, object]]]:
             made = [(ring, certify(ring, exitcode, **facts)) for ring in rings]
             for ring, certificate in made:
                 # Where nobody listens any more, a recorder on this host looks.
@@ -172,7 +172,7 @@ class NannyCapture(NannyPlugin):
             self._reasons.insert(0, f"signal-{signalled[1]}")
         self._send({"rows": {"log": [row]}, "dropped": 0})
 
-    def _send(self, message: dict[str, Any]) -> None:
+    def _send(self, message: dict[str, object]) -> None:
         # From whichever thread: the nanny's loop is the only one that may talk.
         loop = self._nanny.loop
         try:
@@ -180,7 +180,7 @@ class NannyCapture(NannyPlugin):
         except Exception:  # the loop is closed; the ring's file stays for the recorder
             pass
 
-    def _say(self, message: dict[str, Any]) -> None:
+    def _say(self, message: dict[str, object]) -> None:
         self._later(self._tell(message))
 
     def _later(self, work: Any) -> None:

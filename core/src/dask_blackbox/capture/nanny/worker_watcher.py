@@ -114,7 +114,7 @@ def watch(
     ring: str,
     topic: str,
     scheduler: str,
-    security: dict[str, Any],
+    security: dict[str, object],
 ) -> None:
     """Wait for a process to die, and certify it (the child's main function)."""
     kills = oom_kills(pid) or 0
@@ -243,7 +243,7 @@ def _status_by_handle(handle: int) -> int | None:
 
 
 def _heard(
-    scheduler: str, security: dict[str, Any], topic: str, message: dict[str, Any]
+    scheduler: str, security: dict[str, object], topic: str, message: dict[str, object]
 ) -> bool:
     """Say a thing to the scheduler; return whether it was there to hear it."""
     import asyncio
@@ -274,7 +274,7 @@ def _is_there(address: str) -> bool:
 
 
 async def _say(
-    scheduler: str, security: dict[str, Any], topic: str, message: dict[str, Any]
+    scheduler: str, security: dict[str, object], topic: str, message: dict[str, object]
 ) -> None:
     import asyncio
 

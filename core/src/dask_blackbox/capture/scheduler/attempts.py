@@ -24,12 +24,14 @@ class Attempts:
         emit: Takes an `error` row, and the parts of the execution if a worker reported them.
     """
 
-    def __init__(self, emit: Callable[[list[Any], list[Any] | None], None]) -> None:
+    def __init__(
+        self, emit: Callable[[list[object], list[object] | None], None]
+    ) -> None:
         self._emit = emit
         self._waiting: OrderedDict[str, _Attempt] = OrderedDict()
         self._seen: OrderedDict[tuple[float, str], None] = OrderedDict()
 
-    def decided(self, key: str, outcome: str, row: list[Any] | None = None) -> None:
+    def decided(self, key: str, outcome: str, row: list[object] | None = None) -> None:
         """Note what became of a task that failed, or that may still fail.
 
         Args:
@@ -102,5 +104,5 @@ def _with(outcome: str, report: list[Any]) -> tuple[list[Any], list[Any]]:
 class _Attempt:
     def __init__(self, since: float) -> None:
         self.since = since
-        self.decisions: list[tuple[str, list[Any] | None]] = []
+        self.decisions: list[tuple[str, list[object] | None]] = []
         self.reports: list[list[Any]] = []

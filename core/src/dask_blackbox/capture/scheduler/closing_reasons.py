@@ -14,7 +14,7 @@ _NOTES = "_dask_blackbox_closing"
 _ASKED = "terminate"  # the operation that clients and cluster objects call
 
 
-def watch_closing(scheduler: Any) -> None:
+def watch_closing(scheduler: object) -> None:
     """Note from now on why this scheduler closes."""
     notes = scheduler.__dict__.get(_NOTES)
     if notes is None:
@@ -48,7 +48,7 @@ def closing_of(scheduler: Any) -> dict[str, str]:
 def _wrap_close(scheduler: Any, notes: dict[str, Any]) -> None:
     inner = scheduler.close
 
-    async def close(*args: Any, **kwargs: Any) -> Any:
+    async def close(*args: object, **kwargs: object) -> object:
         reason = kwargs.get("reason", args[1] if len(args) > 1 else "")
         notes.setdefault("reason", str(reason))
         return await inner(*args, **kwargs)
@@ -56,13 +56,13 @@ def _wrap_close(scheduler: Any, notes: dict[str, Any]) -> None:
     notes["close"] = scheduler.close = close
 
 
-def _wrap_terminate(scheduler: Any, notes: dict[str, Any]) -> None:
+def _wrap_terminate(scheduler: Any, notes: dict[str, object]) -> None:
     inner = scheduler.handlers.get(_ASKED)
     if inner is None:
         return
 
     # Dask gives the connection to whoever names his first argument so.
-    async def terminate(comm: Any, **kwargs: Any) -> Any:
+    async def terminate(comm: object, **kwargs: object) -> object:
         notes.setdefault("reason", _ASKED)
         notes.setdefault("by", str(getattr(comm, "peer_address", "")))
         return await inner(**kwargs)

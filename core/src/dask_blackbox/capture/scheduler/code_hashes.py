@@ -48,7 +48,7 @@ class CodeMarks:
         self._known: dict[str, list[str]] = {}
         self._done: set[str] = set()
 
-    def of(self, firsts: dict[str, Any]) -> dict[str, str]:
+    def of(self, firsts: dict[str, object]) -> dict[str, str]:
         """Return the hashes that are new for their prefix, as far as a moment suffices.
 
         Args:
@@ -56,14 +56,14 @@ class CodeMarks:
         """
         return {name: each.mark for name, each in self._new(firsts).items()}
 
-    def reported(self, firsts: dict[str, Any]) -> dict[str, Any]:
+    def reported(self, firsts: dict[str, object]) -> dict[str, Any]:
         """Return the same as `code`, and what of the user's own they stand for.
 
         Args:
             firsts: A task's `TaskState` of each prefix of a graph.
         """
         new = self._new(firsts)
-        reported: dict[str, Any] = {
+        reported: dict[str, object] = {
             "code": {name: each.mark for name, each in new.items()}
         }
         for kind in _REPORTED:
@@ -129,7 +129,7 @@ class _Parts(list[str]):
         self.places: set[int] = set()
         """Where in the list values stand."""
 
-    def given(self, name: str, value: Any, depth: int = 0) -> bool:
+    def given(self, name: str, value: object, depth: int = 0) -> bool:
         """Add a value that a function was given; return whether there is one to compare."""
         begin = len(self)
         _values(value, self, depth)
@@ -143,19 +143,19 @@ class _Parts(list[str]):
             self.values[name[:200]] = said[0] if plain else f"#{digest.hexdigest()[:8]}"
         return True
 
-    def library(self, module: Any) -> None:
+    def library(self, module: object) -> None:
         """Add the package of a function that is not the user's own."""
         root = str(module).partition(".")[0][:80]
         if len(self.libraries) < _MOST_REPORTED:
             self.libraries[root] = None
 
-    def named(self, module: Any, name: str) -> None:
+    def named(self, module: object, name: str) -> None:
         """Add a name of the user's own, as far as there are few."""
         if len(self.names) < _MOST_REPORTED:
             self.names[f"{module}:{name}"[:200]] = None
 
 
-def _marked(run_spec: Any) -> _Marked:
+def _marked(run_spec: object) -> _Marked:
     """Return the hashes of the functions that a task runs, and what they stand for."""
     parts, found = _Parts(), _Marked()
     _walk(run_spec, parts, set(), 0)
@@ -172,7 +172,7 @@ def _marked(run_spec: Any) -> _Marked:
     return found
 
 
-def _walk(value: Any, parts: _Parts, seen: set[int], depth: int) -> None:
+def _walk(value: object, parts: _Parts, seen: set[int], depth: int) -> None:
     """Add the functions that a value holds, as far as it is made of known things."""
     if depth > _DEEPEST or len(parts) >= _MOST_PARTS or id(value) in seen:
         return
@@ -221,7 +221,7 @@ def _partial(value: Any, parts: _Parts) -> None:
         parts.given(f"{owner}:{name}", each, _INSIDE)
 
 
-def _wrapped(value: Any) -> Any:
+def _wrapped(value: object) -> object:
     """Return the function that an object stands for: a Prefect task, a decorated one."""
     try:
         # The object itself is not asked: it may do anything.
@@ -231,7 +231,7 @@ def _wrapped(value: Any) -> Any:
     return (held.get("__wrapped__"),) if type(held) is dict else ()
 
 
-def _inside_node(value: Any, parts: _Parts) -> list[Any]:
+def _inside_node(value: object, parts: _Parts) -> list[object]:
     """Return what may hold functions in a node of Dask's: a task, a caller of a method."""
     method = getattr(value, "method", None)
     if type(method) is str:
@@ -281,7 +281,7 @@ def _defaults(function: Any) -> Any:
     yield from islice((function.__kwdefaults__ or {}).items(), _MOST_ITEMS)
 
 
-def _used(code: Any, scope: dict[str, Any]) -> Any:
+def _used(code: object, scope: dict[str, object]) -> Any:
     """Yield by name the globals that a function uses, and functions of the user's modules."""
     names = dict.fromkeys(islice(_names(code, 0), _MOST_NAMES))
     for name in names:
@@ -325,7 +325,7 @@ def _plain(member: Any) -> Any:
     return member.fget if type(member) is property else member
 
 
-def _is_own(function: Any) -> bool:
+def _is_own(function: object) -> bool:
     """Say whether a function is the user's own."""
     if type(function) is not types.FunctionType:
         return False

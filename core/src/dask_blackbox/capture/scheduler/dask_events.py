@@ -28,11 +28,11 @@ _OURS = "dask-blackbox-"
 _LONGEST = 8_000
 _MOST_KEYS = 1_000
 
-Reported = tuple[str, str, dict[str, Any]]
+Reported = tuple[str, str, dict[str, object]]
 """Kind, subject and particulars of an event."""
 
 
-def reported_by_dask(topic: str, msg: Any) -> Iterator[Reported]:
+def reported_by_dask(topic: str, msg: object) -> Iterator[Reported]:
     """Yield the events that a message on a topic stands for."""
     if topic.startswith(_OURS):  # another recording's
         return
@@ -96,7 +96,7 @@ def _of_one(topic: str, msg: dict[str, Any]) -> Iterator[Reported]:
         yield "graph-failed", client, {"status": msg["status"]}
 
 
-def _bounded(msg: Any) -> Any:
+def _bounded(msg: object) -> object:
     text = json.dumps(msg, default=str)
     if len(text) > _LONGEST:
         return f"{text[:_LONGEST]} … cut {len(text) - _LONGEST} characters"

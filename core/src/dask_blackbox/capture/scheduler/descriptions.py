@@ -10,7 +10,7 @@ from ..ancestry import ancestry
 __all__ = ["scheduler_facts", "worker_facts"]
 
 
-def scheduler_facts(scheduler: Any) -> dict[str, Any]:
+def scheduler_facts(scheduler: object) -> dict[str, object]:
     """Return the particulars of `scheduler-info`."""
     from dask import config
     from distributed.versions import get_versions
@@ -29,7 +29,7 @@ def scheduler_facts(scheduler: Any) -> dict[str, Any]:
     }
 
 
-def worker_facts(ws: Any) -> dict[str, Any]:
+def worker_facts(ws: Any) -> dict[str, object]:
     """Return the particulars of `worker-added`."""
     versions = getattr(ws, "versions", None) or {}
     return {

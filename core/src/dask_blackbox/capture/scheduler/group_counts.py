@@ -25,12 +25,12 @@ class GroupCounts:
         keys: Those of the graph.
     """
 
-    def __init__(self, known: Mapping[Any, Any], keys: Iterable[Any]) -> None:
+    def __init__(self, known: Mapping[object, Any], keys: Iterable[Any]) -> None:
         self._tasks = [ts for ts in map(known.get, keys) if ts is not None]
         self.groups: dict[Any, int] = Counter(map(_group, self._tasks))
         """How many of the tasks are in which group, in the order of their first tasks."""
 
-    def keys_in(self, group: Any) -> list[Any]:
+    def keys_in(self, group: object) -> list[object]:
         """Return the keys of the tasks in a group."""
         return [ts.key for ts in self._tasks if ts.group is group]
 
@@ -64,11 +64,11 @@ class GroupCounts:
         most = list(found.items())[:_MOST_PREFIXES]
         return {name: sorted(own - {name})[:_MOST_INPUTS] for name, own in most}
 
-    def firsts(self) -> dict[str, Any]:
+    def firsts(self) -> dict[str, object]:
         """Return the first task of each prefix."""
         backwards = self._tasks[::-1]
         first_of = dict(zip(map(_group, backwards), backwards))
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         for group in self.groups:
             found.setdefault(group.prefix.name, first_of[group])
         return found

@@ -73,7 +73,7 @@ class Ownership:
             self._forget()
         return some if self._span else ours
 
-    def _is_in_our_span(self, group: Any) -> bool:
+    def _is_in_our_span(self, group: object) -> bool:
         if self._span is None:
             return True
         span = root_span(self._scheduler, group)
@@ -172,7 +172,7 @@ def _size(group: Any) -> int:
     return int(sum(states.values()) - states.get("forgotten", 0))
 
 
-def root_span(scheduler: Any, group: Any) -> Any:
+def root_span(scheduler: object, group: object) -> Any:
     """Return the outermost span that a task group is in; None without spans."""
     extension = (getattr(scheduler, "extensions", None) or {}).get("spans")
     span = getattr(extension, "spans", {}).get(getattr(group, "span_id", None))

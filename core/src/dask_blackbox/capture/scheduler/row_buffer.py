@@ -31,7 +31,7 @@ class RowBuffer:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._weight = 0
-        self._waiting: deque[tuple[str, Any]] = deque()
+        self._waiting: deque[tuple[str, object]] = deque()
         self._unacknowledged: dict[str, Any] | None = None
         self._seq = 0
         self.dropped: dict[str, int] = {}
@@ -62,7 +62,7 @@ class RowBuffer:
                 return
             await asyncio.sleep(0.02)
 
-    def put(self, kind: str, row: Any) -> None:
+    def put(self, kind: str, row: object) -> None:
         """Keep a row, or count it if it does not fit."""
         if self._weight >= self._limit:
             self.dropped[kind] = self.dropped.get(kind, 0) + 1
@@ -89,7 +89,7 @@ class RowBuffer:
         self._unacknowledged = None
         if not self._waiting:
             return self._answer(acknowledged, None, now)
-        rows: dict[str, list[Any]] = {}
+        rows: dict[str, list[object]] = {}
         left = self._weight - limit
         while self._waiting and self._weight > left:
             kind, row = self._waiting.popleft()
@@ -99,7 +99,7 @@ class RowBuffer:
         self._unacknowledged = self._answer(self._seq, _packed(rows), now)
         return self._unacknowledged
 
-    def _answer(self, seq: int, rows: bytes | None, now: float) -> dict[str, Any]:
+    def _answer(self, seq: int, rows: bytes | None, now: float) -> dict[str, object]:
         return {
             "seq": seq,
             "rows": rows,

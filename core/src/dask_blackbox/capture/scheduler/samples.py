@@ -43,7 +43,7 @@ def scheduler_sample(now: float, scheduler: Any) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def scheduler_load(scheduler: Any) -> dict[str, Any]:
+def scheduler_load(scheduler: object) -> dict[str, object]:
     """Return the particulars of `scheduler-load`: what it has done since its start."""
     totals = getattr(scheduler, "digests_total", None) or {}
     longest = getattr(scheduler, "digests_max", None) or {}
@@ -60,7 +60,7 @@ def scheduler_load(scheduler: Any) -> dict[str, Any]:
     }
 
 
-def _bandwidth(scheduler: Any) -> dict[str, Any]:
+def _bandwidth(scheduler: object) -> dict[str, object]:
     """Return how fast results came from worker to worker, and by their types."""
     pairs = dict(getattr(scheduler, "bandwidth_workers", None) or {})
     types = dict(getattr(scheduler, "bandwidth_types", None) or {})
@@ -73,7 +73,7 @@ def _bandwidth(scheduler: Any) -> dict[str, Any]:
     }
 
 
-def _foreign_plugins(scheduler: Any) -> list[str]:
+def _foreign_plugins(scheduler: object) -> list[str]:
     """Return the scheduler's plugins that are neither Dask's nor ours, by class."""
     found = []
     for name, plugin in list((getattr(scheduler, "plugins", None) or {}).items()):

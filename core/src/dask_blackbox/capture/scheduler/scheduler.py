@@ -94,17 +94,16 @@ class SchedulerCapture(SchedulerPlugin):
         self._put = self._rows.put
         self._graphs = 0
         self._marks = CodeMarks()
-        self._actors: dict[Any, Any] = {}  # who holds them
+        self._actors: dict[object, object] = {}  # who holds them
         self._attempts = Attempts(self._attempted)
         self._masked: dict[str, None] = {}
-        self._last_finished: tuple[str, Any] = ("", None)  # stimulus, key
-        self._last_inputs: dict[
-            Any, Any
-        ] = {}  # of tasks that may run and have not ended
+        self._last_finished: tuple[str, object] = ("", None)  # stimulus, key
+        self._last_inputs: dict[object, object] = {}
+        """Of tasks that may run and have not ended."""
 
     # Beginning and end
 
-    async def start(self, scheduler: Any) -> None:
+    async def start(self, scheduler: object) -> None:
         self.begin(scheduler)
         await self._listen_beyond_the_process()
         await register_everywhere(scheduler, self.name, self._plugins, self._event)
@@ -239,7 +238,7 @@ class SchedulerCapture(SchedulerPlugin):
     # Tasks
 
     def transition(
-        self, key: Any, start: str, finish: str, *args: Any, **kwargs: Any
+        self, key: object, start: str, finish: str, *args: object, **kwargs: Any
     ) -> None:
         if start == "waiting" and finish in _MAY_RUN:
             if self._last_finished[0] == kwargs.get("stimulus_id"):
@@ -259,12 +258,12 @@ class SchedulerCapture(SchedulerPlugin):
         elif finish == "released":
             self._last_inputs.pop(key, None)
 
-    def _last_input(self, key: Any) -> str:
+    def _last_input(self, key: object) -> str:
         """Return the key of the input whose end let a task run; empty if none did."""
         last = self._last_inputs.pop(key, None)
         return "" if last is None else str(last)
 
-    def _finished(self, key: Any, facts: dict[str, Any]) -> None:
+    def _finished(self, key: object, facts: dict[str, Any]) -> None:
         last_input = self._last_input(key)
         ts = self._tasks[key]
         if not self.own.has(ts):
@@ -284,7 +283,7 @@ class SchedulerCapture(SchedulerPlugin):
             ),
         )  # fmt: skip
 
-    def _erred(self, key: Any, facts: dict[str, Any]) -> None:
+    def _erred(self, key: object, facts: dict[str, Any]) -> None:
         last_input = self._last_input(key)
         ts = self._tasks.get(key)
         if ts is None or not self.own.has(ts):
@@ -314,7 +313,7 @@ class SchedulerCapture(SchedulerPlugin):
         row = [time.time(), text, prefix, worker, outcome, *texts(facts), cause, None]
         self._attempts.decided(text, outcome, row)
 
-    def _released(self, key: Any, stimulus: str) -> None:
+    def _released(self, key: object, stimulus: str) -> None:
         """A task is taken off its worker: to be tried again, or since nobody wants it.
 
         When a task fails for good, Dask releases the others whose results only it or its
@@ -330,7 +329,7 @@ class SchedulerCapture(SchedulerPlugin):
             self._ended += 1
             self._attempts.decided(str(key), "retried")
 
-    def _attempted(self, row: list[Any], parts: list[Any] | None) -> None:
+    def _attempted(self, row: list[object], parts: list[object] | None) -> None:
         """Put a failed attempt; of one that is tried again, Dask tells nothing else."""
         self._put("error", row)
         _, key, prefix, worker, outcome, *_ = row
@@ -350,7 +349,7 @@ class SchedulerCapture(SchedulerPlugin):
             self._put("task", execution)
 
     def update_graph(
-        self, scheduler: Any, *, client: str, keys: Any, tasks: Any, **kwargs: Any
+        self, scheduler: object, *, client: str, keys: Any, tasks: Any, **kwargs: object
     ) -> None:
         counts = GroupCounts(self._tasks, tasks)
         if not self.own.claim(client, counts):
@@ -375,13 +374,13 @@ class SchedulerCapture(SchedulerPlugin):
         self._event("worker-added", worker, **worker_facts(ws), scheduler=self._address)
         self._nannies.worker_added(worker, ws.nanny, ws.pid)
 
-    def add_client(self, scheduler: Any, client: str) -> None:
+    def add_client(self, scheduler: object, client: str) -> None:
         self._event("client-added", client)
 
-    def remove_client(self, scheduler: Any, client: str) -> None:
+    def remove_client(self, scheduler: object, client: str) -> None:
         self._event("client-removed", client)
 
-    def restart(self, scheduler: Any) -> None:
+    def restart(self, scheduler: object) -> None:
         self._event("cluster-restarted", "")
 
     def log_event(self, topic: str, msg: Any) -> None:
@@ -436,11 +435,11 @@ class SchedulerCapture(SchedulerPlugin):
         elif row[1] not in _OF_TASKS or self.own.has_named(row[2]):
             self._put(kind, row)
 
-    def tell(self, kind: str, subject: str, /, **detail: Any) -> None:
+    def tell(self, kind: str, subject: str, /, **detail: object) -> None:
         """Have an event recorded."""
         self._event(kind, subject, **detail)
 
-    def _event(self, kind: str, subject: str, /, **detail: Any) -> None:
+    def _event(self, kind: str, subject: str, /, **detail: object) -> None:
         self._put("event", (time.time(), kind, subject, _json(detail)))
 
     def _look(self, now: float) -> None:
@@ -452,5 +451,5 @@ class SchedulerCapture(SchedulerPlugin):
             self._departure = asyncio.ensure_future(self._depart())
 
 
-def _json(detail: Any) -> str:
+def _json(detail: object) -> str:
     return json.dumps(detail, default=str)

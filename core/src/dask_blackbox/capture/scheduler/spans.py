@@ -22,15 +22,15 @@ class Spans:
         tell: Takes kind, subject and particulars of an event.
     """
 
-    def __init__(self, scheduler: Any, tell: Callable[..., None]) -> None:
+    def __init__(self, scheduler: object, tell: Callable[..., None]) -> None:
         self._scheduler, self._tell = scheduler, tell
         self._reported: dict[
-            str, Any
+            str, object
         ] = {}  # what changes, by id; None: not reported yet
         self._done: set[str] = set()
         self.left_out = 0
 
-    def seen(self, groups: Iterable[Any]) -> None:
+    def seen(self, groups: Iterable[object]) -> None:
         """Note the spans of groups in which a graph has brought tasks of ours."""
         known = {str(getattr(group, "span_id", None) or "") for group in groups}
         for span in known - self._reported.keys() - {""}:
@@ -65,7 +65,7 @@ class Spans:
             error = f"{left_out} more spans than the {_MOST_SPANS} that are recorded"
             self._tell("capture-failed", "", doing="spans", error=error)
 
-    def _extension(self) -> Any:
+    def _extension(self) -> object:
         return (getattr(self._scheduler, "extensions", None) or {}).get("spans")
 
 

@@ -90,7 +90,7 @@ class StallWatch:
         groups = self._own.groups()
         return any(group.states.get(s) for group in groups for s in _ASKED_FOR)
 
-    def _ours(self, tasks: Iterable[Any]) -> list[Any]:
+    def _ours(self, tasks: Iterable[object]) -> list[Any]:
         return [ts for ts in tasks if self._own.has(ts)]
 
     def _described(self, task: Any) -> None:
@@ -132,8 +132,8 @@ class StallWatch:
                 counts[state] = counts.get(state, 0) + group.states.get(state, 0)
         return counts
 
-    def _processing(self, workers: list[Any]) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
+    def _processing(self, workers: list[Any]) -> list[dict[str, object]]:
+        found: list[dict[str, object]] = []
         for ws in workers:
             for ts in self._ours(ws.processing)[:_MANY]:
                 if len(found) >= _MANY:
@@ -148,9 +148,9 @@ class StallWatch:
                 )
         return found
 
-    def _waiting(self) -> list[dict[str, Any]]:
+    def _waiting(self) -> list[dict[str, object]]:
         """Return a few waiting tasks and the states of what they wait for."""
-        found: list[dict[str, Any]] = []
+        found: list[dict[str, object]] = []
         for ws in list(self._scheduler.workers.values())[:_FEW]:
             for ts in self._ours(ws.processing)[:_FEW]:
                 for dependent in list(ts.waiters or ())[:3]:
@@ -197,7 +197,7 @@ class StallWatch:
             )
 
 
-def _telling(frames: Iterable[Any]) -> list[str]:
+def _telling(frames: Iterable[object]) -> list[str]:
     """Return the frames of a stack that tell most: the innermost, and the user's own.
 
     The innermost frame is last; libraries may lie deep between it and the user's line.

@@ -95,7 +95,7 @@ def _read_before(ts: Any) -> list[str]:
     return list(found)
 
 
-def files_of(spec: Any) -> tuple[list[str], list[str]]:
+def files_of(spec: object) -> tuple[list[str], list[str]]:
     """Return the files that a part of a graph reads, and those that it writes.
 
     Args:
@@ -108,9 +108,9 @@ def files_of(spec: Any) -> tuple[list[str], list[str]]:
     return list(reads)[:_MOST_FILES], list(writes)[:_MOST_FILES]
 
 
-def _walk(spec: Any) -> Iterator[tuple[str, bool]]:
+def _walk(spec: object) -> Iterator[tuple[str, bool]]:
     """Yield the files in a part of a graph, each with whether it is for writing."""
-    waiting: deque[tuple[Any, bool, int]] = deque([(spec, False, 0)])
+    waiting: deque[tuple[object, bool, int]] = deque([(spec, False, 0)])
     seen: set[int] = set()
     while waiting and len(seen) < _MOST_NODES:
         value, writing, depth = waiting.popleft()
@@ -144,7 +144,7 @@ def _inside(value: Any) -> tuple[Any, Any]:
     return (), None
 
 
-def _inside_node(value: Any) -> tuple[Any, Any]:
+def _inside_node(value: object) -> tuple[object, object]:
     if type(value).__name__ == "FragmentWrapper":
         # Arrow's fragment, packed: format, path, file system, expression, size.
         packed = getattr(value, "_fragment_packed", None)
@@ -153,7 +153,7 @@ def _inside_node(value: Any) -> tuple[Any, Any]:
     return inside, inside[0]
 
 
-def _plain(value: Any, name: str) -> Any:
+def _plain(value: object, name: str) -> object:
     """Return an attribute of a node of the graph; its class's `__getattr__` is not asked."""
     try:
         return object.__getattribute__(value, name)
@@ -161,14 +161,14 @@ def _plain(value: Any, name: str) -> Any:
         return None
 
 
-def _is_a_writer(function: Any) -> bool:
+def _is_a_writer(function: object) -> bool:
     while type(function) is functools.partial:
         function = function.func
     name = getattr(function, "__name__", None) or type(function).__name__
     return type(name) is str and _WRITES.search(name) is not None
 
 
-def looks_like_a_file(value: Any) -> str | None:
+def looks_like_a_file(value: object) -> str | None:
     """Return the path or URL that a value is, without secrets; None if it is none."""
     kind = type(value)
     if kind.__name__ == "OpenFile" and kind.__module__ == "fsspec.core":
@@ -199,7 +199,7 @@ def _without_secrets(url: re.Match[str]) -> str | None:
     return _SECRECY.text(f"{url['scheme']}://{host.rpartition('@')[2]}{slash}{path}")
 
 
-def _of_fsspec(fs: Any, path: Any) -> str | None:
+def _of_fsspec(fs: object, path: object) -> str | None:
     if type(path) is not str:
         return None
     protocol = getattr(type(fs), "protocol", "file")

@@ -19,7 +19,7 @@ NAME, MESSAGE = 5, 6
 _LONGEST = 20_000
 
 
-def report_of(worker: Any, key: Any, *, released: bool) -> list[Any] | None:
+def report_of(worker: Any, key: object, *, released: bool) -> list[Any] | None:
     """Return the report of how a task failed; None if nothing is known of that.
 
     Args:
@@ -49,7 +49,7 @@ def report_of(worker: Any, key: Any, *, released: bool) -> list[Any] | None:
     ]  # fmt: skip
 
 
-def _unasked_failure(state: Any, key: Any) -> Any:
+def _unasked_failure(state: Any, key: object) -> object:
     """Return how a task failed that had been released while it ran.
 
     Dask drops that exception; the worker's newest stimulus still holds it.
@@ -59,7 +59,7 @@ def _unasked_failure(state: Any, key: Any) -> Any:
     return newest if failed else None
 
 
-def _loaded(wrapped: Any) -> Any:
+def _loaded(wrapped: object) -> Any:
     """Return the exception (or traceback) that this very process pickled, or None."""
     data = getattr(wrapped, "data", None)
     try:

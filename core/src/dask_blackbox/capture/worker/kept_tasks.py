@@ -113,7 +113,7 @@ class BundleCollector:
 
     # When a task has failed, on the event loop
 
-    def failed(self, key: Any, ts: Any, error: tuple[str, str]) -> str | None:
+    def failed(self, key: object, ts: Any, error: tuple[str, str]) -> str | None:
         """Take what a failed task consists of; return the particulars of `capsule-coming`.
 
         Args:
@@ -174,7 +174,11 @@ class BundleCollector:
     # In a thread
 
     def _make(
-        self, bundle: _Kept, task: Any, inputs: list[Any], facts: dict[str, Any]
+        self,
+        bundle: _Kept,
+        task: object,
+        inputs: list[object],
+        facts: dict[str, object],
     ) -> None:
         file: IO[bytes] | None = None
         try:
@@ -200,15 +204,15 @@ class BundleCollector:
             bundle.made.set()
 
     def _write(
-        self, file: IO[bytes], task: Any, inputs: list[Any], facts: dict[str, Any]
+        self, file: IO[bytes], task: object, inputs: list[Any], facts: dict[str, Any]
     ) -> None:
         policy = Policy(self._names, self._texts)
         deadline = time.monotonic() + _MAKING
         keys = [key for key, _, _ in inputs]
-        unwanted: dict[Any, bool] = {}
+        unwanted: dict[object, bool] = {}
         writer = BundleWriter(file, self._limit)
 
-        def write_task(sink: Any) -> None:
+        def write_task(sink: object) -> None:
             unwanted.update(dump_task(task, keys, sink, policy, deadline))
 
         writer.add(write_task, kind="task", name=facts["key"], type=_called(task))
@@ -232,7 +236,7 @@ class BundleCollector:
         facts = {**facts, "redacted": list(policy.applied), "left_out": left_out}
         writer.finish(**facts, environment=environment())
 
-    def _from_disk(self, key: Any, nbytes: int, space: int) -> Any:
+    def _from_disk(self, key: object, nbytes: int, space: int) -> object:
         """Return an input that was spilled; its place stays on disk."""
         disk = getattr(self._worker.data, "disk", None)
         if disk is None or nbytes > space:
@@ -246,7 +250,7 @@ class BundleCollector:
 
     async def hand_over(
         self, *, number: int, offset: int = 0, most: int = _PIECE, done: bool = False
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Return a piece of a capsule (an RPC handler); with `done`, forget it.
 
         Waits for one that is being made; a minute at most.

@@ -38,7 +38,7 @@ class Policy:
         if len(self.applied) < _MOST_NOTES:
             self.applied[what] = None
 
-    def hides(self, name: str, value: Any) -> bool:
+    def hides(self, name: str, value: object) -> bool:
         """Tell whether a value must not be reported because of the name it stands under."""
         if name not in self._hidden:
             if len(self._hidden) > _REMEMBERED:
@@ -66,12 +66,12 @@ class Policy:
         return text if len(text) < _SHORTEST else self._redaction.text(text)
 
 
-def tells(value: Any) -> bool:
+def tells(value: object) -> bool:
     """Tell whether a value can hold a secret: numbers and the like cannot."""
     return isinstance(value, _COLLECTIONS)
 
 
-def is_node(value: Any) -> bool:
+def is_node(value: object) -> bool:
     """Tell whether this is a part of a graph as Dask writes it since 2024.9."""
     return type(value).__module__ == "dask._task_spec"
 

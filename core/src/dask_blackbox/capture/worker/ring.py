@@ -95,11 +95,11 @@ class Ring:
 
         return append
 
-    def line(self, row: list[Any]) -> None:
+    def line(self, row: list[object]) -> None:
         """Append a row (its kind first); one too long for the ring is cut, and says so."""
         self._append(_line(row), row)
 
-    def _append(self, text: bytes, row: list[Any]) -> None:
+    def _append(self, text: bytes, row: list[object]) -> None:
         if len(text) > self._capacity // 2:
             keep = self._capacity // 8
             row = [x[:keep] + " … cut" if isinstance(x, str) else x for x in row]
@@ -113,7 +113,7 @@ class Ring:
             self._map[_LINES : _LINES + len(text) - first] = text[first:]
         self._numbers[_WRITTEN] = written + len(text)
 
-    def running(self, executing: list[dict[str, Any]]) -> None:
+    def running(self, executing: list[dict[str, object]]) -> None:
         """State what executes now: `key`, `start` and what else is known of each."""
         text = json.dumps(executing).encode()
         while len(text) >= _SLOT:
@@ -156,7 +156,7 @@ class Ring:
         self._map.close()
 
 
-def _line(row: list[Any]) -> bytes:
+def _line(row: list[object]) -> bytes:
     try:
         cells = [_CELLS[type(cell)](cell) for cell in row]
     except KeyError:
@@ -198,11 +198,11 @@ def identity_in(path: str) -> dict[str, Any]:
             data = file.read(_RUNNING)
     except OSError:
         return {}
-    known: dict[str, Any] = {}
+    known: dict[str, object] = {}
     return _json(data[_IDENTITY:], known) if data.startswith(_MAGIC) else known
 
 
-def _json(text: bytes, otherwise: Any) -> Any:
+def _json(text: bytes, otherwise: object) -> Any:
     try:
         return json.loads(text.split(b"\0", 1)[0])
     except ValueError:

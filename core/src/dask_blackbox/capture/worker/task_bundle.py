@@ -59,7 +59,7 @@ class BundleWriter:
 
     def __init__(self, file: IO[bytes], limit: int) -> None:
         self._file, self._space = file, limit
-        self._parts: list[dict[str, Any]] = []
+        self._parts: list[dict[str, object]] = []
         self._file.write(_MAGIC)
 
     @property
@@ -67,7 +67,7 @@ class BundleWriter:
         """How many bytes are left."""
         return self._space
 
-    def add(self, write: Callable[[Any], None], **facts: Any) -> None:
+    def add(self, write: Callable[[object], None], **facts: object) -> None:
         """Add a part, or leave no trace of it.
 
         Args:
@@ -90,7 +90,7 @@ class BundleWriter:
         place = {"offset": offset, "size": sink.size, "sha256": sink.sum.hexdigest()}
         self._parts.append({**facts, **place})
 
-    def finish(self, **facts: Any) -> None:
+    def finish(self, **facts: object) -> None:
         """Write what is in it; nothing may follow."""
         reported = {"format": BUNDLE_FORMAT, **facts, "parts": self._parts}
         text = json.dumps(reported, default=str).encode("utf-8", "backslashreplace")

@@ -48,14 +48,18 @@ class _Picker(_Pickler):  # type: ignore[misc]
     """
 
     def __init__(
-        self, sink: Any, policy: Policy, deadline: float, inputs: Iterable[Any] = ()
+        self,
+        sink: object,
+        policy: Policy,
+        deadline: float,
+        inputs: Iterable[object] = (),
     ) -> None:
         super().__init__(sink, protocol=5)
         self._policy, self._deadline, self._count = policy, deadline, 0
         self._inputs = set(inputs)
         self._legacy = False
-        self._ours: dict[int, Any] = {}  # what we put in place of others' objects
-        self.unwanted: dict[Any, bool] = {}
+        self._ours: dict[int, object] = {}  # what we put in place of others' objects
+        self.unwanted: dict[object, bool] = {}
 
     def legacy(self) -> None:
         """Expect tasks as Dask had them before 2024.9: tuples that begin with a function."""
@@ -79,7 +83,7 @@ class _Picker(_Pickler):  # type: ignore[misc]
             return f"left-out:{obj.label}"
         return self._without_its_type(kind)
 
-    def reducer_override(self, obj: Any) -> Any:
+    def reducer_override(self, obj: object) -> object:
         """Pickle a task without the text of its arguments that Dask keeps in it."""
         if hasattr(obj, "func") and hasattr(obj, "args") and is_node(obj):
             return self._plain_task(obj).__reduce_ex__(5)
@@ -128,7 +132,7 @@ class _Picker(_Pickler):  # type: ignore[misc]
         self._ours[id(clean)] = clean
         return ("is", clean)
 
-    def _plain_call(self, function: Any, *args: Any) -> tuple[Any, ...]:
+    def _plain_call(self, function: object, *args: object) -> tuple[object, ...]:
         """Return a call without what is hidden; `apply(function, args, …)` is one, too."""
         given: Any = args[1] if len(args) > 1 else None
         inner = getattr(given, "args", None) if is_node(given) else given
@@ -145,7 +149,7 @@ class _Picker(_Pickler):  # type: ignore[misc]
             given = type(given)(kept)
         return (function, args[0], given, *args[2:])
 
-    def _left_out(self, name: str, value: Any) -> Any:
+    def _left_out(self, name: str, value: object) -> object:
         key = key_of(value)
         if key is None and isinstance(value, (str, tuple)) and self._is_input(value):
             key = value  # before Dask 2024.9, a key stands for its result
@@ -157,7 +161,7 @@ class _Picker(_Pickler):  # type: ignore[misc]
         self._policy.note(name)
         return BLANK if type(value) is str else LeftOut(name)
 
-    def _is_input(self, value: Any) -> bool:
+    def _is_input(self, value: object) -> bool:
         try:
             return value in self._inputs
         except TypeError:  # a tuple of what cannot be hashed
@@ -198,7 +202,7 @@ class _Picker(_Pickler):  # type: ignore[misc]
         return tuple(clean)
 
 
-def dump(value: Any, sink: Any, policy: Policy, deadline: float) -> None:
+def dump(value: object, sink: object, policy: Policy, deadline: float) -> None:
     """Pickle a value.
 
     Args:
@@ -215,8 +219,8 @@ def dump(value: Any, sink: Any, policy: Policy, deadline: float) -> None:
 
 
 def dump_task(
-    task: Any, inputs: list[Any], sink: Any, policy: Policy, deadline: float
-) -> dict[Any, bool]:
+    task: object, inputs: list[object], sink: object, policy: Policy, deadline: float
+) -> dict[object, bool]:
     """Pickle a task as `dump` does; return keys of inputs that must not be reported.
 
     Args:

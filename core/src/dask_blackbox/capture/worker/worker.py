@@ -77,7 +77,7 @@ class WorkerCapture(WorkerPlugin):
     def setup(self, worker: Any) -> None:
         self._worker = worker
         self._lock = threading.Lock()
-        self._waiting: deque[tuple[str, list[Any]]] = deque()
+        self._waiting: deque[tuple[str, list[object]]] = deque()
         self._dropped = 0
         self._executing: dict[str, float] = {}
         self._threads = TaskThreads(worker)
@@ -143,9 +143,9 @@ class WorkerCapture(WorkerPlugin):
         except OSError:
             return None
 
-    async def tell(self, keys: list[Any]) -> dict[str, Any]:
+    async def tell(self, keys: list[object]) -> dict[str, object]:
         """Return the states of some tasks and of what they wait for (an RPC handler)."""
-        reported: dict[str, Any] = {}
+        reported: dict[str, object] = {}
         for key in keys:
             ts = self._worker.state.tasks.get(key)
             if ts is None:
@@ -155,7 +155,7 @@ class WorkerCapture(WorkerPlugin):
             reported[str(key)] = {"state": ts.state, "waits_for": waits}
         return reported
 
-    async def packages(self) -> dict[str, Any]:
+    async def packages(self) -> dict[str, object]:
         """Return what is installed here, with settings and image (an RPC handler)."""
         found = await asyncio.get_running_loop().run_in_executor(None, environment)
         return {**found, **settings_and_image()}
@@ -221,7 +221,9 @@ class WorkerCapture(WorkerPlugin):
         if self._watcher is not None:
             self._watcher.tell("gone")
 
-    def transition(self, key: Any, start: str, finish: str, **kwargs: Any) -> None:
+    def transition(
+        self, key: object, start: str, finish: str, **kwargs: object
+    ) -> None:
         if finish == "executing":
             name, now = str(key), time.time()
             self._executing[name] = now
@@ -265,11 +267,11 @@ class WorkerCapture(WorkerPlugin):
             if signalled:
                 self._watcher.tell(f"signal-{signalled[1]}")
 
-    def _take_size(self, row: list[Any]) -> None:
+    def _take_size(self, row: list[object]) -> None:
         with self._lock:
             self._keep("event", row)
 
-    def _keep(self, kind: str, row: list[Any]) -> None:
+    def _keep(self, kind: str, row: list[object]) -> None:
         if self._ring is not None:
             self._ring.line([kind, *row])
         if len(self._waiting) >= _WAITING:
@@ -293,12 +295,12 @@ class WorkerCapture(WorkerPlugin):
                 dropped += self._printed.dropped
                 self._printed.dropped = 0
         if batch or dropped:
-            rows: dict[str, list[Any]] = {}
+            rows: dict[str, list[object]] = {}
             for kind, row in batch:
                 rows.setdefault(kind, []).append(row)
             self._send({"rows": rows, "dropped": dropped})
 
-    def _send(self, message: dict[str, Any]) -> None:
+    def _send(self, message: dict[str, object]) -> None:
         try:
             self._worker.log_event(self.name, message)
         except Exception:  # the connection is gone; the ring still has it
@@ -318,7 +320,7 @@ class WorkerCapture(WorkerPlugin):
         ):  # the connection is gone, and nothing else gets through either
             pass
 
-    def _report(self, key: Any, *, released: bool) -> None:
+    def _report(self, key: object, *, released: bool) -> None:
         """Report the exception of one attempt; the scheduler never sees those it retries."""
         row = report_of(self._worker, key, released=released)
         if row is None:

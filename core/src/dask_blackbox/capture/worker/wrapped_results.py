@@ -32,13 +32,13 @@ class WrappedResults:
         keep: Takes a row `result-size` for each large result, in that thread.
     """
 
-    def __init__(self, worker: Any, keep: Callable[[list[Any]], None]) -> None:
+    def __init__(self, worker: Any, keep: Callable[[list[object]], None]) -> None:
         self._worker, self._keep = worker, keep
-        self._finished: SimpleQueue[tuple[Any, float, Any] | None] = SimpleQueue()
+        self._finished: SimpleQueue[tuple[object, float, object] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._unmeasured = 0
 
-    def finished(self, key: Any) -> None:
+    def finished(self, key: object) -> None:
         """Note a task that has just finished, if its result is wrapped; never blocks."""
         ts = self._worker.state.tasks.get(key)
         if ts is None or ts.type is None or not _way(ts.type):
@@ -77,7 +77,7 @@ def _way(kind: type) -> tuple[str, ...]:
     return _HOLDERS.get((kind.__module__, kind.__name__.partition("[")[0]), ())
 
 
-def _size(value: Any) -> int:
+def _size(value: object) -> int:
     try:
         for name in _way(type(value)):
             value = getattr(value, name)

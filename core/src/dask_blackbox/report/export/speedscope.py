@@ -25,7 +25,7 @@ class _Stacks:
     """Stacks with their weights, and the frames that they are numbers of."""
 
     def __init__(self) -> None:
-        self.frames: list[dict[str, Any]] = []
+        self.frames: list[dict[str, object]] = []
         self._numbers: dict[tuple[str, str, int], int] = {}
 
     def number(self, description: dict[str, Any]) -> int:
@@ -35,13 +35,13 @@ class _Stacks:
         at = (name, file, line)
         if at not in self._numbers:
             self._numbers[at] = len(self.frames)
-            frame: dict[str, Any] = {"name": name}
+            frame: dict[str, object] = {"name": name}
             if file:
                 frame |= {"file": file, "line": max(line, 1)}
             self.frames.append(frame)
         return self._numbers[at]
 
-    def profile(self, name: str, tree: dict[str, Any]) -> dict[str, Any]:
+    def profile(self, name: str, tree: dict[str, Any]) -> dict[str, object]:
         samples: list[list[int]] = []
         weights: list[float] = []
         below: list[tuple[dict[str, Any], list[int]]] = [
@@ -67,7 +67,7 @@ class _Stacks:
         }
 
 
-def speedscope_file(run: RunTables) -> dict[str, Any]:
+def speedscope_file(run: RunTables) -> dict[str, object]:
     """Return the content of the file.
 
     Raises:
