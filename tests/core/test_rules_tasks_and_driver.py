@@ -476,15 +476,21 @@ def test_a_piece_that_nobody_made_here_was_not_released(
     assert ("was never computed" in found.title) == (sure == "medium")
 
 
-def test_a_memory_error_of_a_task_says_what_it_asked_for() -> None:
+@pytest.mark.parametrize(
+    ("printed", "shown"), [("72.8 TiB", "72.8 TiB"), ("116. TiB", "116 TiB")]
+)
+def test_a_memory_error_of_a_task_says_what_it_asked_for(
+    printed: str, shown: str
+) -> None:
     error = an_exception(
         "numpy._core._exceptions._ArrayMemoryError",
-        "Unable to allocate 72.8 TiB for an array with shape (1,) and data type float64",
+        f"Unable to allocate {printed} for an array with shape (1,) and data type float64",
     )
     found = verdict(a_run(a_worker(), *raised_in("huge-1", error)))
 
     assert found.rule == "task-memory-error"
-    assert found.title == "'huge' could not allocate 72.8 TiB"
+    assert found.title == f"'huge' could not allocate {shown}"
+    assert f"it asked for {shown} in one piece" in found.remedy
     assert found.retry_advice == "memory"
 
 

@@ -17,6 +17,7 @@ import boto3
 import numpy as np
 import pandas as pd
 import pytest
+import requests
 from botocore.config import Config
 from dask_blackbox.analyse.explanations import Context, explained
 from dask_blackbox.analyse.signatures import SIGNATURES, Signature
@@ -84,6 +85,9 @@ RAISE: dict[str, Callable[[Path], Any]] = {
         "select qty from (select 1 as n)"
     ),
     "DATABASE_LOCKED": locked,
+    "PROGRAM_FAILED": lambda _: subprocess.run(
+        ["false", "no such table: a"], check=True
+    ),
     "MODULE_MISSING": lambda _: importlib.import_module("no_such_module"),
     "NAME_NOT_IN_MODULE": lambda _: exec("from json import no_such_name"),
     "CANNOT_PICKLE": lambda _: pickle.dumps(sys._getframe()),
@@ -141,6 +145,99 @@ def test_the_explanation_of_a_real_message_names_the_column(
     assert reported is not None
     assert reported.column == column
     assert f"'{column}'" in reported.headline
+
+
+LIST = [sys.executable, "-c", "import sys; sys.exit(int(sys.argv[1]))", "3"]
+SLEEP = ["sleep", "30"]
+
+
+@pytest.mark.parametrize(
+    ("run", "headline"),
+    [
+        (
+            lambda: subprocess.run(LIST, check=True),
+            f"{Path(sys.executable).name} returned exit status 3: {LIST}",
+        ),
+        (
+            lambda: subprocess.run("echo a | exit 4", shell=True, check=True),
+            "the shell returned exit status 4: echo a | exit 4",
+        ),
+        (
+            lambda: subprocess.run(["sh", "-c", "kill -9 $$"], check=True),
+            "sh was killed by SIGKILL: ['sh', '-c', 'kill -9 $$']",
+        ),
+        (
+            lambda: subprocess.run(SLEEP, timeout=0.1, check=True),
+            f"sleep exceeded its timeout of 0.1 s: {SLEEP}",
+        ),
+    ],
+    ids=["status", "shell", "signal", "timeout"],
+)
+def test_a_program_is_named_before_its_command(
+    run: Callable[[], Any], headline: str
+) -> None:
+    reported = explained(raised(run)[1])
+
+    assert reported
+    assert reported.headline == headline
+
+
+def pickled(action: Callable[[], Any]) -> Context:
+    """Return what an action raises as Dask's driver gets it: pickled, with its chain's text."""
+    try:
+        action()
+    except Exception as error:  # noqa: BLE001
+        got = pickle.loads(pickle.dumps(error))
+        text = "".join(traceback.format_exception(error.__cause__ or error.__context__))
+        return Context(exception=type(got).__name__, message=str(got), traceback=text)
+    raise AssertionError("it raised nothing")
+
+
+@pytest.mark.parametrize("how", [raised, pickled])
+def test_a_service_that_does_not_answer_has_its_address(
+    how: Callable[..., Any],
+) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        host, port = silent.getsockname()
+        got = how(lambda: requests.get(f"http://{host}:{port}/rates", timeout=0.2))
+    reported = explained(got[1] if how is raised else got)
+
+    assert reported
+    assert reported.headline == f"{host}:{port} sent nothing within 0.2 s"
+
+
+def test_a_service_whose_address_was_lost_has_the_line_that_asked() -> None:
+    """Where Dask pickles the whole chain, urllib3's exceptions lose their pool."""
+    reported = explained(
+        Context(
+            exception="ReadTimeout",
+            message="None: Read timed out. (read timeout=3)",
+            traceback=(
+                "Traceback (most recent call last):\n"
+                '  File "/jobs/quotes.py", line 10, in quote\n'
+                "    return requests.get(url, timeout=3).json()\n"
+                "requests.exceptions.ReadTimeout: None: Read timed out. (read timeout=3)\n"
+            ),
+        )
+    )
+
+    assert reported
+    assert reported.headline == (
+        "the service sent nothing within 3 s at `return requests.get(url, timeout=3).json()`"
+    )
+
+
+def test_a_service_that_refuses_has_its_address_after_pickling() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))  # nobody listens
+        host, port = closed.getsockname()
+        got = pickled(lambda: requests.get(f"http://{host}:{port}/rates", timeout=5))
+    reported = explained(got)
+
+    assert reported
+    assert reported.headline == f"{host}:{port} refused the connection"
 
 
 def test_a_key_that_a_plain_dictionary_lacks_is_no_column() -> None:

@@ -69,7 +69,12 @@ def called(failure: TaskFailure) -> str:
     return names[0]
 
 
-_ALL = (*frames.EXPLANATIONS, *arrow.EXPLANATIONS, *services.EXPLANATIONS)
+_ALL = (
+    *services.OF_PROGRAMS,
+    *frames.EXPLANATIONS,
+    *arrow.EXPLANATIONS,
+    *services.EXPLANATIONS,
+)
 
 
 def explained(context: Context) -> Explained | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
-from dask_blackbox.analyse.explanations.explained import Context, Explained
+from dask_blackbox.analyse.explanations.explained import Context, Explained, in_one_line
+from dask_blackbox.analyse.frames import user_frame
+from dask_blackbox.analyse.signatures import python
 from dask_blackbox.analyse.signatures import services as lines
 
-__all__ = ["EXPLANATIONS"]
+__all__ = ["EXPLANATIONS", "OF_PROGRAMS"]
 
 _MISSING = ("NoSuchKey", "404", "NotFound", "NO_SUCH_KEY", "RESOURCE_NOT_FOUND")
 _NO_BUCKET = ("NoSuchBucket", "NO_SUCH_BUCKET")
@@ -25,6 +27,8 @@ _BUSY = (
     "SlowDown", "Throttling", "ThrottlingException", "TooManyRequests", "503", "429",
     "TooManyRequestsException", "RequestLimitExceeded", "ServiceUnavailable", "SLOW_DOWN",
 )  # fmt: skip
+_LISTED = re.compile(r"[\[(](?:\w+\()?(['\"])(?P<program>.+?)\1")
+_OF_SHELL = re.compile(r"[|;&<>$`=]")
 _FEWER = (
     "Send fewer requests at a time: larger partitions, fewer threads per worker, "
     "retries "
@@ -139,13 +143,53 @@ def _http(found: re.Match[str], context: Context) -> Explained | None:
 
 
 def _retries(found: re.Match[str], context: Context) -> Explained:
-    host, port = found["host"], found["port"]
+    what = _http_address(context) or f"the service of {found['path']}"
     why = "did not answer"
     if lines.CONNECTION_REFUSED.search(context.message):
         why = "refused the connection"
     elif lines.NAME_NOT_RESOLVED.search(context.message):
         why = "could not be resolved"
-    return Explained(headline=f"{host}:{port} {why}", file=context.file)
+    return Explained(headline=f"{what} {why}", file=context.file)
+
+
+def _read_timed_out(found: re.Match[str], context: Context) -> Explained:
+    within = f" within {found['limit']} s" if found["limit"] else " in time"
+    address = _http_address(context)
+    frame = user_frame(context.traceback)
+    at = f" at `{frame.code}`" if address is None and frame and frame.code else ""
+    return Explained(
+        headline=f"{address or 'the service'} sent nothing{within}{at}",
+        file=context.file,
+    )
+
+
+def _http_address(context: Context) -> str | None:
+    """Return host and port, which the exception or one that it was raised for may name."""
+    found = lines.HTTP_ADDRESS.search(f"{context.message}\n{context.traceback}")
+    return f"{found['host']}:{found['port']}" if found else None
+
+
+def _program(found: re.Match[str], _: Context) -> Explained:
+    command = found["command"]
+    if found["status"]:
+        how = f"returned exit status {found['status']}"
+    elif found["limit"]:
+        # Python prints what was left of it when the wait began: `0.09997921899775974`.
+        how = f"exceeded its timeout of {round(float(found['limit']), 1):g} s"
+    else:
+        how = f"was killed by {found['signal'] or 'signal ' + found['number']}"
+    return Explained(
+        headline=f"{_name_of_program(command)} {how}: {in_one_line(command)}"
+    )
+
+
+def _name_of_program(command: str) -> str:
+    """Return what was started: of `['/usr/bin/gdalwarp', …]`, `gdalwarp`."""
+    listed = _LISTED.match(command)
+    if listed is None and _OF_SHELL.search(command):
+        return "the shell"
+    words = [listed["program"]] if listed else command.split()
+    return words[0].rpartition("/")[2] if words else "the program"
 
 
 def _no_file(found: re.Match[str], _: Context) -> Explained:
@@ -245,6 +289,9 @@ def _reset(_: re.Match[str], context: Context) -> Explained | None:
     )
 
 
+OF_PROGRAMS = ((python.PROGRAM_FAILED, _program),)
+"""What comes before all others: the command of a program may have anything in it."""
+
 EXPLANATIONS = (
     (lines.AWS_REFUSED, _aws),
     (lines.ARROW_AWS_REFUSED, _aws),
@@ -253,6 +300,7 @@ EXPLANATIONS = (
     (lines.AWS_NO_CREDENTIALS, _no_credentials),
     (lines.AWS_UNREACHABLE, _no_endpoint),
     (lines.HTTP_RETRIES_EXCEEDED, _retries),
+    (lines.HTTP_READ_TIMED_OUT, _read_timed_out),
     (lines.HTTP_REFUSED, _http),
     (lines.NO_SUCH_FILE, _no_file),
     (lines.FILE_PERMISSION_DENIED, _no_permission),

@@ -105,7 +105,10 @@ def _wanted(message: str) -> str | None:
     asked = NOT_ALLOCATED.search(message)
     if asked is None:
         return None
-    return asked["size"] or size(int(asked["bytes"]))
+    if asked["bytes"]:
+        return size(int(asked["bytes"]))
+    # NumPy prints three digits and their point, whatever follows: `116. TiB`.
+    return asked["size"].replace(". ", " ")
 
 
 def _that_closed_workers(case: Case) -> Iterator[Finding]:

@@ -104,6 +104,16 @@ TLS_REFUSED = Signature(
     pattern=r"SSLEOFError|SSLZeroReturnError|alert [\w ]+|ALERT_\w+|_ALERT",
     example="[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] tlsv13 alert certificate required",
 )
+PROGRAM_FAILED = Signature(
+    name="PROGRAM_FAILED",
+    source="python",
+    pattern=(
+        r"\ACommand '(?P<command>(?s:.+))' (?:returned non-zero exit status (?P<status>\d+)"
+        r"|died with (?:<Signals\.(?P<signal>\w+): \d+>|unknown signal (?P<number>\d+))"
+        r"|timed out after (?P<limit>[\d.]+) seconds)"
+    ),
+    example="Command '['gdalwarp', '-t_srs', 'EPSG:0']' returned non-zero exit status 3.",
+)
 FILE_TOO_LARGE = Signature(
     name="FILE_TOO_LARGE",
     source="python",

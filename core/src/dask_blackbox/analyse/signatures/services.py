@@ -116,14 +116,33 @@ HTTP_REFUSED = Signature(
 HTTP_RETRIES_EXCEEDED = Signature(
     name="HTTP_RETRIES_EXCEEDED",
     source="network",
+    # A pool does not survive pickling: what a worker raised has `None` in its place.
     pattern=(
-        r"HTTPS?ConnectionPool\(host='(?P<host>[^']+)', port=(?P<port>\d+)\): "
-        r"Max retries exceeded"
+        r"(?:HTTPS?ConnectionPool\(host='[^']+', port=\d+\)|\bNone): "
+        r"Max retries exceeded with url: (?P<path>\S+)"
     ),
     example=(
         "HTTPConnectionPool(host='127.0.0.1', port=9): Max retries exceeded with url: / "
         "(Caused by NewConnectionError('[Errno 111] Connection refused'))"
     ),
+)
+HTTP_READ_TIMED_OUT = Signature(
+    name="HTTP_READ_TIMED_OUT",
+    source="network",
+    pattern=(
+        r"(?:HTTPS?ConnectionPool\(host='[^']+', port=\w+\)|\bNone): Read timed out\."
+        r"(?: \(read timeout=(?P<limit>[\d.]+)\))?"
+    ),
+    example=(
+        "HTTPSConnectionPool(host='api.example.org', port=443): Read timed out. "
+        "(read timeout=3)"
+    ),
+)
+HTTP_ADDRESS = Signature(
+    name="HTTP_ADDRESS",
+    source="network",
+    pattern=r"HTTPS?Connection(?:Pool)?\(host='(?P<host>[^']+)', port=(?P<port>\d+)\)",
+    example="HTTPSConnectionPool(host='api.example.org', port=443): Read timed out.",
 )
 DATABASE_UNREACHABLE = Signature(
     name="DATABASE_UNREACHABLE",
