@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
 from dask_blackbox.earlier_runs import Past
 from dask_blackbox.finding import ChainStep, Change, Finding, RetryAdvice
 from dask_blackbox.guard import guard
+from dask_blackbox.manifest import Completeness
 
 if TYPE_CHECKING:  # hosts read cards in files that are parsed all day: no polars there
     from dask_blackbox.analyse.history import History
@@ -53,9 +54,7 @@ class RunCard(msgspec.Struct, frozen=True, kw_only=True):
         changes: What changed since the last good run, the most telling first.
         past: What is known of the job's earlier runs; null where nobody has looked.
         numbers: Measures by name: durations in seconds, memory in bytes, counts.
-        completeness: `recorded` (bool: the recording is in the store), `reason` where it
-            is not, `complete` (bool), what is missing, by source, and what of the
-            recording is `damaged`, by name.
+        completeness: Whether the recording is in the store, and what it lacks.
         links: URLs or store addresses by name (`report`, `performance_report`,
             `recording`, `dashboard`, …).
     """
@@ -72,7 +71,7 @@ class RunCard(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[Change, ...] = ()
     past: Past | None = None
     numbers: dict[str, float] = {}
-    completeness: dict[str, Any] = {}
+    completeness: Completeness = {}
     links: dict[str, str] = {}
 
     def to_json(self) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import zlib
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import msgspec
 
@@ -14,6 +14,7 @@ __all__ = [
     "FORMAT",
     "SPOOL",
     "TIME_LIMITS",
+    "Completeness",
     "DriverException",
     "Ending",
     "Heartbeat",
@@ -238,6 +239,26 @@ class SourceAccount(msgspec.Struct, kw_only=True, frozen=True):
     gaps: tuple[tuple[int, int], ...] = ()
     dropped: dict[str, int] = {}
     error: str | None = None
+
+
+class Completeness(TypedDict, total=False):
+    """What a card says of its recording; a key is left out where there is nothing to say.
+
+    Attributes:
+        recorded: The recording is in the store.
+        complete: It is, and nothing is missing.
+        reason: Why it is not in the store.
+        behind: Seconds by which the store was behind at the worst, if they were many.
+        missing: What it lacks: sentences by source.
+        damaged: What of it is damaged, and how, by name.
+    """
+
+    recorded: bool
+    complete: bool
+    reason: str
+    behind: float
+    missing: dict[str, list[str]]
+    damaged: dict[str, str]
 
 
 class Ending(msgspec.Struct, kw_only=True, frozen=True):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import polars as pl
 
@@ -18,7 +17,7 @@ from dask_blackbox.events import (
     NannyResponded,
     WorkerExitCertificate,
 )
-from dask_blackbox.manifest import SPOOL, Ending
+from dask_blackbox.manifest import SPOOL, Completeness, Ending
 from dask_blackbox.run import RunTables
 
 __all__ = ["completeness_of", "missing_from"]
@@ -228,7 +227,7 @@ def _within(numbers: list[tuple[int, int]], first: int, last: int) -> int:
 
 def completeness_of(
     run: RunTables, *, recorded: bool = True, reason: str | None = None
-) -> dict[str, Any]:
+) -> Completeness:
     """Return the card's account of its recording.
 
     Args:
@@ -237,7 +236,7 @@ def completeness_of(
         reason: Why not, if not.
     """
     missing = missing_from(run)
-    account: dict[str, Any] = {
+    account: Completeness = {
         "recorded": recorded,
         "complete": recorded and not missing,
     }

@@ -38,7 +38,7 @@ from dask_blackbox.errors import (
     StoreError,
 )
 from dask_blackbox.guard import guard
-from dask_blackbox.manifest import Ending, Manifest, Stopped, StopReason
+from dask_blackbox.manifest import Completeness, Ending, Manifest, Stopped, StopReason
 from dask_blackbox.overview import Overview
 from dask_blackbox.protocol.messages import LEFT, Config, End, Progress
 from dask_blackbox.settings import setting_seconds
@@ -623,7 +623,7 @@ class Recording:
         return unrecorded_card(self._manifest, ending, reason)
 
 
-def _completeness(reason: str | None) -> dict[str, object]:
+def _completeness(reason: str | None) -> Completeness:
     if reason is None:
         return {"recorded": True, "complete": False}
     return {"recorded": False, "complete": False, "reason": reason}

@@ -25,7 +25,7 @@ from dask_blackbox.errors import (
 )
 from dask_blackbox.finding import Finding
 from dask_blackbox.layout import RunAddress, viewer_links
-from dask_blackbox.manifest import Ending
+from dask_blackbox.manifest import Completeness, Ending
 from dask_blackbox.reader.documents import (
     GONE,
     WRONG,
@@ -224,8 +224,6 @@ class Run(RunTables):
         Raises:
             StoreError: if the store cannot be read.
         """
-        from dask_blackbox.reader.opening import bundle_checksums, damage_in
-
         found = {n: w for n, w in self.damaged.items() if n == "complete.json"}
         found |= damage_in(self.store, self.folder, self.ending, bundle_checksums(self))
         for name, why in found.items():
@@ -233,7 +231,7 @@ class Run(RunTables):
         return found
 
     @property
-    def completeness(self) -> dict[str, Any]:
+    def completeness(self) -> Completeness:
         """What the recording lacks: `recorded`, `complete`, and what is `missing`."""
         from dask_blackbox.analyse.completeness import completeness_of
 

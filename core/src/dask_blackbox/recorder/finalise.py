@@ -20,7 +20,7 @@ from dask_blackbox.commandline import command
 from dask_blackbox.errors import BlackboxError
 from dask_blackbox.guard import guard
 from dask_blackbox.layout import index_names
-from dask_blackbox.manifest import Ending, sealed
+from dask_blackbox.manifest import Completeness, Ending, sealed
 from dask_blackbox.overview import Overview
 from dask_blackbox.protocol.messages import Config, Reply
 from dask_blackbox.reader.earlier_runs import earlier_runs
@@ -98,7 +98,7 @@ def _so_far(card: RunCard) -> RunCard:
         *missing.get("store", []),
         "had not received all of it when this card was made; the recorder continues",
     ]
-    unsure = {**reported, "complete": False, "missing": missing}
+    unsure: Completeness = {**reported, "complete": False, "missing": missing}
     return msgspec.structs.replace(card, completeness=unsure)
 
 

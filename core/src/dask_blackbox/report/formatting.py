@@ -236,10 +236,9 @@ def measure(name: str, value: float) -> str:
 
 def damage_words(card: RunCard) -> str | None:
     """Say what of a recording is damaged; None if nothing is known to be."""
-    damaged = card.completeness.get("damaged")
-    if not isinstance(damaged, Mapping) or not damaged:
+    names = [plain(name) for name in card.completeness.get("damaged", {})]
+    if not names:
         return None
-    names = [plain(str(name)) for name in damaged]
     more = (
         f" and {len(names) - _MOST_DAMAGED} more" if len(names) > _MOST_DAMAGED else ""
     )
@@ -250,13 +249,10 @@ def what_is_missing(card: RunCard) -> list[str]:
     """Say what the recording lacks, a sentence each; nothing if it lacks nothing."""
     facts = card.completeness
     reason = plain(str(facts.get("reason") or ""))
-    missing = facts.get("missing")
     said = [
         plain(f"{source}: {sentence}")
-        for source, reported in (
-            missing.items() if isinstance(missing, Mapping) else ()
-        )
-        for sentence in (reported if isinstance(reported, list | tuple) else [reported])
+        for source, sentences in facts.get("missing", {}).items()
+        for sentence in sentences
     ]
     if not facts.get("recorded", True):
         return [
