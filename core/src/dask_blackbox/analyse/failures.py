@@ -21,7 +21,7 @@ from dask_blackbox.analyse.signatures.distributed import TASK_KILLED_ITS_WORKERS
 from dask_blackbox.finding import weaker
 from dask_blackbox.run import RunTables
 
-__all__ = ["TaskFailure", "attempts_of", "blamed_key", "failures_of", "succeeded_later"]
+__all__ = ["TaskFailure", "blamed_key", "failures_of", "succeeded_later"]
 
 
 _NO_TEXT = "<exception str() failed>"  # Python's own words
@@ -138,7 +138,7 @@ def failures_of(run: RunTables) -> tuple[TaskFailure, ...]:
         final.filter(~own).unique("key").group_by("cause", maintain_order=True).len()
     )
     dependents = dict(inherited.iter_rows())
-    attempts = attempts_of(run)
+    attempts = _attempts_of(run)
     failures: dict[str, TaskFailure] = {}
     for row in final.filter(own).iter_rows(named=True):
         if row["key"] in failures and not row["exception"]:
@@ -182,7 +182,7 @@ def succeeded_later(run: RunTables) -> pl.DataFrame:
     )
 
 
-def attempts_of(run: RunTables) -> dict[str, int]:
+def _attempts_of(run: RunTables) -> dict[str, int]:
     """Return how often each key failed and was tried again."""
     retried = run.errors.filter(pl.col("outcome") == "retried")
     return dict(retried.group_by("key", maintain_order=True).len().iter_rows())

@@ -23,10 +23,7 @@ __all__ = [
     "memory_need",
     "more_pieces",
     "peaks_of",
-    "pieces_of",
     "retained_memory_of",
-    "skew_before",
-    "usual_growth",
 ]
 
 
@@ -57,7 +54,7 @@ class Skew:
         return self.largest / max(self.median, 1)
 
 
-def skew_before(run: RunTables, moment: float, limit: int | None) -> Skew | None:
+def _skew_before(run: RunTables, moment: float, limit: int | None) -> Skew | None:
     """Return the most uneven large results that there were at a moment.
 
     Args:
@@ -96,7 +93,7 @@ def skew_before(run: RunTables, moment: float, limit: int | None) -> Skew | None
     return None
 
 
-def usual_growth(run: RunTables, prefix: str, idle: int) -> int | None:
+def _usual_growth(run: RunTables, prefix: str, idle: int) -> int | None:
     """Return by how much workers grew while they ran tasks of a prefix that succeeded.
 
     The median over the tasks during which a worker was sampled; None if none was.
@@ -119,7 +116,7 @@ def usual_growth(run: RunTables, prefix: str, idle: int) -> int | None:
     return sorted(grown)[len(grown) // 2] if grown else None
 
 
-def pieces_of(run: RunTables, prefix: str) -> int:
+def _pieces_of(run: RunTables, prefix: str) -> int:
     """Return how many tasks of a prefix the newest graph with it had; 0 if unknown."""
     for graph in reversed(run.of(GraphUpdated)):
         number = graph.prefixes.get(prefix)
@@ -249,9 +246,9 @@ def memory_need(
     most = max(seen, default=0)
     basis = max(limit or 0, most) if met_its_limit or not most else most
     idle = _idle(case.run, deaths)
-    skew = skew_before(case.run, deaths[-1].at, limit)
+    skew = _skew_before(case.run, deaths[-1].at, limit)
     prefix = case.prefix_of(case.blame.guilty) if case.blame.guilty else ""
-    usual = usual_growth(case.run, prefix, idle or 0) if skew and prefix else None
+    usual = _usual_growth(case.run, prefix, idle or 0) if skew and prefix else None
     reckoned = (idle or 0) + skew.times * usual if skew and usual else 0.0
     return MemoryNeed(
         limit=limit,
@@ -261,7 +258,7 @@ def memory_need(
         idle=idle,
         wanted=math.ceil(max(_GENEROUS * basis, reckoned) / _STEP) * _STEP,
         skew=skew,
-        pieces=pieces_of(case.run, prefix),
+        pieces=_pieces_of(case.run, prefix),
         by_skew=reckoned > _GENEROUS * basis,
         of_host=is_of_host(case.run, case.blame.guilty),
         held=_held(case.run, deaths, basis),

@@ -24,7 +24,7 @@ from dask_blackbox.finding import Confidence, Evidence, Finding, weaker
 from dask_blackbox.layout import SketchName
 from dask_blackbox.sketch import Sketch
 
-__all__ = ["Retries", "retries_before", "with_retry_history"]
+__all__ = ["Retries", "with_retry_history"]
 
 _SOON = 600.0  # seconds between a failed run and the one that somebody started again
 _WHAT_RUNS = frozenset(("package", "python", "dask-config", "parameters", "code"))
@@ -117,7 +117,7 @@ def _of_earlier_runs(case: Case, verdict: Finding) -> Retries:
     if fingerprint is None:
         return Retries()
     history, kind = case.history, fingerprint.id
-    attempts = retries_before((*history.attempts, *history.tries), kind)
+    attempts = _retries_before((*history.attempts, *history.tries), kind)
     runs = _reruns(history.sketches, kind)
     again = bool(history.tries) and alike(history.tries[-1], kind)
     return Retries(
@@ -125,7 +125,7 @@ def _of_earlier_runs(case: Case, verdict: Finding) -> Retries:
     )
 
 
-def retries_before(names: Iterable[SketchName], fingerprint: str) -> Retries:
+def _retries_before(names: Iterable[SketchName], fingerprint: str) -> Retries:
     """Return what further attempts of earlier runs did after failures of a kind.
 
     Args:

@@ -21,7 +21,7 @@ from dask_blackbox.settings import (
     setting_seconds,
 )
 
-__all__ = ["config_of", "rules_asked"]
+__all__ = ["config_of"]
 
 
 _LONGEST_FOLDER = 80
@@ -78,7 +78,7 @@ def config_of(
         viewer=setting("viewer"),
         overview=overview,
         performance_report=setting_seconds("performance-report"),
-        **rules_asked(required=required),
+        **_rules_asked(required=required),
         capsules=int(
             setting("capture.values-count") if setting("capture.values") else 0
         ),
@@ -89,7 +89,7 @@ def config_of(
 logger = logging.getLogger("dask_blackbox")
 
 
-def rules_asked(*, required: bool) -> dict[str, Any]:
+def _rules_asked(*, required: bool) -> dict[str, Any]:
     """Return the fields of the recorder's configuration that are about rules.
 
     A mistake in them is reported at once, in the driver's log and on the card; the run is

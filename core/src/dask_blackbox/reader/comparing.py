@@ -24,7 +24,7 @@ from dask_blackbox.reader.run_lookup import find_run
 from dask_blackbox.sketch import Sketch, read_sketch
 from dask_blackbox.store import Store
 
-__all__ = ["compare_runs", "find_sketch"]
+__all__ = ["compare_runs"]
 
 
 def compare_runs(store: Store, before: str, after: str) -> Comparison:
@@ -45,7 +45,7 @@ def compare_runs(store: Store, before: str, after: str) -> Comparison:
     return comparison_of(old, new, accused=accused, history=_history(store, old, new))
 
 
-def find_sketch(store: Store, name: str) -> Sketch | None:
+def _find_sketch(store: Store, name: str) -> Sketch | None:
     """Return the sketch of a run that is named in full, `JOB/RUN` or `JOB/RUN/ATTEMPT`.
 
     Raises:
@@ -72,7 +72,7 @@ def _sketch(store: Store, name: str) -> tuple[Sketch, Accused]:
     try:
         run = find_run(store, name)
     except RunNotFoundError:
-        sketch = find_sketch(store, name)
+        sketch = _find_sketch(store, name)
         if sketch is None:
             raise
         return sketch, Accused()

@@ -42,7 +42,7 @@ from dask_blackbox.store import Store, open_store
 if TYPE_CHECKING:  # listing runs asks no rules
     from dask_blackbox.analyse.history import History
 
-__all__ = ["Run", "bundle_checksums", "damage_in"]
+__all__ = ["Run"]
 
 
 _PAGES = re.compile(
@@ -225,7 +225,9 @@ class Run(RunTables):
             StoreError: if the store cannot be read.
         """
         found = {n: w for n, w in self.damaged.items() if n == "complete.json"}
-        found |= damage_in(self.store, self.folder, self.ending, bundle_checksums(self))
+        found |= _damage_in(
+            self.store, self.folder, self.ending, _bundle_checksums(self)
+        )
         for name, why in found.items():
             self.damaged.setdefault(name.removeprefix("segments/"), why)
         return found
@@ -280,14 +282,14 @@ def _not_there(store: Store, folder: str) -> RecordingError:
 _SEGMENTS = "segments/"
 
 
-def bundle_checksums(run: RunTables) -> dict[str, str]:
+def _bundle_checksums(run: RunTables) -> dict[str, str]:
     """Return the SHA-256 of each failed task that was kept with its inputs, by name."""
     return {
         f"capsules/{each.number}.capsule": each.sha256 or "" for each in bundles_of(run)
     }
 
 
-def damage_in(
+def _damage_in(
     store: Store,
     folder: str,
     ending: Ending | None,

@@ -48,7 +48,6 @@ __all__ = [
     "MODULES",
     "Bandwidth",
     "DeathGroup",
-    "bandwidth_of",
     "death_groups",
     "html",
     "script_of",
@@ -107,7 +106,7 @@ def html(run: RunTables, card: RunCard, *, logs_limit: int = 2000) -> str:
         logs=logs,
         prefixes=prefixes,
         graph=prefix_graph_of(run, prefixes),
-        bandwidth=bandwidth_of(run, lives),
+        bandwidth=_bandwidth_of(run, lives),
         time_bar=time_bar_of(run),
         spans=run.spans.rows(named=True),
         failures=failure_groups(run),
@@ -252,7 +251,7 @@ class Bandwidth(NamedTuple):
         return self.step * len(self.names)
 
 
-def bandwidth_of(run: RunTables, lives: list[Life]) -> Bandwidth:
+def _bandwidth_of(run: RunTables, lives: list[Life]) -> Bandwidth:
     """Return what the scheduler reported last; empty where nothing was moved."""
     loads = [each for each in run.of(SchedulerLoad) if each.bandwidth]
     if not loads:

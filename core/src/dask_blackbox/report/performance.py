@@ -37,7 +37,7 @@ from dask_blackbox.report.system_figures import system_figures
 from dask_blackbox.report.workers import Life, lives_of
 from dask_blackbox.run import RunTables
 
-__all__ = ["performance_html", "with_same_ids"]
+__all__ = ["performance_html"]
 
 
 _MOST_BARS = 40
@@ -86,7 +86,7 @@ def performance_html(run: RunTables, card: RunCard) -> str:
         template=_PAGE,
         suppress_callback_warning=True,
     )
-    page = with_same_ids(made)
+    page = _with_same_ids(made)
     return page.replace(_NO_POLICY_YET, _policy(page), 1)
 
 
@@ -222,7 +222,7 @@ _COUNTED = re.compile(
 _FIRST = 1001
 
 
-def with_same_ids(page: str) -> str:
+def _with_same_ids(page: str) -> str:
     """Return a page of Bokeh with ids that depend on nothing but the page."""
     for number, name in enumerate(dict.fromkeys(_RANDOM.findall(page))):
         page = page.replace(name, f"00000000-0000-4000-8000-{number:012x}")

@@ -34,14 +34,14 @@ from dask_blackbox.report.history_sentences import (
 )
 from dask_blackbox.report.rich_text import Paper
 
-__all__ = ["how_to_see", "why_as_dict", "why_text"]
+__all__ = ["why_as_dict", "why_text"]
 
 _NARROWEST = 60
 _AROUND = 2.0
 _TABLES = ("tasks", "errors", "workers", "metrics", "events")
 
 
-def how_to_see(evidence: Evidence, run: str) -> str:
+def _how_to_see(evidence: Evidence, run: str) -> str:
     """Return a command that shows where a piece of evidence comes from.
 
     Args:
@@ -96,7 +96,7 @@ def why_as_dict(
             {
                 **msgspec.to_builtins(fact),
                 "rule": found.rule,
-                "see": how_to_see(fact, run),
+                "see": _how_to_see(fact, run),
             }
             for found in findings
             for fact in found.evidence
@@ -184,7 +184,7 @@ def _finding(console: Console, found: Finding, run: str) -> None:
         console.print(head)
         _indented(console, Text(plain(fact.text).strip("\n")))
         # One line however long: a broken command is no command.
-        line = Text(f"   $ {how_to_see(fact, run)}", style="green")
+        line = Text(f"   $ {_how_to_see(fact, run)}", style="green")
         console.print(line, soft_wrap=True)
 
 

@@ -11,7 +11,7 @@ import polars as pl
 from dask_blackbox.events import COLUMNS, Rows
 from dask_blackbox.tables.schemas import MOMENT, SCHEMAS, TABLES
 
-__all__ = ["frame_of_columns", "frames_of", "in_order", "with_measured_results"]
+__all__ = ["frame_of_columns", "frames_of", "in_order"]
 
 
 _ORDER = {
@@ -42,7 +42,7 @@ def in_order(frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         name: frame.sort(_ORDER[name], maintain_order=True, nulls_last=True)
         for name, frame in frames.items()
     }
-    measured = with_measured_results(ordered["tasks"], ordered["events"])
+    measured = _with_measured_results(ordered["tasks"], ordered["events"])
     return ordered | {"tasks": measured}
 
 
@@ -72,7 +72,7 @@ def frame_of_columns(table: str, columns: Mapping[str, Iterable[Any]]) -> pl.Dat
 _KIND = "result-size"
 
 
-def with_measured_results(tasks: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+def _with_measured_results(tasks: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
     """Return the table `tasks`, its `nbytes` corrected by what workers have measured.
 
     Args:

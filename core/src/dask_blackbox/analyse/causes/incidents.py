@@ -28,7 +28,6 @@ __all__ = [
     "end_of_run",
     "facts_of",
     "incident_of",
-    "outcome_incident",
 ]
 
 Tie = Literal["is", "waited", "none"]
@@ -110,7 +109,7 @@ def _tie(case: Case, finding: Finding) -> Tie:
 def facts_of(case: Case) -> tuple[Incident, ...]:
     """Return what lies between causes and the outcome, as far as it happened."""
     found = (*_killed_task(case), *_no_workers(case), *_stall(case))
-    return (*found, outcome_incident(case))
+    return (*found, _outcome_incident(case))
 
 
 def _killed_task(case: Case) -> Iterator[Incident]:
@@ -141,7 +140,7 @@ def _no_workers(case: Case) -> Iterator[Incident]:
     if hang is None and not case.deaths:
         return
     at = float(left.dt.epoch("us").max() or 0) / 1e6  # type: ignore[arg-type]
-    end = outcome_incident(case).at
+    end = _outcome_incident(case).at
     if end is None or at <= end:
         yield Incident(kind=NO_WORKERS, at=at, text="no worker was left")
 
@@ -164,7 +163,7 @@ def _stall(case: Case) -> Iterator[Incident]:
     )
 
 
-def outcome_incident(case: Case) -> Incident:
+def _outcome_incident(case: Case) -> Incident:
     """Return what ended the driver's work."""
     ending = case.run.ending
     return Incident(

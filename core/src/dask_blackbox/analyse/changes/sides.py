@@ -15,7 +15,7 @@ from dask_blackbox.analyse.formatting import listed
 from dask_blackbox.earlier_runs import Blame
 from dask_blackbox.finding import Confidence, Finding
 
-__all__ = ["listed_changes", "side_of", "sides"]
+__all__ = ["listed_changes", "sides"]
 
 _SIDE: dict[str, Blame] = {
     "input-size": "data",
@@ -46,7 +46,7 @@ _MOST_LISTED = 4
 _FAR = math.log(100)  # as a factor, it would be hard to read
 
 
-def side_of(kind: str) -> Blame:
+def _side_of(kind: str) -> Blame:
     """Return on which side a kind of change is."""
     return _SIDE.get(kind, "unknown")
 
@@ -83,13 +83,13 @@ def sides(
         return "nothing", f"{said}{unseen}.", sure
     most = max(each.weight for each in rare)
     relevant = [each for each in rare if each.weight == most]
-    found = {side_of(each.change.kind) for each in relevant}
+    found = {_side_of(each.change.kind) for each in relevant}
     if len(found) > 1:
         kinds = [each.change.kind for each in relevant]
         said = f"More than one side changed: {_names(kinds)}"
         return "several", f"{said}{unseen}.", "low"
     blame = found.pop()
-    others = {side_of(each.change.kind) for each in rare} - {blame}
+    others = {_side_of(each.change.kind) for each in rare} - {blame}
     said = _sentence(blame, relevant, others)
     if as_ever and all(_is_beside_the_tasks(each.change) for each in rare):
         said += "; the tasks that failed run the same code as before"
@@ -113,7 +113,7 @@ def listed_changes(ranked: Sequence[Ranked]) -> tuple[Blame, str]:
     judged = [one for each in ranked for one in _representing(each)]
     if not judged:
         return "nothing", ""
-    found = {side_of(each.change.kind) for each in judged}
+    found = {_side_of(each.change.kind) for each in judged}
     steps = [_step(each.change) for each in judged if not is_of_code(each.change)]
     code = _places([each.change for each in judged if is_of_code(each.change)])
     said = listed(steps + code, most=_MOST_LISTED)

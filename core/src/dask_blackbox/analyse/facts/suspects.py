@@ -22,7 +22,6 @@ __all__ = [
     "MemoryGrowth",
     "TaskAtExit",
     "frame_at_exit",
-    "memory_growth",
     "suspects_of",
     "tasks_at_exit",
 ]
@@ -50,7 +49,7 @@ class MemoryGrowth:
     quiet: float
 
 
-def memory_growth(death: WorkerExit, task: RunningTask) -> MemoryGrowth | None:
+def _memory_growth(death: WorkerExit, task: RunningTask) -> MemoryGrowth | None:
     """Return how memory grew during a task that ran at its worker's end.
 
     None where memory did not grow much, or there are too few samples to say.
@@ -179,7 +178,7 @@ def _task(
         cpu=task.cpu,
         faulted=_faulted(task, stack, stacks) if death.crashed else None,
         waited=_waited(task, seconds, stack),
-        growth=memory_growth(death, task) if of_memory else None,
+        growth=_memory_growth(death, task) if of_memory else None,
     )
 
 

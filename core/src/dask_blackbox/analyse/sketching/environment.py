@@ -31,13 +31,10 @@ from dask_blackbox.identity import argv_of
 from dask_blackbox.run import RunTables
 
 __all__ = [
-    "driver_images",
     "facts_of",
-    "images_of",
     "options_of",
     "parts_of",
     "recorded_sources",
-    "settings_of_workers",
 ]
 
 
@@ -65,7 +62,7 @@ def facts_of(run: RunTables) -> tuple[Facts, tuple[str, ...]]:
         "python": _python(driver, scheduler, workers),
         "dask-config": _config(driver.config if driver else {}),
         "dask-config/scheduler": _config(scheduler.config if scheduler else {}),
-        "dask-config/workers": _config(settings_of_workers(run)),
+        "dask-config/workers": _config(_settings_of_workers(run)),
         "parameters": _parameters(drivers),
         "code": _code(run, drivers),
         "cluster-shape": _cluster(run, drivers, workers),
@@ -272,7 +269,7 @@ def _cluster(
         ),
         "workers": str(len(most_at_once(worker_exits_of(run), lambda _: 1))),
     }
-    found |= images_of(run)
+    found |= _images_of(run)
     if any(worker.resources for worker in workers):
         found["resources"] = _common(_brief(worker.resources) for worker in workers)
     for driver in drivers:
@@ -298,7 +295,7 @@ def _stated(part: Part) -> dict[str, str]:
 
 
 def _host(run: RunTables, driver: DriverAttached | None) -> dict[str, str]:
-    found = driver_images(driver) if driver else {}
+    found = _driver_images(driver) if driver else {}
     kind = run.manifest.host.get("kind")
     if kind:
         found["orchestrator"] = str(kind)
@@ -345,7 +342,7 @@ def options_of(words: Sequence[str]) -> dict[str, str]:
 _NONE = "none"
 
 
-def images_of(run: RunTables) -> dict[str, str]:
+def _images_of(run: RunTables) -> dict[str, str]:
     """Return variables that name the image of scheduler and workers, by role."""
     found: dict[str, set[str]] = {}
     for each in run.of(InstalledPackages):
@@ -355,12 +352,12 @@ def images_of(run: RunTables) -> dict[str, str]:
     return {name: " | ".join(sorted(values)) for name, values in found.items()}
 
 
-def driver_images(driver: DriverAttached) -> dict[str, str]:
+def _driver_images(driver: DriverAttached) -> dict[str, str]:
     """Return variables that name the image of the driver."""
     return {f"image ({name})": value for name, value in driver.image.items()}
 
 
-def settings_of_workers(run: RunTables) -> dict[str, str]:
+def _settings_of_workers(run: RunTables) -> dict[str, str]:
     """Return the settings of workers that are not the scheduler's."""
     found: dict[str, set[str]] = {}
     for each in run.of(InstalledPackages):
