@@ -192,7 +192,7 @@ def card_of(
     state = state_of(run)
     verdict = verdict_of(findings, run) if run.ending_whole else None
     others = tuple(each for each in findings if each is not verdict)
-    with guard("the capsule of a card"):
+    with guard("the failed-task bundle of a card"):
         verdict = with_bundle(run, verdict)
         links = {**(links or {}), **bundle_links(run, links)}
         if links and verdict is not None and verdict.rule in {r.slug for r in RULES}:

@@ -99,7 +99,7 @@ def _thresholds(numbers: object, rules: dict[str, Rule]) -> list[tuple[str, floa
         if _alike(name) not in known:
             raise ConfigurationError(
                 f"blackbox.rules.thresholds: there is no '{name}'{_like(name, known.values())}; "
-                f"`dask blackbox rules {name.split('.')[0]}` lists the numbers of a rule"
+                f"`dask blackbox rules {name.split('.')[0]}` lists the thresholds of a rule"
             )
         checked.append((known[_alike(name)], _number(name, value)))
     return checked

@@ -43,7 +43,7 @@ __all__ = ["export"]
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    help="The file to write; of tables the folder. Default: here, named after the run.",
+    help="Output file; for tables, a folder. Default: in the current folder, named after the run.",
 )
 def export(*, name: str, store_url: str | None, form: str, output: Path | None) -> None:
     """Write RUN in a format of other tools, and print the names of the files."""

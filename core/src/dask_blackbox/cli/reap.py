@@ -40,7 +40,7 @@ _STATES = ("aborted", "lost")
     show_default=True,
     help="Without JOB/RUN: runs that started since.",
 )
-@click.option("-n", "--dry-run", is_flag=True, help="Show which clusters, close none.")
+@click.option("-n", "--dry-run", is_flag=True, help="List the clusters and close none.")
 def reap(
     *, names: tuple[str, ...], store_url: str | None, since: str, dry_run: bool
 ) -> None:

@@ -303,7 +303,7 @@ def start_recorder(
         )
         process.stdin.flush()
     except OSError as error:
-        raise RecorderError(f"the recorder ended at once: {error}") from error
+        raise RecorderError(f"the recorder exited immediately: {error}") from error
     return Link(
         process.stdin,
         process.stdout,
