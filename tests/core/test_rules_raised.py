@@ -100,6 +100,79 @@ def test_who_raises_without_a_word_is_reported_by_its_line() -> None:
     assert verdict(run).title == "AssertionError in 'divide': `assert number` in divide"
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "return Queue(name).get(timeout=2)",
+            "`return Queue(name).get(timeout=2)` exceeded its timeout",
+        ),
+        ("raise TimeoutError", "`raise TimeoutError` in take"),
+    ],
+)
+def test_a_timeout_without_a_message_is_called_one(line: str, said: str) -> None:
+    text = (
+        "Traceback (most recent call last):\n"
+        f'  File "/jobs/nightly.py", line 7, in take\n    {line}\n'
+        "TimeoutError\n"
+    )
+    run = a_run(
+        a_worker(),
+        a_graph(),
+        a_failed_task("take-1", "TimeoutError", "", traceback=text),
+        failed_with(an_exception("TimeoutError", "", traceback=text)),
+    )
+
+    assert verdict(run).title == f"TimeoutError in 'take': {said}"
+
+
+CUT_OFF = "Compressed file ended before the end-of-stream marker was reached"
+
+
+@pytest.mark.parametrize(
+    ("files", "keys", "message", "said"),
+    [
+        ({"reads": ["/in/log-6.gz"]}, 1, CUT_OFF, f"{CUT_OFF} (reading log-6.gz)"),
+        ({"inputs": ["/in/log-6.gz"]}, 1, CUT_OFF, f"{CUT_OFF} (data from log-6.gz)"),
+        ({"reads": ["/in/a.gz", "/in/b.gz"]}, 1, CUT_OFF, CUT_OFF),
+        ({"reads": ["/in/log-6.gz"]}, 1, "log-6.gz is cut off", "log-6.gz is cut off"),
+        # Of several, the file of one says nothing of the others.
+        (
+            {"reads": ["/in/log-6.gz"]},
+            2,
+            "bad",
+            "bad (2 of 2 tasks failed in the same way)",
+        ),
+    ],
+)
+def test_the_title_names_the_file_that_the_task_read(
+    files: dict[str, list[str]], keys: int, message: str, said: str
+) -> None:
+    run = a_run(
+        a_worker(),
+        a_graph(),
+        an_event("task-files", "count-0", at=8.0, **files),
+        *(a_failed_task(f"count-{n}", "EOFError", message) for n in range(keys)),
+        failed_with(an_exception("EOFError", message)),
+    )
+
+    assert verdict(run).title == f"EOFError in 'count': {said}"
+
+
+def test_a_long_message_is_cut_before_the_file() -> None:
+    run = a_run(
+        a_worker(),
+        a_graph(),
+        an_event("task-files", "count-0", at=8.0, reads=["/in/access-6.log.gz"]),
+        a_failed_task("count-0", "EOFError", "far too long " * 20),
+        failed_with(an_exception("EOFError", "far too long " * 20)),
+    )
+    title = verdict(run).title
+
+    assert title.endswith("… (reading access-6.log.gz)")
+    assert len(title) <= 120
+
+
 def test_a_group_in_the_driver_leads_to_the_task_that_raised_one_of_it() -> None:
     async def main() -> None:
         async with asyncio.TaskGroup() as group:

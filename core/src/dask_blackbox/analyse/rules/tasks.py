@@ -54,7 +54,7 @@ from dask_blackbox.analyse.signatures.distributed import (
     ACTOR_WORKER_LOST,
     SHUFFLE_PHASE_FAILED,
 )
-from dask_blackbox.analyse.task_files import files_clause, files_of_task
+from dask_blackbox.analyse.task_files import files_clause, files_of_task, one_file
 from dask_blackbox.analyse.task_time_limits import timed_out
 from dask_blackbox.events import (
     ActorLost,
@@ -81,6 +81,10 @@ _NOT_TASKS = {
 }
 """What runs on a cluster beside tasks: where a traceback shows it, and how to say it."""
 
+_TITLE = 120
+"""How long a title may be, so that no headline is cut."""
+
+_TIMEOUTS = ("Timeout", "TimeoutError", "TimeoutExpired")
 _PIECE = re.compile(r"^\(.+, (?P<number>\d+)\)$")
 
 _HANDLED = (
@@ -193,8 +197,12 @@ def _finding(
         title = over.title(f"'{short(over.prefix, 40)}'")
         title += in_brackets(case, first) if severity == "failure" else ""
     elif severity == "failure":
-        title = f"{name} in '{prefix}': {_said_or_done(case, first)}".rstrip(": ")
-        title += in_brackets(case, first)
+        begin = f"{name} in '{prefix}': "
+        alike = in_brackets(case, first)
+        file = "" if alike else _file_in_brackets(case, first)
+        room = _TITLE - len(begin) - len(file) if file else 90
+        title = begin + _said_or_done(case, first, min(max(room, 50), 90))
+        title = title.rstrip(": ") + (alike or file)
     else:
         title = f"{counted(len(failures), 'task')} of '{prefix}' failed with {name}"
     lone = lone_worker(case, first)
@@ -215,7 +223,20 @@ def _finding(
     )
 
 
-def _said_or_done(case: Case, failure: TaskFailure) -> str:
+def _file_in_brackets(case: Case, failure: TaskFailure) -> str:
+    """Return the file that a task read, for a title; nothing if its exception is explained.
+
+    An explanation names the file itself, where it is about the file.
+    """
+    files = files_of_task(case.run, failure.key)
+    name = (one_file(files) or "").rstrip("/").rpartition("/")[2]
+    own = failure.members or explained_failure(case.run, failure) is not None
+    if files is None or not name or own or name in failure.raised.message:
+        return ""
+    return f" ({'reading' if files.reads else 'data from'} {short(name, 40)})"
+
+
+def _said_or_done(case: Case, failure: TaskFailure, room: int) -> str:
     """Return the message; of a group, its first; without a message, the line that raised."""
     if failure.members:
         name, message = failure.members[0]
@@ -223,8 +244,11 @@ def _said_or_done(case: Case, failure: TaskFailure) -> str:
         first = f"{class_of(name)}: {short(message, 60)}".rstrip(": ")
         return f"{first} and {more} more" if more else first
     if failure.raised.message or failure.frame is None or not failure.frame.code:
-        return short_with_paths(words_of_failure(case.run, failure), 90)
-    return f"`{short(failure.frame.code, 60)}` in {failure.frame.function}"
+        return short_with_paths(words_of_failure(case.run, failure), room)
+    code = failure.frame.code
+    if failure.raised.name.endswith(_TIMEOUTS) and not code.startswith("raise"):
+        return f"`{short(code, 60)}` exceeded its timeout"
+    return f"`{short(code, 60)}` in {failure.frame.function}"
 
 
 def _cause(case: Case, failures: list[TaskFailure], lone: LoneWorker | None) -> str:
