@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import urllib.error
 import urllib.request
 from contextlib import suppress
 from pathlib import Path
@@ -48,9 +49,12 @@ def _fetched(host: Any, url: str | None) -> str:
     """Return what somebody who is logged in gets at a button's address."""
     assert url is not None
     request = urllib.request.Request(url, headers={"Cookie": f"_token={host.token}"})
-    with urllib.request.urlopen(request) as answer:
-        assert "text/html" in answer.headers["Content-Type"]
-        return str(answer.read().decode())
+    try:
+        with urllib.request.urlopen(request) as answer:
+            assert "text/html" in answer.headers["Content-Type"]
+            return str(answer.read().decode())
+    except urllib.error.HTTPError as error:
+        raise AssertionError(error.read().decode()) from error
 
 
 def test_an_etl_is_recorded_and_its_value_is_the_tasks_xcom(

@@ -6,6 +6,7 @@ takes no threads from Airflow's own pages.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,8 @@ from airflow_dask_blackbox.tab.access import MAY_READ, login_address
 from airflow_dask_blackbox.tab.templating import answer
 
 __all__ = ["create_app"]
+
+_log = logging.getLogger(__name__)
 
 _STATIC: Final = Path(__file__).with_name("static")
 _T = TypeVar("_T")
@@ -210,6 +213,7 @@ _REFUSALS: Final = {
 
 
 def _failed(request: Request, error: Exception) -> Response:
+    _log.warning("%s failed: %s", request.scope["path"], error)
     if request.scope["path"].endswith(("/status", "/card.json")):
         return JSONResponse({"error": str(error)}, status_code=502)
     return answer(
