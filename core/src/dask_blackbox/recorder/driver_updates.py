@@ -9,10 +9,12 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
+from dask_blackbox.events import COLUMNS
 from dask_blackbox.protocol.messages import LogLine, Progress
 
 __all__ = ["DriverUpdates"]
 
+_OUTCOME = COLUMNS["task"].index("outcome")
 _ROLES = ("scheduler", "nanny")
 _MOST, _AT_ONCE = 200, 20
 _LONGEST = 2_000
@@ -35,7 +37,7 @@ class DriverUpdates:
         """Take the rows of a batch, redacted."""
         now = time.time()
         for row in rows.get("task", ()):
-            if row[-1] == "finished":
+            if row[_OUTCOME] == "finished":
                 self._finished += 1
                 self._ends.append(now)
             else:

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from dask_blackbox.events import COLUMNS
 from dask_blackbox.manifest import (
     DriverException,
     Stopped,
@@ -23,6 +24,7 @@ from dask_blackbox.protocol.messages import LEFT, End
 __all__ = ["Judge"]
 
 _REPORTED = ("driver-exception", "test-failed", "host-stopped")
+_STOP, _OUTCOME = (COLUMNS["task"].index(name) for name in ("stop", "outcome"))
 _FAILED, _FINISHED = ("erred", "killed"), "finished"
 
 
@@ -45,10 +47,10 @@ class Judge:
         # The scheduler's own order: by the clocks of workers, what came a millisecond
         # later may have been earlier.
         for row in rows.get("task", ()):
-            if row[-1] == _FINISHED:
+            if row[_OUTCOME] == _FINISHED:
                 self._failed = False
-                self._last_success = max(self._last_success, row[6] or 0.0)
-            elif row[-1] in _FAILED:
+                self._last_success = max(self._last_success, row[_STOP] or 0.0)
+            elif row[_OUTCOME] in _FAILED:
                 self._failed = True
         for row in rows.get("event", ()):
             if row[1] == "graph-failed" and row[0] > self._last_success:
