@@ -5,17 +5,15 @@ import threading
 from dask.distributed import Client
 
 
-GUARD = threading.Lock()
-
-
-def append(n):
-    with GUARD:
+def append(n, guard):
+    with guard:
         return n
 
 
 def write_table(n):
-    with GUARD:
-        return append(n)
+    guard = threading.Lock()
+    with guard:
+        return append(n, guard)
 
 
 if __name__ == "__main__":

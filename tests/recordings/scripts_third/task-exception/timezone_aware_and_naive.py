@@ -6,7 +6,7 @@ from dask.distributed import Client
 
 
 def recent(frame):
-    return frame[frame.at > pd.Timestamp("2026-03-01")]
+    return frame[frame["at"] > pd.Timestamp("2026-03-01")]
 
 
 if __name__ == "__main__":
