@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from distributed.diagnostics.plugin import NannyPlugin
 
@@ -24,6 +24,9 @@ from .certificate import (
     oom_kills,
     ring_folder,
 )
+
+if TYPE_CHECKING:
+    from distributed import Nanny
 
 __all__ = ["NannyCapture"]
 
@@ -42,7 +45,7 @@ class NannyCapture(NannyPlugin):
         self.name = name
         self._recording = recording
 
-    def setup(self, nanny: Any) -> None:
+    def setup(self, nanny: Nanny) -> None:
         self._nanny = nanny
         self._folder = ring_folder(self._recording)
         self._reasons: list[str] = []
@@ -57,7 +60,7 @@ class NannyCapture(NannyPlugin):
         self._wrap_kill(getattr(nanny, "process", None))
         self._wrap_instantiate(nanny)
 
-    def teardown(self, nanny: Any) -> Any:
+    def teardown(self, nanny: Nanny) -> Any:
         process = getattr(nanny, "process", None)
         alive = process is not None and process.is_alive()
         if nanny.status.name in _GOING and alive:
@@ -66,7 +69,7 @@ class NannyCapture(NannyPlugin):
             return None
         return self._leave(nanny)
 
-    async def _leave(self, nanny: Any) -> None:
+    async def _leave(self, nanny: Nanny) -> None:
         """Say what is still to be said, for a moment; then leave no trace."""
         if self._saying:
             _, late = await asyncio.wait(tuple(self._saying), timeout=_PARTING)

@@ -15,7 +15,7 @@ import struct
 import subprocess
 import sys
 import time
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from .certificate import (
     certify,
@@ -24,6 +24,9 @@ from .certificate import (
     leave_rings,
     oom_kills,
 )
+
+if TYPE_CHECKING:
+    from distributed import Worker
 
 __all__ = ["Watcher", "exit_code_of", "handle_of", "watch"]
 
@@ -51,7 +54,7 @@ class Watcher:
         topic: Where a certificate goes.
     """
 
-    def __init__(self, package: Any, worker: Any, ring: str, topic: str) -> None:
+    def __init__(self, package: Any, worker: Worker, ring: str, topic: str) -> None:
         handle = handle_of(os.getpid())
         self._child = subprocess.Popen(  # noqa: S603 - our own text
             [sys.executable, "-c", _START],
@@ -101,7 +104,7 @@ class Watcher:
             self._child.wait()
 
 
-def _security_of(worker: Any) -> dict[str, Any]:
+def _security_of(worker: Worker) -> dict[str, Any]:
     names = ("tls_ca_file", "tls_worker_cert", "tls_worker_key", "require_encryption")
     values = ((name, getattr(worker.security, name, None)) for name in names)
     return {name: value for name, value in values if value}

@@ -6,7 +6,10 @@ scheduler; the last that leaves takes them off.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from distributed import Scheduler
 
 __all__ = ["closing_of", "unwatch_closing", "watch_closing"]
 
@@ -24,7 +27,7 @@ def watch_closing(scheduler: object) -> None:
     notes["users"] += 1
 
 
-def unwatch_closing(scheduler: Any) -> None:
+def unwatch_closing(scheduler: Scheduler) -> None:
     """Note it no more, if nobody else wants to know."""
     notes = scheduler.__dict__.get(_NOTES)
     if notes is None:
@@ -39,7 +42,7 @@ def unwatch_closing(scheduler: Any) -> None:
         scheduler.handlers[_ASKED] = notes["terminated"]
 
 
-def closing_of(scheduler: Any) -> dict[str, str]:
+def closing_of(scheduler: Scheduler) -> dict[str, str]:
     """Return the `reason` for which a scheduler closes and who asked (`by`), if known."""
     notes = scheduler.__dict__.get(_NOTES) or {}
     return {"reason": notes.get("reason", ""), "by": notes.get("by", "")}

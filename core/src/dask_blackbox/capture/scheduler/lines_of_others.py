@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import re
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .ownership import Ownership
+
+if TYPE_CHECKING:
+    from distributed import Scheduler
 
 __all__ = ["LinesOfOthers"]
 
@@ -31,7 +34,7 @@ class LinesOfOthers:
         own: Which tasks are ours.
     """
 
-    def __init__(self, scheduler: Any, own: Ownership) -> None:
+    def __init__(self, scheduler: Scheduler, own: Ownership) -> None:
         self._scheduler, self._own = scheduler, own
         self._ended: dict[str, float] = {}
         self._numbers: dict[tuple[str, int], list[list[int]]] = {}

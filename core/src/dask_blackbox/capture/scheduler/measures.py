@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from .samples import scheduler_load, scheduler_sample, worker_sample
 from .spans import Spans
+
+if TYPE_CHECKING:
+    from distributed import Scheduler
 
 __all__ = ["Measures"]
 
@@ -26,7 +29,7 @@ class Measures:
 
     def __init__(
         self,
-        scheduler: Any,
+        scheduler: Scheduler,
         *,
         put: Callable[[str, Any], None],
         tell: Callable[..., None],

@@ -8,11 +8,14 @@ as they arrive.  Keys of one group nearly always come from one client; where the
 from __future__ import annotations
 
 import uuid
-from typing import Any, Iterable
+from typing import TYPE_CHECKING, Any, Iterable
 
 from distributed.utils import key_split_group
 
 from .group_counts import GroupCounts
+
+if TYPE_CHECKING:
+    from distributed import Scheduler
 
 __all__ = ["Ownership", "root_span"]
 
@@ -34,7 +37,7 @@ class Ownership:
 
     def __init__(
         self,
-        scheduler: Any,
+        scheduler: Scheduler,
         clients: Iterable[str] | None,
         *,
         resident: bool = False,

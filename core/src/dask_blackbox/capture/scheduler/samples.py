@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from heapq import nlargest
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from distributed import Scheduler
+    from distributed.scheduler import WorkerState
 
 __all__ = ["scheduler_load", "scheduler_sample", "worker_sample"]
 
@@ -12,7 +16,7 @@ _MOST_PLUGINS = 10
 _MOST_PAIRS, _MOST_TYPES = 1_000, 40
 
 
-def worker_sample(now: float, address: str, ws: Any) -> tuple[Any, ...]:
+def worker_sample(now: float, address: str, ws: WorkerState) -> tuple[Any, ...]:
     """Return a `metric` row of a worker."""
     m = ws.metrics
     net = m.get("host_net_io") or {}
@@ -28,7 +32,7 @@ def worker_sample(now: float, address: str, ws: Any) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def scheduler_sample(now: float, scheduler: Any) -> tuple[Any, ...]:
+def scheduler_sample(now: float, scheduler: Scheduler) -> tuple[Any, ...]:
     """Return a `metric` row of the scheduler."""
     recent = scheduler.monitor.recent()
     processing = sum(len(ws.processing) for ws in scheduler.workers.values())

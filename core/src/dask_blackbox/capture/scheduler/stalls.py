@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any, Callable, Iterable
+from typing import TYPE_CHECKING, Any, Callable, Iterable
 
 from .ownership import Ownership
 from .unrunnable import restricted
+
+if TYPE_CHECKING:
+    from distributed import Scheduler
+    from distributed.scheduler import WorkerState
 
 __all__ = ["StallWatch"]
 
@@ -39,7 +43,7 @@ class StallWatch:
 
     def __init__(
         self,
-        scheduler: Any,
+        scheduler: Scheduler,
         *,
         name: str,
         after: float,
@@ -167,7 +171,7 @@ class StallWatch:
         names = [n for n, at_most in most.items() if len(leases.get(n, ())) >= at_most]
         return {str(name): most[name] for name in names[:_FEW]}
 
-    async def _ask(self, ws: Any) -> dict[str, Any]:
+    async def _ask(self, ws: WorkerState) -> dict[str, Any]:
         """Ask a worker for the stacks of what it executes and for what its tasks wait."""
         keys = [ts.key for ts in self._ours(ws.processing)[:_FEW]]
         rpc = self._scheduler.rpc(ws.address)

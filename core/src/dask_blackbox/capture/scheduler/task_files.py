@@ -12,9 +12,12 @@ import pathlib
 import re
 from collections import deque
 from itertools import islice
-from typing import Any, Iterator
+from typing import TYPE_CHECKING, Any, Iterator
 
 from ..redaction import Redaction
+
+if TYPE_CHECKING:
+    from distributed.scheduler import TaskState
 
 __all__ = ["TaskFiles", "files_of", "looks_like_a_file"]
 
@@ -51,7 +54,7 @@ class TaskFiles:
         self._seen: dict[str, int] = {}
         self._keys: set[str] = set()
 
-    def of(self, ts: Any) -> dict[str, list[str]]:
+    def of(self, ts: TaskState) -> dict[str, list[str]]:
         """Return what a failed task reads, writes, and what its inputs read.
 
         Args:
@@ -69,7 +72,7 @@ class TaskFiles:
         except Exception:  # a graph may hold anything
             return {}
 
-    def _reported(self, ts: Any) -> dict[str, list[str]]:
+    def _reported(self, ts: TaskState) -> dict[str, list[str]]:
         reads, writes = files_of(ts.run_spec)
         found = {"reads": reads, "writes": writes}
         if not reads:
@@ -77,7 +80,7 @@ class TaskFiles:
         return {name: files for name, files in found.items() if files}
 
 
-def _read_before(ts: Any) -> list[str]:
+def _read_before(ts: TaskState) -> list[str]:
     """Return what the tasks read that a task depends on; nothing if that is much."""
     waiting, seen = deque(islice(ts.dependencies, _MOST_INPUTS)), set()
     found: dict[str, None] = {}

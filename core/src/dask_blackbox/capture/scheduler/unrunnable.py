@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import time
 from itertools import islice
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from .ownership import Ownership
+
+if TYPE_CHECKING:
+    from distributed import Scheduler
+    from distributed.scheduler import TaskState
 
 __all__ = ["UnrunnableWatch", "restricted"]
 
@@ -25,7 +29,7 @@ class UnrunnableWatch:
 
     def __init__(
         self,
-        scheduler: Any,
+        scheduler: Scheduler,
         *,
         own: Ownership,
         after: float,
@@ -61,7 +65,7 @@ class UnrunnableWatch:
                 self._tell("unrunnable-over", "")
 
 
-def restricted(ts: Any) -> dict[str, Any]:
+def restricted(ts: TaskState) -> dict[str, Any]:
     """Return what a task asks for."""
     return {
         "key": str(ts.key),

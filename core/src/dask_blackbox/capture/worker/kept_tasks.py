@@ -14,12 +14,16 @@ import threading
 import time
 from collections import Counter
 from itertools import count
-from typing import IO, Any, Sequence
+from typing import IO, TYPE_CHECKING, Any, Sequence
 
 from ..packages import environment
 from .privacy_policy import Policy, tells
 from .task_bundle import BundleWriter, TooLargeError
 from .task_pickling import TooLongError, dump, dump_task
+
+if TYPE_CHECKING:
+    from distributed import Worker
+    from distributed.worker_state_machine import TaskState
 
 __all__ = ["BundleCollector", "place_for"]
 
@@ -94,7 +98,7 @@ class BundleCollector:
 
     def __init__(
         self,
-        worker: Any,
+        worker: Worker,
         *,
         op: str,
         limit: int,
@@ -113,7 +117,7 @@ class BundleCollector:
 
     # When a task has failed, on the event loop
 
-    def failed(self, key: object, ts: Any, error: tuple[str, str]) -> str | None:
+    def failed(self, key: object, ts: TaskState, error: tuple[str, str]) -> str | None:
         """Take what a failed task consists of; return the particulars of `capsule-coming`.
 
         Args:
@@ -163,7 +167,7 @@ class BundleCollector:
             self._kept.remove(each)
             each.drop()
 
-    def _input(self, ts: Any) -> tuple[Any, int, Any]:
+    def _input(self, ts: TaskState) -> tuple[Any, int, Any]:
         data, actors = self._worker.data, self._worker.state.actors
         if ts.key in actors:
             return (ts.key, 0, _ELSEWHERE)

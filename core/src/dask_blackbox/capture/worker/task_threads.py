@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from distributed import Worker
 
 __all__ = ["TaskThreads"]
 
@@ -23,7 +26,7 @@ class TaskThreads:
         worker: The worker.
     """
 
-    def __init__(self, worker: Any) -> None:
+    def __init__(self, worker: Worker) -> None:
         self._worker = worker
         self._seen: dict[str, _Seen] = {}
 

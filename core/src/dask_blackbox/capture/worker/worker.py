@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections import deque
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from distributed.diagnostics.plugin import WorkerPlugin
 
@@ -39,6 +39,9 @@ from .process_load import ProcessLoad
 from .ring import Ring
 from .task_threads import TaskThreads
 from .wrapped_results import WrappedResults
+
+if TYPE_CHECKING:
+    from distributed import Worker
 
 __all__ = ["WorkerCapture"]
 
@@ -131,7 +134,7 @@ class WorkerCapture(WorkerPlugin):
         if known := masked_values():
             self._mask(known)
 
-    def _start_watcher(self, worker: Any) -> Watcher | None:
+    def _start_watcher(self, worker: Worker) -> Watcher | None:
         package = sys.modules.get((__package__ or "").partition(".")[0])
         shares_a_process = str(worker.address).startswith("inproc://")
         if worker.nanny is not None or self._ring is None or shares_a_process:
@@ -160,7 +163,7 @@ class WorkerCapture(WorkerPlugin):
         found = await asyncio.get_running_loop().run_in_executor(None, environment)
         return {**found, **settings_and_image()}
 
-    def teardown(self, worker: Any) -> None:
+    def teardown(self, worker: Worker) -> None:
         worker.handlers.pop(f"{self.name}-tell", None)
         worker.handlers.pop(f"{self.name}-packages", None)
         self._shipping.stop()
@@ -192,7 +195,7 @@ class WorkerCapture(WorkerPlugin):
         self._results.stop()
         self._ignore_faults()
 
-    def _testify(self, worker: Any) -> None:
+    def _testify(self, worker: Worker) -> None:
         """Say what it was at when it was asked to exit; others report how it ended."""
         if not self._executing:
             return
@@ -337,7 +340,7 @@ class WorkerCapture(WorkerPlugin):
 
     # Last words
 
-    def _new_ring(self, worker: Any) -> Ring | None:
+    def _new_ring(self, worker: Worker) -> Ring | None:
         folder = ring_folder(self._recording)
         identity = {
             "pid": os.getpid(),
