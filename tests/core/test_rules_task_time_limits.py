@@ -27,9 +27,25 @@ def test_a_time_limit_is_named_with_what_others_of_its_kind_took() -> None:
     found = fires(TASK_EXCEPTION, run, naming=["timeout_seconds of 5 s"])
 
     assert "it ran for 30 s" in found.cause
-    assert "blocking call" in found.cause
+    assert "blocking call has returned. 1 task" in found.cause
     assert "1 task of 'load' finished in 2.0 s" in found.cause
     assert "raise `timeout_seconds` of 'load'" in found.remedy
+
+
+def test_a_task_that_its_host_tried_again_took_its_limit_each_time() -> None:
+    run = a_run(
+        a_task(KEY, compute=10.5),
+        a_task_error(KEY, exception="prefect.task_engine.TaskRunTimeoutError"),
+        an_event(
+            "task-timed-out", KEY, limit=5.0, setting="timeout_seconds", retries=1
+        ),
+        state="failed",
+    )
+
+    found = fires(TASK_EXCEPTION, run, naming=["timeout_seconds of 5 s"])
+
+    assert "in up to 2 attempts. No other task" in found.cause
+    assert "blocking call" not in found.cause
 
 
 def test_another_exception_keeps_its_own_words() -> None:

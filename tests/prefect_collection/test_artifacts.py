@@ -93,6 +93,16 @@ def test_task_runs_that_were_hit_are_linked_with_their_parameters() -> None:
     ) in page
 
 
+def test_names_and_parameters_hold_nothing_that_a_page_obeys() -> None:
+    line = TaskLine(
+        name="a\u202eb\x1b[31mc", state="lost", parameters="n=\x00", why="d\u2066ied"
+    )
+
+    page = card_page(CARD, [line])
+
+    assert "- a\ufffdbc lost: d\ufffdied · `n=\ufffd`" in page.splitlines()
+
+
 def test_a_long_name_is_cut_and_one_line_is_one() -> None:
     page = card_page(CARD, [TaskLine(name="z" * 300, state="lost", why="died")], logs=1)
 

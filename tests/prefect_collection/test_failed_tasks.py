@@ -9,7 +9,7 @@ from typing import Any
 
 import cloudpickle
 import pytest
-from prefect import task
+from prefect import pause_flow_run, task
 from prefect.futures import PrefectFuture
 from prefect.states import Failed
 from prefect_dask.task_runners import DaskTaskRunner
@@ -74,6 +74,7 @@ def test_a_tasks_own_time_limit_is_the_verdict_with_prefects_retries(
     fetches(return_state=True)
 
     run = prefect.newest("fetches", store)
+    assert run.card.chain[-1].text == "the driver raised TaskRunTimeoutError"
     verdict = run.card.verdict
     assert verdict.title == "'fetched' exceeded its timeout_seconds of 1 s"
     assert "it ran for 3" in verdict.cause
@@ -111,3 +112,43 @@ def test_a_flow_that_exits_has_crashed_whatever_its_code(
     assert (run.state, run.card.state) == ("CRASHED", "failed")
     assert f"the flow called sys.exit({code})" in run.card.headline
     assert "test_failed_tasks.py" in run.card.verdict.cause
+
+
+def test_a_pause_that_nobody_ended_names_prefects_limit(
+    prefect: Any, store: Path
+) -> None:
+    @observed_flow(name="pauses", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
+    def pauses() -> None:
+        doubled.submit(1).result()
+        pause_flow_run(timeout=2, poll_interval=1)
+
+    pauses(return_state=True)
+
+    verdict = prefect.newest("pauses", store).card.verdict
+    assert verdict.title.startswith("FlowPauseTimeout in the driver")
+    assert "`timeout` of `pause_flow_run`" in verdict.remedy
+    assert "service" not in verdict.remedy
+    assert verdict.retry_advice == "unknown"
+
+
+@task
+def napped(part: int) -> int:
+    time.sleep(2)
+    return part
+
+
+def test_task_runs_that_the_flow_kept_no_future_of_are_called_that(
+    prefect: Any, store: Path
+) -> None:
+    @observed_flow(name="drops", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
+    def drops() -> int:
+        napped.map(range(4))
+        return doubled.submit(1).result()
+
+    assert drops() == 2
+
+    run = prefect.newest("drops", store)
+    assert run.state == "COMPLETED"
+    crashed = {task.message for task in run.all_tasks if task.state == "CRASHED"}
+    assert len(crashed) == 1
+    assert crashed.pop().startswith("Abandoned: nobody waited for its result")

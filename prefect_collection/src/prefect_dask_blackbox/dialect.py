@@ -10,5 +10,11 @@ DIALECT = RemedyDialect(
     run="flow run",
     engine="/prefect/task_engine.py",
     task_retries="Prefect's `@task(retries=3, retry_delay_seconds=10)`",
+    remedies={
+        "was paused and never resumed": (
+            "Nobody resumed the flow run within the `timeout` of `pause_flow_run` (Prefect's "
+            "limit for a pause, in seconds): resume it in time, or raise that `timeout`."
+        ),
+    },
 )
 """Dask's own retries know nothing of Prefect's tasks, which return their failures."""

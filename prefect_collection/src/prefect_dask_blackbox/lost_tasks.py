@@ -29,8 +29,11 @@ _SETTLING = 3.0
 """Seconds in which a task's own last words may still reach Prefect's database."""
 
 _ABANDONED = (
-    "Abandoned: the flow run ended, and its Dask cluster with it, before this task did. "
-    "Wait for its future in the flow."
+    "Abandoned: the flow run ended, and its Dask cluster with it, before this task did."
+)
+_RELEASED = (
+    "Abandoned: nobody waited for its result. The flow cancelled it or kept no future of "
+    "it, so that Dask released it before it was done; then the flow run ended."
 )
 _UNHEARD = "It ended, but its result was lost with its worker."
 
@@ -93,10 +96,14 @@ class LostTasks:
         if not entries:
             return
         self._let_them_end(entries)
-        state: State[Any] = Crashed(message=_ABANDONED if why is None else why)
-        if cancelled is not None:
-            state = Cancelled(message=cancelled)
-        self._settle([_final(entry, _last_state(entry, state)) for entry in entries])
+        finals = []
+        for entry in entries:
+            own = _RELEASED if entry.released else why or _ABANDONED
+            state: State[Any] = Crashed(message=own)
+            if cancelled is not None:
+                state = Cancelled(message=cancelled)
+            finals.append(_final(entry, _last_state(entry, state)))
+        self._settle(finals)
 
     def sentence(self, entry: SubmittedTask, card: RunCard | None = None) -> str:
         """Return why a task run is Crashed: what the card says of it, else what Dask said."""

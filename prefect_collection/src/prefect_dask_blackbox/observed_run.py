@@ -246,6 +246,7 @@ class ObservedRun:
         with self._ending:
             if self.card is not None:
                 return
+            self.ledger.flow_ended()
             self._failed = exception is not None or state not in (None, "succeeded")
             dying = exception is not None and not isinstance(exception, Exception)
             state = self._stopped(exception, state, dying=dying)
@@ -341,6 +342,7 @@ class ObservedRun:
                         error,
                         limit=over or None,
                         setting="timeout_seconds",
+                        retries=entry.task.retries or 0,
                     )
         return found[0] if found else None
 

@@ -17,6 +17,7 @@ from dask_blackbox.attach import RunCard
 from dask_blackbox.overview import Overview, TaskCost
 from dask_blackbox.protocol.messages import Progress
 from dask_blackbox.report import markdown
+from dask_blackbox.report.formatting import plain
 
 from prefect_dask_blackbox.stalls import stall_words
 from prefect_dask_blackbox.submitted import with_names
@@ -60,6 +61,12 @@ class TaskLine:
     parameters: str = ""
     why: str = ""
     earlier: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Clean what users named: a page obeys bidirectional and control characters."""
+        for field in ("name", "parameters", "why"):
+            object.__setattr__(self, field, plain(getattr(self, field)))
+        object.__setattr__(self, "earlier", tuple(map(plain, self.earlier)))
 
 
 @dataclass(frozen=True, kw_only=True)

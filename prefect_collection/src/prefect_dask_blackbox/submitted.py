@@ -15,6 +15,7 @@ from uuid import UUID
 
 from dask_blackbox.capture.redaction import is_secret_name
 from dask_blackbox.guard import guard
+from dask_blackbox.report.formatting import plain
 from distributed import Future
 from prefect.client.schemas.objects import State
 from prefect.tasks import Task
@@ -52,6 +53,8 @@ class SubmittedTask:
         reported: The flow has been given the error.
         message: The state message that the task run was last given by us.
         logged: The reason is in its log.
+        released: Dask let go of it while the flow ran: the flow cancelled it or kept no
+            future of it.
     """
 
     key: str
@@ -66,6 +69,7 @@ class SubmittedTask:
     reported: bool = False
     message: str | None = None
     logged: bool = False
+    released: bool = False
 
     @property
     def parameters(self) -> str:
@@ -169,6 +173,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self._tasks: list[SubmittedTask] = []
+        self._over = False
 
     def __iter__(self) -> Iterator[SubmittedTask]:
         return iter(list(self._tasks))
@@ -195,8 +200,27 @@ class Ledger:
         self._tasks.append(entry)
         # The state that Future objects share, and not the Future: holding that one would
         # keep its result on the cluster until the flow ends.
-        future.client.loop.add_callback(_follow, future._state, entry)  # noqa: SLF001
+        future.client.loop.add_callback(self._follow, future._state, entry)  # noqa: SLF001
         return entry
+
+    def flow_ended(self) -> None:
+        """Note that what is released from now on was released by the cluster's end.
+
+        A client that is closed cancels all of its futures, for the same reason.
+        """
+        self._over = True
+
+    async def _follow(self, state: Any, entry: SubmittedTask) -> None:
+        await state.wait()
+        if entry.status != "pending":
+            return
+        entry.status = state.status
+        if state.status == "error" or (
+            state.status == "cancelled" and is_lost(state.exception)
+        ):
+            entry.error = state.exception
+        elif state.status == "cancelled":
+            entry.released = not self._over
 
     @property
     def lost(self) -> list[SubmittedTask]:
@@ -212,7 +236,7 @@ class Ledger:
     @property
     def names(self) -> dict[str, str]:
         """Names of task runs, by key."""
-        return {each.key: each.name for each in self._tasks}
+        return {each.key: plain(each.name) for each in self._tasks}
 
     def named(self, key: str) -> str:
         """Return the name of the task run of a key; the key where there is none."""
@@ -227,14 +251,3 @@ class Ledger:
             for entry in self.lost
             if not entry.reported and entry.culprit not in reported
         ]
-
-
-async def _follow(state: Any, entry: SubmittedTask) -> None:
-    await state.wait()
-    if entry.status != "pending":
-        return
-    entry.status = state.status
-    if state.status == "error" or (
-        state.status == "cancelled" and is_lost(state.exception)
-    ):
-        entry.error = state.exception

@@ -24,6 +24,7 @@ class TimedOutTask:
         limit: Seconds.
         setting: The host's name of the limit.
         ran: Seconds that it ran, its host's attempts together; None: not recorded.
+        attempts: How often its host may have tried it in that time.
         others: Seconds that each finished execution of its kind took, sorted.
         prefix: What tasks of its kind are called.
     """
@@ -31,6 +32,7 @@ class TimedOutTask:
     limit: float
     setting: str
     ran: float | None
+    attempts: int
     others: tuple[float, ...]
     prefix: str
 
@@ -43,10 +45,12 @@ class TimedOutTask:
         text = self.title(f"'{short(key, 80)}'")
         if self.ran is not None:
             text += f": it ran for {duration(self.ran)}"
-        if self.ran is not None and self.ran > _BEYOND * self.limit:
+        if self.ran is not None and self.attempts > 1:
+            text += f" in up to {counted(self.attempts, 'attempt')}"
+        if self.ran is not None and self.ran > _BEYOND * self.limit * self.attempts:
             text += (
                 ", because in a worker's thread the limit takes effect only once a "
-                "blocking call has returned, and attempts follow each other"
+                "blocking call has returned"
             )
         if not self.others:
             return f"{text}. No other task of '{self.prefix}' finished"
@@ -86,6 +90,7 @@ def timed_out(run: RunTables, key: str) -> TimedOutTask | None:
         limit=over.limit,
         setting=over.setting or "time limit",
         ran=float(mine["seconds"].sum()) if len(mine) else None,
+        attempts=1 + (over.retries or 0),
         others=tuple(sorted(float(each) for each in others["seconds"])),
         prefix=prefix,
     )

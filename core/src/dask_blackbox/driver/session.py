@@ -222,6 +222,7 @@ class Recording:
         *,
         limit: float | None = None,
         setting: str = "",
+        retries: int = 0,
     ) -> None:
         """Note a failure that Dask takes for a result: frameworks return states, not raise.
 
@@ -232,6 +233,7 @@ class Recording:
             limit: Seconds that the task was allowed to take, where the host ended it at
                 that limit.
             setting: The host's name of that limit (`timeout_seconds`).
+            retries: How often the host may try it again, within one execution by Dask.
         """
         if self._supervisor is None:
             return
@@ -245,7 +247,9 @@ class Recording:
             row = [time.time(), key, prefix, None, "erred", *what, None]
             self._supervisor.row("error", [*row, ", ".join(reported["bases"])])
             if limit is not None:
-                over = json.dumps({"limit": limit, "setting": setting})
+                over = json.dumps(
+                    {"limit": limit, "setting": setting, "retries": retries}
+                )
                 self._supervisor.row(
                     "event", [time.time(), "task-timed-out", key, over]
                 )

@@ -269,12 +269,14 @@ class TaskTimedOut(Event, frozen=True, kw_only=True):
     Attributes:
         limit: Seconds that the task was allowed to take.
         setting: The host's name of that limit.
+        retries: How often the host may try it again, within one execution by Dask.
     """
 
     kind: ClassVar[str] = "task-timed-out"
 
     limit: float | None = None
     setting: str = ""
+    retries: int | None = None
 
 
 class ProcessAncestors(Event, frozen=True, kw_only=True):

@@ -196,7 +196,13 @@ def _outcome_text(case: Case) -> str:
     if case.raised("KeyboardInterrupt"):
         return "the driver was interrupted"
     if exception is not None:
-        did = "gave up waiting:" if only_waited(exception) else "raised"
+        # What a task raised comes out of the driver's wait; the wait itself did not end.
+        of_task = any(
+            (each.exception, each.message) == (exception.exception, exception.message)
+            for each in case.failures
+        )
+        waited = only_waited(exception) and not of_task
+        did = "gave up waiting:" if waited else "raised"
         return f"the driver {did} {class_of(exception.exception)}"
     if by is not None:
         return f"the driver was ended by {by}"

@@ -143,12 +143,22 @@ def _of_exception(case: Case, exception: DriverException) -> Finding:
     if not case.saw_the_cluster:
         sure = "low"
     elsewhere = waited and raised_apart_from_dask(trace)
+    hosts = case.dialect.remedy(exception.message)
     advice, certainty = _advice(exception, waited=waited)
+    if hosts is not None and advice == "transient":
+        advice, certainty = (
+            OF_UNKNOWN  # its host knows what it is: no service that is down
+        )
     return DRIVER_EXCEPTION.found(
         f"{name} in the driver: {short_with_paths(message, 80)}".rstrip(": "),
         cause=". ".join(sentences) + ".",
         remedy=_remedy(
-            exception, name, advice, waited=waited and not elsewhere, pace=pace
+            exception,
+            name,
+            advice,
+            waited=waited and not elsewhere,
+            pace=pace,
+            hosts=hosts,
         ),
         confidence=sure,
         evidence=_evidence(case, exception),
@@ -189,6 +199,7 @@ def _remedy(
     *,
     waited: bool,
     pace: Pace | None,
+    hosts: str | None,
 ) -> str:
     look = (
         f"Look at {exception.file}:{exception.line}"
@@ -211,7 +222,8 @@ def _remedy(
             "were making progress."
         )
     reported = explained_exception(exception)
-    if hint := (reported.fix if reported else None) or hint_on(exception.message):
+    fix = hosts or (reported.fix if reported else None)
+    if hint := fix or hint_on(exception.message):
         return f"{look}. {hint}"
     if name in ("FileNotFoundError", "NotADirectoryError"):
         return f"{look}, and check that the path exists where the driver runs."
