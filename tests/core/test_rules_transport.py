@@ -63,10 +63,9 @@ def a_result_that_stayed(message: str = REFUSED, name: str = "TypeError") -> Pie
 
 
 def test_a_result_that_cannot_be_pickled_is_named_with_its_task() -> None:
-    lock = list(a_task("open-1"))
-    lock[1] = (*lock[1][:-2], "_thread.lock", "finished")
+    lock = a_task("open-1", typename="_thread.lock")
     found = verdict(
-        a_worker(), a_graph(), a_task("inc-1"), tuple(lock), a_result_that_stayed()
+        a_worker(), a_graph(), a_task("inc-1"), lock, a_result_that_stayed()
     )
 
     assert (found.rule, found.confidence) == ("result-not-serializable", "high")
@@ -76,10 +75,9 @@ def test_a_result_that_cannot_be_pickled_is_named_with_its_task() -> None:
 
 
 def test_the_task_whose_results_class_the_driver_lacks_is_named() -> None:
-    quote = list(a_task("quoted-1"))
-    quote[1] = (*quote[1][:-2], "models.Quote", "finished")
+    quote = a_task("quoted-1", typename="models.Quote")
     missing = a_result_that_stayed("No module named 'models'", "ModuleNotFoundError")
-    found = verdict(a_worker(), a_graph(), a_task("inc-1"), tuple(quote), missing)
+    found = verdict(a_worker(), a_graph(), a_task("inc-1"), quote, missing)
 
     assert found.subject.key == "quoted-1"
 
@@ -87,9 +85,8 @@ def test_the_task_whose_results_class_the_driver_lacks_is_named() -> None:
 def test_what_cannot_be_pickled_inside_of_a_result_is_reported_with_what_holds_it() -> (
     None
 ):
-    held = list(a_task("open-1"))
-    held[1] = (*held[1][:-2], "dict", "finished")
-    found = verdict(a_worker(), a_graph(), tuple(held), a_result_that_stayed())
+    held = a_task("open-1", typename="dict")
+    found = verdict(a_worker(), a_graph(), held, a_result_that_stayed())
 
     assert found.subject.key == "open-1"
     assert "(lock inside of a dict)" in found.title
@@ -111,13 +108,12 @@ def test_a_result_that_the_driver_cannot_read_is_reported_apart_from_a_tasks_err
 
 def a_result_nobody_heard_of(*more: Any) -> Finding:
     """Return the verdict on a driver that was stopped after a worker's word."""
-    lock = list(a_task("open-1"))
-    lock[1] = (*lock[1][:-2], "_thread.lock", "finished")
+    lock = a_task("open-1", typename="_thread.lock")
     said = REFUSED.replace("Could not serialize object of type lock", "{}").format(
         "Failed to serialize <_thread.lock object at 0x7f2622e7c310>."
     )
     line = a_log_line(said, at=5.0)
-    return verdict(a_worker(), a_graph(), tuple(lock), line, *more, aborted(at=90.0))
+    return verdict(a_worker(), a_graph(), lock, line, *more, aborted(at=90.0))
 
 
 DROPPED = a_log_line(
@@ -430,10 +426,9 @@ def test_a_healthy_shuffle_is_nobodys_business() -> None:
 def test_an_exception_that_is_returned_and_cannot_be_read_is_named_with_its_task() -> (
     None
 ):
-    refused = list(a_task("checked-13"))
-    refused[1] = (*refused[1][:-2], "etl.BadRowError", "finished")
+    refused = a_task("checked-13", typename="etl.BadRowError")
     message = "BadRowError.__init__() missing 1 required positional argument: 'reason'"
-    pieces = a_worker(), a_graph(), a_task("inc-1"), tuple(refused)
+    pieces = a_worker(), a_graph(), a_task("inc-1"), refused
     found = verdict(*pieces, a_result_that_stayed(message))
 
     assert found.rule == "result-not-serializable"

@@ -190,13 +190,14 @@ def a_task(
     nbytes: int = 100,
     outcome: str = "finished",
     last_input: str | None = None,
+    typename: str = "int",
 ) -> Piece:
     """Return that an execution of a task ended."""
     prefix, begun = key.split("-", maxsplit=1)[0], START + start
     stop = begun + compute + disk
     return "task", (
         key, prefix, prefix, worker, 1, begun, stop, compute, 0.0, disk, 0.0,
-        nbytes, "int", outcome, last_input,
+        nbytes, typename, outcome, last_input,
     )  # fmt: skip
 
 
