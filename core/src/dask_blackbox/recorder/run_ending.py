@@ -7,6 +7,7 @@ used a cluster that is recorded from outside, only the tasks tell.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -40,6 +41,7 @@ class Judge:
         self._exception: DriverException | None = None
         self._test: DriverException | None = None
         self._stopped: Stopped | None = None
+        self._lost_at = math.inf
         self._failed, self._last_success = False, 0.0
 
     def hear(self, rows: Mapping[str, Any]) -> None:
@@ -55,7 +57,11 @@ class Judge:
         for row in rows.get("event", ()):
             if row[1] == "graph-failed" and row[0] > self._last_success:
                 self._failed = True
-            elif row[1] in _REPORTED:
+            elif row[1] == "driver-lost":
+                self._lost_at = row[0]
+            elif row[1] in _REPORTED and row[0] <= self._lost_at:
+                # What its processes raise later, as nobody reads what they print, for
+                # one, has not ended the run.
                 with contextlib.suppress(msgspec.MsgspecError):
                     self._reported(row[1], row[3])
 

@@ -1,0 +1,46 @@
+"""How a run ended, of what is heard of it from several processes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from dask_blackbox.protocol.messages import LEFT, End
+from dask_blackbox.recorder.run_ending import Judge
+from runs_from_rows import a_task
+
+RAISED = json.dumps({"exception": "BrokenPipeError", "message": "Broken pipe"})
+LOST = (10.0, "driver-lost", "driver", "{}")
+
+
+def judged(end: End, *events: tuple[float, str, str, str]) -> End:
+    judge = Judge(lambda exception: exception)
+    for event in events:
+        judge.hear({"event": [event]})
+    return judge.judge(end)
+
+
+@pytest.mark.parametrize(("at", "named"), [(9.9, True), (10.1, False)])
+def test_what_processes_raise_after_the_driver_was_lost_did_not_end_the_run(
+    at: float, *, named: bool
+) -> None:
+    raised = (at, "driver-exception", "driver", RAISED)
+
+    end = judged(End(state="aborted", exit_code=-6), *sorted((LOST, raised)))
+
+    assert (end.exception is not None) is named
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "state"),
+    [(("erred", "finished"), "succeeded"), (("finished", "erred"), "failed")],
+)
+def test_who_used_a_cluster_from_outside_failed_if_its_last_task_did(
+    outcomes: tuple[str, ...], state: str
+) -> None:
+    judge = Judge(lambda exception: exception)
+    for outcome in outcomes:
+        kind, row = a_task(outcome=outcome, last_input="load-1")
+        judge.hear({kind: [row]})
+
+    assert judge.judge(End(state=LEFT)).state == state
