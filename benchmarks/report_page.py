@@ -44,7 +44,7 @@ REDRAW = """async () => {
 
 
 def a_run(tasks: int) -> RunTables:
-    """Return a run of 200 workers that are busy most of ten minutes."""
+    """Return a run of 200 workers that are busy most of ten minutes, each with a chain of tasks."""
     workers = min(WORKERS, max(1, tasks // 10))
     each = SECONDS * workers / tasks
     rows: dict[str, list[Any]] = {
@@ -57,6 +57,7 @@ def a_run(tasks: int) -> RunTables:
                 f"('part-{n % 8}', {n})", f"part-{n % 8}", "g", f"tcp://w{n % workers}", 1,
                 START + n // workers * each, START + (n // workers + 0.9) * each,
                 0.9 * each, 0.0, 0.0, 0.0, 1000, "int", "finished",
+                f"('part-{(n - workers) % 8}', {n - workers})" if n >= workers else "",
             )
             for n in range(tasks)
         ],
