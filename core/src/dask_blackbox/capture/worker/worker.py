@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["WorkerCapture"]
 
 _SHIP_MS = 200
+_PAGE_SIZE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 _BATCH = 5_000
 _WAITING = 20_000
 _SIGNALS = "distributed._signals"
@@ -114,9 +115,16 @@ class WorkerCapture(WorkerPlugin):
                 _WAITING,
             )
             self._tap.attach_streams(self._printed.taking)
-        threading.Thread(
-            target=self._sample_memory, name="dask-blackbox-memory", daemon=True
-        ).start()
+        # The first sample is taken here: the first task may end the process before a new
+        # thread has run at all.
+        load = self._load = ProcessLoad()
+        if self._take_memory_sample(load):
+            threading.Thread(
+                target=self._sample_memory,
+                args=(load,),
+                name="dask-blackbox-memory",
+                daemon=True,
+            ).start()
         from tornado.ioloop import PeriodicCallback
 
         self._shipping = PeriodicCallback(self._ship, _SHIP_MS)
@@ -382,19 +390,21 @@ class WorkerCapture(WorkerPlugin):
             self._faults.close()
             self._faults = None
 
-    def _sample_memory(self) -> None:
-        page = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
-        load = self._load = ProcessLoad()
-        while True:  # at once, too: the first task may be the last
-            try:
-                with open("/proc/self/statm", encoding="ascii") as file:
-                    rss = int(file.read().split()[1]) * page
-                load.memory(rss)
-                with self._lock:
-                    if self._ring is not None:
-                        self._ring.sample(time.time(), rss)
-            except (OSError, ValueError):
-                return
+    def _take_memory_sample(self, load: ProcessLoad) -> bool:
+        """Append the memory in use to the ring; false where there is no `/proc`."""
+        try:
+            with open("/proc/self/statm", encoding="ascii") as file:
+                rss = int(file.read().split()[1]) * _PAGE_SIZE
+        except (OSError, ValueError):
+            return False
+        load.memory(rss)
+        with self._lock:
+            if self._ring is not None:
+                self._ring.sample(time.time(), rss)
+        return True
+
+    def _sample_memory(self, load: ProcessLoad) -> None:
+        while True:
             asleep = time.perf_counter()
             if self._stopped.wait(0.1):
                 return
@@ -405,6 +415,8 @@ class WorkerCapture(WorkerPlugin):
             load.woke(time.perf_counter() - asleep, 0.1)
             if load.due():
                 self._report_load(load)
+            if not self._take_memory_sample(load):
+                return
 
     def _report_load(self, load: ProcessLoad) -> None:
         try:
