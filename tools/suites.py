@@ -1,17 +1,20 @@
 """All tests: each suite in its own environment, two at a time, all of them.
 
 Tests wait for processes more than they compute, so the core's run beside those of the
-hosts, two files of them at once; each line says whose it is.  The last lines say of each suite how it ended, and what
-did not run without a browser.
+hosts, two files of them at once; each line says whose it is.  The last lines say of each
+suite how it ended, and what did not run without a browser.
 
     .venvs/core/bin/python tools/suites.py [--quick] [SUITE…]
 
-With `--quick`, tests marked `nightly` are left out.
+With `--quick`, tests marked `nightly` are left out, and up to three tests of a suite that
+failed run once more on their own (`docs/decisions/0016-unstable-tests.md`): one that passes
+then is listed as unstable in the last lines.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,8 +26,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-NO_TESTS = 5  # pytest's exit code
+FAILED_TESTS, NO_TESTS = 1, 5  # pytest's exit codes
+RERUN_AT_MOST = 3
 BROWSER = Path("/usr/bin/chromium")
+_COLOUR = re.compile("\x1b\\[[0-9;]*m")
 _turn = threading.Lock()
 
 
@@ -97,26 +102,51 @@ def _say(suite: Suite, line: str) -> None:
 def _run(suite: Suite, *, quick: bool) -> tuple[int, str]:
     """Run a suite; return its exit code and a line about it."""
     _say(suite, f"━━━ {suite.files} in .venvs/{suite.environment}")
-    python = ROOT / ".venvs" / suite.environment / "bin" / "python"
-    colour = "yes" if sys.stdout.isatty() else "no"
     files = [str(file.relative_to(ROOT)) for file in sorted(ROOT.glob(suite.files))]
     if not files:
         return NO_TESTS, f"{suite.name:11} no tests"
+    chosen = [*files, "-m", "not nightly"] if quick else files
+    at_once = [f"--numprocesses={suite.workers}", "--dist=loadfile"]
+    began = time.monotonic()
+    code, lines = _pytest(
+        suite, ["--durations=40", *chosen, *(at_once if suite.workers > 1 else [])]
+    )
+    summary = lines[-1].strip("= ") if lines else ""
+    unstable = _failed(lines) if quick and code == FAILED_TESTS else []
+    if 0 < len(unstable) <= RERUN_AT_MOST:
+        _say(suite, f"━━━ again, on their own: {len(unstable)} that failed")
+        code, _ = _pytest(
+            suite, ["--last-failed", "--last-failed-no-failures=none", *chosen]
+        )
+        if code == 0:
+            summary += "".join(
+                f"\n{'':11} UNSTABLE  passed when run again: {test}"
+                for test in unstable
+            )
+    took = time.monotonic() - began
+    ending = "ok" if code == 0 else "no tests" if code == NO_TESTS else "FAILED"
+    return code, f"{suite.name:11} {ending:9} {took:4.0f} s   {summary}"
+
+
+def _failed(lines: list[str]) -> list[str]:
+    """Return what pytest's summary says of each test that failed, or had an error."""
+    plain = [_COLOUR.sub("", line) for line in lines]
+    return [line for line in plain if line.startswith(("FAILED ", "ERROR "))]
+
+
+def _pytest(suite: Suite, arguments: list[str]) -> tuple[int, list[str]]:
+    """Run pytest, printing each line; return its exit code and the lines that hold text."""
     command = [
-        str(python),
+        str(ROOT / ".venvs" / suite.environment / "bin" / "python"),
         "-m",
         "pytest",
-        f"--color={colour}",
-        "--durations=40",
-        *files,
+        f"--color={'yes' if sys.stdout.isatty() else 'no'}",
+        f"--override-ini=cache_dir=.pytest_cache/{suite.name}",
+        *arguments,
     ]
-    if quick:
-        command += ["-m", "not nightly"]
-    if suite.workers > 1:
-        command += [f"--numprocesses={suite.workers}", "--dist=loadfile"]
     # Tests that bring another program in an environment of its own do so with our uv.
     environ = os.environ | {"UV": str(ROOT / "tools" / "uv")}
-    began, last = time.monotonic(), ""
+    lines = []
     with subprocess.Popen(
         command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL
     ) as process:
@@ -124,10 +154,9 @@ def _run(suite: Suite, *, quick: bool) -> tuple[int, str]:
         for raw in process.stdout:
             line = raw.decode(errors="replace").rstrip("\n")
             _say(suite, line)
-            last = line.strip() or last
-    code, took = process.returncode, time.monotonic() - began
-    ending = "ok" if code == 0 else "no tests" if code == NO_TESTS else "FAILED"
-    return code, f"{suite.name:11} {ending:9} {took:4.0f} s   {last.strip('= ')}"
+            if line.strip():
+                lines.append(line)
+    return process.returncode, lines
 
 
 def _bring_browser() -> str | None:
