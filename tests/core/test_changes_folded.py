@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from dask._task_spec import Task
 from dask_blackbox.analyse.changes import CardChanges, changes_on_card
-from dask_blackbox.analyse.changes.relevance import Accused
+from dask_blackbox.analyse.changes.relevance import VerdictContext
 from dask_blackbox.analyse.comparing import comparison_of
 from dask_blackbox.capture.scheduler.code_hashes import CodeMarks
 from dask_blackbox.finding import Finding, Subject
@@ -67,10 +67,10 @@ def tidy_too(**fields: Any) -> PrefixSketch:
 
 
 def card_changes(
-    before: Sketch, after: Sketch, accused: Accused | None = None
+    before: Sketch, after: Sketch, context: VerdictContext | None = None
 ) -> CardChanges:
     return changes_on_card(
-        history_of([before]), failed(after), accused or Accused(verdict())
+        history_of([before]), failed(after), context or VerdictContext(verdict())
     )
 
 
@@ -86,7 +86,7 @@ def test_a_package_explains_the_code_inside_it_and_in_all_that_call_it() -> None
         tidy_too(code="2py311.bb"),
     )
     after = night(2, "2.0", parts=parts, prefixes=prefixes)
-    found = card_changes(night(1, "1.0"), after, Accused(verdict(), "", "tidy"))
+    found = card_changes(night(1, "1.0"), after, VerdictContext(verdict(), "", "tidy"))
 
     assert folded(found) == [
         ("shop", ["module shop", "prefix clean", "prefix tidy"]),
@@ -112,7 +112,7 @@ def test_a_function_of_ones_own_that_changed_too_is_not_the_packages() -> None:
     parts = {"shop:clean": "shop.py:2 99", "job:tidy": "job.py:9 33"}
     prefixes = (a_prefix("load", roots=100), tidy(code="2py311.aa"), tidy_too())
     after = night(2, "2.0", parts=parts, prefixes=prefixes)
-    found = card_changes(night(1, "1.0"), after, Accused(verdict(), "", "tidy"))
+    found = card_changes(night(1, "1.0"), after, VerdictContext(verdict(), "", "tidy"))
 
     assert folded(found) == [("prefix tidy", []), ("shop", ["module shop"])]
 
@@ -146,7 +146,9 @@ def test_a_commit_explains_the_functions_that_it_changed(
         prefix = tidy(code=mark, functions=("job:tidy",))
         return a_night(number, facts=facts, parts=parts, prefixes=(prefix,))
 
-    changes = card_changes(at(1, "aaaa"), at(2, "bbbb"), Accused(verdict(), "", "tidy"))
+    changes = card_changes(
+        at(1, "aaaa"), at(2, "bbbb"), VerdictContext(verdict(), "", "tidy")
+    )
 
     assert folded(changes) == found
     assert changes.past.says.startswith(
@@ -202,7 +204,7 @@ CLOSURE = "def tidy(least):\n    def work(rows):\n        return rows[least]\n  
 
 def test_a_value_that_a_function_captured_is_a_parameter_and_no_code() -> None:
     before, after = captured(CLOSURE, 3, 1), captured(CLOSURE, 4, 2)
-    found = card_changes(before, after, Accused(verdict(), "", "tidy"))
+    found = card_changes(before, after, VerdictContext(verdict(), "", "tidy"))
     [change] = found.changes
 
     assert (change.kind, change.what) == (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from dask_blackbox.analyse.changes import Difference, differences
 from dask_blackbox.analyse.changes.ranking import Rarities, ranked
-from dask_blackbox.analyse.changes.relevance import Accused
+from dask_blackbox.analyse.changes.relevance import VerdictContext
 from dask_blackbox.analyse.comparing import comparison_of
 from dask_blackbox.analyse.sketching.environment import options_of
 from dask_blackbox.capture.driver.module_parts import parts_of
@@ -126,7 +126,7 @@ def test_a_parameter_with_a_name_stands_before_one_with_a_place() -> None:
     given = {"argument 1": "10", "least": "10.0"}
     before = a_night(1, facts={"parameters": given})
     after = a_night(2, facts={"parameters": {"argument 1": "99", "least": "99.0"}})
-    changes, _ = ranked(differences(before, after), Rarities([]), Accused())
+    changes, _ = ranked(differences(before, after), Rarities([]), VerdictContext())
 
     assert [each.change.what for each in changes] == ["least", "argument 1"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from dask_blackbox.analyse.changes import changes_on_card, differences, seen_before
-from dask_blackbox.analyse.changes.relevance import Accused
+from dask_blackbox.analyse.changes.relevance import VerdictContext
 from dask_blackbox.analyse.history import History
 from dask_blackbox.finding import Finding, RetryAdvice, Subject
 from dask_blackbox.sketch import Inputs, Sketch
@@ -176,7 +176,7 @@ def test_a_change_of_every_night_is_left_out_and_named() -> None:
         a_night(8, facts={"parameters": {"batch": "b8x"}, "code": {"git commit": "d"}})
     )
 
-    reported = changes_on_card(history_of(nights), last, Accused(a_verdict()))
+    reported = changes_on_card(history_of(nights), last, VerdictContext(a_verdict()))
 
     assert [each.what for each in reported.changes] == ["git commit"]
     assert reported.changes[0].rarity == 1.0
@@ -190,7 +190,7 @@ def test_what_changes_now_and_then_comes_after_what_never_did() -> None:
     ]
     facts = {"host": {"machine": "a"}, "cluster-shape": {"image": "new"}}
     reported = changes_on_card(
-        history_of(nights), failed(a_night(21, facts=facts)), Accused()
+        history_of(nights), failed(a_night(21, facts=facts)), VerdictContext()
     )
 
     assert [each.what for each in reported.changes] == ["image", "machine"]
@@ -204,14 +204,14 @@ def test_a_package_that_the_traceback_names_comes_first() -> None:
         "package/scheduler": {"pandas": "3.0.0"},
         "code": {"git commit": "d"},
     }
-    accused = Accused(
+    context = VerdictContext(
         a_verdict(),
         'File "/env/lib/python3.11/site-packages/pandas/core/frame.py", line 1',
     )
     reported = changes_on_card(
         history_of(a_night(n) for n in range(8)),
         failed(a_night(8, facts=facts)),
-        accused,
+        context,
     )
 
     assert (reported.changes[0].what, reported.changes[0].why) == (
@@ -226,13 +226,13 @@ def test_a_package_that_the_traceback_names_comes_first() -> None:
 
 def test_the_code_of_the_prefix_that_failed_comes_first() -> None:
     parts = (a_prefix("load", roots=100), a_prefix("join", code="new"))
-    accused = Accused(a_verdict(subject=Subject(prefix="join")), "", "join")
+    context = VerdictContext(a_verdict(subject=Subject(prefix="join")), "", "join")
     reported = changes_on_card(
         history_of(a_night(n) for n in range(8)),
         failed(
             a_night(8, prefixes=parts, facts={"host": {"orchestrator": "airflow 4"}})
         ),
-        accused,
+        context,
     )
 
     assert reported.changes[0].what == "prefix join"
@@ -244,7 +244,7 @@ def test_a_memory_verdict_with_more_input_is_blamed_on_the_data() -> None:
     reported = changes_on_card(
         history_of(a_night(n) for n in range(30)),
         failed(a_night(30, inputs=inputs)),
-        Accused(a_verdict("memory", rule="worker-memory-limit")),
+        VerdictContext(a_verdict("memory", rule="worker-memory-limit")),
     )
 
     assert reported.past.blame == "data"
@@ -259,7 +259,7 @@ def test_changes_on_several_sides_are_not_blamed_on_one() -> None:
     reported = changes_on_card(
         history_of(a_night(n) for n in range(8)),
         failed(a_night(8, facts=facts)),
-        Accused(),
+        VerdictContext(),
     )
 
     assert (reported.past.blame, reported.past.confidence) == ("several", "low")
@@ -269,7 +269,7 @@ def test_where_nothing_changed_it_says_so() -> None:
     reported = changes_on_card(
         history_of(a_night(n) for n in range(8)),
         failed(a_night(8)),
-        Accused(a_verdict()),
+        VerdictContext(a_verdict()),
     )
 
     assert reported.changes == ()
@@ -277,7 +277,9 @@ def test_where_nothing_changed_it_says_so() -> None:
 
 
 def test_the_first_run_of_a_job_has_nothing_to_be_compared_with() -> None:
-    reported = changes_on_card(History(), failed(a_night(1)), Accused(a_verdict()))
+    reported = changes_on_card(
+        History(), failed(a_night(1)), VerdictContext(a_verdict())
+    )
 
     assert reported.changes == ()
     assert reported.past.says == "This is the first recorded run of this job."
@@ -286,7 +288,7 @@ def test_the_first_run_of_a_job_has_nothing_to_be_compared_with() -> None:
 def test_a_job_that_always_fails_is_compared_with_none() -> None:
     nights = [failed(a_night(n)) for n in range(5)]
     last = failed(a_night(5, facts={"code": {"git commit": "d"}}))
-    reported = changes_on_card(history_of(nights), last, Accused(a_verdict()))
+    reported = changes_on_card(history_of(nights), last, VerdictContext(a_verdict()))
 
     assert reported.changes == ()
     assert reported.past.last_good is None
@@ -300,7 +302,9 @@ def test_what_came_with_a_failure_stays_rare_while_it_fails() -> None:
     nights = [a_night(n) for n in range(6)]
     nights += [failed(a_night(n, facts=facts)) for n in range(6, 12)]
     reported = changes_on_card(
-        history_of(nights), failed(a_night(12, facts=facts)), Accused(a_verdict())
+        history_of(nights),
+        failed(a_night(12, facts=facts)),
+        VerdictContext(a_verdict()),
     )
 
     assert [(each.what, each.rarity) for each in reported.changes] == [
@@ -338,7 +342,7 @@ def test_of_a_run_that_succeeded_changes_are_listed_and_nothing_is_blamed() -> N
         for name in ("load", "join")
     )
     now = a_night(2, inputs=inputs, prefixes=wide)
-    reported = changes_on_card(history, now, Accused(), blames=False)
+    reported = changes_on_card(history, now, VerdictContext(), blames=False)
 
     assert [(e.what, e.before, e.after) for e in reported.changes] == [
         ("partitions", "100 partitions", "3,167 partitions")
@@ -349,7 +353,7 @@ def test_of_a_run_that_succeeded_changes_are_listed_and_nothing_is_blamed() -> N
 
 def test_a_run_that_succeeded_as_it_did_before_says_nothing_of_changes() -> None:
     reported = changes_on_card(
-        history_of([a_night(1)]), a_night(2), Accused(), blames=False
+        history_of([a_night(1)]), a_night(2), VerdictContext(), blames=False
     )
 
     assert (reported.changes, reported.past.says, reported.past.last_good) == (
@@ -365,7 +369,7 @@ def test_a_commit_of_something_else_explains_nothing() -> None:
     reported = changes_on_card(
         history_of(nights),
         failed(a_night(6, facts={"code": module | {"git commit": "decade"}})),
-        Accused(a_verdict()),
+        VerdictContext(a_verdict()),
     )
 
     assert [each.why for each in reported.changes] == ["the code that ran is the same"]
@@ -379,7 +383,7 @@ def test_code_that_changed_is_named_and_not_its_commit() -> None:
     nights = [a_night(n, facts={"code": {"module job": "2py311.a"}}) for n in range(6)]
     facts = {"code": {"module job": "2py311.b", "git commit": "decade"}}
     reported = changes_on_card(
-        history_of(nights), failed(a_night(6, facts=facts)), Accused(a_verdict())
+        history_of(nights), failed(a_night(6, facts=facts)), VerdictContext(a_verdict())
     )
 
     assert [each.what for each in reported.changes] == ["module job", "git commit"]
@@ -397,7 +401,7 @@ def test_code_that_no_task_runs_is_a_guess_where_the_tasks_run_what_they_ran() -
     reported = changes_on_card(
         history_of(night(n, "a") for n in range(8)),
         failed(night(8, "b")),
-        Accused(a_verdict(), prefix="join"),
+        VerdictContext(a_verdict(), prefix="join"),
     )
 
     assert (reported.past.blame, reported.past.confidence) == ("code", "low")
@@ -410,7 +414,7 @@ def test_of_a_module_that_changed_elsewhere_the_failing_task_is_not_blamed() -> 
         facts = {"code": {"module job": module}}
         return a_night(number, prefixes=parts, facts=facts)
 
-    accused = Accused(
+    context = VerdictContext(
         a_verdict(subject=Subject(prefix="join")),
         'File "/jobs/job.py", line 7, in join',
         "join",
@@ -418,7 +422,7 @@ def test_of_a_module_that_changed_elsewhere_the_failing_task_is_not_blamed() -> 
     reported = changes_on_card(
         history_of(night(n, "2py311.aaaa", "2py311.bbbb") for n in range(6)),
         failed(night(6, "2py311.cccc", "2py311.dddd")),
-        accused,
+        context,
     )
 
     assert [(each.what, each.why) for each in reported.changes] == [
@@ -443,7 +447,7 @@ def test_code_of_another_python_is_not_compared_and_that_is_said() -> None:
     reported = changes_on_card(
         history_of(night(n, "3.11") for n in range(6)),
         failed(night(6, "3.12")),
-        Accused(a_verdict("environment")),
+        VerdictContext(a_verdict("environment")),
     )
 
     assert [each.what for each in reported.changes] == ["Python"]
@@ -455,7 +459,7 @@ def test_hashes_of_an_older_kind_are_not_taken_for_other_code() -> None:
     reported = changes_on_card(
         history_of(nights),
         failed(a_night(6, facts={"code": {"module job": "2py311.bbbb"}})),
-        Accused(a_verdict()),
+        VerdictContext(a_verdict()),
     )
 
     assert reported.changes == ()
@@ -502,7 +506,7 @@ def test_an_empty_input_is_reported_in_sizes() -> None:
     reported = changes_on_card(
         history_of(a_night(n) for n in range(6)),
         failed(a_night(6, inputs=Inputs(partitions=100, nbytes=224))),
-        Accused(a_verdict("data")),
+        VerdictContext(a_verdict("data")),
     )
 
     assert reported.past.says.endswith("the input changed: bytes 10 GiB → 224 bytes.")

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 from dask_blackbox import Run
 from dask_blackbox.analyse.changes import changes_on_card
-from dask_blackbox.analyse.changes.relevance import Accused
+from dask_blackbox.analyse.changes.relevance import VerdictContext
 from dask_blackbox.analyse.sketching import facts_of_sketch
 from dask_blackbox.cli import blackbox
 from dask_blackbox.errors import RunNotFoundError, StoreUnreachableError
@@ -82,7 +82,7 @@ def test_earlier_attempts_of_the_run_itself_are_known_apart(
 
     history = earlier_runs(store, manifest_of(own))
     assert [each.run_id for each in history.sketches] == ["run-1"]
-    reported = changes_on_card(history, own, Accused()).past
+    reported = changes_on_card(history, own, VerdictContext()).past
     assert [(each.attempt, each.alike) for each in reported.tries] == [
         (1, False),
         (2, True),
@@ -245,7 +245,7 @@ def test_what_a_host_has_stopped_is_no_failure_of_the_job(store: MemoryStore) ->
     assert (group.times, group.since) == (2, 0)
     assert [each.group for each in reported.runs] == ["A", None, None, "A", None]
     history = earlier_runs(store, manifest_of(last))
-    past = changes_on_card(history, last, Accused()).past
+    past = changes_on_card(history, last, VerdictContext()).past
     assert past.seen is not None
     assert past.seen.in_a_row == 2
     assert looked_words(past) == (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dask_blackbox.analyse import findings_in
-from dask_blackbox.analyse.given_up import with_given_up
 from dask_blackbox.analyse.host_names import HostNames
+from dask_blackbox.analyse.killed_tasks import with_killed_tasks
 from dask_blackbox.attach import card_of
 from runs_from_rows import (
     a_death,
@@ -52,7 +52,7 @@ def test_the_card_of_a_failed_run_says_the_hosts_name() -> None:
 
 
 def test_a_run_that_gave_up_nothing_has_no_such_warning() -> None:
-    assert with_given_up(a_run(succeeded()), ()) == ()
+    assert with_killed_tasks(a_run(succeeded()), ()) == ()
 
 
 def test_one_death_that_a_run_survived_is_one_warning() -> None:
@@ -65,7 +65,7 @@ def test_one_death_that_a_run_survived_is_one_warning() -> None:
         succeeded(),
     )
 
-    found = with_given_up(run, findings_in(run))
+    found = with_killed_tasks(run, findings_in(run))
 
     assert [each.rule for each in findings_in(run)] == ["workers-died"]
     assert [each.rule for each in found] == ["worker-signalled"]

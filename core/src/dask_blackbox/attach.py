@@ -183,9 +183,9 @@ def card_of(
     from dask_blackbox.analyse.causes import chain_of
     from dask_blackbox.analyse.changes import changes_of_run
     from dask_blackbox.analyse.completeness import completeness_of
-    from dask_blackbox.analyse.given_up import with_given_up
     from dask_blackbox.analyse.headline import headline_of, headline_of_a_damaged_end
     from dask_blackbox.analyse.host_names import HostNames
+    from dask_blackbox.analyse.killed_tasks import with_killed_tasks
     from dask_blackbox.analyse.numbers import numbers_of
     from dask_blackbox.analyse.task_bundles import bundle_links, with_bundle
 
@@ -212,7 +212,7 @@ def card_of(
     with guard("the chain of a card"):
         chain = chain_of(case, verdict, changes)
     with guard("tasks that were given up"):
-        others = with_given_up(run, others)
+        others = with_killed_tasks(run, others)
     with guard("the host's names on a card"):
         names = HostNames(run)
         verdict = None if verdict is None else names.in_finding(verdict)

@@ -108,7 +108,7 @@ def diagnosis_of(case: Case, *, muted: Collection[str] = ()) -> Diagnosis:
             for finding in _candidates(found[rule.slug])
         ),
     )
-    resolution = _heed_retries(case, resolution)
+    resolution = _apply_retry_counts(case, resolution)
     case.verdict = resolution.verdict
     found |= {r.slug: _ask(case, r) for r in asked if _is_after(r, "run")}
     found |= {r.slug: _ask(case, r) for r in asked if _is_after(r, "analysis")}
@@ -136,7 +136,7 @@ def _precedence(rule: Rule) -> Precedence:
     return rule.turn if rule.slug in installed_rules().origins else "rule"
 
 
-def _heed_retries(case: Case, resolution: Resolution) -> Resolution:
+def _apply_retry_counts(case: Case, resolution: Resolution) -> Resolution:
     """Return a resolution whose verdict's retry advice agrees with what retries did."""
     with guard("what retries of the same failure did before"):
         if resolution.verdict is not None:

@@ -36,7 +36,7 @@ class Advice(NamedTuple):
 
 UNKNOWN = Advice("unknown", "low")
 
-_PASSES = re.compile(
+_TRANSIENT = re.compile(
     r"""
     (?: Timeout(?:Error|Exception)? | TimedOut(?:Error)?
     | RateLimit\w* | Throttl\w* | TooManyRequests\w* | SlowDown
@@ -51,7 +51,7 @@ _PASSES = re.compile(
 )
 """Names of classes that often pass by themselves, by how they end."""
 
-_FAILS_AGAIN: dict[RetryAdvice, frozenset[str]] = {
+_PERMANENT: dict[RetryAdvice, frozenset[str]] = {
     "code": frozenset((
         "AttributeError", "NameError", "NotImplementedError", "PicklingError",
         "RecursionError", "SyntaxError", "TypeError", "ZeroDivisionError",
@@ -60,7 +60,7 @@ _FAILS_AGAIN: dict[RetryAdvice, frozenset[str]] = {
 }  # fmt: skip
 """What is wrong in the program or around it, whatever it reads: closed, and inherited."""
 
-_OFTEN_FAILS_AGAIN: dict[RetryAdvice, frozenset[str]] = {
+_USUALLY_PERMANENT: dict[RetryAdvice, frozenset[str]] = {
     "code": frozenset((
         "ArithmeticError", "AssertionError", "IndexError", "ProgrammingError",
         "StopIteration", "ValueError",
@@ -75,7 +75,7 @@ _OFTEN_FAILS_AGAIN: dict[RetryAdvice, frozenset[str]] = {
 """What the same input raises again; but who calls for a file may find it a minute later."""
 
 _MEMORY = frozenset(("MemoryError",))
-_PASSING_WORDS = re.compile(
+_TRANSIENT_WORDS = re.compile(
     r"\b(?:429|502|503|504)\b|rate.?limit|too many requests|throttl|\bquota\b|temporar"
     r"|try(?:ing)? again|retry|timed? ?out|connection (?:was )?(?:reset|refused|aborted)"
     r"|not (?:yet )?(?:ready|available)",
@@ -88,7 +88,7 @@ NO_SPACE = re.compile(
 )
 """What systems, databases and libraries say of a disk that is full."""
 
-_TALKERS = frozenset((
+_NETWORK_PACKAGES = frozenset((
     "adlfs", "aiobotocore", "aiohttp", "asyncpg", "azure", "boto3", "botocore",
     "cassandra", "clickhouse_connect", "confluent_kafka", "databricks", "duckdb",
     "elasticsearch", "fsspec", "gcsfs", "google", "grpc", "http", "httpcore", "httpx",
@@ -102,7 +102,7 @@ _TALKERS = frozenset((
 
 def passes(qualified: str) -> bool:
     """Say whether a class is named like one that often passes by itself."""
-    return _PASSES.search(class_of(qualified)) is not None
+    return _TRANSIENT.search(class_of(qualified)) is not None
 
 
 def advice_on_class(qualified: str, bases: Iterable[str] = ()) -> Advice:
@@ -133,13 +133,13 @@ def _of_name(qualified: str, *, closed: bool) -> Advice | None:
         return Advice("transient", "medium")
     if name in _MEMORY or name == "_ArrayMemoryError":
         return Advice("memory", "high")
-    for advice, names in _FAILS_AGAIN.items():
+    for advice, names in _PERMANENT.items():
         if name in names:
             return Advice(advice, "high")
-    for advice, names in _OFTEN_FAILS_AGAIN.items():
+    for advice, names in _USUALLY_PERMANENT.items():
         if name in names and not closed:
             return Advice(advice, "medium")
-    return UNKNOWN if qualified.partition(".")[0] in _TALKERS else None
+    return UNKNOWN if qualified.partition(".")[0] in _NETWORK_PACKAGES else None
 
 
 @cache
@@ -165,7 +165,7 @@ def advice_on_text(qualified: str, message: str, bases: Iterable[str] = ()) -> A
     may_fail_again = (
         reported.advice in ("code", "data") and reported.confidence != "high"
     )
-    return UNKNOWN if may_fail_again and _PASSING_WORDS.search(message) else reported
+    return UNKNOWN if may_fail_again and _TRANSIENT_WORDS.search(message) else reported
 
 
 def advice_on(error: BaseException) -> Advice:

@@ -41,12 +41,12 @@ __all__ = [
     "blame_of",
     "closed_connection_to",
     "only_waited",
-    "ran_out_of_patience",
+    "timed_out_waiting",
 ]
 
 _WAITED = ("TimeoutError", "Timeout")
 _STOPPED = ("CancelledRun", "TerminationSignal", "AirflowTaskTerminated")
-_LATE = re.compile(
+_DEADLINE_WORDS = re.compile(
     r"time[ds]?[ _-]?out|deadline|(?:gave|giving) up|no progress|took too long|"
     r"not (?:yet )?(?:done|finished|completed?|ready)\b|still (?:running|pending|waiting)|"
     r"did(?: not|n't) (?:finish|end|arrive|complete|come)\b",
@@ -62,7 +62,7 @@ _OF_TASKS = (
 )
 """Causes of death that a task of the worker brings about."""
 
-_Dead = tuple[tuple[WorkerExit, ExitCause], ...]
+_Deaths = tuple[tuple[WorkerExit, ExitCause], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,12 +98,12 @@ class Blame:
 def blame_of(
     exception: DriverException | None,
     failures: tuple[TaskFailure, ...],
-    dead: _Dead,
+    dead: _Deaths,
     *,
     state: State,
     deserted: bool,
     again: bool = False,
-    made_good: tuple[WorkerExit, ...] = (),
+    recovered: tuple[WorkerExit, ...] = (),
     ended: float | None = None,
     certain: bool = True,
 ) -> Blame:
@@ -116,7 +116,7 @@ def blame_of(
         state: How the run ended.
         deserted: Whether no worker was left at the end.
         again: Whether a task had ended worker after worker when the driver gave up.
-        made_good: Deaths that nobody waits for any more: their work was done elsewhere.
+        recovered: Deaths that nobody waits for any more: their work was done elsewhere.
         ended: When the driver's work ended, epoch seconds.
         certain: Whether the exception is known to have ended it.
     """
@@ -126,18 +126,18 @@ def blame_of(
     if not killed:
         cut_off = () if failure is not None else _deaths_that_cut_off(exception, dead)
         if cut_off:
-            return _for_deaths(cut_off, None, failure=None, proven=True)
-        in_vain = deserted if exception is None else _waited_in_vain(exception)
-        in_vain = in_vain or again
-        hung = in_vain and (exception is not None or state in ("aborted", "lost"))
-        felt = dead if deserted else tuple(p for p in dead if p[0] not in made_good)
-        if failure is not None or not felt or not hung:
+            return _blame_for_deaths(cut_off, None, failure=None, proven=True)
+        waiting = deserted if exception is None else _waited_for_dask(exception)
+        waiting = waiting or again
+        hung = waiting and (exception is not None or state in ("aborted", "lost"))
+        relevant = dead if deserted else tuple(p for p in dead if p[0] not in recovered)
+        if failure is not None or not relevant or not hung:
             return Blame(failure=failure, proven=proven)
-        return _for_deaths(felt, None, failure=None, proven=False)
+        return _blame_for_deaths(relevant, None, failure=None, proven=False)
     key = failure.key if failure is not None else blamed_by(exception)
     moment = None if failure is None else failure.at
     chosen = _deaths_of_key(dead, key, moment)
-    first = _for_deaths(chosen, key, failure=failure, proven=proven)
+    first = _blame_for_deaths(chosen, key, failure=failure, proven=proven)
     if first.guilty is None:
         return first
     alike = tuple(
@@ -145,7 +145,7 @@ def blame_of(
         for pair in dead
         if pair in chosen or _is_alike(pair, first.guilty, first.cause)
     )
-    return _for_deaths(alike, key, failure=failure, proven=proven)
+    return _blame_for_deaths(alike, key, failure=failure, proven=proven)
 
 
 def _is_alike(pair: tuple[WorkerExit, ExitCause], key: str, cause: str | None) -> bool:
@@ -155,7 +155,7 @@ def _is_alike(pair: tuple[WorkerExit, ExitCause], key: str, cause: str | None) -
     return own.slug == cause and prefix_of(key) in prefixes
 
 
-def _deaths_that_cut_off(exception: DriverException | None, dead: _Dead) -> _Dead:
+def _deaths_that_cut_off(exception: DriverException | None, dead: _Deaths) -> _Deaths:
     """Return the deaths behind a closed connection that the driver learned of.
 
     `Client.run` asks all workers, apart from tasks: who dies of that is named by its
@@ -171,16 +171,16 @@ def _deaths_that_cut_off(exception: DriverException | None, dead: _Dead) -> _Dea
 def only_waited(exception: DriverException) -> bool:
     """Say whether the driver only noticed that nothing came any more, or was stopped."""
     return (
-        ran_out_of_patience(exception)
+        timed_out_waiting(exception)
         or _is_any_of(exception, _STOPPED)
-        or _gave_up(exception)
+        or _user_code_gave_up(exception)
     )
 
 
-def _gave_up(exception: DriverException) -> bool:
+def _user_code_gave_up(exception: DriverException) -> bool:
     """Say whether the user's own code looked at the clock, and raised what it likes to."""
     said = f"{class_of(exception.exception)}: {exception.message}"
-    return bool(_LATE.search(said)) and raised_on_purpose(exception.traceback)
+    return bool(_DEADLINE_WORDS.search(said)) and raised_on_purpose(exception.traceback)
 
 
 def closed_connection_to(exception: DriverException) -> str | None:
@@ -191,12 +191,12 @@ def closed_connection_to(exception: DriverException) -> str | None:
     return named["address"] if named else None
 
 
-def _waited_in_vain(exception: DriverException) -> bool:
+def _waited_for_dask(exception: DriverException) -> bool:
     """Say whether the driver waited for work of Dask's; others answer late as well."""
     return only_waited(exception) and not raised_apart_from_dask(exception.traceback)
 
 
-def ran_out_of_patience(exception: DriverException) -> bool:
+def timed_out_waiting(exception: DriverException) -> bool:
     """Say whether the driver had waited for as long as it was to wait."""
     if ENDED_BY_US in exception.message:
         return True
@@ -209,7 +209,7 @@ def _is_any_of(exception: DriverException, endings: tuple[str, ...]) -> bool:
     return any(class_of(name).endswith(endings) for name in classes_of(exception))
 
 
-def _deaths_of_key(dead: _Dead, key: str | None, moment: float | None) -> _Dead:
+def _deaths_of_key(dead: _Deaths, key: str | None, moment: float | None) -> _Deaths:
     """Return the deaths of workers that had a key, else those near the moment."""
     had_it = tuple(
         pair for pair in dead if key in pair[0].executing or key in pair[0].processing
@@ -235,8 +235,8 @@ def _deaths_of_key(dead: _Dead, key: str | None, moment: float | None) -> _Dead:
     return dead
 
 
-def _for_deaths(
-    dead: _Dead, key: str | None, *, failure: TaskFailure | None, proven: bool
+def _blame_for_deaths(
+    dead: _Deaths, key: str | None, *, failure: TaskFailure | None, proven: bool
 ) -> Blame:
     deaths = tuple(death for death, _ in dead)
     suspects = [dict.fromkeys(suspects_of(death)) for death in deaths]
@@ -283,7 +283,7 @@ def _tied(suspects: list[dict[str, None]], guilty: str | None) -> tuple[str, ...
     return tuple(sorted(p for p, n in times.items() if p != own and n >= times[own]))
 
 
-def _cause_of_all(dead: _Dead) -> tuple[str | None, Confidence]:
+def _cause_of_all(dead: _Deaths) -> tuple[str | None, Confidence]:
     """Return what most of the deaths were of; those that nobody saw don't vote."""
     known = [cause for _, cause in dead if cause.slug != "unknown"]
     if not known:

@@ -17,7 +17,7 @@ from dask_blackbox.analyse.blame import (
     Blame,
     blame_of,
     only_waited,
-    ran_out_of_patience,
+    timed_out_waiting,
 )
 from dask_blackbox.analyse.core_seconds import Loads
 from dask_blackbox.analyse.driver_position import DriverPosition, driver_position_of
@@ -53,8 +53,8 @@ __all__ = ["Case"]
 _RECENT = 120.0  # seconds
 _MOMENT = 2.0  # seconds of all threads
 _LONG = 3.0
-_BLATANT = 0.9
-_FELT = 0.05  # of the thread-seconds of the whole run
+_LARGE_SHARE = 0.9
+_LEAST_SHARE = 0.05  # of the thread-seconds of the whole run
 
 
 class Case:
@@ -109,7 +109,7 @@ class Case:
         return teardown_of(self.run, self.outcome)
 
     @cached_property
-    def saw_the_cluster(self) -> bool:
+    def recorded_cluster(self) -> bool:
         """Whether anything was recorded beyond the driver."""
         return bool(self.run.of(RecordingStarted) or self.run.of(SchedulerInfo))
 
@@ -166,14 +166,14 @@ class Case:
             tuple((death, self.cause_of(death)) for death in self.deaths),
             state=self.state,
             deserted=not self.run.workers["left"].has_nulls(),
-            again=self._dies_again_and_again,
-            made_good=self._made_good,
+            again=self._kills_workers_repeatedly,
+            recovered=self._recovered_deaths,
             ended=self.outcome.decided_at,
             certain=not self.outcome.stopped_after,
         )
 
     @property
-    def _made_good(self) -> tuple[WorkerExit, ...]:
+    def _recovered_deaths(self) -> tuple[WorkerExit, ...]:
         """The deaths of whose work nothing was left to do when the run ended."""
         done = self.run.tasks.filter(pl.col("outcome") == "finished")
         last = done.group_by("key", maintain_order=True).agg(
@@ -188,7 +188,7 @@ class Case:
         )
 
     @property
-    def _dies_again_and_again(self) -> bool:
+    def _kills_workers_repeatedly(self) -> bool:
         """Whether a task had ended worker after worker when the driver ended, or gave up.
 
         Dask gives it up after `allowed-failures` deaths; where that was raised, a host's
@@ -219,9 +219,9 @@ class Case:
             least: From which share on a long loss is reported.
         """
         seconds = cost / max(self.loads.threads.highest, 1.0)
-        if seconds < _MOMENT or cost < _FELT * self.loads.all_capacity:
+        if seconds < _MOMENT or cost < _LEAST_SHARE * self.loads.all_capacity:
             return False
-        return share >= min(_BLATANT, least * max(1.0, math.sqrt(_LONG / seconds)))
+        return share >= min(_LARGE_SHARE, least * max(1.0, math.sqrt(_LONG / seconds)))
 
     @property
     def dialect(self) -> RemedyDialect:
@@ -242,12 +242,14 @@ class Case:
             return False
         return any(class_of(n) in classes for n in classes_of(self.exception))
 
-    def said(self, pattern: str) -> re.Match[str] | None:
-        """Return where the driver's exception (message, then traceback) says a thing."""
+    def search_exception(self, pattern: str) -> re.Match[str] | None:
+        """Search the message of the driver's exception, then its traceback."""
         if self.exception is None:
             return None
         found = re.search(pattern, self.exception.message, re.DOTALL)
         return found or re.search(pattern, self.exception.traceback)
+
+    said = search_exception  # its former name, for rules of users
 
     def prefix_of(self, key: str) -> str:
         """Return the prefix of a key."""
@@ -268,7 +270,7 @@ class Case:
         named = self.run.workers.select("address", "name").drop_nulls()
         return {a: n for a, n in named.iter_rows() if n != a}
 
-    def see(self, verb: str, *options: str) -> str:
+    def show_command(self, verb: str, *options: str) -> str:
         """Return the command that shows a piece of evidence."""
         reported = self.run.manifest
         run = run_words(self.run.url, reported.job, reported.run_id, reported.attempt)
@@ -290,10 +292,10 @@ class Case:
         return self.standstill if unheard else None
 
     @property
-    def sure_of_the_hang(self) -> Confidence:
+    def hang_confidence(self) -> Confidence:
         """How sure it is that the hang ended the run: somebody ran out of patience."""
         exception = self.exception
-        waited = exception is not None and ran_out_of_patience(exception)
+        waited = exception is not None and timed_out_waiting(exception)
         return "high" if waited else "medium"
 
     @cached_property

@@ -8,7 +8,7 @@ from dask_blackbox.analyse.changes.folding import Causes
 from dask_blackbox.analyse.changes.for_card import as_changes
 from dask_blackbox.analyse.changes.prefixes import renamed
 from dask_blackbox.analyse.changes.ranking import Rarities, ranked
-from dask_blackbox.analyse.changes.relevance import Accused
+from dask_blackbox.analyse.changes.relevance import VerdictContext
 from dask_blackbox.analyse.changes.sides import sides
 from dask_blackbox.analyse.history import History
 from dask_blackbox.comparison import ComparedRun, Comparison, Measured, PrefixPair
@@ -25,7 +25,7 @@ def comparison_of(
     before: Sketch,
     after: Sketch,
     *,
-    accused: Accused | None = None,
+    context: VerdictContext | None = None,
     history: History | None = None,
 ) -> Comparison:
     """Return everything in which two runs differ.
@@ -36,21 +36,21 @@ def comparison_of(
         accused: Why the second failed.
         history: The runs before the second; what changes in most of them comes last.
     """
-    accused = (accused or Accused()).between(before, after)
+    context = (context or VerdictContext()).between(before, after)
     earlier = [] if history is None else history.sketches
     rarities = Rarities([e for e in earlier if e.started <= before.started])
     changes, habits = ranked(
-        differences(before, after), rarities, accused, Causes(before, after)
+        differences(before, after), rarities, context, Causes(before, after)
     )
     unknown = incomparable(before, after)
     blind = [kind for kind in unknown if not kind.endswith("/others")]
     blame, says, sure = sides(
         changes,
-        accused.verdict,
+        context.verdict,
         steps=rarities.steps,
         blind=blind,
         habits=len(habits),
-        as_ever=accused.as_ever,
+        code_unchanged=context.code_unchanged,
     )
     return Comparison(
         before=_run(before),

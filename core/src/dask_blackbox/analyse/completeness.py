@@ -33,8 +33,8 @@ def missing_from(run: RunTables) -> dict[str, list[str]]:
     """Return what the recording lacks: sentences by source; empty if it is complete."""
     missing: dict[str, list[str]] = {}
     for source, sentence in (
-        *_said_at_the_end(run),
-        *_silence(run),
+        *_missing_from_ending(run),
+        *_unreported_end(run),
         *(
             ("store", f"{name} {_damage(short(why, 160))}")
             for name, why in run.damaged.items()
@@ -65,7 +65,7 @@ def _without_an_end(run: RunTables) -> str:
     )
 
 
-def _said_at_the_end(run: RunTables) -> Iterator[tuple[str, str]]:
+def _missing_from_ending(run: RunTables) -> Iterator[tuple[str, str]]:
     ending = run.ending
     if ending is None:
         yield "recorder", _without_an_end(run)
@@ -96,7 +96,7 @@ def _said_at_the_end(run: RunTables) -> Iterator[tuple[str, str]]:
         yield "store", f"{segment} could not be read: {short(why, 120)}"
 
 
-def _silence(run: RunTables) -> Iterator[tuple[str, str]]:
+def _unreported_end(run: RunTables) -> Iterator[tuple[str, str]]:
     frames = (run.events, run.tasks, run.logs, run.metrics)
     if run.ending is not None and not run.ending.sources and not any(map(len, frames)):
         yield "recorder", "no data arrived from the cluster or the driver"
@@ -207,10 +207,10 @@ def _numbers_of_others(run: RunTables) -> dict[tuple[str, int], list[tuple[int, 
     for event in run.of(LinesLeftOut):
         if event.subject and event.pid is not None:
             noted.setdefault((event.subject, event.pid), []).extend(event.numbers)
-    return {process: _apart(numbers) for process, numbers in noted.items()}
+    return {process: _without_overlaps(numbers) for process, numbers in noted.items()}
 
 
-def _apart(numbers: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _without_overlaps(numbers: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return ranges without their overlaps: a worker's last lines may come twice."""
     apart: list[tuple[int, int]] = []
     for first, last in sorted(numbers):

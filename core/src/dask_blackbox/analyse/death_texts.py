@@ -139,7 +139,7 @@ def name_of(case: Case, death: WorkerExit) -> str:
 def _reported(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
     """Return the story of some deaths in sentences."""
     last = deaths[-1]
-    sentences = [_raised_before(case, deaths), _the_guilty(case, deaths)]
+    sentences = [_raised_before(case, deaths), _running_task_text(case, deaths)]
     which = "The last of them: " if len(deaths) > 1 else ""
     sentences.append(f"{which}{name_of(case, last)}: {case.cause_of(last).because}.")
     others = [
@@ -226,7 +226,7 @@ def _raised_before(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
     )
 
 
-def _the_guilty(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
+def _running_task_text(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
     blame = case.blame
     if not blame.guilty:
         running_tasks = sorted({key for death in deaths for key in death.running_on})
@@ -292,7 +292,7 @@ def evidence_of(case: Case, deaths: tuple[WorkerExit, ...]) -> tuple[Evidence, .
     """Return what is known of the last few deaths: in full of the last, equal ones merged."""
     groups: dict[tuple[Any, ...], list[WorkerExit]] = {}
     for death in reversed(deaths):
-        groups.setdefault(_likeness(case, death), []).append(death)
+        groups.setdefault(_group_key(case, death), []).append(death)
     evidence = []
     for alike in list(groups.values())[:_SHOWN]:
         evidence.append(_of_one(case, alike[0]))
@@ -304,7 +304,7 @@ def evidence_of(case: Case, deaths: tuple[WorkerExit, ...]) -> tuple[Evidence, .
     return tuple(evidence)
 
 
-def _likeness(case: Case, death: WorkerExit) -> tuple[Any, ...]:
+def _group_key(case: Case, death: WorkerExit) -> tuple[Any, ...]:
     """Return what deaths have in common that say the same: cause, exit code and tasks."""
     cause = case.cause_of(death)
     return (
@@ -325,7 +325,7 @@ def _of_one(case: Case, death: WorkerExit) -> Evidence:
     if death.peak_memory:
         last = death.memory[-1][1] if death.memory else death.peak_memory
         text += f"; last seen with {size(last)}"
-    see = case.see("logs", "--worker", death.address)
+    see = case.show_command("logs", "--worker", death.address)
     return Evidence(text=f"{text}.", source="workers", at=death.at, see=see)
 
 
@@ -379,5 +379,5 @@ def _last_lines(case: Case, death: WorkerExit) -> Iterator[Evidence]:
         yield Evidence(
             text=f"Its last log line: {short(death.last_lines[-1], 300)}",
             source="logs",
-            see=case.see("logs", "--worker", death.address),
+            see=case.show_command("logs", "--worker", death.address),
         )

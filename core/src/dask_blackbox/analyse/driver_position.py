@@ -43,7 +43,7 @@ SHARED = {
 
 _CLIENT = "distributed/client.py"
 _RECENT = 90.0
-_GOODBYE = 2.0
+_CLOSING_SECONDS = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ class DriverPosition:
     connecting: tuple[tuple[str, float], ...] = ()
 
     @property
-    def so_long(self) -> str:
+    def blocked_for(self) -> str:
         """For how long, in words to put behind others; empty if nothing reported it."""
         return f" for {duration(self.lasted)}" if self.lasted else ""
 
@@ -108,7 +108,7 @@ def driver_position_of(run: RunTables) -> DriverPosition | None:
     at, reported_after = last.at, last.lasted
     moved = [fact.at for fact in run.of(DriverUnblocked)]
     # What ends in the last moments ends because the run does.
-    if any(at < each < end - _GOODBYE for each in moved):
+    if any(at < each < end - _CLOSING_SECONDS for each in moved):
         return None
     # It tells again when twice the time has passed.
     if end - at > max(2 * reported_after, _RECENT):
@@ -148,7 +148,8 @@ def evidence_of_position(position: DriverPosition) -> Evidence:
         for frame in frames
     ]
     return Evidence(
-        text=f"The driver had been blocked{position.so_long} at:\n" + "\n".join(lines),
+        text=f"The driver had been blocked{position.blocked_for} at:\n"
+        + "\n".join(lines),
         source="events",
         at=position.at,
     )

@@ -12,9 +12,9 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.exception_origin import is_lost
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.formatting import class_of, counted, listed, short
-from dask_blackbox.analyse.frames import last_frame, user_frame, way_of
+from dask_blackbox.analyse.frames import call_path_of, last_frame, user_frame
 from dask_blackbox.analyse.plugin_setup import setup_failed_before
-from dask_blackbox.analyse.replaced_exceptions import lost_by_the_client
+from dask_blackbox.analyse.replaced_exceptions import lost_by_client
 from dask_blackbox.events import GraphUpdated
 from dask_blackbox.run import RunTables
 
@@ -69,7 +69,7 @@ def where_it_was(case: Case, failure: TaskFailure) -> Iterator[str]:
     """Yield the way to what raised, and who asked for it, without a line of the user's."""
     if failure.frame is not None or not failure.traceback:
         return
-    way = " → ".join(f"`{name}`" for name in way_of(failure.traceback))
+    way = " → ".join(f"`{name}`" for name in call_path_of(failure.traceback))
     if way:
         yield f"It was in {way}"
     exception = case.exception
@@ -114,7 +114,7 @@ def how_it_was_lost(case: Case, failure: TaskFailure) -> Iterator[str]:
     exception = case.exception
     if failure is not case.blame.failure:
         return
-    if exception and lost_by_the_client(exception):
+    if exception and lost_by_client(exception):
         became = f"the driver got {class_of(exception.exception)} from the client"
     elif exception is None and case.state != "failed" and is_lost(failure):
         became = "the driver waited for it until it was stopped"

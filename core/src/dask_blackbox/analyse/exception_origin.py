@@ -13,11 +13,11 @@ from dask_blackbox.analyse.failures import TaskFailure, blamed_key
 from dask_blackbox.analyse.formatting import class_of
 from dask_blackbox.analyse.frames import (
     came_from_a_task,
-    met_at_home,
+    raised_in_user_code,
     raised_on_purpose,
     user_frame,
 )
-from dask_blackbox.analyse.replaced_exceptions import classes_of, lost_by_the_client
+from dask_blackbox.analyse.replaced_exceptions import classes_of, lost_by_client
 from dask_blackbox.analyse.state import State
 from dask_blackbox.manifest import DriverException
 
@@ -95,7 +95,7 @@ def failure_behind(
         dead = [failure for failure in failures if failure.killed]
         same = [failure for failure in dead if failure.key == key]
         return next(iter((same or dead)[-1:]), None), True
-    at_home = met_at_home(exception.traceback)
+    at_home = raised_in_user_code(exception.traceback)
     candidates = [f for f in failures if not at_home or _passes(exception, f)]
     # A task that asked for others' work with a client of its own got their error, too.
     candidates.sort(key=lambda failure: came_from_a_task(failure.traceback))
@@ -129,7 +129,7 @@ def _failure_presumed(
     """Return the failure that most likely reached the driver, if nothing proves it."""
     if not failures:
         return None
-    lost = lost_by_the_client(exception)
+    lost = lost_by_client(exception)
     if lost or exception.exception.startswith(_WRAPPERS):
         return failures[-1]
     return failures[0] if _counts_failures(exception, failures, ended) else None
@@ -193,7 +193,7 @@ def _is_unread(exception: DriverException, failure: TaskFailure) -> bool:
 
 
 def _is_lost(exception: DriverException, failure: TaskFailure) -> bool:
-    return is_lost(failure) and lost_by_the_client(exception)
+    return is_lost(failure) and lost_by_client(exception)
 
 
 def is_lost(failure: TaskFailure) -> bool:

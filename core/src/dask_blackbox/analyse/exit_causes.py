@@ -84,7 +84,7 @@ def cause_of_exit(death: WorkerExit, run: RunTables) -> ExitCause:
         or _of_a_signal(death)
         or _of_failed_allocations(death)
         or _of_an_exit(death)
-        or _without_witness(death, run)
+        or _nanny_unavailable(death, run)
     )
 
 
@@ -268,7 +268,7 @@ def _of_an_exit(death: WorkerExit) -> ExitCause | None:
     return ExitCause(slug="worker-exit", confidence=sure, because=because)
 
 
-def _without_witness(death: WorkerExit, run: RunTables) -> ExitCause:
+def _nanny_unavailable(death: WorkerExit, run: RunTables) -> ExitCause:
     """Nobody saw the exit: is that because its nanny ended with it?"""
     life = run.workers.filter(
         (pl.col("address") == death.address) & pl.col("nanny").is_not_null()
@@ -292,7 +292,7 @@ def _without_witness(death: WorkerExit, run: RunTables) -> ExitCause:
         return ExitCause(slug="kernel-oom", confidence="medium", because=because)
     elif not nanny:
         because = "it had no nanny to report how it ended"
-    elif death.with_nanny is False or _heard_after(run, nanny, death.at):
+    elif death.with_nanny is False or _nanny_active_after(run, nanny, death.at):
         because = "its nanny survived, but its exit code was not recorded"
     elif _recorded_until(run) < death.at + WINDOW:
         because = "the recording ended before its nanny could report how it ended"
@@ -310,11 +310,11 @@ def _and(clause: str) -> str:
     return f"; {clause}" if clause else ""
 
 
-def _heard_after(run: RunTables, nanny: str, at: float) -> bool:
+def _nanny_active_after(run: RunTables, nanny: str, at: float) -> bool:
     others = run.workers.filter(
         (pl.col("nanny") == nanny) & (pl.col("joined").dt.epoch("us") / 1e6 > at)
     )
-    return len(others) > 0 or nanny_log_of(run).heard_after(nanny, at)
+    return len(others) > 0 or nanny_log_of(run).active_after(nanny, at)
 
 
 def _recorded_until(run: RunTables) -> float:

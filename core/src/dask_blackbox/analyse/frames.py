@@ -13,6 +13,7 @@ __all__ = [
     "TaskStack",
     "before_the_last",
     "beyond_own_code",
+    "call_path_of",
     "came_from_a_task",
     "came_from_the_cluster",
     "came_from_the_start_of_a_worker",
@@ -23,18 +24,17 @@ __all__ = [
     "is_the_users",
     "last_frame",
     "members_of_group",
-    "met_at_home",
     "own_frame_in",
     "raised_apart_from_dask",
     "raised_at_end",
     "raised_by_a_library",
+    "raised_in_user_code",
     "raised_on_purpose",
     "read_by_the_driver",
     "root_of_chain",
     "task_stacks",
     "user_frame",
     "user_frames",
-    "way_of",
     "within",
 ]
 
@@ -57,11 +57,11 @@ _THREAD = re.compile(
 )
 _CURRENT = re.compile(r"^Current thread ", re.MULTILINE)
 _CLIENT = ("distributed/client.py", "distributed/utils.py")
-_ASKER = (*_CLIENT, "distributed/utils_comm.py", "distributed/core.py")
+_REQUESTING = (*_CLIENT, "distributed/utils_comm.py", "distributed/core.py")
 _SERVERS = ("distributed/scheduler.py", "distributed/worker.py", "distributed/nanny.py")
 _READER = "distributed/protocol/core.py"
 _CLUSTER = "distributed/deploy/spec.py"
-_PATIENCE = (
+_OWN_TIMEOUTS = (
     "/concurrent/futures/",
     "/asyncio/tasks.py",
     "/asyncio/timeouts.py",
@@ -80,7 +80,7 @@ _WAITING = (
 )
 """Files of the functions in which a thread waits for something else."""
 _WAITS = ("/threading.py", "/selectors.py", "/asyncio/base_events.py")
-_AT_HOME = (*_WAITS, _CLUSTER)
+_WAITING_FILES = (*_WAITS, _CLUSTER)
 _STARTS = "_correct_state_internal"
 _COMPILED = (".pyx", ".pxi", ".pxd")  # libraries' Cython names its files like this
 _STEPS = 4
@@ -196,7 +196,7 @@ def came_from_a_task(traceback: str) -> bool:
         own = [n for n, frame in enumerate(after) if is_the_users(frame)]
         # Else a signal's handler raised in the middle of a wait, or it is code that the
         # cluster object calls in the driver's own process.
-        if own and not any(f.file.endswith(_AT_HOME) for f in after[: own[0]]):
+        if own and not any(f.file.endswith(_WAITING_FILES) for f in after[: own[0]]):
             return True
     return False
 
@@ -233,7 +233,7 @@ def read_by_the_driver(traceback: str) -> bool:
     """
     for section in reversed(_sections(traceback)):
         frames = _frames(section)
-        asks = [n for n, f in enumerate(frames) if f.file.endswith(_ASKER)]
+        asks = [n for n, f in enumerate(frames) if f.file.endswith(_REQUESTING)]
         if not asks:
             continue  # a traceback that the message quotes
         reads = [n for n, f in enumerate(frames) if f.file.endswith(_READER)]
@@ -252,7 +252,7 @@ def raised_by_a_library(traceback: str) -> bool:
     frames = [frame for section in _sections(traceback) for frame in _frames(section)]
     if not frames or is_the_users(frames[-1]):
         return False
-    if any(part in frames[-1].file for part in _PATIENCE):
+    if any(part in frames[-1].file for part in _OWN_TIMEOUTS):
         return False  # whatever that waits for, the program's own patience has ended
     return raised_apart_from_dask(traceback)
 
@@ -265,7 +265,7 @@ def raised_apart_from_dask(traceback: str) -> bool:
     )
 
 
-def met_at_home(traceback: str) -> bool:
+def raised_in_user_code(traceback: str) -> bool:
     """Say whether the user's code met an error where it asked nothing of Dask.
 
     A task may have raised the same, which was handled; what a client raises, or `raise`
@@ -281,7 +281,7 @@ def met_at_home(traceback: str) -> bool:
     return bool(code) and not code.startswith("raise") and not asked
 
 
-def way_of(traceback: str) -> tuple[str, ...]:
+def call_path_of(traceback: str) -> tuple[str, ...]:
     """Return the first three functions of the last exception's way, and where it ended."""
     sections = _sections(traceback)
     names = [frame.function for frame in _frames(sections[-1])] if sections else []

@@ -65,7 +65,7 @@ def evidence_of_stack(case: Case, task: HangingTask) -> tuple[Evidence, ...]:
         Evidence(
             text=f"The stack of '{short(task.key, 60)}':\n" + "\n".join(lines),
             source="events",
-            see=case.see("logs", "--worker", task.worker),
+            see=case.show_command("logs", "--worker", task.worker),
         ),
     )
 
@@ -84,7 +84,7 @@ def log_evidence(case: Case, *signatures: Signature) -> tuple[Evidence, ...]:
             text=f"{row['role']} {row['source']}: {short(row['message'].partition(_NEWLINE)[0], 240)}",
             source="logs",
             at=row["at"].timestamp(),
-            see=case.see("logs", "--worker", row["source"]),
+            see=case.show_command("logs", "--worker", row["source"]),
         )
         for row in chosen.tail(1).iter_rows(named=True)
     )

@@ -34,7 +34,7 @@ ENDED_BY_US = "cancelled for reason: dask-blackbox"
 """What a driver gets whose run our own option ended."""
 
 _RECENT = 90.0
-_GOODBYE = 2.0
+_CLOSING_SECONDS = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +130,7 @@ def hang_of(run: RunTables) -> Hang | None:
     at, reported_after = last.at, last.lasted
     overs = [fact.at for fact in run.of(StallOver)]
     # What ends in the last moments ends because the run does.
-    if any(at < over < end - _GOODBYE for over in overs):
+    if any(at < over < end - _CLOSING_SECONDS for over in overs):
         return None
     # It tells again when twice the time has passed: a longer silence is an idle cluster.
     if end - at > max(reported_after, _RECENT):

@@ -29,7 +29,7 @@ __all__ = [
 
 _ENOUGH = 4
 _UNEVEN = 3.0
-_WORTH_A_WORD = 0.01
+_REPORTABLE = 0.01
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +79,7 @@ def _skew_before(run: RunTables, moment: float, limit: int | None) -> Skew | Non
         .filter(
             (pl.col("number") >= _ENOUGH)
             & (pl.col("largest") >= _UNEVEN * pl.col("median"))
-            & (pl.col("largest") >= _WORTH_A_WORD * (limit or 0))
+            & (pl.col("largest") >= _REPORTABLE * (limit or 0))
         )
         .sort("largest", descending=True)
     )
@@ -125,7 +125,7 @@ def _pieces_of(run: RunTables, prefix: str) -> int:
     return 0
 
 
-_GENEROUS = 2.0
+_AMPLE = 2.0
 _STEP = 2**26
 _JUST_BEFORE, _MOST_OF_IT = 3.0, 0.5
 _TIMES, _MUCH, _TOP = 2, 192 * 2**20, 0.95
@@ -256,10 +256,10 @@ def memory_need(
         at_once=at_once,
         seen=max(seen, default=None),
         idle=idle,
-        wanted=math.ceil(max(_GENEROUS * basis, reckoned) / _STEP) * _STEP,
+        wanted=math.ceil(max(_AMPLE * basis, reckoned) / _STEP) * _STEP,
         skew=skew,
         pieces=_pieces_of(case.run, prefix),
-        by_skew=reckoned > _GENEROUS * basis,
+        by_skew=reckoned > _AMPLE * basis,
         of_host=is_of_host(case.run, case.blame.guilty),
         held=_held(case.run, deaths, basis),
     )

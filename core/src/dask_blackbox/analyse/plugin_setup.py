@@ -63,6 +63,6 @@ def setup_failed_before(
         f"worker{because}, and Dask continued without it"
     )
     line = f"{row['role']} {row['source']}: {short(text, 300)}"
-    see = case.see("logs", "--worker", failure.worker)
+    see = case.show_command("logs", "--worker", failure.worker)
     reported = Evidence(text=line, source="logs", at=row["at"].timestamp(), see=see)
     return sentence, reported

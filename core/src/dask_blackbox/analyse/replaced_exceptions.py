@@ -15,7 +15,7 @@ from dask_blackbox.analyse.frames import last_frame, members_of_group
 from dask_blackbox.analyse.signatures.distributed import LONG_MESSAGE_CUT
 from dask_blackbox.manifest import DriverException
 
-__all__ = ["Raised", "classes_of", "lost_by_the_client", "untangled"]
+__all__ = ["Raised", "classes_of", "lost_by_client", "untangled"]
 
 _QUOTED = re.compile(r"^(?P<name>[A-Z]\w*)\((?P<text>.*)\)$", re.DOTALL)
 _CLIENT = "distributed/utils.py"
@@ -63,7 +63,7 @@ def classes_of(exception: DriverException) -> tuple[str, ...]:
     return (exception.exception, *exception.chain, *members)
 
 
-def lost_by_the_client(exception: DriverException) -> bool:
+def lost_by_client(exception: DriverException) -> bool:
     """Say whether Dask's client came back without a result and without an exception.
 
     That is what is left of an exception that is no `Exception`.

@@ -54,7 +54,7 @@ def asks_for(task: RestrictedTask) -> str:
 def offered(case: Case, task: RestrictedTask) -> str:
     """Return which resources there were, if it is resources that the task asks for."""
     if not task.resources:
-        return _gone(case, task)
+        return _departed_worker(case, task)
     workers = case.run.of(WorkerAdded)
     for worker in reversed(workers):
         had = worker.resources or {}
@@ -74,7 +74,7 @@ def offered(case: Case, task: RestrictedTask) -> str:
     return f" (there {number} {listed(list(there))}{hint})"
 
 
-def _gone(case: Case, task: RestrictedTask) -> str:
+def _departed_worker(case: Case, task: RestrictedTask) -> str:
     """Return that a worker had the name that a task asks for, and left."""
     asked = {*task.hosts, *task.workers}
     left = case.run.workers.drop_nulls("left").sort("left")

@@ -17,12 +17,12 @@ from dask_blackbox.finding import Evidence
 
 __all__ = ["unreached"]
 
-_GOODBYE, _RECENT = 5.0, 15.0
+_CLOSING_SECONDS, _RECENT = 5.0, 15.0
 
 
 def unreached(case: Case) -> list[tuple[str, Evidence]]:
     """Return workers that were tried in vain while they were there, with the last line."""
-    end = last_sign_of_life(case.run) - _GOODBYE
+    end = last_sign_of_life(case.run) - _CLOSING_SECONDS
     beats = case.run.metrics.group_by("source", maintain_order=True).agg(
         pl.col("at").max()
     )
@@ -43,6 +43,6 @@ def unreached(case: Case) -> list[tuple[str, Evidence]]:
             text=f"{row['role']} {row['source']}: {short(row['message'], 240)}",
             source="logs",
             at=row["at"].timestamp(),
-            see=case.see("logs", "--role", row["role"]),
+            see=case.show_command("logs", "--role", row["role"]),
         )
     return list(found.items())

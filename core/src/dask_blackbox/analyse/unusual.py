@@ -15,7 +15,7 @@ _HIGH = 4
 _LARGE = 0.1
 _MOST = 6
 _STRICTER = 1.25
-_BLATANT = 3.0  # times the expected, for what is asked second of the same tasks
+_LARGE_SHARE = 3.0  # times the expected, for what is asked second of the same tasks
 _LEAST_SECONDS = 3.0
 _LEAST_BYTES = 64 * 2**20
 _TASKS = 4
@@ -52,7 +52,7 @@ def slower(earlier: Sequence[Sketch], sketch: Sketch) -> list[UnusualPart]:
         part = _of_prefix(earlier, sketch, prefix, _median_seconds)
         own = None if part is not None else _of_prefix(earlier, sketch, prefix, _cpu)
         # On a host that others keep busy, only this tells a slow task from a slow night.
-        each = own if own is not None and own.factor >= _BLATANT else part
+        each = own if own is not None and own.factor >= _LARGE_SHARE else part
         if each and (each.value - each.expected) * prefix.tasks > _LEAST_SECONDS:
             reported = UnusualPart(prefix.name, each, prefix.tasks, cpu=part is None)
             found.append(reported)

@@ -7,8 +7,8 @@ import re
 import msgspec
 
 from dask_blackbox.analyse import Case, History
-from dask_blackbox.analyse.changes.history_questions import accused_of
-from dask_blackbox.analyse.changes.relevance import Accused
+from dask_blackbox.analyse.changes.history_questions import verdict_context
+from dask_blackbox.analyse.changes.relevance import VerdictContext
 from dask_blackbox.analyse.comparing import comparison_of
 from dask_blackbox.analyse.history import one_per_run
 from dask_blackbox.analyse.sketching import sketch_of
@@ -41,8 +41,8 @@ def compare_runs(store: Store, before: str, after: str) -> Comparison:
         StoreError: if the store cannot be read.
     """
     old, _ = _sketch(store, before)
-    new, accused = _sketch(store, after)
-    return comparison_of(old, new, accused=accused, history=_history(store, old, new))
+    new, context = _sketch(store, after)
+    return comparison_of(old, new, context=context, history=_history(store, old, new))
 
 
 def _find_sketch(store: Store, name: str) -> Sketch | None:
@@ -68,17 +68,17 @@ def _find_sketch(store: Store, name: str) -> Sketch | None:
     return None
 
 
-def _sketch(store: Store, name: str) -> tuple[Sketch, Accused]:
+def _sketch(store: Store, name: str) -> tuple[Sketch, VerdictContext]:
     try:
         run = find_run(store, name)
     except RunNotFoundError:
         sketch = _find_sketch(store, name)
         if sketch is None:
             raise
-        return sketch, Accused()
+        return sketch, VerdictContext()
     verdict = _verdict(run)
     case = Case(run)
-    return sketch_of(case, verdict), accused_of(case, verdict)
+    return sketch_of(case, verdict), verdict_context(case, verdict)
 
 
 def _verdict(run: Run) -> Finding | None:

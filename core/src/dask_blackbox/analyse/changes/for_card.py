@@ -12,7 +12,7 @@ from dask_blackbox.analyse.changes.differences import Difference, differences
 from dask_blackbox.analyse.changes.earlier_failures import seen_before, tries_of
 from dask_blackbox.analyse.changes.folding import Causes
 from dask_blackbox.analyse.changes.ranking import Ranked, Rarities, ranked
-from dask_blackbox.analyse.changes.relevance import Accused
+from dask_blackbox.analyse.changes.relevance import VerdictContext
 from dask_blackbox.analyse.changes.sides import listed_changes, sides
 from dask_blackbox.analyse.formatting import short
 from dask_blackbox.analyse.history import History
@@ -38,7 +38,7 @@ class CardChanges(NamedTuple):
 def changes_on_card(
     history: History,
     sketch: Sketch,
-    accused: Accused,
+    context: VerdictContext,
     *,
     compare: str | None = None,
     blames: bool = True,
@@ -64,23 +64,23 @@ def changes_on_card(
         tries=tries_of(sketch, history.tries),
     )
     if good is None:
-        return CardChanges((), _replace(past, says=_without_good(past)))
+        return CardChanges((), _replace(past, says=_no_good_run_text(past)))
     # What came with a failure and is still there is no habit: only what was before it counts.
     rarities = Rarities([e for e in history.sketches if e.started <= good.started])
-    accused = accused.between(good, sketch)
+    context = context.between(good, sketch)
     changes, habits = ranked(
-        differences(good, sketch), rarities, accused, Causes(good, sketch)
+        differences(good, sketch), rarities, context, Causes(good, sketch)
     )
     blind = incomparable(good, sketch)
     blind = [kind for kind in blind if not kind.endswith("/others")]
     if blames:
         blame, says, sure = sides(
             changes,
-            accused.verdict,
+            context.verdict,
             steps=rarities.steps,
             blind=blind,
             habits=len(habits),
-            as_ever=accused.as_ever,
+            code_unchanged=context.code_unchanged,
         )
     elif changes:
         (blame, says), sure = listed_changes(changes), "high"
@@ -109,7 +109,7 @@ def _replace(past: Past, **fields: Any) -> Past:
     return msgspec.structs.replace(past, **fields)
 
 
-def _without_good(past: Past) -> str:
+def _no_good_run_text(past: Past) -> str:
     if not past.runs:
         return "This is the first recorded run of this job."
     if past.more or past.unreadable:

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.changes.for_card import CardChanges, changes_on_card
-from dask_blackbox.analyse.changes.relevance import Accused
+from dask_blackbox.analyse.changes.relevance import VerdictContext
 from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.commandline import command, store_of
 from dask_blackbox.finding import Finding
 from dask_blackbox.layout import STOPPED_BY_HOST, safe
 from dask_blackbox.sketch import Sketch
 
-__all__ = ["accused_of", "changes_of_run"]
+__all__ = ["changes_of_run", "verdict_context"]
 
 _UNUSUAL = ("slower-than-usual", "more-memory-than-usual", "memory-forecast")
 
@@ -40,16 +40,16 @@ def changes_of_run(
     return changes_on_card(
         case.history,
         sketch,
-        accused_of(case, verdict),
+        verdict_context(case, verdict),
         compare=None if good is None else _command(good, sketch, case.run.url),
         blames=blames,
     )
 
 
-def accused_of(case: Case, verdict: Finding | None) -> Accused:
+def verdict_context(case: Case, verdict: Finding | None) -> VerdictContext:
     """Return a verdict with the traceback behind it."""
     if verdict is None:
-        return Accused()
+        return VerdictContext()
     traceback = ""
     if case.blame.failure is not None:
         traceback = case.blame.failure.traceback
@@ -58,7 +58,7 @@ def accused_of(case: Case, verdict: Finding | None) -> Accused:
     prefix = verdict.subject.prefix
     if prefix is None and verdict.subject.key:
         prefix = case.prefix_of(verdict.subject.key)
-    return Accused(verdict, traceback, prefix)
+    return VerdictContext(verdict, traceback, prefix)
 
 
 def _command(good: Sketch, sketch: Sketch, url: str | None) -> str:

@@ -82,7 +82,7 @@ def shape_of_graphs(before: Sketch, after: Sketch) -> Iterator[_Shape]:
     if not _planned(old) or not _planned(new):
         return
     if not _has_rest(before, after):
-        yield from _come_and_gone(before, after, old, new)
+        yield from _added_and_removed(before, after, old, new)
     if broke_off(after, before) or broke_off(before, after):
         return
     by = _growth_beyond_the_input(before, after, old, new)
@@ -100,7 +100,7 @@ def shape_of_graphs(before: Sketch, after: Sketch) -> Iterator[_Shape]:
             yield "graphs", was, now, by
 
 
-def _come_and_gone(
+def _added_and_removed(
     before: Sketch,
     after: Sketch,
     old: dict[str, PrefixSketch],

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from dask_blackbox.analyse.changes.differences import Difference, differences
 from dask_blackbox.analyse.changes.folding import Causes
 from dask_blackbox.analyse.changes.relevance import (
-    Accused,
     Relevance,
+    VerdictContext,
     is_of_code,
     is_version,
     relevance_of,
@@ -58,7 +58,7 @@ class Ranked(NamedTuple):
 def ranked(
     found: Sequence[Difference],
     rarities: Rarities,
-    accused: Accused,
+    context: VerdictContext,
     causes: Causes | None = None,
 ) -> tuple[list[Ranked], list[Ranked]]:
     """Return the differences that are worth a look, the most telling first; and habits.
@@ -77,10 +77,10 @@ def ranked(
     judged = []
     code = any(is_of_code(each) for each in found)
     for change in found:
-        reported = relevance_of(change, accused)
+        reported = relevance_of(change, context)
         if is_version(change) and code:
             reported = Relevance()  # that which changed is there by name
-        elif is_version(change) and accused.code_known:
+        elif is_version(change) and context.code_known:
             reported = Relevance(_BESIDE, "the code that ran is the same")
         judged.append(Ranked(change, rarities.of(change), *reported))
     judged.sort(key=_place)

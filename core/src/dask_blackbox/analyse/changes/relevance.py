@@ -13,8 +13,8 @@ from dask_blackbox.finding import Finding
 from dask_blackbox.sketch import Sketch
 
 __all__ = [
-    "Accused",
     "Relevance",
+    "VerdictContext",
     "is_of_code",
     "is_version",
     "modules_of_package",
@@ -59,24 +59,24 @@ _RAN = ("prefix ", "callable ", "module ", "script")
 _VERSIONS = ("git commit", "uncommitted changes", "DAG bundle")
 
 
-class Accused(NamedTuple):
+class VerdictContext(NamedTuple):
     """A failed run's verdict, and the traceback behind it, if there is one.
 
     Attributes:
         verdict: Why it failed.
         traceback: Of the exception behind that.
         prefix: The tasks that it is about.
-        as_ever: The code of these tasks is known, and is what it was.
+        code_unchanged: The code of these tasks is known, and is what it was.
         code_known: The code of the job's own modules is known, then and now.
     """
 
     verdict: Finding | None = None
     traceback: str = ""
     prefix: str | None = None
-    as_ever: bool = False
+    code_unchanged: bool = False
     code_known: bool = False
 
-    def between(self, good: Sketch, sketch: Sketch) -> Accused:
+    def between(self, good: Sketch, sketch: Sketch) -> VerdictContext:
         """Return it with what two runs, the good one and this, tell of the code."""
         old, new = (
             {each.name: each.code for each in run.prefixes} for run in (good, sketch)
@@ -87,7 +87,7 @@ class Accused(NamedTuple):
             for run in (good, sketch)
         )
         return self._replace(
-            as_ever=tells_code(old.get(name)) and old.get(name) == new.get(name),
+            code_unchanged=tells_code(old.get(name)) and old.get(name) == new.get(name),
             code_known=all(modules),
         )
 
@@ -99,13 +99,13 @@ class Relevance(NamedTuple):
     why: str | None = None
 
 
-def relevance_of(change: Difference, accused: Accused) -> Relevance:
+def relevance_of(change: Difference, context: VerdictContext) -> Relevance:
     """Return what a change has to do with a verdict."""
-    verdict = accused.verdict
+    verdict = context.verdict
     if verdict is None:
         return Relevance()
     why = _named(
-        change, accused, f"{verdict.title}\n{verdict.cause}\n{accused.traceback}"
+        change, context, f"{verdict.title}\n{verdict.cause}\n{context.traceback}"
     )
     if why is not None:
         return Relevance(_NAMED, why)
@@ -116,13 +116,13 @@ def relevance_of(change: Difference, accused: Accused) -> Relevance:
     return Relevance()
 
 
-def _named(change: Difference, accused: Accused, said: str) -> str | None:
+def _named(change: Difference, context: VerdictContext, said: str) -> str | None:
     """Return how a failure names a change; None if it does not."""
     if change.kind == "package" and _names_package(said, _package(change)):
         return "the failure names it"
-    if change.kind == "code" and _names_code(change, accused):
+    if change.kind == "code" and _names_code(change, context):
         return "the failure went through it"
-    if _was_given(change, accused):
+    if _was_given(change, context):
         return "the tasks that failed were given it"
     settings = change.kind in ("parameters", "dask-config")
     value = change.after
@@ -145,10 +145,10 @@ def _package(change: Difference) -> str:
     return change.what.partition(" (")[0]
 
 
-def _was_given(change: Difference, accused: Accused) -> bool:
+def _was_given(change: Difference, context: VerdictContext) -> bool:
     """Say whether the functions of the tasks that failed were given another value."""
     return (
-        accused.prefix is not None and normal_prefix(accused.prefix) in change.used_by
+        context.prefix is not None and normal_prefix(context.prefix) in change.used_by
     )
 
 
@@ -170,18 +170,18 @@ def _names_package(said: str, package: str) -> bool:
     return any(re.search(pattern, said, re.IGNORECASE) for pattern in patterns)
 
 
-def _names_code(change: Difference, accused: Accused) -> bool:
+def _names_code(change: Difference, context: VerdictContext) -> bool:
     kind, _, name = change.what.partition(" ")
     if kind == "prefix":
-        return accused.prefix is not None and normal_prefix(accused.prefix) == name
-    if kind == "module" and not accused.as_ever:
+        return context.prefix is not None and normal_prefix(context.prefix) == name
+    if kind == "module" and not context.code_unchanged:
         file = f"{PurePath(name.replace('.', '/')).name}.py"
         return (
-            re.search(rf'[/"]{re.escape(file)}"?,? line', accused.traceback) is not None
+            re.search(rf'[/"]{re.escape(file)}"?,? line', context.traceback) is not None
         )
-    if kind == "callable" and not accused.as_ever:
+    if kind == "callable" and not context.code_unchanged:
         function = name.rpartition(".")[2]
-        return bool(function) and f" in {function}\n" in f"{accused.traceback}\n"
+        return bool(function) and f" in {function}\n" in f"{context.traceback}\n"
     return False
 
 

@@ -58,7 +58,7 @@ def sides(
     steps: int,
     blind: Sequence[str],
     habits: int = 0,
-    as_ever: bool = False,
+    code_unchanged: bool = False,
 ) -> tuple[Blame, str, Confidence]:
     """Return which side changed, a sentence that says it, and how sure that is.
 
@@ -68,7 +68,7 @@ def sides(
         steps: How many earlier times one run came after another.
         blind: Kinds of facts that one of the two runs does not tell of.
         habits: How many habits were left out.
-        as_ever: The tasks that failed run the code that they ran before.
+        code_unchanged: The tasks that failed run the code that they ran before.
     """
     unseen = f" ({_names(blind)} could not be compared)" if blind else ""
     judged = [one for each in ranked for one in _representing(each)]
@@ -91,7 +91,7 @@ def sides(
     blame = found.pop()
     others = {_side_of(each.change.kind) for each in rare} - {blame}
     said = _sentence(blame, relevant, others)
-    if as_ever and all(_is_beside_the_tasks(each.change) for each in rare):
+    if code_unchanged and all(_is_beside_the_tasks(each.change) for each in rare):
         said += "; the tasks that failed run the same code as before"
         return blame, f"{said}{unseen}.", "low"
     sure = _confidence(relevant, steps, others=bool(others), blind=bool(blind))

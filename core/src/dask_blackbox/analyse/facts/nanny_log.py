@@ -143,7 +143,7 @@ class NannyLog:
             None,
         )
 
-    def heard_after(self, nanny: str, moment: float) -> bool:
+    def active_after(self, nanny: str, moment: float) -> bool:
         """Say whether a nanny wrote anything, or was written of, after a moment."""
         return any(at > moment and nanny in line for at, line in self._lines)
 

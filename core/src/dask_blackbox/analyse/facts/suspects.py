@@ -132,7 +132,7 @@ def tasks_at_exit(death: WorkerExit) -> tuple[TaskAtExit, ...]:
     if death.crashed:
         # Where the thread of the fault is known, all others are innocent.
         found = any(each.faulted for each in tasks)
-        return _acquitted(
+        return _without_suspicion(
             tasks,
             {x.key for x in tasks if x.faulted is False or (found and not x.faulted)},
         )
@@ -143,7 +143,7 @@ def tasks_at_exit(death: WorkerExit) -> tuple[TaskAtExit, ...]:
     # Witnesses that contradict each other acquit nobody.
     if len(waited | quiet) == len(tasks):
         return tasks
-    return _acquitted(tasks, waited | quiet)
+    return _without_suspicion(tasks, waited | quiet)
 
 
 def frame_at_exit(death: WorkerExit) -> Frame | None:
@@ -157,7 +157,9 @@ def frame_at_exit(death: WorkerExit) -> Frame | None:
     return frame_of_stack(death.stack)
 
 
-def _acquitted(tasks: tuple[TaskAtExit, ...], keys: set[str]) -> tuple[TaskAtExit, ...]:
+def _without_suspicion(
+    tasks: tuple[TaskAtExit, ...], keys: set[str]
+) -> tuple[TaskAtExit, ...]:
     if len(keys) == len(tasks):
         return tasks
     return tuple(replace(each, suspect=each.key not in keys) for each in tasks)

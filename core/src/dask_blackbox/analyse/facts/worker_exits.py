@@ -63,8 +63,8 @@ _BY_SIGNAL = "signal-"
 _LIFETIME = "worker-lifetime"
 _LINES, _SAMPLES = 20, 60
 
-_E = TypeVar("_E", bound=Event)
-_By = dict[str, list[_E]]
+_EventT = TypeVar("_EventT", bound=Event)
+_By = dict[str, list[_EventT]]
 
 
 def worker_exits_of(run: RunTables) -> tuple[WorkerExit, ...]:
@@ -83,7 +83,7 @@ def _deaths(run: RunTables) -> tuple[WorkerExit, ...]:
 
 
 def _worker_exits(run: RunTables) -> tuple[WorkerExit, ...]:
-    witnesses = _Witnesses(run)
+    witnesses = _ExitSources(run)
     lives = run.workers.with_columns(
         (pl.col("joined").dt.epoch("us") / 1e6).alias("joined"),
         (pl.col("left").dt.epoch("us") / 1e6).alias("left"),
@@ -92,14 +92,14 @@ def _worker_exits(run: RunTables) -> tuple[WorkerExit, ...]:
     return tuple(sorted(found, key=lambda each: each.joined))
 
 
-class _Account:
+class _ExitFields:
     """One account of an exit, put together from witnesses; the first to speak counts."""
 
     def __init__(self) -> None:
         self.fields: dict[str, object] = {}
         self.sources: dict[str, Source] = {}
 
-    def say(self, name: str, *reported: tuple[Source, object]) -> None:
+    def add(self, name: str, *reported: tuple[Source, object]) -> None:
         """Note what the first witness that knows a field tells of it."""
         for source, value in reported:
             if name not in self.fields and value not in (None, "", (), []):
@@ -108,10 +108,10 @@ class _Account:
     def certified(self, name: str, reported: list[object]) -> None:
         """Note a field as the certificates have it; the last one knows best."""
         for value in reversed(reported):
-            self.say(name, ("certificate", value))
+            self.add(name, ("certificate", value))
 
 
-class _Witnesses:
+class _ExitSources:
     """What the tables say about departures, by worker."""
 
     def __init__(self, run: RunTables) -> None:
@@ -150,7 +150,7 @@ class _Witnesses:
         if life["left"] is None and not reported:
             return WorkerExit(**identity, gone=gone)
         at = life["left"] if life["left"] is not None else reported[0].at
-        account = self._account_of(life, reported, at)
+        account = self._fields_of(life, reported, at)
         made = WorkerExit(
             **(identity | account.fields | {"left": at}),
             certified=bool(reported),
@@ -172,48 +172,50 @@ class _Witnesses:
         known = self._certificates.get(address, ())
         return tuple(each for each in known if each.pid is None or each.pid == pid)
 
-    def _account_of(
+    def _fields_of(
         self,
         life: dict[str, Any],
         reported: tuple[WorkerExitCertificate, ...],
         at: float,
-    ) -> _Account:
+    ) -> _ExitFields:
         address, pid = life["address"], life["pid"]
         removal = _near(self._removals, address, at) or WorkerRemoved()
         logged = self._nannies.exit_of(pid)
-        if (asked := self._asked_too_late(life)) is not None:
+        if (asked := self._closed_after_exit(life)) is not None:
             reported = tuple(
                 x for x in reported if not _is_of_closing(x.exit_code, x.at, asked)
             )
             if logged is not None and _is_of_closing(logged[1], logged[0], asked):
                 logged = None
-        account = _Account()
-        account.say("left", ("scheduler-removal", life["left"]), ("certificate", at))
+        account = _ExitFields()
+        account.add("left", ("scheduler-removal", life["left"]), ("certificate", at))
         account.certified("exit_code", [each.exit_code for each in reported])
-        account.say("exit_code", ("nanny-log", None if logged is None else logged[1]))
+        account.add("exit_code", ("nanny-log", None if logged is None else logged[1]))
         # A nanny hears of the exit before the scheduler does, or after.
-        self._say_closing(account, life, reported, at if logged is None else logged[0])
+        self._add_closing(account, life, reported, at if logged is None else logged[0])
         account.certified("running", [_running(each) for each in reported])
-        account.say("processing", ("scheduler-removal", removal.processing))
-        account.say("lost_scattered", ("scheduler-removal", removal.lost_scattered))
+        account.add("processing", ("scheduler-removal", removal.processing))
+        account.add("lost_scattered", ("scheduler-removal", removal.lost_scattered))
         account.certified("memory", [_samples(each) for each in reported])
-        account.say("memory", ("heartbeats", self._samples_of(address, life, at)))
+        account.add("memory", ("heartbeats", self._samples_of(address, life, at)))
         account.certified("stack", [each.stack for each in reported])
-        account.say("last_lines", ("worker-log", self._lines_before(address, pid, at)))
+        account.add("last_lines", ("worker-log", self._lines_before(address, pid, at)))
         account.certified("oom_kills", [each.oom_kills for each in reported])
-        self._say_memory_limit(account, address, pid, at)
-        self._say_heartbeats(account, address, at)
-        account.say("with_nanny", ("scheduler-event", self._with_nanny(address, at)))
+        self._add_memory_limit(account, address, pid, at)
+        self._add_heartbeats(account, address, at)
+        account.add(
+            "with_nanny", ("scheduler-event", self._nanny_lost_too(address, at))
+        )
         account.certified("alive", [str(each.alive or "") for each in reported])
         act = self._teardown.act_on(address, at)
         if act is not None and act.what.startswith("SIG"):
             place = f"{act.file}:{act.line}" if act.file else "the driver's process"
-            account.say("sent_from", ("driver", place))
+            account.add("sent_from", ("driver", place))
         return account
 
-    def _say_closing(
+    def _add_closing(
         self,
-        account: _Account,
+        account: _ExitFields,
         life: dict[str, Any],
         reported: tuple[WorkerExitCertificate, ...],
         ended: float,
@@ -232,16 +234,16 @@ class _Witnesses:
         if asked and not asked[-1] and said.startswith(_CLOSED_IN_ORDER):
             said = ""
         if received is not None and of_host:
-            account.say("closing", ("nanny-log", received[1]))
+            account.add("closing", ("nanny-log", received[1]))
         account.certified("closing", [each.close_reason for each in reported])
-        account.say(
+        account.add(
             "closing",
             ("scheduler-event", life["closing"]),
             ("nanny-log", said),
             ("worker-log", self._reason_of(life, ended)),
         )
 
-    def _asked_too_late(self, life: dict[str, Any]) -> float | None:
+    def _closed_after_exit(self, life: dict[str, Any]) -> float | None:
         """Return when the nanny of a worker that had left before was asked to end, if it was.
 
         A worker that has left its scheduler, and says why, may take a while to end.  If the
@@ -260,19 +262,19 @@ class _Witnesses:
         said = [found for each in lines if (found := WORKER_STOPPING.match(each))]
         return said[-1]["reason"] if said else ""
 
-    def _say_memory_limit(
-        self, account: _Account, address: str, pid: int | None, at: float
+    def _add_memory_limit(
+        self, account: _ExitFields, address: str, pid: int | None, at: float
     ) -> None:
         """Note at how many bytes the nanny gave it up: by its event, else its log line."""
         for event in self._restarts.get(address, ()):
             same = event.pid == pid or event.pid is None or pid is None
             # (Some are slow to accept SIGTERM.)
             if same and -WINDOW <= at - event.at <= _SLOW:
-                account.say("restarted_for_memory", ("scheduler-event", event.rss or 0))
+                account.add("restarted_for_memory", ("scheduler-event", event.rss or 0))
                 return
         said = self._nannies.over_budget(address, pid)
         if said is not None and said <= at + WINDOW:
-            account.say("restarted_for_memory", ("nanny-log", 0))
+            account.add("restarted_for_memory", ("nanny-log", 0))
 
     def _is_of_teardown(self, made: WorkerExit, closing: float | None) -> bool:
         """Say whether this only happened because everything was coming to its end."""
@@ -285,14 +287,14 @@ class _Witnesses:
             return removal is None or removal.at > self._scheduler_lost
         return closing is not None and made.at > closing
 
-    def _with_nanny(self, address: str, at: float) -> bool | None:
+    def _nanny_lost_too(self, address: str, at: float) -> bool | None:
         if _near(self._nannies_lost, address, at) is not None:
             return True
         if _near(self._nannies_there, address, at) is not None:
             return False
         return None
 
-    def _say_heartbeats(self, account: _Account, address: str, at: float) -> None:
+    def _add_heartbeats(self, account: _ExitFields, address: str, at: float) -> None:
         """Note that the scheduler gave it up, and whether it had been silent itself."""
         patience = next(
             (
@@ -304,7 +306,7 @@ class _Witnesses:
         )
         if patience is None:
             return
-        account.say("frozen_for", ("scheduler-event", patience))
+        account.add("frozen_for", ("scheduler-event", patience))
         gaps = [
             later - earlier
             for earlier, later in pairwise(self._scheduler_samples)
@@ -312,7 +314,7 @@ class _Witnesses:
         ]
         longest = max(gaps, default=0.0)
         if longest > max(_SILENT, 0.8 * patience):
-            account.say("scheduler_silent_for", ("heartbeats", longest))
+            account.add("scheduler_silent_for", ("heartbeats", longest))
 
     def _samples_of(
         self, address: str, life: dict[str, Any], at: float
@@ -383,14 +385,14 @@ def _ended_by(made: WorkerExit, *, died: bool) -> EndedBy:
     return next((who for holds, who in accounts if holds), "nobody-knows")
 
 
-def _by_subject(events: Iterable[_E]) -> _By[_E]:
-    grouped: _By[_E] = defaultdict(list)
+def _by_subject(events: Iterable[_EventT]) -> _By[_EventT]:
+    grouped: _By[_EventT] = defaultdict(list)
     for event in events:
         grouped[event.subject].append(event)
     return grouped
 
 
-def _near(events: _By[_E], address: str, at: float) -> _E | None:
+def _near(events: _By[_EventT], address: str, at: float) -> _EventT | None:
     """Return the event about a worker that lies nearest to its end."""
     near = [each for each in events.get(address, ()) if abs(each.at - at) <= WINDOW]
     return min(near, key=lambda each: abs(each.at - at), default=None)

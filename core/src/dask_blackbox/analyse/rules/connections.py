@@ -45,7 +45,7 @@ _BEGINNING = r'distributed/client\.py", line \d+, in (?:__init__|start)\n'
 
 _HANDSHAKE = r'distributed/comm/core\.py", line \d+, in connect\n[^\n]*comm\.read'
 
-_OTHERWISE = (
+_UNEXPECTED = (
     "TimeoutError",
     "CommClosedError",
     "FatalCommClosedError",
@@ -56,12 +56,12 @@ _OTHERWISE = (
 
 
 def _ask_cannot_connect(case: Case) -> Iterator[Finding]:
-    said = case.said(CONNECT_TIMED_OUT.pattern)
+    said = case.search_exception(CONNECT_TIMED_OUT.pattern)
     if not case.failed or case.blame.failure is not None:
         return
     if not said:
         yield from _still_trying(case)
-        yield from _answered_otherwise(case)
+        yield from _unexpected_answer(case)
         yield from _of_a_worker(case)
         return
     address, waited = said["address"], said["waited"]
@@ -89,7 +89,7 @@ def _still_trying(case: Case) -> Iterator[Finding]:
         yield from found
         if found:
             return
-    if exception is None or case.saw_the_cluster:
+    if exception is None or case.recorded_cluster:
         return
     stopped = only_waited(exception) or case.raised("KeyboardInterrupt", "SystemExit")
     if not stopped or not re.search(_BEGINNING, exception.traceback):
@@ -152,14 +152,18 @@ def _blocked_connecting(case: Case) -> Iterator[Finding]:
     )
 
 
-def _answered_otherwise(case: Case) -> Iterator[Finding]:
+def _unexpected_answer(case: Case) -> Iterator[Finding]:
     """Yield that what answered was no scheduler: its bytes were read as sizes of frames."""
     exception = case.exception
-    if exception is None or case.saw_the_cluster or not case.said(_HANDSHAKE):
+    if (
+        exception is None
+        or case.recorded_cluster
+        or not case.search_exception(_HANDSHAKE)
+    ):
         return
-    if case.raised(*_OTHERWISE):
+    if case.raised(*_UNEXPECTED):
         return
-    called = case.said(r"Client\(\s*['\"](?P<address>[^'\"]+)")
+    called = case.search_exception(r"Client\(\s*['\"](?P<address>[^'\"]+)")
     address = called["address"] if called else "that address"
     yield CANNOT_CONNECT.found(
         f"The server at {address} is not a Dask scheduler",
@@ -214,7 +218,7 @@ def _of_a_worker(case: Case) -> Iterator[Finding]:
 def _why(case: Case, address: str, waited: str) -> tuple[str, str, RetryAdvice]:
     """Return why, what to do, and whether trying again would help."""
     advice: RetryAdvice = "environment"
-    if case.said("during handshake while connecting"):
+    if case.search_exception("during handshake while connecting"):
         why, advice = (
             "it was accepted, but not answered as a scheduler answers",
             "unknown",
@@ -225,13 +229,15 @@ def _why(case: Case, address: str, waited: str) -> tuple[str, str, RetryAdvice]:
             f"`distributed.comm.timeouts.connect` above {waited} s, and find what "
             "blocks its event loop."
         )
-    elif case.raised("gaierror") or case.said("Name or service not known"):
+    elif case.raised("gaierror") or case.search_exception("Name or service not known"):
         why = "its host name is unknown"
         remedy = (
             "Check the spelling of the address and the DNS of the network that the driver "
             "runs in."
         )
-    elif case.raised("ConnectionRefusedError") or case.said("Connection refused"):
+    elif case.raised("ConnectionRefusedError") or case.search_exception(
+        "Connection refused"
+    ):
         why = "the host is there, but nothing listens on that port"
         remedy = (
             f"Check that a scheduler runs at {address} and that the port is right; if it is "
@@ -282,9 +288,11 @@ def _ask_tls_misconfigured(case: Case) -> Iterator[Finding]:
 
 def _of_the_driver(case: Case) -> _TlsFailure | None:
     exception = case.exception
-    if exception is None or case.saw_the_cluster:
+    if exception is None or case.recorded_cluster:
         return None
-    if case.said(TLS_WITHOUT_CONTEXT.pattern) or case.said(TLS_REQUIRED.pattern):
+    if case.search_exception(TLS_WITHOUT_CONTEXT.pattern) or case.search_exception(
+        TLS_REQUIRED.pattern
+    ):
         return _TlsFailure(
             "One end of the connection wants TLS, and the other has no certificates",
             short(exception.message, 240).rstrip("."),
@@ -317,7 +325,7 @@ def _of_own_files(exception: DriverException) -> _TlsFailure:
 
 def _of_the_handshake(case: Case, exception: DriverException) -> _TlsFailure | None:
     untrusted = CERTIFICATE_NOT_VERIFIED.search(exception.traceback)
-    if untrusted or case.said(TLS_CERTIFICATE_DIFFERS.pattern):
+    if untrusted or case.search_exception(TLS_CERTIFICATE_DIFFERS.pattern):
         return _not_trusted(
             untrusted["why"].strip() if untrusted else "it does not match"
         )
@@ -423,7 +431,7 @@ def _of_the_workers(case: Case) -> Iterator[Finding]:
                 text=f"scheduler: {short(last['message'], 300)}",
                 source="logs",
                 at=last["at"].timestamp(),
-                see=case.see("logs", "--role", "scheduler"),
+                see=case.show_command("logs", "--role", "scheduler"),
             ),
             *case.exception_evidence(),
         ),
@@ -457,15 +465,15 @@ def _ask_too_many_open_files(case: Case) -> Iterator[Finding]:
                 sure="high" if case.blame.proven else "medium",
             )
         return
-    if exception is not None and case.said(OPEN_FILES_EXHAUSTED.pattern):
+    if exception is not None and case.search_exception(OPEN_FILES_EXHAUSTED.pattern):
         at = f", at {exception.file}:{exception.line}" if exception.file else ""
         said = f"The driver itself raised {short(exception.message, 160)}{at}"
         yield _found(case, said, worker=None, subject=Subject(), sure="high")
         return
-    yield from _in_silence(case)
+    yield from _unresponsive_findings(case)
 
 
-def _in_silence(case: Case) -> Iterator[Finding]:
+def _unresponsive_findings(case: Case) -> Iterator[Finding]:
     """Yield that workers without descriptors stopped to answer, and nothing was raised."""
     hang = case.hang
     lines = _lines(case)
@@ -529,7 +537,7 @@ def _found(
                     text=f"{row['role']} {row['source']}: {short(row['message'], 240)}",
                     source="logs",
                     at=row["at"].timestamp(),
-                    see=case.see("logs", "--filter", "Too many open files"),
+                    see=case.show_command("logs", "--filter", "Too many open files"),
                 )
                 for row in lines.tail(2).iter_rows(named=True)
             ),

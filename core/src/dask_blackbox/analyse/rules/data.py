@@ -38,7 +38,7 @@ _PIECE = r"\(.+, \d+\)"
 def _ask_data_lost(case: Case) -> Iterator[Finding]:
     if not case.failed or case.exception is None:
         return
-    said = case.said(
+    said = case.search_exception(
         rf"(?P<key>{_PIECE}|\S+) cancelled for reason: "
         r"(?:already forgotten|lost dependencies)"
     )
@@ -164,7 +164,9 @@ def _released(case: Case, key: str, missing: tuple[str, float]) -> Finding:
             text=f"The scheduler was asked for {key} while {gone} was missing.",
             source="logs",
             at=at,
-            see=case.see("logs", "--role", "scheduler", "--filter", "lost data"),
+            see=case.show_command(
+                "logs", "--role", "scheduler", "--filter", "lost data"
+            ),
         ),
         *case.exception_evidence(),
     )
@@ -447,7 +449,7 @@ def _ask_key_collision(case: Case) -> Iterator[Finding]:
                 text=f"scheduler: {short(row['message'], 400)}",
                 source="logs",
                 at=row["at"].timestamp(),
-                see=case.see("logs", "--filter", "Detected different"),
+                see=case.show_command("logs", "--filter", "Detected different"),
             )
             for row, _ in reported[:3]
         ),

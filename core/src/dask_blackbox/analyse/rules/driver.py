@@ -140,7 +140,7 @@ def _of_exception(case: Case, exception: DriverException) -> Finding:
         sentences.append(pace.reported)
     doubt = waited or case.unhandled_failures or case.deaths
     sure: Confidence = "medium" if doubt else "high"
-    if not case.saw_the_cluster:
+    if not case.recorded_cluster:
         sure = "low"
     elsewhere = waited and raised_apart_from_dask(trace)
     hosts = case.dialect.remedy(exception.message)
@@ -176,7 +176,7 @@ def _named(exception: DriverException) -> tuple[str, str]:
 
 
 def _tasks_then(case: Case) -> str:
-    if not case.saw_the_cluster:
+    if not case.recorded_cluster:
         return "No cluster was recorded: the error may have come from a task"
     if not case.run.of(GraphUpdated):
         return "No graph had reached a scheduler yet"
@@ -300,7 +300,7 @@ def _logged_before(case: Case) -> Iterator[Evidence]:
             text=f"The driver had logged: {text}",
             source="logs",
             at=row["at"].timestamp(),
-            see=case.see("logs", "--role", row["role"]),
+            see=case.show_command("logs", "--role", row["role"]),
         )
 
 
@@ -332,7 +332,7 @@ def _of_exit_code(case: Case, code: int) -> Finding:
         ),
         remedy=(
             (f"Look at {place}, and at" if place else "Look at")
-            + f" the last lines that the command printed (`{case.see('logs')}`). A script that "
+            + f" the last lines that the command printed (`{case.show_command('logs')}`). A script that "
             "raises an exception instead has its traceback here."
         ),
         confidence="medium" if place else "low",
@@ -529,7 +529,7 @@ def _last_errors(case: Case) -> Iterator[Evidence]:
             text=f"{row['role']} {row['source']}: {short(row['message'], 300)}",
             source="logs",
             at=row["at"].timestamp(),
-            see=case.see("logs", "--level", "ERROR"),
+            see=case.show_command("logs", "--level", "ERROR"),
         )
 
 

@@ -54,7 +54,7 @@ _RECENT, _BLOCKED = 120.0, 10.0
 
 _KERNEL = "The kernel's counter of out-of-memory kills went up where the driver ran. "
 
-_SEE = (
+_CHECK_HOST = (
     "Check what the host reports for that time (`dmesg`, `OOMKilled`, exit code 137). "
     "If it was memory, this helps."
     " "
@@ -89,8 +89,8 @@ def _ask_driver_killed(case: Case) -> Iterator[Finding]:
     waited = by in ASKED and (
         case.hang is not None
         or lasted is not None
-        or not case.saw_the_cluster
-        or _in_vain(case)
+        or not case.recorded_cluster
+        or _no_progress(case)
     )
     if waited:
         sure = "medium"
@@ -110,7 +110,7 @@ def _ask_driver_killed(case: Case) -> Iterator[Finding]:
             + _unresponsive(lasted)
             + _blocked_at(case.driver_position)
         ),
-        remedy=(_SEE if grown else "") + _MORE_MEMORY
+        remedy=(_CHECK_HOST if grown else "") + _MORE_MEMORY
         if by_kernel or grown
         else _remedy_driver_killed(case, by, longest),
         confidence=sure,
@@ -207,7 +207,7 @@ def _remedy_driver_killed(
     frame = case.driver_position.own_frame if case.driver_position else None
     if longest:
         what = f"{slow} the running tasks. "
-    elif frame and _in_vain(case):
+    elif frame and _no_progress(case):
         what = f"{slow} {frame.file}:{frame.line}: no task had finished meanwhile. "
     return (
         what
@@ -236,7 +236,7 @@ def _blocked_at(position: DriverPosition | None) -> str:
     return f" The driver had been at {frame}{code} for {duration(position.lasted)}."
 
 
-def _in_vain(case: Case) -> bool:
+def _no_progress(case: Case) -> bool:
     """Say whether no task has ended since the driver came to the line where it was."""
     position = case.driver_position
     if position is None:
@@ -299,7 +299,7 @@ def _waited_for_work(position: DriverPosition | None) -> bool:
 
 def _then(case: Case) -> str:
     sentences = []
-    if not case.saw_the_cluster:
+    if not case.recorded_cluster:
         sentences.append(
             "Its cluster was not recorded: the scheduler did not answer the recorder "
             "either."
@@ -367,7 +367,7 @@ def _ask_cluster_orphaned(case: Case) -> Iterator[Finding]:
         if each.closed:
             yield CLUSTER_ORPHANED.found(
                 f"The recorder closed the cluster at {each.subject}",
-                cause=f"{_its_driver(each)} had started it and was gone.",
+                cause=f"{_driver_text(each)} had started it and was gone.",
                 remedy="Nothing. A cluster that is meant to live on is started outside "
                 "the run and given by its address.",
                 confidence="high",
@@ -377,8 +377,8 @@ def _ask_cluster_orphaned(case: Case) -> Iterator[Finding]:
             continue
         yield CLUSTER_ORPHANED.found(
             f"The cluster at {each.subject} still runs",
-            cause=f"{_its_driver(each)} had started it and was gone; {each.error}.",
-            remedy=f"Close it: {_REAP}.",
+            cause=f"{_driver_text(each)} had started it and was gone; {each.error}.",
+            remedy=f"Close it: {_REAP_COMMAND}.",
             confidence="high",
             evidence=(evidence,),
         )
@@ -391,7 +391,7 @@ def _ask_cluster_orphaned(case: Case) -> Iterator[Finding]:
         yield CLUSTER_ORPHANED.found(
             f"The cluster at {kind.scheduler} may still run",
             cause=f"The driver had started it ({kind.kind}), and nobody reported its end.",
-            remedy=f"Close it if it does: {_REAP}.",
+            remedy=f"Close it if it does: {_REAP_COMMAND}.",
             confidence="medium",
             evidence=(
                 Evidence(
@@ -403,11 +403,13 @@ def _ask_cluster_orphaned(case: Case) -> Iterator[Finding]:
         )
 
 
-def _its_driver(orphaned: ClusterOrphaned) -> str:
+def _driver_text(orphaned: ClusterOrphaned) -> str:
     return f"The driver of {orphaned.run}" if orphaned.run else "The driver"
 
 
-_REAP = "`dask blackbox reap` asks the clusters of runs whose driver is gone to close"
+_REAP_COMMAND = (
+    "`dask blackbox reap` asks the clusters of runs whose driver is gone to close"
+)
 
 CLUSTER_ORPHANED = documented("cluster-orphaned", ask=_ask_cluster_orphaned)
 
@@ -424,7 +426,7 @@ _CLASSES = ("FutureCancelledError", "CancelledError", "FuturesCancelledError")
 
 _NO_REASON = "unknown"  # Dask's own word
 
-_UNSAID = (
+_UNREPORTED = (
     "Find who cancelled it: `future.cancel()`, `client.cancel(…)`, or a future that was "
     "released while another still needed it. Pass `reason=` to `cancel`; it is shown "
     "here."
@@ -451,13 +453,13 @@ def _ask_cancelled(case: Case) -> Iterator[Finding]:
     if case.outcome.kind == "interrupted":
         yield _interrupted(case)
         return
-    if case.said(ENDED_BY_US):
+    if case.search_exception(ENDED_BY_US):
         return  # our own option ended it: that is a hang
-    said = case.said(WORK_CANCELLED.pattern)
+    said = case.search_exception(WORK_CANCELLED.pattern)
     if said or _of_an_executor(case):
         yield _of_futures(case, said)
         return
-    if _is_another_matter(case) or not case.raised(*_CLASSES):
+    if _is_unrelated(case) or not case.raised(*_CLASSES):
         return
     yield _of_futures(case, said)
 
@@ -465,7 +467,7 @@ def _ask_cancelled(case: Case) -> Iterator[Finding]:
 def _of_futures(case: Case, said: re.Match[str] | None) -> Finding:
     reason = said["reason"].strip() if said else _NO_REASON
     key = said["key"] if said else (case.exception.key if case.exception else None)
-    asked = _who_asked(case, key)
+    asked = _cancelled_by(case, key)
     key = key or (_last_cancelled(case) if asked else None)
     after = case.outcome.is_after
     restarted = [each for each in case.run.of(ClusterRestarted) if not after(each.at)]
@@ -520,10 +522,10 @@ def _what_happened(
         return title, _WHO_CLOSES
     title = f"The work was cancelled{asked.by if asked else ''}"
     title += "" if reason == _NO_REASON else f": {short(reason, 60)}"
-    return title, asked.remedy if asked else _UNSAID
+    return title, asked.remedy if asked else _UNREPORTED
 
 
-def _who_asked(case: Case, key: str | None) -> _Asked | None:
+def _cancelled_by(case: Case, key: str | None) -> _Asked | None:
     """Return who asked the scheduler to cancel a key, as it logs that."""
     logs = case.run.logs.filter(pl.col("role") == "scheduler")
     done = logs["message"].str.starts_with(f"Scheduler cancels key {key}.")
@@ -581,11 +583,11 @@ def _of_an_executor(case: Case) -> bool:
     return (
         exception is not None
         and exception.exception == "concurrent.futures._base.CancelledError"
-        and _who_asked(case, None) is not None
+        and _cancelled_by(case, None) is not None
     )
 
 
-def _is_another_matter(case: Case) -> bool:
+def _is_unrelated(case: Case) -> bool:
     """Say whether it was a timeout, which cancels what it waited for, or nothing of Dask's."""
     if case.exception is None:
         return False
@@ -654,7 +656,7 @@ _REASONS = {
     "other": "",
 }
 
-_SPARE = 1.5
+_TIME_MARGIN = 1.5
 
 _LONG = 5.0
 
@@ -726,7 +728,7 @@ def _out_of_time(case: Case, stopped: Stopped) -> Finding:
 def _remedy_stopped_by_host(
     name: str, needs: float | None, started: float | None
 ) -> str:
-    raised = f" to {duration(_SPARE * needs)} or more" if needs else ""
+    raised = f" to {duration(_TIME_MARGIN * needs)} or more" if needs else ""
     sooner = (
         "; start its cluster earlier, or keep one running"
         if started is not None

@@ -16,7 +16,6 @@ from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.formatting import counted, short
 from dask_blackbox.analyse.frames import user_frame
 from dask_blackbox.analyse.known_bugs import KNOWN_BUGS, KnownBug
-from dask_blackbox.analyse.lone_worker import verdict_on_failure
 from dask_blackbox.analyse.modules import (
     OwnModule,
     driver_has_package,
@@ -34,6 +33,7 @@ from dask_blackbox.analyse.signatures.python import (
     NAME_NOT_IN_FILE,
     SHARED_LIBRARY_MISSING,
 )
+from dask_blackbox.analyse.single_worker_failures import verdict_on_failure
 from dask_blackbox.events import SchedulerInfo
 from dask_blackbox.finding import Evidence, Finding
 

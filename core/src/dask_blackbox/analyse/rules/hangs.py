@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from dask_blackbox.analyse.blame import ran_out_of_patience
+from dask_blackbox.analyse.blame import timed_out_waiting
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import name_of
 from dask_blackbox.analyse.driver_position import (
@@ -64,7 +64,7 @@ _HELD = ("a `Lock`", "a `MultiLock`", "a `Semaphore`")
 def _ask_stalled(case: Case) -> Iterator[Finding]:
     hang = case.hang
     if hang is None or not hang.wanted:
-        if case.said(ENDED_BY_US):
+        if case.search_exception(ENDED_BY_US):
             yield _of_our_own_end(case)
         elif case.failed and case.blame.failure is None:
             yield from _of_the_driver(case)
@@ -153,10 +153,10 @@ def _idled(task: HangingTask, idle: float) -> str:
 def _of_the_driver(case: Case) -> Iterator[Finding]:
     """Yield that the driver itself waited for something of Dask's, and no task was pending."""
     position, exception = case.driver_position, case.exception
-    if position is None and exception is not None and ran_out_of_patience(exception):
+    if position is None and exception is not None and timed_out_waiting(exception):
         end = case.run.ending.ended if case.run.ending else case.run.manifest.started
         position = position_in(exception.traceback, end)
-    if position is None or not case.saw_the_cluster:
+    if position is None or not case.recorded_cluster:
         return
     wait = awaited(position)
     if wait is None:
@@ -166,9 +166,9 @@ def _of_the_driver(case: Case) -> Iterator[Finding]:
     line = f" (`{short(frame.code, 100)}`)" if frame and frame.code else ""
     ended = "was stopped" if exception is None else "gave up"
     yield STALLED.found(
-        f"The driver waited {wait.what}{position.so_long}, and no task was pending",
+        f"The driver waited {wait.what}{position.blocked_for}, and no task was pending",
         cause=(
-            f"The driver had been waiting {wait.what}{position.so_long}{at}{line} when it "
+            f"The driver had been waiting {wait.what}{position.blocked_for}{at}{line} when it "
             f"{ended}. No task was pending: {wait.because}."
         ),
         remedy=(f"Look at {frame.file}:{frame.line}: " if frame else "") + wait.remedy,
@@ -276,7 +276,7 @@ def _remedy_stalled(hang: Hang, longest: HangingTask | None) -> str:
             f"{shared[1]} (another task, or the driver), and whether it could (did it "
             "fail, or wait for the same thread?). Use `with` for what must be "
             "released, and add a timeout to the "
-            f"wait.{_crosswise(longest, _others_of(hang))}"
+            f"wait.{_waits_crosswise(longest, _others_of(hang))}"
         )
     return (
         f"{look}does it wait without a timeout (for a connection, a lock, a service)? "
@@ -285,7 +285,7 @@ def _remedy_stalled(hang: Hang, longest: HangingTask | None) -> str:
     )
 
 
-def _crosswise(task: HangingTask, others: list[HangingTask]) -> str:
+def _waits_crosswise(task: HangingTask, others: list[HangingTask]) -> str:
     mine = _shared(task)
     if mine is None or mine[0] not in _HELD or mine not in map(_shared, others):
         return ""
@@ -372,7 +372,7 @@ def _ask_workers_paused(case: Case) -> Iterator[Finding]:
             f"{how_it_ended(case, hang)}"
         ),
         remedy=_remedy_workers_paused(first, unmanaged=unmanaged),
-        confidence=case.sure_of_the_hang,
+        confidence=case.hang_confidence,
         subject=Subject(worker=first.worker if first else None),
         evidence=(
             *(
@@ -458,7 +458,7 @@ def _ask_disk_full(case: Case) -> Iterator[Finding]:
             "more memory, or less data at once."
             + (f" {size(spilled)} were spilled in the last sample." if spilled else "")
         ),
-        confidence=case.sure_of_the_hang if hang.all_paused else "medium",
+        confidence=case.hang_confidence if hang.all_paused else "medium",
         subject=Subject(worker=worker),
         evidence=(*log_evidence(case, *_SAID), *evidence_of_hang(case, hang)),
     )
@@ -514,7 +514,7 @@ def _ask_nested_client_deadlock(case: Case) -> Iterator[Finding]:
             " (or call `secede()` before waiting and `rejoin()` after it); or let "
             "the driver submit the inner tasks. More threads only move the deadlock."
         ),
-        confidence=case.sure_of_the_hang,
+        confidence=case.hang_confidence,
         subject=Subject(key=first.key, prefix=first.prefix, worker=first.worker),
         evidence=(*evidence_of_stack(case, first), *evidence_of_hang(case, hang)),
     )
@@ -637,7 +637,7 @@ def _ask_cluster_lost_worker(case: Case) -> Iterator[Finding]:
             f"{case.name_of(last['address'])} was closed by the cluster object itself "
             f"({_CLOSED}) during the run, and no worker was left. "
             f"{before}after a worker has left, the cluster waits `distributed.deploy.lost-worker-timeout` "
-            f"({_patience(case)}) and closes a worker that is restarting at that "
+            f"({_worker_timeout(case)}) and closes a worker that is restarting at that "
             "moment. "
             f"{how_it_ended(case, hang)}"
         ),
@@ -651,7 +651,7 @@ def _ask_cluster_lost_worker(case: Case) -> Iterator[Finding]:
                 else "."
             )
         ),
-        confidence=case.sure_of_the_hang,
+        confidence=case.hang_confidence,
         subject=Subject(worker=last["address"]),
         evidence=(
             *(
@@ -677,7 +677,7 @@ def _was_restarted(case: Case, last: dict[str, Any]) -> bool:
     return bool(closing.any())
 
 
-def _patience(case: Case) -> str:
+def _worker_timeout(case: Case) -> str:
     """Return for how long the driver's cluster waits for a worker, as it was set."""
     for driver in case.run.of(DriverAttached):
         config = driver.config.get("distributed") or {}

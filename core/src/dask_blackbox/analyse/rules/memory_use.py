@@ -258,7 +258,7 @@ class _Worst:
 
 def _ask_chunks_too_large(case: Case) -> Iterator[Finding]:
     worst = _worst(case)
-    if worst is None or _may_be_of_the_dead(case, worst):
+    if worst is None or _may_belong_to_dead_workers(case, worst):
         return
     own = worst.limit / worst.threads
     if worst.piece < CHUNKS_TOO_LARGE.threshold(case, "share") * own:
@@ -307,7 +307,7 @@ def _ask_chunks_too_large(case: Case) -> Iterator[Finding]:
     )
 
 
-def _may_be_of_the_dead(case: Case, worst: _Worst) -> bool:
+def _may_belong_to_dead_workers(case: Case, worst: _Worst) -> bool:
     """Say whether a task that never ended may have held it: the one its worker died at."""
     died = any(death.address == worst.worker for death in case.deaths)
     return died and not worst.results
@@ -419,7 +419,7 @@ _DEFAULT_SATURATION = 1.1
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Pile:
+class _HeldResults:
     """Results that piled up before anything used them."""
 
     prefix: str
@@ -433,7 +433,7 @@ class _Pile:
 
 def _ask_overproduction(case: Case) -> Iterator[Finding]:
     least = OVERPRODUCTION.threshold(case, "share")
-    pile = _pile(case, least)
+    pile = _held_results(case, least)
     if pile is None or pile.bytes < least * pile.memory:
         return
     saturation = _saturation(case)
@@ -490,7 +490,7 @@ def _ask_overproduction(case: Case) -> Iterator[Finding]:
     )
 
 
-def _pile(case: Case, least: float) -> _Pile | None:
+def _held_results(case: Case, least: float) -> _HeldResults | None:
     """Return the largest pile of results that later tasks of the same graphs reduced.
 
     None if all results of its prefix would be less than that share of the memory.
@@ -534,7 +534,7 @@ def _pile(case: Case, least: float) -> _Pile | None:
         return None
     if top["used"] > (1 - OVERPRODUCTION.threshold(case, "ahead")) * len(after):
         return None
-    return _Pile(
+    return _HeldResults(
         prefix=str(first["prefix"]), number=len(mine), made=int(top["made"]),
         used=int(top["used"]), bytes=float(top["waiting"]), memory=memory,
         at=float(top["ended"]),

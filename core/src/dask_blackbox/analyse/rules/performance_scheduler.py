@@ -356,7 +356,7 @@ _UNITS = {
 # So many tasks, of so few bytes each, are a graph of tasks.
 _MANY = 5_000
 
-_A_TASK = 10_000
+_PER_TASK = 10_000
 
 
 def _ask_large_graph(case: Case) -> Iterator[Finding]:
@@ -402,7 +402,7 @@ def _inside(case: Case, largest: float) -> tuple[str, str]:
     """Return what makes a graph large, and what to do: data inside, or its many tasks."""
     tasks = max((graph.tasks for graph in case.run.of(GraphUpdated)), default=0)
     each = largest / max(tasks, 1)
-    if tasks >= _MANY and each <= _A_TASK:
+    if tasks >= _MANY and each <= _PER_TASK:
         inside = f"it is its {tasks:,} tasks, about {size(each)} each"
         remedy = (
             f"Make chunks or partitions larger: a tenth of the tasks make a graph of "

@@ -55,7 +55,7 @@ def _ask_gil_bound(case: Case) -> Iterator[Finding]:
         return
     worst = max(held, key=lambda worker: worker.late)
     first = max(waiting, key=lambda each: each.waited)
-    cost = waited * _winnable(worst)
+    cost = waited * _possible_gain(worst)
     name = short(first.prefix, 40)
     yield GIL_BOUND.found(
         f"Threads waited {duration(waited)} for the GIL, most of them in '{name}'",
@@ -99,7 +99,7 @@ def _core_was_free(case: Case, worker: Computing) -> bool:
     return few and worker.load <= GIL_BOUND.threshold(case, "load")
 
 
-def _winnable(worker: Computing) -> float:
+def _possible_gain(worker: Computing) -> float:
     """Return what part of the waiting processes would win: no more than cores are free."""
     times = min(
         min(worker.threads, worker.cores) / max(worker.cpu, 1e-9),
@@ -124,7 +124,7 @@ def _ask_cpu_oversubscribed(case: Case) -> Iterator[Finding]:
         return
     native = _by_libraries(case)
     crowded = [
-        host for host in case.task_activity.hosts if _crowded(case, host, native)
+        host for host in case.task_activity.hosts if _many_waiting(case, host, native)
     ]
     if not crowded:
         return
@@ -200,7 +200,7 @@ def _by_libraries(case: Case) -> float:
     return cpu - own if cpu - own >= much else 0.0
 
 
-def _crowded(case: Case, host: Host, native: float) -> bool:
+def _many_waiting(case: Case, host: Host, native: float) -> bool:
     threshold = CPU_OVERSUBSCRIBED.threshold
     threads = host.threads * (host.native if native else 1)
     return (
@@ -370,7 +370,7 @@ GC_TIME = documented("gc-time", ask=_ask_gc_time)
 # network-bound
 
 # So many tasks between two samples, so short: that is `tiny-tasks`.
-_CROWD = 50
+_MANY_WAITING = 50
 
 _TINY = 0.02
 
@@ -380,7 +380,7 @@ def _ask_network_bound(case: Case) -> Iterator[Finding]:
     transfer = float(loads.tasks["transfer"].sum() or 0.0)
     if transfer < NETWORK_BOUND.threshold(case, "of_computing") * loads.compute:
         return
-    crowd = pl.col("number") > _CROWD
+    crowd = pl.col("number") > _MANY_WAITING
     tiny = crowd & (pl.col("compute") < _TINY * pl.col("number"))
     moving = (pl.col("transfer") > pl.col("compute")) & ~tiny
     idle = loads.total("overhead", moving) + loads.total("lack", moving)
@@ -442,7 +442,7 @@ def _ask_driver_bound(case: Case) -> Iterator[Finding]:
         return
     if case.failed or case.run.of(Stall):
         return  # something was wanted, and did not come
-    waste = _waste(case)
+    waste = _lost_time(case)
     if waste is None:
         return
     between = sum(b - a for a, b in loads.pauses if loads.begin < b <= loads.end)
@@ -478,7 +478,7 @@ def _ask_driver_bound(case: Case) -> Iterator[Finding]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Waste:
+class _LostTime:
     """How long the cluster waited, of how long it was there, and for what a driver.
 
     Attributes:
@@ -494,7 +494,7 @@ class _Waste:
     idle: bool
 
 
-def _waste(case: Case) -> _Waste | None:
+def _lost_time(case: Case) -> _LostTime | None:
     """Return what it cost to wait for the driver, if that is worth a word."""
     loads, threshold, driver = (
         case.loads,
@@ -519,7 +519,7 @@ def _waste(case: Case) -> _Waste | None:
     ):
         return None
     idle = driver is not None and driver.cpu < threshold(case, "idle") * paused
-    return _Waste(paused=paused, whole=whole, cost=cost, idle=idle)
+    return _LostTime(paused=paused, whole=whole, cost=cost, idle=idle)
 
 
 def _could_be_tasks(case: Case, paused: float, whole: float) -> bool:
@@ -543,7 +543,7 @@ def _could_be_tasks(case: Case, paused: float, whole: float) -> bool:
     return again and between >= threshold(case, "share") * whole
 
 
-def _meanwhile(case: Case, waste: _Waste) -> str:
+def _meanwhile(case: Case, waste: _LostTime) -> str:
     """Say what the driver did meanwhile, where that is known."""
     driver = case.task_activity.driver
     if driver is None:

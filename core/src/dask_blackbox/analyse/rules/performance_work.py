@@ -35,7 +35,7 @@ __all__ = [
 
 _GOOD_TASK = 0.2  # seconds: what handing it out costs is a hundredth of it
 
-_HANDED_OUT = 0.002  # seconds of each thread, on a host that is free
+_ASSIGNED = 0.002  # seconds of each thread, on a host that is free
 
 
 def _ask_tiny_tasks(case: Case) -> Iterator[Finding]:
@@ -50,7 +50,7 @@ def _ask_tiny_tasks(case: Case) -> Iterator[Finding]:
     if any(host.others > others for host in case.task_activity.hosts):
         # Threads waited for a core then, too, and so did the scheduler.
         number_then = loads.total("number", crowded)
-        cost = min(cost, _HANDED_OUT * number_then * loads.threads.highest)
+        cost = min(cost, _ASSIGNED * number_then * loads.threads.highest)
     share = loads.share(cost)
     if not case.worth_reporting(cost, share, TINY_TASKS.threshold(case, "share")):
         return
@@ -128,7 +128,7 @@ _LONGER = 2.0
 def _ask_straggler(case: Case) -> Iterator[Finding]:
     # Where others keep a host busy, any task may take long: it waits for a core.
     noise = _ON_BUSY_HOSTS if case.task_activity.busy else 1.0
-    found = _found(case, _long_ones(case), _reported, noise)
+    found = _found(case, _long_tasks(case), _reported, noise)
     found = found or _found(case, _alone(case), _reported_alone, 1.0)
     if found is not None:
         yield found
@@ -278,7 +278,7 @@ def _reported(
     )
 
 
-def _long_ones(case: Case) -> pl.DataFrame:
+def _long_tasks(case: Case) -> pl.DataFrame:
     """Return the executions that took far longer than their prefix's median."""
     tasks = case.loads.tasks.filter(pl.col("outcome") == "finished")
     bar = pl.col("compute") >= STRAGGLER.threshold(case, "seconds")
@@ -542,7 +542,7 @@ def _ask_stealing_churn(case: Case) -> Iterator[Finding]:
     if requests < STEALING_CHURN.threshold(case, "requests"):
         return
     often = STEALING_CHURN.threshold(case, "a_task")
-    if _came_later(case):
+    if _workers_joined_late(case):
         often = max(often, _ONCE)  # that is what stealing is for
     if requests < often * tasks:
         return
@@ -593,7 +593,7 @@ def _ask_stealing_churn(case: Case) -> Iterator[Finding]:
     )
 
 
-def _came_later(case: Case) -> bool:
+def _workers_joined_late(case: Case) -> bool:
     """Say whether workers came while tasks were there already."""
     begun = case.loads.begin
     joined = case.run.workers["joined"].drop_nulls().dt.epoch("us") / 1e6

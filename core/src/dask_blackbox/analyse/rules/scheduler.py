@@ -9,7 +9,7 @@ import polars as pl
 from dask_blackbox.analyse.blame import (
     closed_connection_to,
     only_waited,
-    ran_out_of_patience,
+    timed_out_waiting,
 )
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.facts.outcome import Received
@@ -70,12 +70,16 @@ _End = SchedulerLost | SchedulerClosing | DriverLost
 
 
 def _ask(case: Case) -> Iterator[Finding]:
-    if not case.failed or case.blame.failure is not None or _lost_a_worker(case):
+    if (
+        not case.failed
+        or case.blame.failure is not None
+        or _lost_worker_connection(case)
+    ):
         return
-    if case.said(_CONNECTING) and not case.saw_the_cluster:
+    if case.search_exception(_CONNECTING) and not case.recorded_cluster:
         return  # it was never there
-    reported = bool(case.said(SCHEDULER_CONNECTION_LOST.pattern)) or (
-        case.raised(*_CLASSES) and not case.said("trying to connect")
+    reported = bool(case.search_exception(SCHEDULER_CONNECTION_LOST.pattern)) or (
+        case.raised(*_CLASSES) and not case.search_exception("trying to connect")
     )
     heard = _received(case)
     reported = reported or bool(heard)
@@ -89,12 +93,14 @@ def _ask(case: Case) -> Iterator[Finding]:
     # A caller with a timeout learns only that it is over.
     reported = reported or bool(_waited(case) and (lost or _closed_by_itself(closing)))
     # And who held futures, or sends new ones, only that these are cancelled.
-    reported = reported or bool(case.said(_CANCELLED) and _ended_by_nobody(closing))
+    reported = reported or bool(
+        case.search_exception(_CANCELLED) and _closed_without_request(closing)
+    )
     # A recording made from inside the scheduler has no driver that could tell.
     if case.run.manifest.host.get("kind") == "scheduler":
         # What its recorder lost then was no driver.
         lost = lost or case.run.of(DriverLost)
-        if _the_client_had_left(case, [*lost, *closing]):
+        if _client_left_first(case, [*lost, *closing]):
             return
         reported = reported or bool(lost or closing)
     if not reported:
@@ -105,7 +111,7 @@ def _ask(case: Case) -> Iterator[Finding]:
     if not reported and not (lost and unheard):
         return
     reason = _reason(case, closing)
-    how, advice, remedy = _account(case, reason)
+    how, advice, remedy = _how_it_was_lost(case, reason)
     # Of one that said why it closed, its memory says nothing.
     memory = _memory(case) if reason is None and advice != "memory" else ""
     by = _asked_by(closing)
@@ -196,10 +202,10 @@ def _address(case: Case, end: _End) -> str:
     return named or end.subject or next(iter(known[-1:]), "")
 
 
-def _account(case: Case, reason: str | None) -> tuple[str, RetryAdvice, str]:
+def _how_it_was_lost(case: Case, reason: str | None) -> tuple[str, RetryAdvice, str]:
     """Return how it went, whether trying again helps, and what to do."""
     how, advice = _how(reason)
-    if reason is None and _fell_silent(case):
+    if reason is None and _became_unresponsive(case):
         return f"it stopped answering, {_OPEN}", advice, _SILENT
     grown = how_the_scheduler_grew(case.run) if reason is None else ""
     if grown:
@@ -207,7 +213,7 @@ def _account(case: Case, reason: str | None) -> tuple[str, RetryAdvice, str]:
     return how, advice, _remedy(reason)
 
 
-def _lost_a_worker(case: Case) -> bool:
+def _lost_worker_connection(case: Case) -> bool:
     """Say whether the connection that was closed was one to a worker."""
     if case.exception is None:
         return False
@@ -215,13 +221,13 @@ def _lost_a_worker(case: Case) -> bool:
     return address is not None and address in case.run.workers["address"].to_list()
 
 
-def _fell_silent(case: Case) -> bool:
+def _became_unresponsive(case: Case) -> bool:
     """Say whether it was frozen, blocked, or cut off, rather than dead."""
     silent = case.run.of(SchedulerUnresponsive)
     return len(silent) > len(case.run.of(SchedulerResponded))
 
 
-def _the_client_had_left(case: Case, ends: Sequence[_End]) -> bool:
+def _client_left_first(case: Case, ends: Sequence[_End]) -> bool:
     """Say whether the client of an always-on recording was the first to go."""
     client = case.run.manifest.host.get("client")
     left = [each.at for each in case.run.of(ClientRemoved) if each.subject == client]
@@ -241,7 +247,7 @@ def _before_the_driver(case: Case, lost: Sequence[_End]) -> bool:
 
 
 def _waited(case: Case) -> bool:
-    return case.exception is not None and ran_out_of_patience(case.exception)
+    return case.exception is not None and timed_out_waiting(case.exception)
 
 
 def _closed_by_itself(closing: Sequence[SchedulerClosing]) -> bool:
@@ -249,7 +255,7 @@ def _closed_by_itself(closing: Sequence[SchedulerClosing]) -> bool:
     return any(each.reason != "terminate" for each in closing)
 
 
-def _ended_by_nobody(closing: Sequence[SchedulerClosing]) -> bool:
+def _closed_without_request(closing: Sequence[SchedulerClosing]) -> bool:
     """Say whether it closed because it had no work, or because its host asked it to."""
     reasons = [each.reason for each in closing]
     return any("idle" in each or signal_in(each) for each in reasons)

@@ -14,8 +14,8 @@ from dask_blackbox.analyse.formatting import article, class_of, quoted, short
 from dask_blackbox.analyse.frames import (
     Frame,
     cause_of_last,
-    met_at_home,
     raised_at_end,
+    raised_in_user_code,
     read_by_the_driver,
     root_of_chain,
     user_frame,
@@ -85,19 +85,21 @@ def _ask_graph_not_serializable(case: Case) -> Iterator[Finding]:
     if not case.failed or exception is None:
         return
     # A task that had failed before, and is blamed because nothing better is known, is not what it says.
-    reported = case.said(_GRAPH.pattern) and not case.blame.proven
+    reported = case.search_exception(_GRAPH.pattern) and not case.blame.proven
     if case.blame.failure is not None and not reported:
         return
     if case.raised("TokenizationError"):
         yield _not_hashed(case, exception)
         return
-    refused = case.said(NOT_SERIALIZED.pattern) or case.raised("PicklingError")
+    refused = case.search_exception(NOT_SERIALIZED.pattern) or case.raised(
+        "PicklingError"
+    )
     text = f"{exception.message}\n{exception.traceback}"
     if not refused and CANNOT_PICKLE.search(text) is None:
         return
-    if met_at_home(exception.traceback):
+    if raised_in_user_code(exception.traceback):
         return  # the job pickles something by itself
-    graph = case.said(_GRAPH.pattern)
+    graph = case.search_exception(_GRAPH.pattern)
     sending = any(word in exception.traceback for word in _SENDING)
     gathering = any(word in exception.traceback for word in _GATHERING)
     if not graph and (not sending or gathering):
@@ -144,7 +146,7 @@ def _refusal(exception: DriverException) -> tuple[str | None, str]:
         last = cause_of_last(trace[: trace.rfind(_DASKS)]) or last
     name, why = last or ("", "")
     text = why or f"{exception.message}\n{exception.traceback}"
-    found = _the_thing_itself(text)
+    found = _object_itself(text)
     what = short(found["what"], 80).strip("'") if found else None
     return what, f"{class_of(name)}: {why}" if why else ""
 
@@ -195,7 +197,7 @@ def _name_of_object(reported: str) -> str:
     return f"the {kind} '{name}'" if kind else f"a {name}"
 
 
-def _the_thing_itself(text: str) -> re.Match[str] | None:
+def _object_itself(text: str) -> re.Match[str] | None:
     """Return what pickle refuses: rather the lock than the function that holds it."""
     refused = CANNOT_PICKLE.all(text)
     things = [each for each in refused if "<locals>" not in each["what"]]
@@ -218,7 +220,7 @@ _ABSENT = "No such file or directory"
 def _ask_graph_not_deserializable(case: Case) -> Iterator[Finding]:
     if not case.failed or case.exception is None:
         return
-    if not case.said(GRAPH_NOT_DESERIALIZED.pattern):
+    if not case.search_exception(GRAPH_NOT_DESERIALIZED.pattern):
         return
     root = root_of_chain(case.exception.traceback)
     because = f"{class_of(root[0])}: {short(root[1], 160)}" if root else None
@@ -325,18 +327,18 @@ def _ask_result_not_serializable(case: Case) -> Iterator[Finding]:
     if not case.failed or case.blame.failure is not None:
         return
     if exception is None or only_waited(exception) or case.raised("KeyboardInterrupt"):
-        yield from _in_silence(case)
+        yield from _lost_result_findings(case)
         return
     if not read_by_the_driver(exception.traceback):
         return
     refused = NOT_SERIALIZED.match(exception.message)
     if refused is not None:
-        yield _could_not_leave(case, exception, refused["type"])
+        yield _unpicklable_result_text(case, exception, refused["type"])
     else:
         yield _could_not_be_read(case, exception)
 
 
-def _in_silence(case: Case) -> Iterator[Finding]:
+def _lost_result_findings(case: Case) -> Iterator[Finding]:
     """Yield that the driver waited for a result that had failed to leave its worker.
 
     `as_completed(…, with_results=True)` waits for ever then; the tasks are all done.
@@ -386,7 +388,9 @@ def _in_silence(case: Case) -> Iterator[Finding]:
     )
 
 
-def _could_not_leave(case: Case, exception: DriverException, kind: str) -> Finding:
+def _unpicklable_result_text(
+    case: Case, exception: DriverException, kind: str
+) -> Finding:
     suspects = _that_returned(case, kind)
     if not suspects and (holders := _that_may_hold(case)):
         suspects, inside = holders, f" inside of a {class_of(holders[0]['typename'])}"
@@ -579,7 +583,7 @@ def _ask_dependency_not_serializable(case: Case) -> Iterator[Finding]:
             "`__reduce__` on its class. It works on one worker only because nothing "
             "is sent."
         ),
-        confidence=case.sure_of_the_hang,
+        confidence=case.hang_confidence,
         subject=Subject(
             key=dependency, prefix=case.prefix_of(dependency), worker=task.worker
         ),

@@ -72,7 +72,7 @@ def _ask_p2p_failed(case: Case) -> Iterator[Finding]:
         if root
         else f"A shuffle failed{title}",
         cause=(
-            f"{shuffle.named} failed{during}. {began}{_left_during(case, root)}"
+            f"{shuffle.named} failed{during}. {began}{_deaths_text(case, root)}"
             f"{shuffle.progress()}"
         ),
         remedy=_remedy_p2p_failed(case, root, shuffle),
@@ -111,14 +111,16 @@ def _root(case: Case, failure: TaskFailure | None) -> tuple[str, str] | None:
     return None
 
 
-def _felt(case: Case, root: tuple[str, str] | None) -> tuple[WorkerExit, ...]:
+def _relevant_deaths(
+    case: Case, root: tuple[str, str] | None
+) -> tuple[WorkerExit, ...]:
     """Return the deaths that may be why it failed: not if it has another cause."""
     own = root is not None and not root[0].endswith(_UNREACHED)
     return () if own and root is not None and root[0] not in _CLASSES else case.deaths
 
 
-def _left_during(case: Case, root: tuple[str, str] | None) -> str:
-    deaths = _felt(case, root)
+def _deaths_text(case: Case, root: tuple[str, str] | None) -> str:
+    deaths = _relevant_deaths(case, root)
     if not deaths:
         return ""
     return (
@@ -128,7 +130,9 @@ def _left_during(case: Case, root: tuple[str, str] | None) -> str:
 
 
 def _advice(case: Case, root: tuple[str, str] | None) -> Advice:
-    if _felt(case, root) or (root is not None and root[0].endswith(_UNREACHED)):
+    if _relevant_deaths(case, root) or (
+        root is not None and root[0].endswith(_UNREACHED)
+    ):
         return Advice("transient", "medium")
     if root is None or root[0] in _CLASSES:
         return UNKNOWN
@@ -138,7 +142,7 @@ def _advice(case: Case, root: tuple[str, str] | None) -> Advice:
 def _remedy_p2p_failed(
     case: Case, root: tuple[str, str] | None, shuffle: Shuffle
 ) -> str:
-    if deaths := _felt(case, root):
+    if deaths := _relevant_deaths(case, root):
         slug = case.cause_of(deaths[-1]).slug
         what = f" (`dask blackbox rules {slug}`)" if slug != "unknown" else ""
         return (
@@ -182,7 +186,9 @@ def _of_failure(case: Case, failure: TaskFailure | None) -> Iterator[Evidence]:
         text=f"{failure.key} on {failure.worker}: {short(str(failure), 400)}",
         source="errors",
         at=failure.at,
-        see=case.see("logs", "--worker", failure.worker) if failure.worker else None,
+        see=case.show_command("logs", "--worker", failure.worker)
+        if failure.worker
+        else None,
     )
     tail = failure.traceback.strip().splitlines()[-8:]
     if tail:
@@ -207,7 +213,7 @@ def _ask_p2p_out_of_disk(case: Case) -> Iterator[Finding]:
     if (
         not named
         and not case.raised(_CLASS)
-        and not case.said(SHUFFLE_OUT_OF_DISK.pattern)
+        and not case.search_exception(SHUFFLE_OUT_OF_DISK.pattern)
     ):
         return
     shuffle = shuffle_behind(case)
@@ -242,7 +248,7 @@ def _ask_p2p_out_of_disk(case: Case) -> Iterator[Finding]:
                     text=f"worker {worker}: P2P ran out of available disk space.",
                     source="logs",
                     at=at,
-                    see=case.see("logs", "--worker", worker),
+                    see=case.show_command("logs", "--worker", worker),
                 )
                 for worker, at in said[:3]
             ),
@@ -317,7 +323,7 @@ def _ask_shuffle_restarted(case: Case) -> Iterator[Finding]:
     if not restarts:
         return
     shuffles = sorted({said[1] for said, _ in restarts})
-    cost = _lost(case, shuffles)
+    cost = _repeated_seconds(case, shuffles)
     died = how_died(case, case.deaths) if case.deaths else ""
     repeated = f" {duration(cost)} of computing had to be repeated." if cost else ""
     yield SHUFFLE_RESTARTED.found(
@@ -325,7 +331,7 @@ def _ask_shuffle_restarted(case: Case) -> Iterator[Finding]:
         f"({counted(len(restarts), 'time')}) because a worker left",
         cause=(
             f"Shuffle {short(shuffles[0], 40)} restarted {counted(len(restarts), 'time')}"
-            f"{_who_left(case, restarts[0][1]['at'])}. A peer-to-peer shuffle keeps its "
+            f"{_departed_worker_text(case, restarts[0][1]['at'])}. A peer-to-peer shuffle keeps its "
             f"pieces on all workers: when one leaves, all of it restarts.{repeated}"
             + (f" {counted(len(case.deaths), 'worker')} died{died}." if died else "")
         ),
@@ -347,7 +353,7 @@ def _ask_shuffle_restarted(case: Case) -> Iterator[Finding]:
     )
 
 
-def _who_left(case: Case, at: datetime) -> str:
+def _departed_worker_text(case: Case, at: datetime) -> str:
     """Return which worker had left just before, if one is known to have."""
     left = case.run.workers.filter(
         (pl.col("left") <= at + _CLOCKS) & (pl.col("left") >= at - _JUST_BEFORE)
@@ -355,7 +361,7 @@ def _who_left(case: Case, at: datetime) -> str:
     return f" when {case.name_of(left['address'][-1])} left" if len(left) else ""
 
 
-def _lost(case: Case, shuffles: list[str]) -> float:
+def _repeated_seconds(case: Case, shuffles: list[str]) -> float:
     """Return the seconds of the shuffles' executions that were repeated."""
     mine = pl.any_horizontal(
         pl.col("key").str.contains(shuffle, literal=True) for shuffle in shuffles

@@ -98,7 +98,7 @@ def _ask_worker_start_failed(case: Case) -> Iterator[Finding]:
     if exception is not None and any(x in exception.traceback for x in _REGISTERING):
         yield from _of_a_plugin(case, lines)
         return
-    failed = case.said(PROCESS_FAILED_TO_START.pattern)
+    failed = case.search_exception(PROCESS_FAILED_TO_START.pattern)
     if (
         failed is None
         and exception is not None
@@ -108,7 +108,7 @@ def _ask_worker_start_failed(case: Case) -> Iterator[Finding]:
     ):
         yield _of_a_cluster_object(exception, case.exception_evidence())
         return
-    if failed is None and not (lines and _nobody_came(case)):
+    if failed is None and not (lines and _no_workers_joined(case)):
         return
     places = [each.unguarded for each in case.run.of(DriverAttached)]
     place = next((each for each in places if each), None)
@@ -223,7 +223,7 @@ def _lines(case: Case) -> list[dict[str, object]]:
     return said.sort("at").tail(20).to_dicts()
 
 
-def _nobody_came(case: Case) -> bool:
+def _no_workers_joined(case: Case) -> bool:
     """Say whether the driver ended because there were no workers."""
     hang = case.hang
     if hang is not None and not hang.workers and not case.deaths:
@@ -326,7 +326,7 @@ def _evidence(case: Case, lines: list[dict[str, Any]]) -> Iterator[Evidence]:
             text=f"{line['role']} {line['source']}: {short(line['message'], 300)}",
             source="logs",
             at=line["at"].timestamp(),
-            see=case.see("logs", "--role", line["role"]),
+            see=case.show_command("logs", "--role", line["role"]),
         )
 
 
@@ -339,13 +339,13 @@ def _ask_workers_never_arrived(case: Case) -> Iterator[Finding]:
     if (
         case.failed
         and not len(case.run.workers)
-        and case.said(NO_WORKER_TO_SCATTER_TO.pattern)
+        and case.search_exception(NO_WORKER_TO_SCATTER_TO.pattern)
     ):
         yield _of_a_scatter(case)
         return
-    said = case.said(WORKERS_DID_NOT_ARRIVE.pattern)
+    said = case.search_exception(WORKERS_DID_NOT_ARRIVE.pattern)
     if not case.failed or not said or case.blame.failure is not None:
-        yield from _in_silence_workers_never_arrived(case)
+        yield from _missing_workers_findings(case)
         return
     came, wanted = int(said["came"]), int(said["wanted"])
     waited = said["waited"].strip(" .")
@@ -388,12 +388,12 @@ def _of_a_scatter(case: Case) -> Finding:
             "for them first: "
             "`client.wait_for_workers(1, timeout=…)`."
         ),
-        confidence="high" if case.saw_the_cluster else "medium",
+        confidence="high" if case.recorded_cluster else "medium",
         evidence=case.exception_evidence(),
     )
 
 
-def _in_silence_workers_never_arrived(case: Case) -> Iterator[Finding]:
+def _missing_workers_findings(case: Case) -> Iterator[Finding]:
     """Yield that work waited for workers and not a single one ever came."""
     position = case.driver_position
     waits = position is not None and position.in_client("wait_for_workers")
@@ -417,7 +417,7 @@ def _in_silence_workers_never_arrived(case: Case) -> Iterator[Finding]:
             "computing makes it fail soon, and "
             "`distributed.scheduler.no-workers-timeout` later."
         ),
-        confidence=case.sure_of_the_hang,
+        confidence=case.hang_confidence,
         evidence=evidence_of_hang(case, hang),
     )
 
@@ -453,7 +453,7 @@ WORKERS_NEVER_ARRIVED = documented(
 
 # no-valid-worker
 
-_GOODBYE = 2.0
+_CLOSING_SECONDS = 2.0
 
 
 def _ask_no_valid_worker(case: Case) -> Iterator[Finding]:
@@ -465,9 +465,9 @@ def _ask_no_valid_worker(case: Case) -> Iterator[Finding]:
     if not case.failed or not (
         named or case.raised("NoWorkerError", "NoValidWorkerError")
     ):
-        yield from _in_silence_no_valid_worker(case)
+        yield from _unrunnable_findings(case)
         return
-    said = case.said(NO_WORKER_FOR_TASK.pattern)
+    said = case.search_exception(NO_WORKER_FOR_TASK.pattern)
     text = case.exception.message if case.exception is not None else ""
     text = failure.message if failure is not None and not text else text
     key = said["key"] if said else (failure.key if failure else None)
@@ -502,11 +502,11 @@ def _ask_no_valid_worker(case: Case) -> Iterator[Finding]:
     )
 
 
-def _in_silence_no_valid_worker(case: Case) -> Iterator[Finding]:
+def _unrunnable_findings(case: Case) -> Iterator[Finding]:
     """Yield what waited for ever, as Dask waits by default without a message."""
     hang = case.hang
     if hang is None:
-        yield from _beside_others(case)
+        yield from _unrunnable_among_others(case)
         return
     restricted = [each for each in hang.unrunnable if asks_for(each)]
     if restricted:
@@ -515,7 +515,7 @@ def _in_silence_no_valid_worker(case: Case) -> Iterator[Finding]:
         yield _of_no_workers(case, hang)
 
 
-def _beside_others(case: Case) -> Iterator[Finding]:
+def _unrunnable_among_others(case: Case) -> Iterator[Finding]:
     """Yield what waited for ever while other tasks of the run went on."""
     exception = case.exception
     if not case.failed or case.blame.failure is not None:
@@ -559,7 +559,7 @@ def _still_unrunnable(case: Case) -> TasksUnrunnable | None:
         return None
     last = reports[-1]
     # What ends in the last moments ends because the run does.
-    end = last_sign_of_life(case.run) - _GOODBYE
+    end = last_sign_of_life(case.run) - _CLOSING_SECONDS
     ended = any(last.at < each.at < end for each in case.run.of(TasksRunnable))
     return None if ended else last
 
@@ -595,12 +595,12 @@ def _of_restrictions(case: Case, hang: Hang, task: RestrictedTask) -> Finding:
         f"No worker could run '{short(prefix, 40)}': it asks for {short(asks, 50)}",
         cause=(
             f"'{short(key, 80)}' asks for {short(asks, 200)}, and "
-            f"{_nobody(hang)} that{offered(case, task)}.{others}{loose} Dask waits for "
+            f"{_no_worker_text(hang)} that{offered(case, task)}.{others}{loose} Dask waits for "
             "such a worker without logging anything."
             f" {how_it_ended(case, hang)}"
         ),
         remedy=_remedy_no_valid_worker(asks, task),
-        confidence="medium" if loose else case.sure_of_the_hang,
+        confidence="medium" if loose else case.hang_confidence,
         subject=Subject(key=key, prefix=prefix),
         evidence=evidence_of_hang(case, hang),
     )
@@ -626,7 +626,7 @@ def _of_no_workers(case: Case, hang: Hang) -> Finding:
     )
 
 
-def _nobody(hang: Hang) -> str:
+def _no_worker_text(hang: Hang) -> str:
     if not hang.workers:
         return "there is no worker with"
     return (

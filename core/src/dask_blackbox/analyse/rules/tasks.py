@@ -44,7 +44,6 @@ from dask_blackbox.analyse.formatting import (
 )
 from dask_blackbox.analyse.frames import came_from_a_task, end_of, user_frame
 from dask_blackbox.analyse.hints import hint_on
-from dask_blackbox.analyse.lone_worker import LoneWorker, lone_worker
 from dask_blackbox.analyse.memory import is_of_host
 from dask_blackbox.analyse.plugin_setup import setup_failed_before
 from dask_blackbox.analyse.rule import documented
@@ -53,6 +52,10 @@ from dask_blackbox.analyse.signatures.distributed import (
     ACTOR_UNREACHABLE,
     ACTOR_WORKER_LOST,
     SHUFFLE_PHASE_FAILED,
+)
+from dask_blackbox.analyse.single_worker_failures import (
+    SingleWorkerFailure,
+    single_worker_failure,
 )
 from dask_blackbox.analyse.task_files import files_clause, files_of_task, one_file
 from dask_blackbox.analyse.task_time_limits import timed_out
@@ -201,11 +204,11 @@ def _finding(
         alike = in_brackets(case, first)
         file = "" if alike else _file_in_brackets(case, first)
         room = _TITLE - len(begin) - len(file) if file else 90
-        title = begin + _said_or_done(case, first, min(max(room, 50), 90))
+        title = begin + _task_outcome_text(case, first, min(max(room, 50), 90))
         title = title.rstrip(": ") + (alike or file)
     else:
         title = f"{counted(len(failures), 'task')} of '{prefix}' failed with {name}"
-    lone = lone_worker(case, first)
+    lone = single_worker_failure(case, first)
     handled = "" if case.failed or severity == "notice" else _HANDLED
     advice, sure = _advice(case, first, lone)
     return TASK_EXCEPTION.found(
@@ -236,7 +239,7 @@ def _file_in_brackets(case: Case, failure: TaskFailure) -> str:
     return f" ({'reading' if files.reads else 'data from'} {short(name, 40)})"
 
 
-def _said_or_done(case: Case, failure: TaskFailure, room: int) -> str:
+def _task_outcome_text(case: Case, failure: TaskFailure, room: int) -> str:
     """Return the message; of a group, its first; without a message, the line that raised."""
     if failure.members:
         name, message = failure.members[0]
@@ -251,7 +254,9 @@ def _said_or_done(case: Case, failure: TaskFailure, room: int) -> str:
     return f"`{short(code, 60)}` in {failure.frame.function}"
 
 
-def _cause(case: Case, failures: list[TaskFailure], lone: LoneWorker | None) -> str:
+def _cause(
+    case: Case, failures: list[TaskFailure], lone: SingleWorkerFailure | None
+) -> str:
     first = failures[0]
     where = f" on {case.name_of(first.worker)}" if first.worker else ""
     words = words_of_failure(case.run, first)
@@ -306,7 +311,9 @@ def _with_files(case: Case, failure: TaskFailure) -> str:
     return f", {files}" if files else ""
 
 
-def _advice(case: Case, failure: TaskFailure, lone: LoneWorker | None) -> Advice:
+def _advice(
+    case: Case, failure: TaskFailure, lone: SingleWorkerFailure | None
+) -> Advice:
     reported = failure.advice
     before = _lasting_before(case, failure)
     if before is not None and reported.advice in ("code", "data"):
@@ -316,7 +323,7 @@ def _advice(case: Case, failure: TaskFailure, lone: LoneWorker | None) -> Advice
     return UNKNOWN if otherwise and reported.advice in ("code", "data") else reported
 
 
-def _look(failure: TaskFailure) -> str:
+def _look_at_text(failure: TaskFailure) -> str:
     """Return where to look; without a line of the user's own, it is at the input."""
     if failure.frame is not None:
         return f"Look at {failure.frame.file}:{failure.frame.line}"
@@ -330,12 +337,12 @@ def _look(failure: TaskFailure) -> str:
 
 
 def _remedy_task_exception(
-    case: Case, failure: TaskFailure, lone: LoneWorker | None
+    case: Case, failure: TaskFailure, lone: SingleWorkerFailure | None
 ) -> str:
     over = timed_out(case.run, failure.key)
     if over is not None:
         return over.remedy(_retries(case, failure))
-    look = _look(failure)
+    look = _look_at_text(failure)
     if dead := dead_at(case, failure):
         return (
             f"{look}, and at the partial output of an attempt whose worker died: write "
@@ -415,7 +422,7 @@ def _of_the_first(case: Case, failure: TaskFailure) -> str | None:
 
 
 def _of_its_worker(
-    case: Case, failure: TaskFailure, lone: LoneWorker | None
+    case: Case, failure: TaskFailure, lone: SingleWorkerFailure | None
 ) -> str | None:
     """Return what to do about the worker, if it is the worker that was different."""
     if setup_failed_before(case, failure):
@@ -437,10 +444,10 @@ def _evidence(case: Case, failure: TaskFailure) -> tuple[Evidence, ...]:
     tail = end_of(failure.traceback)
     facts = [
         Evidence(
-            text=f"{_placed(failure.key, failure.worker)}: {_in_its_words(failure)}",
+            text=f"{_placed(failure.key, failure.worker)}: {_quoted_message(failure)}",
             source="errors",
             at=failure.at,
-            see=case.see("logs", "--worker", failure.worker)
+            see=case.show_command("logs", "--worker", failure.worker)
             if failure.worker
             else None,
         )
@@ -455,7 +462,7 @@ def _evidence(case: Case, failure: TaskFailure) -> tuple[Evidence, ...]:
 TASK_EXCEPTION = documented("task-exception", ask=_ask_task_exception)
 
 
-def _in_its_words(failure: TaskFailure) -> str:
+def _quoted_message(failure: TaskFailure) -> str:
     name, message, _ = failure.raised
     return short(f"{name}: {in_one_line(message)}".rstrip(": "), 500)
 
@@ -531,7 +538,8 @@ def _ask_actor_lost(case: Case) -> Iterator[Finding]:
         return
     lost = case.run.of(ActorLost)
     said = any(
-        case.said(each.pattern) for each in (ACTOR_WORKER_LOST, ACTOR_UNREACHABLE)
+        case.search_exception(each.pattern)
+        for each in (ACTOR_WORKER_LOST, ACTOR_UNREACHABLE)
     )
     in_vain = bool(lost) and only_waited(case.exception)
     if not said and not in_vain:

@@ -199,7 +199,7 @@ def _ask_worker_abort(case: Case) -> Iterator[Finding]:
         remedy=(
             "A compiled library called abort(): a failed assertion, an uncaught C++ "
             "exception, or a corrupted heap. Its output is in the worker's stderr: "
-            f"`{case.see('logs', '--worker', deaths[-1].address)}`. Upgrade or pin that "
+            f"`{case.show_command('logs', '--worker', deaths[-1].address)}`. Upgrade or pin that "
             "library."
         ),
     )
@@ -221,7 +221,7 @@ def _ask_worker_exit(case: Case) -> Iterator[Finding]:
         yield from _in_a_thread(case)
         return
     code = deaths[-1].exit_code
-    frame = _where_it_left(deaths)
+    frame = _exit_frame(deaths)
     names = [f"'{short(name, 40)}'" for name in prefixes_at_fault(case, deaths)]
     what = " or ".join(names) or "a task"
     yield from verdict_on_deaths(
@@ -278,7 +278,7 @@ def _in_a_thread(case: Case) -> Iterator[Finding]:
                     text=short(row["message"], 400),
                     source="logs",
                     at=row["at"].timestamp(),
-                    see=case.see("logs", "--filter", "SystemExit"),
+                    see=case.show_command("logs", "--filter", "SystemExit"),
                 ),
             ),
         )
@@ -293,7 +293,7 @@ def _said(deaths: tuple[WorkerExit, ...]) -> str:
     return f" with “{short(found['said'].strip(_QUOTES), 160)}”"
 
 
-def _where_it_left(deaths: tuple[WorkerExit, ...]) -> Frame | None:
+def _exit_frame(deaths: tuple[WorkerExit, ...]) -> Frame | None:
     for death in reversed(deaths):
         for line in reversed(death.last_lines):
             frame = user_frame(line) if "SystemExit" in line else None
@@ -492,7 +492,7 @@ _REMEDY = (
 def _ask_worker_lifetime(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_LIFETIME.slug)
     if not deaths:
-        yield from _in_silence(case)
+        yield from _lifetime_hang_findings(case)
         yield from _again_and_again(case)
         return
     yield from verdict_on_deaths(
@@ -507,7 +507,7 @@ def _ask_worker_lifetime(case: Case) -> Iterator[Finding]:
     )
 
 
-def _in_silence(case: Case) -> Iterator[Finding]:
+def _lifetime_hang_findings(case: Case) -> Iterator[Finding]:
     """Yield that all workers had left at the end of their lifetime, in good order."""
     hang = case.hang
     in_vain = case.raised("NoWorkerError", "NoValidWorkerError")
@@ -543,7 +543,7 @@ def _in_silence(case: Case) -> Iterator[Finding]:
             f"{quoted(had) if had else 'nothing'}.{position}"
         ),
         remedy=_REMEDY,
-        confidence=case.sure_of_the_hang if nobody else "high",
+        confidence=case.hang_confidence if nobody else "high",
         subject=Subject(key=had[0] if had else None, worker=last.subject),
         evidence=(
             *(
@@ -551,7 +551,7 @@ def _in_silence(case: Case) -> Iterator[Finding]:
                     text=f"{case.name_of(each.subject)}: {each.reason}.",
                     source="events",
                     at=each.at,
-                    see=case.see("logs", "--worker", each.subject),
+                    see=case.show_command("logs", "--worker", each.subject),
                 )
                 for each in said[-3:]
             ),
@@ -601,7 +601,7 @@ def _again_and_again(case: Case) -> Iterator[Finding]:
                 text=f"{case.name_of(each.subject)}: {each.reason}.",
                 source="events",
                 at=each.at,
-                see=case.see("logs", "--worker", each.subject),
+                see=case.show_command("logs", "--worker", each.subject),
             )
             for each in list(leaving.values())[-3:]
         ),
@@ -648,9 +648,9 @@ def _ask_workers_died(case: Case) -> Iterator[Finding]:
             f"{case.cause_of(last).because}.{doing}{_cost(case)}"
         ),
         remedy=(
-            f"{_luck(case, main)} `dask blackbox rules {main}` says what to do."
+            f"{_relevance_text(case, main)} `dask blackbox rules {main}` says what to do."
             if main != "unknown"
-            else _look_at(case, last)
+            else _remedy_unexplained(case, last)
         ),
         confidence="high",
         subject=Subject(
@@ -661,20 +661,20 @@ def _ask_workers_died(case: Case) -> Iterator[Finding]:
     )
 
 
-def _luck(case: Case, main: str) -> str:
+def _relevance_text(case: Case, main: str) -> str:
     """Return why it matters, in a sentence: of a failed run, luck is no word."""
     if case.state == "succeeded":
         return f"The same cause ({main}) can fail the next run."
     return f"The verdict names what failed this run; {main} may fail the next one."
 
 
-def _look_at(case: Case, death: WorkerExit) -> str:
+def _remedy_unexplained(case: Case, death: WorkerExit) -> str:
     """Return what to do about a death that nobody can explain."""
     lives = case.run.workers
     own = lives.filter(lives["address"] == death.address)["nanny"].drop_nulls()
     if not len(own):
         return "Run workers with a nanny, so that their exit codes are recorded."
-    see = case.see("logs", "--worker", death.address)
+    see = case.show_command("logs", "--worker", death.address)
     return (
         f"Check its last log lines (`{see}`), and what its host reports for that time."
     )

@@ -16,18 +16,18 @@ from dask_blackbox.analyse.formatting import counted, duration, listed, short
 from dask_blackbox.analyse.rule import Rule
 from dask_blackbox.finding import Evidence, Finding, Subject
 
-__all__ = ["LoneWorker", "lone_worker", "verdict_on_failure"]
+__all__ = ["SingleWorkerFailure", "single_worker_failure", "verdict_on_failure"]
 
 
 _ENOUGH_ELSEWHERE = 3
 _ENOUGH_THERE = 2
-_MANNERS = (
+_SETUP_HINT = (
     "If the others received something by `client.run`, a file or an upload, this one "
     "lacks it: a plugin (`client.register_plugin`) also sets up workers that join later"
 )
 
 
-class LoneWorker(NamedTuple):
+class SingleWorkerFailure(NamedTuple):
     """A worker on which all tasks of a prefix failed, and what is different about it.
 
     Attributes:
@@ -39,7 +39,9 @@ class LoneWorker(NamedTuple):
     remedy: str
 
 
-def lone_worker(case: Case, failure: TaskFailure) -> LoneWorker | None:
+def single_worker_failure(
+    case: Case, failure: TaskFailure
+) -> SingleWorkerFailure | None:
     """Return what is reported of the only worker on which a task's like failed, or None.
 
     Args:
@@ -57,7 +59,7 @@ def lone_worker(case: Case, failure: TaskFailure) -> LoneWorker | None:
     alone = set(failed["worker"].drop_nulls()) == {worker}
     if not alone or not enough or worker in set(well["worker"]):
         return None
-    came = _came(case, worker, well)
+    came = _late_arrival(case, worker, well)
     if there < _ENOUGH_THERE and not came:
         return None
     others = listed(sorted({case.name_of(each) for each in well["worker"]}))
@@ -67,14 +69,14 @@ def lone_worker(case: Case, failure: TaskFailure) -> LoneWorker | None:
         f"{len(well):,} succeeded on {others}"
     )
     if came:
-        return LoneWorker(f"{reported}. {came}", f"{_MANNERS}.")
-    return LoneWorker(
+        return SingleWorkerFailure(f"{reported}. {came}", f"{_SETUP_HINT}.")
+    return SingleWorkerFailure(
         reported,
         "Compare that worker with the others: its host, files and environment.",
     )
 
 
-def _came(case: Case, worker: str, well: pl.DataFrame) -> str:
+def _late_arrival(case: Case, worker: str, well: pl.DataFrame) -> str:
     """Return how a worker came after the others had begun, or nothing."""
     life = case.run.workers.filter(pl.col("address") == worker).sort("joined").tail(1)
     begun = well["start"].min()
@@ -122,7 +124,7 @@ def verdict_on_failure(
         source="errors",
         at=failure.at,
     )
-    lone = lone_worker(case, failure)
+    lone = single_worker_failure(case, failure)
     if lone is not None:
         what = what.replace("have ", "has ", 1) if what.startswith("have ") else what
     return rule.found(

@@ -12,13 +12,15 @@ from dask_blackbox.finding import Finding
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.run import RunTables
 
-__all__ = ["with_given_up"]
+__all__ = ["with_killed_tasks"]
 
 _KILLED = "killed"
 _DEATHS = "workers-died"
 
 
-def with_given_up(run: RunTables, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+def with_killed_tasks(
+    run: RunTables, findings: Sequence[Finding]
+) -> tuple[Finding, ...]:
     """Return findings, and why tasks were given up if the driver handled or never noticed it.
 
     That is the verdict which the run would have, had it failed of that.  It is about
