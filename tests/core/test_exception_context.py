@@ -51,6 +51,26 @@ def test_siblings_that_nobody_waited_for_count() -> None:
     )
 
 
+def test_a_long_message_does_not_cut_off_how_many_failed() -> None:
+    long = "no tariff is valid for the meter 4711 on the first of November 2026 in Graz"
+    tasks = [
+        a_failed_task(f"tariff_of_household-{n}", "LookupError", f"{long} ({n})")
+        for n in range(8)
+    ]
+    error = an_exception("LookupError", f"{long} (0)", key="tariff_of_household-0")
+    end = raised_in("tariff_of_household-0", error)[-1]
+    run = a_run(a_worker(), a_graph(), *tasks, end)
+
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.title == (
+        "LookupError in 'tariff_of_household': no tariff is valid for the meter 4711 on "
+        "the first of November 202… (8 of 8 tasks)"
+    )
+    assert len(found.title) == 120
+
+
 def a_failed_row() -> Piece:
     return a_failed_task("parse-0", "ValueError", "bad", traceback=LINE.format(7))
 

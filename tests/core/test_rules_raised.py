@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+import subprocess
 import traceback
 
 import msgspec
@@ -500,6 +501,50 @@ def test_a_unicode_error_keeps_its_words_through_pickle() -> None:
         arrived = pickle.loads(pickle.dumps(error))
 
     assert "can't decode byte 0xe9 in position 3" in words_of(arrived)
+
+
+def test_a_program_that_failed_keeps_its_stderr_through_pickle() -> None:
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        subprocess.run(["ls", "/no/such"], check=True, capture_output=True)
+    arrived = pickle.loads(pickle.dumps(failed.value))
+
+    _, _, printed = words_of(arrived).partition("\nstderr: ")
+    assert printed == failed.value.stderr.decode().strip()
+
+
+COMMAND = "Command '['gdalwarp', '-t_srs', 'EPSG:0']' returned non-zero exit status 3."
+
+
+@pytest.mark.parametrize(
+    ("message", "printed_at", "says"),
+    [
+        (f"{COMMAND}\nstderr: warming up\nno EPSG:0", None, "3: no EPSG:0"),
+        (COMMAND, 7.5, "3: projection unknown"),
+        (COMMAND, 4.0, "3: ['gdalwarp', '-t_srs', 'EPSG:0']"),
+    ],
+    ids=["captured", "printed just before", "printed earlier"],
+)
+def test_a_program_that_failed_is_quoted(
+    message: str, printed_at: float | None, says: str
+) -> None:
+    printed = [
+        a_log_line("projection unknown", at=at, role="driver", logger="stderr")
+        for at in ([printed_at] if printed_at else [])
+    ]
+    raised = an_exception("subprocess.CalledProcessError", message, key="warp-0")
+    found = verdict(
+        a_run(
+            a_worker(),
+            a_graph(),
+            a_failed_task("warp-0", "subprocess.CalledProcessError", message),
+            *printed,
+            failed_with(raised),
+        )
+    )
+
+    assert found.title == (
+        f"CalledProcessError in 'warp': gdalwarp returned exit status {says}"
+    )
 
 
 @pytest.mark.parametrize(

@@ -230,9 +230,10 @@ def a_log_line(
     pid: int = 100,
     level: int = 40,
     seq: int = 1,
+    logger: str = "logger",
 ) -> Piece:
     """Return a log line."""
-    return "log", (START + at, role, source, pid, seq, "logger", level, message, None)
+    return "log", (START + at, role, source, pid, seq, logger, level, message, None)
 
 
 def a_sample(

@@ -42,17 +42,18 @@ def at_its_line(failure: TaskFailure) -> str:
     return f", at {failure.frame}" + (f" (`{short(code, 100)}`)" if code else "")
 
 
-def in_brackets(case: Case, failure: TaskFailure) -> str:
+def in_brackets(case: Case, failure: TaskFailure, *, briefly: bool = False) -> str:
     """Return how many tasks failed as one did, for a title; nothing if it is alone."""
     alike = failed_alike(case.run, failure)
     if alike.failed == 1:
         return ""
+    way = "" if briefly else " failed in the same way"
     if alike.planned > alike.attempted:
         return (
-            f" ({alike.failed:,} of the {alike.attempted:,} that ran failed in the same "
-            f"way, of {alike.planned:,} tasks)"
+            f" ({alike.failed:,} of the {alike.attempted:,} that ran{way}, of "
+            f"{alike.planned:,} tasks)"
         )
-    return f" ({alike.failed:,} of {alike.attempted:,} tasks failed in the same way)"
+    return f" ({alike.failed:,} of {alike.attempted:,} tasks{way})"
 
 
 def how_many_failed(case: Case, failure: TaskFailure, *, known: int) -> Iterator[str]:

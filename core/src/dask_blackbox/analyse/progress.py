@@ -9,9 +9,8 @@ import polars as pl
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.formatting import counted, duration, quoted
 from dask_blackbox.events import GraphUpdated
-from dask_blackbox.run import RunTables
 
-__all__ = ["Pace", "last_output", "pace_of"]
+__all__ = ["Pace", "pace_of"]
 
 
 _RECENT = 5.0
@@ -72,22 +71,3 @@ def _new(graph: GraphUpdated) -> int:
 
 def _seconds(moment: Any) -> float | None:
     return None if moment is None else float(moment.timestamp())
-
-
-# Loggers of Dask and of what it brings. Their lines reach stderr in the format of
-# `distributed.admin.log-format`, or as its loggers' own rows.
-_LOGGERS = r"(?:distributed|dask|tornado|bokeh|asyncio|py\.warnings)\b"
-_PRINTED_BY_THEM = rf"^\S+ \S+ - {_LOGGERS}\S* - [A-Z]+ - "
-# The further lines of "Compute Failed".
-_OF_A_FAILED_TASK = r"^(?:Key|State|Function|args|kwargs|Task|Exception|Traceback): "
-
-
-def last_output(run: RunTables) -> str | None:
-    """Return the last line of the driver that is not Dask's; None if there is none."""
-    own = run.logs.filter(
-        (pl.col("role") == "driver")
-        & ~pl.col("logger").fill_null("").str.contains(f"^{_LOGGERS}")
-        & ~pl.col("message").str.contains(f"{_PRINTED_BY_THEM}|{_OF_A_FAILED_TASK}")
-        & (pl.col("message").str.strip_chars() != "")
-    )
-    return own["message"].to_list()[-1] if len(own) else None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import subprocess
 import sys
 import threading
 import time
@@ -21,6 +22,7 @@ from typing import Any, Callable, Iterator
 __all__ = ["LONGEST", "PROCESS", "LogTap", "cut", "plain", "role_of", "words_of"]
 
 LONGEST = 32_768
+_LONGEST_ERRORS = 1_000
 _OURS = "dask_blackbox"
 # A worker without file descriptors says the same 2,000 times a second.
 _MAY_FLOOD = ("asyncio", "distributed", "tornado")
@@ -71,9 +73,19 @@ def words_of(error: BaseException) -> str:
         if not text and isinstance(error, UnicodeError) and error.args:
             # On its way through pickle it lost what its text is made of, not its arguments.
             text = str(type(error)(*error.args))
-        return plain(text)
+        return plain(text + _errors_of_program(error))
     except Exception as problem:
         return f"<its text cannot be rendered: {type(problem).__name__}>"
+
+
+def _errors_of_program(error: BaseException) -> str:
+    """Return the end of what a program that failed printed, where `subprocess` has it."""
+    if not isinstance(error, subprocess.SubprocessError):
+        return ""
+    said = getattr(error, "stderr", None) or b""
+    said = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+    said = said.rstrip()[-_LONGEST_ERRORS:]
+    return f"\nstderr: {said}" if said.strip() else ""
 
 
 def role_of(logger: str, otherwise: str) -> str:

@@ -20,12 +20,14 @@ class Context:
         message: Its text, as far as it arrived.
         traceback: Its traceback.
         file: The file or URL that was being read, if it is known.
+        printed: What a program that failed had printed last, if nothing captured it.
     """
 
     exception: str
     message: str
     traceback: str = ""
     file: str | None = None
+    printed: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dask_blackbox.analyse.driver_output import last_error_before
 from dask_blackbox.analyse.explanations import arrow, frames, services
 from dask_blackbox.analyse.explanations.explained import Context, Explained, in_one_line
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import user_frames
 from dask_blackbox.analyse.replaced_exceptions import untangled
+from dask_blackbox.analyse.signatures.python import PROGRAM_FAILED
 from dask_blackbox.analyse.task_files import files_of_task, one_file
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.run import RunTables
@@ -21,15 +23,20 @@ __all__ = [
 ]
 
 
+_JUST_NOW = 1.0  # seconds that a line of a failed program is older than its exception
+
+
 def explained_failure(run: RunTables, failure: TaskFailure) -> Explained | None:
     """Return what the exception of a task means, or None."""
     name, message, _ = failure.raised
+    program = PROGRAM_FAILED.search(message)
     return explained(
         Context(
             exception=name,
             message=message,
             traceback=failure.traceback,
             file=one_file(files_of_task(run, failure.key)),
+            printed=program and last_error_before(run, failure.at, within=_JUST_NOW),
         )
     )
 

@@ -169,7 +169,7 @@ def _http_address(context: Context) -> str | None:
     return f"{found['host']}:{found['port']}" if found else None
 
 
-def _program(found: re.Match[str], _: Context) -> Explained:
+def _program(found: re.Match[str], context: Context) -> Explained:
     command = found["command"]
     if found["status"]:
         how = f"returned exit status {found['status']}"
@@ -178,9 +178,9 @@ def _program(found: re.Match[str], _: Context) -> Explained:
         how = f"exceeded its timeout of {round(float(found['limit']), 1):g} s"
     else:
         how = f"was killed by {found['signal'] or 'signal ' + found['number']}"
-    return Explained(
-        headline=f"{_name_of_program(command)} {how}: {in_one_line(command)}"
-    )
+    said = (found["stderr"] or context.printed or "").strip() or command
+    last = in_one_line(said.splitlines()[-1] if said != command else command)
+    return Explained(headline=f"{_name_of_program(command)} {how}: {last}")
 
 
 def _name_of_program(command: str) -> str:

@@ -13,6 +13,7 @@ from dask_blackbox.analyse.advice import Advice, advice_on_text
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.completeness import missing_from
 from dask_blackbox.analyse.death_texts import evidence_of
+from dask_blackbox.analyse.driver_output import last_output
 from dask_blackbox.analyse.explanations import explained_exception, words_of_exception
 from dask_blackbox.analyse.facts.outcome import Received
 from dask_blackbox.analyse.formatting import (
@@ -33,7 +34,7 @@ from dask_blackbox.analyse.frames import (
 )
 from dask_blackbox.analyse.hints import hint_on, plain_message
 from dask_blackbox.analyse.noise import NOISE
-from dask_blackbox.analyse.progress import Pace, last_output, pace_of
+from dask_blackbox.analyse.progress import Pace, pace_of
 from dask_blackbox.analyse.replaced_exceptions import untangled
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.state import seconds_of

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.driver_output import last_output
 from dask_blackbox.analyse.driver_position import DriverPosition, evidence_of_position
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.formatting import class_of, counted, duration, quoted, short
@@ -18,7 +19,7 @@ from dask_blackbox.analyse.frames import raised_apart_from_dask
 from dask_blackbox.analyse.hang_evidence import evidence_of_stack
 from dask_blackbox.analyse.hangs import ENDED_BY_US, HangingTask
 from dask_blackbox.analyse.memory import how_the_scheduler_grew
-from dask_blackbox.analyse.progress import Pace, last_output, pace_of
+from dask_blackbox.analyse.progress import Pace, pace_of
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.signals import CRASHES
 from dask_blackbox.analyse.signatures import printed_by

@@ -201,11 +201,16 @@ def _finding(
         title += in_brackets(case, first) if severity == "failure" else ""
     elif severity == "failure":
         begin = f"{name} in '{prefix}': "
-        alike = in_brackets(case, first)
-        file = "" if alike else _file_in_brackets(case, first)
-        room = _TITLE - len(begin) - len(file) if file else 90
-        title = begin + _task_outcome_text(case, first, min(max(room, 50), 90))
-        title = title.rstrip(": ") + (alike or file)
+        title = (begin + _task_outcome_text(case, first, 90)).rstrip(": ")
+        more = in_brackets(case, first) or _file_in_brackets(case, first)
+        if len(title) + len(more) > _TITLE:
+            more = in_brackets(case, first, briefly=True) or more
+            # How many failed is never cut off: the message has the room that is left.
+            room = max(_TITLE - len(begin) - len(more), 20)
+            title = (begin + _task_outcome_text(case, first, min(room, 90))).rstrip(
+                ": "
+            )
+        title = short(title, _TITLE - len(more)) + more
     else:
         title = f"{counted(len(failures), 'task')} of '{prefix}' failed with {name}"
     lone = single_worker_failure(case, first)

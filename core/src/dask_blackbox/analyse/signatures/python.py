@@ -110,7 +110,7 @@ PROGRAM_FAILED = Signature(
     pattern=(
         r"\ACommand '(?P<command>(?s:.+))' (?:returned non-zero exit status (?P<status>\d+)"
         r"|died with (?:<Signals\.(?P<signal>\w+): \d+>|unknown signal (?P<number>\d+))"
-        r"|timed out after (?P<limit>[\d.]+) seconds)"
+        r"|timed out after (?P<limit>[\d.]+) seconds)\.?(?:\nstderr: (?P<stderr>(?s:.+)))?"
     ),
     example="Command '['gdalwarp', '-t_srs', 'EPSG:0']' returned non-zero exit status 3.",
 )

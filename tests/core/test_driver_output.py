@@ -7,7 +7,7 @@ import logging
 import dask
 import distributed  # registers its format of log lines
 import pytest
-from dask_blackbox.analyse.progress import last_output
+from dask_blackbox.analyse.driver_output import last_output
 from runs_from_rows import Piece, a_log_line, a_run
 
 

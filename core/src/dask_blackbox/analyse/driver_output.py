@@ -1,0 +1,46 @@
+"""What the driver and its programs printed, apart from Dask's own lines."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import polars as pl
+
+from dask_blackbox.run import RunTables
+
+# Loggers of Dask and of what it brings. Their lines reach stderr in the format of
+# `distributed.admin.log-format`, or as its loggers' own rows.
+_LOGGERS = r"(?:distributed|dask|tornado|bokeh|asyncio|py\.warnings)\b"
+_PRINTED_BY_THEM = rf"^\S+ \S+ - {_LOGGERS}\S* - [A-Z]+ - "
+# The further lines of "Compute Failed".
+_OF_A_FAILED_TASK = r"^(?:Key|State|Function|args|kwargs|Task|Exception|Traceback): "
+
+
+def last_output(run: RunTables) -> str | None:
+    """Return the last line of the driver that is not Dask's; None if there is none."""
+    own = _own_lines(run)
+    return own["message"].to_list()[-1] if len(own) else None
+
+
+def last_error_before(run: RunTables, at: float, *, within: float) -> str | None:
+    """Return the last line on the driver's stderr, which local workers' programs share.
+
+    Args:
+        run: The recording.
+        at: Epoch seconds; later lines do not count.
+        within: Seconds before it; earlier lines do not count.
+    """
+    moment, since = (datetime.fromtimestamp(each, UTC) for each in (at, at - within))
+    own = _own_lines(run).filter(
+        (pl.col("logger") == "stderr") & pl.col("at").is_between(since, moment)
+    )
+    return own["message"].to_list()[-1] if len(own) else None
+
+
+def _own_lines(run: RunTables) -> pl.DataFrame:
+    return run.logs.filter(
+        (pl.col("role") == "driver")
+        & ~pl.col("logger").fill_null("").str.contains(f"^{_LOGGERS}")
+        & ~pl.col("message").str.contains(f"{_PRINTED_BY_THEM}|{_OF_A_FAILED_TASK}")
+        & (pl.col("message").str.strip_chars() != "")
+    )
