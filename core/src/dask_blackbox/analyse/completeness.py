@@ -60,8 +60,7 @@ def _without_an_end(run: RunTables) -> str:
     reached = duration(recorded_until(run) - run.manifest.started)
     return (
         "no process was left to report how the run ended: the last recorded fact is "
-        "from "
-        f"{reached} after the start, the last heartbeat was {silent} ago"
+        f"from {reached} after the start, the last heartbeat was {silent} ago"
     )
 
 

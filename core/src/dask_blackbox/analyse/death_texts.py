@@ -185,8 +185,7 @@ def _counted_besides(case: Case) -> str:
     )
     return (
         f"Dask also counts against that task {counted(len(closed), 'worker')} that "
-        "closed while holding it ("
-        f"{', '.join(why)}{dropped})."
+        f"closed while holding it ({', '.join(why)}{dropped})."
     )
 
 
@@ -283,8 +282,7 @@ def _no_task(case: Case) -> str:
     at = f", at {exception.file}:{exception.line}" if exception.file else ""
     return (
         "No task was running: the driver had called workers directly (as `client.run` "
-        "does"
-        f"{at}) and lost the connection during the call."
+        f"does{at}) and lost the connection during the call."
     )
 
 

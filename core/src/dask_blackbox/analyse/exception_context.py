@@ -89,8 +89,7 @@ def how_it_came(failure: TaskFailure) -> Iterator[str]:
     if how == "cut":
         yield (
             "Dask cut its long message (`distributed.admin.max-error-length`), so the "
-            "driver could not catch "
-            f"{name}"
+            f"driver could not catch {name}"
             if class_of(failure.exception) != name
             else "Dask cut its long message (`distributed.admin.max-error-length`)"
         )

@@ -100,8 +100,7 @@ def _of_its_nanny(death: WorkerExit) -> ExitCause | None:
         if death.scheduler_silent_for:
             because = (
                 "the scheduler removed it for missing heartbeats, but had itself been "
-                "suspended for "
-                f"{duration(death.scheduler_silent_for)}"
+                f"suspended for {duration(death.scheduler_silent_for)}"
             )
             return ExitCause(slug="unknown", confidence="low", because=because)
         waited = f" for {duration(death.frozen_for)}" if death.frozen_for else ""

@@ -19,9 +19,8 @@ _HINTS = (
         DAEMON_HAS_NO_CHILDREN,
         (
             "Workers under a nanny are daemons and cannot start processes with "
-            "`multiprocessing`"
-            ": use threads or more workers instead of a process pool, or"
-            " set `distributed.worker.daemon: False` where the workers are started."
+            "`multiprocessing`: use threads or more workers instead of a process pool, "
+            "or set `distributed.worker.daemon: False` where the workers are started."
         ),
     ),
     (
@@ -36,9 +35,8 @@ _HINTS = (
         IOLOOP_CLOSED,
         (
             "The client that this belongs to was already closed (the end of a `with "
-            "Client(…)`, "
-            "or `client.close()`), and its futures with it: fetch results while it is open, or "
-            "keep it open for as long as they are needed."
+            "Client(…)`, or `client.close()`), and its futures with it: fetch results "
+            "while it is open, or keep it open for as long as they are needed."
         ),
     ),
     (

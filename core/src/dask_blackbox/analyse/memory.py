@@ -368,13 +368,11 @@ class RetainedMemory:
     def advice(self) -> str:
         """Return what to do, in sentences."""
         return (
-            f"Look for what {quoted(self.prefixes, most=2)} keeps from one task to the next: "
-            "module-level lists and caches (`functools.cache` without a size), attributes of "
-            "the worker, sessions that are never closed, a native library's pool. "
-            "Smaller pieces, more memory or workers that are replaced in time only "
-            "delay it"
-            " "
-            "(`--lifetime … --lifetime-restart`)."
+            f"Look for what {quoted(self.prefixes, most=2)} keeps from one task to the "
+            "next: module-level lists and caches (`functools.cache` without a size), "
+            "attributes of the worker, sessions that are never closed, a native "
+            "library's pool. Smaller pieces, more memory or workers that are replaced "
+            "in time only delay it (`--lifetime … --lifetime-restart`)."
         )
 
 

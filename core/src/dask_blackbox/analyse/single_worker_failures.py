@@ -65,8 +65,7 @@ def single_worker_failure(
     others = listed(sorted({case.name_of(each) for each in well["worker"]}))
     reported = (
         f"It failed only there: {counted(there, 'task')} of '{prefix}' failed on that "
-        "worker and none succeeded, while "
-        f"{len(well):,} succeeded on {others}"
+        f"worker and none succeeded, while {len(well):,} succeeded on {others}"
     )
     if came:
         return SingleWorkerFailure(f"{reported}. {came}", f"{_SETUP_HINT}.")

@@ -50,10 +50,8 @@ def _evidence(run: RunTables, found: BundleStored) -> Evidence:
     without = f", {counted(left_out, 'input')} left out" if left_out else ""
     return Evidence(
         text=(
-            f"{short(found.subject, 80)} is kept with "
-            f"{counted(found.inputs, 'input')} ({size(found.size)}{without}): rerun it "
-            "with "
-            f"`{again}`"
+            f"{short(found.subject, 80)} is kept with {counted(found.inputs, 'input')} "
+            f"({size(found.size)}{without}): rerun it with `{again}`"
         ),
         source="events",
         at=found.at,

@@ -64,10 +64,8 @@ def _not_parquet(found: re.Match[str], context: Context) -> Explained:
         file=file,
         fix=(
             "Check the job that writes it: a killed job leaves an incomplete file "
-            "(write to a temporary name, then rename)."
-            " `_SUCCESS` and log files in the same folder can be excluded with a "
-            "pattern, "
-            "`read_parquet('…/*.parquet')`."
+            "(write to a temporary name, then rename). `_SUCCESS` and log files in the "
+            "same folder can be excluded with a pattern, `read_parquet('…/*.parquet')`."
         ),
     )
 

@@ -31,8 +31,7 @@ _LISTED = re.compile(r"[\[(](?:\w+\()?(['\"])(?P<program>.+?)\1")
 _OF_SHELL = re.compile(r"[|;&<>$`=]")
 _FEWER = (
     "Send fewer requests at a time: larger partitions, fewer threads per worker, "
-    "retries "
-    "with a growing delay (boto's `retries={'mode': 'adaptive'}`)."
+    "retries with a growing delay (boto's `retries={'mode': 'adaptive'}`)."
 )
 
 
@@ -71,8 +70,7 @@ def _of_code(
         headline = f"the credentials for {what} have expired{called}"
         fix = (
             "Don't pass temporary keys into tasks: let each worker get them from its "
-            "role "
-            "(`AWS_ROLE_ARN`, instance profile), which renews them."
+            "role (`AWS_ROLE_ARN`, instance profile), which renews them."
         )
     elif code in _BAD_KEY:
         headline = f"{what} refused the access key{called}"

@@ -59,9 +59,8 @@ def _said(part: UnusualPart) -> str:
     if part.cpu:
         whose = f"One of '{part.prefix}' had a core for"
     return (
-        f"{whose} {duration(unusual.value)}; "
-        f"{duration(unusual.expected)} was expected {_by(unusual)}, and up to "
-        f"{duration(unusual.bar)} would have been usual."
+        f"{whose} {duration(unusual.value)}; {duration(unusual.expected)} was expected "
+        f"{_by(unusual)}, and up to {duration(unusual.bar)} would have been usual."
     )
 
 
@@ -122,8 +121,7 @@ def _ask_recording_incomplete(case: Case) -> Iterator[Finding]:
         cause=f"{listed(sentences, most=6)}.",
         remedy=(
             "The other findings are valid; missing data may hide more. For dropped "
-            "rows,"
-            " raise `blackbox.capture.buffer` or pull more often "
+            "rows, raise `blackbox.capture.buffer` or pull more often "
             "(`blackbox.capture.interval`)."
         ),
         confidence="high",

@@ -169,8 +169,7 @@ def _unexpected_answer(case: Case) -> Iterator[Finding]:
         f"The server at {address} is not a Dask scheduler",
         cause=(
             f"The driver connected to {address}, but the answer was not a scheduler's "
-            "handshake: "
-            f"{class_of(exception.exception)}: "
+            f"handshake: {class_of(exception.exception)}: "
             f"{short(exception.message, 200)}."
         ),
         remedy=(
@@ -200,9 +199,8 @@ def _of_a_worker(case: Case) -> Iterator[Finding]:
         f"{who[0].upper()}{who[1:]} cannot be reached at the address that it announces",
         cause=(
             f"{who[0].upper()}{who[1:]} had registered with the scheduler and had not "
-            "left, but no process can connect to "
-            f"{address}.{ran} Its results cannot be fetched, and tasks that need them "
-            "wait."
+            f"left, but no process can connect to {address}.{ran} Its results cannot "
+            "be fetched, and tasks that need them wait."
         ),
         remedy=(
             f"Check that {address} is right and open to driver, scheduler and the other "
@@ -390,9 +388,8 @@ _CUT = _TlsFailure(
     "the server closed the connection before any message, as a TLS scheduler does for "
     "a client without TLS; a proxy or another service on that port may do so, too",
     "Check that it is Dask's scheduler that listens on that port, and that a proxy or "
-    "load balancer in front of it has a backend."
-    " If the scheduler speaks TLS, connect to "
-    "`tls://…` with `Security(…)`.",
+    "load balancer in front of it has a backend. If the scheduler speaks TLS, connect "
+    "to `tls://…` with `Security(…)`.",
     "low",
 )
 
@@ -484,8 +481,7 @@ def _unresponsive_findings(case: Case) -> Iterator[Finding]:
     yield _found(
         case,
         f"{who or 'A process '}could not open any more files or connections: Dask logs "
-        "that and waits."
-        f" {how_it_ended(case, hang).rstrip('.')}",
+        f"that and waits. {how_it_ended(case, hang).rstrip('.')}",
         worker=last["source"] if last["role"] == "worker" else None,
         subject=Subject(worker=last["source"] if last["role"] == "worker" else None),
         sure="medium",

@@ -65,8 +65,7 @@ def _ask_data_lost(case: Case) -> Iterator[Finding]:
         f"Data that could not be recomputed was lost: {what}",
         cause=(
             f"'{short(key, 80)}' was requested, but its data was gone. {who}Scattered "
-            "data "
-            "lives on the workers that received it, and Dask cannot recompute it."
+            "data lives on the workers that received it, and Dask cannot recompute it."
         ),
         remedy=(
             "Load the data in a task instead of scattering it, so that Dask can repeat it; "
@@ -210,10 +209,9 @@ def _never_here(
         f"'{short(gone, 60)}' was needed, but was never computed on this cluster",
         cause=(
             f"'{short(key, 80)}' needs '{short(gone, 80)}', which the scheduler does "
-            "not know: no graph of this run had tasks of "
-            f"'{prefix}'. The collection was "
-            "persisted by another client, in another session, or under another name, "
-            "and the graph refers to it as if it were done."
+            f"not know: no graph of this run had tasks of '{prefix}'. The collection "
+            "was persisted by another client, in another session, or under another "
+            "name, and the graph refers to it as if it were done."
         ),
         remedy=(
             "Compute with the client that persisted the collection; let others read "
@@ -276,10 +274,9 @@ def _of_nothing(case: Case, row: dict[str, Any]) -> Finding:
             "table instead of an error. Everything computed from it is empty."
         ),
         remedy=(
-            "Check the path (its date, its bucket, its spelling) and whether the files had "
-            "arrived. Make the run fail next time: "
-            "`if not ddf.columns.size: raise FileNotFoundError(path)`, or list the files "
-            "first."
+            "Check the path (its date, its bucket, its spelling) and whether the files "
+            "had arrived. Make the run fail next time: `if not ddf.columns.size: raise "
+            "FileNotFoundError(path)`, or list the files first."
         ),
         confidence="medium",
         subject=Subject(key=key, prefix=prefix, worker=row["worker"]),
@@ -343,8 +340,7 @@ def _less_than_ever(case: Case) -> Iterator[Finding]:
         cause=(
             f"The tasks that read gave {size(now.nbytes)} in "
             f"{counted(now.partitions or 0, 'piece')}. Good runs of this job read at "
-            "least "
-            f"{size(usual)}. The run succeeded on this small input."
+            f"least {size(usual)}. The run succeeded on this small input."
         ),
         remedy=(
             "Check whether the input had arrived when the run began, and whether its path "

@@ -212,9 +212,8 @@ def _remedy(
     if pace is not None:
         return (
             f"{look}: the timeout was too short for {counted(pace.sent, 'task')}. "
-            "Raise it by "
-            f"{need_of_time(1.5 * pace.rest)} or more, add workers, or compute less at "
-            "a time."
+            f"Raise it by {need_of_time(1.5 * pace.rest)} or more, add workers, or "
+            "compute less at a time."
         )
     if waited:
         return (
@@ -406,8 +405,7 @@ def _ask_part_failed(case: Case) -> Iterator[Finding]:
             f"{what[:1].upper()}{what[1:]} failed: {short(part.title, 160)}",
             cause=(
                 f"This run ended with the exception of its {what}, which has its own "
-                "recording."
-                f" {part.cause}"
+                f"recording. {part.cause}"
             ),
             remedy=part.remedy,
             confidence=_one_of(part.confidence, Confidence, "low"),
@@ -452,8 +450,7 @@ def _ask_unknown(case: Case) -> Iterator[Finding]:
         cause=" ".join([*known, f"Not recorded: {'; '.join(wanted)}."]),
         remedy=(
             "Check the host's records of that time (its log of the task, the events of "
-            "pods and nodes)."
-            " "
+            "pods and nodes). "
             + (
                 "Run workers with a nanny, so that their exit codes are recorded."
                 if blame.deaths
@@ -498,8 +495,7 @@ def _inside_dask(case: Case) -> Iterator[str]:
         text = said.get("exception_text") if isinstance(said, dict) else said
         yield (
             f"Dask's own code failed in {case.name_of(last.subject)}, and the worker "
-            "closed: "
-            f"{short(str(text), 240)}."
+            f"closed: {short(str(text), 240)}."
         )
 
 

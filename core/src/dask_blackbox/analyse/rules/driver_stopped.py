@@ -57,16 +57,14 @@ _KERNEL = "The kernel's counter of out-of-memory kills went up where the driver 
 
 _CHECK_HOST = (
     "Check what the host reports for that time (`dmesg`, `OOMKilled`, exit code 137). "
-    "If it was memory, this helps."
-    " "
+    "If it was memory, this helps. "
 )
 
 _MORE_MEMORY = (
     "Give the driver's container more memory, or hold less in the driver: write "
-    "results from "
-    "the workers (`to_parquet`, `to_zarr`) or reduce them there instead of gathering "
-    "them; keep large data out of the driver's own code."
-    " Workers of a `LocalCluster` share the container."
+    "results from the workers (`to_parquet`, `to_zarr`) or reduce them there instead "
+    "of gathering them; keep large data out of the driver's own code. Workers of a "
+    "`LocalCluster` share the container."
 )
 
 
@@ -141,8 +139,7 @@ def _grown(case: Case) -> str:
     grown = how_the_scheduler_grew(case.run)
     return (
         f"Its memory had {grown}: the kernel probably killed it, although no visible "
-        "counter shows it."
-        " "
+        "counter shows it. "
         if grown
         else ""
     )
@@ -191,17 +188,15 @@ def _remedy_driver_killed(
 ) -> str:
     if by in CRASHES:
         where = (
-            "Its workers were threads of its own process (`processes=False`), so a task"
-            f"{_of_prefixes(case)} may have crashed it: with worker processes, only "
-            "the worker dies, and Dask names the task."
-            " "
+            "Its workers were threads of its own process (`processes=False`), so a "
+            f"task{_of_prefixes(case)} may have crashed it: with worker processes, "
+            "only the worker dies, and Dask names the task. "
             if _in_the_driver(case)
             else "No worker crashed: it was the driver's own code. "
         )
         return (
             f"{where}Check the compiled libraries that are called there: their "
-            "versions, and whether they are thread-safe."
-            " `python -X faulthandler` "
+            "versions, and whether they are thread-safe. `python -X faulthandler` "
             "prints the line at which it happens."
         )
     slow, what = "If it was stopped for taking too long, look at", ""

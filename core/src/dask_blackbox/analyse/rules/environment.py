@@ -130,11 +130,9 @@ def _of_pythons(
         how=f"in Python {theirs} (the driver has {ours})",
         remedy=(
             f"Use the same minor version of Python for driver and workers: {ours} for "
-            "the "
-            f"workers, or {theirs} for the driver. A retry in the same environment "
-            "fails again."
-            " If it still crashes then, look at the compiled library that the "
-            "task calls."
+            f"the workers, or {theirs} for the driver. A retry in the same environment "
+            "fails again. If it still crashes then, look at the compiled library that "
+            "the task calls."
         ),
     )
 
@@ -241,8 +239,7 @@ def _of_a_file_before_it(
         ),
         remedy=(
             f"Remove or rename {short(file, 120)} on the workers, or start them in "
-            "another folder: it takes precedence over the installed "
-            f"'{name}'."
+            f"another folder: it takes precedence over the installed '{name}'."
         ),
     )
     return msgspec.structs.replace(found, confidence="medium")
@@ -341,9 +338,8 @@ def _remedy_module_not_shipped(own: OwnModule) -> str:
     if own.loaded_by_a_host:
         return (
             "Functions defined at the top of a DAG or flow file are pickled by that "
-            "file's name, which only the host can import."
-            " Define them inside the task's function, or in a package that is "
-            "installed on the workers."
+            "file's name, which only the host can import. Define them inside the "
+            "task's function, or in a package that is installed on the workers."
         )
     top = own.name.partition(".")[0]
     ship = (
@@ -382,8 +378,7 @@ def _finding(bug: KnownBug, version: str, marks: list[Evidence]) -> Finding:
         f"A known bug of {bug.package} {version}: {bug.name}",
         cause=(
             f"{bug.means} {bug.package} {version} has this bug, and the recording "
-            "shows it "
-            f"{counted(len(marks), 'time')}. See {bug.url}"
+            f"shows it {counted(len(marks), 'time')}. See {bug.url}"
         ),
         remedy=upgrade or bug.instead,
         confidence="high",

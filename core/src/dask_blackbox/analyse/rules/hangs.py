@@ -145,8 +145,7 @@ def _idled(task: HangingTask, idle: float) -> str:
     into = f" (below it: {innermost.function} of {innermost.file.rpartition('/')[2]})"
     return (
         f"It was waiting{line}{into if innermost != frame else ''}, not computing: its "
-        "worker used "
-        f"{idle:.0%} of a core meanwhile."
+        f"worker used {idle:.0%} of a core meanwhile."
     )
 
 
@@ -229,8 +228,7 @@ def _who_waits_for_whom(case: Case, hang: Hang, idle: float | None) -> str:
         on = [f"{key} ({state})" for key, state in first.waits_for]
         sentences.append(
             f"{counted(len(held), 'task')} had been assigned to workers and did not "
-            "start, such "
-            f"as '{short(first.key, 60)}' on {case.name_of(first.worker)}"
+            f"start, such as '{short(first.key, 60)}' on {case.name_of(first.worker)}"
             + (f", in state {first.state} there" if first.state else "")
             + (f", which waits for {quoted(on, most=2, longest=80)}" if on else "")
             + "."
@@ -272,10 +270,9 @@ def _remedy_stalled(hang: Hang, longest: HangingTask | None) -> str:
     look = f"Look at {frame.file}:{frame.line}: " if frame else ""
     if shared := _shared(longest):
         return (
-            f"{look}find who should "
-            f"{shared[1]} (another task, or the driver), and whether it could (did it "
-            "fail, or wait for the same thread?). Use `with` for what must be "
-            "released, and add a timeout to the "
+            f"{look}find who should {shared[1]} (another task, or the driver), and "
+            "whether it could (did it fail, or wait for the same thread?). Use `with` "
+            "for what must be released, and add a timeout to the "
             f"wait.{_waits_crosswise(longest, _others_of(hang))}"
         )
     return (
@@ -398,9 +395,8 @@ def _remedy_workers_paused(full: Full | None, *, unmanaged: bool) -> str:
         return (
             "Most of it is memory that Dask does not manage and cannot spill: data "
             "that the tasks' code keeps (global lists, caches), or freed memory that "
-            "was not returned ("
-            f"`MALLOC_TRIM_THRESHOLD_=0`). Fix that, or: {more[0].lower()}{more[1:]}, "
-            "or use fewer threads per worker."
+            "was not returned (`MALLOC_TRIM_THRESHOLD_=0`). Fix that, or: "
+            f"{more[0].lower()}{more[1:]}, or use fewer threads per worker."
         )
     return (
         f"{more}, or hold less at once: use smaller pieces, keep fewer futures in the "
@@ -443,8 +439,7 @@ def _ask_disk_full(case: Case) -> Iterator[Finding]:
         + f", and {counted(len(hang.paused), 'worker')} stayed paused",
         cause=(
             f"{case.name_of(worker)} spilled to disk until it reached {where}; the "
-            "rest stays in memory, so the worker was paused and stayed so."
-            f"{had} "
+            f"rest stays in memory, so the worker was paused and stayed so.{had} "
             f"{how_it_ended(case, hang)}"
         ),
         remedy=(
@@ -501,12 +496,10 @@ def _ask_nested_client_deadlock(case: Case) -> Iterator[Finding]:
         f"'{short(first.prefix, 40)}' waits for tasks that need the thread it holds",
         cause=(
             f"'{short(first.key, 80)}' on {case.name_of(first.worker)} blocks its "
-            "thread while it waits for the result of other tasks"
-            f"{of}"
-            f"{f', at {frame}' if frame else ''}. Every thread {of_whom} is held by a "
-            "task that waits like this ("
-            f"{many} in all), so {behind} cannot start. "
-            f"{how_it_ended(case, hang)}"
+            "thread while it waits for the result of other "
+            f"tasks{of}{f', at {frame}' if frame else ''}. Every thread {of_whom} is "
+            f"held by a task that waits like this ({many} in all), so {behind} cannot "
+            f"start. {how_it_ended(case, hang)}"
         ),
         remedy=(
             "Wait inside `with worker_client() as client:`, which releases the thread "

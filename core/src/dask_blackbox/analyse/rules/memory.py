@@ -165,11 +165,10 @@ def _ask_result_too_large(case: Case) -> Iterator[Finding]:
     yield RESULT_TOO_LARGE.found(
         f"A result of {inputs} was to be gathered on a worker with {limit}",
         cause=(
-            f"The scheduler refused to run '{short(key, 80)}': its inputs are {inputs}, and "
-            f"{case.name_of(refused['worker'])} has a memory limit of {limit}. That is "
-            "`compute()` on a whole collection, `repartition` to one, or a task that "
-            "takes all partitions at "
-            f"once{_asked_at(case)}."
+            f"The scheduler refused to run '{short(key, 80)}': its inputs are "
+            f"{inputs}, and {case.name_of(refused['worker'])} has a memory limit of "
+            f"{limit}. That is `compute()` on a whole collection, `repartition` to "
+            f"one, or a task that takes all partitions at once{_asked_at(case)}."
         ),
         remedy=(
             "Write the result from the workers (`to_parquet`, `to_zarr`) or reduce it before "
@@ -228,9 +227,8 @@ def _ask_memory_near_limit(case: Case) -> Iterator[Finding]:
     yield MEMORY_NEAR_LIMIT.found(
         f"Memory reached {peak / limit:.0%} of a worker's limit",
         cause=(
-            f"{case.name_of(top['source'])} reached "
-            f"{size(peak)} of {size(limit)}; at 95 % its nanny would have terminated "
-            f"it: {size(left)} were left. "
+            f"{case.name_of(top['source'])} reached {size(peak)} of {size(limit)}; at "
+            f"95 % its nanny would have terminated it: {size(left)} were left. "
             f"{counted(len(near), 'worker')} of {len(peaks)} came as close"
             + (
                 f", and {counted(paused, 'worker')} paused for memory."
@@ -446,9 +444,8 @@ def _ask_more_memory_than_usual(case: Case) -> Iterator[Finding]:
     yield MORE_MEMORY_THAN_USUAL.found(
         f"A worker had {unusual.factor:.1f} times as much memory as usual",
         cause=(
-            f"The peak was {size(unusual.value)}{of_limit}; "
-            f"{size(unusual.expected)} was expected after "
-            f"{counted(unusual.runs, 'good run')}{by_input}, and up "
+            f"The peak was {size(unusual.value)}{of_limit}; {size(unusual.expected)} "
+            f"was expected after {counted(unusual.runs, 'good run')}{by_input}, and up "
             f"to {size(unusual.bar)} would have been usual.{among}"
         ),
         remedy=(

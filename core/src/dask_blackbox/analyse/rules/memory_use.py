@@ -68,11 +68,10 @@ def _ask_memory_leak(case: Case) -> Iterator[Finding]:
     yield MEMORY_LEAK.found(
         f"Workers kept {size(total)} that no result accounts for, and it kept growing",
         cause=(
-            f"The unmanaged memory of "
-            f"{case.name_of(worst.worker)} grew from {size(worst.floors[1])} to "
-            f"{size(worst.floors[-1])} and never went down: about "
-            f"{size(a_task)} with each of {counted(worst.tasks, 'task')}, most of them "
-            f"'{short(name, 40)}'.{left}"
+            f"The unmanaged memory of {case.name_of(worst.worker)} grew from "
+            f"{size(worst.floors[1])} to {size(worst.floors[-1])} and never went down: "
+            f"about {size(a_task)} with each of {counted(worst.tasks, 'task')}, most "
+            f"of them '{short(name, 40)}'.{left}"
         ),
         remedy=(
             f"Look for what '{short(name, 40)}' keeps: module-level lists and caches "
@@ -279,16 +278,14 @@ def _ask_chunks_too_large(case: Case) -> Iterator[Finding]:
             f"{said}; {case.name_of(worst.worker)} has {size(worst.limit)} for "
             f"{counted(worst.threads, 'thread')}, {size(own)} each. A task holds its "
             "inputs, its result and intermediate copies, so a few of them fill the "
-            "worker: it reached "
-            f"{worst.peak / worst.limit:.0%} of its limit"
+            f"worker: it reached {worst.peak / worst.limit:.0%} of its limit"
             + (f" and spilled {size(worst.spilled)}." if worst.spilled else ".")
         ),
         remedy=(
             f"Split into pieces of about {size(target)}, a tenth of the memory per "
-            "thread: "
-            f"{worst.number * times:,} instead of {worst.number:,} "
-            f"(`repartition(partition_size=…)`, `rechunk`, `chunks=`, or `blocksize=` where "
-            f"it is read). Or give each thread {need(worst.piece / _GOOD)}."
+            f"thread: {worst.number * times:,} instead of {worst.number:,} "
+            "(`repartition(partition_size=…)`, `rechunk`, `chunks=`, or `blocksize=` "
+            f"where it is read). Or give each thread {need(worst.piece / _GOOD)}."
         ),
         confidence="medium",
         subject=Subject(prefix=worst.prefix, worker=worst.worker),
@@ -444,8 +441,7 @@ def _ask_overproduction(case: Case) -> Iterator[Finding]:
     if saturation > _DEFAULT_SATURATION:
         remedy = (
             f"`distributed.scheduler.worker-saturation` is {saturation:g}: workers "
-            "receive all of "
-            f"'{name}' at once. Set it to 1.1 (the default), and about "
+            f"receive all of '{name}' at once. Set it to 1.1 (the default), and about "
             f"{size(enough)} of its results are in memory at a time, instead of "
             f"{size(pile.bytes)}."
         )
@@ -453,9 +449,8 @@ def _ask_overproduction(case: Case) -> Iterator[Finding]:
         remedy = (
             f"The scheduler did not treat '{name}' as root tasks that it can queue: "
             "they were submitted one by one, pinned to workers, or have dependencies. "
-            "Submit each with its reduction"
-            " (one function, `map_partitions`, a graph of `delayed`), "
-            "or a few at a time with `as_completed`: about "
+            "Submit each with its reduction (one function, `map_partitions`, a graph "
+            "of `delayed`), or a few at a time with `as_completed`: about "
             f"{size(enough)} would be in memory at a time, instead of "
             f"{size(pile.bytes)}."
         )
@@ -465,8 +460,7 @@ def _ask_overproduction(case: Case) -> Iterator[Finding]:
             f"{pile.made:,} of {pile.number:,} tasks of '{name}' were done when "
             f"{pile.used:,} of the tasks that follow were; their results, "
             f"{size(pile.bytes)}, took {pile.bytes / pile.memory:.0%} of the workers' "
-            "memory "
-            f"({size(pile.memory)})."
+            f"memory ({size(pile.memory)})."
         ),
         remedy=remedy,
         confidence="medium",

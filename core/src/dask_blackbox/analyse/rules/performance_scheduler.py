@@ -138,9 +138,8 @@ def _cause(case: Case, found: _Overload, threads: int) -> str:
         f"The scheduler's process was at its limit for {duration(found.seconds)} of "
         f"{duration(window)}, and handed out {rate:,.0f} tasks a second meanwhile; "
         f"{counted(threads, 'thread')} waited for it while tasks were ready. It "
-        "received "
-        f"{counted(len(loads.graphs), 'graph')} of {counted(len(loads.tasks), 'task')} in "
-        f"{duration(case.task_activity.graphs)}."
+        f"received {counted(len(loads.graphs), 'graph')} of "
+        f"{counted(len(loads.tasks), 'task')} in {duration(case.task_activity.graphs)}."
     )
 
 
@@ -182,16 +181,13 @@ def _remedy(case: Case, found: _Overload, threads: int, *, slow: bool) -> str:
     if plugins := _plugins(case):
         return (
             f"Remove {quoted(plugins)}, or move its work to a thread: the scheduler "
-            "waits for each call of a plugin."
-            " "
-            f"{duration(found.cost)} of core time can be saved at most."
+            f"waits for each call of a plugin. {duration(found.cost)} of core time can "
+            "be saved at most."
         )
     return (
         "Check what else runs in the scheduler's process: the driver's threads if they "
-        "share a process"
-        " (`LocalCluster`), preloads, `run_on_scheduler`, a dashboard with many "
-        "viewers. In its own process ("
-        "`dask scheduler`), "
+        "share a process (`LocalCluster`), preloads, `run_on_scheduler`, a dashboard "
+        "with many viewers. In its own process (`dask scheduler`), "
         f"{duration(found.cost)} of core time can be saved at most."
     )
 
@@ -259,12 +255,11 @@ def _reported(case: Case, long: list[dict[str, Any]], cost: Cost) -> Finding:
         f"An event loop was blocked for {duration(first['seconds'])} "
         f"({first['who'].lower()})",
         cause=(
-            f"The event loops of {roles} were blocked for "
-            f"{duration(worst)} or more {counted(len(long), 'time')}, "
-            f"{duration(cost.amount)} in total in the worst process, "
-            f"{cost.share or 0:.0%} of the run.{ran} One long call held the GIL, or "
-            "very large data was moved. Meanwhile the process sends no results, no "
-            "data and no heartbeats."
+            f"The event loops of {roles} were blocked for {duration(worst)} or more "
+            f"{counted(len(long), 'time')}, {duration(cost.amount)} in total in the "
+            f"worst process, {cost.share or 0:.0%} of the run.{ran} One long call held "
+            "the GIL, or very large data was moved. Meanwhile the process sends no "
+            "results, no data and no heartbeats."
         ),
         remedy=(
             f"Split that call into shorter ones, or run it in its own process "
@@ -379,8 +374,7 @@ def _ask_large_graph(case: Case) -> Iterator[Finding]:
         cause=(
             f"{counted(len(sent), 'graph')} of up to {size(largest)} went through the "
             "scheduler, which deserializes them and keeps them in memory: "
-            f"{inside}.{reported} "
-            f"Dask warned at {warning.filename}:{warning.lineno}."
+            f"{inside}.{reported} Dask warned at {warning.filename}:{warning.lineno}."
         ),
         remedy=remedy,
         confidence="high",
@@ -411,10 +405,9 @@ def _inside(case: Case, largest: float) -> tuple[str, str]:
         return inside, remedy
     inside = "they contain data instead of tasks"
     remedy = (
-        f"Load the data in tasks (`dd.read_parquet`, a function given the path), which "
+        "Load the data in tasks (`dd.read_parquet`, a function given the path), which "
         f"makes this graph of {size(largest)} one of some kilobytes. Send what only "
-        "the driver has once: "
-        "`future = client.scatter(data)`, and pass the future."
+        "the driver has once: `future = client.scatter(data)`, and pass the future."
     )
     if not case.run.tasks["key"].str.starts_with("(").any():
         return inside, remedy  # futures: the scheduler left nothing out

@@ -63,11 +63,10 @@ def _ask_gil_bound(case: Case) -> Iterator[Finding]:
             f"Tasks of '{name}' were on a core for {duration(first.cpu)} and waited "
             f"{duration(first.waited)}. {case.name_of(worst.address)} has "
             f"{counted(worst.threads, 'thread')} and used {worst.cpu:.1f} of "
-            f"{counted(worst.cores, 'core')}; a thread that asked for the GIL every 100 ms "
-            f"had to wait for it {worst.late:.0%} of the time. Python runs one thread "
-            "of a "
-            f"process at a time. Separate processes would have saved {duration(cost)} "
-            "of it on these cores."
+            f"{counted(worst.cores, 'core')}; a thread that asked for the GIL every "
+            f"100 ms had to wait for it {worst.late:.0%} of the time. Python runs one "
+            "thread of a process at a time. Separate processes would have saved "
+            f"{duration(cost)} of it on these cores."
         ),
         remedy=(
             f"Use processes instead of threads: {counted(len(held) * worst.threads, 'worker')} "
@@ -157,9 +156,8 @@ def _ask_cpu_oversubscribed(case: Case) -> Iterator[Finding]:
 
 def _cause(worst: Host, first: WaitingPrefix, native: float) -> str:
     libraries = (
-        f" Libraries computed "
-        f"{duration(native)} in their own threads meanwhile: OMP_NUM_THREADS or a "
-        f"similar variable is {worst.native} there."
+        f" Libraries computed {duration(native)} in their own threads meanwhile: "
+        f"OMP_NUM_THREADS or a similar variable is {worst.native} there."
         if native
         else ""
     )
@@ -243,9 +241,8 @@ def _ask_io_bound(case: Case) -> Iterator[Finding]:
         cause=(
             f"Tasks of '{name}' used a core for {share} of "
             f"{duration(first.cpu + first.waited)}; the rest they waited for storage, "
-            "a database, a service, a lock or a sleep."
-            f" {counted(threads, 'thread')} used "
-            f"{used:.1f} of {counted(cores, 'core')}."
+            f"a database, a service, a lock or a sleep. {counted(threads, 'thread')} "
+            f"used {used:.1f} of {counted(cores, 'core')}."
         ),
         remedy=(
             f"Give these workers more threads: about {wanted} in place of {threads} "
@@ -318,12 +315,11 @@ def _ask_gc_time(case: Case) -> Iterator[Finding]:
     yield GC_TIME.found(
         f"Garbage collection took {duration(cost)}, {cost / cpu:.0%} of the workers' CPU time",
         cause=(
-            f"Full collections took {duration(cost)} of {duration(cpu)} that the workers' "
-            f"processes computed, most of all {duration(sums[worst]['gc'])} on "
-            f"{case.name_of(worst)}. A full collection visits every live object: there "
-            "are many small ones, or `gc.collect()` is called often. Most of the "
-            "computing was "
-            f"'{name}'."
+            f"Full collections took {duration(cost)} of {duration(cpu)} that the "
+            f"workers' processes computed, most of all {duration(sums[worst]['gc'])} "
+            f"on {case.name_of(worst)}. A full collection visits every live object: "
+            "there are many small ones, or `gc.collect()` is called often. Most of the "
+            f"computing was '{name}'."
         ),
         remedy=(
             f"Keep data in arrays and frames rather than in lists and dicts of Python objects; "
@@ -403,19 +399,17 @@ def _ask_network_bound(case: Case) -> Iterator[Finding]:
     yield NETWORK_BOUND.found(
         f"Threads idled {duration(cost)} while workers sent each other {size(moved)}",
         cause=(
-            f"Tasks waited "
-            f"{duration(transfer)} for their inputs and computed "
+            f"Tasks waited {duration(transfer)} for their inputs and computed "
             f"{duration(loads.compute)}; most of all "
             f"{counted(first['number'], 'task')} of '{name}' "
-            f"({duration(first['transfer'])}). Workers sent each other {size(moved)}, about "
-            f"{size(each)} for each task that waited."
+            f"({duration(first['transfer'])}). Workers sent each other {size(moved)}, "
+            f"about {size(each)} for each task that waited."
         ),
         remedy=(
             f"Move '{name}' to the data: reduce before you combine (`split_every`, "
-            "aggregate each partition first), join on an index, broadcast the small side, "
-            "don't pin tasks to workers with `workers=`. Fewer, larger workers "
-            "transfer less: half as many, about "
-            f"{size(moved / 2)}."
+            "aggregate each partition first), join on an index, broadcast the small "
+            "side, don't pin tasks to workers with `workers=`. Fewer, larger workers "
+            f"transfer less: half as many, about {size(moved / 2)}."
         ),
         confidence="medium",
         subject=Subject(prefix=str(first["prefix"])),
@@ -456,11 +450,10 @@ def _ask_driver_bound(case: Case) -> Iterator[Finding]:
         cause=(
             f"In {duration(waste.paused)}, {waste.paused / waste.whole:.0%} of the "
             "run, nothing was computed because the driver had submitted no work: "
-            f"{duration(first)} "
-            f"before the first graph, {duration(between)} between the "
-            f"{counted(graphs, 'graph')} that it sent one after the other, {duration(last)} "
-            f"after the last task. {duration(waste.cost)} of core time was idle."
-            f"{_meanwhile(case, waste)}"
+            f"{duration(first)} before the first graph, {duration(between)} between "
+            f"the {counted(graphs, 'graph')} that it sent one after the other, "
+            f"{duration(last)} after the last task. {duration(waste.cost)} of core "
+            f"time was idle.{_meanwhile(case, waste)}"
         ),
         remedy=_remedy_driver_bound(between, first + last, idle=waste.idle),
         # Whether a driver is meant to wait, nobody can see.
@@ -564,9 +557,8 @@ def _remedy_driver_bound(between: float, beside: float, *, idle: bool) -> str:
         return (
             "If that waiting is intended, release the cluster meanwhile: "
             "`cluster.adapt(minimum=0, …)` retires idle workers; or start it when "
-            "there is work, and close it before waiting."
-            " If the driver "
-            "fetches something, fetch it in tasks."
+            "there is work, and close it before waiting. If the driver fetches "
+            "something, fetch it in tasks."
         )
     return (
         "Do that work in tasks, or submit independent work together: one "

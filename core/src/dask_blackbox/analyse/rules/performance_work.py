@@ -67,9 +67,8 @@ def _ask_tiny_tasks(case: Case) -> Iterator[Finding]:
     threads = max(1, round(loads.threads.highest))
     batch = max(2, min(batch, math.ceil(first["number"] / (4 * threads))))
     yield TINY_TASKS.found(
-        f"{first['number']:,} tasks of '{name}' computed "
-        f"{duration(mean)} each, and scheduling them idled {duration(cost)} of core "
-        "time",
+        f"{first['number']:,} tasks of '{name}' computed {duration(mean)} each, and "
+        f"scheduling them idled {duration(cost)} of core time",
         cause=(
             f"{counted(number, 'task')} computed {duration(loads.compute)} in total, "
             f"{duration(loads.compute / number)} each; those of '{name}' "
@@ -175,10 +174,9 @@ def _reported_alone(
         ),
         remedy=(
             f"Split the work of '{name}' into pieces that run in parallel (more "
-            "partitions, "
-            "`split_out=…`, a tree of smaller reductions), or submit independent work "
-            "before it finishes. If it cannot be split, fewer threads take the same "
-            "time."
+            "partitions, `split_out=…`, a tree of smaller reductions), or submit "
+            "independent work before it finishes. If it cannot be split, fewer threads "
+            "take the same time."
         ),
         confidence="high",
         subject=Subject(
@@ -401,8 +399,7 @@ def _ask_workers_idle(case: Case) -> Iterator[Finding]:
         cause=(
             f"From the first task to the last, {duration(window)}, {average:.1f} of "
             f"{counted(threads, 'thread')} computed on average; there were no tasks "
-            "for the others: "
-            f"{duration(cost)} of core time, {share:.0%}. Most of the "
+            f"for the others: {duration(cost)} of core time, {share:.0%}. Most of the "
             f"computing was {counted(first['number'], 'task')} of '{name}' "
             f"({duration(first['compute'])})."
             + (
@@ -459,8 +456,7 @@ def _ask_recomputed_work(case: Case) -> Iterator[Finding]:
         )
         remedy = (
             "See why workers died in the other findings. Until that is fixed, write "
-            "expensive results to storage: "
-            f"'{name}' made {size(held)} in total."
+            f"expensive results to storage: '{name}' made {size(held)} in total."
         )
     else:
         why = (
@@ -512,8 +508,7 @@ def _keep(name: str, held: int, memory: int) -> str:
         return (
             f"Ask for everything at once, `dask.compute(a, b, c)`, so that '{name}' is "
             f"computed once for all of them; its results ({size(held)}) are too large "
-            "to be kept during other work in "
-            f"{size(memory)}."
+            f"to be kept during other work in {size(memory)}."
         )
     return (
         f"`.persist()` what '{name}' makes: {size(held)} altogether"
@@ -558,25 +553,23 @@ def _ask_stealing_churn(case: Case) -> Iterator[Finding]:
     yield STEALING_CHURN.found(
         f"{requests:,} attempts to move {counted(tasks, 'task')} from worker to worker",
         cause=(
-            f"For {counted(tasks, 'task')} of {duration(mean)} the scheduler asked workers "
-            f"{requests:,} times to hand one to another worker, "
-            f"{requests / max(tasks, 1):.1f} "
-            f"times a task, and {stolen:,} were moved. Each request contacts the "
-            "worker and moves the task's inputs: "
-            f"transfers took {duration(transfer)}, of which about "
-            f"{duration(moving)} were for that. This happens when the inputs of many "
-            "short tasks are on few workers, and more so when Dask misjudges their "
-            "duration (half a second for each new name) or the size of their inputs."
+            f"For {counted(tasks, 'task')} of {duration(mean)} the scheduler asked "
+            f"workers {requests:,} times to hand one to another worker, "
+            f"{requests / max(tasks, 1):.1f} times a task, and {stolen:,} were moved. "
+            "Each request contacts the worker and moves the task's inputs: transfers "
+            f"took {duration(transfer)}, of which about {duration(moving)} were for "
+            "that. This happens when the inputs of many short tasks are on few "
+            "workers, and more so when Dask misjudges their duration (half a second "
+            "for each new name) or the size of their inputs."
         ),
         remedy=(
             "Put the inputs where the tasks will run before they are submitted: create "
             "them on all workers (no `workers=`), `client.rebalance()`, or, for one "
-            "that all tasks need, "
-            "`client.replicate` or `client.scatter(…, broadcast=True)`. Batch "
-            f"tasks that take less than {duration(0.1)}. At most {duration(cost)} of core time "
-            "can be won. Without stealing (`distributed.scheduler.work-stealing: "
-            "false`) tasks stay with their data, which is even slower if that is on "
-            "one worker."
+            "that all tasks need, `client.replicate` or `client.scatter(…, "
+            f"broadcast=True)`. Batch tasks that take less than {duration(0.1)}. At "
+            f"most {duration(cost)} of core time can be won. Without stealing "
+            "(`distributed.scheduler.work-stealing: false`) tasks stay with their "
+            "data, which is even slower if that is on one worker."
         ),
         confidence="medium",
         cost=Cost(amount=cost, share=share),

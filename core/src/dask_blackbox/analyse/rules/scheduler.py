@@ -44,20 +44,18 @@ _OPEN = "although its port is still open"
 
 _SILENT = (
     "Check what its process and its host were doing then: an event loop that is "
-    "blocked (a "
-    "graph with large literals, a plugin), a machine that swaps or was suspended, a "
-    "lost network. Nothing shows that it died; if it is still blocked, a retry hangs, "
-    "too."
+    "blocked (a graph with large literals, a plugin), a machine that swaps or was "
+    "suspended, a lost network. Nothing shows that it died; if it is still blocked, a "
+    "retry hangs, too."
 )
 
 _OUTLIVED = 3.0  # seconds
 
 _MORE_MEMORY = (
     "Check how its process or pod ended (out of memory: exit code 137, `OOMKilled`), "
-    "and what it held: "
-    "graphs with large literals (`client.scatter` them, or load them in "
-    "tasks), very many tasks, futures that are never released. Then give it memory for "
-    "the rest, and a quarter more."
+    "and what it held: graphs with large literals (`client.scatter` them, or load them "
+    "in tasks), very many tasks, futures that are never released. Then give it memory "
+    "for the rest, and a quarter more."
 )
 
 _CANCELLED = r"cancelled for reason: unknown"
@@ -330,9 +328,8 @@ def _remedy(reason: str | None) -> str:
         )
     return (
         "Check how its process or pod ended (out of memory: exit code 137, "
-        "`OOMKilled`; a lost node). If it was memory: "
-        "smaller graphs, no large literals in "
-        "tasks, futures released when done. Otherwise retry."
+        "`OOMKilled`; a lost node). If it was memory: smaller graphs, no large "
+        "literals in tasks, futures released when done. Otherwise retry."
     )
 
 

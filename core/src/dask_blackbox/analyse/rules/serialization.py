@@ -173,15 +173,13 @@ def _not_hashed(case: Case, exception: DriverException) -> Finding:
         f"The graph could not be pickled: {what} cannot be hashed",
         cause=(
             "TokenizationError before anything reached the scheduler: Dask names tasks "
-            "by the pickle of their inputs, and "
-            f"{what} has no deterministic one. Usually it holds or closes over "
-            "something that cannot be pickled."
+            f"by the pickle of their inputs, and {what} has no deterministic one. "
+            "Usually it holds or closes over something that cannot be pickled."
         ),
         remedy=(
-            "Check what the function closes over and its arguments: open "
-            "connections, locks, files and clients inside the task. If it can be "
-            "pickled, add `__dask_tokenize__` to the class, or name the tasks with "
-            "`key=`."
+            "Check what the function closes over and its arguments: open connections, "
+            "locks, files and clients inside the task. If it can be pickled, add "
+            "`__dask_tokenize__` to the class, or name the tasks with `key=`."
         ),
         confidence="medium",
         evidence=case.exception_evidence(),
@@ -297,9 +295,8 @@ def _remedy_graph_not_deserializable(
         )
     return (
         f"Install '{module}' where the scheduler runs, or, if it is your own file, "
-        "ship it there before computing ("
-        "`client.register_plugin(UploadDirectory(…))`, a "
-        f"package); {image}"
+        "ship it there before computing (`client.register_plugin(UploadDirectory(…))`, "
+        f"a package); {image}"
     )
 
 
@@ -372,9 +369,8 @@ def _lost_result_findings(case: Case) -> Iterator[Finding]:
         ),
         remedy=(
             f"Return plain data from {what} (arrays, frames, paths, settings) and "
-            "create the "
-            f"{kind} where it is used; or, if only workers need it, don't fetch it: "
-            "pass the future."
+            f"create the {kind} where it is used; or, if only workers need it, don't "
+            "fetch it: pass the future."
         ),
         confidence="high" if dropped else "medium",
         subject=Subject(
@@ -572,10 +568,9 @@ def _ask_dependency_not_serializable(case: Case) -> Iterator[Finding]:
         "sent between workers",
         cause=(
             f"'{short(task.key, 80)}' on {case.name_of(task.worker)} waits for "
-            f"'{short(dependency, 80)}', which is on another worker: an object of type {kind}, "
-            f"which cannot be pickled{f' ({short(why, 120)})' if why else ''}. Dask "
-            "logs that once and waits forever."
-            f" {how_it_ended(case, hang)}"
+            f"'{short(dependency, 80)}', which is on another worker: an object of type "
+            f"{kind}, which cannot be pickled{f' ({short(why, 120)})' if why else ''}. "
+            f"Dask logs that once and waits forever. {how_it_ended(case, hang)}"
         ),
         remedy=(
             f"Return plain data from '{short(case.prefix_of(dependency), 40)}' (paths, arrays, "

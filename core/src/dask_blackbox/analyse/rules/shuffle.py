@@ -147,35 +147,30 @@ def _remedy_p2p_failed(
         what = f" (`dask blackbox rules {slug}`)" if slug != "unknown" else ""
         return (
             f"Find why the workers died{what}; keep preemptible workers out of the "
-            "shuffle, or use "
-            "`method='tasks'`, which repeats only what was lost."
+            "shuffle, or use `method='tasks'`, which repeats only what was lost."
         )
     if root is not None and root[0].endswith(_UNREACHED):
         return (
             "A worker did not answer the others: check its event loop and network; "
-            "raise"
-            " `distributed.comm.timeouts.connect` and `.tcp`, and "
+            "raise `distributed.comm.timeouts.connect` and `.tcp`, and "
             "`distributed.p2p.comm.retry.count`. Then retry."
         )
     if root is not None and root[0] in _FILES and _SCRATCH in root[1]:
         return (
             "The workers' scratch folder was removed or became unreachable: a cleanup "
             "of temporary files, a lost disk. Keep it in a folder that is not cleaned "
-            "up ("
-            "`--local-directory`, `temporary-directory`)."
+            "up (`--local-directory`, `temporary-directory`)."
         )
     if root is not None:
         return (
             f"Check what {root[0]} says about the data: partitions whose columns or "
-            "types "
-            "differ from the collection's `meta` are the usual reason. Compare "
+            "types differ from the collection's `meta` are the usual reason. Compare "
             "`ddf.dtypes` with `ddf.map_partitions(lambda d: d.dtypes)` before the "
             f"{shuffle.kind}, and pass the actual types as `meta=`."
         )
     return (
         "Check the workers' first error at that time; `method='tasks'` shuffles "
-        "without "
-        "P2P meanwhile."
+        "without P2P meanwhile."
     )
 
 
@@ -337,10 +332,9 @@ def _ask_shuffle_restarted(case: Case) -> Iterator[Finding]:
         ),
         remedy=(
             "Keep the workers: see in the other findings why they left. Don't scale "
-            "down "
-            "while a shuffle runs (raise `distributed.adaptive.wait-count`, or `minimum` = "
-            '`maximum`). On preemptible hosts, `shuffle_method="tasks"` loses '
-            "only the pieces of the worker that left."
+            "down while a shuffle runs (raise `distributed.adaptive.wait-count`, or "
+            '`minimum` = `maximum`). On preemptible hosts, `shuffle_method="tasks"` '
+            "loses only the pieces of the worker that left."
         ),
         confidence="high",
         cost=Cost(

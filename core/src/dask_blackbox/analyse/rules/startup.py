@@ -292,9 +292,8 @@ def _remedy_worker_start_failed(
     if "in use" in message:
         return (
             f"Another process uses the {who}'s port: let Dask choose the port (`:0`), "
-            "give a "
-            "range (`--worker-port 40000:40100`), or end the leftover process of an "
-            "earlier run."
+            "give a range (`--worker-port 40000:40100`), or end the leftover process "
+            "of an earlier run."
         )
     if "name taken" in message:
         return (
@@ -315,8 +314,7 @@ def _remedy_worker_start_failed(
         )
     return (
         "Fix that, and test it where workers run: `python -c 'import …'` for a "
-        "preload, "
-        "`setup` of a plugin on one worker."
+        "preload, `setup` of a plugin on one worker."
     )
 
 
@@ -364,12 +362,10 @@ def _ask_workers_never_arrived(case: Case) -> Iterator[Finding]:
         ),
         remedy=(
             f"Check why the {'others are' if came else 'workers are'} pending: quota, "
-            "queue "
-            "or nodes of the cluster manager, an image that cannot be pulled, a security "
-            "group or interface that keeps them from reaching the scheduler. If they only "
-            f"need longer, raise the timeout of `wait_for_workers` above {waited}, or "
-            "continue with "
-            f"{came or 'fewer'}."
+            "queue or nodes of the cluster manager, an image that cannot be pulled, a "
+            "security group or interface that keeps them from reaching the scheduler. "
+            "If they only need longer, raise the timeout of `wait_for_workers` above "
+            f"{waited}, or continue with {came or 'fewer'}."
         ),
         confidence="high",
         evidence=case.exception_evidence(),
@@ -385,8 +381,7 @@ def _of_a_scatter(case: Case) -> Finding:
         ),
         remedy=(
             "Check why workers are pending (quota, queue, image, network), and wait "
-            "for them first: "
-            "`client.wait_for_workers(1, timeout=…)`."
+            "for them first: `client.wait_for_workers(1, timeout=…)`."
         ),
         confidence="high" if case.recorded_cluster else "medium",
         evidence=case.exception_evidence(),
@@ -411,10 +406,9 @@ def _missing_workers_findings(case: Case) -> Iterator[Finding]:
         ),
         remedy=(
             "Check why workers are pending: quota, queue or nodes of the cluster "
-            "manager, an "
-            "image that cannot be pulled, a security group or interface that keeps them from "
-            "reaching the scheduler. `client.wait_for_workers(1, timeout=…)` before "
-            "computing makes it fail soon, and "
+            "manager, an image that cannot be pulled, a security group or interface "
+            "that keeps them from reaching the scheduler. `client.wait_for_workers(1, "
+            "timeout=…)` before computing makes it fail soon, and "
             "`distributed.scheduler.no-workers-timeout` later."
         ),
         confidence=case.hang_confidence,
@@ -437,10 +431,9 @@ def _of_a_driver_that_waited(case: Case, position: DriverPosition) -> Finding:
         ),
         remedy=(
             "Check why workers are pending: quota, queue or nodes of the cluster "
-            "manager, an "
-            "image that cannot be pulled, a security group or interface that keeps them from "
-            "reaching the scheduler. `wait_for_workers(n, timeout=…)` makes it fail with a "
-            "reason."
+            "manager, an image that cannot be pulled, a security group or interface "
+            "that keeps them from reaching the scheduler. `wait_for_workers(n, "
+            "timeout=…)` makes it fail with a reason."
         ),
         confidence="medium",
         evidence=(evidence_of_position(position), *case.exception_evidence()),
@@ -612,9 +605,7 @@ def _of_no_workers(case: Case, hang: Hang) -> Finding:
         cause=(
             f"{counted(len(case.run.workers), 'worker')} joined and all left in an "
             "orderly way (retired, scaled down or closed) while tasks were still "
-            "pending."
-            " "
-            f"{how_it_ended(case, hang)}"
+            f"pending. {how_it_ended(case, hang)}"
         ),
         remedy=(
             "Keep at least one worker: `cluster.adapt(minimum=1)`; find who scaled the "

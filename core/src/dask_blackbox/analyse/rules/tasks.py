@@ -92,8 +92,7 @@ _PIECE = re.compile(r"^\(.+, (?P<number>\d+)\)$")
 
 _HANDLED = (
     "If the driver expects that, return a value for it instead of raising, and this "
-    "warning disappears. If not, its result lacks these tasks' results."
-    " "
+    "warning disappears. If not, its result lacks these tasks' results. "
 )
 
 
@@ -351,9 +350,8 @@ def _remedy_task_exception(
     if dead := dead_at(case, failure):
         return (
             f"{look}, and at the partial output of an attempt whose worker died: write "
-            "to a temporary name and rename, or overwrite it."
-            " And fix why the worker died: "
-            f"`dask blackbox rules {next(iter(dead))}`."
+            "to a temporary name and rename, or overwrite it. And fix why the worker "
+            f"died: `dask blackbox rules {next(iter(dead))}`."
         )
     if more := _of_its_worker(case, failure, lone) or _of_the_first(case, failure):
         return f"{look}{more}"

@@ -119,8 +119,7 @@ def _ask_kernel_oom(case: Case) -> Iterator[Finding]:
     if guessed:
         limit = (
             "Check what the host reports for that time (`dmesg`, `OOMKilled`, exit "
-            "code 137). "
-            f"If it was for memory: {limit}"
+            f"code 137). If it was for memory: {limit}"
         )
     left = retained_memory_of(case, deaths[-1])
     yield from verdict_on_deaths(
@@ -174,9 +173,8 @@ def _no_stack(deaths: tuple[WorkerExit, ...]) -> str:
         return ""
     return (
         "Python's stack could not be written at the crash, which points to a stack "
-        "overflow: very deep recursion"
-        " in native code, such as `repr`, pickling or parsing of deeply nested data,"
-        " with `sys.setrecursionlimit` raised."
+        "overflow: very deep recursion in native code, such as `repr`, pickling or "
+        "parsing of deeply nested data, with `sys.setrecursionlimit` raised."
     )
 
 
@@ -330,10 +328,8 @@ def _ask_worker_heartbeat_timeout(case: Case) -> Iterator[Finding]:
         if all(death.alive == "stopped" for death in deaths)
         else (
             "Code in the task held Python's global lock (or the host was suspended or "
-            "swapping) for longer than the timeout"
-            f"{patience}. Call a version that releases the lock, or split the call; if "
-            "it must take that long, raise"
-            " "
+            f"swapping) for longer than the timeout{patience}. Call a version that "
+            "releases the lock, or split the call; if it must take that long, raise "
             "`distributed.scheduler.worker-ttl`"
             + (f" to more than {need_of_time(2 * waited)}." if waited else ".")
         ),
@@ -431,11 +427,10 @@ def _ask_worker_preempted(case: Case) -> Iterator[Finding]:
         else "by their hosts",
         remedy=(
             "The task is not at fault. A retry helps; if it happens often, let workers "
-            "retire in time"
-            " (`--lifetime` below the walltime, with "
-            "`--lifetime-stagger`), and raise `distributed.scheduler.allowed-failures` above "
-            f"{max(len(deaths) - 1, 3)}, because Dask counts such exits against the "
-            "task."
+            "retire in time (`--lifetime` below the walltime, with "
+            "`--lifetime-stagger`), and raise `distributed.scheduler.allowed-failures` "
+            f"above {max(len(deaths) - 1, 3)}, because Dask counts such exits against "
+            "the task."
         ),
     )
 
@@ -446,9 +441,8 @@ WORKER_PREEMPTED = documented("worker-preempted", ask=_ask_worker_preempted)
 
 _FULL = (
     "Memory was high, or climbing steeply, when that happened, and a full container "
-    "may be killed as a whole, with its nanny: "
-    "Dask's own limit has to be well below the container's "
-    "(`--memory-limit`). "
+    "may be killed as a whole, with its nanny: Dask's own limit has to be well below "
+    "the container's (`--memory-limit`). "
 )
 
 _AGAIN = " A retry helps unless the pod was killed for memory."
@@ -538,9 +532,8 @@ def _lifetime_hang_findings(case: Case) -> Iterator[Finding]:
         "pending",
         cause=(
             f"{counted(len(said), 'worker')} reached the end of `--lifetime` and left; "
-            "none was replaced. The last one, "
-            f"{case.name_of(last.subject)}, was running "
-            f"{quoted(had) if had else 'nothing'}.{position}"
+            f"none was replaced. The last one, {case.name_of(last.subject)}, was "
+            f"running {quoted(had) if had else 'nothing'}.{position}"
         ),
         remedy=_REMEDY,
         confidence=case.hang_confidence if nobody else "high",
@@ -588,9 +581,8 @@ def _again_and_again(case: Case) -> Iterator[Finding]:
         cause=(
             f"{counted(len(leaving), 'worker')} reached the end of `--lifetime`; "
             f"{counted(len(again), 'task')} had been assigned to several of them and "
-            "never finished, such as "
-            f"'{short(key, 80)}': a task that takes longer than a worker's lifetime "
-            "restarts forever."
+            f"never finished, such as '{short(key, 80)}': a task that takes longer "
+            "than a worker's lifetime restarts forever."
         ),
         remedy=_REMEDY,
         retry_advice="environment",

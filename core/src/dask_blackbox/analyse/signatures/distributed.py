@@ -76,10 +76,9 @@ TASK_KILLED_ITS_WORKERS = Signature(
     pattern=r"Attempted to run task '?(?P<key>.+?)'? on \d+ different workers",
     example=(
         "Attempted to run task 'hog-1' on 4 different workers, but all those workers "
-        "died while running it."
-        " The last worker that attempt to run the task was "
-        "tcp://127.0.0.1:4001. Inspecting worker logs is often a good next step to diagnose "
-        "what went wrong. For more information see "
+        "died while running it. The last worker that attempt to run the task was "
+        "tcp://127.0.0.1:4001. Inspecting worker logs is often a good next step to "
+        "diagnose what went wrong. For more information see "
         "https://distributed.dask.org/en/stable/killed.html."
     ),
 )
