@@ -59,9 +59,9 @@ def main() -> None:
             f"the history of one run: {took:.2f} s, {len(history.sketches)} sketches of "
             f"{len(history.names):,} runs{', and more' if history.more else ''}"
         )
-        for option, patience in (("", FOR_NAMES), (" --all", None)):
+        for option, timeout in (("", FOR_NAMES), (" --all", None)):
             begun = time.perf_counter()
-            reported = job_history(store, "nightly", patience=patience)
+            reported = job_history(store, "nightly", timeout=timeout)
             took = time.perf_counter() - begun
             print(
                 f"dask blackbox history{option}: {took:.2f} s, {reported.total:,} runs"

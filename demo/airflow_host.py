@@ -160,14 +160,14 @@ class AirflowHost:
         self._processes.clear()
 
     def trigger(
-        self, dag_id: str, conf: Mapping[str, Any] | None = None, patience: float = 90.0
+        self, dag_id: str, conf: Mapping[str, Any] | None = None, timeout: float = 90.0
     ) -> DagRunSeen:
         """Start a run of a DAG.
 
         Args:
             dag_id: Of the DAG.
             conf: The run's configuration.
-            patience: Seconds to wait for the DAG's file to be read.
+            timeout: Seconds to wait for the DAG's file to be read.
 
         Raises:
             AirflowError: if there is no such DAG, with why its file cannot be imported.
@@ -185,12 +185,12 @@ class AirflowHost:
                 return True
             return False
 
-        self._until(known, patience, f"reading the DAG {dag_id}")
+        self._until(known, timeout, f"reading the DAG {dag_id}")
         body = {"logical_date": None, "conf": dict(conf or {})}
         started = self.ask(f"dags/{quote(dag_id)}/dagRuns", body)
         return DagRunSeen(dag_id, started["dag_run_id"])
 
-    def wait(self, run: DagRunSeen, patience: float = 300.0) -> str:
+    def wait(self, run: DagRunSeen, timeout: float = 300.0) -> str:
         """Return how the run ended: `success` or `failed`.
 
         Raises:
@@ -200,7 +200,7 @@ class AirflowHost:
         def ended() -> bool:
             return self.state(run) in _ENDED
 
-        self._until(ended, patience, f"running {run.dag_id}")
+        self._until(ended, timeout, f"running {run.dag_id}")
         return self.state(run)
 
     def state(self, run: DagRunSeen) -> str:
@@ -319,16 +319,16 @@ class AirflowHost:
             return all(health[name]["status"] == "healthy" for name in _HEALTH)
         return False
 
-    def _until(self, done: Callable[[], bool], patience: float, doing: str) -> None:
+    def _until(self, done: Callable[[], bool], timeout: float, doing: str) -> None:
         began = reported = time.monotonic()
         while not done():
             for name, process in self._processes.items():
                 if process.poll() is not None:
                     self._give_up(f"{doing}: airflow {name} ended", name)
             now = time.monotonic()
-            if now - began > patience:
+            if now - began > timeout:
                 name = next(iter(self._processes))
-                self._give_up(f"{doing}: not done in {patience:.0f} s", name)
+                self._give_up(f"{doing}: not done in {timeout:.0f} s", name)
             if now - reported > _TELLING:
                 reported = now
                 self._progress(f"{doing} ({now - began:.0f} s)")

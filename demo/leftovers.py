@@ -25,10 +25,10 @@ _OTHERS = 3.0
 def end_leftovers(folder: Path) -> None:
     """End all processes that bear the mark of `folder`, recorders last."""
     recorders, others = _marked(folder)
-    _end(others, patience=0.0)
+    _end(others, timeout=0.0)
     recorders, others = _marked(folder)
-    _end(others, patience=0.0)
-    _end(recorders, patience=_RECORDERS)
+    _end(others, timeout=0.0)
+    _end(recorders, timeout=_RECORDERS)
 
 
 def _marked(folder: Path) -> tuple[list[psutil.Process], list[psutil.Process]]:
@@ -43,8 +43,8 @@ def _marked(folder: Path) -> tuple[list[psutil.Process], list[psutil.Process]]:
     return recorders, others
 
 
-def _end(processes: list[psutil.Process], *, patience: float) -> None:
-    _, alive = psutil.wait_procs(processes, timeout=patience)
+def _end(processes: list[psutil.Process], *, timeout: float) -> None:
+    _, alive = psutil.wait_procs(processes, timeout=timeout)
     for process in alive:
         with suppress(psutil.Error):
             process.terminate()

@@ -151,14 +151,14 @@ class PrefectHost:
         script: str | Path,
         *,
         environ: Mapping[str, str] | None = None,
-        patience: float = 300.0,
+        timeout: float = 300.0,
     ) -> FlowRunSeen:
         """Run a script that runs one flow, and return its flow run.
 
         Args:
             script: A Python file that calls a flow when it is run.
             environ: More environment for it.
-            patience: Seconds until it is given up.
+            timeout: Seconds until it is given up.
 
         Raises:
             RuntimeError: if it did not end in time, or no flow run came of it; what it
@@ -174,14 +174,14 @@ class PrefectHost:
             start_new_session=True,
         ) as process:
             try:
-                printed, _ = process.communicate(timeout=patience)
+                printed, _ = process.communicate(timeout=timeout)
             except BaseException as error:
                 os.killpg(process.pid, signal.SIGKILL)
                 printed, _ = process.communicate()
                 if not isinstance(error, subprocess.TimeoutExpired):
                     raise
                 raise RuntimeError(
-                    f"{script} did not end in {patience:.0f} s. It printed:\n"
+                    f"{script} did not end in {timeout:.0f} s. It printed:\n"
                     f"{_tail(printed)}"
                 ) from error
         new = [run for run in self.flow_runs() if run.id not in before]

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from dask_blackbox import Run
 from dask_blackbox.cli import blackbox
 from dask_blackbox.layout import RunAddress
-from dask_blackbox.reader.sketching import leave_sketch
+from dask_blackbox.reader.sketching import write_sketch
 from stored_runs import Shelf
 
 DAY = 24 * 3600.0
@@ -23,7 +23,7 @@ def typed(*words: str, answer: str | None = None) -> Result:
 def with_history(shelf: Shelf, job: str, run_id: str, *, days_ago: float) -> RunAddress:
     """Write a run that has left its sketch, as every run does."""
     at = shelf.record(job, run_id, started=time.time() - days_ago * DAY)
-    leave_sketch(shelf.store, (run := Run.at(shelf.store, at)), run.card())
+    write_sketch(shelf.store, (run := Run.at(shelf.store, at)), run.card())
     return at
 
 

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 from dask_blackbox.cli import blackbox
-from dask_blackbox.driver.status_line import StatusLine, said_of, status_line
+from dask_blackbox.driver.status_line import StatusLine, progress_text, status_line
 from dask_blackbox.manifest import Heartbeat
 from dask_blackbox.manifest import Progress as Counted
 from dask_blackbox.protocol.messages import Progress
@@ -83,7 +83,7 @@ def test_logs_are_followed_until_the_end(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_the_line_says_how_the_run_gets_on(progress: Progress, said: str) -> None:
-    assert said_of(progress, 12.0) == said
+    assert progress_text(progress, 12.0) == said
 
 
 def test_the_line_has_the_last_row_of_a_terminal_and_gives_it_back() -> None:

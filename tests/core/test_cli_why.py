@@ -13,7 +13,7 @@ from dask_blackbox import Run
 from dask_blackbox.analyse import RULES
 from dask_blackbox.cli import blackbox
 from dask_blackbox.layout import RunAddress
-from dask_blackbox.reader.sketching import leave_sketch
+from dask_blackbox.reader.sketching import write_sketch
 from dask_blackbox.testing import (
     EPOCH,
     a_certificate,
@@ -107,7 +107,7 @@ def test_why_tells_what_changed_and_how_to_compare(shelf: Shelf) -> None:
     before = a_worker_added(nthreads=2, memory_limit=8 * 2**30)
     recorded(shelf.store, before, job="etl", run_id="good", started=EPOCH - 3600)
     good = Run.at(shelf.store, RunAddress.of("etl", "good", 1))
-    leave_sketch(shelf.store, good, good.card())
+    write_sketch(shelf.store, good, good.card())
     recorded(shelf.store, *STORY, job="etl", run_id="bad", state="failed")
 
     result = typed("why", "etl/bad", "--store", shelf.url)

@@ -18,7 +18,7 @@ from dask_blackbox.protocol.messages import End, end_row
 from dask_blackbox.reader.documents import read_ending, read_manifest
 from dask_blackbox.recorder.spool import Spool
 from dask_blackbox.recorder.spool_manifest import note_beginning, spooled_in
-from dask_blackbox.recorder.sync import bring_home
+from dask_blackbox.recorder.sync import upload_recording
 from dask_blackbox.store import MemoryStore
 from dask_blackbox.testing import EPOCH, a_log, a_metric, a_task, a_worker_added
 from dask_blackbox.testing.facts import an_event, rows_of
@@ -57,7 +57,7 @@ def _record(folder: Path, *, end: End | None = END) -> None:
     capsules.mkdir()
     (capsules / "1.capsule").write_bytes(CAPSULE)
     [waiting] = spooled_in(folder / "spool").ready
-    assert bring_home(waiting) is not None
+    assert upload_recording(waiting) is not None
 
 
 @pytest.fixture(scope="module")

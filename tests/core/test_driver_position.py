@@ -53,7 +53,7 @@ def settled(watcher: DriverPositionWatcher, now: float) -> None:
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
         before = watcher._at
-        watcher.look(now)
+        watcher.check(now)
         if watcher._at == before:
             return
     pytest.fail("the thread does not come to rest")
@@ -64,7 +64,7 @@ def test_a_driver_that_stands_is_reported_with_growing_intervals() -> None:
     with a_waiting_thread(reported) as (watcher, _):
         settled(watcher, 0.0)
         for second in range(0, 61, 5):
-            watcher.look(float(second))
+            watcher.check(float(second))
 
     assert [kind for kind, _ in reported] == ["driver-stood"] * 3
     assert [detail["lasted"] for _, detail in reported] == [10.0, 20.0, 40.0]
@@ -80,7 +80,7 @@ def test_a_driver_that_moves_on_is_reported_once_if_it_had_been_reported_to_stan
     reported: CardChanges = []
     with a_waiting_thread(reported) as (watcher, let_go):
         settled(watcher, 0.0)
-        watcher.look(12.0)
+        watcher.check(12.0)
         let_go()
         settled(watcher, 13.0)
 
@@ -114,7 +114,7 @@ def test_a_client_that_is_being_made_is_reported_with_its_address() -> None:
             thread.ident or 0, 10.0, lambda *each: reported.append(each)
         )
         settled(watcher, 0.0)
-        watcher.look(12.0)
+        watcher.check(12.0)
         taken.close()  # its timeout does not end a connection that was taken
     thread.join()
 

@@ -164,7 +164,7 @@ def test_a_store_that_hangs_holds_nobody_up() -> None:
     for number in range(5):
         put_sketch(store, a_night(number))
     begun = time.monotonic()
-    history = earlier_runs(store, manifest_of(a_night(9)), patience=0.5)
+    history = earlier_runs(store, manifest_of(a_night(9)), timeout=0.5)
     took = time.monotonic() - begun
     store.let_go.set()
 
@@ -262,7 +262,7 @@ def test_a_history_in_s3_reads_no_more_than_it_says(s3: EmbeddedS3) -> None:
             pass
 
     history = earlier_runs(
-        store, manifest_of(a_night(60, job="in-s3")), most=20, patience=60
+        store, manifest_of(a_night(60, job="in-s3")), most=20, timeout=60
     )
     assert [each.run_id for each in history.sketches[:2]] == ["run-59", "run-58"]
     assert (len(history.sketches), len(history.names)) == (20, 60)
@@ -278,12 +278,12 @@ def test_of_very_many_runs_the_newest_are_reported_and_that_there_are_more(
         address = RunAddress.of(night.job, night.run_id, 1)
         store.put(sketch_name(address, night.started, "succeeded"), b"")
 
-    reported = job_history(store, "nightly", patience=0)
+    reported = job_history(store, "nightly", timeout=0)
     assert (reported.total, reported.more) == (500, True)
     assert reported.runs[0].run == "nightly/run-619/1"
     assert "the newest 500 runs: 500 succeeded" in history_text(reported)
     assert "--all reads all" in history_text(reported)
-    everything = job_history(store, "nightly", patience=None)
+    everything = job_history(store, "nightly", timeout=None)
     assert (everything.total, everything.more) == (620, False)
 
 

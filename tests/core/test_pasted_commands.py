@@ -18,7 +18,7 @@ from dask_blackbox import Run
 from dask_blackbox.cli import EXAMPLES, VERBS, blackbox
 from dask_blackbox.cli.options import Verb
 from dask_blackbox.commandline import command, store_of
-from dask_blackbox.reader.sketching import leave_sketch
+from dask_blackbox.reader.sketching import write_sketch
 from dask_blackbox.testing import (
     EPOCH,
     EmbeddedS3,
@@ -106,7 +106,7 @@ def filled(shelf: Shelf) -> Shelf:
         )
         run = Run.at(shelf.store, at)
         card = run.card()
-        leave_sketch(shelf.store, run, card)
+        write_sketch(shelf.store, run, card)
         shelf.store.put(f"{at.folder}card.json", card.to_json())
     return shelf
 

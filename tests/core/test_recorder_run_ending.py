@@ -6,7 +6,7 @@ import json
 
 import pytest
 from dask_blackbox.protocol.messages import LEFT, End
-from dask_blackbox.recorder.run_ending import Judge
+from dask_blackbox.recorder.run_ending import RunEndResolver
 from runs_from_rows import a_task
 
 RAISED = json.dumps({"exception": "BrokenPipeError", "message": "Broken pipe"})
@@ -14,10 +14,10 @@ LOST = (10.0, "driver-lost", "driver", "{}")
 
 
 def judged(end: End, *events: tuple[float, str, str, str]) -> End:
-    judge = Judge(lambda exception: exception)
+    resolve = RunEndResolver(lambda exception: exception)
     for event in events:
-        judge.hear({"event": [event]})
-    return judge.judge(end)
+        resolve.add_rows({"event": [event]})
+    return resolve.resolve(end)
 
 
 @pytest.mark.parametrize(("at", "named"), [(9.9, True), (10.1, False)])
@@ -38,9 +38,9 @@ def test_what_processes_raise_after_the_driver_was_lost_did_not_end_the_run(
 def test_who_used_a_cluster_from_outside_failed_if_its_last_task_did(
     outcomes: tuple[str, ...], state: str
 ) -> None:
-    judge = Judge(lambda exception: exception)
+    resolve = RunEndResolver(lambda exception: exception)
     for outcome in outcomes:
         kind, row = a_task(outcome=outcome, last_input="load-1")
-        judge.hear({kind: [row]})
+        resolve.add_rows({kind: [row]})
 
-    assert judge.judge(End(state=LEFT)).state == state
+    assert resolve.resolve(End(state=LEFT)).state == state

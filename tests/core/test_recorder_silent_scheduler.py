@@ -38,7 +38,7 @@ class _Scheduler:
 @pytest.fixture(autouse=True)
 def _impatience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pulling, "_ANSWERING", 0.2)
-    monkeypatch.setattr(pulling, "_GIVING_UP", 0.5)
+    monkeypatch.setattr(pulling, "_GIVE_UP_AFTER", 0.5)
     monkeypatch.setattr(pulling, "_RARELY", 0.05)
     monkeypatch.setattr(pulling, "_LAST_CHANCE", 0.2)
 

@@ -52,7 +52,7 @@ def finished(homes: Callable[[], Home]) -> ScenarioRun:
     home = homes()
     process = begin(home, "kept.py", str(home.folder / "store"))
     finished = ended(
-        home, process, patience=280.0
+        home, process, timeout=280.0
     )  # ten recordings, one after the other
     assert finished.code == 0, finished.errors[-5000:]
     return finished

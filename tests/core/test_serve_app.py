@@ -22,7 +22,7 @@ from dask_blackbox.layout import RunAddress
 from dask_blackbox.manifest import Heartbeat, Progress
 from dask_blackbox.reader.sketching import put_sketch
 from dask_blackbox.serve import create_app
-from dask_blackbox.serve.protocol import ImpatientProtocol
+from dask_blackbox.serve.protocol import RequestTimeoutProtocol
 from dask_blackbox.sketch import Fingerprint, Sketch
 from dask_blackbox.store import MemoryStore, Store
 from dask_blackbox.testing import a_log
@@ -319,7 +319,7 @@ def test_a_request_that_does_not_arrive_completely_is_closed(
         assert viewer("/").status == 200
 
 
-class _VeryImpatient(ImpatientProtocol):
+class _VeryImpatient(RequestTimeoutProtocol):
     request_timeout = 0.05
 
 

@@ -54,4 +54,4 @@ def test_what_cannot_be_made_is_said_with_its_reason(shelf: Shelf) -> None:
     with pytest.raises(RecordingError, match="never"):
         rendered_page(store_settings(shelf.url), nowhere, "report.html")
     with pytest.raises(RecordingError, match="within 0 s"):
-        rendered_page(store_settings(shelf.url), at, "report.html", patience=0.001)
+        rendered_page(store_settings(shelf.url), at, "report.html", timeout=0.001)

@@ -187,4 +187,4 @@ def test_the_next_try_closes_the_cluster_of_one_that_was_killed_with_its_recorde
 
     until(lambda: host.task(run, "work")["try_number"] == 2)
     assert host.wait(run) == "success"
-    assert until(lambda: not _answers(address), patience=240)
+    assert until(lambda: not _answers(address), timeout=240)

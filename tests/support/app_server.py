@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import uvicorn
 from dask_blackbox.layout import RunAddress
-from dask_blackbox.serve.protocol import ImpatientProtocol
+from dask_blackbox.serve.protocol import RequestTimeoutProtocol
 from fastapi import FastAPI
 
 __all__ = ["Answer", "Served", "page_of", "served"]
@@ -50,7 +50,7 @@ def _read(answer: Any) -> Answer:
 
 @contextmanager
 def served(
-    app: FastAPI, protocol: type[ImpatientProtocol] = ImpatientProtocol
+    app: FastAPI, protocol: type[RequestTimeoutProtocol] = RequestTimeoutProtocol
 ) -> Iterator[Served]:
     """Serve an application until the end of the block."""
     listener = socket.create_server(("127.0.0.1", 0))

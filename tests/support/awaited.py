@@ -12,7 +12,7 @@ __all__ = ["flag_of", "until"]
 
 def until(
     condition: Callable[[], Any],
-    patience: float = 120.0,
+    timeout: float = 120.0,
     *,
     describe: Callable[[], object] = lambda: "it never came",
 ) -> Any:
@@ -20,10 +20,10 @@ def until(
 
     Args:
         condition: Asked again and again.
-        patience: Seconds after which the test fails.
+        timeout: Seconds after which the test fails.
         describe: What the test then shows.
     """
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + timeout
     while not (answer := condition()):
         assert time.monotonic() < deadline, describe()
         time.sleep(0.2)

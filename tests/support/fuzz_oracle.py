@@ -122,7 +122,7 @@ def _look_at_processes(truth: Truth, found: Judgement) -> None:
         return [role for role in roles if not orphans or role == "recorder"]
 
     try:
-        until(lambda: not here(), "quiet", patience=60)
+        until(lambda: not here(), "quiet", timeout=60)
     except AssertionError:
         found.say(f"left running: {here()}")
     truth.home.clear()

@@ -26,7 +26,7 @@ __all__ = ["flown"]
 
 _LIMIT = "400MiB"
 _HARMLESS = ("nobody", "recorder", "store", "network", "clock")
-_PATIENCE = 40.0  # seconds that a host waits after the deed, before it says SIGTERM
+_TIMEOUT = 40.0  # seconds that a host waits after the deed, before it says SIGTERM
 _ENDING = 90.0  # seconds that a driver may then take
 _JUMP = 3600.0
 _SCENARIO = str(SCENARIOS / "fuzzed.py")
@@ -226,7 +226,7 @@ def _await_the_end(
     home, kind = truth.home, truth.round
     try:
         harmless = kind.victim in _HARMLESS
-        process.wait(120 if harmless else _PATIENCE)
+        process.wait(120 if harmless else _TIMEOUT)
     except subprocess.TimeoutExpired:
         truth.hung = "at_end" not in truth.reported
         for pid, role in roles_in(home).items():
@@ -255,7 +255,7 @@ def _await_the_recorder(home: Home) -> None:
         until(
             lambda: "recorder" not in roles_in(home).values(),
             "the recorder's end",
-            patience=90,
+            timeout=90,
         )
 
 

@@ -109,7 +109,7 @@ def look(
         _look_at_a_lost(run, seen, moment)
         if within < 1:  # who has no time to wait for it has seen what counts
             return seen
-        until(lambda: run.state == "lost", "a stale heartbeat", patience=90)
+        until(lambda: run.state == "lost", "a stale heartbeat", timeout=90)
     case = Case(run)
     card = run.card()
     seen.expect("state", card.state, row.state)
@@ -207,7 +207,7 @@ def look_at_what_is_left(row: Row, home: Home, seen: Seen) -> None:
         return [line for line in lines if "blackbox" in line or not leaves_orphans(row)]
 
     with contextlib.suppress(AssertionError):
-        until(lambda: not left(), "quiet", patience=20)
+        until(lambda: not left(), "quiet", timeout=20)
     seen.expect("processes left", left(), [])
     home.clear()
     if row.what != "everything" and not leaves_orphans(row):

@@ -36,7 +36,7 @@ _LIMIT = "320MiB"
 
 
 def kill_and_look(
-    row: Row, home: Home, *, within: float = 3.0, patience: float = 120.0
+    row: Row, home: Home, *, within: float = 3.0, timeout: float = 120.0
 ) -> Seen:
     """Fly a row in a home of its own, and return what was seen.
 
@@ -44,7 +44,7 @@ def kill_and_look(
         row: What to do.
         home: Where its processes live.
         within: Seconds of work within which the moment of the deed lies.
-        patience: Seconds that the driver may take to end, once it is done.
+        timeout: Seconds that the driver may take to end, once it is done.
     """
     with contextlib.ExitStack() as ends:
         address = None
@@ -59,9 +59,9 @@ def kill_and_look(
         if row.what == "everything":
             process.communicate()
         elif leaves_orphans(row):
-            process.wait(patience)  # its pipes stay open: who lives on has them, too
+            process.wait(timeout)  # its pipes stay open: who lives on has them, too
         else:
-            finished = ended(home, process, patience=patience)
+            finished = ended(home, process, timeout=timeout)
         (home.folder / "release").touch()
         _wait_for_the_recorder(home, reported["recording"])
         seen = look(row, home, reported, moment, within)

@@ -27,14 +27,12 @@ PATIENCE = 120.0
 _FORGOTTEN = ("AWS_", "DASK", "AIRFLOW", "PREFECT", "GITHUB_", "XDG_", "PYTHON")
 
 
-def until(
-    condition: Callable[[], Any], what: str, *, patience: float = PATIENCE
-) -> Any:
-    """Return what `condition` returns as soon as it is true; fail after `patience`."""
-    deadline = time.monotonic() + patience
+def until(condition: Callable[[], Any], what: str, *, timeout: float = PATIENCE) -> Any:
+    """Return what `condition` returns as soon as it is true; fail after `timeout`."""
+    deadline = time.monotonic() + timeout
     while not (found := condition()):
         if time.monotonic() > deadline:
-            raise AssertionError(f"waited {patience:.0f} s for {what}")
+            raise AssertionError(f"waited {timeout:.0f} s for {what}")
         time.sleep(0.02)
     return found
 
@@ -176,16 +174,16 @@ def _begin(
 
 
 def ended(
-    home: Home, process: subprocess.Popen[str], *, patience: float = PATIENCE
+    home: Home, process: subprocess.Popen[str], *, timeout: float = PATIENCE
 ) -> ScenarioRun:
     """Wait for the end of a scenario and hear what it reported."""
     begun = time.monotonic()
     try:
-        output, errors = process.communicate(timeout=patience)
+        output, errors = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
         home.clear()
         output, errors = process.communicate()
-        raise AssertionError(f"no end in {patience:.0f} s: {errors[-3000:]}") from None
+        raise AssertionError(f"no end in {timeout:.0f} s: {errors[-3000:]}") from None
     reported = home.folder / "told.json"
     return ScenarioRun(
         home=home,

@@ -15,7 +15,7 @@ from dask_blackbox.guard import guard
 
 __all__ = ["measure_assets"]
 
-_PATIENCE: Final = 5.0
+_TIMEOUT: Final = 5.0
 """Seconds for all assets of a task: their events do not wait longer."""
 _MOST_FILES: Final = 10_000
 _MOST_FOOTERS: Final = 200
@@ -43,7 +43,7 @@ def measure_assets(
     )
     if assets:
         thread.start()
-        thread.join(_PATIENCE)
+        thread.join(_TIMEOUT)
     with guard("what asset events say of the Dask run"):
         for asset in assets:
             extra = context["outlet_events"][asset].extra

@@ -29,7 +29,7 @@ _KEY: Final = "dask_blackbox"
 _MOST: Final = 20
 _WAIT: Final = 2.0
 """Seconds that a task waits for the card of the try before; its store may be slow."""
-_PATIENCE: Final = 20.0
+_TIMEOUT: Final = 20.0
 """Seconds after which nobody is believed to end the recording of that try any more."""
 _PAUSE: Final = 1.0
 
@@ -142,7 +142,7 @@ def _card_before(
 
     store = open_store(url, settings=settings)
     folder = RunAddress.of(who.job, who.run_id, who.attempt - 1).folder
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _TIMEOUT
     with suppress(BlobNotFoundError):
         store.get(f"{folder}run.json")  # else nothing of that try was recorded
         while time.monotonic() < deadline:

@@ -22,14 +22,14 @@ kept: deque[tuple[str, BaseException]] = deque(maxlen=100)
 
 @contextmanager
 def guard(
-    doing: str, *, tell: Callable[[str, Exception], None] | None = None
+    doing: str, *, on_error: Callable[[str, Exception], None] | None = None
 ) -> Iterator[None]:
     """Run a piece of ours inside the host; note its failure and go on.
 
     Args:
         doing: What is being done, in the words of the log line
             ("dask-blackbox went on without <doing>: …").
-        tell: Takes the same and the failure, so that the recording can state it.
+        on_error: Takes the same and the failure, so that the recording can state it.
     """
     try:
         yield
@@ -41,5 +41,5 @@ def guard(
             type(error).__name__,
             error,
         )
-        if tell is not None:
-            tell(doing, error)
+        if on_error is not None:
+            on_error(doing, error)

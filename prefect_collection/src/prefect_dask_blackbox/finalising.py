@@ -53,7 +53,7 @@ def finalise(
         tasks: What Prefect calls its tasks.
         overview: The extremes of the run and its picture.
     """
-    finalise_run(manifest.host, card, tasks, overview, patience=_OTHERS)
+    finalise_run(manifest.host, card, tasks, overview, timeout=_OTHERS)
 
 
 def finalise_run(
@@ -62,7 +62,7 @@ def finalise_run(
     tasks: Sequence[TaskNamed],
     overview: Overview | None = None,
     *,
-    patience: float = 0.0,
+    timeout: float = 0.0,
 ) -> bool:
     """Show a flow run's card, and give it and its task runs the states that they lack.
 
@@ -77,14 +77,14 @@ def finalise_run(
         card: Its final card.
         tasks: What Prefect calls its tasks.
         overview: The extremes of the run and its picture.
-        patience: Seconds to wait for somebody else to end the flow run.
+        timeout: Seconds to wait for somebody else to end the flow run.
 
     Returns:
         Whether there was something to set right.
     """
     flow_run_id = UUID(str(host["flow_run_id"]))
     with prefect_client() as client:
-        run = _ended(client, flow_run_id, patience)
+        run = _ended(client, flow_run_id, timeout)
         if run is None:
             return False  # deleted
         again = run.run_count > card.attempt
@@ -190,10 +190,10 @@ def _is_cancelled(run: FlowRun) -> bool:
 
 
 def _ended(
-    client: SyncPrefectClient, flow_run_id: UUID, patience: float
+    client: SyncPrefectClient, flow_run_id: UUID, timeout: float
 ) -> FlowRun | None:
     """Return a flow run once it has ended, or as it is when waiting longer is no use."""
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + timeout
     while True:
         try:
             run = client.read_flow_run(flow_run_id)

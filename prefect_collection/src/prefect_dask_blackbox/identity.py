@@ -24,13 +24,13 @@ __all__ = [
     "prefect_client",
 ]
 
-_PATIENCE = 10.0
+_TIMEOUT = 10.0
 """Seconds that a request to Prefect's API may take before we go on without it."""
 
 
 def prefect_client() -> SyncPrefectClient:
     """Return a client of Prefect's API that does not wait for long; close it after use."""
-    return get_client(httpx_settings={"timeout": _PATIENCE}, sync_client=True)
+    return get_client(httpx_settings={"timeout": _TIMEOUT}, sync_client=True)
 
 
 @contextmanager

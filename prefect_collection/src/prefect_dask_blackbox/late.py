@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["show_late_card"]
 
-_PATIENCE = 75.0
+_TIMEOUT = 75.0
 """Seconds for the recorder to notice that the flow is gone and to finish, or to count as
 lost itself, which takes 60."""
 _INTERVAL = 0.5
@@ -70,7 +70,7 @@ def _ended_at(address: str, settings: dict[str, Any] | None) -> tuple[Run, RunCa
     """Return a recording once it has ended, or as it is in the end, and its card."""
     from dask_blackbox import Run
 
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _TIMEOUT
     while True:
         late = time.monotonic() > deadline
         try:

@@ -181,7 +181,7 @@ class ObservedRun:
                 flow's: those of `get_dask_client`, too, which makes another client.
         """
         self._client = client
-        joined_clients.belongs(client, self.recording)
+        joined_clients.note_owner(client, self.recording)
         self.recording.attach(client, everything=own_cluster)
 
     def follow(
@@ -404,7 +404,7 @@ class ObservedRun:
         if not failed or self.card is None:
             return
         with prefect_client() as client:
-            earlier = earlier_failures(client, failed, patience=_LOG_PATIENCE)
+            earlier = earlier_failures(client, failed, timeout=_LOG_PATIENCE)
         if earlier:
             self._show_card(self.card, earlier)
 

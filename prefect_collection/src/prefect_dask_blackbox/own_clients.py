@@ -30,7 +30,7 @@ def begin_with(run: ObservedRun) -> None:
             own_clients.listen(_recording_of)
     with guard("the Dask clients of this process"):
         for client in own_clients.clients_without():
-            own_clients.belongs(client, run.recording)
+            own_clients.note_owner(client, run.recording)
             run.recording.attach(client)
 
 

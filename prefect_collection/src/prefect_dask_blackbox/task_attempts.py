@@ -27,16 +27,16 @@ _RETRIED = re.compile(
 
 
 def earlier_failures(
-    client: SyncPrefectClient, ids: Sequence[UUID], *, patience: float = 0.0
+    client: SyncPrefectClient, ids: Sequence[UUID], *, timeout: float = 0.0
 ) -> dict[UUID, list[str]]:
     """Return what the attempts before the last one failed with, of task runs that had some.
 
     Args:
         client: Of Prefect's API.
         ids: Of task runs; the first ones are looked at.
-        patience: Seconds to wait for lines that their workers have not sent yet.
+        timeout: Seconds to wait for lines that their workers have not sent yet.
     """
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + timeout
     wanted = list(ids)[:_MOST]
     before = {
         identity: run.run_count - 1

@@ -355,7 +355,7 @@ def observed_here(
     from prefect_dask_blackbox.observed_run import ObservedRun
 
     observed: ObservedRun | None = None
-    with guard("observing this flow run", tell=partial(_say_unobserved, context)):
+    with guard("observing this flow run", on_error=partial(_say_unobserved, context)):
         observed = ObservedRun(context, options, began)
     if observed is not None:
         observed.begin()

@@ -26,7 +26,7 @@ _SETTLING = 3.0
 """Seconds in which the states of tasks may still reach Prefect's database."""
 _MOST = 200
 _MOST_STATES = 5
-_PATIENCE = "2s"
+_TIMEOUT = "2s"
 
 
 def says_nothing(error: BaseException | None) -> bool:
@@ -80,5 +80,5 @@ def _result_of(entry: SubmittedTask, client: Client) -> State[Any] | None:
         return None
     found: Any = None
     with guard("the state of a failed task"):
-        found = Future(entry.key, client=client).result(timeout=_PATIENCE)
+        found = Future(entry.key, client=client).result(timeout=_TIMEOUT)
     return found if isinstance(found, State) else None

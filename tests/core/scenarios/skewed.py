@@ -18,18 +18,18 @@ from typing import Any
 
 from distributed import Client
 
-_PATIENCE = 20
+_TIMEOUT = 20
 STEPS: dict[str, Callable[[Client], Any]] = {
-    "sum": lambda c: c.submit(sum, [1, 2, 3]).result(timeout=_PATIENCE),
+    "sum": lambda c: c.submit(sum, [1, 2, 3]).result(timeout=_TIMEOUT),
     "map": lambda c: c.gather(c.map(abs, range(-20, 0))),
-    "print": lambda c: c.submit(print, "printed by a task").result(timeout=_PATIENCE),
+    "print": lambda c: c.submit(print, "printed by a task").result(timeout=_TIMEOUT),
     "log": lambda c: c.submit(logging.warning, "logged by a task").result(
-        timeout=_PATIENCE
+        timeout=_TIMEOUT
     ),
-    "sleep": lambda c: c.submit(time.sleep, 3).result(timeout=_PATIENCE),
-    "error": lambda c: c.submit(divmod, 1, 0).result(timeout=_PATIENCE),
-    "own function": lambda c: c.submit(lambda: 5).result(timeout=_PATIENCE),
-    "exit": lambda c: c.submit(os._exit, 7).result(timeout=_PATIENCE),
+    "sleep": lambda c: c.submit(time.sleep, 3).result(timeout=_TIMEOUT),
+    "error": lambda c: c.submit(divmod, 1, 0).result(timeout=_TIMEOUT),
+    "own function": lambda c: c.submit(lambda: 5).result(timeout=_TIMEOUT),
+    "exit": lambda c: c.submit(os._exit, 7).result(timeout=_TIMEOUT),
 }
 
 

@@ -27,12 +27,12 @@ def tell_card(rec: Any, **facts: Any) -> None:
     tell(card=json.loads(rec.card.to_json()), **facts)
 
 
-def until(condition: Callable[[], Any], what: str, patience: float = 60.0) -> Any:
+def until(condition: Callable[[], Any], what: str, timeout: float = 60.0) -> Any:
     """Return what `condition` returns once it is true."""
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + timeout
     while not (found := condition()):
         if time.monotonic() > deadline:
-            raise TimeoutError(f"waited {patience:.0f} s for {what}")
+            raise TimeoutError(f"waited {timeout:.0f} s for {what}")
         time.sleep(0.02)
     return found
 

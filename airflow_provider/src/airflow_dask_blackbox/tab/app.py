@@ -48,7 +48,7 @@ _POLICY: Final = (
 
 _THREADS: Final = 6
 _RENDERING: Final = 3
-_PATIENCE: Final = 150.0
+_TIMEOUT: Final = 150.0
 _SLOW: Final = (
     "The store does not answer in time, or there are too many requests. Retry."
 )
@@ -168,7 +168,7 @@ async def _aside(
     # Made here, where the event loop is that they belong to.
     limiter = _limiters.setdefault(threads, anyio.CapacityLimiter(threads))
     try:
-        with anyio.fail_after(_PATIENCE):
+        with anyio.fail_after(_TIMEOUT):
             return await anyio.to_thread.run_sync(
                 partial(work, *arguments), limiter=limiter, abandon_on_cancel=True
             )

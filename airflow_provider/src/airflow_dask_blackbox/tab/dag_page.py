@@ -29,7 +29,7 @@ _MOST_TASKS: Final = 20
 _MOST_OPENED: Final = 12
 _AT_ONCE: Final = 6
 _GROUPS: Final = 3
-_PATIENCE: Final = 1.0
+_TIMEOUT: Final = 1.0
 _ENDED: Final = frozenset({"success", "failed", "up_for_retry", "skipped", "removed"})
 
 
@@ -242,7 +242,7 @@ def _groups_of(one: Announced) -> tuple[FailureGroup, ...]:
 
     try:
         place = _place(one)
-        history: Any = job_history(place.store, place.job, patience=_PATIENCE)
+        history: Any = job_history(place.store, place.job, timeout=_TIMEOUT)
     except BlackboxError:
         return ()
     except Exception:  # noqa: BLE001 - of Airflow's connections: any at all

@@ -157,7 +157,7 @@ def _ask(case: Case, rule: Rule) -> list[Finding]:
     if rule.slug in origins:
         return ask_in_isolation(rule, case, of=origins[rule.slug])
     found: list[Finding] = []
-    with guard(f"the rule {rule.slug}", tell=partial(_broken, case)):
+    with guard(f"the rule {rule.slug}", on_error=partial(_broken, case)):
         found.extend(rule.ask(case))
     return found
 

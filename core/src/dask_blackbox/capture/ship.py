@@ -52,7 +52,7 @@ _MODULES = (
     "scheduler.measures",
     "scheduler.group_counts",
     "scheduler.ownership",
-    "scheduler.lines_of_others",
+    "scheduler.foreign_lines",
     "scheduler.nanny_checks",
     "scheduler.plugin_registration",
     "scheduler.closing_reasons",

@@ -109,7 +109,7 @@ class _Verbs(click.Group):
             ctx.exit(2 if isinstance(error, ConfigurationError) else 1)
 
 
-def _say_versions(ctx: click.Context, param: click.Parameter, value: object) -> None:
+def _print_versions(ctx: click.Context, param: click.Parameter, value: object) -> None:
     if not value or ctx.resilient_parsing:
         return
     from dask_blackbox.versions import versions
@@ -124,7 +124,7 @@ def _say_versions(ctx: click.Context, param: click.Parameter, value: object) -> 
     is_flag=True,
     is_eager=True,
     expose_value=False,
-    callback=_say_versions,
+    callback=_print_versions,
     help="Show the versions of dask-blackbox, Dask and Python.",
 )
 def blackbox() -> None:

@@ -185,7 +185,7 @@ def _permissions(store: Store) -> Iterator[Check]:
         ("write", "s3:PutObject", lambda: store.put(name, blob)),
         ("read", "s3:GetObject", lambda: _same(store.get(name), blob)),
         ("list", "s3:ListBucket", lambda: list(store.names("index/", limit=1))),
-        ("delete", "s3:DeleteObject", lambda: _gone(store, name)),
+        ("delete", "s3:DeleteObject", lambda: _check_deleted(store, name)),
     )
     for what, action, attempt in tries:
         try:
@@ -208,7 +208,7 @@ def _same(found: bytes, expected: bytes) -> None:
         raise StoreError("the store returns different bytes than were written")
 
 
-def _gone(store: Store, name: str) -> None:
+def _check_deleted(store: Store, name: str) -> None:
     store.delete(name)
     try:
         store.get(name)

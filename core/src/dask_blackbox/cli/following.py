@@ -10,10 +10,10 @@ if TYPE_CHECKING:  # heavy
     from dask_blackbox.reader import Run
     from dask_blackbox.store import Store
 
-__all__ = ["looks_at"]
+__all__ = ["snapshots_of"]
 
 
-def looks_at(store: Store, run: Run, interval: float) -> Iterator[Run]:
+def snapshots_of(store: Store, run: Run, interval: float) -> Iterator[Run]:
     """Yield the recording as it is now, every so many seconds; at last when it has ended."""
     from dask_blackbox.reader import Run
 

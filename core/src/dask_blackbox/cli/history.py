@@ -47,7 +47,7 @@ def history(
     from dask_blackbox.report.history_text import history_text
 
     patience = None if everything else FOR_NAMES
-    reported = job_history(opened_store(store_url), job, limit=limit, patience=patience)
+    reported = job_history(opened_store(store_url), job, limit=limit, timeout=patience)
     if as_json:
         click.echo(msgspec.json.format(msgspec.json.encode(reported), indent=2))
         return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dask_blackbox.cli.following import looks_at
+from dask_blackbox.cli.following import snapshots_of
 from dask_blackbox.cli.options import (
     Verb,
     opened_run,
@@ -91,7 +91,7 @@ def logs(
         return _coloured(line, row["level"]) if colour else line
 
     if follow:
-        for line in _new_lines(looks_at(store, run, _EVERY), asked):
+        for line in _new_lines(snapshots_of(store, run, _EVERY), asked):
             click.echo(printed(line))
         return
     lines, why_none = chosen_lines(run, asked)

@@ -11,11 +11,11 @@ import click
 from dask_blackbox.cli.options import Verb, store_option
 
 if TYPE_CHECKING:  # it imports distributed
-    from dask_blackbox.cli.watching import Watched
+    from dask_blackbox.cli.watched_scheduler import WatchedScheduler
 
 __all__ = ["record"]
 
-_LOOKING = 0.5
+_POLL_INTERVAL = 0.5
 
 
 @click.command(
@@ -40,12 +40,12 @@ def record(address: str, **chosen: Any) -> None:
     The recording also ends when the scheduler does.  Nothing has to be installed there,
     and all plugins are removed at the end.
     """
-    from dask_blackbox.cli.watching import Watched
+    from dask_blackbox.cli.watched_scheduler import WatchedScheduler
     from dask_blackbox.driver import recording
     from dask_blackbox.errors import BlackboxError
     from dask_blackbox.report import text
 
-    scheduler = Watched(address, _security(chosen))
+    scheduler = WatchedScheduler(address, _security(chosen))
     scheduler.find()
     rec = recording(
         store=chosen["store_url"],
@@ -76,12 +76,12 @@ def _security(chosen: dict[str, Any]) -> Any:
     return Security(**{k: v for k, v in tls.items() if v})
 
 
-def _wait_for_the_end(scheduler: Watched) -> bool:
+def _wait_for_the_end(scheduler: WatchedScheduler) -> bool:
     """Wait for Ctrl-C or SIGTERM; return whether the scheduler went away first."""
     asked = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda n, frame: asked.set())
-    while not asked.wait(_LOOKING):
-        if not scheduler.lives():
+    while not asked.wait(_POLL_INTERVAL):
+        if not scheduler.responds():
             return True
     return False

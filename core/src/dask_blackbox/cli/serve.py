@@ -43,7 +43,7 @@ def serve(*, store_url: str | None, host: str, port: int) -> None:
     import uvicorn
 
     from dask_blackbox.serve import create_app
-    from dask_blackbox.serve.protocol import ImpatientProtocol
+    from dask_blackbox.serve.protocol import RequestTimeoutProtocol
 
     store = opened_store(store_url)
     # What is wrong with the store is said now, not on the first page.
@@ -61,7 +61,7 @@ def serve(*, store_url: str | None, host: str, port: int) -> None:
         names = ["127.0.0.1", "localhost", "[::1]", host] if alone else None
         settings = uvicorn.Config(
             create_app(store, hosts=names),
-            http=ImpatientProtocol,
+            http=RequestTimeoutProtocol,
             log_level="warning",
             server_header=False,
         )

@@ -74,11 +74,11 @@ def sync(spool: Path | None, store_url: str | None) -> None:
 def _brought(spooled: Spooled, store_url: str | None) -> bool:
     import msgspec
 
-    from dask_blackbox.recorder.sync import bring_home
+    from dask_blackbox.recorder.sync import upload_recording
 
     name = f"{spooled.manifest.job}/{spooled.manifest.run_id}"
     try:
-        card = bring_home(spooled, settings=_settings(spooled, store_url))
+        card = upload_recording(spooled, settings=_settings(spooled, store_url))
     except (BlackboxError, OSError, msgspec.MsgspecError) as error:
         click.echo(f"{name}: remains in {spooled.folder}: {error}", err=True)
         return False

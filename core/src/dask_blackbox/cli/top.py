@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dask_blackbox.cli.following import looks_at
+from dask_blackbox.cli.following import snapshots_of
 from dask_blackbox.cli.options import (
     Verb,
     opened_run,
@@ -54,7 +54,7 @@ def top(*, name: str, store_url: str | None, interval: float, once: bool) -> Non
     store = opened_store(store_url)
     run = opened_run(store, name)
     console = Console()
-    looks = [run] if once else looks_at(store, run, interval)
+    looks = [run] if once else snapshots_of(store, run, interval)
     if not console.is_terminal:
         for run in looks:
             click.echo(_line(run))

@@ -36,14 +36,17 @@ class DriverPositionWatcher(threading.Thread):
     Args:
         thread: Identity of the thread that drives the run.
         after: Seconds at one line that are worth telling; 0 for never.
-        tell: Takes the kind of an event and its particulars; must not block.
+        report: Takes the kind of an event and its particulars; must not block.
     """
 
     def __init__(
-        self, thread: int, after: float, tell: Callable[[str, dict[str, object]], None]
+        self,
+        thread: int,
+        after: float,
+        report: Callable[[str, dict[str, object]], None],
     ) -> None:
         super().__init__(name="dask-blackbox-standing", daemon=True)
-        self._thread, self._after, self._tell = thread, after, tell
+        self._thread, self._after, self._report = thread, after, report
         self._stopped = threading.Event()
         self._at: object = None
         self._since = time.monotonic()
@@ -64,9 +67,9 @@ class DriverPositionWatcher(threading.Thread):
         pause = min(max(self._after / 4, _OFTEN), _SELDOM)
         with guard("where the driver stands"):
             while not self._stopped.wait(pause):
-                self.look(time.monotonic())
+                self.check(time.monotonic())
 
-    def look(self, now: float) -> None:
+    def check(self, now: float) -> None:
         """Look once.
 
         Args:
@@ -81,7 +84,7 @@ class DriverPositionWatcher(threading.Thread):
         )
         if at != self._at:
             if self._next > self._after:
-                self._tell("driver-moved", {"lasted": now - self._since})
+                self._report("driver-moved", {"lasted": now - self._since})
             self._at, self._since, self._next = at, now, self._after
         lasted = now - self._since
         if lasted >= self._next:
@@ -91,7 +94,7 @@ class DriverPositionWatcher(threading.Thread):
                 "stack": _stack(frames),
                 "connecting": connecting,
             }
-            self._tell("driver-stood", reported)
+            self._report("driver-stood", reported)
 
     def _clients(self, frames: list[FrameType], now: float) -> list[dict[str, object]]:
         """Return the addresses that clients of this process are trying to reach."""

@@ -21,17 +21,17 @@ from dask_blackbox.guard import guard
 if TYPE_CHECKING:
     from dask_blackbox.driver.session import Recording
 
-__all__ = ["belongs", "clients_without", "listen", "unlisten"]
+__all__ = ["clients_without", "listen", "note_owner", "unlisten"]
 
-Choose = Callable[[object], "Recording | Awaitable[Recording | None] | None"]
+ChooseRecording = Callable[[object], "Recording | Awaitable[Recording | None] | None"]
 
 _lock = threading.Lock()
-_choosers: list[Choose] = []
+_choosers: list[ChooseRecording] = []
 _wrapped: list[tuple[object, str, object, object]] = []
 _owners: WeakKeyDictionary[object, Recording] = WeakKeyDictionary()
 
 
-def listen(choose: Choose) -> None:
+def listen(choose: ChooseRecording) -> None:
     """Join clients that connect from now on to a recording.
 
     Args:
@@ -45,7 +45,7 @@ def listen(choose: Choose) -> None:
             _install()
 
 
-def unlisten(choose: Choose) -> None:
+def unlisten(choose: ChooseRecording) -> None:
     """Undo `listen`."""
     with _lock:
         if choose in _choosers:
@@ -54,7 +54,7 @@ def unlisten(choose: Choose) -> None:
             _uninstall()
 
 
-def belongs(client: object, recording: Recording) -> None:
+def note_owner(client: object, recording: Recording) -> None:
     """Note that a client was joined to a recording by somebody else."""
     _owners[client] = recording
 
@@ -86,7 +86,7 @@ async def _joined(client: Any) -> None:
             return
 
 
-async def _leaving(client: Any) -> None:
+async def _client_closing(client: Any) -> None:
     recording = _owners.pop(client, None)
     if recording is not None and client.status == "running" and client.scheduler:
         await asyncio.to_thread(recording.drain, str(client.scheduler.address))
@@ -110,7 +110,7 @@ def _install() -> None:
     async def _close(self: object, fast: bool = False) -> object:  # noqa: FBT001, FBT002
         if not fast:
             with guard("the final events of a cluster"):
-                await _leaving(self)
+                await _client_closing(self)
         return await close(self, fast=fast)
 
     _put(Client, "_start", start, _start)

@@ -13,38 +13,38 @@ from typing import Any
 from dask_blackbox.guard import guard
 from dask_blackbox.settings import setting
 
-__all__ = ["OwnCode"]
+__all__ = ["DriverCodeReporter"]
 
-_PATIENCE = 1.0
+_TIMEOUT = 1.0
 
 
-class OwnCode:
+class DriverCodeReporter:
     """What the driver's own code is, reported once at the beginning and once at the end.
 
     Args:
-        tell: Takes the particulars of a `driver-code` event; never blocks.
+        report: Takes the particulars of a `driver-code` event; never blocks.
         function: Whose code the run is, where it is known.
     """
 
     def __init__(
         self,
-        tell: Callable[[dict[str, Any]], None],
+        report: Callable[[dict[str, Any]], None],
         function: Callable[..., Any] | None = None,
     ) -> None:
-        self._tell, self._function = tell, function
+        self._report, self._function = report, function
         self._known: set[str] = set()
         self._source = bool(setting("capture.source"))
         self._thread = threading.Thread(
-            target=self.look, name="dask-blackbox-code", daemon=True
+            target=self.check, name="dask-blackbox-code", daemon=True
         )
 
     def start(self) -> None:
         """Begin to look, in a thread."""
         self._thread.start()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Look now, in whatever thread this is."""
-        from dask_blackbox.capture.driver.surroundings import (
+        from dask_blackbox.capture.driver.driver_environment import (
             code_facts,
             folder_of_code,
             machine_facts,
@@ -53,17 +53,17 @@ class OwnCode:
 
         with guard("the driver's own code"):
             facts = code_facts(self._known, source=self._source)
-            self._tell({**facts, "machine": machine_facts()})
-            self._tell({"dirty": uncommitted(folder_of_code(self._function))})
+            self._report({**facts, "machine": machine_facts()})
+            self._report({"dirty": uncommitted(folder_of_code(self._function))})
 
     def finish(self) -> None:
         """Tell what was loaded since; takes a second at most."""
-        from dask_blackbox.capture.driver.surroundings import code_facts
+        from dask_blackbox.capture.driver.driver_environment import code_facts
 
-        self._thread.join(_PATIENCE)
+        self._thread.join(_TIMEOUT)
         if self._thread.is_alive():
             return
         with guard("the driver's own code"):
             facts = code_facts(self._known, source=self._source)
             if facts["modules"]:
-                self._tell(dict(facts))
+                self._report(dict(facts))

@@ -86,12 +86,12 @@ class RecorderSupervisor:
         self._config = msgspec.structs.replace(config, secrets=secrets)
         self._link.mask(values)
 
-    def drain(self, address: str, patience: float) -> None:
+    def drain(self, address: str, timeout: float) -> None:
         """Have a scheduler that is about to go pulled from once more, and wait for that."""
         link = self._link
         link.forget("drained")
         link.order(Drain(address=address))
-        link.wait_for("drained", patience)
+        link.wait_for("drained", timeout)
 
     def failed(self, doing: str, error: BaseException) -> None:
         """Say what of ours failed in the driver, so that the card can."""
@@ -121,12 +121,12 @@ class RecorderSupervisor:
             client: The client.
             cluster: Of what kind the client's cluster is.
         """
-        relay = Relay(client, order, self._hand_on, self.failed, self.mask)
+        relay = Relay(client, order, self._forward, self.failed, self.mask)
         relay.start()
         self._attached(client.id, cluster)
         return relay
 
-    def _hand_on(self, rows: Rows) -> None:
+    def _forward(self, rows: Rows) -> None:
         self._link.order(rows)  # to whichever recorder it is by now
 
     def _attached(self, client: str, cluster: dict[str, object] | None) -> None:
@@ -137,9 +137,9 @@ class RecorderSupervisor:
 
     # What the recorder says
 
-    def of_the_store(self, patience: float) -> Reply | None:
+    def store_reply(self, timeout: float) -> Reply | None:
         """Return what came of opening the store, or None if that is not known in time."""
-        return self._link.wait_for("store", patience)
+        return self._link.wait_for("store", timeout)
 
     @property
     def gone(self) -> bool:
@@ -147,17 +147,17 @@ class RecorderSupervisor:
         return self._link.closed
 
     def conclude(
-        self, end: End, patience: float, *, leave: bool = False
+        self, end: End, timeout: float, *, leave: bool = False
     ) -> Reply | None:
         """Say how the run ended; return what tells of the card, or None without one.
 
         Args:
             end: How it ended.
-            patience: Seconds to wait; what is known by then is returned.
+            timeout: Seconds to wait; what is known by then is returned.
             leave: Take the card as soon as it is known, and let the recorder upload the
                 rest alone.
         """
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + timeout
         self._concluding.set()
         while True:
             link = self._link
@@ -169,22 +169,22 @@ class RecorderSupervisor:
             if reported is None and self._another_took_over(link, deadline):
                 continue
             self._done = True
-            if leave or self._outlasts_its_end():
-                link.close(patience=0.0)
+            if leave or self._continues_after_card():
+                link.close(timeout=0.0)
             else:
                 link.close()
             if reported is None:
-                self.reason = self.reason or self._silence(link)
+                self.reason = self.reason or self._no_answer_reason(link)
                 if link.closed:
-                    self._leave_the_end(end)
+                    self._write_end_to_spool(end)
             return reported
 
-    def _outlasts_its_end(self) -> bool:
+    def _continues_after_card(self) -> bool:
         """Say whether the recorder goes on after the card, to see clusters closed."""
         owned = any(order.owned for order in self._orders)
         return owned or self._config.manifest.attempt > 1
 
-    def _leave_the_end(self, end: End) -> None:
+    def _write_end_to_spool(self, end: End) -> None:
         """Leave in the spool how the run ended: nobody else is there to do it."""
         with guard("the end of the run, in the spool"):
             from dask_blackbox.recorder.redact import Redactor
@@ -196,7 +196,7 @@ class RecorderSupervisor:
             end = msgspec.structs.replace(end, lasted=lasted(self._config.manifest))
             note_end(Path(self._config.spool), end, self.reason or "")
 
-    def give_up(self) -> None:
+    def discard(self) -> None:
         """Have nothing recorded after all, and nothing kept."""
         self._done = True
         self._concluding.set()
@@ -255,7 +255,7 @@ class RecorderSupervisor:
             time.sleep(0.01)  # the listening thread is starting it
         return self._link is not link
 
-    def _silence(self, link: Link) -> str:
+    def _no_answer_reason(self, link: Link) -> str:
         spool = self._config.spool
         if link.closed:
             return f"the recorder ended early; its log is in {spool}"

@@ -62,7 +62,7 @@ class Relay(threading.Thread):
 
     def run(self) -> None:
         """Pull now and then; at the end, all that is left."""
-        with guard("rows that only the driver can fetch", tell=self._failed):
+        with guard("rows that only the driver can fetch", on_error=self._failed):
             while not self._finishing.wait(self._interval):
                 self._pull_all()
             self._pull_all(last=True)

@@ -20,7 +20,7 @@ from dask_blackbox.protocol.messages import End
 from dask_blackbox.settings import name_misspelt_settings
 from dask_blackbox.store.place import Bucket, forgotten_with_the_container, place_of
 
-__all__ = ["end_of", "said_again", "say_how_it_ended", "warn_of"]
+__all__ = ["end_of", "error_of_kind", "log_run_end", "warn_of"]
 
 
 def end_of(
@@ -65,7 +65,7 @@ def _end_of(exception: BaseException | None, state: RunState | None) -> End:
     return End(state=state or otherwise, exception=reported)
 
 
-def said_again(kind: str | None, text: str) -> BlackboxError:
+def error_of_kind(kind: str | None, text: str) -> BlackboxError:
     """Return an error of the recorder process as one of ours, in its own words.
 
     Args:
@@ -83,7 +83,7 @@ def said_again(kind: str | None, text: str) -> BlackboxError:
 logger = logging.getLogger("dask_blackbox")
 
 
-def say_how_it_ended(card: RunCard) -> None:
+def log_run_end(card: RunCard) -> None:
     """Log one line: the run, its headline, and how to see more.
 
     Where a program has set up no logging, the line goes to standard error; a level above

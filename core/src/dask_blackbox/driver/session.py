@@ -20,17 +20,17 @@ from typing import Any, Self
 import msgspec
 
 from dask_blackbox.attach import RunCard, RunState
-from dask_blackbox.capture.driver.surroundings import cluster_facts, scheduler_id
+from dask_blackbox.capture.driver.driver_environment import cluster_facts, scheduler_id
 from dask_blackbox.capture.masked_values import (
     follow_masked_values,
     unfollow_masked_values,
 )
 from dask_blackbox.driver.driver_position import DriverPositionWatcher
-from dask_blackbox.driver.own_code import OwnCode
+from dask_blackbox.driver.own_code import DriverCodeReporter
 from dask_blackbox.driver.recorder_options import config_of
 from dask_blackbox.driver.recorder_supervisor import RecorderSupervisor
 from dask_blackbox.driver.relay import Relay, must_relay
-from dask_blackbox.driver.run_end import end_of, said_again, say_how_it_ended, warn_of
+from dask_blackbox.driver.run_end import end_of, error_of_kind, log_run_end, warn_of
 from dask_blackbox.driver.status_line import StatusLine, status_line
 from dask_blackbox.errors import (
     ConfigurationError,
@@ -91,7 +91,7 @@ class Recording:
         self._driver: Any = None
         self._calls: Any = None
         self._stopped: Stopped | None = None
-        self._code: OwnCode | None = None
+        self._code: DriverCodeReporter | None = None
         self._position: DriverPositionWatcher | None = None
         self.driver_thread = threading.get_ident()
         """The thread in which the user's code runs; set it before `start`."""
@@ -154,7 +154,7 @@ class Recording:
         if self._calls is not None:
             with guard("the driver's calls to Dask"):
                 self._calls.start()
-        with guard("the plugins on the cluster", tell=self._supervisor.failed):
+        with guard("the plugins on the cluster", on_error=self._supervisor.failed):
             recording = self._manifest.recording
             order = install_now(client, recording, everything=everything)
             facts = cluster_facts(client)
@@ -180,7 +180,7 @@ class Recording:
         supervisor = self._supervisor
         if supervisor is None or self._finished is not None:
             return
-        with guard("the plugins on the cluster", tell=supervisor.failed):
+        with guard("the plugins on the cluster", on_error=supervisor.failed):
             recording = self._manifest.recording
             order = await install(client, recording, everything=everything)
             facts = cluster_facts(client)
@@ -208,7 +208,7 @@ class Recording:
 
         if self._supervisor is None:
             return
-        with guard("the plugins on the cluster", tell=self._supervisor.failed):
+        with guard("the plugins on the cluster", on_error=self._supervisor.failed):
             recording = self._manifest.recording
             order = asyncio.run(install_at(address, security, recording))
             self._supervisor.attach(order, "")
@@ -445,7 +445,7 @@ class Recording:
         exception: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        say_how_it_ended(self.finish(exception))
+        log_run_end(self.finish(exception))
 
     async def __aenter__(self) -> Self:
         import asyncio
@@ -454,7 +454,7 @@ class Recording:
 
         await asyncio.to_thread(self._begin)
         if self._client is not None and self._supervisor is not None:
-            with guard("the plugins on the cluster", tell=self._supervisor.failed):
+            with guard("the plugins on the cluster", on_error=self._supervisor.failed):
                 order = await install(self._client, self._manifest.recording)
                 self._supervisor.attach(
                     order, self._client.id, cluster_facts(self._client)
@@ -471,7 +471,7 @@ class Recording:
     ) -> None:
         import asyncio
 
-        say_how_it_ended(await asyncio.to_thread(self.finish, exception))
+        log_run_end(await asyncio.to_thread(self.finish, exception))
 
     # Steps
 
@@ -536,7 +536,7 @@ class Recording:
             self._calls = DriverCalls(supervisor.row)
             self._calls.start()
         with guard("the driver's own code"):
-            self._code = OwnCode(
+            self._code = DriverCodeReporter(
                 lambda reported: supervisor.event("driver-code", reported),
                 self._function,
             )
@@ -555,7 +555,7 @@ class Recording:
         self._heard = True
         if self._required and self._client is not None and not self.attached:
             self._cannot(RecorderError("the client's cluster could not be recorded"))
-        reported = self._supervisor.of_the_store(self._start_timeout)
+        reported = self._supervisor.store_reply(self._start_timeout)
         if reported is not None:
             self.links = dict(reported.links)
         if reported is None and self._supervisor.gone:
@@ -563,7 +563,7 @@ class Recording:
         elif reported is None:
             logger.info("the store has not answered yet; the run continues")
         elif reported.error is not None:
-            self._cannot(said_again(reported.kind, reported.error))
+            self._cannot(error_of_kind(reported.kind, reported.error))
 
     def _cannot(self, error: BaseException) -> None:
         self._reason = str(error)
@@ -586,7 +586,7 @@ class Recording:
                 self._driver.stop()
             if self._supervisor is not None:
                 unfollow_masked_values(self._supervisor.mask)
-                self._supervisor.give_up()
+                self._supervisor.discard()
                 self._supervisor = None
 
     def _conclude(self, end: End, timeout: float | None) -> RunCard:

@@ -19,7 +19,7 @@ from dask_blackbox.settings import setting
 if TYPE_CHECKING:
     from dask_blackbox.protocol.messages import Progress
 
-__all__ = ["StatusLine", "said_of", "status_line"]
+__all__ = ["StatusLine", "progress_text", "status_line"]
 
 _SAVE, _BACK = "\x1b7", "\x1b8"
 _ALL_SCROLLS = "\x1b[r"
@@ -48,7 +48,9 @@ class StatusLine:
             columns, rows = os.get_terminal_size(self._descriptor)
             if rows < _FEWEST_ROWS:
                 return
-            text = said_of(progress, time.monotonic() - self._started)[: columns - 1]
+            text = progress_text(progress, time.monotonic() - self._started)[
+                : columns - 1
+            ]
             made = ""
             if rows != self._rows:
                 # A new line first: what stands in the last row moves up.
@@ -70,7 +72,7 @@ class StatusLine:
                 self._rows = 0
 
 
-def said_of(progress: Progress, seconds: float) -> str:
+def progress_text(progress: Progress, seconds: float) -> str:
     """Return how a run gets on, in a line."""
     said = [f"{progress.finished:,} tasks finished", f"{progress.rate:,.1f} a second"]
     if progress.failed:

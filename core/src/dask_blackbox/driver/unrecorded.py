@@ -33,7 +33,7 @@ def unrecorded_card(manifest: Manifest, ending: Ending, reason: str) -> RunCard:
         run, asked = RunTables.of_rows(manifest, ending, {}), asking_or_default()
         found = findings_in(run, muted=asked.muted, thresholds=asked.thresholds)
         cards.append(card_of(run, found, recorded=False, reason=reason))
-    return cards[0] if cards else _least(manifest, ending, reason)
+    return cards[0] if cards else _minimal_card(manifest, ending, reason)
 
 
 def _redacted(ending: Ending) -> Ending:
@@ -49,7 +49,7 @@ def _redacted(ending: Ending) -> Ending:
     return msgspec.structs.replace(ending, exception=clean[0] if clean else None)
 
 
-def _least(manifest: Manifest, ending: Ending, reason: str) -> RunCard:
+def _minimal_card(manifest: Manifest, ending: Ending, reason: str) -> RunCard:
     """Return a card that nothing is needed for."""
     return RunCard(
         job=manifest.job,

@@ -44,7 +44,7 @@ logger = logging.getLogger("dask_blackbox")
 _WAITING = 5_000
 _BATCH_EVERY = 0.1
 _LONGEST_BATCH = 500
-_LOOKING = 0.5
+_POLL_INTERVAL = 0.5
 _MASK = Mask(values=())
 """Says nothing: values to mask are said before it."""
 
@@ -87,7 +87,9 @@ class Link:
         number = next(_lines)
         self._source = f"driver {os.getpid()}" + (f"/{number}" if number > 1 else "")
         name = "dask-blackbox-link"
-        self._speaking = threading.Thread(target=self._speak, name=name, daemon=True)
+        self._speaking = threading.Thread(
+            target=self._write_orders, name=name, daemon=True
+        )
         self._speaking.start()
         threading.Thread(target=self._listen, name=name, daemon=True).start()
 
@@ -98,10 +100,10 @@ class Link:
         except queue.Full:
             self._dropped[kind] = self._dropped.get(kind, 0) + 1
 
-    def order(self, order: Order, *, patience: float = 2.0) -> None:
-        """Say something that must not be dropped; waits `patience` seconds at most."""
+    def order(self, order: Order, *, timeout: float = 2.0) -> None:
+        """Say something that must not be dropped; waits `timeout` seconds at most."""
         with contextlib.suppress(queue.Full):
-            self._orders.put(order, timeout=patience)
+            self._orders.put(order, timeout=timeout)
 
     def mask(self, values: Iterable[str]) -> None:
         """Have values masked before anything else is said; never blocks, never dropped."""
@@ -109,9 +111,9 @@ class Link:
         with contextlib.suppress(queue.Full):
             self._orders.put_nowait(_MASK)  # wakes the thread up
 
-    def wait_for(self, what: str, patience: float) -> Reply | None:
-        """Return what the recorder says of `what`, or None after `patience` seconds."""
-        deadline = time.monotonic() + patience
+    def wait_for(self, what: str, timeout: float) -> Reply | None:
+        """Return what the recorder says of `what`, or None after `timeout` seconds."""
+        deadline = time.monotonic() + timeout
         with self._news:
             while what not in self._replies and not self.closed:
                 left = deadline - time.monotonic()
@@ -132,7 +134,7 @@ class Link:
         """
         # It may be that very thread that has found the other recorder gone.
         if before._speaking is not threading.current_thread():
-            before._speaking.join(2 * _LOOKING)
+            before._speaking.join(2 * _POLL_INTERVAL)
         self._dropped.update(before._dropped)
         waiting: list[Any] = list(before._unsaid)
         with contextlib.suppress(queue.Empty):
@@ -149,22 +151,22 @@ class Link:
         with self._news:
             self._replies.pop(what, None)
 
-    def close(self, patience: float = 5.0) -> None:
+    def close(self, timeout: float = 5.0) -> None:
         """Say no more, and see the recorder off if it is about to go."""
         self._leaving = True
         with contextlib.suppress(queue.Full):
             self._orders.put_nowait(None)
         if self.process is not None:
             try:
-                self.process.wait(patience)
+                self.process.wait(timeout)
             except subprocess.TimeoutExpired:
                 # It goes on without us; that we don't wait for it is no news to anyone.
                 self.process.returncode = 0
 
-    def _speak(self) -> None:
+    def _write_orders(self) -> None:
         while not self.closed:
             try:
-                order = self._orders.get(timeout=_LOOKING)
+                order = self._orders.get(timeout=_POLL_INTERVAL)
             except queue.Empty:
                 continue
             if order is None:
@@ -337,19 +339,19 @@ def _environment() -> dict[str, str]:
 
 
 def call_recorder(
-    path: str, patience: float, on_lost: Callable[[], None] = lambda: None
+    path: str, timeout: float, on_lost: Callable[[], None] = lambda: None
 ) -> Link:
     """Return a guest's line to the recorder that listens at `path`.
 
     Args:
         path: Of its socket.
-        patience: Seconds that it may take to answer.
+        timeout: Seconds that it may take to answer.
         on_lost: Called, once and from a thread, when it is gone unasked.
 
     Raises:
         RecorderError: if it does not answer in time.
     """
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + timeout
     while True:
         line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:

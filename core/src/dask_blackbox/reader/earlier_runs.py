@@ -38,7 +38,7 @@ logger = logging.getLogger("dask_blackbox")
 _MOST_NAMES = 10_000
 _MOST_READ = 100
 _AT_ONCE = 16
-_PATIENCE = 3.0  # seconds for everything
+_TIMEOUT = 3.0  # seconds for everything
 _FOR_NAMES = 0.4  # a share of that, at most, until the newest names are known
 _FOR_NEWEST = 0.8  # and until the newest sketches are read
 _FIRST_NAMES = 500
@@ -66,7 +66,7 @@ def earlier_runs(
     manifest: Manifest,
     *,
     most: int = _MOST_READ,
-    patience: float = _PATIENCE,
+    timeout: float = _TIMEOUT,
 ) -> History:
     """Return the history of a run: those of its job that began before it.
 
@@ -74,24 +74,24 @@ def earlier_runs(
         store: Where it lies.
         manifest: Of the run.
         most: How many sketches are read at most.
-        patience: Seconds that this may take.
+        timeout: Seconds that this may take.
     """
     begun = time.monotonic()
     own = RunAddress.of(manifest.job, manifest.run_id, manifest.attempt)
     # No field sorts before nothing: the name is that of no sketch, just before its own.
     bound = sketch_name(own, manifest.started, "").rpartition("~")[0]
     listing = _Listing(store, manifest.job, bound)
-    listing.wait(enough=_FIRST_NAMES, until=begun + patience * _FOR_NAMES)
+    listing.wait(enough=_FIRST_NAMES, until=begun + timeout * _FOR_NAMES)
     backfill = is_backfill(manifest.run_id)
     found: dict[str, Sketch | Exception] = {}
     wanted = _wanted(listing.names(own), most, backfill=backfill)
-    _read(store, wanted, begun + patience * _FOR_NEWEST, found)
+    _read(store, wanted, begun + timeout * _FOR_NEWEST, found)
     # Older names may hold the last good run of a job that fails for long.
     listing.go_on()
-    listing.wait(enough=_MOST_NAMES, until=begun + patience * _FOR_NEWEST)
+    listing.wait(enough=_MOST_NAMES, until=begun + timeout * _FOR_NEWEST)
     names = listing.names(own)
     wanted = _wanted(names, most, backfill=backfill)
-    _read(store, wanted, begun + patience, found)
+    _read(store, wanted, begun + timeout, found)
     listing.stop()
     sketches, unreadable = [], 0
     for each in wanted:
@@ -114,11 +114,11 @@ def earlier_runs(
 
 
 def read_sketches(
-    store: Store, names: Iterable[SketchName], *, patience: float
+    store: Store, names: Iterable[SketchName], *, timeout: float
 ) -> dict[str, Sketch]:
     """Return the sketches of some names, those that could be read in time."""
     found: dict[str, Sketch | Exception] = {}
-    _read(store, list(names), time.monotonic() + patience, found)
+    _read(store, list(names), time.monotonic() + timeout, found)
     return {name: each for name, each in found.items() if isinstance(each, Sketch)}
 
 
@@ -148,7 +148,7 @@ class _Listing:
                 for each in sketched_runs(store, job, after=after):
                     self._names.append(each)
                     if len(self._names) == _FIRST_NAMES:
-                        self._further.wait(_PATIENCE * 2)
+                        self._further.wait(_TIMEOUT * 2)
                     if len(self._names) >= _MOST_NAMES or self._enough.is_set():
                         return
                 self.complete = True
@@ -219,12 +219,12 @@ def _read(
     _run_within([work] * at_once, deadline - time.monotonic())
 
 
-def _run_within(jobs: list[Callable[[], None]], patience: float) -> None:
+def _run_within(jobs: list[Callable[[], None]], timeout: float) -> None:
     """Run jobs at once, and wait for them so long.
 
     Their threads die with the process: a store that hangs holds up nobody's end.
     """
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + timeout
     threads = [_thread(job) for job in jobs]
     for thread in threads:
         thread.start()

@@ -25,7 +25,7 @@ _PAGE = 500
 
 
 def job_history(
-    store: Store, job: str, *, limit: int = 30, patience: float | None = FOR_NAMES
+    store: Store, job: str, *, limit: int = 30, timeout: float | None = FOR_NAMES
 ) -> JobHistory:
     """Return the history of a job.
 
@@ -33,7 +33,7 @@ def job_history(
         store: Where it lies.
         job: Its name, or a beginning of one that fits no other.
         limit: How many runs to list; failures and trends are of all that are looked at.
-        patience: Seconds for listing names: it stops with those that it has by then, 500
+        timeout: Seconds for listing names: it stops with those that it has by then, 500
             and `limit` at least.  None: all are listed, however long that takes.
 
     Raises:
@@ -41,27 +41,27 @@ def job_history(
         AmbiguousRunError: if it could be several jobs.
         StoreError: if the store cannot be read.
     """
-    found, more = _newest(store, job, limit, patience)
+    found, more = _newest(store, job, limit, timeout)
     if not found:
         job = _beginning(store, job)
-        found, more = _newest(store, job, limit, patience)
+        found, more = _newest(store, job, limit, timeout)
     names = one_per_run(found)
-    sketches = read_sketches(store, wanted_for_groups(names), patience=_FOR_SKETCHES)
+    sketches = read_sketches(store, wanted_for_groups(names), timeout=_FOR_SKETCHES)
     return job_history_of(safe(job), names, sketches, limit=limit, more=more)
 
 
 def _newest(
-    store: Store, job: str, least: int, patience: float | None
+    store: Store, job: str, least: int, timeout: float | None
 ) -> tuple[list[SketchName], bool]:
     """Return the newest names, and whether there are more; all without a patience."""
     begun = time.monotonic()
     found: list[SketchName] = []
     for each in sketched_runs(store, job):
         if (
-            patience is not None
+            timeout is not None
             and len(found) >= max(least, _PAGE)
             and len(found) % _PAGE == 0
-            and time.monotonic() - begun > patience
+            and time.monotonic() - begun > timeout
         ):
             return found, True
         found.append(each)

@@ -187,7 +187,7 @@ class Run(RunTables):
         found = self._found(history)
         card = card_of(self, found, links=self.links(), history=history)
         if card.state == "lost" and self.ending_whole:
-            self._leave_sketch(card)
+            self._write_sketch(card)
         return card
 
     def _found(self, history: History | None) -> tuple[Finding, ...]:
@@ -205,13 +205,13 @@ class Run(RunTables):
 
         return earlier_runs(self.store, self.manifest)
 
-    def _leave_sketch(self, card: RunCard) -> None:
+    def _write_sketch(self, card: RunCard) -> None:
         """Leave for later runs what the recorder, which is lost, could not leave."""
-        from dask_blackbox.reader.sketching import leave_sketch, sketches_of
+        from dask_blackbox.reader.sketching import sketches_of, write_sketch
 
         try:
             if not sketches_of(self.store, self.address, self.manifest.started):
-                leave_sketch(self.store, self, card)
+                write_sketch(self.store, self, card)
         except StoreError:
             return  # whoever may only read leaves nothing
 

@@ -11,10 +11,10 @@ from dask_blackbox.run import RunTables
 from dask_blackbox.sketch import Sketch, packed
 from dask_blackbox.store import Store
 
-__all__ = ["leave_sketch", "put_sketch", "sketches_of"]
+__all__ = ["put_sketch", "sketches_of", "write_sketch"]
 
 
-def leave_sketch(store: Store, run: RunTables, card: RunCard) -> str | None:
+def write_sketch(store: Store, run: RunTables, card: RunCard) -> str | None:
     """Write the sketch of a run that has ended; return its name, None if it goes on.
 
     One that was made when less was known gives way to it.  Twice is as good as once.

@@ -11,20 +11,20 @@ import msgspec
 
 from dask_blackbox.protocol.messages import Reply
 
-__all__ = ["Guests"]
+__all__ = ["CommandProcesses"]
 
 
-class Guests:
+class CommandProcesses:
     """Serves them.
 
     Args:
-        obey: Takes a line, and what answers it.
+        handle: Takes a line, and what answers it.
     """
 
     def __init__(
-        self, obey: Callable[[bytes, Callable[[Reply], None]], Awaitable[None]]
+        self, handle: Callable[[bytes, Callable[[Reply], None]], Awaitable[None]]
     ) -> None:
-        self._obey = obey
+        self._handle_order = handle
         self._reading: set[asyncio.Task[Any]] = set()
 
     async def serve(
@@ -41,17 +41,17 @@ class Guests:
         try:
             with contextlib.suppress(OSError, ValueError):
                 while line := await reader.readline():
-                    await self._obey(line, answer)
+                    await self._handle_order(line, answer)
                     await writer.drain()
         finally:
             self._reading.discard(reading)
             writer.close()
 
-    async def gone(self, patience: float) -> None:
+    async def wait_until_closed(self, seconds: float) -> None:
         """Wait until all have hung up: those whose processes have ended have, or do now.
 
         Args:
-            patience: Seconds; some live on.
+            seconds: How long at most; some outlive the command.
         """
         if self._reading:
-            await asyncio.wait(self._reading, timeout=patience)
+            await asyncio.wait(self._reading, timeout=seconds)

@@ -33,7 +33,7 @@ class DriverUpdates:
         self._lines: list[LogLine] = []
         self._said = self._left_out = 0
 
-    def hear(self, rows: Mapping[str, Any]) -> None:
+    def add_rows(self, rows: Mapping[str, Any]) -> None:
         """Take the rows of a batch, redacted."""
         now = time.time()
         for row in rows.get("task", ()):

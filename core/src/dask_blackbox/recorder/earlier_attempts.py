@@ -20,7 +20,7 @@ from dask_blackbox.reader.documents import last_heartbeat, read_ending, read_man
 from dask_blackbox.recorder.orphaned_clusters import (
     STILL_CONNECTED,
     OwnedCluster,
-    close_left,
+    close_if_disconnected,
     orphan_row,
     owned_clusters,
 )
@@ -31,8 +31,8 @@ __all__ = ["close_clusters_of", "earlier_attempts"]
 logger = logging.getLogger("dask_blackbox.recorder")
 
 _MOST = 10
-_LOOKING = 2.0
-_PATIENCE = 180.0
+_POLL_INTERVAL = 2.0
+_TIMEOUT = 180.0
 """Seconds for a recording to end, or to be silent, and for a client to leave."""
 _STALE = 60.0  # as in analyse.state: seconds without a heartbeat
 
@@ -48,7 +48,7 @@ async def close_clusters_of(
     addresses: list[RunAddress],
     connection_args: Callable[[], Mapping[str, Any]],
     *,
-    patience: float = _PATIENCE,
+    seconds: float = _TIMEOUT,
 ) -> AsyncIterator[list[Any]]:
     """Close what is left of the clusters of some recordings; yield a row for each.
 
@@ -59,9 +59,9 @@ async def close_clusters_of(
         store: Where the recordings lie.
         addresses: Which recordings.
         connection_args: Gives what `distributed.Security` gives, to connect with.
-        patience: Seconds to wait.
+        seconds: How long to wait.
     """
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + seconds
     for address in addresses:
         try:
             left = await _left(store, address, deadline)
@@ -83,7 +83,7 @@ async def _left(
         while not await asyncio.to_thread(_is_over, store, address):
             if time.monotonic() > deadline:
                 return []
-            await asyncio.sleep(_LOOKING)
+            await asyncio.sleep(_POLL_INTERVAL)
     except BlobNotFoundError:
         return []  # nothing of it was recorded
     return await asyncio.to_thread(_read, store, address)
@@ -109,10 +109,10 @@ async def _closed(
     deadline: float,
 ) -> str | None:
     while True:
-        error = await close_left(cluster, connection_args())
+        error = await close_if_disconnected(cluster, connection_args())
         if not error or time.monotonic() > deadline:
             return error
-        await asyncio.sleep(_LOOKING)
+        await asyncio.sleep(_POLL_INTERVAL)
 
 
 def _said(error: str | None) -> str:

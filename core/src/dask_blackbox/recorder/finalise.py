@@ -24,12 +24,12 @@ from dask_blackbox.manifest import Completeness, Ending, sealed
 from dask_blackbox.overview import Overview
 from dask_blackbox.protocol.messages import Config, Reply
 from dask_blackbox.reader.earlier_runs import earlier_runs
-from dask_blackbox.reader.sketching import leave_sketch
+from dask_blackbox.reader.sketching import write_sketch
 from dask_blackbox.recorder.opening import Opening, manifest_json, write_beginning
 from dask_blackbox.recorder.outcome import Outcome
 from dask_blackbox.recorder.spool import checksum
 from dask_blackbox.recorder.spool_manifest import forget, note_beginning
-from dask_blackbox.recorder.uploading import PatientPut, heartbeat
+from dask_blackbox.recorder.uploading import RetryingPut, heartbeat
 from dask_blackbox.run import RunTables
 from dask_blackbox.segments import read_segment
 from dask_blackbox.tables import frames_of_batches, write_tables
@@ -38,12 +38,12 @@ __all__ = ["finalise"]
 
 logger = logging.getLogger("dask_blackbox.recorder")
 
-_PATIENCE = 20.0
+_TIMEOUT = 20.0
 _SPACE_FOR_PAGES = 10
 
 
 def finalise(
-    config: Config, opening: Opening, outcome: Outcome, tell: Callable[[Reply], None]
+    config: Config, opening: Opening, outcome: Outcome, send: Callable[[Reply], None]
 ) -> None:
     """Make tables, verdict, reports and card of what the spool holds; store and tell them.
 
@@ -51,7 +51,7 @@ def finalise(
         config: Of this recording.
         opening: What came of opening the store.
         outcome: How it ended, and what became of the segments.
-        tell: Says something to the owner.
+        send: Says something to the owner.
     """
     reason = _reason(config, opening, outcome)
     stored = dict(_only_in_store(opening, outcome)) if reason is None else {}
@@ -63,10 +63,10 @@ def finalise(
     card = _card(
         config, run, opening.links if reason is None else spooled, reason, history
     )
-    tell(Reply(what="card", card=msgspec.Raw(msgspec.json.encode(_so_far(card)))))
+    send(Reply(what="card", card=msgspec.Raw(msgspec.json.encode(_so_far(card)))))
     if reason is None:
         try:
-            _bring_back(opening, outcome)
+            _restore_deleted(opening, outcome)
             _store(config, opening, run, ending, card)
         except (BlackboxError, OSError) as error:
             reason = f"the store failed at the end: {error}; {_waiting(config)}"
@@ -77,7 +77,7 @@ def finalise(
         forget(Path(config.spool))
     overview = _overview(config, run, card)
     raw = msgspec.Raw(msgspec.json.encode(card))
-    tell(Reply(what="final", card=raw, overview=overview))
+    send(Reply(what="final", card=raw, overview=overview))
 
 
 def _overview(config: Config, run: RunTables, card: RunCard) -> Overview | None:
@@ -199,12 +199,12 @@ def _card(
     )
 
 
-def _bring_back(opening: Opening, outcome: Outcome) -> None:
+def _restore_deleted(opening: Opening, outcome: Outcome) -> None:
     """Write again what somebody has deleted meanwhile: a folder, a bucket, old objects."""
     store, folder = opening.store, opening.address.folder
     assert store is not None  # noqa: S101 - there is no reason without one
     there = set(store.names(folder))
-    put = PatientPut(store, _PATIENCE)
+    put = RetryingPut(store, _TIMEOUT)
     if f"{folder}run.json" not in there:
         logger.warning("%s was deleted from the store", folder)
         write_beginning(opening)
@@ -218,7 +218,7 @@ def _store(
 ) -> None:
     store, folder = opening.store, opening.address.folder
     assert store is not None  # noqa: S101 - there is no reason without one
-    put = PatientPut(store, _PATIENCE)
+    put = RetryingPut(store, _TIMEOUT)
     for path in sorted(Path(config.spool).glob("capsules/*.capsule")):  # that came late
         put(f"{folder}capsules/{path.name}", path.read_bytes())
     blobs: dict[str, str] = {"run.json": checksum(manifest_json(opening.manifest))}
@@ -233,7 +233,7 @@ def _store(
     for name in index_names(opening.address, run.manifest.started, card.state):
         put(name, b"")
     with guard("the sketch for later runs"):
-        leave_sketch(store, run, card)
+        write_sketch(store, run, card)
 
 
 def _blobs(

@@ -37,7 +37,7 @@ class HostTasks:
     def __init__(self) -> None:
         self.tasks: list[TaskNamed] = []
 
-    def hear(self, rows: Mapping[str, Any]) -> None:
+    def add_rows(self, rows: Mapping[str, Any]) -> None:
         """Take the rows of a batch."""
         for at, kind, subject, detail in rows.get("event", ()):
             if kind == TaskNamed.kind and len(self.tasks) < _MOST:

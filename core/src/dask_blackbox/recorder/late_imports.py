@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dask_blackbox.recorder.pulling import Puller
 
-__all__ = ["adopting", "bringing_home", "finaliser", "puller"]
+__all__ = ["finaliser", "puller", "spool_uploader", "unfinished_run_finisher"]
 
 
 def puller() -> type[Puller]:
@@ -23,18 +23,18 @@ def puller() -> type[Puller]:
     return Puller
 
 
-def bringing_home() -> Callable[..., None]:
+def spool_uploader() -> Callable[..., None]:
     """Return what uploads the recordings that wait in the spool."""
-    from dask_blackbox.recorder.sync import bring_others_home
+    from dask_blackbox.recorder.sync import upload_waiting_recordings
 
-    return bring_others_home
+    return upload_waiting_recordings
 
 
-def adopting() -> Callable[..., None]:
+def unfinished_run_finisher() -> Callable[..., None]:
     """Return what finishes the recordings that nobody finishes any more."""
-    from dask_blackbox.recorder.unfinished_runs import adopt_the_lost
+    from dask_blackbox.recorder.unfinished_runs import finish_lost_runs
 
-    return adopt_the_lost
+    return finish_lost_runs
 
 
 def finaliser(*, performance: bool = False) -> Callable[..., None]:

@@ -65,7 +65,7 @@ class Many:
             elif parcel.config is None and parcel.run in self._channels:
                 self._channels[parcel.run].said(bytes(parcel.order))
         for channel in self._channels.values():
-            channel.gone(self._owner.how_it_went)
+            channel.owner_exited(self._owner.exit_text)
         while self._recording:
             await asyncio.wait(self._recording)
         await loaded
@@ -84,7 +84,7 @@ class Many:
             await recorder.run()
         except Exception as error:
             logger.exception("recording %s", run)
-            channel.tell(Reply(what="final", error=repr(error)))
+            channel.send(Reply(what="final", error=repr(error)))
         finally:
             del self._channels[run]
             if recorder is not None:
@@ -96,14 +96,14 @@ class _Channel(Owner):
 
     def __init__(self, run: str, owner: Owner) -> None:
         # Not the inherited one: it would watch the same process once for each.
-        self._run, self._owner, self.how_it_went = run, owner, ""
+        self._run, self._owner, self.exit_text = run, owner, ""
         self._waiting: asyncio.Queue[bytes | None] = asyncio.Queue()
 
     def said(self, line: bytes) -> None:
         self._waiting.put_nowait(line)
 
-    def gone(self, how: str) -> None:
-        self.how_it_went = how
+    def owner_exited(self, how: str) -> None:
+        self.exit_text = how
         self._waiting.put_nowait(None)
 
     async def lines(self) -> AsyncIterator[bytes]:
@@ -113,7 +113,7 @@ class _Channel(Owner):
     async def exit_code(self) -> int | None:
         return await self._owner.exit_code()
 
-    def tell(self, reply: Reply) -> None:
+    def send(self, reply: Reply) -> None:
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.buffer.write(encode(ReplyOf(run=self._run, reply=reply)))
             sys.stdout.buffer.flush()

@@ -23,7 +23,7 @@ __all__ = [
     "STILL_CONNECTED",
     "OwnedCluster",
     "close_cluster",
-    "close_left",
+    "close_if_disconnected",
     "close_now",
     "orphan_row",
     "owned_clusters",
@@ -32,7 +32,7 @@ __all__ = [
 
 _CONNECTING, _ANSWERING = 3.0, 5.0
 _CLOSING = 15.0
-_LOOKING = 0.2
+_POLL_INTERVAL = 0.2
 STILL_CONNECTED = "its driver is still connected"
 """Why a cluster is not closed that nobody has left."""
 
@@ -89,7 +89,7 @@ async def close_cluster(
     return None
 
 
-async def close_left(
+async def close_if_disconnected(
     cluster: OwnedCluster, connection_args: Mapping[str, object]
 ) -> str | None:
     """As `close_cluster`, unless the driver's client is still connected.
@@ -157,7 +157,7 @@ async def _closed(address: str, scheduler: str, args: Mapping[str, object]) -> s
             return ""
         if str(known.get("id") or "") != scheduler:
             return ""
-        await asyncio.sleep(_LOOKING)
+        await asyncio.sleep(_POLL_INTERVAL)
     return f"its scheduler still answers {_CLOSING:.0f} s after it was asked to close"
 
 
@@ -174,11 +174,11 @@ async def _asked(address: str, args: Mapping[str, object], op: str, **what: Any)
 
 
 def close_now(cluster: OwnedCluster) -> str | None:
-    """As `close_left`, from a thread without an event loop, with Dask's own settings."""
+    """As `close_if_disconnected`, from a thread without an event loop, with Dask's own settings."""
     from distributed.security import Security
 
     args = Security().get_connection_args("client")
-    return asyncio.run(close_left(cluster, args))
+    return asyncio.run(close_if_disconnected(cluster, args))
 
 
 def orphan_row(address: str, scheduler: str, error: str, run: str = "") -> list[Any]:

@@ -14,7 +14,7 @@ from dask_blackbox.protocol.messages import LONGEST_LINE, Reply, encode
 
 __all__ = ["Owner"]
 
-_LOOKING = 0.5
+_POLL_INTERVAL = 0.5
 _ENDING = 1.0  # seconds from the end of its pipes to the end of the process
 
 
@@ -31,7 +31,7 @@ class Owner:
 
     def __init__(self, pid: int, handle: int | None = None) -> None:
         self._pid, self._born = pid, process_started(pid)
-        self.how_it_went = ""
+        self.exit_text = ""
         self._handle = handle_of(pid) if handle is None else handle
 
     async def lines(self) -> AsyncIterator[bytes]:
@@ -44,21 +44,21 @@ class Owner:
         while True:
             reading = asyncio.ensure_future(reader.readline())
             while not reading.done():
-                await asyncio.wait([reading], timeout=_LOOKING)
-                if not reading.done() and not self._lives():
+                await asyncio.wait([reading], timeout=_POLL_INTERVAL)
+                if not reading.done() and not self._is_alive():
                     reading.cancel()
-                    self.how_it_went = "its process is gone"
+                    self.exit_text = "its process is gone"
                     return
             line = reading.result()
             if not line:
-                self.how_it_went = "its pipe was closed"
+                self.exit_text = "its pipe was closed"
                 return
             yield line
 
-    async def until_gone(self) -> None:
+    async def wait_until_exit(self) -> None:
         """Wait until its process has ended, however long that takes."""
-        while self._lives():  # noqa: ASYNC110 - another process sets no event
-            await asyncio.sleep(_LOOKING)
+        while self._is_alive():  # noqa: ASYNC110 - another process sets no event
+            await asyncio.sleep(_POLL_INTERVAL)
 
     async def exit_code(self) -> int | None:
         """Return how its process ended, negative for a signal; None if nobody can know."""
@@ -73,13 +73,13 @@ class Owner:
             exit_code_of(self._pid, handle) if await asyncio.to_thread(ended) else None
         )
 
-    def _lives(self) -> bool:
+    def _is_alive(self) -> bool:
         if self._handle is not None:
             return not select.select([self._handle], [], [], 0)[0]
         # None on systems without /proc: there the end of file has to do.
         return self._born is None or process_started(self._pid) == self._born
 
-    def tell(self, reply: Reply) -> None:
+    def send(self, reply: Reply) -> None:
         """Say something to the owner, if it is still there."""
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.buffer.write(encode(reply))

@@ -30,7 +30,7 @@ logger = logging.getLogger("dask_blackbox.recorder")
 
 _CONNECTING = 5.0
 _ANSWERING = 20.0
-_GIVING_UP, _REFUSED = 10.0, 1.0
+_GIVE_UP_AFTER, _REFUSED = 10.0, 1.0
 _RARELY, _LAST_CHANCE = 2.0, 5.0
 _BATCH = 2_000
 _SHIPPING = 0.05
@@ -70,7 +70,9 @@ class Puller:
         self._left = folder / f"left-{at}"
         self.source = f"scheduler {attach.address}"
         # The driver's way first: that one is known to work from this machine.
-        self._ways = list(dict.fromkeys(filter(None, (attach.seen_as, attach.address))))
+        self._addresses = list(
+            dict.fromkeys(filter(None, (attach.seen_as, attach.address)))
+        )
         self.reached = False
         self._take = take
         self._mask, self._masked = mask, 0
@@ -95,9 +97,9 @@ class Puller:
         self.closing = self._left.exists()
 
     @property
-    def ways(self) -> list[str]:
+    def addresses(self) -> list[str]:
         """Addresses of the scheduler, the best one first."""
-        return list(self._ways)
+        return list(self._addresses)
 
     @property
     def account(self) -> SourceAccount:
@@ -112,7 +114,7 @@ class Puller:
 
     async def run(self) -> None:
         """Pull until the scheduler is gone; cancel to stop."""
-        profiling = asyncio.create_task(self._profile_now_and_then())
+        profiling = asyncio.create_task(self._profile_periodically())
         try:
             await self._pull_on()
         finally:
@@ -125,13 +127,13 @@ class Puller:
                 await self.drain(last=False)
                 self._answers()
             except (OSError, TimeoutError, LookupError) as error:
-                await self._hang_up()
+                await self._disconnect()
                 self._failing_since = self._failing_since or begun
                 failing = time.time() - self._failing_since
-                if self.closing or failing >= _patience(error):
+                if self.closing or failing >= _tolerance(error):
                     self._lost(error)
                     return
-                if failing >= _GIVING_UP:
+                if failing >= _GIVE_UP_AFTER:
                     self._is_silent(error)
                     pause = max(pause, _RARELY)
             with contextlib.suppress(TimeoutError):
@@ -200,13 +202,13 @@ class Puller:
         if answer["rows"] is None or answer["seq"] <= self._acknowledged:
             return 0
         rows = msgspec.msgpack.decode(answer["rows"])
-        self._look_at(rows)
+        self._note_rows(rows)
         self._take(self.source, answer["seq"], answer["at"], rows, self._dropped)
         self._acknowledged = answer["seq"]
         self._batches += 1
         return int(answer["waiting"]) or 1
 
-    def _look_at(self, rows: dict[str, Any]) -> None:
+    def _note_rows(self, rows: dict[str, Any]) -> None:
         """Note which workers there are, what they compute, and whether the scheduler closes."""
         for row in rows.get("task", ()):
             prefix, seconds = row[_PREFIX], row[_COMPUTE] or 0.0
@@ -229,9 +231,9 @@ class Puller:
             with contextlib.suppress(OSError):
                 self._left.touch()
             await self._ask(f"{self.tap}-leave")
-        await self._hang_up()
+        await self._disconnect()
 
-    async def _profile_now_and_then(self) -> None:
+    async def _profile_periodically(self) -> None:
         while True:
             await asyncio.sleep(self._profile_interval)
             await self.profile()
@@ -264,18 +266,18 @@ class Puller:
     async def _ask(self, op: str, **what: Any) -> object:
         try:
             # One question at a time on one connection.
-            patience = _LAST_CHANCE if self._silent else _ANSWERING
-            async with asyncio.timeout(patience), self._turn:
+            timeout = _LAST_CHANCE if self._silent else _ANSWERING
+            async with asyncio.timeout(timeout), self._turn:
                 if self._comm is None or self._comm.closed():
                     self._comm = await self._connected()
                 answer = await send_recv(self._comm, op=op, **what)
                 self.reached = True
                 return answer
         except asyncio.CancelledError:
-            await self._hang_up()
+            await self._disconnect()
             raise
         except (OSError, TimeoutError):
-            await self._hang_up()
+            await self._disconnect()
             raise
         except Exception as error:
             raise LookupError(f"{op}: {error!r}") from error
@@ -285,20 +287,20 @@ class Puller:
         # A first knock would stand in the cluster's log; later ones find out at once that
         # nobody is there any more.
         knock = self._failed or self._comm is not None
-        for way in self._ways:
+        for way in self._addresses:
             try:
                 if knock:
-                    await _knock(way)
+                    await _check_port(way)
                 comm = await connect(way, timeout=_CONNECTING, **self.connection_args)
             except (OSError, ValueError, TimeoutError):
-                if way == self._ways[-1]:
+                if way == self._addresses[-1]:
                     raise
             else:
-                self._ways = [way]
+                self._addresses = [way]
                 return comm
         raise OSError("it has no address")
 
-    async def _hang_up(self) -> None:
+    async def _disconnect(self) -> None:
         comm, self._comm = self._comm, None
         self._failed = True
         if comm is not None:
@@ -308,8 +310,8 @@ class Puller:
         said = str(error) or repr(error)
         if self.reached:
             return f"{otherwise}{said}"
-        ways = " or ".join(self._ways)
-        return f"the recorder cannot reach it as {ways}: {said}"
+        addresses = " or ".join(self._addresses)
+        return f"the recorder cannot reach it as {addresses}: {said}"
 
     def _lost(self, error: BaseException, otherwise: str = "") -> None:
         self.gone = self._why(error, otherwise)
@@ -323,15 +325,15 @@ class Puller:
         self._take("recorder", None, now, {"event": [row]}, {})
 
 
-def _patience(error: BaseException) -> float:
+def _tolerance(error: BaseException) -> float:
     """Return for how long it may fail so before it is taken for lost, seconds."""
     if isinstance(error, ConnectionRefusedError):
         return _REFUSED  # nothing listens there any more
     # One that answers without our plugin is another; else nobody knows.
-    return _GIVING_UP if isinstance(error, LookupError) else math.inf
+    return _GIVE_UP_AFTER if isinstance(error, LookupError) else math.inf
 
 
-async def _knock(address: str) -> None:
+async def _check_port(address: str) -> None:
     """Fail at once where nothing listens: Dask would try again for seconds."""
     scheme, _, place = address.partition("://")
     # Not for TLS: the other side would warn of a handshake that failed.

@@ -35,7 +35,7 @@ from dask_blackbox.protocol.messages import (
     end_row,
 )
 from dask_blackbox.recorder import late_imports as loading
-from dask_blackbox.recorder.command_processes import Guests
+from dask_blackbox.recorder.command_processes import CommandProcesses
 from dask_blackbox.recorder.driver_updates import DriverUpdates
 from dask_blackbox.recorder.earlier_attempts import (
     close_clusters_of,
@@ -54,7 +54,7 @@ from dask_blackbox.recorder.outcome import Outcome
 from dask_blackbox.recorder.owner import Owner
 from dask_blackbox.recorder.progress import ProgressCounter
 from dask_blackbox.recorder.redact import Redactor
-from dask_blackbox.recorder.run_ending import Judge
+from dask_blackbox.recorder.run_ending import RunEndResolver
 from dask_blackbox.recorder.spool import Spool, quota_for
 from dask_blackbox.recorder.spool_lock import Claim
 from dask_blackbox.recorder.spool_manifest import note_beginning
@@ -80,9 +80,9 @@ _NOBODY_LEFT = 30.0
 _UPLOADING, _UPLOADING_IF_DOWN = 30.0, 2.0
 _DOWN = 2.0
 _STOPPING = 2.0
-_PARTING, _ATTACHING = 1.0, 20.0
+_CLOSE_TIMEOUT, _ATTACHING = 1.0, 20.0
 _BUNDLES, _BUNDLES_DURING_RUN = 20.0, 3.0
-_SEEING_OFF = 60.0
+_CLUSTER_CLOSING_SECONDS = 60.0
 """Seconds that a driver may take to close its cluster, or to be killed while it does."""
 _EXPLAINED = ("worker-certificate", "nanny-lost", "nanny-answers")
 _ABNORMAL = frozenset(
@@ -131,8 +131,8 @@ class Recorder:
         self._end: End | None = None
         self._kernel = KernelKills()
         self._ended = asyncio.Event()
-        self._guests = Guests(self._obey)
-        self._judge = Judge(self._redactor.exception)
+        self._command_processes = CommandProcesses(self._handle_order)
+        self._run_end = RunEndResolver(self._redactor.exception)
         self._progress = ProgressCounter()
         self._host_tasks = HostTasks()
         self._orphaned = False
@@ -147,7 +147,7 @@ class Recorder:
         """Record until the run has ended, or nobody is left who could say so."""
         manifest = self._config.manifest
         guests = await asyncio.start_unix_server(
-            self._guests.serve, self._config.socket, limit=LONGEST_LINE
+            self._command_processes.serve, self._config.socket, limit=LONGEST_LINE
         )
         folder = Path(self._config.spool)
         # First: a folder with a run.json and no claim is waiting for somebody.
@@ -155,7 +155,7 @@ class Recorder:
         note_beginning(folder, manifest, self._config.store_settings)
         try:
             async with guests:
-                listening = asyncio.create_task(self._listen_to_owner())
+                listening = asyncio.create_task(self._read_orders())
                 await self._open_store()
                 warming = asyncio.create_task(asyncio.to_thread(loading.puller))
                 ticking = asyncio.create_task(self._tick())
@@ -166,12 +166,12 @@ class Recorder:
                 )
                 await self._ended.wait()
                 preparing = self._prepare()
-                outcome = await self._wind_up()
+                outcome = await self._shut_down()
                 ticking.cancel()
                 if self._updates is not None and reporting is not None:
                     reporting.cancel()
                     last = self._updates.report()
-                    self._owner.tell(Reply(what="progress", progress=last))
+                    self._owner.send(Reply(what="progress", progress=last))
                 listening.cancel()
                 logger.info("all that came has been pulled")
                 # What failed there will say so again where it matters.
@@ -183,7 +183,7 @@ class Recorder:
             with contextlib.suppress(OSError):
                 os.unlink(self._config.socket)  # noqa: PTH108 - asyncio has no better
             self._claim.release()
-        await self._see_clusters_off()
+        await self._close_clusters_after_driver()
 
     # Beginning
 
@@ -200,13 +200,13 @@ class Recorder:
             )
             self._uploader.start()
         if error is None:
-            self._bringing = asyncio.create_task(self._bring_others_home())
+            self._bringing = asyncio.create_task(self._upload_waiting_recordings())
             if opening.address.attempt > 1:
                 before = earlier_attempts(opening.address)
                 assert opening.store is not None  # noqa: S101 - there is no error
                 closing = self._close_clusters_of(opening.store, before)
                 self._closing_earlier = asyncio.create_task(closing)
-        self._owner.tell(
+        self._owner.send(
             Reply(
                 what="store",
                 error=None if error is None else str(error),
@@ -215,33 +215,33 @@ class Recorder:
             )
         )
 
-    async def _bring_others_home(self) -> None:
+    async def _upload_waiting_recordings(self) -> None:
         """Upload and finish what earlier recordings could not; quietly, aside."""
 
         def bring() -> list[RunAddress]:
             own, settings = Path(self._config.spool), self._config.store_settings
             if waiting := waiting_beside(own, settings):
-                loading.bringing_home()(waiting, settings, self._ended.is_set)
+                loading.spool_uploader()(waiting, settings, self._ended.is_set)
             opening = self._opening
             if opening is None or opening.store is None or opening.error is not None:
                 return []
             return list(silent_runs(opening.store, opening.address))
 
         def adopt(store: Store) -> None:
-            work = loading.adopting()
+            work = loading.unfinished_run_finisher()
             work(self._config, store, silent, self._ended.is_set)
 
         with contextlib.suppress(Exception):
             silent = await asyncio.to_thread(bring)
             opening = self._opening
             if silent and opening is not None and opening.store is not None:
-                await self._close_clusters_of(opening.store, silent, patience=0.0)
+                await self._close_clusters_of(opening.store, silent, seconds=0.0)
                 await asyncio.to_thread(adopt, opening.store)
 
     async def _close_clusters_of(
-        self, store: Store, runs: list[RunAddress], **patience: float
+        self, store: Store, runs: list[RunAddress], **seconds: float
     ) -> None:
-        closing = close_clusters_of(store, runs, self._connection_args, **patience)
+        closing = close_clusters_of(store, runs, self._connection_args, **seconds)
         with contextlib.suppress(Exception):
             async for row in closing:
                 if self._end is None:
@@ -258,13 +258,13 @@ class Recorder:
 
     # Orders
 
-    async def _listen_to_owner(self) -> None:
+    async def _read_orders(self) -> None:
         async for line in self._owner.lines():
-            await self._obey(line, self._owner.tell)
+            await self._handle_order(line, self._owner.send)
         if self._end is None:
-            await self._survive_the_owner()
+            await self._continue_without_owner()
 
-    async def _obey(self, line: bytes, answer: Any) -> None:
+    async def _handle_order(self, line: bytes, answer: Any) -> None:
         try:
             order = decode_order(line)
         except msgspec.MsgspecError as error:
@@ -281,7 +281,7 @@ class Recorder:
         elif isinstance(order, Mask):
             self._redactor.mask(order.values)
         elif isinstance(order, Drain):
-            self._begin(self._drain_in_passing(order.address, answer), self._draining)
+            self._begin(self._drain_on_request(order.address, answer), self._draining)
         elif self._end is None:
             if rows := self._kernel.rows(order):
                 self._take("recorder", None, time.time(), rows, {})
@@ -295,7 +295,7 @@ class Recorder:
         beside.add(doing)
         doing.add_done_callback(beside.discard)
 
-    async def _drain_in_passing(self, address: str, answer: Any) -> None:
+    async def _drain_on_request(self, address: str, answer: Any) -> None:
         if self._attaching:
             await asyncio.wait(self._attaching)
         await self._drain(address, final=False)
@@ -329,9 +329,9 @@ class Recorder:
         rows: dict[str, Any],
         dropped: dict[str, int],
     ) -> None:
-        self._judge.hear(rows)
+        self._run_end.add_rows(rows)
         self._progress.add(rows)
-        self._host_tasks.hear(rows)
+        self._host_tasks.add_rows(rows)
         abnormal = bool(rows.get("error"))
         for _, kind, subject, detail in rows.get("event", ()):
             abnormal = abnormal or kind in _ABNORMAL
@@ -346,7 +346,7 @@ class Recorder:
         self._spool.append(source, seq, at, clean, dropped=dropped, abnormal=abnormal)
         if self._updates is not None:
             with contextlib.suppress(ValueError, TypeError, KeyError):
-                self._updates.hear(clean)
+                self._updates.add_rows(clean)
         puller = self._pullers.get(source.removeprefix("scheduler "))
         self._capsules.look_at(puller, rows)
         if any(kind != "metric" for kind in rows):
@@ -360,7 +360,7 @@ class Recorder:
     async def _report(self, updates: DriverUpdates) -> None:
         while True:
             await asyncio.sleep(self._config.progress_interval)
-            self._owner.tell(Reply(what="progress", progress=updates.report()))
+            self._owner.send(Reply(what="progress", progress=updates.report()))
 
     # The end
 
@@ -380,10 +380,10 @@ class Recorder:
                 return
         self._prepare()
 
-    async def _survive_the_owner(self) -> None:
+    async def _continue_without_owner(self) -> None:
         """The owner is gone without a message: record what still happens, then end."""
         code = await self._owner.exit_code()
-        facts = {"pid": self._config.owner, "how": self._owner.how_it_went}
+        facts = {"pid": self._config.owner, "how": self._owner.exit_text}
         facts |= self._kernel.reported()
         detail = json.dumps(facts | {"exit_code": code})
         row = [time.time(), "driver-lost", "driver", detail]
@@ -423,8 +423,8 @@ class Recorder:
                 break
             await asyncio.sleep(0.05)
 
-    async def _wind_up(self) -> Outcome:
-        await self._guests.gone(_PARTING)
+    async def _shut_down(self) -> Outcome:
+        await self._command_processes.wait_until_closed(_CLOSE_TIMEOUT)
         if self._attaching:
             await asyncio.wait(self._attaching, timeout=_ATTACHING)
         for puller in self._pullers.values():
@@ -450,7 +450,7 @@ class Recorder:
             # Only now: the last pulls may have brought values to mask.
             clean = self._redactor.exception(end.exception)
             end = msgspec.structs.replace(end, exception=clean)
-        end = self._judge.judge(end)
+        end = self._run_end.resolve(end)
         end = msgspec.structs.replace(end, lasted=lasted(self._config.manifest))
         self._take("recorder", None, time.time(), {"event": [end_row(end)]}, {})
         sources = {p.source: p.account for p in self._pullers.values()} | self._drivers
@@ -462,32 +462,34 @@ class Recorder:
             if not puller.owned:
                 continue
             error = await close_cluster(
-                puller.ways, puller.owned, puller.connection_args
+                puller.addresses, puller.owned, puller.connection_args
             )
             if error is None:
                 continue  # it ended with its driver
             row = orphan_row(puller.address, puller.owned, error)
             self._take("recorder", None, time.time(), {"event": [row]}, {})
 
-    async def _see_clusters_off(self) -> None:
+    async def _close_clusters_after_driver(self) -> None:
         """Close what the driver, which has said its end, leaves when it is killed then."""
         if self._closing_earlier is not None:
             await self._closing_earlier
         owned = [p for p in self._pullers.values() if p.owned]
         if self._orphaned or not owned:
             return
-        gone = asyncio.create_task(self._owner.until_gone())
+        gone = asyncio.create_task(self._owner.wait_until_exit())
         closed = asyncio.gather(
-            *(until_closed(p.ways, p.owned, p.connection_args) for p in owned),
+            *(until_closed(p.addresses, p.owned, p.connection_args) for p in owned),
             return_exceptions=True,
         )
         await asyncio.wait(
-            (gone, closed), timeout=_SEEING_OFF, return_when=asyncio.FIRST_COMPLETED
+            (gone, closed),
+            timeout=_CLUSTER_CLOSING_SECONDS,
+            return_when=asyncio.FIRST_COMPLETED,
         )
         if gone.done() and not closed.done():
             for puller in owned:
                 error = await close_cluster(
-                    puller.ways, puller.owned, puller.connection_args
+                    puller.addresses, puller.owned, puller.connection_args
                 )
                 if error is not None:
                     logger.info("closed %s: %s", puller.address, error or "done")
@@ -508,8 +510,8 @@ class Recorder:
         uploader, spool = self._uploader, self._spool
         if uploader is not None:
             # A store that has been down all along is not worth the driver's time.
-            patience = _UPLOADING_IF_DOWN if uploader.down else _UPLOADING
-            await asyncio.to_thread(uploader.finish, patience)
+            timeout = _UPLOADING_IF_DOWN if uploader.down else _UPLOADING
+            await asyncio.to_thread(uploader.finish, timeout)
             opening = uploader.opening
             outcome = replace(
                 outcome,
@@ -527,12 +529,12 @@ class Recorder:
         )
         reported: list[Reply] = []
 
-        def tell(reply: Reply) -> None:
+        def send(reply: Reply) -> None:
             reported.append(reply)
-            self._owner.tell(reply)
+            self._owner.send(reply)
 
         await asyncio.to_thread(
-            loading.finaliser(), self._config, opening, outcome, tell
+            loading.finaliser(), self._config, opening, outcome, send
         )
         if self._orphaned and reported:
             await asyncio.to_thread(

@@ -22,14 +22,14 @@ from dask_blackbox.manifest import (
 )
 from dask_blackbox.protocol.messages import LEFT, End
 
-__all__ = ["Judge"]
+__all__ = ["RunEndResolver"]
 
 _REPORTED = ("driver-exception", "test-failed", "host-stopped")
 _STOP, _OUTCOME = (COLUMNS["task"].index(name) for name in ("stop", "outcome"))
 _FAILED, _FINISHED = ("erred", "killed"), "finished"
 
 
-class Judge:
+class RunEndResolver:
     """Listens to what happens, and judges at the end.
 
     Args:
@@ -44,7 +44,7 @@ class Judge:
         self._lost_at = math.inf
         self._failed, self._last_success = False, 0.0
 
-    def hear(self, rows: Mapping[str, Any]) -> None:
+    def add_rows(self, rows: Mapping[str, Any]) -> None:
         """Take the rows of a batch."""
         # The scheduler's own order: by the clocks of workers, what came a millisecond
         # later may have been earlier.
@@ -75,7 +75,7 @@ class Judge:
         elif self._test is None:  # the first test that failed
             self._test = exception
 
-    def judge(self, end: End) -> End:
+    def resolve(self, end: End) -> End:
         """Return how the run ended, with what else is known of it."""
         if end.state == LEFT:
             end = msgspec.structs.replace(

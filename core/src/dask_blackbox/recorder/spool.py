@@ -346,12 +346,12 @@ def default_spool() -> Path:
     """Return the folder that holds the spools of this user's recordings."""
     user = os.getuid() if hasattr(os, "getuid") else "user"
     folder = Path(tempfile.gettempdir()) / f"dask-blackbox-{user}"
-    if _is_somebody_elses(folder):  # who might read what lies there
+    if _has_other_owner(folder):  # who might read what lies there
         folder = Path("~/.cache/dask-blackbox").expanduser()
     return folder / "spool"
 
 
-def _is_somebody_elses(folder: Path) -> bool:
+def _has_other_owner(folder: Path) -> bool:
     try:
         reported = folder.lstat()
     except OSError:

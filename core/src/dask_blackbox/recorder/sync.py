@@ -20,24 +20,24 @@ from dask_blackbox.reader.evidence import end_in_segments
 from dask_blackbox.recorder.finalise import finalise
 from dask_blackbox.recorder.opening import Opening, open_recording
 from dask_blackbox.recorder.outcome import Outcome
-from dask_blackbox.recorder.run_ending import Judge
+from dask_blackbox.recorder.run_ending import RunEndResolver
 from dask_blackbox.recorder.spool import checksum
 from dask_blackbox.recorder.spool_lock import Claim
 from dask_blackbox.recorder.spool_manifest import Spooled
-from dask_blackbox.recorder.uploading import PatientPut
+from dask_blackbox.recorder.uploading import RetryingPut
 from dask_blackbox.run import RunTables
 from dask_blackbox.segments import Batch, read_segment
 from dask_blackbox.settings import setting_seconds
 from dask_blackbox.tables import frames_of_batches
 
-__all__ = ["bring_home", "bring_others_home"]
+__all__ = ["upload_recording", "upload_waiting_recordings"]
 
 logger = logging.getLogger("dask_blackbox.recorder")
 
-_PATIENCE = 20.0
+_TIMEOUT = 20.0
 
 
-def bring_home(
+def upload_recording(
     spooled: Spooled,
     *,
     settings: Mapping[str, Any] | None = None,
@@ -102,7 +102,7 @@ def _uploaded(
 ) -> dict[str, str]:
     """Upload the segments that are here; return them, with those of before."""
     assert opening.store is not None  # noqa: S101 - there is no error
-    put = PatientPut(opening.store, _PATIENCE)
+    put = RetryingPut(opening.store, _TIMEOUT)
     uploaded = dict(spooled.ending.segments) if spooled.ending is not None else {}
     for path in spooled.segments:
         if stop():
@@ -134,10 +134,12 @@ def _outcome(spooled: Spooled, uploaded: dict[str, str]) -> Outcome:
 
 def _ending_of(spooled: Spooled) -> Ending:
     """Return how a run ended whose recorder died: by its segments, or by its driver."""
-    judge = Judge(lambda exception: exception)  # what lies in the spool is redacted
+    resolve = RunEndResolver(
+        lambda exception: exception
+    )  # what lies in the spool is redacted
     batches = list(_batches(spooled.segments))
     for batch in batches:
-        judge.hear(batch.rows)
+        resolve.add_rows(batch.rows)
     run = RunTables(spooled.manifest, None, frames_of_batches(batches))
     reported = end_in_segments(run)
     if reported is not None:
@@ -146,7 +148,7 @@ def _ending_of(spooled: Spooled) -> Ending:
     if left is None:  # nobody was left to say how it ended
         last = max((p.stat().st_mtime for p in spooled.segments), default=time.time())
         return Ending(state="lost", ended=last)
-    end = judge.judge(left.end)
+    end = resolve.resolve(left.end)
     return Ending(
         state=end.state,
         ended=left.at,
@@ -164,7 +166,7 @@ def _batches(segments: list[Path]) -> Iterator[Batch]:
             yield from read_segment(path.read_bytes()).frames
 
 
-def bring_others_home(
+def upload_waiting_recordings(
     waiting: Iterable[Spooled], settings: Mapping[str, Any], stop: Callable[[], bool]
 ) -> None:
     """Upload what earlier recordings of this machine left for the same store.
@@ -178,7 +180,7 @@ def bring_others_home(
         if stop():
             return
         try:
-            card = bring_home(spooled, settings=settings, stop=stop)
+            card = upload_recording(spooled, settings=settings, stop=stop)
             if card is not None:
                 logger.info("uploaded %s/%s", card.job, card.run_id)
         except (BlackboxError, OSError, msgspec.MsgspecError) as error:

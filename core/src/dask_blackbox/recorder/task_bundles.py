@@ -34,7 +34,7 @@ logger = logging.getLogger("dask_blackbox.recorder")
 _AT_ONCE = 2
 _NUMBERS_OF_ONE = 10_000
 _CONNECTING, _ANSWERING = 3.0, 75.0  # a worker answers in a minute, made or not
-_PARTING = 3.0  # seconds that a worker that leaves may still take for it
+_CLOSE_TIMEOUT = 3.0  # seconds that a worker that leaves may still take for it
 _PIECE = 4 * 2**20  # from a worker itself; less where the scheduler relays
 _DESCRIPTION = 4 * 2**20
 _OURS = ("dask-blackbox-", "-capsule")  # how the handlers of our plugins are called
@@ -107,7 +107,7 @@ class TaskBundles:
                     self._coming(puller, subject, json.loads(detail))
             elif kind == "worker-removed" and self._work:
                 loop = asyncio.get_running_loop()
-                loop.call_later(_PARTING, self._give_up, self._of(subject), _DIED)
+                loop.call_later(_CLOSE_TIMEOUT, self._give_up, self._of(subject), _DIED)
 
     def _coming(self, puller: Puller, key: str, reported: dict[str, Any]) -> None:
         worker, number, prefix = (
@@ -134,10 +134,10 @@ class TaskBundles:
         self._work[task] = (entry, worker)
         task.add_done_callback(lambda done: self._work.pop(done, None))
 
-    async def settle(self, patience: float) -> None:
+    async def settle(self, seconds: float) -> None:
         """Wait for those that are on their way; those that are late are lost."""
         if self._work:
-            await asyncio.wait(list(self._work), timeout=patience)
+            await asyncio.wait(list(self._work), timeout=seconds)
         self._give_up(list(self._work), "it was not sent in time")
 
     def _of(self, worker: str) -> list[asyncio.Task[None]]:
@@ -176,7 +176,7 @@ class TaskBundles:
             "instead_of": entry.instead_of and entry.instead_of.number,
         }
         del blob  # it may be large, and the store slow
-        self._tell("capsule-kept", entry.key, detail)
+        self._record_event("capsule-kept", entry.key, detail)
         await asyncio.to_thread(self._store, entry, path)
 
     async def _decline(self, entry: _Entry, holder: _Holder) -> None:
@@ -228,9 +228,9 @@ class TaskBundles:
             if entry.instead_of is not None:  # better an earlier attempt than none
                 self._entries.append(entry.instead_of)
         detail = {"prefix": entry.prefix, "worker": worker, "error": why}
-        self._tell("capsule-lost", entry.key, detail)
+        self._record_event("capsule-lost", entry.key, detail)
 
-    def _tell(self, kind: str, key: str, detail: dict[str, Any]) -> None:
+    def _record_event(self, kind: str, key: str, detail: dict[str, Any]) -> None:
         now = time.time()
         row = [now, kind, key, json.dumps(detail)]
         self._take("recorder", None, now, {"event": [row]}, {})

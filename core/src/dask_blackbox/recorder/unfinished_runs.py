@@ -32,14 +32,14 @@ from dask_blackbox.recorder.outcome import Outcome
 from dask_blackbox.settings import setting, setting_seconds
 from dask_blackbox.store import Store
 
-__all__ = ["adopt_the_lost", "finish_lost"]
+__all__ = ["finish_lost_run", "finish_lost_runs"]
 
 logger = logging.getLogger("dask_blackbox.recorder")
 
 _MOST_SEGMENTS = 200  # larger ones are diagnosed when somebody opens them
 
 
-def adopt_the_lost(
+def finish_lost_runs(
     config: Config,
     store: Store,
     silent: Iterable[RunAddress],
@@ -58,7 +58,7 @@ def adopt_the_lost(
             return
         try:
             if _few_segments(store, address):
-                finish_lost(store, address, config)
+                finish_lost_run(store, address, config)
         except (BlackboxError, OSError, msgspec.MsgspecError) as error:
             logger.warning("%s stays lost: %s", address.folder, error)
 
@@ -68,7 +68,7 @@ def _few_segments(store: Store, address: RunAddress) -> bool:
     return len(list(names)) < _MOST_SEGMENTS
 
 
-def finish_lost(
+def finish_lost_run(
     store: Store,
     address: RunAddress,
     config: Config | None = None,

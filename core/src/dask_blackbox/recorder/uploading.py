@@ -20,7 +20,7 @@ from dask_blackbox.recorder.opening import Opening
 from dask_blackbox.recorder.spool import Spool, checksum
 from dask_blackbox.store.base import Store
 
-__all__ = ["PatientPut", "Uploader", "heartbeat"]
+__all__ = ["RetryingPut", "Uploader", "heartbeat"]
 
 logger = logging.getLogger("dask_blackbox.recorder")
 
@@ -158,12 +158,12 @@ class Uploader(threading.Thread):
         spread = random.uniform(0.8, 1.2)  # noqa: S311 - no secret
         self._pause = min(_LONGEST_PAUSE, max(0.5, self._pause * 2)) * spread
 
-    def finish(self, patience: float) -> None:
-        """Stop; upload what is left, for `patience` seconds, while the store answers."""
+    def finish(self, timeout: float) -> None:
+        """Stop; upload what is left, for `timeout` seconds, while the store answers."""
         self._stopped.set()
         self._woken.set()
         begun = time.monotonic()
-        while self.is_alive() and time.monotonic() - begun < patience:
+        while self.is_alive() and time.monotonic() - begun < timeout:
             if self._does_not_answer():
                 break
             self.join(0.1)
@@ -175,16 +175,16 @@ class Uploader(threading.Thread):
             )
 
 
-class PatientPut:
+class RetryingPut:
     """Puts blobs, each again while that may help.
 
     Args:
         store: Where to.
-        patience: Seconds from the first failure on, for all of them together.
+        timeout: Seconds from the first failure on, for all of them together.
     """
 
-    def __init__(self, store: Store, patience: float) -> None:
-        self._store, self._patience = store, patience
+    def __init__(self, store: Store, timeout: float) -> None:
+        self._store, self._tolerance = store, timeout
         self._until: float | None = None
 
     def __call__(self, name: str, blob: bytes, content_type: str | None = None) -> None:
@@ -200,7 +200,7 @@ class PatientPut:
                 self._store.put(name, blob, **more)
             except StoreError as error:
                 now = time.monotonic()
-                self._until = self._until or now + self._patience
+                self._until = self._until or now + self._tolerance
                 if not error.transient or now + pause > self._until:
                     raise
                 logger.info("retrying in %.1f s: %s", pause, error)

@@ -82,7 +82,7 @@ def html(run: RunTables, card: RunCard, *, logs_limit: int = 2000) -> str:
         "timeline": timeline_of(executions, axis, lives, named, last_inputs_of(run)),
         "curves": curves_of(run, axis, lives),
         "marks": packed_marks(marks_of(run, axis, lives)),
-        "lives": [_drawn_life(life, axis) for life in lives],
+        "lives": [_worker_row(life, axis) for life in lives],
         "series": series_of(run, axis),
         "flames": flames_for_page(run, axis),
     }
@@ -163,7 +163,7 @@ def _paper(
     return _Paper(f"data:image/png;base64,{image}", chosen)
 
 
-def _drawn_life(life: Life, axis: Axis) -> dict[str, Any]:
+def _worker_row(life: Life, axis: Axis) -> dict[str, Any]:
     return {
         "address": life.address,
         "label": plain(life.label),

@@ -50,7 +50,7 @@ def loglines_of(run: RunTables, lives: list[Life], *, limit: int) -> LogLines:
         return _within_bytes(lines, f"All {plural(total, 'log line')}.", total)
     numbered = logs.with_row_index("row").sort("at", maintain_order=True)
     grave = numbered.filter(pl.col("level") >= _WARNING)["row"]
-    chosen, said = _graves(grave, limit)
+    chosen, said = _important_lines(grave, limit)
     last = _last_lines(numbered, lives)
     chosen.update(row for row in last if len(chosen) < limit)
     for row in reversed(numbered["row"].to_list()):
@@ -72,7 +72,7 @@ def _searching(run: RunTables) -> str:
     return command("logs", name)
 
 
-def _graves(grave: pl.Series, limit: int) -> tuple[set[int], str]:
+def _important_lines(grave: pl.Series, limit: int) -> tuple[set[int], str]:
     if grave.len() <= limit * 3 // 4:
         return set(grave.to_list()), "all failures and warnings"
     # The first ones say what went wrong, the last ones how it ended.

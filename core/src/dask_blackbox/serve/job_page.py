@@ -15,7 +15,7 @@ from dask_blackbox.store import Store
 __all__ = ["Changed", "Chart", "changes_between_runs", "charts_of"]
 
 _WIDTH, _HEIGHT, _LEFT = 1000, 90, 70
-_COMPARED, _PATIENCE = 31, 3.0
+_COMPARED, _TIMEOUT = 31, 3.0
 _MOST_CHANGES = 3
 
 _MEASURES = (
@@ -100,7 +100,7 @@ def changes_between_runs(store: Store, history: JobHistory) -> list[Changed]:
         for each in sketched_runs(store, safe(history.job))
         if "/".join(map(str, each.address)) in wanted
     ]
-    sketches = read_sketches(store, names[: 2 * _COMPARED], patience=_PATIENCE)
+    sketches = read_sketches(store, names[: 2 * _COMPARED], timeout=_TIMEOUT)
     by_run = {
         "/".join(map(str, each.address)): sketches.get(each.name) for each in names
     }

@@ -16,7 +16,7 @@ from dask_blackbox.store import Store
 __all__ = ["LinesOfRun", "LogSearch", "lines_of_runs"]
 
 _MOST_RUNS, _MOST_LINES, _OF_A_RUN = 50, 500, 50
-_PATIENCE = 8.0
+_TIMEOUT = 8.0
 
 
 class LinesOfRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +40,7 @@ def lines_of_runs(
     query: LogQuery,
     *,
     job: str | None = None,
-    patience: float = _PATIENCE,
+    timeout: float = _TIMEOUT,
 ) -> LogSearch:
     """Return the lines of the newest runs that fit a query.
 
@@ -48,7 +48,7 @@ def lines_of_runs(
         ConfigurationError: if the query has a part that cannot be understood.
         StoreError: if the store cannot be listed.
     """
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + timeout
     found: list[LinesOfRun] = []
     searched = lines = 0
     runs = list(islice(marked_runs(store, job=job), _MOST_RUNS + 1))

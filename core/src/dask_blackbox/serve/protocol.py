@@ -7,7 +7,7 @@ import asyncio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-__all__ = ["AnswersHead", "ImpatientProtocol"]
+__all__ = ["AnswersHead", "RequestTimeoutProtocol"]
 
 _TIMEOUT = 20.0
 
@@ -32,7 +32,7 @@ class AnswersHead:
         await self._app({**scope, "method": "GET"}, receive, send_head)
 
 
-class ImpatientProtocol(H11Protocol):
+class RequestTimeoutProtocol(H11Protocol):
     """Closes a connection whose request does not arrive completely in time.
 
     uvicorn waits for ever for the rest of a request; each such connection holds a file

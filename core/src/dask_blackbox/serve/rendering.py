@@ -18,7 +18,7 @@ from dask_blackbox.layout import RunAddress
 
 __all__ = ["rendered_page"]
 
-_PATIENCE = 120.0
+_TIMEOUT = 120.0
 
 
 class _Order(msgspec.Struct, kw_only=True):
@@ -37,7 +37,7 @@ def rendered_page(
     page: str,
     *,
     finish: bool = False,
-    patience: float = _PATIENCE,
+    timeout: float = _TIMEOUT,
 ) -> bytes:
     """Return a page of a run as it is now.
 
@@ -47,7 +47,7 @@ def rendered_page(
         page: One of `REPORTS`, or `card.json`.
         finish: Finish the recording if its recorder is gone; who may only read the store
             gets the page all the same.
-        patience: Seconds after which it is given up.
+        timeout: Seconds after which it is given up.
 
     Raises:
         RecordingError: if it cannot be made, with why.
@@ -58,12 +58,12 @@ def rendered_page(
             [sys.executable, "-P", "-m", "dask_blackbox.serve.rendering"],
             input=msgspec.json.encode(order),
             capture_output=True,
-            timeout=patience,
+            timeout=timeout,
             check=False,
         )
     except subprocess.TimeoutExpired:
         raise RecordingError(
-            f"the page could not be rendered within {patience:.0f} s; try "
+            f"the page could not be rendered within {timeout:.0f} s; try "
             f"`dask blackbox report {address.job}/{address.run}/{address.attempt}`"
         ) from None
     if made.returncode:
@@ -98,10 +98,10 @@ def _main() -> int:
 def _finish(store: Any, address: RunAddress) -> None:
     from dask_blackbox.analyse.state import STALE
     from dask_blackbox.errors import StoreError
-    from dask_blackbox.recorder.unfinished_runs import finish_lost
+    from dask_blackbox.recorder.unfinished_runs import finish_lost_run
 
     try:
-        finish_lost(store, address, silent=STALE)
+        finish_lost_run(store, address, silent=STALE)
     except (StoreError, OSError) as error:
         # Who may only read it sees the same, made anew each time.
         print(error, file=sys.stderr)  # noqa: T201

@@ -19,7 +19,7 @@ from dask_blackbox.store import Store
 
 __all__ = ["Found", "FoundRun", "Search", "runs_found"]
 
-_PATIENCE = 3.0
+_TIMEOUT = 3.0
 _MOST_JOBS = 2_000
 _AT_ONCE = 64
 
@@ -88,7 +88,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def runs_found(
-    store: Store, search: Search, *, size: int = 50, patience: float = _PATIENCE
+    store: Store, search: Search, *, size: int = 50, timeout: float = _TIMEOUT
 ) -> Found:
     """Return the newest runs that fit, as far as can be found in time.
 
@@ -96,7 +96,7 @@ def runs_found(
         ConfigurationError: if there is no such state.
         StoreError: if the store cannot be read.
     """
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + timeout
     states = states_of(search.state)
     words = [word for word in re.split(r"\s+", search.text.lower()) if word]
     found: list[FoundRun] = []
@@ -110,9 +110,7 @@ def runs_found(
             and (not search.verdict or each.verdict == search.verdict)
         ]
         sketches = (
-            read_sketches(
-                store, fitting, patience=max(0.1, deadline - time.monotonic())
-            )
+            read_sketches(store, fitting, timeout=max(0.1, deadline - time.monotonic()))
             if words
             else {}
         )

@@ -52,8 +52,8 @@ class Exchange(Protocol):
     def hang_up(self, *, reset: bool = False) -> None:
         """End the connection; with `reset`, as a machine that has crashed does."""
 
-    def over(self, patience: float | None = None) -> bool:
-        """Wait until the trouble has ended, for `patience` seconds; tell whether it has."""
+    def over(self, timeout: float | None = None) -> bool:
+        """Wait until the trouble has ended, for `timeout` seconds; tell whether it has."""
 
 
 Fault = Callable[[Exchange], None]

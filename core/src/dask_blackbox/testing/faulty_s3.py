@@ -72,9 +72,9 @@ class Trouble:
         """Let everything work again."""
         self._over.set()
 
-    def over(self, patience: float | None = None) -> bool:
-        """Wait until it has ended, for `patience` seconds; tell whether it has."""
-        return self._over.wait(patience)
+    def over(self, timeout: float | None = None) -> bool:
+        """Wait until it has ended, for `timeout` seconds; tell whether it has."""
+        return self._over.wait(timeout)
 
     def meets(self, method: str, name: str) -> bool:
         """Tell whether a request meets it, and count it."""
@@ -239,8 +239,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(answer)
         self.wfile.flush()
 
-    def over(self, patience: float | None = None) -> bool:
-        return self._trouble.over(patience)
+    def over(self, timeout: float | None = None) -> bool:
+        return self._trouble.over(timeout)
 
     def hang_up(self, *, reset: bool = False) -> None:
         self.close_connection = True

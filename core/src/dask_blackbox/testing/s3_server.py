@@ -22,7 +22,7 @@ from dask_blackbox.errors import BlackboxError
 
 __all__ = ["EmbeddedS3", "embedded_s3", "running_server"]
 
-_PATIENCE = 60.0  # seconds; an import of moto on a busy machine takes its time
+_TIMEOUT = 60.0  # seconds; an import of moto on a busy machine takes its time
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def _port_of(process: subprocess.Popen[bytes], errors: IO[bytes]) -> int:
         target=lambda: lines.append(stdout.readline()), daemon=True
     )
     reading.start()
-    reading.join(_PATIENCE)
+    reading.join(_TIMEOUT)
     if lines and lines[0].strip().isdigit():
         return int(lines[0])
     process.kill()

@@ -23,12 +23,12 @@ from dask_blackbox.capture.driver.driver import (
     as_json,
     describe_driver,
 )
-from dask_blackbox.capture.driver.surroundings import cluster_facts
+from dask_blackbox.capture.driver.driver_environment import cluster_facts
 from dask_blackbox.capture.masked_values import follow_masked_values
 from dask_blackbox.driver.driver_position import DriverPositionWatcher
 from dask_blackbox.driver.found_modules import described
 from dask_blackbox.driver.known_secrets import known_secrets
-from dask_blackbox.driver.own_code import OwnCode
+from dask_blackbox.driver.own_code import DriverCodeReporter
 from dask_blackbox.driver.plugin_registration import install
 from dask_blackbox.errors import RecorderError
 from dask_blackbox.guard import guard
@@ -37,8 +37,8 @@ from dask_blackbox.protocol.messages import Attach, Drain
 from dask_blackbox.settings import setting_seconds
 
 __all__ = [
-    "joined",
-    "left",
+    "client_closing",
+    "client_connected",
     "report",
     "report_code",
     "report_exit",
@@ -60,7 +60,7 @@ _calls: tuple[int, DriverCalls] | None = None
 _following: int | None = None
 
 
-def _the_link() -> Link:
+def _shared_link() -> Link:
     """Return this process's line to the recorder; a forked child gets one of its own."""
     with _lock:
         if _link is None or _link[0] != os.getpid() or _link[1].closed:
@@ -131,17 +131,19 @@ def _is_a_worker() -> bool:
 
 def _describe(link: Link) -> None:
     with guard("what the driver is"):
-        _say(link, "driver-attached", describe_driver())
-        OwnCode(lambda reported: _say(link, "driver-code", reported)).look()
+        _send_event(link, "driver-attached", describe_driver())
+        DriverCodeReporter(
+            lambda reported: _send_event(link, "driver-code", reported)
+        ).check()
 
 
-def _say(link: Link, kind: str, detail: dict[str, Any]) -> None:
+def _send_event(link: Link, kind: str, detail: dict[str, Any]) -> None:
     link.row("event", [time.time(), kind, "driver", as_json(detail)])
 
 
 def _failed(doing: str, error: BaseException) -> None:
     if _link is not None:
-        _say(_link[1], "capture-failed", {"doing": doing, "error": repr(error)})
+        _send_event(_link[1], "capture-failed", {"doing": doing, "error": repr(error)})
 
 
 def watch() -> None:
@@ -153,7 +155,9 @@ def watch() -> None:
             thread = threading.get_ident()
             _position = (
                 os.getpid(),
-                DriverPositionWatcher(thread, setting_seconds("stall.after"), _stood),
+                DriverPositionWatcher(
+                    thread, setting_seconds("stall.after"), _report_driver_position
+                ),
             )
             _position[1].start()
 
@@ -175,11 +179,11 @@ def _listen_to_tests() -> None:
     if result is None or getattr(result, "_dask_blackbox", False):
         return
     for name in ("addError", "addFailure"):
-        setattr(result, name, _heard(getattr(result, name)))
+        setattr(result, name, _with_failure_report(getattr(result, name)))
     result._dask_blackbox = True  # noqa: SLF001 - ours
 
 
-def _heard(inner: Any) -> Any:
+def _with_failure_report(inner: Any) -> Any:
     @functools.wraps(inner)
     def add(self: object, test: Any, err: Any) -> object:
         with guard("a test that failed"):
@@ -191,32 +195,32 @@ def _heard(inner: Any) -> Any:
 
 def _row(kind: str, row: list[object]) -> None:
     if not _is_a_worker():
-        _the_link().row(kind, row)
+        _shared_link().row(kind, row)
 
 
-def _stood(kind: str, detail: dict[str, object]) -> None:
+def _report_driver_position(kind: str, detail: dict[str, object]) -> None:
     if not _is_a_worker():
-        _say(_the_link(), kind, detail)
+        _send_event(_shared_link(), kind, detail)
 
 
-async def joined(client: Any) -> None:
+async def client_connected(client: Any) -> None:
     """Record the cluster of a client that has just connected."""
-    with guard("a client of the command", tell=_failed):
-        link = await asyncio.to_thread(_the_link)
+    with guard("a client of the command", on_error=_failed):
+        link = await asyncio.to_thread(_shared_link)
         order = await install(client, os.environ[RECORDING])
         _attached[client.id] = order
         link.order(order)
         facts = {"pid": os.getpid(), "client": client.id}
-        _say(link, "driver-attached", facts | {"cluster": cluster_facts(client)})
+        _send_event(link, "driver-attached", facts | {"cluster": cluster_facts(client)})
 
 
-async def left(client: Any) -> None:
+async def client_closing(client: Any) -> None:
     """Let the recorder pull what is left before the client, and its cluster, close."""
     with guard("the final events of a cluster"):
         order = _attached.get(client.id)
         if order is not None:
             if _tap is not None:
-                _tap[1].tell_time()
+                _tap[1].report_times()
             # Not in a thread of an executor: where the command does not close its
             # clients, the interpreter does, and has closed its executors before.
             link = _asked_to_drain(order.address)
@@ -233,7 +237,7 @@ def _drain(address: str) -> None:
 
 
 def _asked_to_drain(address: str) -> Link:
-    link = _the_link()
+    link = _shared_link()
     link.forget("drained")
     link.order(Drain(address=address))
     return link
@@ -242,11 +246,11 @@ def _asked_to_drain(address: str) -> Link:
 def report(error: BaseException) -> None:
     """Tell of the exception that ends this process, while its clusters still stand."""
     with guard("the driver's exception"):
-        link = _the_link()
+        link = _shared_link()
         if _calls is not None:
-            _calls[1].tell_held()
+            _calls[1].flush_held()
         link.mask(known_secrets())
-        _say(link, "driver-exception", described(error))
+        _send_event(link, "driver-exception", described(error))
         for address in {order.address for order in _attached.values()}:
             _drain(address)
         if not _attached:
@@ -274,7 +278,7 @@ def report_code(code: int, frame: FrameType | None) -> None:
         )
         handled = sys.exception()
         reported = {"pid": os.getpid(), "code": code, "handling": identity_of(handled)}
-        _say(_the_link(), "driver-exit", reported | place)
+        _send_event(_shared_link(), "driver-exit", reported | place)
         if (
             handled is not None
         ):  # the process ends because of it, and no hook hears of it
@@ -285,7 +289,7 @@ def report_test(test: str, when: str, error: BaseException) -> None:
     """Tell of a test that failed; its runner survives it, and ends with an exit code."""
     with guard("a test that failed"):
         reported = {"pid": os.getpid(), "test": test, "when": when, **described(error)}
-        _say(_the_link(), "test-failed", reported)
+        _send_event(_shared_link(), "test-failed", reported)
 
 
 def report_exit(message: object, frame: FrameType | None) -> None:

@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 
-def _say_that_we_are_not_here() -> None:
+def _report_missing_package() -> None:
     """Tell user and recorder that this Python knows nothing of us; needs only itself."""
     error = "dask-blackbox is not installed for %s" % sys.executable
     sys.stderr.write("%s, its Dask clients are not recorded\n" % error)
@@ -51,7 +51,7 @@ except ImportError:
     if vars(sys).setdefault("_dask_blackbox_missing", __name__) == __name__:
         vars(sys)["_dask_blackbox_missing"] = None
         with contextlib.suppress(KeyError, OSError):
-            _say_that_we_are_not_here()
+            _report_missing_package()
 
 if command_process is not None and os.environ.get("DASK_BLACKBOX_CONTROL"):
     command_process.watch()  # from here on: a client may never connect
@@ -59,9 +59,9 @@ if command_process is not None and os.environ.get("DASK_BLACKBOX_CONTROL"):
 
 async def dask_setup(client: Any) -> None:
     if command_process is not None and os.environ.get("DASK_BLACKBOX_CONTROL"):
-        await command_process.joined(client)
+        await command_process.client_connected(client)
 
 
 async def dask_teardown(client: Any) -> None:
     if command_process is not None and os.environ.get("DASK_BLACKBOX_CONTROL"):
-        await command_process.left(client)
+        await command_process.client_closing(client)

@@ -25,7 +25,7 @@ from dask_blackbox.protocol.messages import (
     encode,
 )
 
-__all__ = ["Line"]
+__all__ = ["RecorderConnection"]
 
 logger = logging.getLogger("dask_blackbox")
 
@@ -33,7 +33,7 @@ _WAITING = 10_000
 _RESTARTS, _WITHIN = 3, 3600.0
 
 
-class Line:
+class RecorderConnection:
     """Starts the process when there is something to record, and again if it dies.
 
     Args:
@@ -45,14 +45,14 @@ class Line:
     def __init__(
         self, log: Path, topic: str, heard: Callable[[str, Reply], None]
     ) -> None:
-        self._log, self._topic, self._heard = log, topic, heard
+        self._log, self._topic, self._on_reply = log, topic, heard
         self._parcels: queue.Queue[Parcel | None] = queue.Queue(_WAITING)
         self._open: dict[str, list[Parcel]] = {}
         self._process: subprocess.Popen[bytes] | None = None
         self._started: list[float] = []
         self._ended = threading.Event()
         self._speaking = threading.Thread(
-            target=self._speak, name="dask-blackbox-line", daemon=True
+            target=self._write_orders, name="dask-blackbox-line", daemon=True
         )
         self._speaking.start()
 
@@ -79,12 +79,12 @@ class Line:
             return False
         return True
 
-    def close(self, patience: float) -> bool:
-        """Say no more; return whether the process has ended within `patience` seconds."""
+    def close(self, timeout: float) -> bool:
+        """Say no more; return whether the process has ended within `timeout` seconds."""
         with contextlib.suppress(queue.Full):
             self._parcels.put_nowait(None)
-        deadline = time.monotonic() + patience
-        self._speaking.join(patience)
+        deadline = time.monotonic() + timeout
+        self._speaking.join(timeout)
         if self._process is None:
             return True
         try:
@@ -96,7 +96,7 @@ class Line:
 
     # In a thread of its own
 
-    def _speak(self) -> None:
+    def _write_orders(self) -> None:
         while (parcel := self._parcels.get()) is not None:
             if parcel.config is not None:
                 self._open[parcel.run] = []
@@ -106,7 +106,7 @@ class Line:
             try:
                 self._write(parcel)
             except OSError as error:
-                if not self._again(error):
+                if not self._restart(error):
                     break
         self._ended.set()
         if self._process is not None and self._process.stdin is not None:
@@ -141,7 +141,7 @@ class Line:
             daemon=True,
         ).start()
 
-    def _again(self, error: OSError) -> bool:
+    def _restart(self, error: OSError) -> bool:
         """Start another process in place of one that died; returns whether it lives."""
         recent = [at for at in self._started if time.monotonic() - at < _WITHIN]
         if len(recent) > _RESTARTS:
@@ -159,7 +159,7 @@ class Line:
                 for parcel in reported:
                     self._write(parcel)
         except OSError as worse:
-            return self._again(worse)
+            return self._restart(worse)
         return True
 
     def _listen(self, process: subprocess.Popen[bytes]) -> None:
@@ -170,7 +170,7 @@ class Line:
                     reported = decode_reply_of(line)
                     if reported.reply.what == "final":
                         self._open.pop(reported.run, None)
-                    self._heard(reported.run, reported.reply)
+                    self._on_reply(reported.run, reported.reply)
         with contextlib.suppress(OSError):
             process.stdout.close()
         process.wait()

@@ -19,7 +19,7 @@ from typing import Any
 
 from distributed.diagnostics.plugin import SchedulerPlugin
 
-from dask_blackbox.autorecord.scheduler.recorder_connection import Line
+from dask_blackbox.autorecord.scheduler.recorder_connection import RecorderConnection
 from dask_blackbox.autorecord.scheduler.run_names import host_of, job_of, packages_of
 from dask_blackbox.capture.nanny.certificate import ring_folder
 from dask_blackbox.capture.scheduler.ownership import root_span
@@ -40,7 +40,7 @@ __all__ = ["NAME", "RunWatcher"]
 logger = logging.getLogger("dask_blackbox")
 
 NAME = "dask-blackbox-resident"
-_LOOKING = 2_000  # milliseconds
+_POLL_INTERVAL = 2_000  # milliseconds
 _DEFAULT = "default"  # what Dask calls the span of tasks without any
 _WANTED = ("waiting", "processing", "queued", "no-worker")
 _SECURITY = {
@@ -87,13 +87,13 @@ class RunWatcher(SchedulerPlugin):
         self._scheduler = scheduler
         spool = Path(setting("spool") or default_spool())
         log = spool.parent / f"always-{self._topic[-10:]}.log"
-        self._line = Line(log, self._topic, self._hear)
+        self._line = RecorderConnection(log, self._topic, self._on_reply)
         if str(scheduler.address).startswith("inproc://"):
             await scheduler.listen("tcp://127.0.0.1:0")
         plugins = worker_and_nanny(self._topic, self._topic)
-        await register_everywhere(scheduler, self._topic, plugins, self._complain)
+        await register_everywhere(scheduler, self._topic, plugins, self._warn)
         scheduler.plugins[NAME] = self
-        self._clock = PeriodicCallback(self._look, _LOOKING)
+        self._clock = PeriodicCallback(self._end_quiet_runs, _POLL_INTERVAL)
         self._clock.start()
 
     async def end(self) -> None:
@@ -134,7 +134,7 @@ class RunWatcher(SchedulerPlugin):
             return
         with guard("a run on this scheduler"):
             if action == "remove-client":
-                self._client_left(topic)
+                self._client_removed(topic)
             elif action == "update-graph" and msg.get("status") == "error":
                 recorded = self._begin_run(topic, topic, None, ())
                 if recorded is not None:
@@ -204,7 +204,7 @@ class RunWatcher(SchedulerPlugin):
             return None
         capture.begin(self._scheduler)
         facts = packages_of(self._scheduler, client)
-        capture.tell("driver-attached", "driver", client=client, **facts)
+        capture.report("driver-attached", "driver", client=client, **facts)
         recorded = _RecordedRun(
             recording,
             client,
@@ -243,7 +243,7 @@ class RunWatcher(SchedulerPlugin):
                 len(self._refused),
             )
 
-    def _client_left(self, client: str) -> None:
+    def _client_removed(self, client: str) -> None:
         unfinished = self._unfinished(client)
         for key, recorded in list(self._runs.items()):
             if recorded.client == client:
@@ -257,7 +257,7 @@ class RunWatcher(SchedulerPlugin):
         recorded = self._runs.pop(key)
         self._line.order(recorded.recording, End(state=state))
 
-    def _look(self) -> None:
+    def _end_quiet_runs(self) -> None:
         """End the runs that have been quiet for long; a later graph is another run."""
         with guard("quiet runs on this scheduler"):
             now = time.monotonic()
@@ -269,13 +269,13 @@ class RunWatcher(SchedulerPlugin):
 
     # Around
 
-    def _hear(self, recording: str, reply: Reply) -> None:
+    def _on_reply(self, recording: str, reply: Reply) -> None:
         """What the recordings say; from a thread."""
         if reply.error is not None and reply.error not in self._said:
             self._said = {*list(self._said)[-100:], reply.error}
             logger.warning("recording %s: %s", recording, reply.error)
 
-    def _complain(self, kind: str, subject: str, /, **detail: object) -> None:
+    def _warn(self, kind: str, subject: str, /, **detail: object) -> None:
         logger.warning("%s %s: %s", kind, subject, detail)
 
     def _address(self) -> str:

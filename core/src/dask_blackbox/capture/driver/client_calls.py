@@ -72,9 +72,9 @@ class DriverCalls:
                 _listeners.remove(self)
             if not _listeners:
                 _uninstall()
-        self.tell_held()
+        self.flush_held()
 
-    def tell_held(self) -> None:
+    def flush_held(self) -> None:
         """Tell of the newest failures, which were held back because there were many."""
         while self._held:
             self._sink("event", self._held.popleft())

@@ -25,7 +25,7 @@ from ..images import image_variables
 from ..logs import LogTap, cut, plain, words_of
 from ..packages import installed
 from .client_calls import identity_of, key_of
-from .surroundings import folder_of_code
+from .driver_environment import folder_of_code
 
 __all__ = ["DriverTap", "as_json", "code_of", "describe_driver", "describe_exception"]
 
@@ -265,12 +265,12 @@ class DriverTap:
 
     def stop(self) -> None:
         """Stop listening."""
-        self.tell_time()
+        self.report_times()
         self._tap.detach()
         if warnings.showwarning is self._shown:
             warnings.showwarning = self._showwarning
 
-    def tell_time(self) -> None:
+    def report_times(self) -> None:
         """Say what the main thread did since the beginning, where the system tells."""
         now, (begun, before) = _main_thread(), self._begun
         if now is None or before is None:

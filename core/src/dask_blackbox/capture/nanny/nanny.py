@@ -33,7 +33,7 @@ __all__ = ["NannyCapture"]
 _GOING = ("closing", "closed", "failed", "stopping", "stopped")
 _SIGNALS = "distributed._signals"
 _SIGNALLED = re.compile(r"Received signal \w+ \((\d+)\)")
-_SAYING, _PARTING = 5.0, 1.0  # seconds
+_SAYING, _CLOSE_TIMEOUT = 5.0, 1.0  # seconds
 
 
 class NannyCapture(NannyPlugin):
@@ -67,16 +67,16 @@ class NannyCapture(NannyPlugin):
             # A nanny takes off its plugins before it ends its worker: we see that too.
             self._wrap_last_kill(nanny)
             return None
-        return self._leave(nanny)
+        return self._finish_sending(nanny)
 
-    async def _leave(self, nanny: Nanny) -> None:
+    async def _finish_sending(self, nanny: Nanny) -> None:
         """Say what is still to be said, for a moment; then leave no trace."""
         if self._saying:
-            _, late = await asyncio.wait(tuple(self._saying), timeout=_PARTING)
+            _, late = await asyncio.wait(tuple(self._saying), timeout=_CLOSE_TIMEOUT)
             for each in late:
                 each.cancel()
             if late:
-                await asyncio.wait(late, timeout=_PARTING)
+                await asyncio.wait(late, timeout=_CLOSE_TIMEOUT)
         self._tap.detach()
         leave_rings(self._recording)
         for name in ("_on_worker_exit_sync", "instantiate", "kill"):
@@ -93,7 +93,7 @@ class NannyCapture(NannyPlugin):
             try:
                 return await inner(*args, **kwargs)
             finally:
-                await self._leave(nanny)
+                await self._finish_sending(nanny)
 
         nanny.kill = kill
 
@@ -149,9 +149,9 @@ class NannyCapture(NannyPlugin):
         rings = [ring for ring in dead if ring not in self._read]
         self._read.update(rings)
         # Aside: in a LocalCluster this is the scheduler's event loop, too.
-        self._later(self._testify(rings, exitcode, facts))
+        self._later(self._send_certificates(rings, exitcode, facts))
 
-    async def _testify(
+    async def _send_certificates(
         self, rings: list[str], exitcode: int, facts: dict[str, object]
     ) -> None:
         def read() -> list[tuple[str, dict[str, object]]]:
@@ -164,9 +164,9 @@ class NannyCapture(NannyPlugin):
         found = await asyncio.get_running_loop().run_in_executor(None, read)
         if not found:
             facts |= {"exit_code": exitcode, "pid": None, "worker": None}
-            await self._tell({"certificate": facts})
+            await self._log_event({"certificate": facts})
         for ring, certificate in found:
-            await self._tell({"certificate": certificate})
+            await self._log_event({"certificate": certificate})
             forget_ring(ring)
 
     def _take_line(self, row: list[Any]) -> None:
@@ -179,12 +179,12 @@ class NannyCapture(NannyPlugin):
         # From whichever thread: the nanny's loop is the only one that may talk.
         loop = self._nanny.loop
         try:
-            loop.add_callback(self._say, message)
+            loop.add_callback(self._send_later, message)
         except Exception:  # the loop is closed; the ring's file stays for the recorder
             pass
 
-    def _say(self, message: dict[str, object]) -> None:
-        self._later(self._tell(message))
+    def _send_later(self, message: dict[str, object]) -> None:
+        self._later(self._log_event(message))
 
     def _later(self, work: Any) -> None:
         saying = asyncio.ensure_future(work)
@@ -196,6 +196,6 @@ class NannyCapture(NannyPlugin):
         if not saying.cancelled():
             saying.exception()  # noted nowhere: the scheduler is gone
 
-    async def _tell(self, message: dict[str, Any]) -> None:
+    async def _log_event(self, message: dict[str, Any]) -> None:
         telling = self._nanny.scheduler.log_event(topic=self.name, msg=message)
         await asyncio.wait_for(telling, _SAYING)

@@ -168,9 +168,9 @@ class _Life:
         self.exit_code: int | None = None
         self._handle = handle  # where there are none, the end of file has to do
 
-    def wait(self, patience: float | None = None) -> str:
-        """Return the next word, `dead` at the end, or nothing after `patience` seconds."""
-        deadline = None if patience is None else time.monotonic() + patience
+    def wait(self, timeout: float | None = None) -> str:
+        """Return the next word, `dead` at the end, or nothing after `timeout` seconds."""
+        deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             if b"\n" in self._said:
                 word, _, self._said = self._said.partition(b"\n")

@@ -22,7 +22,7 @@ class Measures:
     Args:
         scheduler: The scheduler.
         put: Takes a row, by kind.
-        tell: Takes kind, subject and particulars of an event.
+        report: Takes kind, subject and particulars of an event.
         interval: Seconds between two samples.
         each: Called after each sample, with the moment.
     """
@@ -32,15 +32,15 @@ class Measures:
         scheduler: Scheduler,
         *,
         put: Callable[[str, Any], None],
-        tell: Callable[..., None],
+        report: Callable[..., None],
         interval: float,
         each: Callable[[float], None],
     ) -> None:
         from tornado.ioloop import PeriodicCallback
 
-        self._scheduler, self._put, self._tell = scheduler, put, tell
+        self._scheduler, self._put, self._report = scheduler, put, report
         self._interval, self._each = interval, each
-        self.spans = Spans(scheduler, tell)
+        self.spans = Spans(scheduler, report)
         self._totals_at = 0.0
         self._stolen = self._refused = 0
         self._clock = PeriodicCallback(self.sample, interval * 1000)
@@ -78,7 +78,7 @@ class Measures:
                 self._clock.callback_time = wanted
         except Exception as error:
             self._clock.stop()
-            self._tell("capture-failed", "", doing="metrics", error=repr(error))
+            self._report("capture-failed", "", doing="metrics", error=repr(error))
 
     def totals(self, now: float) -> None:
         """Tell where the workers' time and bytes have gone so far, dead ones included."""
@@ -89,7 +89,7 @@ class Measures:
                 [*map(str, key if isinstance(key, tuple) else (key,)), value]
                 for key, value in list(totals.items())
             ]
-            self._tell("fine-metrics", "", totals=rows)
+            self._report("fine-metrics", "", totals=rows)
         stolen = {"stolen": self._stolen, "steal_refused": self._refused}
-        self._tell("scheduler-load", "", **scheduler_load(self._scheduler), **stolen)
-        self.spans.look()
+        self._report("scheduler-load", "", **scheduler_load(self._scheduler), **stolen)
+        self.spans.check()

@@ -12,9 +12,11 @@ from typing import Any, Callable
 
 from distributed.comm import parse_host_port
 
-__all__ = ["NannyLook"]
+__all__ = ["NannyCheck"]
 
-_PATIENCE = 1.0  # for a certificate: the exit code is known after the connection breaks
+_CERTIFICATE_SECONDS = (
+    1.0  # for a certificate: the exit code is known after the connection breaks
+)
 _MORE = 5  # times half of that, where the nanny lives: the process ends slowly
 _ANSWERING, _KNOCKING = 2.0, 1.5
 _MOST = 50  # looks at once: a cluster of a thousand may go down together
@@ -24,19 +26,19 @@ _ENDED = re.compile(
 )
 
 
-class NannyLook:
+class NannyCheck:
     """Looks after the nannies of workers that left unexpectedly.
 
     Args:
         scheduler: The scheduler.
-        tell: Takes kind, subject and particulars of an event.
+        report: Takes kind, subject and particulars of an event.
     """
 
-    def __init__(self, scheduler: Any, tell: Callable[..., None]) -> None:
-        self._scheduler, self._tell = scheduler, tell
+    def __init__(self, scheduler: Any, report: Callable[..., None]) -> None:
+        self._scheduler, self._report = scheduler, report
         self._nannies: dict[str, tuple[str, int]] = {}
         self._certified: set[int] = set()
-        self._looks: set[Any] = set()
+        self._checks: set[Any] = set()
 
     def worker_added(self, address: str, nanny: str | None, pid: int) -> None:
         """Remember who looks after a worker: when it is removed nobody knows any more."""
@@ -52,35 +54,35 @@ class NannyLook:
     def worker_removed(self, address: str, *, expected: bool) -> None:
         """Look after its nanny, a moment later, unless it was expected to leave."""
         known = self._nannies.pop(address, None)
-        if known is None or expected or len(self._looks) >= _MOST:
+        if known is None or expected or len(self._checks) >= _MOST:
             return
-        look = asyncio.ensure_future(self._look(address, *known))
-        self._looks.add(look)
-        look.add_done_callback(self._looks.discard)
+        check = asyncio.ensure_future(self._check(address, *known))
+        self._checks.add(check)
+        check.add_done_callback(self._checks.discard)
 
     def stop(self) -> None:
         """Look no further."""
-        for look in tuple(self._looks):
-            look.cancel()
+        for check in tuple(self._checks):
+            check.cancel()
 
-    async def _look(self, address: str, nanny: str, pid: int) -> None:
-        await asyncio.sleep(_PATIENCE)
+    async def _check(self, address: str, nanny: str, pid: int) -> None:
+        await asyncio.sleep(_CERTIFICATE_SECONDS)
         if pid in self._certified:
             self._certified.discard(pid)
             return
         try:
-            await _knock(nanny)
+            await _check_port(nanny)
             ask = self._scheduler.rpc(nanny).get_logs(n=200)
             log = await asyncio.wait_for(ask, _ANSWERING)
         except Exception as error:
-            self._tell("nanny-lost", address, nanny=nanny, pid=pid, error=repr(error))
+            self._report("nanny-lost", address, nanny=nanny, pid=pid, error=repr(error))
             return
         # Its own certificate knows more, but takes its time: a process ends slowly, or has
         # left many lines.
         for _ in range(_MORE):
             if pid in self._certified:
                 return
-            await asyncio.sleep(_PATIENCE / 2)
+            await asyncio.sleep(_CERTIFICATE_SECONDS / 2)
         if pid in self._certified:
             return
         for line in log:
@@ -89,15 +91,15 @@ class NannyLook:
                 code = (
                     -int(found["signal"]) if found["signal"] else int(found["status"])
                 )
-                self._tell(
+                self._report(
                     "worker-certificate", address, pid=pid, worker=address,
                     exit_code=code, nanny=nanny, by="the nanny's log",
                 )  # fmt: skip
                 return
-        self._tell("nanny-answers", address, nanny=nanny, pid=pid)
+        self._report("nanny-answers", address, nanny=nanny, pid=pid)
 
 
-async def _knock(address: str) -> None:
+async def _check_port(address: str) -> None:
     """Fail at once where nothing listens: Dask would try again until it is too late."""
     scheme, _, place = address.partition("://")
     if scheme == "tcp":  # with TLS, the other side would warn of a broken handshake

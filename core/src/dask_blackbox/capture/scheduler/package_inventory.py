@@ -26,11 +26,11 @@ class Inventory:
     Args:
         scheduler: The scheduler.
         name: Of our plugins; workers answer to `<name>-packages`.
-        tell: Takes kind, subject and particulars of an event.
+        report: Takes kind, subject and particulars of an event.
     """
 
-    def __init__(self, scheduler: Any, name: str, tell: Callable[..., None]) -> None:
-        self._scheduler, self._name, self._tell = scheduler, name, tell
+    def __init__(self, scheduler: Any, name: str, report: Callable[..., None]) -> None:
+        self._scheduler, self._name, self._report = scheduler, name, report
         self._hosts: set[str] = set()
         about = settings_and_image()
         self._settings, self._image = about["settings"], about["image"]
@@ -85,7 +85,7 @@ class Inventory:
         }
         if (role, reported) not in self._reported:
             self._reported.append((role, reported))
-            self._tell("packages", address, role=role, **reported)
+            self._report("packages", address, role=role, **reported)
 
     def _unlike(self, settings: dict[str, str]) -> dict[str, str | None]:
         """Return the settings that are not the scheduler's own."""

@@ -17,7 +17,7 @@ Plugins = tuple[bytes | None, bytes | None]
 
 
 async def register_everywhere(
-    scheduler: Any, name: str, plugins: Plugins, tell: Callable[..., None]
+    scheduler: Any, name: str, plugins: Plugins, report: Callable[..., None]
 ) -> None:
     """Register the plugins of workers and nannies, on all that there are and will be.
 
@@ -25,7 +25,7 @@ async def register_everywhere(
         scheduler: The scheduler.
         name: Of both plugins.
         plugins: The workers' and the nannies', pickled; None: others have theirs there.
-        tell: Takes kind, subject and particulars of what went wrong.
+        report: Takes kind, subject and particulars of what went wrong.
     """
     calls = (scheduler.register_worker_plugin, scheduler.register_nanny_plugin)
     work = [
@@ -41,12 +41,12 @@ async def register_everywhere(
     for each in done:
         if each.exception() is not None:
             error = repr(each.exception())
-            tell("capture-failed", "", doing="plugins", error=error)
+            report("capture-failed", "", doing="plugins", error=error)
             continue
         for address, answer in (each.result() or {}).items():
             if isinstance(answer, dict) and answer.get("status") != "OK":
                 error = str(answer.get("text", answer.get("exception")))[:_LONGEST]
-                tell("capture-failed", address, doing="plugin", error=error)
+                report("capture-failed", address, doing="plugin", error=error)
     for each in late:
         each.add_done_callback(lambda task: task.cancelled() or task.exception())
 

@@ -23,10 +23,10 @@ from .code_hashes import CodeMarks
 from .dask_events import reported_by_dask
 from .descriptions import scheduler_facts, worker_facts
 from .empty_reads import empty_reads
+from .foreign_lines import ForeignLines
 from .group_counts import GroupCounts
-from .lines_of_others import LinesOfOthers
 from .measures import Measures
-from .nanny_checks import NannyLook
+from .nanny_checks import NannyCheck
 from .ownership import Ownership
 from .package_inventory import Inventory
 from .plugin_registration import register_everywhere, unregister_everywhere
@@ -39,12 +39,12 @@ __all__ = ["SchedulerCapture"]
 
 _OF_TASKS = ("capsule-coming", "result-size")
 """Kinds of events of workers whose subject is the key of a task."""
-_MAY_RUN = ("processing", "queued", "no-worker")
+_RUNNABLE_STATES = ("processing", "queued", "no-worker")
 _HANDLERS = ("pull", "withdraw", "leave", "join")
-_PATIENCE = 1.0  # seconds that a failed task waits for its worker's report
+_TIMEOUT = 1.0  # seconds that a failed task waits for its worker's report
 _LAST_PULL = 2.0
 _SHIPPED = 0.4  # seconds by which a worker's last lines have come
-_ABANDONED = 600.0  # seconds without a pull
+_UNPULLED_SECONDS = 600.0  # seconds without a pull
 
 
 class SchedulerCapture(SchedulerPlugin):
@@ -105,7 +105,7 @@ class SchedulerCapture(SchedulerPlugin):
 
     async def start(self, scheduler: object) -> None:
         self.begin(scheduler)
-        await self._listen_beyond_the_process()
+        await self._listen_on_tcp()
         await register_everywhere(scheduler, self.name, self._plugins, self._event)
 
     def begin(self, scheduler: Any) -> None:
@@ -117,7 +117,7 @@ class SchedulerCapture(SchedulerPlugin):
             scheduler.handlers[f"{self.name}-{handler}"] = getattr(self, handler)
         clients = None if self._client is None else [self._client]
         self.own = Ownership(scheduler, clients, **self._whose)
-        self._others = LinesOfOthers(scheduler, self.own)
+        self._others = ForeignLines(scheduler, self.own)
         self._tap = LogTap(
             self._recording,
             "scheduler",
@@ -128,7 +128,7 @@ class SchedulerCapture(SchedulerPlugin):
         self._event("recording-started", self._client or "")
         self._address = str(scheduler.address)
         self._event("scheduler-info", self._address, **scheduler_facts(scheduler))
-        self._nannies = NannyLook(scheduler, self._event)
+        self._nannies = NannyCheck(scheduler, self._event)
         self._inventory = Inventory(scheduler, self._voice, self._event)
         watch_closing(scheduler)
         # From here on: Dask adds a plugin only when its start has ended, and ours waits.
@@ -141,22 +141,22 @@ class SchedulerCapture(SchedulerPlugin):
             scheduler,
             name=self._voice,
             own=self.own,
-            tell=self._event,
+            report=self._event,
             **self._stalls,
         )
         self._unrunnable = UnrunnableWatch(
-            scheduler, own=self.own, after=self._stalls["after"], tell=self._event
+            scheduler, own=self.own, after=self._stalls["after"], report=self._event
         )
         self._measures = Measures(
             scheduler,
             put=self._put,
-            tell=self._event,
+            report=self._event,
             interval=self._interval,
-            each=self._look,
+            each=self._check,
         )
         self._measures.start()
 
-    async def _listen_beyond_the_process(self) -> None:
+    async def _listen_on_tcp(self) -> None:
         """Give a scheduler without any socket (`processes=False`) one for the recorder."""
         if str(self._scheduler.address).startswith("inproc://"):
             await self._scheduler.listen("tcp://127.0.0.1:0")
@@ -228,7 +228,7 @@ class SchedulerCapture(SchedulerPlugin):
         if last:
             self._measures.sample()
             self._measures.totals(now)
-        self._attempts.settle(before=now if last else now - _PATIENCE)
+        self._attempts.settle(before=now if last else now - _TIMEOUT)
         for source, numbers in self._others.numbers():
             self._event("lines-left-out", source, **numbers)
         batch = self._rows.pull(acknowledged, limit, now)
@@ -240,7 +240,7 @@ class SchedulerCapture(SchedulerPlugin):
     def transition(
         self, key: object, start: str, finish: str, *args: object, **kwargs: Any
     ) -> None:
-        if start == "waiting" and finish in _MAY_RUN:
+        if start == "waiting" and finish in _RUNNABLE_STATES:
             if self._last_finished[0] == kwargs.get("stimulus_id"):
                 self._last_inputs[key] = self._last_finished[1]
         elif start == "processing":
@@ -385,7 +385,7 @@ class SchedulerCapture(SchedulerPlugin):
 
     def log_event(self, topic: str, msg: Any) -> None:
         if topic == self._voice:
-            self._from_afar(msg)
+            self._on_plugin_message(msg)
             # The broker would keep the last thousand of these in memory.
             self._scheduler._broker.truncate(topic)
         elif topic == f"{self._voice}{MASKED}":
@@ -402,17 +402,17 @@ class SchedulerCapture(SchedulerPlugin):
                     expected = bool(detail["expected"])
                     self._nannies.worker_removed(subject, expected=expected)
 
-    def _from_afar(self, msg: dict[str, Any]) -> None:
+    def _on_plugin_message(self, msg: dict[str, Any]) -> None:
         """What our own plugins send from workers and nannies."""
         for kind, rows in msg.get("rows", {}).items():
             for row in rows:
-                self._row_from_afar(kind, row)
+                self._take_remote_row(kind, row)
         if msg.get("dropped"):
             self._rows.drop("log", msg["dropped"])
         if "certificate" in msg:
             facts = msg["certificate"]
             for kind, *row in facts.pop("lines", ()):
-                self._from_afar({"rows": {kind: [row]}})
+                self._on_plugin_message({"rows": {kind: [row]}})
             subject = facts.get("worker") or ""
             self._nannies.worker_certified(facts)
             self._put(
@@ -424,10 +424,10 @@ class SchedulerCapture(SchedulerPlugin):
         if "failed" in msg:
             self._event("capture-failed", "", doing="nanny", error=msg["failed"])
 
-    def _row_from_afar(self, kind: str, row: Any) -> None:
+    def _take_remote_row(self, kind: str, row: Any) -> None:
         """Take a worker's row; it does not know whose its tasks are."""
         if kind == "log":
-            if not self._others.left_out(row):
+            if not self._others.excludes(row):
                 self._put(kind, row)
         elif kind == "attempt":
             if self.own.has_named(row[1]):
@@ -435,17 +435,17 @@ class SchedulerCapture(SchedulerPlugin):
         elif row[1] not in _OF_TASKS or self.own.has_named(row[2]):
             self._put(kind, row)
 
-    def tell(self, kind: str, subject: str, /, **detail: object) -> None:
+    def report(self, kind: str, subject: str, /, **detail: object) -> None:
         """Have an event recorded."""
         self._event(kind, subject, **detail)
 
     def _event(self, kind: str, subject: str, /, **detail: object) -> None:
         self._put("event", (time.time(), kind, subject, _json(detail)))
 
-    def _look(self, now: float) -> None:
-        self._stall_watch.look(self._ended)
-        self._unrunnable.look()
-        if now - max(self._rows.pulled_at, self._started) > _ABANDONED:
+    def _check(self, now: float) -> None:
+        self._stall_watch.check(self._ended)
+        self._unrunnable.check()
+        if now - max(self._rows.pulled_at, self._started) > _UNPULLED_SECONDS:
             # Driver and recorder are both gone: nobody else will take us off.
             self._measures.stop()
             self._departure = asyncio.ensure_future(self._depart())

@@ -19,16 +19,16 @@ class Spans:
 
     Args:
         scheduler: The scheduler.
-        tell: Takes kind, subject and particulars of an event.
+        report: Takes kind, subject and particulars of an event.
     """
 
-    def __init__(self, scheduler: object, tell: Callable[..., None]) -> None:
-        self._scheduler, self._tell = scheduler, tell
+    def __init__(self, scheduler: object, report: Callable[..., None]) -> None:
+        self._scheduler, self._report = scheduler, report
         self._reported: dict[
             str, object
         ] = {}  # what changes, by id; None: not reported yet
         self._done: set[str] = set()
-        self.left_out = 0
+        self.excludes = 0
 
     def seen(self, groups: Iterable[object]) -> None:
         """Note the spans of groups in which a graph has brought tasks of ours."""
@@ -37,10 +37,10 @@ class Spans:
             if len(self._reported) < _MOST_SPANS:
                 self._reported[span] = None
             else:
-                self.left_out += 1
+                self.excludes += 1
         self._done -= known
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Tell of those that have changed since the last time."""
         spans = getattr(self._extension(), "spans", {})
         for name in [n for n in self._reported if n not in self._done]:
@@ -57,13 +57,13 @@ class Spans:
             changing = (facts["states"], facts["nbytes"], spent)
             if changing != self._reported[name]:
                 self._reported[name] = changing
-                self._tell("span", name, **facts)
+                self._report("span", name, **facts)
             elif facts["done"]:  # until another graph has tasks in it
                 self._done.add(name)
-        if self.left_out:
-            left_out, self.left_out = self.left_out, 0
-            error = f"{left_out} more spans than the {_MOST_SPANS} that are recorded"
-            self._tell("capture-failed", "", doing="spans", error=error)
+        if self.excludes:
+            excludes, self.excludes = self.excludes, 0
+            error = f"{excludes} more spans than the {_MOST_SPANS} that are recorded"
+            self._report("capture-failed", "", doing="spans", error=error)
 
     def _extension(self) -> object:
         return (getattr(self._scheduler, "extensions", None) or {}).get("spans")

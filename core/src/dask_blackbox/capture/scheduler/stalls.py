@@ -38,7 +38,7 @@ class StallWatch:
         end_after: Seconds without progress after which the wanted tasks are cancelled, so
             that the run ends with a verdict; 0 for never.
         own: Whose tasks matter: others may be busy on the same scheduler.
-        tell: Takes the particulars of a stall.
+        report: Takes the particulars of a stall.
     """
 
     def __init__(
@@ -49,20 +49,20 @@ class StallWatch:
         after: float,
         end_after: float,
         own: Ownership,
-        tell: Callable[..., None],
+        report: Callable[..., None],
     ) -> None:
         self._scheduler, self._name, self._own = scheduler, name, own
         # Whoever ends a run has reported before what it hung on.
         self._after = min(after, end_after) if after and end_after else after
         self._end_after = end_after
-        self._tell = tell
+        self._report = report
         self._seen = -1
         self._since = time.time()
         self._next = self._after
         self._busy: Any = None
         self._ended = False
 
-    def look(self, finished: int) -> None:
+    def check(self, finished: int) -> None:
         """Look once; called every second or so.
 
         Args:
@@ -71,7 +71,7 @@ class StallWatch:
         now = time.time()
         if finished != self._seen or not self._wanted():
             if self._next > self._after and finished != self._seen:
-                self._tell("stall-over", "", lasted=now - self._since)
+                self._report("stall-over", "", lasted=now - self._since)
             self._seen, self._since, self._next = finished, now, self._after
             self._ended = False
             return
@@ -101,7 +101,7 @@ class StallWatch:
         self._busy = None
         if not task.cancelled() and task.exception() is not None:
             error = repr(task.exception())
-            self._tell("capture-failed", "", doing="stall", error=error)
+            self._report("capture-failed", "", doing="stall", error=error)
 
     async def _describe(self, lasted: float) -> None:
         scheduler = self._scheduler
@@ -111,7 +111,7 @@ class StallWatch:
         statuses: dict[str, int] = {}
         for ws in workers:
             statuses[ws.status.name] = statuses.get(ws.status.name, 0) + 1
-        self._tell(
+        self._report(
             "stall",
             "",
             lasted=lasted,
@@ -177,8 +177,8 @@ class StallWatch:
         rpc = self._scheduler.rpc(ws.address)
         try:
             stacks = await asyncio.wait_for(rpc.call_stack(keys=None), _ANSWERING)
-            tell = getattr(rpc, f"{self._name}-tell")
-            tasks = await asyncio.wait_for(tell(keys=keys), _ANSWERING)
+            ask = getattr(rpc, f"{self._name}-tell")
+            tasks = await asyncio.wait_for(ask(keys=keys), _ANSWERING)
         except Exception as error:  # it may be frozen: that is worth knowing
             return {"failed": repr(error)}
         stacks = {str(key): _telling(frames) for key, frames in stacks.items()}
@@ -195,7 +195,7 @@ class StallWatch:
             for client in self._own.wanting()
         }
         for client, keys in wanted.items():
-            self._tell("stall-ended-run", client, lasted=lasted, keys=len(keys))
+            self._report("stall-ended-run", client, lasted=lasted, keys=len(keys))
             scheduler.stimulus_cancel(
                 keys=keys, client=client, force=False, reason="dask-blackbox", msg=text
             )

@@ -24,7 +24,7 @@ class UnrunnableWatch:
         scheduler: The scheduler.
         own: Whose tasks matter.
         after: Seconds that such a task waits until it is reported; 0 for never.
-        tell: Takes kind, subject and particulars of an event.
+        report: Takes kind, subject and particulars of an event.
     """
 
     def __init__(
@@ -33,14 +33,14 @@ class UnrunnableWatch:
         *,
         own: Ownership,
         after: float,
-        tell: Callable[..., None],
+        report: Callable[..., None],
     ) -> None:
-        self._scheduler, self._own, self._tell = scheduler, own, tell
+        self._scheduler, self._own, self._report = scheduler, own, report
         self._after = self._next = after
         self._since: dict[Any, float] = {}
         self._reported = False
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Look once; called every second or so."""
         if not self._after or not (self._scheduler.unrunnable or self._since):
             return
@@ -55,14 +55,14 @@ class UnrunnableWatch:
             self._next, self._reported = lasted * 2, True
             tasks.sort(key=lambda ts: self._since[ts.key])
             reported = [restricted(ts) for ts in tasks[:_REPORTED]]
-            self._tell(
+            self._report(
                 "unrunnable", "", lasted=lasted, tasks=reported, number=len(tasks)
             )
         elif not tasks:
             self._next = self._after
             if self._reported:
                 self._reported = False
-                self._tell("unrunnable-over", "")
+                self._report("unrunnable-over", "")
 
 
 def restricted(ts: TaskState) -> dict[str, Any]:

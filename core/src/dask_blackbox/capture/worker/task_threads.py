@@ -30,7 +30,7 @@ class TaskThreads:
         self._worker = worker
         self._seen: dict[str, _Seen] = {}
 
-    def look(self, executing: dict[str, float]) -> None:
+    def sample(self, executing: dict[str, float]) -> None:
         """Look at the threads of the tasks that execute (from a thread of our own)."""
         threads = self._of_keys()
         seen = {}

@@ -129,7 +129,7 @@ class WorkerCapture(WorkerPlugin):
 
         self._shipping = PeriodicCallback(self._ship, _SHIP_MS)
         self._shipping.start()
-        worker.handlers[f"{self.name}-tell"] = self.tell
+        worker.handlers[f"{self.name}-tell"] = self.task_states
         worker.handlers[f"{self.name}-packages"] = self.packages
         self._capsules: BundleCollector | None = None
         if self._bundles_wanted is not None:
@@ -154,7 +154,7 @@ class WorkerCapture(WorkerPlugin):
         except OSError:
             return None
 
-    async def tell(self, keys: list[object]) -> dict[str, object]:
+    async def task_states(self, keys: list[object]) -> dict[str, object]:
         """Return the states of some tasks and of what they wait for (an RPC handler)."""
         reported: dict[str, object] = {}
         for key in keys:
@@ -180,7 +180,7 @@ class WorkerCapture(WorkerPlugin):
         somebody_looks = worker.nanny is not None or self._watcher is not None
         if somebody_looks and worker.status.name in _GOING:
             # Its threads may talk on for seconds: that goes to the ring, until the end.
-            self._testify(worker)
+            self._send_own_certificate(worker)
             self._ship_all()
             if self._watcher is not None:
                 self._going = True
@@ -203,7 +203,7 @@ class WorkerCapture(WorkerPlugin):
         self._results.stop()
         self._ignore_faults()
 
-    def _testify(self, worker: Worker) -> None:
+    def _send_own_certificate(self, worker: Worker) -> None:
         """Say what it was at when it was asked to exit; others report how it ended."""
         if not self._executing:
             return
@@ -259,10 +259,10 @@ class WorkerCapture(WorkerPlugin):
             else:
                 self._ring.running_none()
 
-    def _look_at_threads(self) -> None:
+    def _sample_threads(self) -> None:
         """Add to the ring in which threads the tasks run, and how much CPU they have used."""
         executing = self._executing.copy()
-        self._threads.look(executing)
+        self._threads.sample(executing)
         with self._lock:
             if self._ring is not None and executing == self._executing:
                 self._ring.running(self._threads.reported(executing))
@@ -409,7 +409,7 @@ class WorkerCapture(WorkerPlugin):
             if self._stopped.wait(0.1):
                 return
             if self._executing:
-                self._look_at_threads()
+                self._sample_threads()
             if self._going and not self._worker.active_threads:
                 self._hand_over()
             load.woke(time.perf_counter() - asleep, 0.1)

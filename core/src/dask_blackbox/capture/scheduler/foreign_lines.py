@@ -16,7 +16,7 @@ from .ownership import Ownership
 if TYPE_CHECKING:
     from distributed import Scheduler
 
-__all__ = ["LinesOfOthers"]
+__all__ = ["ForeignLines"]
 
 _AT, _ROLE, _SOURCE, _PID, _SEQ, _LOGGER, _LEVEL, _TEXT, _KEY = range(9)
 _CLUSTERS = ("distributed", "tornado", "asyncio", "bokeh", "dask")
@@ -26,7 +26,7 @@ _LATE = (
 )
 
 
-class LinesOfOthers:
+class ForeignLines:
     """Tells the lines of other clients' tasks from our own and from the cluster's.
 
     Args:
@@ -44,7 +44,7 @@ class LinesOfOthers:
         if worker is not None:
             self._ended[worker] = time.time()
 
-    def left_out(self, row: Any) -> bool:
+    def excludes(self, row: Any) -> bool:
         """Return whether a line is another's; if so, its number is noted."""
         if self._own.everything or self._is_ours(row):
             return False

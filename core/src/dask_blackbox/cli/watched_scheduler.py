@@ -12,13 +12,13 @@ from distributed.security import Security
 
 from dask_blackbox.errors import ConfigurationError
 
-__all__ = ["Watched"]
+__all__ = ["WatchedScheduler"]
 
 _CONNECTING, _ANSWERING = 10.0, 20.0
-_GIVING_UP = 10.0
+_GIVE_UP_AFTER = 10.0
 
 
-class Watched:
+class WatchedScheduler:
     """Says whether a scheduler is there.
 
     Args:
@@ -54,13 +54,13 @@ class Watched:
                 "scheduler's address"
             )
 
-    def lives(self) -> bool:
+    def responds(self) -> bool:
         """Return whether it answers, or has not been missed for long."""
         try:
             self._runner.run(self._ask("echo"))
         except Exception:  # noqa: BLE001 - it does not answer, however it does that
             self._missed_since = self._missed_since or time.monotonic()
-            return time.monotonic() - self._missed_since < _GIVING_UP
+            return time.monotonic() - self._missed_since < _GIVE_UP_AFTER
         self._missed_since = None
         return True
 
