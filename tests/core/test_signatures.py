@@ -5,40 +5,47 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import dask
 import distributed
 import polars as pl
 import pytest
-from dask_blackbox.analyse.signatures import SIGNATURES, Signature, printed_by
+from dask_blackbox.analyse.signatures import (
+    SIGNATURES,
+    Signature,
+    data_libraries,
+    printed_by,
+    python,
+    services,
+)
+from dask_blackbox.analyse.signatures import distributed as distributed_lines
 from printed_texts import texts_in
 from project_uv import UV
 
 OLDEST = "2025.1.0"
 """The oldest version of dask and distributed that is supported (docs/compatibility.md)."""
 
-NAMES = [each.name for each in SIGNATURES]
-
 
 def test_names_are_unique() -> None:
-    assert [name for name, count in Counter(NAMES).items() if count > 1] == []
+    modules = (data_libraries, distributed_lines, python, services)
+    rows = [e for m in modules for e in vars(m).values() if isinstance(e, Signature)]
+    assert len(rows) == len(SIGNATURES)
 
 
-@pytest.mark.parametrize("row", SIGNATURES, ids=NAMES)
+@pytest.mark.parametrize("row", SIGNATURES.values(), ids=SIGNATURES)
 def test_a_row_finds_its_example(row: Signature) -> None:
     assert row.search(row.example)
 
 
-@pytest.mark.parametrize("row", SIGNATURES, ids=NAMES)
+@pytest.mark.parametrize("row", SIGNATURES.values(), ids=SIGNATURES)
 def test_a_row_finds_its_example_in_a_column_of_logs(row: Signature) -> None:
     logs = pl.DataFrame({"message": [row.example, "nothing of the kind"]})
 
     assert logs.filter(printed_by(row))["message"].to_list() == [row.example]
 
 
-@pytest.mark.parametrize("row", SIGNATURES, ids=NAMES)
+@pytest.mark.parametrize("row", SIGNATURES.values(), ids=SIGNATURES)
 def test_a_row_finds_nothing_in_other_lines(row: Signature) -> None:
     lines = [
         "",
@@ -48,14 +55,14 @@ def test_a_row_finds_nothing_in_other_lines(row: Signature) -> None:
     assert [line for line in lines if row.search(line)] == []
 
 
-DASKS = [each for each in SIGNATURES if each.source in ("dask", "distributed")]
+DASKS = {n: e for n, e in SIGNATURES.items() if e.source in {"dask", "distributed"}}
 
 
 def of_installed() -> list[Path]:
     return [Path(str(module.__file__)).parent for module in (dask, distributed)]
 
 
-@pytest.mark.parametrize("row", DASKS, ids=[row.name for row in DASKS])
+@pytest.mark.parametrize("row", DASKS.values(), ids=DASKS)
 def test_dask_prints_the_example(row: Signature) -> None:
     """A message that was reworded fails here, not in somebody's verdict."""
     assert says(row, of_installed()) == (row.until is None)
@@ -74,7 +81,7 @@ def says(row: Signature, packages: list[Path]) -> bool:
 
 
 def test_a_reworded_message_is_found_out(tmp_path: Path) -> None:
-    row = next(each for each in DASKS if each.name == "NANNY_EXIT_STATUS")
+    row = DASKS["NANNY_EXIT_STATUS"]
     (tmp_path / "nanny.py").write_text(
         'def said(pid, code):\n    return f"Worker process {pid} left with code {code}"\n'
     )
@@ -97,7 +104,7 @@ def oldest(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [folder / "dask", folder / "distributed"]
 
 
-@pytest.mark.parametrize("row", DASKS, ids=[row.name for row in DASKS])
+@pytest.mark.parametrize("row", DASKS.values(), ids=DASKS)
 def test_the_oldest_supported_dask_prints_it_too(
     row: Signature, oldest: list[Path]
 ) -> None:

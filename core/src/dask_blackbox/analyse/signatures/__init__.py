@@ -1,6 +1,6 @@
 """What Dask, Python, the kernel and storage services print, as rows with examples.
 
-Each row has a name that says what the line says, who prints it, a pattern and an example.
+Each row has a pattern, an example and who prints it; its name says what the line says.
 Rules match through rows, so that a reworded message is found by the tests of the catalogue
 (the examples are looked for in the sources of the installed libraries, or printed by them)
 rather than by a verdict that has turned into `unknown`.
@@ -23,10 +23,10 @@ from dask_blackbox.analyse.signatures.signature import (
 
 __all__ = ["SIGNATURES", "Signature", "Source", "any_of", "printed_by"]
 
-SIGNATURES: tuple[Signature, ...] = tuple(
-    each
+SIGNATURES: dict[str, Signature] = {
+    name: each
     for module in (distributed, data_libraries, services, python)
-    for each in vars(module).values()
+    for name, each in vars(module).items()
     if isinstance(each, Signature)
-)
-"""All rows."""
+}
+"""All rows by name, which says what the line says."""

@@ -5,136 +5,115 @@ from __future__ import annotations
 from dask_blackbox.analyse.signatures.signature import Signature
 
 MODULE_MISSING = Signature(
-    name="MODULE_MISSING",
+    r"No module named '(?P<name>[\w.]+)'",
+    "No module named 'orders.prices'",
     source="python",
-    pattern=r"No module named '(?P<name>[\w.]+)'",
-    example="No module named 'orders.prices'",
 )
 NAME_NOT_IN_MODULE = Signature(
-    name="NAME_NOT_IN_MODULE",
-    source="python",
-    pattern=(
+    (
         r"(?:cannot import name '[^']+' from|Can't get attribute '[^']+' on <module|"
         r"\bmodule) '(?P<name>[\w.]+)'"
     ),
-    example="cannot import name 'clean' from 'orders' (/jobs/orders.py)",
+    "cannot import name 'clean' from 'orders' (/jobs/orders.py)",
+    source="python",
 )
 NAME_NOT_IN_FILE = Signature(
-    name="NAME_NOT_IN_FILE",
+    r"cannot import name '[^']+' from '[\w.]+' \((?P<file>[^)]+)\)$",
+    "cannot import name 'clean' from 'orders' (/jobs/orders.py)",
     source="python",
-    pattern=r"cannot import name '[^']+' from '[\w.]+' \((?P<file>[^)]+)\)$",
-    example="cannot import name 'clean' from 'orders' (/jobs/orders.py)",
 )
 SHARED_LIBRARY_MISSING = Signature(
-    name="SHARED_LIBRARY_MISSING",
+    r"(?P<name>[\w.+-]+\.so[\w.]*): cannot open shared object file",
+    "libGL.so.1: cannot open shared object file: No such file or directory",
     source="python",
-    pattern=r"(?P<name>[\w.+-]+\.so[\w.]*): cannot open shared object file",
-    example="libGL.so.1: cannot open shared object file: No such file or directory",
 )
 CANNOT_PICKLE = Signature(
-    name="CANNOT_PICKLE",
-    source="python",
-    pattern=(
+    (
         r"[Cc]an(?:no|')t pickle (?:local object )?'?(?P<what>[^\n]{1,120}?)'?"
         r"(?: object)?(?:\n|$)"
     ),
-    example="cannot pickle '_thread.lock' object",
+    "cannot pickle '_thread.lock' object",
+    source="python",
 )
 DAEMON_HAS_NO_CHILDREN = Signature(
-    name="DAEMON_HAS_NO_CHILDREN",
+    r"\Adaemonic processes are not allowed to have children",
+    "daemonic processes are not allowed to have children",
     source="python",
-    pattern=r"\Adaemonic processes are not allowed to have children",
-    example="daemonic processes are not allowed to have children",
 )
 OPEN_FILES_EXHAUSTED = Signature(
-    name="OPEN_FILES_EXHAUSTED",
+    r"\[Errno 24\]|Too many open files",
+    "[Errno 24] Too many open files",
     source="kernel",
-    pattern=r"\[Errno 24\]|Too many open files",
-    example="[Errno 24] Too many open files",
 )
 NO_SPACE_LEFT = Signature(
-    name="NO_SPACE_LEFT",
-    source="kernel",
-    pattern=r"No space left on device",
-    example="[Errno 28] No space left on device",
+    r"No space left on device", "[Errno 28] No space left on device", source="kernel"
 )
 NOT_ALLOCATED = Signature(
-    name="NOT_ALLOCATED",
-    source="numpy",
-    pattern=(
+    (
         r"(?:(?:[Uu]nable|[Tt]ried) to allocate|allocating) "
         r"(?P<size>[\d.,]+ ?[KMGTPE]?i?B|[\d.,]+ bytes)"
         r"|alloc of size (?P<bytes>\d+)"
     ),
-    example=(
+    (
         "Unable to allocate 7.28 TiB for an array with shape (1000000, 1000000) and data "
         "type float64"
     ),
+    source="numpy",
 )
 CERTIFICATE_NOT_VERIFIED = Signature(
-    name="CERTIFICATE_NOT_VERIFIED",
-    source="tls",
-    pattern=r"(?m)certificate verify failed: (?P<why>[^\n(]+?) ?(?:\(|$)",
-    example=(
+    r"(?m)certificate verify failed: (?P<why>[^\n(]+?) ?(?:\(|$)",
+    (
         "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: certificate has expired "
         "(_ssl.c:1006)"
     ),
+    source="tls",
 )
 TLS_MET_PLAIN_TEXT = Signature(
-    name="TLS_MET_PLAIN_TEXT",
+    r"WRONG_VERSION_NUMBER|not idle; cannot convert to SSL",
+    "[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1006)",
     source="tls",
-    pattern=r"WRONG_VERSION_NUMBER|not idle; cannot convert to SSL",
-    example="[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1006)",
 )
 TLS_NO_COMMON_VERSION = Signature(
-    name="TLS_NO_COMMON_VERSION",
+    r"ALERT_PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL|NO_PROTOCOLS_AVAIL",
+    "[SSL: TLSV1_ALERT_PROTOCOL_VERSION] tlsv1 alert protocol version (_ssl.c:1006)",
     source="tls",
-    pattern=r"ALERT_PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL|NO_PROTOCOLS_AVAIL",
-    example="[SSL: TLSV1_ALERT_PROTOCOL_VERSION] tlsv1 alert protocol version (_ssl.c:1006)",
 )
 TLS_NO_COMMON_CIPHER = Signature(
-    name="TLS_NO_COMMON_CIPHER",
+    r"NO_SHARED_CIPHER|NO_CIPHERS_AVAILABLE|ALERT_HANDSHAKE_FAILURE",
+    "[SSL: NO_SHARED_CIPHER] no shared cipher (_ssl.c:1006)",
     source="tls",
-    pattern=r"NO_SHARED_CIPHER|NO_CIPHERS_AVAILABLE|ALERT_HANDSHAKE_FAILURE",
-    example="[SSL: NO_SHARED_CIPHER] no shared cipher (_ssl.c:1006)",
 )
 TLS_REFUSED = Signature(
-    name="TLS_REFUSED",
+    r"SSLEOFError|SSLZeroReturnError|alert [\w ]+|ALERT_\w+|_ALERT",
+    "[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] tlsv13 alert certificate required",
     source="tls",
-    pattern=r"SSLEOFError|SSLZeroReturnError|alert [\w ]+|ALERT_\w+|_ALERT",
-    example="[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] tlsv13 alert certificate required",
 )
 PROGRAM_FAILED = Signature(
-    name="PROGRAM_FAILED",
-    source="python",
-    pattern=(
+    (
         r"\ACommand '(?P<command>(?s:.+))' (?:returned non-zero exit status (?P<status>\d+)"
         r"|died with (?:<Signals\.(?P<signal>\w+): \d+>|unknown signal (?P<number>\d+))"
         r"|timed out after (?P<limit>[\d.]+) seconds)\.?(?:\nstderr: (?P<stderr>(?s:.+)))?"
     ),
-    example="Command '['gdalwarp', '-t_srs', 'EPSG:0']' returned non-zero exit status 3.",
+    "Command '['gdalwarp', '-t_srs', 'EPSG:0']' returned non-zero exit status 3.",
+    source="python",
 )
 FILE_TOO_LARGE = Signature(
-    name="FILE_TOO_LARGE",
+    r"\[Errno 27\] File too large",
+    "OSError: [Errno 27] File too large",
     source="python",
-    pattern=r"\[Errno 27\] File too large",
-    example="OSError: [Errno 27] File too large",
 )
 THREAD_FAILED = Signature(
-    name="THREAD_FAILED",
+    r"^Exception in thread (?P<thread>.+?)(?: \(.+\))?:$",
+    "Exception in thread Thread-3 (collect):",
     source="python",
-    pattern=r"^Exception in thread (?P<thread>.+?)(?: \(.+\))?:$",
-    example="Exception in thread Thread-3 (collect):",
 )
 IMPORT_FAILED = Signature(
-    name="IMPORT_FAILED",
+    r"ModuleNotFoundError|ImportError|AttributeError: Can't get attribute",
+    "ModuleNotFoundError: No module named 'orders'",
     source="python",
-    pattern=r"ModuleNotFoundError|ImportError|AttributeError: Can't get attribute",
-    example="ModuleNotFoundError: No module named 'orders'",
 )
 BUFFER_NOT_ALLOCATED = Signature(
-    name="BUFFER_NOT_ALLOCATED",
+    r"Unable to allocate internal buffer",
+    "Unable to allocate internal buffer.",
     source="python",
-    pattern=r"Unable to allocate internal buffer",
-    example="Unable to allocate internal buffer.",
 )

@@ -27,24 +27,22 @@ Source = Literal[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Signature:
     r"""What a line looks like that somebody else's code prints.
 
     Attributes:
-        name: What the line says.
-        source: Who prints it.
         pattern: A regular expression that finds it, with named groups; one that polars
             understands too (no look-around, no back-references).
         example: A line as it is printed.
+        source: Who prints it.
         since: A version from which on it is printed so, if the oldest supported one does not.
         until: The first version that does not, if the newest one does not.
     """
 
-    name: str
-    source: Source
     pattern: str
     example: str
+    source: Source = "distributed"
     since: str | None = None
     until: str | None = None
 
