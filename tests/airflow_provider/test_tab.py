@@ -323,7 +323,9 @@ def test_a_recording_of_another_dag_is_not_shown_whatever_a_task_says(
     )
     _announce(key, job="private.fails", state="failed", headline="of its own")
 
-    assert viewer(page_of(key, "report.html")).status_code == 502
+    missing = viewer(page_of(key, "report.html"))
+    assert missing.status_code == 404
+    assert "foreign has no recording." in missing.text
     page = viewer(page_of(key, "task")).text
     assert "<iframe" not in page
     assert "Try 1 was not recorded" in page

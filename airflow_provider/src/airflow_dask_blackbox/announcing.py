@@ -6,6 +6,7 @@ that leaves nobody to say it, takes nothing away from the page.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,12 +33,14 @@ class Announcement:
 
     Args:
         ti: The task instance that runs.
-        links: What is pushed already for its buttons, by XCom key; kept up to date.
+        buttons: What is pushed already for its buttons, by XCom key; kept up to date.
+            None: its operator has none, as it knows nothing of the recording.
     """
 
-    def __init__(self, ti: Any, links: dict[str, str]) -> None:
+    def __init__(self, ti: Any, *, buttons: dict[str, str] | None = None) -> None:
         self._ti = ti
-        self._links = links
+        self._buttons = buttons
+        self._key = RECORDING_KEY
         self._said: dict[str, Any] = {}
         self._addresses: dict[str, str] = {}
         self._dashboard = ""
@@ -50,6 +53,11 @@ class Announcement:
                 ),
             }
             self._dashboard = page_of(key, "dashboard", try_number=number)
+
+    @property
+    def address(self) -> str:
+        """Of the task's page with the tab open; empty if links lead to the store."""
+        return self._addresses.get("report", "")
 
     def begin(
         self,
@@ -67,17 +75,22 @@ class Announcement:
             conn_id: The store's Airflow connection.
             settings: Of the store, all that the task knows.
         """
-        push_links(self._ti, self._addresses, self._links)
+        self._push(self._addresses)
         said = {
             "conn_id": conn_id,
             "job": who.job,
+            "run": who.run_id,
             "try_number": self._ti.try_number,
             "state": "running",
             **_place(store, settings),
         }
         self._said = {name: value for name, value in said.items() if value}
+        if self._buttons is None:
+            # One for each place: a task's code may record more than once.
+            place = repr([said.get("store"), who.job, who.run_id])
+            self._key += f"_{hashlib.sha256(place.encode()).hexdigest()[:8]}"
         with guard("logging where this task records"):
-            self._ti.xcom_push(key=RECORDING_KEY, value=self._said)
+            self._ti.xcom_push(key=self._key, value=self._said)
 
     def cluster(self, dashboard: str | None) -> None:
         """Say that there is a cluster.
@@ -88,18 +101,18 @@ class Announcement:
         if not dashboard:
             return
         if not self._dashboard:
-            push_links(self._ti, {"dashboard": dashboard}, self._links)
+            self._push({"dashboard": dashboard})
             return
         # By way of the API server, which knows whether the cluster still lives.
         self._said = {**self._said, "dashboard": dashboard}
         with guard("where Dask's dashboard is"):
-            self._ti.xcom_push(key=RECORDING_KEY, value=self._said)
-        push_links(self._ti, {"dashboard": self._dashboard}, self._links)
+            self._ti.xcom_push(key=self._key, value=self._said)
+        self._push({"dashboard": self._dashboard})
 
     def stands(self, card: RunCard) -> None:
         """Say how the recording stands."""
         over = {} if card.state == "running" else {"dashboard": ""}
-        push_links(self._ti, {**self.addressed(card).links, **over}, self._links)
+        self._push({**self.addressed(card).links, **over})
         now: dict[str, Any] = {"state": card.state, "headline": card.headline}
         if card.verdict is not None and card.verdict.rule == STOPPED_BY_HOST:
             now["stopped"] = True
@@ -114,7 +127,11 @@ class Announcement:
             return
         self._said = said
         with guard("logging the state of the recording"):
-            self._ti.xcom_push(key=RECORDING_KEY, value=said)
+            self._ti.xcom_push(key=self._key, value=said)
+
+    def _push(self, addresses: dict[str, str]) -> None:
+        if self._buttons is not None:
+            push_links(self._ti, addresses, self._buttons)
 
     def addressed(self, card: RunCard) -> RunCard:
         """Return the card with links that never expire and that ask for permission."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     # The real one imports Dask's configuration, and DAG files are parsed all day.
     from dask_blackbox.identity import Identity
 
-__all__ = ["current_identity", "identity_of", "parameters_of"]
+__all__ = ["current_context", "current_identity", "identity_of", "parameters_of"]
 
 _LONGEST = 500
 
@@ -43,19 +43,24 @@ def identity_of(context: Mapping[str, Any], job: str | None = None) -> Identity:
     )
 
 
+def current_context() -> Mapping[str, Any] | None:
+    """Return the context of the task that runs in this process; None: there is none."""
+    from airflow.sdk import get_current_context
+
+    try:
+        return get_current_context()
+    except RuntimeError:  # a command that a task has started
+        return None
+
+
 def current_identity() -> Identity | None:
     """Return who the task instance is that runs in this process; None: there is none.
 
     For `recording()` in tasks of any operator (entry point `dask_blackbox.identities`):
     Airflow's environment variables do not say which instance of a mapped task it is.
     """
-    from airflow.sdk import get_current_context
-
-    try:
-        context = get_current_context()
-    except RuntimeError:  # a command that a task has started
-        return None
-    return identity_of(context)
+    context = current_context()
+    return None if context is None else identity_of(context)
 
 
 def parameters_of(

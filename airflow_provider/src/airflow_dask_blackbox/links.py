@@ -25,7 +25,9 @@ __all__ = [
 
 
 RECORDING_KEY: Final = "dask_recording"
-"""XCom in which a task says where it records to, for the tab to find it."""
+"""XCom in which a task says where it records to, for the tab to find it.
+
+Recordings that its own code makes are in others, whose keys begin with this one."""
 
 
 class _KnowsTask(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -12,10 +13,21 @@ from dask_blackbox.guard import guard
 from airflow_dask_blackbox.compat import AirflowTaskTimeout
 
 if TYPE_CHECKING:
-    # The real one needs msgspec only, but it is needed in tasks only, too.
+    # The real ones bring Dask along, and DAG files are parsed all day.
+    from dask_blackbox import Recording, RunCard
     from dask_blackbox.manifest import StopReason
 
-__all__ = ["Stop", "stop_by_error", "stop_by_signal"]
+__all__ = [
+    "GRACE",
+    "Stop",
+    "finish_stopped",
+    "note_stop",
+    "stop_by_error",
+    "stop_by_signal",
+]
+
+GRACE: Final = 3.0
+"""Seconds for ending the recording of a task that is stopped: Airflow grants five in all."""
 
 _ANSWER: Final = 1.0
 """Seconds to wait for Airflow's answer: it grants five in all before SIGKILL."""
@@ -73,6 +85,39 @@ def stop_by_signal(context: Mapping[str, Any]) -> Stop:
     if not answers:
         return Stop()
     return _stop_of(answers[0], context)
+
+
+def note_stop(recording: Recording, stop: Stop, at: float | None = None) -> None:
+    """Note in a recording that Airflow ended its task.
+
+    Args:
+        recording: Which.
+        stop: What is known of it.
+        at: When, epoch seconds; None: now.
+    """
+    recording.stopped_by(
+        stop.by,
+        stop.reason,
+        detail=stop.detail,
+        limit=stop.limit,
+        setting=stop.setting,
+        at=at,
+    )
+
+
+def finish_stopped(
+    recording: Recording, context: Mapping[str, Any], at: float
+) -> RunCard:
+    """End the recording of a task that got SIGTERM, within the grace; return its card.
+
+    Args:
+        recording: Which.
+        context: Airflow's.
+        at: When the signal came, epoch seconds.
+    """
+    note_stop(recording, stop_by_signal(context), at)
+    left = at + GRACE - time.time()
+    return recording.finish(state="aborted", timeout=max(left, 0.0))
 
 
 def _state_of(ti: Any) -> str | None:

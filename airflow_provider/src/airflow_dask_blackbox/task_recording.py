@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from dask_blackbox.guard import guard
 
@@ -18,7 +18,12 @@ from airflow_dask_blackbox.identity import identity_of
 from airflow_dask_blackbox.masking import follow_airflow_masks
 from airflow_dask_blackbox.progress_lines import ProgressLines, progress_interval
 from airflow_dask_blackbox.rendered import cluster_facts
-from airflow_dask_blackbox.stopping import Stop, stop_by_error, stop_by_signal
+from airflow_dask_blackbox.stopping import (
+    GRACE,
+    finish_stopped,
+    note_stop,
+    stop_by_error,
+)
 from airflow_dask_blackbox.stores import configured_store, store_settings_of
 from airflow_dask_blackbox.task_log import (
     Log,
@@ -36,9 +41,6 @@ if TYPE_CHECKING:
     from distributed import Client
 
 __all__ = ["TaskRecording"]
-
-_GRACE: Final = 3.0
-"""Seconds for ending the recording of a task that is stopped: Airflow grants five in all."""
 
 
 class TaskRecording:
@@ -74,7 +76,7 @@ class TaskRecording:
         self._job, self._command = job, command
         self._parameters = dict(parameters)
         self._rec: Recording | None = None
-        self._announced = Announcement(context["ti"], self.links)
+        self._announced = Announcement(context["ti"], buttons=self.links)
         self._ended = False
         self._shown = threading.Event()
         self._ending: threading.Thread | None = None
@@ -180,17 +182,13 @@ class TaskRecording:
             target=self._end_stopped, args=(time.time(),), daemon=True
         )
         self._ending.start()
-        self._ending.join(_GRACE)
+        self._ending.join(GRACE)
 
     def _end_stopped(self, at: float) -> None:
         rec = self._rec
         assert rec is not None  # noqa: S101 - `abort` has looked
         with guard("the end of the recording of a stopped task"):
-            _note_stop(rec, stop_by_signal(self._context), at)
-            left = at + _GRACE - time.time()
-            card = self._announced.addressed(
-                rec.finish(state="aborted", timeout=max(left, 0.0))
-            )
+            card = self._announced.addressed(finish_stopped(rec, self._context, at))
             if is_recorded(card):
                 self.show()
             else:  # its recorder has not answered yet, and goes on without this process
@@ -208,13 +206,13 @@ class TaskRecording:
         if rec is None:
             return
         if self._ending is not None:
-            self._ending.join(_GRACE / 2)
+            self._ending.join(GRACE / 2)
         with guard("the card of this task"):
             # To Airflow, skipping is a way to end well, and so is coming again later.
             fine = isinstance(error, SIGNALS)
             stop = stop_by_error(self._context, error)
             if stop is not None and self._ending is None:
-                _note_stop(rec, stop)
+                note_stop(rec, stop)
             # A task that exits has failed in Airflow, whatever its exit code.
             exits: RunState | None = None
             if isinstance(error, SystemExit):
@@ -240,14 +238,3 @@ class TaskRecording:
     def _publish(self, card: RunCard) -> None:
         self._announced.stands(card)
         remember(self._context, card)
-
-
-def _note_stop(rec: Recording, stop: Stop, at: float | None = None) -> None:
-    rec.stopped_by(
-        stop.by,
-        stop.reason,
-        detail=stop.detail,
-        limit=stop.limit,
-        setting=stop.setting,
-        at=at,
-    )

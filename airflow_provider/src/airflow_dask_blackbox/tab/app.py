@@ -24,6 +24,7 @@ from starlette.exceptions import HTTPException
 from airflow_dask_blackbox.addresses import TaskKey
 from airflow_dask_blackbox.tab import dag_page, task_page
 from airflow_dask_blackbox.tab.access import MAY_READ, login_address
+from airflow_dask_blackbox.tab.task_page import NoRecordingError
 from airflow_dask_blackbox.tab.templating import answer
 
 __all__ = ["create_app"]
@@ -83,7 +84,7 @@ async def _task(request: Request, dag_id: str) -> Response:
         task_page.page,
         asked.key(dag_id),
         asked.number("try_number"),
-        asked.number("attempt"),
+        asked.text("recording"),
     )
 
 
@@ -93,7 +94,7 @@ async def _status(request: Request, dag_id: str) -> Response:
         task_page.status,
         asked.key(dag_id),
         asked.number("try_number"),
-        asked.number("attempt"),
+        asked.text("recording"),
     )
     return JSONResponse(reported)
 
@@ -106,7 +107,7 @@ def _stored(name: str) -> Callable[..., Awaitable[Response]]:
             task_page.stored,
             asked.key(dag_id),
             asked.number("try_number"),
-            asked.number("attempt"),
+            asked.text("recording"),
             name,
             threads=_RENDERING,
         )
@@ -213,12 +214,11 @@ _REFUSALS: Final = {
 
 
 def _failed(request: Request, error: Exception) -> Response:
-    _log.warning("%s failed: %s", request.scope["path"], error)
+    missing = isinstance(error, NoRecordingError)
+    status = 404 if missing else 502
+    if not missing:
+        _log.warning("%s failed: %s", request.scope["path"], error)
     if request.scope["path"].endswith(("/status", "/card.json")):
-        return JSONResponse({"error": str(error)}, status_code=502)
-    return answer(
-        "message.html",
-        status=502,
-        title="The recording cannot be read",
-        paragraphs=[str(error)],
-    )
+        return JSONResponse({"error": str(error)}, status_code=status)
+    title = "There is no recording" if missing else "The recording cannot be read"
+    return answer("message.html", status=status, title=title, paragraphs=[str(error)])

@@ -13,13 +13,8 @@ from dask_blackbox.job_history import FailureGroup
 from fastapi.responses import Response
 
 from airflow_dask_blackbox.addresses import TaskKey, page_of
-from airflow_dask_blackbox.tab.recordings import (
-    Place,
-    Recorded,
-    place_of,
-    recordings_of,
-)
-from airflow_dask_blackbox.tab.tasks import Announced, TaskSeen, announced_in
+from airflow_dask_blackbox.tab.recordings import Recorded, place_of, recordings_of
+from airflow_dask_blackbox.tab.tasks import Announced, announced_in
 from airflow_dask_blackbox.tab.templating import answer
 
 __all__ = ["page"]
@@ -123,15 +118,15 @@ def _lines(found: Sequence[Announced]) -> list[Line]:
         if each.task_state in _ENDED:
             newest.setdefault(each.key.task_id, each)
     wanted += [each for each in newest.values() if each not in wanted][:_MOST_OPENED]
-    opened: dict[TaskKey, Recorded] = {}
+    opened: dict[tuple[TaskKey, str], Recorded] = {}
     if wanted:
         with ThreadPoolExecutor(_AT_ONCE) as opening:
             for each, recorded in zip(
                 wanted, opening.map(_opened, wanted), strict=True
             ):
                 if recorded is not None:
-                    opened[each.key] = recorded
-    return [_line(each, opened.get(each.key)) for each in found]
+                    opened[each.key, each.name] = recorded
+    return [_line(each, opened.get((each.key, each.name))) for each in found]
 
 
 def _is_unsaid(one: Announced) -> bool:
@@ -140,14 +135,10 @@ def _is_unsaid(one: Announced) -> bool:
 
 def _opened(one: Announced) -> Recorded | None:
     try:
-        found = recordings_of(_place(one), one.key)
+        found = recordings_of(place_of(one.key, one.said), one.key)
     except Exception:  # noqa: BLE001 - of a line among many: it says what Airflow knows
         return None
     return found[-1] if found else None
-
-
-def _place(one: Announced) -> Place:
-    return place_of(TaskSeen(one.key, one.task_state, "", (), one.said))
 
 
 def _line(one: Announced, recorded: Recorded | None) -> Line:
@@ -241,7 +232,7 @@ def _groups_of(one: Announced) -> tuple[FailureGroup, ...]:
     from dask_blackbox.reader.job_histories import job_history
 
     try:
-        place = _place(one)
+        place = place_of(one.key, one.said)
         history: Any = job_history(place.store, place.job, timeout=_TIMEOUT)
     except BlackboxError:
         return ()

@@ -26,7 +26,6 @@ from dask_blackbox.store import Store, open_store, store_settings
 
 from airflow_dask_blackbox.addresses import TaskKey
 from airflow_dask_blackbox.stores import configured_store, store_settings_of
-from airflow_dask_blackbox.tab.tasks import TaskSeen
 
 __all__ = ["STALE", "Place", "Recorded", "place_of", "recordings_of"]
 
@@ -89,19 +88,21 @@ class Recorded(NamedTuple):
     changes: tuple[Change, ...] = ()
 
 
-def place_of(seen: TaskSeen) -> Place:
-    """Return where the recordings of a task instance are to be looked for.
+def place_of(key: TaskKey, said: Mapping[str, Any]) -> Place:
+    """Return where recordings of a task instance are to be looked for.
+
+    Args:
+        key: Which task instance.
+        said: What it said of them; what it did not say is as for any task.
 
     Raises:
         ConfigurationError: if its store may not be read here, or cannot be.
         Exception: whatever looking up its Airflow connection raises.
     """
-    said, key = seen.announced, seen.key
     store, settings = _opened(said)
+    job = _word(said, "job") or f"{key.dag_id}.{key.task_id}"
     run = key.run_id if key.map_index < 0 else f"{key.run_id}.map{key.map_index}"
-    return Place(
-        store, settings, str(said.get("job") or f"{key.dag_id}.{key.task_id}"), run
-    )
+    return Place(store, settings, job, _word(said, "run") or run)
 
 
 _stores: OrderedDict[bytes, tuple[float, Store, dict[str, Any]]] = OrderedDict()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from dask_blackbox.errors import BlackboxError, BlobNotFoundError, RunNotFoundError
+from dask_blackbox.errors import BlackboxError, BlobNotFoundError
 from dask_blackbox.report import formatting as words
 from dask_blackbox.report import is_on_demand
 from dask_blackbox.serve.blobs import SANDBOX
@@ -24,10 +24,18 @@ from airflow_dask_blackbox.tab.recordings import (
 from airflow_dask_blackbox.tab.tasks import TaskSeen, task_seen
 from airflow_dask_blackbox.tab.templating import answer
 
-__all__ = ["dashboard", "page", "status", "stored"]
+__all__ = ["NoRecordingError", "dashboard", "page", "status", "stored"]
 
 _POLLING: Final = 5
 """Seconds between two looks at what may change; as many as between two heartbeats."""
+
+
+class NoRecordingError(BlackboxError):
+    """A task instance has no recording to show."""
+
+    def __init__(self, key: TaskKey, number: int | None, problem: str) -> None:
+        try_of = "" if number is None else f"Try {number} of "
+        super().__init__(f"{try_of}{key.task_id} has no recording. {problem}".rstrip())
 
 
 class Entry(NamedTuple):
@@ -39,6 +47,8 @@ class Entry(NamedTuple):
         airflow: Airflow's word for how the try is; empty if it does not remember.
         headline: The one line to read.
         recorded: The recording, if there is one.
+        place: Where that is.
+        part: Which of the recordings of the try, where there are several ("2 of 3").
     """
 
     number: int
@@ -46,11 +56,13 @@ class Entry(NamedTuple):
     airflow: str
     headline: str
     recorded: Recorded | None
+    place: Place | None = None
+    part: str = ""
 
     @property
-    def attempt(self) -> int | None:
-        """Which recording of the run, in its store."""
-        return None if self.recorded is None else self.recorded.address.attempt
+    def recording(self) -> str | None:
+        """Id of the recording."""
+        return None if self.recorded is None else self.recorded.manifest.recording
 
 
 class View(NamedTuple):
@@ -59,7 +71,7 @@ class View(NamedTuple):
     Attributes:
         key: Which.
         seen: What Airflow knows; None: nothing.
-        place: Where its recordings are; None: unknown, or not permitted.
+        place: Where its own recordings are; None: unknown, or not permitted.
         entries: What there is to choose from, the first try first.
         problem: Why the recordings cannot be read; empty if they can.
     """
@@ -70,10 +82,10 @@ class View(NamedTuple):
     entries: tuple[Entry, ...]
     problem: str
 
-    def chosen(self, number: int | None, attempt: int | None) -> Entry | None:
+    def chosen(self, number: int | None, recording: str) -> Entry | None:
         """Return the entry that is meant: the newest, if nobody said."""
-        for entry in reversed(self.entries):
-            if attempt is not None and entry.attempt != attempt:
+        for entry in self.entries[::-1]:
+            if recording and entry.recording != recording:
                 continue
             if number is None or entry.number == number:
                 return entry
@@ -89,7 +101,7 @@ class View(NamedTuple):
     def signature(self) -> str:
         """Return what is different when the page has to be made anew."""
         facts = [
-            (entry.number, entry.attempt, entry.state, entry.airflow)
+            (entry.number, entry.recording, entry.state, entry.airflow)
             for entry in self.entries
         ]
         reported = repr((facts, self.problem, self.seen and self.seen.state))
@@ -101,43 +113,63 @@ def view_of(key: TaskKey) -> View:
     seen = task_seen(key)
     if seen is None:
         return View(key, None, None, (), "")
-    place: Place | None = None
-    recorded: list[Recorded] = []
+    recorded: list[tuple[Place, Recorded]] = []
+    places: list[Place] = []
     problem = ""
-    try:
-        place = place_of(seen)
-        recorded = recordings_of(place, key)
-    except BlackboxError as error:
-        problem = str(error)
-    except Exception as error:  # noqa: BLE001 - of Airflow's connections: any at all
-        problem = f"{type(error).__name__}: {error}"
+    for said in _said(seen):
+        try:
+            place = place_of(key, said)
+            places.append(place)
+            recorded += [(place, each) for each in recordings_of(place, key)]
+        except BlackboxError as error:
+            problem = problem or str(error)
+        except Exception as error:  # noqa: BLE001 - of Airflow's connections: any at all
+            problem = problem or f"{type(error).__name__}: {error}"
+    if not seen.is_ours:
+        problem = ""  # nobody expects a recording
     without = "unread" if problem else "none"
-    return View(key, seen, place, tuple(_entries(seen, recorded, without)), problem)
+    entries = tuple(_entries(seen, recorded, without))
+    return View(key, seen, places[0] if places else None, entries, problem)
 
 
-def _entries(seen: TaskSeen, recorded: list[Recorded], without: str) -> Iterator[Entry]:
+def _said(seen: TaskSeen) -> Sequence[Mapping[str, Any]]:
+    """Return what is said of each place to look into.
+
+    Where nobody said anything, a command of the task may have recorded all the same.
+    """
+    said = [*([seen.announced] if seen.announced else []), *seen.others]
+    return said or ([{}] if seen.tries else [])
+
+
+def _entries(
+    seen: TaskSeen, recorded: list[tuple[Place, Recorded]], without: str
+) -> Iterator[Entry]:
     states = {each.number: each.state for each in seen.tries}
-    found: dict[int, list[Recorded]] = {}
-    for each in recorded:
-        found.setdefault(each.try_number, []).append(each)
+    found: dict[int, dict[str, tuple[Place, Recorded]]] = {}
+    for place, each in recorded:
+        of_try = found.setdefault(each.try_number, {})
+        of_try.setdefault(each.manifest.recording, (place, each))
     for number in sorted({*states, *found}):
         airflow = states.get(number, "")
-        for each in found.get(number, []):
-            yield Entry(number, each.state, airflow, each.headline, each)
-        if number not in found and seen.is_ours:
+        of_try = found.get(number, {})
+        parts = sorted(of_try.values(), key=lambda one: one[1].manifest.started)
+        for which, (place, each) in enumerate(parts, 1):
+            part = f"{which} of {len(parts)}" if len(parts) > 1 else ""
+            yield Entry(number, each.state, airflow, each.headline, each, place, part)
+        if not of_try and seen.is_ours:
             yield Entry(number, without, airflow, "", None)
 
 
-def page(key: TaskKey, number: int | None, attempt: int | None) -> Response:
+def page(key: TaskKey, number: int | None, recording: str) -> Response:
     """Return the page of a task instance.
 
     Args:
         key: Which.
         number: Which of its tries; None: the newest.
-        attempt: Which recording; None: the newest of the try.
+        recording: Which recording; empty: the newest of the try.
     """
     view = view_of(key)
-    entry = view.chosen(number, attempt)
+    entry = view.chosen(number, recording)
     nothing: Nothing | None = None
     if entry is None or entry.recorded is None:
         nothing = why_nothing(
@@ -146,7 +178,7 @@ def page(key: TaskKey, number: int | None, attempt: int | None) -> Response:
     shown = entry.recorded if entry is not None else None
     of_entry = {
         "try_number": entry and entry.number,
-        "attempt": entry and entry.attempt,
+        "recording": entry and entry.recording,
     }
     return answer(
         "task.html",
@@ -219,12 +251,12 @@ def _live(entry: Entry | None) -> dict[str, Any] | None:
     }
 
 
-def status(key: TaskKey, number: int | None, attempt: int | None) -> dict[str, Any]:
+def status(key: TaskKey, number: int | None, recording: str) -> dict[str, Any]:
     """Return what the page asks again and again for."""
     view = view_of(key)
     return {
         "signature": view.signature(),
-        "live": _live(view.chosen(number, attempt)),
+        "live": _live(view.chosen(number, recording)),
     }
 
 
@@ -236,7 +268,7 @@ def dashboard(key: TaskKey, number: int | None) -> Response:
         number: Which of its tries; None: the newest.
     """
     view = view_of(key)
-    entry = view.chosen(number, None)
+    entry = view.chosen(number, "")
     address = "" if view.seen is None else str(view.seen.announced.get("dashboard", ""))
     newest = view.entries[-1] if view.entries else None
     if (
@@ -254,34 +286,32 @@ def dashboard(key: TaskKey, number: int | None) -> Response:
     )
 
 
-def stored(
-    key: TaskKey, number: int | None, attempt: int | None, name: str
-) -> Response:
+def stored(key: TaskKey, number: int | None, recording: str, name: str) -> Response:
     """Return what lies in the store of a recording, or is made of it now.
 
     Args:
         key: Which task instance.
         number: Which of its tries.
-        attempt: Which recording.
+        recording: Which recording; empty: the newest of the try.
         name: `report.html`, `performance_report.html` or `card.json`.
 
     Raises:
-        BlackboxError: if there is no recording, or it cannot be read.
+        NoRecordingError: if there is none.
+        BlackboxError: if it cannot be read.
     """
     view = view_of(key)
-    entry = view.chosen(number, attempt)
-    if view.place is None or entry is None or entry.recorded is None:
-        raise RunNotFoundError(f"{key.task_id}, try {number or 'any'}", "this store")
-    blob = _blob(view.place, entry, name)
+    entry = view.chosen(number, recording)
+    if entry is None or entry.recorded is None or entry.place is None:
+        raise NoRecordingError(key, number, view.problem)
+    blob = _blob(entry.place, entry.recorded, entry, name)
     if name == "card.json":
         return Response(blob, media_type="application/json")
     policy = f"{SANDBOX}; frame-ancestors 'self'"
     return HTMLResponse(blob, headers={"Content-Security-Policy": policy})
 
 
-def _blob(place: Place, entry: Entry, name: str) -> bytes:
-    assert entry.recorded is not None  # noqa: S101 - the caller has looked
-    address = entry.recorded.address
+def _blob(place: Place, recorded: Recorded, entry: Entry, name: str) -> bytes:
+    address = recorded.address
     if entry.state not in {"running", "lost"}:
         try:
             page = place.store.get(f"{address.folder}{name}")

@@ -27,6 +27,7 @@ _ENDED: Final = frozenset(
 )
 _GOING_ON: Final = frozenset({"running", "restarting"})
 _OURS: Final = frozenset({"DaskObservedOperator", "@task.dask_observed"})
+_MOST_RECORDINGS: Final = 20
 _FROM_FIELDS: Final = ("store", "store_conn_id", "job")
 
 
@@ -60,6 +61,7 @@ class TaskSeen(NamedTuple):
         operator: Class of its operator, or name of its decorator.
         tries: Those that have begun, the first first.
         announced: What the task itself said of its recording; empty if nothing.
+        others: What recordings said that its own code makes, the newest first.
     """
 
     key: TaskKey
@@ -67,6 +69,7 @@ class TaskSeen(NamedTuple):
     operator: str
     tries: tuple[TrySeen, ...]
     announced: dict[str, Any]
+    others: tuple[dict[str, Any], ...] = ()
 
     @property
     def goes_on(self) -> bool:
@@ -76,14 +79,15 @@ class TaskSeen(NamedTuple):
     @property
     def is_ours(self) -> bool:
         """Whether a Dask run is to be expected here."""
-        return bool(self.announced) or self.operator in _OURS
+        return bool(self.announced or self.others) or self.operator in _OURS
 
 
 class Announced(NamedTuple):
-    """A task instance that said where it records to.
+    """A recording that a task instance said where it goes to.
 
     Attributes:
-        key: Which.
+        key: Which task instance.
+        name: Of its XCom.
         task_state: Airflow's word for how it is.
         started: Epoch seconds.
         ended: Epoch seconds.
@@ -92,6 +96,7 @@ class Announced(NamedTuple):
     """
 
     key: TaskKey
+    name: str
     task_state: str
     started: float | None
     ended: float | None
@@ -125,12 +130,14 @@ def task_seen(key: TaskKey) -> TaskSeen | None:
         tries = {each.number: each for each in _earlier(session, key)}
         if state in _BEGUN or started is not None:
             tries[number] = _try(number, state, started, ended)
+        announced, others = _announced(session, key)
         return TaskSeen(
             key=key,
             state=state or "",
             operator=custom or operator or "",
             tries=tuple(tries[number] for number in sorted(tries)),
-            announced=_announced(session, key),
+            announced=announced,
+            others=others,
         )
 
 
@@ -158,20 +165,33 @@ def _epoch(moment: datetime | None) -> float | None:
     return None if moment is None else moment.timestamp()
 
 
-def _announced(session: Any, key: TaskKey) -> dict[str, Any]:
-    """Return what the task said of its recording, else what its operator was given."""
+def _announced(
+    session: Any, key: TaskKey
+) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
+    """Return what the task said of its recording, and what others in it said.
+
+    An operator that could not say it is believed by its arguments.
+    """
     of = XComModel
-    reported = session.scalar(
-        select(of.value).where(
+    reported = session.execute(
+        select(of.key, of.value)
+        .where(
             of.dag_id == key.dag_id,
             of.run_id == key.run_id,
             of.task_id == key.task_id,
             of.map_index == key.map_index,
-            of.key == RECORDING_KEY,
+            of.key.startswith(RECORDING_KEY, autoescape=True),
         )
+        .order_by(of.timestamp.desc())
+        .limit(_MOST_RECORDINGS)
     )
-    if said := _as_dict(reported):
-        return said
+    said = {name: known for name, value in reported if (known := _as_dict(value))}
+    own = said.pop(RECORDING_KEY, None)
+    return own or _given(session, key), tuple(said.values())
+
+
+def _given(session: Any, key: TaskKey) -> dict[str, Any]:
+    """Return what the task's operator was given, if it is one of ours."""
     fields = session.scalar(
         select(RenderedTaskInstanceFields.rendered_fields).where(
             RenderedTaskInstanceFields.dag_id == key.dag_id,
@@ -193,7 +213,7 @@ def _announced(session: Any, key: TaskKey) -> dict[str, Any]:
 def announced_in(
     dag_id: str, *, run_id: str = "", task_id: str = "", most: int = 300
 ) -> list[Announced]:
-    """Return the task instances of a DAG that have recorded, the newest first.
+    """Return what task instances of a DAG said of their recordings, the newest first.
 
     Args:
         dag_id: Which DAG.
@@ -217,10 +237,14 @@ def announced_in(
             ti.start_date,
             ti.end_date,
             ti.try_number,
+            xcom.key,
             xcom.value,
         )
         .join(ti, same)
-        .where(xcom.dag_id == dag_id, xcom.key == RECORDING_KEY)
+        .where(
+            xcom.dag_id == dag_id,
+            xcom.key.startswith(RECORDING_KEY, autoescape=True),
+        )
         .order_by(xcom.timestamp.desc())
         .limit(most)
     )
@@ -232,15 +256,24 @@ def announced_in(
         return [
             Announced(
                 key=TaskKey(dag_id, run, task, index),
+                name=name,
                 task_state=state or "",
                 started=_epoch(started),
                 ended=_epoch(ended),
                 try_number=number,
                 said=_as_dict(value),
             )
-            for run, task, index, state, started, ended, number, value in session.execute(
-                asked
-            )
+            for (
+                run,
+                task,
+                index,
+                state,
+                started,
+                ended,
+                number,
+                name,
+                value,
+            ) in session.execute(asked)
         ]
 
 

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 
 from dask_blackbox.capture.redaction import Redaction
+from dask_blackbox.driver.host_task import host_task
 from dask_blackbox.driver.session import Recording
 from dask_blackbox.identity import identity_from_environment
 from dask_blackbox.manifest import Manifest, own_version, since_boot
@@ -95,6 +96,7 @@ def recording(
         host_environment=host_environment,
         on_progress=on_progress,
         overview=overview,
+        host_task=None if host is not None else host_task(str(found.host.get("kind"))),
     )
 
 

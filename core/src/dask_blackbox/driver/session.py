@@ -26,6 +26,7 @@ from dask_blackbox.capture.masked_values import (
     unfollow_masked_values,
 )
 from dask_blackbox.driver.driver_position import DriverPositionWatcher
+from dask_blackbox.driver.host_task import HostTask
 from dask_blackbox.driver.own_code import DriverCodeReporter
 from dask_blackbox.driver.recorder_options import config_of
 from dask_blackbox.driver.recorder_supervisor import RecorderSupervisor
@@ -38,6 +39,7 @@ from dask_blackbox.errors import (
     StoreError,
 )
 from dask_blackbox.guard import guard
+from dask_blackbox.identity import Identity
 from dask_blackbox.manifest import Completeness, Ending, Manifest, Stopped, StopReason
 from dask_blackbox.overview import Overview
 from dask_blackbox.protocol.messages import LEFT, Config, End, Progress
@@ -76,6 +78,7 @@ class Recording:
         host_environment: Mapping[str, str] | None = None,
         on_progress: Callable[[Progress], None] | None = None,
         overview: bool = False,
+        host_task: HostTask | None = None,
     ) -> None:
         self._client, self._manifest, self._required = client, manifest, required
         self._store = None if store is None else os.fspath(store)
@@ -86,6 +89,7 @@ class Recording:
         self._on_progress = on_progress
         self.overview: Overview | None = None
         self._wants_overview = overview
+        self._host_task = host_task
         self._supervisor: RecorderSupervisor | None = None
         self._status: StatusLine | None = None
         self._driver: Any = None
@@ -286,6 +290,9 @@ class Recording:
         timeout: float | None,
     ) -> RunCard:
         cards: list[RunCard] = []
+        if self._host_task is not None:
+            with guard("what the host knows of the end"):
+                exception = self._host_task.ends(self, exception)
         with guard("the end of the recording"):
             end = end_of(exception, state, self._stopped)
             if self._left:
@@ -294,6 +301,9 @@ class Recording:
                 end = msgspec.structs.replace(end, exit_code=self._exit_code)
             cards.append(self._conclude(end, timeout))
         cards = cards or [self._unrecorded(None, "the end of the recording failed")]
+        if self._host_task is not None:
+            with guard("the host's word of the end"):
+                self._host_task.ended(cards[0])
         return cards[0]
 
     def stopped_by(
@@ -406,6 +416,14 @@ class Recording:
         return self._manifest.recording
 
     @property
+    def identity(self) -> Identity:
+        """Who the run is; another attempt, where that one was taken."""
+        run = self._manifest
+        return Identity(
+            job=run.job, run_id=run.run_id, attempt=run.attempt, host=run.host
+        )
+
+    @property
     def card(self) -> RunCard:
         """The run's card, as far as it is known."""
         if self._finished is not None:
@@ -495,7 +513,13 @@ class Recording:
             self._cannot(error)
 
     def _configured(self) -> Config:
-        settings = gathered_store_settings(self._store, settings=self._store_settings)
+        store, given = self._store, self._store_settings
+        if self._host_task is not None:
+            store, given = self._host_task.place(store, given)
+        settings = gathered_store_settings(store, settings=given)
+        if self._host_task is not None:
+            with guard("the host's word of the beginning"):
+                self._host_task.begins(self, settings)
         self._start_timeout = setting_seconds("start-timeout")
         self._finish_timeout = setting_seconds("finish-timeout")
         warn_of(settings)

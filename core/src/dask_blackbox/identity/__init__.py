@@ -77,7 +77,9 @@ def identity_from_environment(
     identity = next(
         (found for host in HOSTS if (found := host(environ, argv)) is not None), None
     ) or from_shell(environ, argv)
-    if own and identity.host.get("kind") in _INCOMPLETE:
+    kind = identity.host.get("kind")
+    # Where the host is not loaded, nobody runs who could know more: a task's command.
+    if own and kind in _INCOMPLETE and kind in sys.modules:
         identity = _completed(identity)
     job, run_id = setting("job"), setting("run-id")
     return msgspec.structs.replace(

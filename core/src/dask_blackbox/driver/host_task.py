@@ -1,0 +1,75 @@
+"""The host's task in whose process users' own code records: what it knows, and is given.
+
+A host's package names a function by an entry point of the group `dask_blackbox.host_tasks`,
+called as the run's identity calls the host.  It is asked where the host itself is loaded,
+which a command that a task starts has not done; importing it there would take seconds.
+Recordings that the host's package makes by itself do without.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, Protocol
+
+from dask_blackbox.guard import guard
+
+if TYPE_CHECKING:
+    from dask_blackbox.attach import RunCard
+    from dask_blackbox.driver.session import Recording
+
+__all__ = ["GROUP", "HostTask", "host_task"]
+
+GROUP = "dask_blackbox.host_tasks"
+"""The group of entry points; each is called without arguments: a `HostTask` or None."""
+
+
+class HostTask(Protocol):
+    """The task of a host, for one recording that is made in it.  Errors of it are ours."""
+
+    def place(
+        self, store: str | None, settings: Mapping[str, Any] | None
+    ) -> tuple[str | None, Mapping[str, Any] | None]:
+        """Return store and settings with what the host's configuration adds.
+
+        Args:
+            store: As `recording` was given it.
+            settings: Likewise.
+        """
+
+    def begins(self, recording: Recording, settings: Mapping[str, Any]) -> None:
+        """Take that a recording begins.
+
+        Args:
+            recording: Which.
+            settings: Of its store, all that is known.
+        """
+
+    def ends(
+        self, recording: Recording, exception: BaseException | None
+    ) -> BaseException | None:
+        """Return what of an exception is a failure, before the recording ends.
+
+        Args:
+            recording: Which; it may be given who stopped it.
+            exception: What ended the work, if something did.
+        """
+
+    def ended(self, card: RunCard) -> None:
+        """Take the card of a recording that has ended."""
+
+
+def host_task(kind: str) -> HostTask | None:
+    """Return the task of a host that runs in this process; None: there is none.
+
+    Args:
+        kind: What the run's identity calls the host, which is its module's name.
+    """
+    if kind not in sys.modules:
+        return None
+    with guard("the host's task in this process"):
+        for point in entry_points(group=GROUP, name=kind):
+            found: HostTask | None = point.load()()
+            return found
+    return None
