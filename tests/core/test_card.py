@@ -10,7 +10,10 @@ from pathlib import Path
 import msgspec
 import pytest
 from dask_blackbox.analyse import findings_in, state_of
-from dask_blackbox.analyse.formatting import (
+from dask_blackbox.analyse.numbers import NUMBERS
+from dask_blackbox.attach import RunCard, card_of
+from dask_blackbox.finding import ChainStep, Change, Evidence, Finding, Subject
+from dask_blackbox.formatting import (
     counted,
     duration,
     listed,
@@ -18,9 +21,6 @@ from dask_blackbox.analyse.formatting import (
     short,
     size,
 )
-from dask_blackbox.analyse.numbers import NUMBERS
-from dask_blackbox.attach import RunCard, card_of
-from dask_blackbox.finding import ChainStep, Change, Evidence, Finding, Subject
 from dask_blackbox.manifest import SourceAccount
 from dask_blackbox.run import RunTables
 from runs_from_rows import (

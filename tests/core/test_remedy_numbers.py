@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from dask.utils import parse_bytes, parse_timedelta
-from dask_blackbox.analyse.formatting import need, need_of_time, size, time_argument
+from dask_blackbox.formatting import need, need_of_time, size, time_argument
 
 MIB, GIB = 2**20, 2**30
 

@@ -90,7 +90,7 @@ class ProgressLines:
 
 def progress_words(progress: Progress) -> str:
     """Return how far a run is, in a line."""
-    from dask_blackbox.report.formatting import count, duration, plural, size
+    from dask_blackbox.formatting import count, counted, duration, exact_size
 
     done = count(progress.finished)
     if progress.submitted > progress.finished:
@@ -103,10 +103,12 @@ def progress_words(progress: Progress) -> str:
         left = progress.submitted - progress.finished
         if left > 0:
             parts.append(f"{duration(left / progress.rate)} left at this rate")
-    parts.append(plural(progress.workers, "worker"))
+    parts.append(counted(progress.workers, "worker"))
     if progress.memory:
-        limit = f" of {size(progress.memory_limit)}" if progress.memory_limit else ""
-        parts.append(f"{size(progress.memory)}{limit} of memory")
+        limit = (
+            f" of {exact_size(progress.memory_limit)}" if progress.memory_limit else ""
+        )
+        parts.append(f"{exact_size(progress.memory)}{limit} of memory")
     if progress.stall is not None:
         lasted = float(progress.stall.get("lasted") or 0.0)
         parts.append(f"no task has finished for {duration(lasted)}")

@@ -20,7 +20,7 @@ __all__ = ["cluster_facts", "store_rendered_templates"]
 
 def cluster_facts(client: Client) -> dict[str, Any]:
     """Return what is to be shown of a cluster: its kind, its size and its addresses."""
-    from dask_blackbox.report.formatting import size
+    from dask_blackbox.formatting import exact_size
 
     workers = client.scheduler_info()["workers"].values()
     memory = [int(each.get("memory_limit") or 0) for each in workers]
@@ -29,7 +29,7 @@ def cluster_facts(client: Client) -> dict[str, Any]:
         "cluster": "" if cluster is None else type(cluster).__name__,
         "workers": len(workers),
         "threads": sum(int(each.get("nthreads") or 0) for each in workers),
-        "memory": size(sum(memory)) if memory and all(memory) else "",
+        "memory": exact_size(sum(memory)) if memory and all(memory) else "",
         "scheduler": client.scheduler.address if client.scheduler else "",
         "dashboard": client.dashboard_link or "",
     }

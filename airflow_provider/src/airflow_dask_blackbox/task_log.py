@@ -90,7 +90,8 @@ def _in_the_open(card: RunCard) -> Iterator[str]:
     """Yield what nobody should have to unfold: the cause, what to do, and what changed."""
     if card.verdict is None:
         return
-    from dask_blackbox.report.formatting import change_words, explained_words, plain
+    from dask_blackbox.formatting import plain
+    from dask_blackbox.report.card_words import change_words, explained_words
     from dask_blackbox.report.history_sentences import blame_words, seen_words
 
     yield plain(card.verdict.cause)

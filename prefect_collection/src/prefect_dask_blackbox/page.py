@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 from dask_blackbox.attach import RunCard
+from dask_blackbox.formatting import plain
 from dask_blackbox.overview import Overview, TaskCost
 from dask_blackbox.protocol.messages import Progress
 from dask_blackbox.report import markdown
-from dask_blackbox.report.formatting import plain
 
 from prefect_dask_blackbox.stalls import stall_words
 from prefect_dask_blackbox.submitted import with_names

@@ -14,8 +14,8 @@ from typing import Any
 from uuid import UUID
 
 from dask_blackbox.capture.redaction import is_secret_name
+from dask_blackbox.formatting import plain
 from dask_blackbox.guard import guard
-from dask_blackbox.report.formatting import plain
 from distributed import Future
 from prefect.client.schemas.objects import State
 from prefect.tasks import Task

@@ -80,7 +80,8 @@ def message_of(context: Mapping[str, Any], card: RunCard | None) -> CardMessage:
 def _facts(card: RunCard | None) -> Iterator[tuple[str, str]]:
     if card is None:
         return
-    from dask_blackbox.report.formatting import change_words, plain, retry_words
+    from dask_blackbox.formatting import plain
+    from dask_blackbox.report.card_words import change_words, retry_words
     from dask_blackbox.report.history_sentences import blame_words, seen_words
 
     verdict = card.verdict

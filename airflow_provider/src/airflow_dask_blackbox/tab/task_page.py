@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from dask_blackbox import formatting
 from dask_blackbox.errors import BlackboxError, BlobNotFoundError
-from dask_blackbox.report import formatting as words
 from dask_blackbox.report import is_on_demand
 from dask_blackbox.serve.blobs import SANDBOX
 from dask_blackbox.serve.rendering import rendered_page
@@ -221,7 +221,11 @@ def _live(entry: Entry | None) -> dict[str, Any] | None:
     progress, started = entry.recorded.progress, entry.recorded.manifest.started
     if progress is None:
         return {"started": started, "words": {}, "numbers": {}}
-    limit = f" of {words.size(progress.memory_limit)}" if progress.memory_limit else ""
+    limit = (
+        f" of {formatting.exact_size(progress.memory_limit)}"
+        if progress.memory_limit
+        else ""
+    )
     left = progress.submitted - progress.done
     soon = left / progress.rate if progress.rate and left > 0 else None
     return {
@@ -233,11 +237,13 @@ def _live(entry: Entry | None) -> dict[str, Any] | None:
             else "tasks",
             "failed": f"{progress.failed:,} failed" if progress.failed else "",
             "rate": f"{progress.rate:,.1f}",
-            "left": "" if soon is None else f"{words.duration(soon)} left at this rate",
+            "left": ""
+            if soon is None
+            else f"{formatting.duration(soon)} left at this rate",
             "workers": f"{progress.workers:,}",
             "threads": f"{progress.executing:,} of {progress.threads:,} threads busy",
             "lost": f"{progress.lost_workers:,} lost" if progress.lost_workers else "",
-            "memory": words.size(progress.memory),
+            "memory": formatting.exact_size(progress.memory),
             "limit": limit.strip(),
         },
         "numbers": {

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import jinja2
-from dask_blackbox.report import formatting as words
+from dask_blackbox import formatting
+from dask_blackbox.report import card_words as words
 from fastapi.responses import HTMLResponse
 
 from airflow_dask_blackbox.addresses import PREFIX, base_path
@@ -33,10 +34,10 @@ _ENVIRONMENT = jinja2.Environment(
 )
 _ENVIRONMENT.filters |= {
     "change": words.change_words,
-    "duration": words.duration,
-    "moment": words.moment,
-    "plain": words.plain,
-    "size": words.size,
+    "duration": formatting.duration,
+    "moment": formatting.moment,
+    "plain": formatting.plain,
+    "size": formatting.exact_size,
 }
 _ENVIRONMENT.globals |= {"SIGN": _SIGN, "WORD": _WORD}
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-from dask_blackbox.analyse.formatting import class_of
 from dask_blackbox.finding import Confidence, RetryAdvice
+from dask_blackbox.formatting import class_of
 
 __all__ = [
     "NO_SPACE",

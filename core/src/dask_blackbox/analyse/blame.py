@@ -23,7 +23,6 @@ from dask_blackbox.analyse.facts.suspects import (
 )
 from dask_blackbox.analyse.facts.worker_exit import WINDOW, WorkerExit
 from dask_blackbox.analyse.failures import TaskFailure
-from dask_blackbox.analyse.formatting import class_of, prefix_of
 from dask_blackbox.analyse.frames import (
     raised_apart_from_dask,
     raised_by_a_library,
@@ -34,6 +33,7 @@ from dask_blackbox.analyse.replaced_exceptions import classes_of
 from dask_blackbox.analyse.signatures.distributed import COMM_CLOSED
 from dask_blackbox.analyse.state import State
 from dask_blackbox.finding import Confidence
+from dask_blackbox.formatting import class_of, prefix_of
 from dask_blackbox.manifest import DriverException
 
 __all__ = [

@@ -28,7 +28,6 @@ from dask_blackbox.analyse.facts.teardown import Teardown, teardown_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.facts.worker_exits import deaths_of
 from dask_blackbox.analyse.failures import TaskFailure, failures_of
-from dask_blackbox.analyse.formatting import class_of, counted, duration, prefix_of
 from dask_blackbox.analyse.hangs import Hang, hang_of
 from dask_blackbox.analyse.history import History
 from dask_blackbox.analyse.replaced_exceptions import classes_of, untangled
@@ -45,6 +44,7 @@ from dask_blackbox.commandline import command, run_words
 from dask_blackbox.dialect import RemedyDialect, dialect_of
 from dask_blackbox.events import RecordingStarted, SchedulerInfo
 from dask_blackbox.finding import Confidence, Evidence, Finding
+from dask_blackbox.formatting import class_of, counted, duration, prefix_of
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.run import RunTables
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from dask_blackbox.analyse.formatting import counted, duration, short
 from dask_blackbox.analyse.state import last_sign_of_life, recorded_until, state_of
 from dask_blackbox.analyse.task_bundles import lost_bundles
 from dask_blackbox.events import (
@@ -17,6 +16,7 @@ from dask_blackbox.events import (
     NannyResponded,
     WorkerExitCertificate,
 )
+from dask_blackbox.formatting import counted, duration, short
 from dask_blackbox.manifest import SPOOL, Completeness, Ending
 from dask_blackbox.run import RunTables
 

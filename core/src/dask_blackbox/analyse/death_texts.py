@@ -16,7 +16,11 @@ from dask_blackbox.analyse.facts.suspects import (
     suspects_of,
 )
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
-from dask_blackbox.analyse.formatting import (
+from dask_blackbox.analyse.rule import Rule
+from dask_blackbox.analyse.state import signal_of_driver
+from dask_blackbox.events import WorkerClosing, WorkerRemoved
+from dask_blackbox.finding import Evidence, Finding, RetryAdvice, Subject
+from dask_blackbox.formatting import (
     class_of,
     counted,
     duration,
@@ -25,10 +29,6 @@ from dask_blackbox.analyse.formatting import (
     short,
     size,
 )
-from dask_blackbox.analyse.rule import Rule
-from dask_blackbox.analyse.state import signal_of_driver
-from dask_blackbox.events import WorkerClosing, WorkerRemoved
-from dask_blackbox.finding import Evidence, Finding, RetryAdvice, Subject
 
 __all__ = [
     "deaths_blamed_on",

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from dask_blackbox.analyse.formatting import duration, short
 from dask_blackbox.analyse.frames import (
     Frame,
     beyond_own_code,
@@ -19,6 +18,7 @@ from dask_blackbox.analyse.frames import (
 from dask_blackbox.analyse.state import last_sign_of_life
 from dask_blackbox.events import DriverBlocked, DriverUnblocked
 from dask_blackbox.finding import Evidence
+from dask_blackbox.formatting import duration, short
 from dask_blackbox.run import RunTables
 
 __all__ = [

@@ -11,11 +11,11 @@ import polars as pl
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.exception_origin import is_lost
 from dask_blackbox.analyse.failures import TaskFailure
-from dask_blackbox.analyse.formatting import class_of, counted, listed, short
 from dask_blackbox.analyse.frames import call_path_of, last_frame, user_frame
 from dask_blackbox.analyse.plugin_setup import setup_failed_before
 from dask_blackbox.analyse.replaced_exceptions import lost_by_client
 from dask_blackbox.events import GraphUpdated
+from dask_blackbox.formatting import class_of, counted, listed, short
 from dask_blackbox.run import RunTables
 
 __all__ = [

@@ -10,7 +10,6 @@ import re
 
 from dask_blackbox.analyse.facts.outcome import Outcome
 from dask_blackbox.analyse.failures import TaskFailure, blamed_key
-from dask_blackbox.analyse.formatting import class_of
 from dask_blackbox.analyse.frames import (
     came_from_a_task,
     raised_in_user_code,
@@ -19,6 +18,7 @@ from dask_blackbox.analyse.frames import (
 )
 from dask_blackbox.analyse.replaced_exceptions import classes_of, lost_by_client
 from dask_blackbox.analyse.state import State
+from dask_blackbox.formatting import class_of
 from dask_blackbox.manifest import DriverException
 
 __all__ = [

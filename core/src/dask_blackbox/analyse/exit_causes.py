@@ -13,7 +13,6 @@ import polars as pl
 
 from dask_blackbox.analyse.facts.nanny_log import nanny_log_of
 from dask_blackbox.analyse.facts.worker_exit import FULL, WINDOW, WorkerExit
-from dask_blackbox.analyse.formatting import duration, short, size
 from dask_blackbox.analyse.python_versions import pythons_apart
 from dask_blackbox.analyse.signals import CRASHES, NATIVE, sender_of, signal_in
 from dask_blackbox.analyse.signatures import any_of, printed_by
@@ -26,6 +25,7 @@ from dask_blackbox.analyse.signatures.distributed import (
 )
 from dask_blackbox.analyse.signatures.python import BUFFER_NOT_ALLOCATED, IMPORT_FAILED
 from dask_blackbox.finding import Confidence
+from dask_blackbox.formatting import duration, short, size
 from dask_blackbox.run import RunTables
 
 __all__ = ["DIED", "ExitCause", "cause_of_exit"]

@@ -8,7 +8,6 @@ from functools import cached_property
 import polars as pl
 
 from dask_blackbox.analyse.advice import Advice, advice_on_text, passes
-from dask_blackbox.analyse.formatting import class_of
 from dask_blackbox.analyse.frames import (
     Frame,
     before_the_last,
@@ -19,6 +18,7 @@ from dask_blackbox.analyse.frames import (
 from dask_blackbox.analyse.replaced_exceptions import Raised, untangled
 from dask_blackbox.analyse.signatures.distributed import TASK_KILLED_ITS_WORKERS
 from dask_blackbox.finding import weaker
+from dask_blackbox.formatting import class_of
 from dask_blackbox.run import RunTables
 
 __all__ = ["TaskFailure", "blamed_key", "failures_of", "succeeded_later"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dask_blackbox.analyse.formatting import counted, duration, short, size
 from dask_blackbox.analyse.state import State
 from dask_blackbox.finding import Finding
+from dask_blackbox.formatting import counted, duration, short, size
 
 __all__ = ["headline_of", "headline_of_a_damaged_end"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dask_blackbox.analyse.formatting import class_of, short
 from dask_blackbox.analyse.frames import root_of_chain
 from dask_blackbox.analyse.signatures.data_libraries import META_INFERENCE_FAILED
 from dask_blackbox.analyse.signatures.distributed import (
@@ -10,6 +9,7 @@ from dask_blackbox.analyse.signatures.distributed import (
     IOLOOP_CLOSED,
 )
 from dask_blackbox.analyse.signatures.python import DAEMON_HAS_NO_CHILDREN
+from dask_blackbox.formatting import class_of, short
 from dask_blackbox.manifest import DriverException
 
 __all__ = ["hint_on", "plain_message"]

@@ -10,8 +10,8 @@ import polars as pl
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.facts.suspects import suspects_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
-from dask_blackbox.analyse.formatting import counted, need, quoted, short, size
 from dask_blackbox.events import GraphUpdated, ProcessLoad, TaskNamed
+from dask_blackbox.formatting import counted, need, quoted, short, size
 from dask_blackbox.run import RunTables
 
 __all__ = [

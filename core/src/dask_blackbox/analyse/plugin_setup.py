@@ -12,13 +12,13 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.failures import TaskFailure
-from dask_blackbox.analyse.formatting import class_of, short
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import (
     PRELOAD_FAILED,
     WORKER_PLUGIN_FAILED,
 )
 from dask_blackbox.finding import Evidence
+from dask_blackbox.formatting import class_of, short
 
 __all__ = ["setup_failed_before"]
 

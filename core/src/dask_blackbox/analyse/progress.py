@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.formatting import counted, duration, quoted
 from dask_blackbox.events import GraphUpdated
+from dask_blackbox.formatting import counted, duration, quoted
 
 __all__ = ["Pace", "pace_of"]
 

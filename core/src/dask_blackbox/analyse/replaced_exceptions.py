@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
-from dask_blackbox.analyse.formatting import class_of
 from dask_blackbox.analyse.frames import last_frame, members_of_group
 from dask_blackbox.analyse.signatures.distributed import LONG_MESSAGE_CUT
+from dask_blackbox.formatting import class_of
 from dask_blackbox.manifest import DriverException
 
 __all__ = ["Raised", "classes_of", "lost_by_client", "untangled"]

@@ -7,9 +7,9 @@ import re
 from typing import Any
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.formatting import duration, listed
 from dask_blackbox.analyse.state import last_sign_of_life
 from dask_blackbox.events import RestrictedTask, WorkerAdded
+from dask_blackbox.formatting import duration, listed
 
 __all__ = ["asks_for", "offered", "restrictions_in", "to_start"]
 

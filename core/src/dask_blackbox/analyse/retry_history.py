@@ -17,10 +17,10 @@ from dask_blackbox.analyse.advice import Advice
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.changes.differences import differences
 from dask_blackbox.analyse.changes.earlier_failures import alike
-from dask_blackbox.analyse.formatting import counted
 from dask_blackbox.analyse.history import in_turn
 from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.finding import Confidence, Evidence, Finding, weaker
+from dask_blackbox.formatting import counted
 from dask_blackbox.layout import SketchName
 from dask_blackbox.sketch import Sketch
 

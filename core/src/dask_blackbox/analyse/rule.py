@@ -9,7 +9,6 @@ from typing import Literal
 import msgspec
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.formatting import clean
 from dask_blackbox.analyse.pages import Page, read_page
 from dask_blackbox.finding import (
     Confidence,
@@ -21,6 +20,7 @@ from dask_blackbox.finding import (
     Subject,
     weaker,
 )
+from dask_blackbox.formatting import clean
 
 __all__ = ["Page", "Rule", "documented"]
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.formatting import counted
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import (
     SHUFFLE_INITIALIZED,
@@ -17,6 +16,7 @@ from dask_blackbox.analyse.signatures.distributed import (
 )
 from dask_blackbox.events import GraphUpdated, P2PMessage
 from dask_blackbox.finding import Evidence
+from dask_blackbox.formatting import counted
 
 __all__ = ["Shuffle", "shuffle_behind"]
 
@@ -112,7 +112,7 @@ def shuffle_behind(case: Case, known: str | None = None) -> Shuffle:
 
 def _transfer_prefix(logs: pl.DataFrame, own: str | None) -> str | None:
     """Return the prefix of the task that began it."""
-    from dask_blackbox.analyse.formatting import prefix_of
+    from dask_blackbox.formatting import prefix_of
 
     for message in reversed(logs["message"].to_list()):
         begun = SHUFFLE_INITIALIZED.search(message)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dask_blackbox.analyse.formatting import signal_name
 from dask_blackbox.finding import RetryAdvice
+from dask_blackbox.formatting import signal_name
 
 __all__ = ["CRASHES", "NATIVE", "Sender", "sender_of", "signal_in"]
 

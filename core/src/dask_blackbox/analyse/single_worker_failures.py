@@ -12,9 +12,9 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.failures import TaskFailure
-from dask_blackbox.analyse.formatting import counted, duration, listed, short
 from dask_blackbox.analyse.rule import Rule
 from dask_blackbox.finding import Evidence, Finding, Subject
+from dask_blackbox.formatting import counted, duration, listed, short
 
 __all__ = ["SingleWorkerFailure", "single_worker_failure", "verdict_on_failure"]
 

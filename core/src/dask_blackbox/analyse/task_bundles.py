@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from dask_blackbox.analyse.formatting import counted, short, size
 from dask_blackbox.commandline import command, run_words
 from dask_blackbox.events import BundleLost, BundleStored, LeftOut
 from dask_blackbox.finding import Evidence, Finding
+from dask_blackbox.formatting import counted, short, size
 from dask_blackbox.run import RunTables
 
 __all__ = ["bundle_links", "bundles_of", "lost_bundles", "with_bundle"]

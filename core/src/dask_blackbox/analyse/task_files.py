@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dask_blackbox.analyse.formatting import short
 from dask_blackbox.events import FailedTaskFiles
+from dask_blackbox.formatting import short
 from dask_blackbox.run import RunTables
 
 __all__ = ["files_clause", "files_of_task", "one_file"]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from dask_blackbox.analyse.formatting import counted, duration, short
 from dask_blackbox.events import TaskTimedOut
+from dask_blackbox.formatting import counted, duration, short
 from dask_blackbox.run import RunTables
 
 __all__ = ["TimedOutTask", "timed_out"]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from dask_blackbox.errors import BlackboxError, BlobNotFoundError, StoreError
-from dask_blackbox.quantities import duration
+from dask_blackbox.formatting import duration
 from dask_blackbox.versions import versions
 
 if TYPE_CHECKING:

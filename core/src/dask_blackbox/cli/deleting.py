@@ -30,8 +30,8 @@ def deleting_options(command: _F) -> _F:
 
 def delete(store: Store, found: list[Erasure], *, dry_run: bool, yes: bool) -> None:
     """Delete runs, after a question; those that are being recorded stay."""
+    from dask_blackbox.formatting import counted
     from dask_blackbox.reader.erasing import erase
-    from dask_blackbox.report.formatting import plural
 
     alive = [each for each in found if each.alive]
     going = [each for each in found if not each.alive]
@@ -42,9 +42,9 @@ def delete(store: Store, found: list[Erasure], *, dry_run: bool, yes: bool) -> N
         return
     if dry_run or not yes:
         for each in going:
-            click.echo(f"{_shown(each)}  {plural(len(each.blobs), 'blob')}")
+            click.echo(f"{_shown(each)}  {counted(len(each.blobs), 'blob')}")
     blobs = sum(len(each.blobs) for each in going)
-    what = f"{plural(len(going), 'run')} ({plural(blobs, 'blob')}) in {store.url}"
+    what = f"{counted(len(going), 'run')} ({counted(blobs, 'blob')}) in {store.url}"
     if dry_run:
         click.echo(f"Would delete {what}.", err=True)
         return
@@ -52,13 +52,13 @@ def delete(store: Store, found: list[Erasure], *, dry_run: bool, yes: bool) -> N
         click.confirm(f"Delete {what}?", abort=True, err=True)
     count = erase(store, going, tell=lambda each: None)
     click.echo(
-        f"Deleted {plural(len(going), 'run')} ({plural(count, 'blob')}) in {store.url}.",
+        f"Deleted {counted(len(going), 'run')} ({counted(count, 'blob')}) in {store.url}.",
         err=True,
     )
 
 
 def _shown(each: Erasure) -> str:
-    from dask_blackbox.report.formatting import moment
+    from dask_blackbox.formatting import moment
 
     job, run, attempt = each.address
     began = "" if each.started is None else f"  {moment(each.started)}"

@@ -141,7 +141,7 @@ def _row(cards: Cards, run: RunEntry) -> dict[str, Any]:
 
 def _lines(rows: list[dict[str, Any]], shown_on: Screen) -> Iterator[str]:
     """Yield the table: whatever the width, the name of a run stays in one piece."""
-    from dask_blackbox.report.formatting import plain
+    from dask_blackbox.formatting import plain
 
     cells = [_cells(row) for row in rows]
     widths = [max(map(len, column)) for column in zip(_HEADINGS, *cells, strict=True)]
@@ -168,7 +168,8 @@ def _lines(rows: list[dict[str, Any]], shown_on: Screen) -> Iterator[str]:
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, str, str, str, str]:
-    from dask_blackbox.report.formatting import STATE_SIGN, duration, moment, plain
+    from dask_blackbox.formatting import duration, moment, plain
+    from dask_blackbox.report.card_words import STATE_SIGN
 
     took = row["duration"]
     return (

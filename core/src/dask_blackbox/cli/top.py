@@ -14,6 +14,8 @@ from dask_blackbox.cli.options import (
     run_argument,
     store_option,
 )
+from dask_blackbox.formatting import count, duration, exact_size, plain
+from dask_blackbox.manifest import Progress
 
 if TYPE_CHECKING:  # heavy
     from dask_blackbox.reader import Run
@@ -54,13 +56,13 @@ def top(*, name: str, store_url: str | None, interval: float, once: bool) -> Non
     store = opened_store(store_url)
     run = opened_run(store, name)
     console = Console()
-    looks = [run] if once else snapshots_of(store, run, interval)
+    snapshots = [run] if once else snapshots_of(store, run, interval)
     if not console.is_terminal:
-        for run in looks:
+        for run in snapshots:
             click.echo(_line(run))
     else:
         with Live(console=console, auto_refresh=False) as live:
-            for run in looks:
+            for run in snapshots:
                 live.update(_table(run), refresh=True)
     if run.state != "running":
         from dask_blackbox.report import text
@@ -72,7 +74,6 @@ def top(*, name: str, store_url: str | None, interval: float, once: bool) -> Non
 def _facts(run: Run) -> list[tuple[str, str]]:
     """Return what is known of a run, newest facts first."""
     from dask_blackbox.reader.documents import read_heartbeat
-    from dask_blackbox.report.formatting import count, duration, size
 
     beat = read_heartbeat(run.store, run.folder)
     now = beat.at if beat is not None else run.manifest.started
@@ -83,8 +84,8 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     facts += [
         ("tasks", f"{count(progress.done)} of {count(progress.submitted)}"),
         ("rate", f"{progress.rate:,.1f} a second"),
-        ("workers", _workers(progress, count)),
-        ("memory", size(progress.memory) + _limit(progress, size)),
+        ("workers", _workers(progress)),
+        ("memory", exact_size(progress.memory) + _limit(progress)),
     ]
     if progress.failed:
         facts.append(("failed", count(progress.failed)))
@@ -93,18 +94,16 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     return facts
 
 
-def _workers(progress: Any, count: Any) -> str:
+def _workers(progress: Progress) -> str:
     threads, busy = count(progress.threads), count(progress.executing)
     return f"{count(progress.workers)} with {threads} threads, {busy} busy"
 
 
-def _limit(progress: Any, size: Any) -> str:
-    return f" of {size(progress.memory_limit)}" if progress.memory_limit else ""
+def _limit(progress: Progress) -> str:
+    return f" of {exact_size(progress.memory_limit)}" if progress.memory_limit else ""
 
 
 def _named(run: Run) -> str:
-    from dask_blackbox.report.formatting import plain
-
     manifest = run.manifest
     return plain(f"{manifest.job}/{manifest.run_id}/{manifest.attempt}")
 

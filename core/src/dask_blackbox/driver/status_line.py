@@ -12,8 +12,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from dask_blackbox.formatting import duration
 from dask_blackbox.guard import guard
-from dask_blackbox.quantities import duration
 from dask_blackbox.settings import setting
 
 if TYPE_CHECKING:

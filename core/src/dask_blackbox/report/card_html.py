@@ -7,8 +7,9 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from dask_blackbox import formatting
 from dask_blackbox.attach import RunCard
-from dask_blackbox.report import formatting as words
+from dask_blackbox.report import card_words as words
 from dask_blackbox.report.inline_code import prose
 
 __all__ = ["html_card"]
@@ -45,6 +46,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.filters.update(clock=words.clock, plain=words.plain, prose=prose)
+    environment.filters.update(
+        clock=formatting.clock, plain=formatting.plain, prose=prose
+    )
     environment.globals.update(signs=words.STATE_SIGN, sure=words.CONFIDENCE)
     return environment

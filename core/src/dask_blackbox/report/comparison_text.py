@@ -8,15 +8,12 @@ from rich.table import Table
 from rich.text import Text
 
 from dask_blackbox.comparison import ComparedRun, Comparison, Measured, PrefixPair
-from dask_blackbox.report.formatting import (
+from dask_blackbox.formatting import count, duration, moment, plain
+from dask_blackbox.report.card_words import (
     STATE_SIGN,
     change_words,
-    count,
     diffs_of,
-    duration,
     measure,
-    moment,
-    plain,
     rarity_words,
 )
 from dask_blackbox.report.history_sentences import blame_words

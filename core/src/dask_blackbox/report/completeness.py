@@ -6,14 +6,8 @@ from typing import NamedTuple
 
 from dask_blackbox.analyse.completeness import missing_from
 from dask_blackbox.attach import RunCard
-from dask_blackbox.report.formatting import (
-    count,
-    duration,
-    moment,
-    plain,
-    plural,
-    what_is_missing,
-)
+from dask_blackbox.formatting import count, counted, duration, moment, plain
+from dask_blackbox.report.card_words import what_is_missing
 from dask_blackbox.run import RunTables
 
 __all__ = ["Certificate", "certificate_of"]
@@ -67,5 +61,5 @@ def certificate_of(run: RunTables, card: RunCard) -> Certificate:
 
 
 def _came(batches: int, first: int | None, last: int | None) -> str:
-    said = plural(batches, "batch", "batches")
+    said = counted(batches, "batch", "batches")
     return said if first is None or last is None else f"{said}, {first} to {last}"

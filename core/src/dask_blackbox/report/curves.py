@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import polars as pl
 
+from dask_blackbox.formatting import count, duration
 from dask_blackbox.report.axis import Axis, micros_since
-from dask_blackbox.report.formatting import count, duration
 from dask_blackbox.report.workers import Life
 from dask_blackbox.run import RunTables
 

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from dask_blackbox.events import SchedulerLoad
-from dask_blackbox.report.formatting import plain
+from dask_blackbox.formatting import plain
 from dask_blackbox.report.profile_tree import INTERVAL
 from dask_blackbox.report.workers import Life
 from dask_blackbox.run import RunTables

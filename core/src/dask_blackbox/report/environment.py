@@ -16,7 +16,7 @@ from dask_blackbox.events import (
     SchedulerInfo,
     WorkerAdded,
 )
-from dask_blackbox.report.formatting import count, plain
+from dask_blackbox.formatting import count, plain
 from dask_blackbox.run import RunTables
 
 __all__ = ["Environment", "PackageRow", "environment_of"]

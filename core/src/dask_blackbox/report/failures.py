@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from dask_blackbox.report.formatting import plain
+from dask_blackbox.formatting import plain
 from dask_blackbox.run import RunTables
 
 __all__ = ["Attempt", "FailureGroup", "failure_groups"]

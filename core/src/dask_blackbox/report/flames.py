@@ -12,8 +12,8 @@ import msgspec
 import numpy as np
 
 from dask_blackbox.events import Profile
+from dask_blackbox.formatting import plain
 from dask_blackbox.report.axis import Axis
-from dask_blackbox.report.formatting import plain
 from dask_blackbox.report.packing import packed, packed_texts
 from dask_blackbox.report.profile_tree import INTERVAL, merged_profile, with_leaves
 from dask_blackbox.run import RunTables

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from dask_blackbox.attach import RunCard
 from dask_blackbox.earlier_runs import EarlierRun, Past, Seen
-from dask_blackbox.report.formatting import duration, moment, plain, plural
+from dask_blackbox.formatting import counted, duration, moment, plain
 
 __all__ = [
     "SIDES",
@@ -55,7 +55,7 @@ def looked_words(past: Past) -> str:
     """Return how much of the past was looked at."""
     if not past.runs:
         return ""
-    runs = plural(past.runs, "earlier run")
+    runs = counted(past.runs, "earlier run")
     if past.more:
         said = f"{past.looked_at:,} of more than {runs} looked at"
     elif past.looked_at == past.runs:

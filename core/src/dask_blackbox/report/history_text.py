@@ -8,16 +8,9 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
+from dask_blackbox.formatting import counted, duration, exact_size, moment, plain
 from dask_blackbox.job_history import FailureGroup, JobHistory, PastRun, Trend
-from dask_blackbox.report.formatting import (
-    STATE_SIGN,
-    duration,
-    measure,
-    moment,
-    plain,
-    plural,
-    size,
-)
+from dask_blackbox.report.card_words import STATE_SIGN, measure
 from dask_blackbox.report.history_sentences import day
 from dask_blackbox.report.rich_text import printed
 
@@ -50,7 +43,7 @@ def history_text(
         more = "more than " if reported.more else ""
         parts.append(
             Text(
-                f"{more}{plural(unsaid, 'older run')}: --limit shows more", style="dim"
+                f"{more}{counted(unsaid, 'older run')}: --limit shows more", style="dim"
             )
         )
     if reported.groups:
@@ -66,7 +59,7 @@ def _head(reported: JobHistory) -> Text:
         f"{number:,} {state}" for state, number in reported.states.items()
     )
     said = Text(plain(reported.job), style="bold")
-    runs = plural(reported.total, "run")
+    runs = counted(reported.total, "run")
     if reported.more:
         said.append(f"  the newest {runs}: {states}", style="not bold")
         said.append("  (there are more: --all reads all)", style="not bold dim")
@@ -106,7 +99,7 @@ def _table_of(runs: Sequence[PastRun], names: Sequence[str]) -> Table:
             moment(run.started)[:_MINUTE],
             "" if run.duration is None else duration(run.duration),
             _input(run),
-            "" if run.peak_memory is None else size(run.peak_memory),
+            "" if run.peak_memory is None else exact_size(run.peak_memory),
             Text(run.group or "", style="bold"),
             plain(run.verdict or ""),
             *names[place : place + 1],
@@ -116,8 +109,8 @@ def _table_of(runs: Sequence[PastRun], names: Sequence[str]) -> Table:
 
 def _input(run: PastRun) -> str:
     if run.input_bytes is not None:
-        return size(run.input_bytes)
-    return "" if run.partitions is None else plural(run.partitions, "part")
+        return exact_size(run.input_bytes)
+    return "" if run.partitions is None else counted(run.partitions, "part")
 
 
 def _groups(groups: Sequence[FailureGroup], *, more: bool) -> Table:
@@ -137,8 +130,8 @@ def _groups(groups: Sequence[FailureGroup], *, more: bool) -> Table:
 
 def _since(group: FailureGroup) -> str:
     if group.stopped is None:
-        return "ongoing" if group.since == 0 else plural(group.since, "run")
-    runs = f"stopped, {plural(group.since, 'run')} ago"
+        return "ongoing" if group.since == 0 else counted(group.since, "run")
+    runs = f"stopped, {counted(group.since, 'run')} ago"
     return f"{runs}, with {plain(group.stopped)}" if group.stopped else runs
 
 

@@ -18,18 +18,16 @@ from markupsafe import Markup
 
 from dask_blackbox.analyse.facts.chains import last_inputs_of
 from dask_blackbox.analyse.facts.executions import executions_of
-from dask_blackbox.analyse.formatting import prefix_of
 from dask_blackbox.attach import RunCard
 from dask_blackbox.commandline import command, run_words
 from dask_blackbox.events import GraphUpdated, SchedulerLoad
-from dask_blackbox.quantities import BIDIRECTIONAL
+from dask_blackbox.formatting import BIDIRECTIONAL, exact_size, plain, prefix_of
 from dask_blackbox.report.axis import Axis, axis_of
 from dask_blackbox.report.completeness import certificate_of
 from dask_blackbox.report.curves import curves_of
 from dask_blackbox.report.environment import environment_of
 from dask_blackbox.report.failures import failure_groups
 from dask_blackbox.report.flames import flames_for_page
-from dask_blackbox.report.formatting import plain, size
 from dask_blackbox.report.links import kept_links
 from dask_blackbox.report.loglines import LogLine, loglines_of
 from dask_blackbox.report.page_assets import TEMPLATES, asset, policy
@@ -246,7 +244,7 @@ class Bandwidth(NamedTuple):
     left_out: int
 
     @property
-    def size(self) -> int:
+    def exact_size(self) -> int:
         """Pixels that the map is wide."""
         return self.step * len(self.names)
 
@@ -273,7 +271,7 @@ def _bandwidth_of(run: RunTables, lives: list[Life]) -> Bandwidth:
     cells = [
         Cell(
             places[source], places[to], round(0.12 + 0.88 * speed / most, 3),
-            f"{source} to {to}: {size(speed)} per second",
+            f"{source} to {to}: {exact_size(speed)} per second",
         )
         for source, to, speed in pairs
         if source in places and to in places

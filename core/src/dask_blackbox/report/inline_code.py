@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from markupsafe import Markup, escape
 
-from dask_blackbox.report.formatting import plain
+from dask_blackbox.formatting import plain
 
 __all__ = ["pieces", "prose"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlsplit, urlunsplit
 
-from dask_blackbox.report.formatting import in_order
+from dask_blackbox.report.card_words import in_order
 
 __all__ = ["kept_links"]
 

@@ -14,7 +14,7 @@ import polars as pl
 from dask.utils import parse_timedelta
 
 from dask_blackbox.errors import ConfigurationError
-from dask_blackbox.report.formatting import plain
+from dask_blackbox.formatting import plain
 from dask_blackbox.run import RunTables
 
 __all__ = ["LogQuery", "as_json", "as_row", "as_text", "chosen_lines", "level_name"]

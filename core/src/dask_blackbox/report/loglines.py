@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from dask_blackbox.commandline import command, run_words
-from dask_blackbox.report.formatting import count, plain, plural
+from dask_blackbox.formatting import count, counted, plain
 from dask_blackbox.report.workers import Life
 from dask_blackbox.run import RunTables
 
@@ -47,7 +47,7 @@ def loglines_of(run: RunTables, lives: list[Life], *, limit: int) -> LogLines:
         return LogLines([], "No log line was recorded.", 0)
     if total <= limit:
         lines = _lines(logs)
-        return _within_bytes(lines, f"All {plural(total, 'log line')}.", total)
+        return _within_bytes(lines, f"All {counted(total, 'log line')}.", total)
     numbered = logs.with_row_index("row").sort("at", maintain_order=True)
     grave = numbered.filter(pl.col("level") >= _WARNING)["row"]
     chosen, said = _important_lines(grave, limit)
@@ -59,7 +59,7 @@ def loglines_of(run: RunTables, lives: list[Life], *, limit: int) -> LogLines:
         chosen.add(row)
     picked = numbered.filter(pl.col("row").is_in(list(chosen)))
     sentence = (
-        f"Showing {count(picked.height)} of {plural(total, 'log line')}: {said}"
+        f"Showing {count(picked.height)} of {counted(total, 'log line')}: {said}"
         f"{', the last lines of workers that died' if last else ''}, then the newest. "
         f"`{_searching(run)}` searches them all."
     )
@@ -133,5 +133,5 @@ def _within_bytes(lines: list[LogLine], said: str, total: int) -> LogLines:
         excess -= len(kept.pop(len(kept) // 2).message)
         left_out += 1
     if left_out:
-        said += f" {plural(left_out, 'more line')} left out because they are long."
+        said += f" {counted(left_out, 'more line')} left out because they are long."
     return LogLines(kept, said, total)

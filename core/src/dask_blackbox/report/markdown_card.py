@@ -12,17 +12,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dask_blackbox.attach import RunCard
 from dask_blackbox.earlier_runs import Past
 from dask_blackbox.finding import Change, Evidence, Finding
-from dask_blackbox.report.formatting import (
+from dask_blackbox.formatting import clock, plain
+from dask_blackbox.report.card_words import (
     CONFIDENCE,
     STATE_SIGN,
     chain_words,
     change_words,
-    clock,
     diffs_of,
     explained_words,
     in_order,
     numbers,
-    plain,
     rarity_words,
     relevant_numbers,
     retry_words,

@@ -14,9 +14,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from jinja2.bccache import Bucket, BytecodeCache
 from markupsafe import Markup
 
-from dask_blackbox.report import formatting as words
+from dask_blackbox import formatting
+from dask_blackbox.formatting import exact_size
+from dask_blackbox.report import card_words as words
 from dask_blackbox.report import history_sentences as past_words
-from dask_blackbox.report.formatting import size
 from dask_blackbox.report.inline_code import prose
 from dask_blackbox.report.page_assets import TEMPLATES
 
@@ -42,17 +43,21 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
     )
     environment.globals.update(
-        past=past_words, words=words, sparkline=sparkline, levels=_LEVELS
+        past=past_words,
+        words=words,
+        formatting=formatting,
+        sparkline=sparkline,
+        levels=_LEVELS,
     )
     environment.filters.update(
-        clock=words.clock,
-        count=words.count,
-        duration=words.duration,
+        clock=formatting.clock,
+        count=formatting.count,
+        duration=formatting.duration,
         level=_level,
-        moment=words.moment,
-        plain=words.plain,
+        moment=formatting.moment,
+        plain=formatting.plain,
         prose=prose,
-        size=words.size,
+        size=formatting.exact_size,
         web=_web,
     )
     return environment
@@ -96,7 +101,7 @@ def sparkline(points: Sequence[tuple[float, float]], limit: float | None) -> Mar
         if limit
         else Markup()
     )
-    label = f"memory of its last {end - begin:.0f} s: {size(points[-1][1])} at the end"
+    label = f"memory of its last {end - begin:.0f} s: {exact_size(points[-1][1])} at the end"
     return Markup(
         '<svg class="spark" viewBox="0 0 {w} {h}" width="{w}" height="{h}" role="img" '
         'aria-label="{label}"><title>{label}</title><polygon points="{area}"/>'

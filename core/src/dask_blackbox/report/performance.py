@@ -23,13 +23,13 @@ from markupsafe import Markup
 
 from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.attach import RunCard
+from dask_blackbox.formatting import count, duration, exact_size, plain
 from dask_blackbox.report.axis import axis_of
 from dask_blackbox.report.dask_figures import (
     bandwidth_by_type,
     bandwidth_by_worker,
     profile_figure,
 )
-from dask_blackbox.report.formatting import count, duration, plain, size
 from dask_blackbox.report.performance_texts import log_markup, summary_markup
 from dask_blackbox.report.profile_tree import flames_of, merged_profile, seen_at_least
 from dask_blackbox.report.stream_figure import stream_figure
@@ -183,7 +183,7 @@ def _bytes_by_type(run: RunTables) -> object | None:
         .sort("nbytes", descending=True)
     )
     rows = [
-        (plain(typename), value, size(value))
+        (plain(typename), value, exact_size(value))
         for typename, value in table.head(_MOST_BARS).iter_rows()
     ]
     return _bars("Bytes of results, by their type", rows, table)

@@ -10,17 +10,17 @@ from markupsafe import Markup, escape
 from dask_blackbox.analyse.state import seconds_of
 from dask_blackbox.attach import RunCard
 from dask_blackbox.events import DriverAttached, SchedulerInfo
-from dask_blackbox.report.axis import Axis
-from dask_blackbox.report.formatting import (
-    STATE_SIGN,
+from dask_blackbox.formatting import (
     clock,
     count,
+    counted,
     duration,
+    exact_size,
     moment,
     plain,
-    plural,
-    size,
 )
+from dask_blackbox.report.axis import Axis
+from dask_blackbox.report.card_words import STATE_SIGN
 from dask_blackbox.report.workers import Life
 from dask_blackbox.run import RunTables
 
@@ -87,7 +87,7 @@ def _cluster(run: RunTables, lives: list[Life]) -> list[str]:
         f"Workers seen: {count(len(lives))}"
         + (f", {count(died)} died" if died else ""),
         f"Threads at the end: {count(threads)}",
-        f"Memory at the end: {size(memory)}",
+        f"Memory at the end: {exact_size(memory)}",
         f"Dask Version: {plain(scheduler.dask or 'unknown')}",
         f"Dask.Distributed Version: {plain(scheduler.distributed or 'unknown')}",
     ]
@@ -117,7 +117,7 @@ def log_markup(logs: pl.DataFrame, roles: tuple[str, ...]) -> Markup:
     own = logs.filter(pl.col("role").is_in(roles)).sort("at", maintain_order=True)
     if own.height == 0:
         return Markup("<p>No log line was recorded.</p>")
-    said = plural(own.height, "log line")
+    said = counted(own.height, "log line")
     shown = own
     if own.height > _MOST_LINES:
         numbered = own.with_row_index("row")

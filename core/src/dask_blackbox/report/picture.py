@@ -12,10 +12,10 @@ import polars as pl
 
 from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.attach import RunCard
+from dask_blackbox.formatting import clock, exact_size, plain
 from dask_blackbox.report.axis import Axis, axis_of
 from dask_blackbox.report.curves import Curve, curves_of
 from dask_blackbox.report.drawing import Drawing, as_png, as_svg
-from dask_blackbox.report.formatting import clock, plain, size
 from dask_blackbox.report.workers import Life, life_numbers, lives_of
 from dask_blackbox.run import RunTables
 
@@ -207,7 +207,7 @@ def _memory(drawing: Drawing, curves: list[Curve], scale: _Scale, top: int) -> N
         return floor - value / most * (_MEMORY - 6)
 
     drawing.text(
-        _LEFT - 6, y(most) + 6, size(most * 2**20), _SOFT, size=11, anchor="end"
+        _LEFT - 6, y(most) + 6, exact_size(most * 2**20), _SOFT, size=11, anchor="end"
     )
     drawing.text(_LEFT - 6, floor - 6, "memory", _SOFT, size=11, anchor="end")
     for curve in sorted(curves, key=lambda each: each.died is not None):
@@ -225,7 +225,7 @@ def _memory(drawing: Drawing, curves: list[Curve], scale: _Scale, top: int) -> N
             drawing.box(x, y(limit), min(6, end - x), 1, _BAD)
             x += 11
         drawing.text(
-            _LEFT + 4, y(limit) + 9, f"limit {size(limit * 2**20)}", _BAD, size=11
+            _LEFT + 4, y(limit) + 9, f"limit {exact_size(limit * 2**20)}", _BAD, size=11
         )
 
 

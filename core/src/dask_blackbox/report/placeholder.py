@@ -9,7 +9,8 @@ from __future__ import annotations
 from markupsafe import Markup, escape
 
 from dask_blackbox.attach import RunCard
-from dask_blackbox.report.formatting import STATE_SIGN, plain
+from dask_blackbox.formatting import plain
+from dask_blackbox.report.card_words import STATE_SIGN
 from dask_blackbox.report.links import kept_links
 from dask_blackbox.report.page_assets import asset, policy
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 import msgspec
 
 from dask_blackbox.events import GraphUpdated
-from dask_blackbox.report.formatting import plain
+from dask_blackbox.formatting import plain
 from dask_blackbox.report.prefixes import PrefixRow
 from dask_blackbox.run import RunTables
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from dask_blackbox.events import Profile
-from dask_blackbox.report.formatting import plain
+from dask_blackbox.formatting import plain
 from dask_blackbox.run import RunTables
 
 __all__ = [

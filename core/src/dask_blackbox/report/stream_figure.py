@@ -20,7 +20,7 @@ from bokeh.palettes import Category20_20
 from bokeh.plotting import figure
 from bokeh.transform import linear_cmap
 
-from dask_blackbox.report.formatting import count, plural
+from dask_blackbox.formatting import count, counted
 from dask_blackbox.report.workers import Life
 
 __all__ = ["stream_figure"]
@@ -57,7 +57,7 @@ def stream_figure(tasks: pl.DataFrame, lives: list[Life]) -> Any:
                 bars.filter(~pl.col("grave")).top_k(_MOST_BARS, by="seconds"),
             ]
         ).head(_MOST_BARS)
-    said = f"{plural(placed.height, 'task execution')}, {plural(bars.height, 'bar')}"
+    said = f"{counted(placed.height, 'task execution')}, {counted(bars.height, 'bar')}"
     if shown.height < bars.height:
         said += f"; showing the {count(shown.height)} longest, and what failed"
     shown = shown.join(lanes, on=["worker", "thread"], how="left", nulls_equal=True)

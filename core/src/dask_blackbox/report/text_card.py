@@ -14,18 +14,17 @@ from rich.text import Text
 
 from dask_blackbox.attach import RunCard
 from dask_blackbox.finding import Change, Evidence, Finding
-from dask_blackbox.report.formatting import (
+from dask_blackbox.formatting import clock, plain
+from dask_blackbox.report.card_words import (
     CONFIDENCE,
     STATE_SIGN,
     chain_words,
     change_words,
-    clock,
     damage_words,
     diffs_of,
     explained_words,
     in_order,
     numbers,
-    plain,
     rarity_words,
     relevant_numbers,
     retry_words,

@@ -17,8 +17,8 @@ import polars as pl
 
 from dask_blackbox.analyse.facts.chains import NO_INPUT, LastInputs
 from dask_blackbox.analyse.facts.executions import OUTCOMES
+from dask_blackbox.formatting import count, counted, duration, plain
 from dask_blackbox.report.axis import Axis, micros_since
-from dask_blackbox.report.formatting import count, duration, plain, plural
 from dask_blackbox.report.packing import packed, packed_signed, packed_texts
 from dask_blackbox.report.workers import Life, life_numbers
 
@@ -360,7 +360,7 @@ def _shown(text: str) -> str:
 def _said(recorded: int, placed: int, pack: Pack) -> str:
     if recorded == 0:
         return "No task finished in this run."
-    said = f"{plural(recorded, 'task execution')}"
+    said = f"{counted(recorded, 'task execution')}"
     if placed == recorded:
         said += ", each drawn" if recorded > 1 else ", drawn"
     else:

@@ -27,8 +27,8 @@ from dask_blackbox.events import (
     WorkerRestartedForMemory,
     WorkersRetired,
 )
+from dask_blackbox.formatting import count, plain
 from dask_blackbox.report.axis import Axis
-from dask_blackbox.report.formatting import count, plain
 from dask_blackbox.report.packing import packed, packed_signed, packed_texts
 from dask_blackbox.report.workers import Life
 from dask_blackbox.run import RunTables

@@ -16,12 +16,11 @@ from rich.text import Text
 from dask_blackbox.analyse.alternatives import RejectedCause
 from dask_blackbox.attach import RunCard
 from dask_blackbox.finding import Evidence, Finding
-from dask_blackbox.report.formatting import (
+from dask_blackbox.formatting import clock, plain
+from dask_blackbox.report.card_words import (
     CONFIDENCE,
     change_words,
-    clock,
     diffs_of,
-    plain,
     rarity_words,
     retry_words,
 )

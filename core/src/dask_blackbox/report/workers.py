@@ -13,8 +13,8 @@ from dask_blackbox.analyse.facts.schedulers import schedulers_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.facts.worker_exits import deaths_of
 from dask_blackbox.events import WorkerAdded
+from dask_blackbox.formatting import counted, duration, ended, exact_size
 from dask_blackbox.report.axis import Axis
-from dask_blackbox.report.formatting import duration, ended, plural, size
 from dask_blackbox.run import RunTables
 
 __all__ = ["Life", "life_numbers", "lives_of"]
@@ -196,12 +196,14 @@ def _cause(death: WorkerExit) -> str:
     if death.restarted_for_memory is not None:
         held = death.restarted_for_memory
         said.append(
-            f"terminated by its nanny at {size(held)}" if held else "out of memory"
+            f"terminated by its nanny at {exact_size(held)}"
+            if held
+            else "out of memory"
         )
     if death.frozen_for is not None:
         said.append(f"removed after {duration(death.frozen_for)} without a heartbeat")
     if death.oom_kills:
-        kills = plural(death.oom_kills, "kill")
+        kills = counted(death.oom_kills, "kill")
         said.append(f"{kills} counted by the kernel's OOM killer")
     if death.closing:
         said.append(f"closing reason: {death.closing}")

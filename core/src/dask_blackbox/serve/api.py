@@ -13,13 +13,13 @@ import msgspec
 from fastapi import APIRouter, FastAPI, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
+from dask_blackbox import formatting
 from dask_blackbox.attach import RunCard
 from dask_blackbox.comparison import Comparison
 from dask_blackbox.job_history import JobHistory
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.reader.comparing import compare_runs
 from dask_blackbox.reader.job_histories import job_history
-from dask_blackbox.report import formatting as words
 from dask_blackbox.report.log_search import as_row, chosen_lines
 from dask_blackbox.serve.cards import Cards
 from dask_blackbox.serve.listing import page_of_runs, states_of
@@ -209,12 +209,12 @@ class Api:
         seconds = card.numbers.get("duration")
         return _json(
             Summary(
-                job=words.plain(card.job),
-                run=words.plain(card.run_id),
+                job=formatting.plain(card.job),
+                run=formatting.plain(card.run_id),
                 state=card.state,
-                headline=words.plain(card.headline),
+                headline=formatting.plain(card.headline),
                 cause=card.verdict.rule if card.verdict else None,
-                duration=None if seconds is None else words.duration(seconds),
+                duration=None if seconds is None else formatting.duration(seconds),
             )
         )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from dask_blackbox.errors import BlackboxError
+from dask_blackbox.formatting import plain
 from dask_blackbox.reader import find_run
-from dask_blackbox.report.formatting import plain
 from dask_blackbox.report.profile_tree import INTERVAL, merged_profile
 from dask_blackbox.store import Store
 

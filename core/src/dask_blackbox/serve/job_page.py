@@ -5,11 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import NamedTuple
 
+from dask_blackbox import formatting
 from dask_blackbox.analyse.comparing import comparison_of
 from dask_blackbox.job_history import JobHistory, PastRun
 from dask_blackbox.layout import safe
 from dask_blackbox.reader.earlier_runs import read_sketches, sketched_runs
-from dask_blackbox.report import formatting as words
+from dask_blackbox.report import card_words as words
 from dask_blackbox.store import Store
 
 __all__ = ["Changed", "Chart", "changes_between_runs", "charts_of"]
@@ -19,9 +20,9 @@ _COMPARED, _TIMEOUT = 31, 3.0
 _MOST_CHANGES = 3
 
 _MEASURES = (
-    ("duration", "Duration", words.duration),
-    ("peak_memory", "Peak memory of a worker", words.size),
-    ("input_bytes", "Input", words.size),
+    ("duration", "Duration", formatting.duration),
+    ("peak_memory", "Peak memory of a worker", formatting.exact_size),
+    ("input_bytes", "Input", formatting.exact_size),
 )
 
 
@@ -115,7 +116,7 @@ def changes_between_runs(store: Store, history: JobHistory) -> list[Changed]:
         changes = comparison_of(old, new).changes
         if changes:
             said = [
-                words.plain(words.change_words(each))
+                formatting.plain(words.change_words(each))
                 for each in changes[:_MOST_CHANGES]
             ]
             if len(changes) > _MOST_CHANGES:

@@ -15,7 +15,7 @@ from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.reader.comparing import compare_runs
 from dask_blackbox.reader.job_histories import job_history
-from dask_blackbox.report import formatting as words
+from dask_blackbox.report import card_words as words
 from dask_blackbox.report.log_search import chosen_lines
 from dask_blackbox.serve.cards import Cards
 from dask_blackbox.serve.compared_profiles import compared_flames

@@ -10,7 +10,8 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
-from dask_blackbox.report import formatting as words
+from dask_blackbox import formatting
+from dask_blackbox.report import card_words as words
 from dask_blackbox.report.inline_code import prose
 from dask_blackbox.report.log_search import LogQuery, level_name
 from dask_blackbox.report.moments import moment_of
@@ -31,14 +32,14 @@ class Templates:
             lstrip_blocks=True,
         )
         self._environment.filters |= {
-            "plain": words.plain,
+            "plain": formatting.plain,
             "prose": prose,
-            "clock": words.clock,
-            "moment": words.moment,
+            "clock": formatting.clock,
+            "moment": formatting.moment,
             "iso": lambda at: datetime.fromtimestamp(at, UTC).isoformat(),
             "level": level_name,
-            "duration": words.duration,
-            "size": words.size,
+            "duration": formatting.duration,
+            "size": formatting.exact_size,
         }
         self._environment.globals |= {
             "CONFIDENCE": words.CONFIDENCE,

@@ -20,10 +20,10 @@ from dask_blackbox.analyse.causes.mechanisms import DEATHS, OUTCOME
 from dask_blackbox.analyse.causes.resolution import linked
 from dask_blackbox.analyse.exit_causes import ExitCause
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
-from dask_blackbox.analyse.formatting import counted, short, size
 from dask_blackbox.analyse.memory import memory_need
 from dask_blackbox.analyse.modules import missing_module
 from dask_blackbox.finding import ChainStep, Change, Evidence, Finding, Subject
+from dask_blackbox.formatting import counted, short, size
 
 __all__ = ["chain_of"]
 

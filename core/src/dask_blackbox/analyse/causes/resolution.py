@@ -15,8 +15,8 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.causes.incidents import Incident
 from dask_blackbox.analyse.causes.mechanisms import EXPLAINS, MECHANISMS, Mechanism
 from dask_blackbox.analyse.facts.outcome import CLOCKS
-from dask_blackbox.analyse.formatting import short
 from dask_blackbox.finding import Confidence, Finding
+from dask_blackbox.formatting import short
 
 __all__ = ["Rejected", "Resolution", "linked", "resolve", "unexplained"]
 

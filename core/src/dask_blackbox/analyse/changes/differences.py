@@ -15,8 +15,8 @@ from dask_blackbox.analyse.changes.prefixes import (
     shape_of_graphs,
     values_of,
 )
-from dask_blackbox.analyse.formatting import counted, size
 from dask_blackbox.analyse.sketching import normal_value
+from dask_blackbox.formatting import counted, size
 from dask_blackbox.sketch import Sketch
 
 __all__ = ["Difference", "differences"]

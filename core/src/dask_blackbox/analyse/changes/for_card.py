@@ -14,10 +14,10 @@ from dask_blackbox.analyse.changes.folding import Causes
 from dask_blackbox.analyse.changes.ranking import Ranked, Rarities, ranked
 from dask_blackbox.analyse.changes.relevance import VerdictContext
 from dask_blackbox.analyse.changes.sides import listed_changes, sides
-from dask_blackbox.analyse.formatting import short
 from dask_blackbox.analyse.history import History
 from dask_blackbox.earlier_runs import EarlierRun, Past
 from dask_blackbox.finding import Change
+from dask_blackbox.formatting import short
 from dask_blackbox.sketch import Sketch
 
 __all__ = ["CardChanges", "as_changes", "changes_on_card"]

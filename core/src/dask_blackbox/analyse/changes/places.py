@@ -13,7 +13,7 @@ from itertools import islice
 
 from dask_blackbox.analyse.changes.code_hashes import comparable
 from dask_blackbox.analyse.changes.prefixes import functions_of
-from dask_blackbox.analyse.formatting import listed
+from dask_blackbox.formatting import listed
 from dask_blackbox.sketch import Sketch
 
 __all__ = ["Places"]

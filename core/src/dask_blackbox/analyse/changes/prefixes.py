@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from dask_blackbox.analyse.changes.code_hashes import alike, shown
-from dask_blackbox.analyse.formatting import counted
+from dask_blackbox.formatting import counted
 from dask_blackbox.sketch import REST, PrefixSketch, Sketch
 
 __all__ = [

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dask_blackbox.analyse.changes.differences import Difference
 from dask_blackbox.analyse.changes.ranking import Ranked
 from dask_blackbox.analyse.changes.relevance import is_of_code
-from dask_blackbox.analyse.formatting import listed
 from dask_blackbox.earlier_runs import Blame
 from dask_blackbox.finding import Confidence, Finding
+from dask_blackbox.formatting import listed
 
 __all__ = ["listed_changes", "sides"]
 

@@ -15,8 +15,8 @@ import polars as pl
 
 from dask_blackbox.analyse.facts.worker_exit import RunningTask, WorkerExit
 from dask_blackbox.analyse.facts.worker_exits import deaths_of, worker_exits_of
-from dask_blackbox.analyse.formatting import prefix_of
 from dask_blackbox.events import COLUMNS
+from dask_blackbox.formatting import prefix_of
 from dask_blackbox.run import RunTables
 from dask_blackbox.tables import frames_of
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import polars as pl
 
-from dask_blackbox.analyse.formatting import short
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import (
     NANNY_CLOSED,
@@ -17,6 +16,7 @@ from dask_blackbox.analyse.signatures.distributed import (
     SIGNAL_RECEIVED,
     WORKER_OVER_MEMORY_BUDGET,
 )
+from dask_blackbox.formatting import short
 from dask_blackbox.run import RunTables
 
 __all__ = ["NannyLog", "nanny_log_of"]

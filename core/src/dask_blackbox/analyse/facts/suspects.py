@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from dask_blackbox.analyse.facts.worker_exit import RunningTask, WorkerExit
-from dask_blackbox.analyse.formatting import prefix_of
 from dask_blackbox.analyse.frames import (
     Frame,
     TaskStack,
     frame_of_stack,
     task_stacks,
 )
+from dask_blackbox.formatting import prefix_of
 
 __all__ = [
     "MemoryGrowth",

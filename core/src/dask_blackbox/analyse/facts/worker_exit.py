@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dask_blackbox.analyse.formatting import signal_name, size
 from dask_blackbox.analyse.signals import CRASHES
+from dask_blackbox.formatting import signal_name, size
 
 __all__ = ["FULL", "WINDOW", "EndedBy", "RunningTask", "Source", "WorkerExit"]
 

@@ -21,7 +21,6 @@ from dask_blackbox.analyse.facts.worker_exit import (
     Source,
     WorkerExit,
 )
-from dask_blackbox.analyse.formatting import signal_name
 from dask_blackbox.analyse.signatures.distributed import WORKER_STOPPING
 from dask_blackbox.events import (
     Event,
@@ -34,6 +33,7 @@ from dask_blackbox.events import (
     WorkerRemoved,
     WorkerRestartedForMemory,
 )
+from dask_blackbox.formatting import signal_name
 from dask_blackbox.run import RunTables
 
 __all__ = ["deaths_of", "worker_exits_of"]

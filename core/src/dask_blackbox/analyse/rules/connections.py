@@ -11,7 +11,6 @@ import polars as pl
 from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.driver_position import evidence_of_position
-from dask_blackbox.analyse.formatting import class_of, counted, duration, short
 from dask_blackbox.analyse.hang_evidence import how_it_ended
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.signatures import printed_by
@@ -34,6 +33,7 @@ from dask_blackbox.analyse.state import seconds_of
 from dask_blackbox.analyse.unreachable_workers import unreached
 from dask_blackbox.events import SchedulerInfo
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
+from dask_blackbox.formatting import class_of, counted, duration, short
 from dask_blackbox.manifest import DriverException
 
 __all__ = ["CANNOT_CONNECT", "TLS_MISCONFIGURED", "TOO_MANY_OPEN_FILES"]

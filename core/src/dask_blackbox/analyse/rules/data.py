@@ -14,7 +14,6 @@ from dask_blackbox.analyse.changes.differences import differences
 from dask_blackbox.analyse.changes.ranking import Rarities
 from dask_blackbox.analyse.death_texts import evidence_of, name_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
-from dask_blackbox.analyse.formatting import counted, quoted, short, size
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import (
@@ -25,6 +24,7 @@ from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.analyse.sketching.prefixes import inputs_of, prefixes_of
 from dask_blackbox.events import GraphUpdated, WorkerAdded, WorkerClosing, WorkerRemoved
 from dask_blackbox.finding import Evidence, Finding, Subject
+from dask_blackbox.formatting import counted, quoted, short, size
 from dask_blackbox.sketch import Sketch
 
 __all__ = ["DATA_LOST", "KEY_COLLISION", "SILENT_EMPTY_INPUT"]

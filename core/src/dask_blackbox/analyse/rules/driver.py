@@ -16,14 +16,6 @@ from dask_blackbox.analyse.death_texts import evidence_of
 from dask_blackbox.analyse.driver_output import last_output
 from dask_blackbox.analyse.explanations import explained_exception, words_of_exception
 from dask_blackbox.analyse.facts.outcome import Received
-from dask_blackbox.analyse.formatting import (
-    class_of,
-    counted,
-    duration,
-    need_of_time,
-    short,
-    short_with_paths,
-)
 from dask_blackbox.analyse.frames import (
     end_of,
     raised_apart_from_dask,
@@ -45,6 +37,14 @@ from dask_blackbox.events import (
     WorkerInternalError,
 )
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
+from dask_blackbox.formatting import (
+    class_of,
+    counted,
+    duration,
+    need_of_time,
+    short,
+    short_with_paths,
+)
 from dask_blackbox.manifest import DriverException
 
 __all__ = ["DRIVER_EXCEPTION", "PART_FAILED", "UNKNOWN"]

@@ -14,7 +14,6 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.driver_output import last_output
 from dask_blackbox.analyse.driver_position import DriverPosition, evidence_of_position
 from dask_blackbox.analyse.failures import TaskFailure
-from dask_blackbox.analyse.formatting import class_of, counted, duration, quoted, short
 from dask_blackbox.analyse.frames import raised_apart_from_dask
 from dask_blackbox.analyse.hang_evidence import evidence_of_stack
 from dask_blackbox.analyse.hangs import ENDED_BY_US, HangingTask
@@ -42,6 +41,7 @@ from dask_blackbox.events import (
     SchedulerInfo,
 )
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
+from dask_blackbox.formatting import class_of, counted, duration, quoted, short
 from dask_blackbox.manifest import BY_A_PERSON, TIME_LIMITS, Stopped
 
 __all__ = ["CANCELLED", "CLUSTER_ORPHANED", "DRIVER_KILLED", "STOPPED_BY_HOST"]

@@ -13,7 +13,6 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import deaths_blamed_on, verdict_on_deaths
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.failures import TaskFailure
-from dask_blackbox.analyse.formatting import counted, short
 from dask_blackbox.analyse.frames import user_frame
 from dask_blackbox.analyse.known_bugs import KNOWN_BUGS, KnownBug
 from dask_blackbox.analyse.modules import (
@@ -36,6 +35,7 @@ from dask_blackbox.analyse.signatures.python import (
 from dask_blackbox.analyse.single_worker_failures import verdict_on_failure
 from dask_blackbox.events import SchedulerInfo
 from dask_blackbox.finding import Evidence, Finding
+from dask_blackbox.formatting import counted, short
 
 __all__ = ["ENVIRONMENT_MISMATCH", "KNOWN_BUG", "MODULE_NOT_SHIPPED"]
 

@@ -15,14 +15,6 @@ from dask_blackbox.analyse.driver_position import (
     position_in,
     shared_in,
 )
-from dask_blackbox.analyse.formatting import (
-    counted,
-    duration,
-    need,
-    quoted,
-    short,
-    size,
-)
 from dask_blackbox.analyse.hang_evidence import (
     awaited,
     evidence_of_hang,
@@ -44,6 +36,14 @@ from dask_blackbox.analyse.signatures.python import FILE_TOO_LARGE, NO_SPACE_LEF
 from dask_blackbox.analyse.state import ASKED, signal_of_driver
 from dask_blackbox.events import DriverAttached, GraphUpdated, StallCancelledTasks
 from dask_blackbox.finding import Evidence, Finding, Subject
+from dask_blackbox.formatting import (
+    counted,
+    duration,
+    need,
+    quoted,
+    short,
+    size,
+)
 
 __all__ = [
     "CLUSTER_LOST_WORKER",

@@ -12,14 +12,6 @@ from dask.utils import parse_bytes
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import deaths_blamed_on, verdict_on_deaths
 from dask_blackbox.analyse.forecast import NEAR, TERMINATED_AT, Forecast, forecast_of
-from dask_blackbox.analyse.formatting import (
-    class_of,
-    counted,
-    need,
-    quoted,
-    short,
-    size,
-)
 from dask_blackbox.analyse.memory import is_of_host, more_pieces, peaks_of
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.signatures import printed_by
@@ -32,6 +24,14 @@ from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.analyse.task_activity import Host
 from dask_blackbox.analyse.unusual import more_memory
 from dask_blackbox.finding import Cost, Evidence, Finding, Subject
+from dask_blackbox.formatting import (
+    class_of,
+    counted,
+    need,
+    quoted,
+    short,
+    size,
+)
 
 __all__ = [
     "MEMORY_FORECAST",

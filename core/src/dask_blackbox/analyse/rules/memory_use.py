@@ -11,7 +11,11 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.facts.existence import limits_at_once, spilled_at_once
-from dask_blackbox.analyse.formatting import (
+from dask_blackbox.analyse.memory import peaks_of
+from dask_blackbox.analyse.rule import documented
+from dask_blackbox.events import SchedulerInfo
+from dask_blackbox.finding import Cost, Evidence, Finding, Subject
+from dask_blackbox.formatting import (
     counted,
     duration,
     need,
@@ -19,10 +23,6 @@ from dask_blackbox.analyse.formatting import (
     size,
     time_argument,
 )
-from dask_blackbox.analyse.memory import peaks_of
-from dask_blackbox.analyse.rule import documented
-from dask_blackbox.events import SchedulerInfo
-from dask_blackbox.finding import Cost, Evidence, Finding, Subject
 
 __all__ = ["CHUNKS_TOO_LARGE", "MEMORY_LEAK", "OVERPRODUCTION", "SPILLING"]
 

@@ -9,14 +9,6 @@ from typing import Any
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.formatting import (
-    counted,
-    duration,
-    listed,
-    quoted,
-    short,
-    size,
-)
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import (
@@ -26,6 +18,14 @@ from dask_blackbox.analyse.signatures.distributed import (
 from dask_blackbox.analyse.task_activity import MANY_EDGES
 from dask_blackbox.events import DriverWarning, GraphUpdated, SchedulerLoad
 from dask_blackbox.finding import Cost, Evidence, Finding, Subject
+from dask_blackbox.formatting import (
+    counted,
+    duration,
+    listed,
+    quoted,
+    short,
+    size,
+)
 
 __all__ = ["EVENT_LOOP_BLOCKED", "LARGE_GRAPH", "SCHEDULER_OVERLOADED"]
 

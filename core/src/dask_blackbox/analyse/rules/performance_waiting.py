@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.formatting import counted, duration, short, size
 from dask_blackbox.analyse.numbers import numbers_of
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.task_activity import Host
@@ -21,6 +20,7 @@ from dask_blackbox.analyse.threads import (
 )
 from dask_blackbox.events import Stall
 from dask_blackbox.finding import Cost, Evidence, Finding, Subject
+from dask_blackbox.formatting import counted, duration, short, size
 
 __all__ = [
     "CPU_OVERSUBSCRIBED",

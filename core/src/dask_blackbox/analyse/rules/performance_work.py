@@ -16,11 +16,11 @@ from dask_blackbox.analyse.core_seconds import (
     evidence_of_prefixes,
 )
 from dask_blackbox.analyse.facts.existence import limits_at_once
-from dask_blackbox.analyse.formatting import counted, duration, short, size
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.task_activity import MANY_EDGES
 from dask_blackbox.events import SchedulerLoad
 from dask_blackbox.finding import Cost, Evidence, Finding, Subject
+from dask_blackbox.formatting import counted, duration, short, size
 
 __all__ = [
     "RECOMPUTED_WORK",

@@ -14,7 +14,6 @@ from dask_blackbox.analyse.blame import (
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.facts.outcome import Received
 from dask_blackbox.analyse.facts.teardown import Act
-from dask_blackbox.analyse.formatting import class_of, short, size
 from dask_blackbox.analyse.frames import raised_on_purpose
 from dask_blackbox.analyse.memory import how_the_scheduler_grew
 from dask_blackbox.analyse.rule import documented
@@ -31,6 +30,7 @@ from dask_blackbox.events import (
     SchedulerUnresponsive,
 )
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice
+from dask_blackbox.formatting import class_of, short, size
 
 __all__ = ["SCHEDULER_LOST"]
 

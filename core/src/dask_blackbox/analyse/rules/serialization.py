@@ -10,7 +10,6 @@ import polars as pl
 
 from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.formatting import article, class_of, quoted, short
 from dask_blackbox.analyse.frames import (
     Frame,
     cause_of_last,
@@ -37,6 +36,7 @@ from dask_blackbox.analyse.signatures.distributed import (
 from dask_blackbox.analyse.signatures.python import CANNOT_PICKLE
 from dask_blackbox.events import GraphFailed, GraphUpdated
 from dask_blackbox.finding import Evidence, Finding, Subject
+from dask_blackbox.formatting import article, class_of, quoted, short
 from dask_blackbox.manifest import DriverException
 
 __all__ = [

@@ -14,7 +14,6 @@ from dask_blackbox.analyse.facts.existence import most_at_once
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.facts.worker_exits import worker_exits_of
 from dask_blackbox.analyse.failures import TaskFailure
-from dask_blackbox.analyse.formatting import class_of, counted, duration, listed, short
 from dask_blackbox.analyse.frames import root_of_chain
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.shuffles import Shuffle, shuffle_behind
@@ -26,6 +25,7 @@ from dask_blackbox.analyse.signatures.distributed import (
 )
 from dask_blackbox.events import WorkerAdded
 from dask_blackbox.finding import Confidence, Cost, Evidence, Finding, Subject
+from dask_blackbox.formatting import class_of, counted, duration, listed, short
 
 __all__ = ["P2P_FAILED", "P2P_OUT_OF_DISK", "SHUFFLE_RESTARTED"]
 

@@ -12,7 +12,6 @@ from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import how_died
 from dask_blackbox.analyse.driver_position import DriverPosition, evidence_of_position
-from dask_blackbox.analyse.formatting import class_of, counted, duration, short
 from dask_blackbox.analyse.frames import (
     came_from_the_start_of_a_worker,
     root_of_chain,
@@ -51,6 +50,7 @@ from dask_blackbox.events import (
     TasksUnrunnable,
 )
 from dask_blackbox.finding import Confidence, Evidence, Finding, Subject
+from dask_blackbox.formatting import class_of, counted, duration, short
 from dask_blackbox.manifest import DriverException
 
 __all__ = ["NO_VALID_WORKER", "WORKERS_NEVER_ARRIVED", "WORKER_START_FAILED"]

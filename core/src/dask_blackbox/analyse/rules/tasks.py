@@ -33,15 +33,6 @@ from dask_blackbox.analyse.explanations import (
 )
 from dask_blackbox.analyse.facts.worker_exit import WINDOW, WorkerExit
 from dask_blackbox.analyse.failures import TaskFailure, succeeded_later
-from dask_blackbox.analyse.formatting import (
-    article,
-    class_of,
-    counted,
-    listed,
-    quoted,
-    short,
-    short_with_paths,
-)
 from dask_blackbox.analyse.frames import came_from_a_task, end_of, user_frame
 from dask_blackbox.analyse.hints import hint_on
 from dask_blackbox.analyse.memory import is_of_host
@@ -66,6 +57,15 @@ from dask_blackbox.events import (
     GraphUpdated,
 )
 from dask_blackbox.finding import Confidence, Evidence, Finding, Severity, Subject
+from dask_blackbox.formatting import (
+    article,
+    class_of,
+    counted,
+    listed,
+    quoted,
+    short,
+    short_with_paths,
+)
 
 __all__ = ["ACTOR_LOST", "RETRIES_HID_ERRORS", "TASK_EXCEPTION"]
 

@@ -19,16 +19,6 @@ from dask_blackbox.analyse.death_texts import (
     where_it_was,
 )
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
-from dask_blackbox.analyse.formatting import (
-    counted,
-    duration,
-    listed,
-    need,
-    need_of_time,
-    quoted,
-    short,
-    size,
-)
 from dask_blackbox.analyse.frames import Frame, user_frame
 from dask_blackbox.analyse.hang_evidence import evidence_of_hang, how_it_ended
 from dask_blackbox.analyse.memory import memory_need, retained_memory_of
@@ -38,6 +28,16 @@ from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import TASK_CALLED_EXIT
 from dask_blackbox.events import WorkerClosing, WorkerRemoved
 from dask_blackbox.finding import Evidence, Finding, RetryAdvice, Subject
+from dask_blackbox.formatting import (
+    counted,
+    duration,
+    listed,
+    need,
+    need_of_time,
+    quoted,
+    short,
+    size,
+)
 
 __all__ = [
     "KERNEL_OOM",

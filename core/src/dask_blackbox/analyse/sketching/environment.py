@@ -17,7 +17,6 @@ import msgspec
 
 from dask_blackbox.analyse.facts.existence import most_at_once
 from dask_blackbox.analyse.facts.worker_exits import worker_exits_of
-from dask_blackbox.analyse.formatting import size
 from dask_blackbox.analyse.sketching.normal import normal_value, own_name
 from dask_blackbox.events import (
     DriverAttached,
@@ -27,6 +26,7 @@ from dask_blackbox.events import (
     SchedulerInfo,
     WorkerAdded,
 )
+from dask_blackbox.formatting import size
 from dask_blackbox.identity import argv_of
 from dask_blackbox.run import RunTables
 

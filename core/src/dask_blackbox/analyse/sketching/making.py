@@ -10,7 +10,6 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.formatting import class_of, short
 from dask_blackbox.analyse.frames import user_frames
 from dask_blackbox.analyse.numbers import numbers_of
 from dask_blackbox.analyse.sketching.environment import (
@@ -22,6 +21,7 @@ from dask_blackbox.analyse.sketching.normal import normal_message, normal_prefix
 from dask_blackbox.analyse.sketching.prefixes import inputs_of, prefixes_of, with_cpu
 from dask_blackbox.events import GraphUpdated
 from dask_blackbox.finding import Finding
+from dask_blackbox.formatting import class_of, short
 from dask_blackbox.guard import guard
 from dask_blackbox.layout import STOPPED_BY_HOST
 from dask_blackbox.manifest import BY_A_PERSON, Manifest

@@ -13,8 +13,8 @@ from pathlib import Path
 import polars as pl
 
 from dask_blackbox.analyse.facts.executions import executions_of
+from dask_blackbox.formatting import plain
 from dask_blackbox.report.axis import axis_of
-from dask_blackbox.report.formatting import plain
 from dask_blackbox.report.timeline_marks import marks_of
 from dask_blackbox.report.workers import Life, life_numbers, lives_of
 from dask_blackbox.run import RunTables

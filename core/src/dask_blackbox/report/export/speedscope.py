@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from dask_blackbox.errors import RecordingError
-from dask_blackbox.report.formatting import plain
+from dask_blackbox.formatting import plain
 from dask_blackbox.report.profile_tree import (
     INTERVAL,
     merged_profile,

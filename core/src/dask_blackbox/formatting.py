@@ -1,4 +1,4 @@
-"""How numbers, keys and lists are said in a sentence."""
+"""How numbers, sizes, durations, moments, keys and lists are written, in sentences and pages."""
 
 from __future__ import annotations
 
@@ -6,18 +6,24 @@ import math
 import re
 import signal
 from collections.abc import Iterable, Sequence
-
-from dask_blackbox.quantities import BIDIRECTIONAL, duration
+from datetime import UTC, datetime
 
 __all__ = [
+    "BIDIRECTIONAL",
     "article",
     "class_of",
     "clean",
+    "clock",
+    "count",
     "counted",
     "duration",
+    "ended",
+    "exact_size",
     "listed",
+    "moment",
     "need",
     "need_of_time",
+    "plain",
     "prefix_of",
     "quoted",
     "short",
@@ -27,7 +33,17 @@ __all__ = [
     "time_argument",
 ]
 
+BIDIRECTIONAL = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+"""Characters (of a regular expression's class) that turn the direction of what follows."""
+
+_MINUTE = 60.0
+_HOUR = 3600.0
+_DAY = 86400.0
 _SPELT_WITH_A_VOWEL = "AEFHILMNORSX"
+_SHORT_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_STEP = 1024.0
+_TEN = 10.0
+_HUNDRED = 100.0
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 _UNPRINTABLE = re.compile(
     r"\x1b\[[0-9;?]*[A-Za-z]|[^\S\n\t ]"
@@ -37,6 +53,10 @@ _UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:-\d+)*$")
 _PATH = re.compile(
     r"(?P<host>[a-z][a-z0-9+.-]*://[\w.@:-]*)?(?P<path>(?:/[\w.@%+=~-]+){3,})"
 )
+_ANSI = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])"
+)
+_CONTROL = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{BIDIRECTIONAL}\ud800-\udfff]")
 _TOKEN = re.compile(r"^(?:[0-9a-f]{6,}|\d+)$")
 
 
@@ -47,6 +67,58 @@ def size(number: float) -> str:
         value, unit = value / 1024, unit + 1
     text = f"{value:.0f}" if value >= 10 or unit == 0 else f"{value:.1f}"  # noqa: PLR2004
     return f"{text.removesuffix('.0')} {_UNITS[unit]}"
+
+
+def exact_size(nbytes: float) -> str:
+    """Return a size with three digits: `11.4 GiB`."""
+    if nbytes < 0:
+        return "-" + exact_size(-nbytes)
+    value, unit = float(nbytes), 0
+    while value >= _STEP * 0.9995 and unit < len(_SHORT_UNITS) - 1:
+        value, unit = value / _STEP, unit + 1
+    if unit == 0:
+        return f"{value:.0f} B"
+    digits = 2 if value < _TEN else 1 if value < _HUNDRED else 0
+    return f"{value:.{digits}f} {_SHORT_UNITS[unit]}"
+
+
+def duration(seconds: float) -> str:
+    """Return a duration as people say it: `412 ms`, `3.2 s`, `3 m 12 s`, `1 h 04 m`."""
+    if seconds < 0:
+        return "-" + duration(-seconds)
+    if round(seconds) < _MINUTE:
+        return _brief(seconds)
+    if round(seconds) < _HOUR:
+        minutes, rest = divmod(round(seconds), 60)
+        return f"{minutes} m {rest:02d} s"
+    if seconds < _DAY:
+        hours, rest = divmod(round(seconds / 60), 60)
+        return f"{hours} h {rest:02d} m"
+    days, rest = divmod(round(seconds / _HOUR), 24)
+    return f"{days} d {rest:02d} h"
+
+
+def _brief(seconds: float) -> str:
+    if seconds < 0.001:  # noqa: PLR2004
+        return "0 s" if seconds == 0 else f"{seconds * 1e6:.0f} µs"
+    if seconds < 0.9995:  # noqa: PLR2004
+        return f"{seconds * 1e3:.3g} ms"
+    return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"  # noqa: PLR2004
+
+
+def count(number: float) -> str:
+    """Return a count with thousands set apart: `31,244`."""
+    return f"{round(number):,}"
+
+
+def moment(at: float) -> str:
+    """Return a moment, given in epoch seconds, as date and time in UTC."""
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def clock(at: float) -> str:
+    """Return the time of day (UTC, milliseconds) of a moment in epoch seconds."""
+    return f"{datetime.fromtimestamp(at, UTC):%H:%M:%S.%f}"[:-3]
 
 
 def need(number: float) -> str:
@@ -72,9 +144,9 @@ def time_argument(seconds: float) -> str:
     return f"{whole}s"
 
 
-def counted(number: int, noun: str, plural: str | None = None) -> str:
+def counted(number: float, noun: str, plural: str | None = None) -> str:
     """Return a number with its noun: `1 worker`, `4 workers`, `1,200 tasks`."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+    return f"{count(number)} {noun if number == 1 else plural or noun + 's'}"
 
 
 def article(noun: str) -> str:
@@ -130,6 +202,12 @@ def clean(text: str) -> str:
     return plain.encode("utf-8", "replace").decode()
 
 
+def plain(text: str) -> str:
+    """Return `text` without terminal escapes, control and bidirectional characters."""
+    text = _ANSI.sub("", text.replace("\r\n", "\n"))
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
 def class_of(qualified: str) -> str:
     """Return the bare name of a class: `KilledWorker` of `distributed.scheduler.KilledWorker`."""
     return qualified.rsplit(".", 1)[-1]
@@ -143,6 +221,17 @@ def signal_name(exit_code: int | None) -> str | None:
         return signal.Signals(-exit_code).name
     except ValueError:
         return f"signal {-exit_code}"
+
+
+def ended(exit_code: int) -> str:
+    """Say how a process ended: `exit code 3`, `killed by signal 9 (SIGKILL)`."""
+    if exit_code >= 0:
+        return f"exit code {exit_code}"
+    try:
+        name = f" ({signal.Signals(-exit_code).name})"
+    except ValueError:
+        name = ""
+    return f"killed by signal {-exit_code}{name}"
 
 
 def prefix_of(key: str) -> str:

@@ -1,36 +1,27 @@
-"""How numbers, moments and judgements are put into words, the same in every rendering."""
+"""How what a card says is put into words, the same in every rendering."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 
 from dask_blackbox.attach import RunCard
 from dask_blackbox.finding import ChainStep, Change, Finding, Subject
-from dask_blackbox.quantities import BIDIRECTIONAL, duration
+from dask_blackbox.formatting import count, duration, exact_size, plain
 
 __all__ = [
     "CONFIDENCE",
     "STATE_SIGN",
     "chain_words",
     "change_words",
-    "clock",
-    "count",
     "diffs_of",
-    "duration",
-    "ended",
     "explained_words",
     "in_order",
     "measure",
-    "moment",
     "numbers",
-    "plain",
-    "plural",
     "rarity_words",
     "relevant_numbers",
     "retry_words",
-    "size",
     "subject_words",
     "what_is_missing",
 ]
@@ -56,18 +47,9 @@ STATE_SIGN = {
     "stopped": "⊘",  # by its host or a person, in a job's history
 }
 
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
-_STEP = 1024.0
-_TEN = 10.0
-_HUNDRED = 100.0
 _ONE_PERCENT = 0.01
 _MOST_EXPLAINED = 3
 _MOST_DAMAGED = 5
-
-_ANSI = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])"
-)
-_CONTROL = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{BIDIRECTIONAL}\ud800-\udfff]")
 
 
 def retry_words(finding: Finding) -> str:
@@ -83,58 +65,6 @@ def retry_words(finding: Finding) -> str:
         will = "will" if sure == "high" else "will probably"
         means = f"it {will} fail again until {_TO_FIX[advice]} is fixed"
     return f"{advice} ({sure}): {means}"
-
-
-def plain(text: str) -> str:
-    """Return `text` without terminal escapes, control and bidirectional characters."""
-    text = _ANSI.sub("", text.replace("\r\n", "\n"))
-    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
-
-
-def size(nbytes: float) -> str:
-    """Return a size in binary units: `11.4 GiB`."""
-    if nbytes < 0:
-        return "-" + size(-nbytes)
-    value, unit = float(nbytes), 0
-    while value >= _STEP * 0.9995 and unit < len(_UNITS) - 1:
-        value, unit = value / _STEP, unit + 1
-    if unit == 0:
-        return f"{value:.0f} B"
-    digits = 2 if value < _TEN else 1 if value < _HUNDRED else 0
-    return f"{value:.{digits}f} {_UNITS[unit]}"
-
-
-def count(number: float) -> str:
-    """Return a count with thousands set apart: `31,244`."""
-    return f"{round(number):,}"
-
-
-def plural(number: float, noun: str, nouns: str | None = None) -> str:
-    """Return `1 worker`, `2 workers`."""
-    return f"{count(number)} {noun if number == 1 else nouns or noun + 's'}"
-
-
-def moment(at: float) -> str:
-    """Return a moment, given in epoch seconds, as date and time in UTC."""
-    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S} UTC"
-
-
-def clock(at: float) -> str:
-    """Return the time of day (UTC, milliseconds) of a moment in epoch seconds."""
-    return f"{datetime.fromtimestamp(at, UTC):%H:%M:%S.%f}"[:-3]
-
-
-def ended(exit_code: int) -> str:
-    """Say how a process ended: `exit code 3`, `killed by signal 9 (SIGKILL)`."""
-    if exit_code >= 0:
-        return f"exit code {exit_code}"
-    import signal
-
-    try:
-        name = f" ({signal.Signals(-exit_code).name})"
-    except ValueError:
-        name = ""
-    return f"killed by signal {-exit_code}{name}"
 
 
 def subject_words(subject: Subject) -> str:
@@ -211,7 +141,9 @@ def numbers(measures: Mapping[str, float]) -> list[tuple[str, str]]:
         label = name.removesuffix("_seconds").replace("_", " ")
         if name == "peak_memory" and limit:
             share = f"({value / limit:.0%})"
-            labelled.append((label, f"{size(value)} of {size(limit)} {share}"))
+            labelled.append(
+                (label, f"{exact_size(value)} of {exact_size(limit)} {share}")
+            )
         else:
             labelled.append((label, measure(name, value)))
     return labelled
@@ -230,7 +162,7 @@ def measure(name: str, value: float) -> str:
     if _SECONDS.search(name):
         return duration(value)
     if _BYTES.search(name):
-        return size(value)
+        return exact_size(value)
     return count(value) if value == round(value) else f"{value:,.2f}"
 
 
