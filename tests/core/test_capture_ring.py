@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +17,7 @@ from dask_blackbox.capture.logs import LogTap
 from dask_blackbox.capture.worker.ring import Ring, read_ring
 from hypothesis import given
 from hypothesis import strategies as st
+from small_disks import filled, small_disks
 
 CELLS = st.one_of(
     st.none(),
@@ -89,3 +94,52 @@ def test_text_that_no_encoding_holds_is_escaped() -> None:
         print("half a \ud83d pair")
 
     assert lines == ["half a \\ud83d pair"]
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """Return a file system of 1 MiB."""
+    with small_disks(tmp_path) as make:
+        yield make()
+
+
+WRITE = """
+import sys
+from pathlib import Path
+from dask_blackbox.capture.worker.ring import Ring
+from small_disks import filled
+ring = Ring(sys.argv[1] + "/ring", {"pid": 1}, 2**22)
+filled(Path(sys.argv[1]))
+for number in range(100_000):
+    ring.line(["log", number, "x" * 60])
+ring.sample(1.0, 1)
+ring.running([{"key": "k", "start": 1.0}])
+print("alive")
+"""
+
+
+def test_a_disk_that_is_filled_later_ends_no_process_that_writes_to_its_ring(
+    disk: Path,
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WRITE, str(disk)],
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1] / "support")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    kept = read_ring(str(disk / "ring"))
+
+    assert (done.returncode, done.stdout) == (0, "alive\n"), done.stderr
+    assert kept is not None
+    assert kept["lines"][-1] == ["log", 99_999, "x" * 60]
+    assert (disk / "ring").stat().st_size <= 2**20 // 10
+
+
+def test_on_a_full_disk_there_is_no_file_and_that_is_known(disk: Path) -> None:
+    filled(disk)
+    ring = Ring(str(disk / "ring"), {"pid": 1}, 2**22)
+    ring.line(["log", "x" * 60])
+
+    assert "No space left" in str(ring.failed)
+    assert not (disk / "ring").exists()

@@ -75,6 +75,24 @@ def test_recorders_that_are_killed_again_and_again_are_replaced(
     assert home.left_over() == []
 
 
+def test_a_recorder_that_is_killed_before_it_has_spooled_anything_misses_nothing(
+    homes: Callable[[], Home],
+) -> None:
+    home = homes()
+    store = str(home.folder / "store")
+    finished = run_scenario(home, "recorder_killed.py", store, "starting")
+    run = finished.run
+    home.quiet()
+
+    assert finished.code == 0, finished.errors
+    assert finished.card.state == "succeeded"
+    assert run.tasks["key"].n_unique() == run.tasks.height == 500
+    assert messages(run.logs, "no recorder has") == ["no recorder has this on its disk"]
+    assert any("python" in detail for detail in details(run, "driver-attached"))
+    assert finished.card.completeness == {"recorded": True, "complete": True}
+    assert home.left_over() == []
+
+
 def test_of_recorders_that_all_die_the_driver_leaves_how_the_run_ended(
     homes: Callable[[], Home],
 ) -> None:

@@ -2,12 +2,14 @@
 
 python recorder_killed.py STORE TIMES
 python recorder_killed.py STORE leaving
+python recorder_killed.py STORE starting
 python recorder_killed.py STORE all
 """
 
 from __future__ import annotations
 
 import functools
+import logging
 import os
 import signal
 import sys
@@ -19,6 +21,8 @@ from pathlib import Path
 from dask_blackbox import recording
 from distributed import Client, LocalCluster
 from stage import tell_card, until
+
+STARTING = -1
 
 
 def work(i: int) -> int:
@@ -59,6 +63,14 @@ def kill_all() -> None:
         time.sleep(0.01)
 
 
+def kill_at_its_start() -> None:
+    """Kill the recorder, and the one that takes over as soon as it is seen."""
+    [first] = recorders()
+    os.kill(first, signal.SIGKILL)
+    [second] = until(functools.partial(others_than, first), "another one")
+    os.kill(second, signal.SIGKILL)
+
+
 def main(store: str, times: int | None) -> None:
     with (
         LocalCluster(
@@ -67,6 +79,9 @@ def main(store: str, times: int | None) -> None:
         Client(cluster) as client,
     ):
         with recording(client, store=store, job="killed") as rec:
+            if times == STARTING:
+                logging.getLogger("job").warning("no recorder has this on its disk")
+                kill_at_its_start()
             client.gather(client.map(work, range(500)))
             for number in range(1, (times or 0) + 1):
                 [recorder] = recorders()
@@ -82,5 +97,5 @@ def main(store: str, times: int | None) -> None:
 
 
 if __name__ == "__main__":
-    how_often = {"leaving": 0, "all": None, "1": 1, "2": 2}
+    how_often = {"leaving": 0, "starting": STARTING, "all": None, "1": 1, "2": 2}
     main(sys.argv[1], how_often[sys.argv[2]])

@@ -60,8 +60,9 @@ class RecorderSupervisor:
         self._config, self._on_progress = config, on_progress
         self._orders: list[Attach] = []
         self._losses = 0
-        self._done = False
-        self._concluding = threading.Event()
+        self._done = self._concluding = False
+        self._needed = threading.Event()  # ends the pause before another recorder
+        self._recovering = threading.Lock()  # one that starts may die meanwhile
         self.reason: str | None = None
         """Why there is no recorder any more, for people."""
         self._link = start_recorder(config, self._lost, on_progress)
@@ -88,10 +89,18 @@ class RecorderSupervisor:
 
     def drain(self, address: str, timeout: float) -> None:
         """Have a scheduler that is about to go pulled from once more, and wait for that."""
-        link = self._link
-        link.forget("drained")
-        link.order(Drain(address=address))
-        link.wait_for("drained", timeout)
+        deadline = time.monotonic() + timeout
+        while True:
+            link = self._link
+            link.forget("drained")
+            link.order(Drain(address=address))
+            drained = link.wait_for("drained", deadline - time.monotonic())
+            if drained is not None or not link.closed:
+                return
+            # Not after the pause: what the scheduler holds goes with it.
+            self._needed.set()
+            if not self._another_took_over(link, deadline):
+                return
 
     def failed(self, doing: str, error: BaseException) -> None:
         """Say what of ours failed in the driver, so that the card can."""
@@ -158,7 +167,8 @@ class RecorderSupervisor:
                 rest alone.
         """
         deadline = time.monotonic() + timeout
-        self._concluding.set()
+        self._concluding = True
+        self._needed.set()
         while True:
             link = self._link
             if not link.closed:
@@ -199,7 +209,7 @@ class RecorderSupervisor:
     def discard(self) -> None:
         """Have nothing recorded after all, and nothing kept."""
         self._done = True
-        self._concluding.set()
+        self._needed.set()
         process = self._link.process
         if process is not None:
             process.kill()
@@ -212,33 +222,32 @@ class RecorderSupervisor:
     def _lost(self) -> None:
         if self._done or os.getpid() != self._config.owner:
             return
-        before = self._link
-        with guard("another recorder"):
+        with guard("another recorder"), self._recovering:
             self._recover()
-        lost = self._link is before and not self._done
-        if lost and self.reason is None:  # the guard has logged why
-            self.reason = (
-                "the recorder died, and no other could be started; its data is in the "
-                f"spool, {self._config.spool}"
-            )
 
     def _recover(self) -> None:
-        self._losses += 1
-        if self._losses > len(_PAUSES):
-            self.reason = (
-                f"the recorder died {self._losses} times; its data is in the spool"
-                f", {self._config.spool}"
-            )
-            Path(self._config.socket).unlink(missing_ok=True)
-            logger.error("this run is no longer recorded: %s", self.reason)
-            return
         logger.warning("the recorder died; starting another one")
-        self._concluding.wait(_PAUSES[self._losses - 1])
-        self._replace(self._link)
+        while self._losses < len(_PAUSES):
+            self._losses += 1
+            self._needed.wait(_PAUSES[self._losses - 1])
+            if self._done:
+                return
+            if not self._concluding:
+                self._needed.clear()
+            try:
+                self._replace(self._link)
+            except Exception as error:  # noqa: BLE001 - the next one may start
+                logger.warning("it did not start: %s", error)
+            else:
+                return
+        self.reason = (
+            f"the recorder died {self._losses + 1} times; its data is in the spool"
+            f", {self._config.spool}"
+        )
+        Path(self._config.socket).unlink(missing_ok=True)
+        logger.error("this run is no longer recorded: %s", self.reason)
 
     def _replace(self, before: Link) -> None:
-        if self._done:
-            return
         link = start_recorder(self._config, self._lost, self._on_progress)
         for order in self._orders:
             link.order(order)

@@ -1,7 +1,8 @@
 """The driver's end of the line to the recorder: bounded, and never waited for unasked.
 
 What the driver says goes into a bounded queue that a thread empties; when the recorder
-hangs or is gone, rows are dropped and counted, and the run goes on.
+hangs or is gone, rows are dropped and counted, and the run goes on.  A batch is kept until
+the recorder has it on its disk: one that dies before that leaves it to its successor.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ __all__ = ["Link", "call_recorder", "start_recorder"]
 logger = logging.getLogger("dask_blackbox")
 
 _WAITING = 5_000
+_UNACKNOWLEDGED = 200
+"""Batches that are kept for another recorder at most; a pipe holds fewer of most sizes."""
 _BATCH_EVERY = 0.1
 _LONGEST_BATCH = 500
 _POLL_INTERVAL = 0.5
@@ -81,6 +84,7 @@ class Link:
         self._seq = 0
         self._dropped: dict[str, int] = {}
         self._masks: deque[str] = deque()
+        self._said_rows: deque[Rows] = deque(maxlen=_UNACKNOWLEDGED)
         self._unsaid: list[Order] = []
         self.closed = False
         # A second line of the same process counts its batches anew.
@@ -136,7 +140,8 @@ class Link:
         if before._speaking is not threading.current_thread():
             before._speaking.join(2 * _POLL_INTERVAL)
         self._dropped.update(before._dropped)
-        waiting: list[Any] = list(before._unsaid)
+        # Batches keep their numbers: one that the other recorder did spool counts once.
+        waiting: list[Any] = [*before._said_rows, *before._unsaid]
         with contextlib.suppress(queue.Empty):
             while True:
                 waiting.append(before._orders.get_nowait())
@@ -182,7 +187,8 @@ class Link:
                     self._write(said[0])
                     del said[0]
             except (OSError, ValueError):
-                self._unsaid += said  # for a recorder that takes over
+                # For a recorder that takes over; rows are kept already.
+                self._unsaid += [each for each in said if not isinstance(each, Rows)]
                 self._ended()
         with contextlib.suppress(OSError, ValueError):
             self._said.close()
@@ -201,6 +207,8 @@ class Link:
         except (TypeError, ValueError) as error:  # what JSON cannot hold costs itself
             logger.warning("not recorded: %s", error)
             return
+        if isinstance(order, Rows):
+            self._said_rows.append(order)
         self._said.write(line)
         self._said.flush()
 
@@ -240,6 +248,9 @@ class Link:
                     if reply.progress is not None:
                         self._progressed(reply.progress)
                         continue
+                    if reply.spooled:
+                        self._forget_rows(reply.spooled)
+                        continue
                     with self._news:
                         self._replies[reply.what] = reply
                         self._news.notify_all()
@@ -248,6 +259,12 @@ class Link:
         with contextlib.suppress(OSError, ValueError):
             self._heard.close()
         self._ended()
+
+    def _forget_rows(self, spooled: dict[str, int]) -> None:
+        # The speaking thread appends at the other end meanwhile.
+        rows = self._said_rows
+        while rows and rows[0].seq <= spooled.get(rows[0].source, 0):
+            rows.popleft()
 
     def _progressed(self, progress: Progress) -> None:
         with guard("the progress of the run"):

@@ -231,13 +231,14 @@ class Reply(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
 
     Attributes:
         what: `store` (checked: `error` says why not), `drained`, `progress` (while the run
-            goes on, where it is wanted), `card` (as known before everything is uploaded) or
-            `final`.
+            goes on, where it is wanted), `spooled` (rows of the driver are on the disk),
+            `card` (as known before everything is uploaded) or `final`.
         error: What is wrong, for people.
         kind: The class of the error, by name.
         links: URLs by name.
         card: The card as JSON.
         progress: What has happened since the last one.
+        spooled: Up to which batch those of a source are on the disk, by source.
         overview: What the host's page shows beside the card, with `final`, where wanted.
     """
 
@@ -247,6 +248,7 @@ class Reply(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     links: dict[str, str] = {}
     card: msgspec.Raw = msgspec.Raw(b"null")
     progress: Progress | None = None
+    spooled: dict[str, int] = {}
     overview: Overview | None = None
 
 

@@ -27,7 +27,7 @@ from dask_blackbox.reader.earlier_runs import earlier_runs
 from dask_blackbox.reader.sketching import write_sketch
 from dask_blackbox.recorder.opening import Opening, manifest_json, write_beginning
 from dask_blackbox.recorder.outcome import Outcome
-from dask_blackbox.recorder.spool import checksum
+from dask_blackbox.recorder.spool import checksum, size_of
 from dask_blackbox.recorder.spool_manifest import forget, note_beginning
 from dask_blackbox.recorder.uploading import RetryingPut, heartbeat
 from dask_blackbox.run import RunTables
@@ -280,7 +280,8 @@ def _keep(config: Config, run: RunTables, ending: Ending, card: RunCard) -> None
         (folder / "complete.json").write_bytes(sealed(ending))
         for name, (blob, _) in _pages(config, run, card).items():
             # Pages can be made again from the rows, so they never use the last space.
-            if shutil.disk_usage(folder).free >= _SPACE_FOR_PAGES * len(blob):
+            free = shutil.disk_usage(folder).free >= _SPACE_FOR_PAGES * len(blob)
+            if free and size_of(folder.parent) + len(blob) <= config.spool_limit:
                 (folder / name).write_bytes(blob)
     except OSError as error:
         logger.warning("could not keep the recording in %s: %s", folder, error)

@@ -11,7 +11,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -124,6 +124,8 @@ class Recorder:
         self._pullers: dict[str, Puller] = {}
         self._pulling: dict[str, asyncio.Task[None]] = {}
         self._drivers: dict[str, SourceAccount] = {}
+        # Who is to be told that its rows are on the disk, and up to which of them.
+        self._spooled: dict[Callable[[Reply], None], dict[str, int]] = {}
         # Workers that left unexpectedly: of whom there is no word yet, no certificate.
         self._unexplained: set[str] = set()
         self._uncertified: set[str] = set()
@@ -278,6 +280,7 @@ class Recorder:
                 self._drivers.get(order.source, SourceAccount()), order
             )
             self._take(order.source, order.seq, order.at, order.rows, order.dropped)
+            self._spooled.setdefault(answer, {})[order.source] = order.seq
         elif isinstance(order, Mask):
             self._redactor.mask(order.values)
         elif isinstance(order, Drain):
@@ -356,6 +359,14 @@ class Recorder:
         while True:
             await asyncio.sleep(_TICK)
             self._spool.close_if_due()
+            self._acknowledge()
+
+    def _acknowledge(self) -> None:
+        """Tell those who sent rows up to which they are on the disk."""
+        waiting, self._spooled = self._spooled, {}
+        for answer, spooled in waiting.items():
+            with contextlib.suppress(OSError):
+                answer(Reply(what="spooled", spooled=spooled))
 
     async def _report(self, updates: DriverUpdates) -> None:
         while True:

@@ -32,7 +32,7 @@ from dask_blackbox.manifest import SourceAccount
 from dask_blackbox.recorder.priorities import EVERYTHING, LAST, kept_of, thinned
 from dask_blackbox.segments import frame, open_segment
 
-__all__ = ["IN_MEMORY", "Spool", "checksum", "default_spool", "quota_for"]
+__all__ = ["IN_MEMORY", "Spool", "checksum", "default_spool", "quota_for", "size_of"]
 
 
 logger = logging.getLogger("dask_blackbox.recorder")
@@ -130,16 +130,19 @@ class Spool:
     def _thin(self, size: int) -> int:
         """Take the rows that tell least out of segments that wait; return what is left."""
         while size >= self._quota and self._least < LAST:
-            self._least += 1
             current, self._current = self._current, None
             if current is not None:
                 self._close(current)
-            for name in list(self._closed):
-                if name not in self._uploaded:
-                    size -= self._thin_segment(name)
+            size -= self._thin_all(f"its limit is {self._quota / 2**20:,.1f} MiB")
         return size
 
-    def _thin_segment(self, name: str) -> int:
+    def _thin_all(self, why: str) -> int:
+        """Take the rows of one more rank out of what waits; return the bytes gained."""
+        self._least += 1
+        waiting = [name for name in self._closed if name not in self._uploaded]
+        return sum(self._thin_segment(name, why) for name in waiting)
+
+    def _thin_segment(self, name: str, why: str) -> int:
         """Rewrite a segment in place, which needs no space; return the bytes gained."""
         number = name.removesuffix(".seg").rpartition("-")[2]
         try:
@@ -158,7 +161,7 @@ class Spool:
             logger.warning("%s is left unchanged: %s", name, error)
             return 0
         self._counts.setdefault(name, Counter()).subtract(lost)
-        self._drop(lost, f"its limit is {self._quota / 2**20:,.1f} MiB")
+        self._drop(lost, why)
         return len(blob) - len(smaller)
 
     def _size(self) -> int:
@@ -248,14 +251,23 @@ class Spool:
             with contextlib.suppress(OSError):
                 os.close(segment.file)
             self._sizes[name] = len(segment.data)
-        elif self._held_bytes() + len(segment.data) <= IN_MEMORY:
-            self._held[name] = bytes(segment.data)
         else:
-            why = f"{self.folder} cannot be written, and the store does not accept it"
-            self._drop(segment.counts, why)
+            self._hold(name, segment)
             return
         self._counts[name] = segment.counts
         self._closed[name] = time.monotonic()
+
+    def _hold(self, name: str, segment: _Segment) -> None:
+        """Keep a segment in memory; what tells least makes space for it."""
+        why = f"{self.folder} cannot be written, and the store does not accept it"
+        self._held[name] = bytes(segment.data)
+        self._counts[name] = segment.counts
+        self._closed[name] = time.monotonic()
+        while self._held_bytes() > IN_MEMORY and self._least < LAST:
+            self._thin_all(why)
+        if self._held_bytes() > IN_MEMORY:
+            del self._held[name], self._closed[name]
+            self._drop(+self._counts.pop(name), why)
 
     def _held_bytes(self) -> int:
         return sum(len(blob) for blob in self._held.values())
@@ -300,7 +312,9 @@ class Spool:
         """Note that the store has a segment; one that lay in memory is forgotten."""
         with self._lock:
             self._uploaded.add(name)
-            self._held.pop(name, None)
+            held = self._held.pop(name, None)
+            if held is not None and self._size() < self._quota:
+                self._least = EVERYTHING
             self._counts.pop(name, None)
 
     def lost(self, name: str) -> None:
@@ -312,21 +326,31 @@ class Spool:
             self._drop(counts, f"{name} was deleted before the store had it")
 
     def settle(self) -> None:
-        """Bring to the disk what lies in memory, if it has space by now."""
+        """Bring to the disk what lies in memory, or as much of it as has space by now."""
         with self._lock:
-            for name, blob in list(self._held.items()):
-                path = self.folder / name
-                try:
-                    self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-                    path.write_bytes(blob)
-                except OSError as error:
-                    with contextlib.suppress(OSError):
-                        path.unlink(missing_ok=True)
-                    counts = self._counts.get(name, Counter())
-                    self._drop(counts, f"{self.folder} cannot be written: {error}")
-                    continue
-                self._sizes[name] = len(blob)
-                del self._held[name]
+            while (error := self._settle_held()) is not None and self._least < LAST:
+                self._thin_all(f"{self.folder} cannot be written: {error}")
+            for name in list(self._held) if error is not None else ():
+                del self._held[name], self._closed[name]
+                counts = self._counts.pop(name, Counter())
+                self._drop(+counts, f"{self.folder} cannot be written: {error}")
+
+    def _settle_held(self) -> OSError | None:
+        """Write what is held to the disk; return why that is not possible of some."""
+        failed: OSError | None = None
+        for name, blob in list(self._held.items()):
+            path = self.folder / name
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                path.write_bytes(blob)
+            except OSError as error:
+                with contextlib.suppress(OSError):
+                    path.unlink(missing_ok=True)
+                failed = error
+                continue
+            self._sizes[name] = len(blob)
+            del self._held[name]
+        return failed
 
     @property
     def account(self) -> SourceAccount | None:
@@ -337,9 +361,12 @@ class Spool:
 
 
 def _write_all(file: int, data: bytes | bytearray) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(file, rest) :]
+    done = 0
+    # Released at once, also by an error that somebody keeps: `data` grows later.
+    with memoryview(data) as view:
+        while done < len(view):
+            with view[done:] as rest:
+                done += os.write(file, rest)
 
 
 def default_spool() -> Path:
@@ -390,7 +417,7 @@ def quota_for(folder: Path, limit: int) -> int:
     with contextlib.suppress(OSError):
         for each in folder.parent.iterdir():
             if each != folder:
-                others += _size_of(each)
+                others += size_of(each)
     quota = max(limit - others, limit // _LEAST)
     for place in (folder, *folder.parents):
         with contextlib.suppress(OSError):
@@ -399,7 +426,8 @@ def quota_for(folder: Path, limit: int) -> int:
     return quota
 
 
-def _size_of(folder: Path) -> int:
+def size_of(folder: Path) -> int:
+    """Return how many bytes the files below a folder have."""
     size = 0
     with contextlib.suppress(OSError):
         for each in folder.rglob("*"):

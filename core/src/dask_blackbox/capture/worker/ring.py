@@ -2,6 +2,8 @@
 
 A page of a mapped file survives SIGKILL, because the kernel owns it.  The file lies
 outside the worker's local directory, which the nanny deletes before anyone can look.
+Its space on the disk is allocated at once: a mapped page that the disk has no space for
+ends the process that writes to it (SIGBUS).
 
     0      header    magic, heads and counters
     64     identity  JSON: pid, worker, nanny, …
@@ -31,6 +33,7 @@ _SLOT = 8192
 _SAMPLE = struct.Struct("<dQ")
 _SAMPLE_SLOTS = 600
 _SMALLEST = _LINES + 4096
+_SHARE = 10  # of the free space, it takes one part of so many
 _NOTHING = b"[]"
 quoted = json.encoder.encode_basestring_ascii
 
@@ -45,14 +48,27 @@ _CELLS = {str: quoted, int: repr, float: _number, type(None): lambda _: "null"}
 
 
 class Ring:
-    """The writing side.  One writer at a time; callers hold a lock if they are several."""
+    """The writing side.  One writer at a time; callers hold a lock if they are several.
+
+    Attributes:
+        path: Of the file.
+        failed: Why there is no file, but only memory, which ends with the process; None
+            if there is one.
+    """
 
     def __init__(self, path: str, identity: dict[str, Any], size: int) -> None:
-        size = max(size, _SMALLEST)
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        self.failed: OSError | None = None
         try:
-            os.ftruncate(handle, size)
+            free = os.fstatvfs(handle)
+            share = free.f_bavail * free.f_frsize // _SHARE
+            size = max(min(size, share), _SMALLEST)
+            _allocate(handle, size)
             self._map = mmap.mmap(handle, size)
+        except OSError as error:
+            os.unlink(path)
+            self.failed = error
+            self._map = mmap.mmap(-1, size := _SMALLEST)
         finally:
             os.close(handle)
         self.path = path
@@ -154,6 +170,16 @@ class Ring:
         """Unmap the file; it stays."""
         self._numbers.release()
         self._map.close()
+
+
+def _allocate(handle: int, size: int) -> None:
+    """Give a new file its size, with space on the disk for each byte."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(handle, 0, size)
+        return
+    rest = memoryview(bytes(size))
+    while rest:
+        rest = rest[os.write(handle, rest) :]
 
 
 def _line(row: list[object]) -> bytes:
