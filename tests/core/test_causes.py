@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "recordings"))
 from keeping import Kept, archives, kept
 
 ARCHIVES = [*archives("failures"), *archives("workloads")]
+SCRIPTS = archives("scripts")
 SEEDS = (1, 2)
 _ON_EACH_PUSH = 4  # one archive of so many; the others nightly
 
@@ -85,7 +86,7 @@ def test_every_failure_has_a_chain_from_its_root_to_the_outcome(archive: Path) -
 
 def the(name: str) -> Kept:
     """Return a kept recording by its name."""
-    every = (each for archive in ARCHIVES for each in recordings(archive))
+    every = (r for archive in [*ARCHIVES, *SCRIPTS] for r in recordings(archive))
     return next(each for each in every if each.name == name)
 
 
@@ -93,11 +94,38 @@ def test_a_chain_of_memory_names_the_need_the_deaths_and_the_exception() -> None
     texts = [step.text for step in card(the("one_customer_has_all_the_orders")).chain]
 
     assert texts == [
-        "one task of 'blockwisemerge' needs over 600 MiB",
+        "one task of 'blockwisemerge' needed over 600 MiB",
         "a worker was killed at its memory limit, 2 times",
         "Dask gave up 'blockwisemerge': KilledWorker",
         "the driver raised KilledWorker",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        # Dask's own limit was far above what the container had.
+        (
+            "a_container_that_is_smaller_than_the_limit",
+            "one task of 'load_all' needed 380 MiB or more",
+        ),
+        ("features_are_remembered_for_ever", "21 tasks retained 543 MiB or more"),
+    ],
+)
+def test_a_chain_of_memory_says_only_what_was_seen(name: str, text: str) -> None:
+    assert card(the(name)).chain[0].text == text
+
+
+def test_an_address_space_that_is_limited_says_nothing_of_memory_in_use() -> None:
+    texts = [step.text for step in card(the("an_address_space_that_is_limited")).chain]
+
+    assert not [text for text in texts if "needed" in text]
+
+
+def test_an_exit_does_not_repeat_the_exception() -> None:
+    texts = [step.text for step in card(the("graph_with_a_cycle")).chain]
+
+    assert texts[-1] == "the driver exited with code 1"
 
 
 def test_a_death_that_dask_survives_is_a_step_before_what_it_took_along() -> None:

@@ -170,6 +170,19 @@ def test_what_a_lost_run_does_not_tell_of_has_not_changed() -> None:
     assert {kind for kind, _ in whats(a_night(1), lost)} <= {"host"}
 
 
+@pytest.mark.parametrize("what", ["git commit", "uncommitted changes"])
+@pytest.mark.parametrize("known_first", [True, False])
+def test_what_git_did_not_report_in_time_has_not_changed(
+    what: str, *, known_first: bool
+) -> None:
+    known = a_night(facts={"code": {what: "no"}})
+    code = {name: each for name, each in known.facts["code"].items() if name != what}
+    unknown = msgspec.structs.replace(known, facts={**known.facts, "code": code})
+    nights = [known, unknown]
+
+    assert whats(*(nights if known_first else nights[::-1])) == []
+
+
 def test_a_change_of_every_night_is_left_out_and_named() -> None:
     nights = [a_night(n, facts={"parameters": {"batch": f"b{n}x"}}) for n in range(8)]
     last = failed(

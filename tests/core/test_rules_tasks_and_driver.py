@@ -755,7 +755,7 @@ def test_what_ran_beside_tasks_is_not_called_one(through: str, said: str) -> Non
 @pytest.mark.parametrize(
     ("kills", "rule", "advice"),
     [(1, "The kernel's out-of-memory killer ended the driver", "memory"),
-     (0, "The driver was ended by SIGKILL", "transient")],
+     (0, "The driver was ended by SIGKILL", "unknown")],
 )  # fmt: skip
 def test_a_driver_that_the_kernel_took_is_reported_so(
     kills: int, rule: str, advice: str

@@ -319,7 +319,7 @@ def test_workers_that_were_closed_with_the_task_in_hand_are_counted_apart() -> N
 
 @pytest.mark.parametrize(
     ("pid", "code", "advice"),
-    [(7, -9, "memory"), (8, -9, "transient"), (7, -15, "unknown")],
+    [(7, -9, "memory"), (8, -9, "unknown"), (7, -15, "unknown")],
 )
 def test_a_driver_that_is_its_scheduler_is_seen_to_grow(
     pid: int, code: int, advice: str

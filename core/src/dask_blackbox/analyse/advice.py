@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
+from dask_blackbox.analyse.signatures.distributed import GRAPH_HAS_A_CYCLE
 from dask_blackbox.finding import Confidence, RetryAdvice
 from dask_blackbox.formatting import class_of
 
@@ -161,6 +162,8 @@ def advice_on_text(qualified: str, message: str, bases: Iterable[str] = ()) -> A
     if NO_SPACE.search(message):
         # What fills a disk may be gone with the run that filled it.
         return Advice("environment", "medium")
+    if GRAPH_HAS_A_CYCLE.search(message):
+        return Advice("code", "high")
     reported = advice_on_class(qualified, bases)
     may_fail_again = (
         reported.advice in ("code", "data") and reported.confidence != "high"

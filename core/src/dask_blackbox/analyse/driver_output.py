@@ -12,6 +12,8 @@ from dask_blackbox.run import RunTables
 # `distributed.admin.log-format`, or as its loggers' own rows.
 _LOGGERS = r"(?:distributed|dask|tornado|bokeh|asyncio|py\.warnings)\b"
 _PRINTED_BY_THEM = rf"^\S+ \S+ - {_LOGGERS}\S* - [A-Z]+ - "
+# Python's own process for shared memory, which outlives a process that was killed.
+_AT_EXIT = "resource_tracker: "
 # The further lines of "Compute Failed".
 _OF_A_FAILED_TASK = r"^(?:Key|State|Function|args|kwargs|Task|Exception|Traceback): "
 
@@ -41,6 +43,8 @@ def _own_lines(run: RunTables) -> pl.DataFrame:
     return run.logs.filter(
         (pl.col("role") == "driver")
         & ~pl.col("logger").fill_null("").str.contains(f"^{_LOGGERS}")
-        & ~pl.col("message").str.contains(f"{_PRINTED_BY_THEM}|{_OF_A_FAILED_TASK}")
+        & ~pl.col("message").str.contains(
+            f"{_PRINTED_BY_THEM}|{_OF_A_FAILED_TASK}|{_AT_EXIT}"
+        )
         & (pl.col("message").str.strip_chars() != "")
     )

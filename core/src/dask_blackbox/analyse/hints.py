@@ -6,6 +6,7 @@ from dask_blackbox.analyse.frames import root_of_chain
 from dask_blackbox.analyse.signatures.data_libraries import META_INFERENCE_FAILED
 from dask_blackbox.analyse.signatures.distributed import (
     DATASET_NOT_FOUND,
+    GRAPH_HAS_A_CYCLE,
     IOLOOP_CLOSED,
 )
 from dask_blackbox.analyse.signatures.python import DAEMON_HAS_NO_CHILDREN
@@ -29,6 +30,13 @@ _HINTS = (
             "Pass `meta=` to `{what}`: the name and type of the function's result. "
             "Without it, Dask calls the function on one or two rows of made-up values, "
             "which it must accept."
+        ),
+    ),
+    (
+        GRAPH_HAS_A_CYCLE,
+        (
+            "A task of the graph needs its own result, by way of the keys that are named: "
+            "rename one of them, or break the cycle."
         ),
     ),
     (

@@ -48,12 +48,12 @@ def with_retry_history(case: Case, verdict: Finding) -> Finding:
         verdict: Why it failed.
     """
     past = _of_earlier_runs(case, verdict)
-    here = _cured_here(case)
+    here = _of_this_run(case)
     reported = _reported(
         Advice(
             verdict.retry_advice, weaker(verdict.confidence, verdict.retry_confidence)
         ),
-        Retries(past.cured + here, past.repeated),
+        Retries(past.cured + here.cured, past.repeated + here.repeated),
         raised=verdict.rule in _EXCEPTIONS,
     )
     evidence = [
@@ -73,9 +73,12 @@ def _reported(reported: Advice, retries: Retries, *, raised: bool) -> Advice:
         return (
             reported  # what a retry had more memory for says nothing of the same again
         )
-    if cured:
+    if cured and cured >= repeated:
         sure: Confidence = "high" if cured > max(1, repeated) else "medium"
-        return Advice("transient", sure if cured >= repeated else "low")
+        return Advice("transient", sure)
+    if cured:
+        known = reported.advice not in ("transient", "unknown")
+        return Advice(reported.advice if known else "transient", "low")
     proven = repeated >= _SURELY
     if reported.advice == "transient":
         return Advice("transient", "low" if proven else reported.confidence)
@@ -84,11 +87,12 @@ def _reported(reported: Advice, retries: Retries, *, raised: bool) -> Advice:
     return Advice(reported.advice, "high") if proven else reported
 
 
-def _sentences(past: Retries, here: int) -> Iterator[str]:
-    if here:
+def _sentences(past: Retries, here: Retries) -> Iterator[str]:
+    if here.cured:
+        others = f"; {here.repeated:,} raised it again" if here.repeated else ""
         yield (
-            f"In this run, {counted(here, 'task')} raised the same exception and "
-            "succeeded on a retry."
+            f"In this run, {counted(here.cured, 'task')} raised the same exception and "
+            f"succeeded on a retry{others}."
         )
     if past.cured:
         yield f"A retry succeeded after this failure {counted(past.cured, 'time')} before."
@@ -96,20 +100,19 @@ def _sentences(past: Retries, here: int) -> Iterator[str]:
         yield f"A retry failed in the same way {counted(past.repeated, 'time')} before."
 
 
-def _cured_here(case: Case) -> int:
-    """Return how many tasks raised the same as the one to blame, and finished later."""
+def _of_this_run(case: Case) -> Retries:
+    """Return how many tasks raised the same as the one to blame and were retried."""
     failure = case.blame.failure
     if failure is None or failure.killed:
-        return 0
-    retried = case.run.errors.filter(
-        (pl.col("outcome") == "retried")
-        & (pl.col("prefix") == failure.prefix)
+        return Retries()
+    alike = case.run.errors.filter(
+        (pl.col("prefix") == failure.prefix)
         & (pl.col("exception") == failure.exception)
     )
-    if not len(retried):
-        return 0
+    retried = {*alike.filter(pl.col("outcome") == "retried")["key"]}
+    failed = {*alike.filter(pl.col("outcome") == "erred")["key"]}
     finished = case.run.tasks.filter(pl.col("outcome") == "finished")["key"]
-    return len({*retried["key"]} & {*finished})
+    return Retries(cured=len(retried & {*finished}), repeated=len(retried & failed))
 
 
 def _of_earlier_runs(case: Case, verdict: Finding) -> Retries:

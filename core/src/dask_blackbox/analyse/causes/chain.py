@@ -20,7 +20,7 @@ from dask_blackbox.analyse.causes.mechanisms import DEATHS, OUTCOME
 from dask_blackbox.analyse.causes.resolution import linked
 from dask_blackbox.analyse.exit_causes import ExitCause
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
-from dask_blackbox.analyse.memory import memory_need
+from dask_blackbox.analyse.memory import memory_need, retained_memory_of
 from dask_blackbox.analyse.modules import missing_module
 from dask_blackbox.finding import ChainStep, Change, Evidence, Finding, Subject
 from dask_blackbox.formatting import counted, short, size
@@ -32,6 +32,7 @@ _APART = 1.0  # seconds by which the clocks of two processes may differ
 
 _NUMBER = re.compile(r"(?P<number>[\d,.]+) ?(?P<unit>[kMGTP]?i?B\b)?")
 _SAYS_THE_OUTCOME = ("driver-exception", "driver-killed")
+_LIMITS = ("worker-memory-limit", "kernel-oom")
 _ENDED = {
     "kernel-oom": "was killed by the kernel's OOM killer",
     "worker-abort": "aborted",
@@ -150,30 +151,39 @@ def _steps(case: Case, verdict: Finding, root: Incident) -> Iterator[ChainStep]:
 def _need(
     case: Case, verdict: Finding, deaths: tuple[WorkerExit, ...]
 ) -> Iterator[ChainStep]:
-    """Yield how much memory the task needed that was executing."""
-    if verdict.retry_advice != "memory":
+    """Yield what took the memory of workers that died of it."""
+    if verdict.retry_advice != "memory" or case.blame.cause not in _LIMITS:
         return
-    need = memory_need(case, deaths)
-    seen = need.limit or need.seen
-    if not seen:
-        return
-    prefix = verdict.subject.prefix
-    if need.held:
+    text = _what_took_memory(case, verdict.subject.prefix, deaths)
+    if text:
         yield ChainStep(
             at=min(death.at for death in deaths),
-            text=f"results took {size(need.held)} or more of {size(seen)} on each worker",
-            subject=Subject(prefix=prefix),
+            text=text,
+            subject=Subject(prefix=verdict.subject.prefix),
         )
-        return
-    who = f"one task of '{short(prefix, 40)}'" if prefix else "a worker"
+
+
+def _what_took_memory(
+    case: Case, prefix: str | None, deaths: tuple[WorkerExit, ...]
+) -> str | None:
+    need = memory_need(case, deaths)
+    # Dask's own limit was reached; the kernel's was somewhere above what was sampled.
+    own = case.blame.cause == "worker-memory-limit"
+    had = (need.limit if own else None) or need.seen
+    if not had:
+        return None
+    used = f"over {size(had)}" if own else f"{size(had)} or more"
+    if need.held:
+        return f"results took {size(need.held)} or more of {size(had)} on each worker"
+    retained = retained_memory_of(case, deaths[-1])
+    if retained:
+        return (
+            f"{counted(retained.tasks, 'task')} retained {size(retained.kept)} or more"
+        )
     if need.at_once > 1:
-        who = f"{need.at_once} tasks at once"
-    alone = "needs" if need.at_once <= 1 else "need"
-    yield ChainStep(
-        at=min(death.at for death in deaths),
-        text=f"{who} {alone} over {size(seen)}",
-        subject=Subject(prefix=prefix),
-    )
+        return f"{need.at_once} tasks at once needed {used}"
+    who = f"one task of '{short(prefix, 40)}'" if prefix else "a worker"
+    return f"{who} needed {used}"
 
 
 def _ended(case: Case, deaths: Sequence[WorkerExit]) -> Iterator[Incident]:

@@ -20,6 +20,7 @@ from dask_blackbox.analyse.driver_output import last_output
 from dask_blackbox.analyse.state import exit_code_of_driver, signal_of_driver
 from dask_blackbox.finding import Confidence, Evidence, Finding, Subject
 from dask_blackbox.formatting import class_of, counted, duration, short
+from dask_blackbox.manifest import DriverException
 
 __all__ = [
     "Incident",
@@ -174,17 +175,28 @@ def _outcome_incident(case: Case) -> Incident:
     )
 
 
+_ENDED = {"aborted": "the run was aborted", "lost": "the recording ends"}
+
+
 def end_of_run(case: Case) -> str:
     """Return how the run ended, apart from what the driver met."""
     code = exit_code_of_driver(case.run)
     if code:
         if code < 0:
-            return "the run failed"
+            return _ENDED.get(case.state, "the run failed")
         said = last_output(case.run)
+        if said and _repeats(said, case.exception):
+            said = ""
         exited = f"the driver exited with code {code}"
         return f"{exited}: “{short(said, 120)}”" if said else exited
-    return {"aborted": "the run was aborted", "lost": "the recording ends"}.get(
-        case.state, "the run failed"
+    return _ENDED.get(case.state, "the run failed")
+
+
+def _repeats(said: str, exception: DriverException | None) -> bool:
+    """Say whether the last line of output is one of the exception's own message."""
+    return exception is not None and said.strip() in (
+        line.strip()
+        for line in f"{exception.exception}: {exception.message}".splitlines()
     )
 
 

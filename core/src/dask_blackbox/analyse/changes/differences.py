@@ -24,6 +24,8 @@ __all__ = ["Difference", "differences"]
 _ROLES = ("driver", "scheduler", "workers")
 _LEAST_GROWTH = math.log(1.1)
 _LOOSE = ("script",)
+# Git is asked with a time limit: on a busy host, nothing is known of a repository.
+_OF_GIT = ("git commit", "uncommitted changes")
 # A client sets it while it is open, so it depends on the moment at which it is read.
 _OF_A_CLIENT = ("scheduler", "dask.distributed")
 _PLAIN = ("parameters", "code", "cluster-shape", "host")
@@ -180,6 +182,8 @@ def _of_a_command(values: dict[str, str]) -> dict[str, str]:
 def _code(old: dict[str, str], new: dict[str, str]) -> Iterator[Difference]:
     for each in _changed(old, new):
         what, was, now = each.what, each.before, each.after
+        if what in _OF_GIT and None in (was, now):
+            continue
         if not what.startswith(MARKED):
             yield each._replace(kind="code")
         elif was is not None and now is not None:

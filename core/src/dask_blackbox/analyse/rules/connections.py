@@ -505,7 +505,7 @@ def _found(
 ) -> Finding:
     most = _most(case, worker)
     counted = most >= _MANY  # they come and go between two heartbeats
-    had = f" It had been counted with {most:,} open files." if counted else ""
+    had = f" It had {most:,} open files when it last reported them." if counted else ""
     wanted = max(_LEAST, 4 * most)
     whose = (
         f"on {case.name_of(worker)}"

@@ -233,7 +233,7 @@ def _remedy(
             ": the job's own code raises this, so whether a retry helps depends on its "
             "input."
         )
-    elif advice in ("transient", "unknown"):
+    elif advice == "transient":
         more = ", and at the service that it calls: it may have been unavailable for a moment."
     return look + more
 

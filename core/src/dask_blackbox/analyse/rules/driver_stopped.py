@@ -114,7 +114,7 @@ def _ask_driver_killed(case: Case) -> Iterator[Finding]:
         else _remedy_driver_killed(case, by, longest),
         confidence=sure,
         retry_advice=_advice_driver_killed(
-            by, by_kernel=by_kernel or bool(grown), waited=waited
+            by, of_memory=by_kernel or bool(grown), waited=waited
         ),
         subject=None
         if longest is None
@@ -162,13 +162,14 @@ def _title(by: str | None, itself: str, *, both: bool, by_kernel: bool) -> str:
 
 
 def _advice_driver_killed(
-    by: str | None, *, by_kernel: bool, waited: bool
+    by: str | None, *, of_memory: bool, waited: bool
 ) -> RetryAdvice | None:
-    if by_kernel:
+    if of_memory:
         return "memory"
     if by in CRASHES:
         return "code"
-    return "unknown" if waited else None
+    # Of SIGKILL it is open whether it was for memory, which a retry would reach again.
+    return "unknown" if waited or by == "SIGKILL" else None
 
 
 def _of_prefixes(case: Case) -> str:
@@ -205,12 +206,15 @@ def _remedy_driver_killed(
         what = f"{slow} the running tasks. "
     elif frame and _no_progress(case):
         what = f"{slow} {frame.file}:{frame.line}: no task had finished meanwhile. "
+    if by in ASKED:
+        return (
+            f"{what}Find what sent {by}: a timeout or a cancellation by the orchestrator, an "
+            "eviction or a scale-down, a shutdown of the host, a person."
+        )
     return (
-        what
-        + "Check what the host reports for that time: an out-of-memory kill (exit code 137, "
-        "`OOMKilled`), a timeout or a cancellation by the orchestrator, a lost node. "
-        "If results are gathered"
-        " into the driver, it needs memory for them."
+        f"{what}Check what the host reports for that time: an out-of-memory kill (exit code "
+        "137, `OOMKilled`), a timeout or a cancellation by the orchestrator, a lost node. If "
+        "results are gathered into the driver, it needs memory for them."
     )
 
 

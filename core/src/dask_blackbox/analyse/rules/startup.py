@@ -19,6 +19,7 @@ from dask_blackbox.analyse.frames import (
 )
 from dask_blackbox.analyse.hang_evidence import evidence_of_hang, how_it_ended
 from dask_blackbox.analyse.hangs import Hang
+from dask_blackbox.analyse.hints import hint_on
 from dask_blackbox.analyse.restrictions import (
     asks_for,
     offered,
@@ -28,6 +29,7 @@ from dask_blackbox.analyse.restrictions import (
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.signatures import any_of, printed_by
 from dask_blackbox.analyse.signatures.distributed import (
+    CLUSTER_FAILED_TO_START,
     NANNY_EXIT_STATUS,
     NANNY_PLUGIN_FAILED,
     NANNY_PROCESS_FAILED,
@@ -50,7 +52,13 @@ from dask_blackbox.events import (
     TasksUnrunnable,
 )
 from dask_blackbox.finding import Confidence, Evidence, Finding, Subject
-from dask_blackbox.formatting import class_of, counted, duration, short
+from dask_blackbox.formatting import (
+    class_of,
+    counted,
+    duration,
+    short,
+    short_with_paths,
+)
 from dask_blackbox.manifest import DriverException
 
 __all__ = ["NO_VALID_WORKER", "WORKERS_NEVER_ARRIVED", "WORKER_START_FAILED"]
@@ -99,6 +107,14 @@ def _ask_worker_start_failed(case: Case) -> Iterator[Finding]:
         yield from _of_a_plugin(case, lines)
         return
     failed = case.search_exception(PROCESS_FAILED_TO_START.pattern)
+    if (
+        failed is None
+        and exception is not None
+        and case.outcome.kind == "exception"
+        and CLUSTER_FAILED_TO_START.search(exception.message)
+    ):
+        yield _of_a_cluster(exception, case.exception_evidence())
+        return
     if (
         failed is None
         and exception is not None
@@ -153,6 +169,33 @@ def _of_a_plugin(case: Case, lines: list[dict[str, object]]) -> Iterator[Finding
         ),
         confidence="high",
         evidence=(*_evidence(case, lines), *case.exception_evidence()),
+    )
+
+
+def _of_a_cluster(
+    exception: DriverException, evidence: tuple[Evidence, ...]
+) -> Finding:
+    """Return that the cluster object could not start its scheduler."""
+    name, message = root_of_chain(exception.traceback) or (
+        exception.exception,
+        exception.message,
+    )
+    name, said = class_of(name), " ".join(message.split())
+    where, what = user_frame(exception.traceback), f"{name}: {short(said, 300)}"
+    look = f"Look at {where.file}:{where.line}, and at" if where else "Look at"
+    hint = hint_on(message)
+    return WORKER_START_FAILED.found(
+        f"The cluster failed to start: {name}: {short_with_paths(said, 80)}",
+        cause=(
+            f"The cluster object started its scheduler in the driver, which raised {what}"
+            + (f", at {where}" if where else "")
+            + ". No worker had started."
+        ),
+        remedy=f"{look} the arguments and settings of the cluster: addresses, ports and "
+        "folders must be usable on the host of the driver."
+        + (f" {hint}" if hint else ""),
+        confidence="high",
+        evidence=evidence,
     )
 
 

@@ -71,7 +71,20 @@ COMM_CLOSED = Signature(
     ),
 )
 
-# Starts of workers, plugins, preloads
+# Graphs
+
+GRAPH_HAS_A_CYCLE = Signature(
+    r"Cycle detected (?:between the following keys|in Dask)",
+    "Cycle detected between the following keys:\n  -> a\n  -> b\n  -> a",
+    source="dask",
+)
+
+# Starts of clusters, workers, plugins, preloads
+
+CLUSTER_FAILED_TO_START = Signature(
+    r"^Cluster failed to start: ",
+    "Cluster failed to start: [Errno 13] Permission denied: '/scratch/dask'",
+)
 
 PROCESS_FAILED_TO_START = Signature(
     r"(?P<who>Nanny|Worker|Scheduler) failed to start", "Worker failed to start."
