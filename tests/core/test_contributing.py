@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -20,7 +21,10 @@ _STEP = re.compile(
     r"(?P<fence>`{3,})\w+\n(?P<text>.*?)\n(?P=fence)$",
     re.DOTALL | re.MULTILINE,
 )
-_QUESTION = re.compile(r"^\| Where [^|]+\? \| (?P<files>[^|]+) \|$", re.MULTILINE)
+_QUESTION = re.compile(
+    r"^\| Where [^|]+\? \| (?P<files>[^|]+) \| `(?P<symbol>[\w.]+)` \|$", re.MULTILINE
+)
+QUESTIONS = list(_QUESTION.finditer(PAGE))
 
 
 @pytest.fixture(scope="module")
@@ -81,18 +85,35 @@ def test_every_kind_of_addition_has_an_example() -> None:
         assert any(part in path for path in paths), part
 
 
-def test_the_questions_lead_to_files_that_exist() -> None:
-    core = ROOT / "core" / "src" / "dask_blackbox"
-    answers = [
-        path
-        for row in _QUESTION.finditer(PAGE)
-        for path in re.findall(r"`([\w/.-]+)`", row["files"])
-    ]
+def defined_in(module: Path) -> set[str]:
+    """Return the functions, classes, methods and constants that a module defines."""
+    found = set()
+    for node in ast.parse(module.read_text("utf-8")).body:
+        if isinstance(node, ast.Assign):
+            found |= {each.id for each in node.targets if isinstance(each, ast.Name)}
+        elif isinstance(node, ast.ClassDef):
+            found.add(node.name)
+            found |= {
+                f"{node.name}.{each.name}"
+                for each in node.body
+                if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))
+            }
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            found.add(node.name)
+    return found
 
-    assert len(list(_QUESTION.finditer(PAGE))) == 10
-    missing = [
-        each
-        for each in answers
-        if not (core / each).exists() and not (ROOT / each).exists()
-    ]
-    assert missing == []
+
+def test_there_are_ten_questions() -> None:
+    assert len(QUESTIONS) == 10
+
+
+@pytest.mark.parametrize("row", QUESTIONS, ids=lambda row: row["symbol"])
+def test_a_question_leads_to_the_file_that_defines_its_answer(
+    row: re.Match[str],
+) -> None:
+    core = ROOT / "core" / "src" / "dask_blackbox"
+    answers = re.findall(r"`([\w/.-]+)`", row["files"])
+    files = [core / each if (core / each).exists() else ROOT / each for each in answers]
+
+    assert [each for each in files if not each.exists()] == []
+    assert row["symbol"] in defined_in(files[0])

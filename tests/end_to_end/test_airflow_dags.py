@@ -101,7 +101,8 @@ def test_a_task_that_is_killed_is_recorded_as_aborted_and_tried_again(
             (card := _card(s3, "long.wait", run.run_id))
             and card["state"] != "running"
             and card
-        )
+        ),
+        interval=0.2,
     )
     assert card["state"] == "aborted"
     assert (
@@ -131,7 +132,9 @@ def test_a_task_that_is_marked_as_failed_ends_with_its_recording_and_cluster(
     assert any("dask_blackbox.recorder" in each.cmdline() for each in cluster)
     host.set_state(run, "wait", "failed")
 
-    until(lambda: not process.is_running() or process.status() == "zombie")
+    until(
+        lambda: not process.is_running() or process.status() == "zombie", interval=0.2
+    )
     psutil.wait_procs(cluster, timeout=60)
     assert [each for each in cluster if each.is_running()] == []
     assert _card(s3, "long.wait", run.run_id)["state"] == "aborted"

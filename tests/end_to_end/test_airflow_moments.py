@@ -94,7 +94,7 @@ def test_the_verdict_names_who_stopped_the_task(
     pid = int(flag_of(flag))
     how.stop(host, run, pid)
 
-    card = until(lambda: _ended_card(s3, how.dag, run.run_id))
+    card = until(lambda: _ended_card(s3, how.dag, run.run_id), interval=0.2)
 
     if how.stop in (_cleared, _terminated):
         # No more tries of it; and after SIGTERM alone, the callable sleeps on.
@@ -114,7 +114,7 @@ def test_a_task_that_is_marked_while_its_cluster_closes_had_succeeded(
     flag_of(flag)
     host.set_state(run, "work", "failed")
 
-    card = until(lambda: _ended_card(s3, "moments", run.run_id))
+    card = until(lambda: _ended_card(s3, "moments", run.run_id), interval=0.2)
 
     assert card["state"] == "succeeded"
     assert card["verdict"] is None
@@ -137,7 +137,7 @@ def test_a_cluster_that_outlives_a_killed_task_is_closed_unless_it_is_kept(
     pid, address = flag_of(flag).split()
     os.kill(int(pid), signal.SIGKILL)
 
-    card = until(lambda: _ended_card(s3, dag, run.run_id))
+    card = until(lambda: _ended_card(s3, dag, run.run_id), interval=0.2)
 
     kept = dag == "kept_cluster"
     assert card["state"] == "aborted"
@@ -161,10 +161,10 @@ def test_a_cluster_that_outlives_a_stopped_task_is_closed(
     # SIGTERM, and SIGKILL five seconds later: its callable sleeps on in between.
     host.set_state(run, "work", "failed")
 
-    card = until(lambda: _ended_card(s3, "orphans", run.run_id))
+    card = until(lambda: _ended_card(s3, "orphans", run.run_id), interval=0.2)
 
     assert card["verdict"]["rule"] == "stopped-by-host"
-    assert until(lambda: not _answers(address))
+    assert until(lambda: not _answers(address), interval=0.2)
 
 
 def test_the_next_try_closes_the_cluster_of_one_that_was_killed_with_its_recorder(
@@ -185,6 +185,6 @@ def test_the_next_try_closes_the_cluster_of_one_that_was_killed_with_its_recorde
 
     _cleared(host, run, 0)
 
-    until(lambda: host.task(run, "work")["try_number"] == 2)
+    until(lambda: host.task(run, "work")["try_number"] == 2, interval=0.2)
     assert host.wait(run) == "success"
-    assert until(lambda: not _answers(address), timeout=240)
+    assert until(lambda: not _answers(address), timeout=240, interval=0.2)

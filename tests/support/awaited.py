@@ -12,31 +12,41 @@ __all__ = ["flag_of", "until"]
 
 def until(
     condition: Callable[[], Any],
-    timeout: float = 120.0,
+    what: str = "a condition",
     *,
-    describe: Callable[[], object] = lambda: "it never came",
+    timeout: float = 120.0,
+    interval: float = 0.02,
+    describe: Callable[[], object] = str,
 ) -> Any:
-    """Return what `condition` answers once that is something.
+    """Return what `condition` returns as soon as it is true.
 
     Args:
-        condition: Asked again and again.
+        condition: Called again and again.
+        what: What the test waits for, for its message.
         timeout: Seconds after which the test fails.
-        describe: What the test then shows.
+        interval: Seconds between calls: more, if they ask a server.
+        describe: Returns what the test shows then.
     """
     deadline = time.monotonic() + timeout
-    while not (answer := condition()):
-        assert time.monotonic() < deadline, describe()
-        time.sleep(0.2)
-    return answer
+    while not (found := condition()):
+        if time.monotonic() > deadline:
+            message = f"waited {timeout:.0f} s for {what}\n{describe()}"
+            raise AssertionError(message.rstrip())
+        time.sleep(interval)
+    return found
 
 
-def flag_of(
-    file: Path, *, describe: Callable[[], object] = lambda: "no flag was written"
-) -> str:
+def flag_of(file: Path, *, describe: Callable[[], object] = str) -> str:
     """Return what a task has written into a file, once it is there.
 
     Args:
         file: Which the task was given.
         describe: What the test shows if it never comes.
     """
-    return str(until(lambda: file.exists() and file.read_text(), describe=describe))
+    written = until(
+        lambda: file.exists() and file.read_text(),
+        f"{file.name}",
+        interval=0.2,
+        describe=describe,
+    )
+    return str(written)

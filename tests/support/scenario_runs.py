@@ -13,28 +13,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import polars as pl
+from awaited import until
 from dask_blackbox import Run, RunCard
 
 SCENARIOS = Path(__file__).parents[1] / "core" / "scenarios"
-PATIENCE = 120.0
+TIMEOUT = 120.0
 _FORGOTTEN = ("AWS_", "DASK", "AIRFLOW", "PREFECT", "GITHUB_", "XDG_", "PYTHON")
-
-
-def until(condition: Callable[[], Any], what: str, *, timeout: float = PATIENCE) -> Any:
-    """Return what `condition` returns as soon as it is true; fail after `timeout`."""
-    deadline = time.monotonic() + timeout
-    while not (found := condition()):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"waited {timeout:.0f} s for {what}")
-        time.sleep(0.02)
-    return found
 
 
 @dataclass
@@ -174,7 +164,7 @@ def _begin(
 
 
 def ended(
-    home: Home, process: subprocess.Popen[str], *, timeout: float = PATIENCE
+    home: Home, process: subprocess.Popen[str], *, timeout: float = TIMEOUT
 ) -> ScenarioRun:
     """Wait for the end of a scenario and hear what it reported."""
     begun = time.monotonic()
