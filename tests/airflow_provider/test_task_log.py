@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from airflow_dask_blackbox.task_log import note_of, show_card
+from airflow_dask_blackbox.task_log import exception_note, show_card
 from dask_blackbox import RunCard
 from dask_blackbox.earlier_runs import EarlierRun, EarlierTry, Past, Seen
 from dask_blackbox.finding import Change, Finding, Subject
@@ -83,6 +83,6 @@ def test_the_whole_card_is_in_a_fold() -> None:
 
 
 def test_what_the_exception_carries_is_the_verdict_and_where_the_report_is() -> None:
-    note = note_of(msgspec.structs.replace(CARD, links={"report": "https://r"}))
+    note = exception_note(msgspec.structs.replace(CARD, links={"report": "https://r"}))
 
     assert note == f"Dask: {CARD.headline}\nReport: https://r"

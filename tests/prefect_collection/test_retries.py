@@ -198,5 +198,5 @@ def test_a_verdict_that_is_not_sure_takes_nothing_away(
         class empirical_policy:  # noqa: N801 - as Prefect calls it
             retries = 2
 
-    assert FlowRetries(Nobody()).withhold(card) is None  # type: ignore[arg-type]
-    assert FlowRetries(Nobody()).withhold(None) is None  # type: ignore[arg-type]
+    assert FlowRetries(Nobody()).stop_retries(card) is None  # type: ignore[arg-type]
+    assert FlowRetries(Nobody()).stop_retries(None) is None  # type: ignore[arg-type]

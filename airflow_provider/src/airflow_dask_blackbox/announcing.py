@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from dask_blackbox import RunCard
     from dask_blackbox.identity import Identity
 
-__all__ = ["Announcement"]
+__all__ = ["LinkPublisher"]
 
 _REPORTED: Final = ("endpoint", "region", "checksum")
 """Settings that the API server needs as well, none of them a secret."""
 
 
-class Announcement:
+class LinkPublisher:
     """Where a try of a task records to, and how it stands.
 
     Args:
@@ -109,7 +109,7 @@ class Announcement:
             self._ti.xcom_push(key=self._key, value=self._said)
         self._push({"dashboard": self._dashboard})
 
-    def stands(self, card: RunCard) -> None:
+    def show_state(self, card: RunCard) -> None:
         """Say how the recording stands."""
         over = {} if card.state == "running" else {"dashboard": ""}
         self._push({**self.addressed(card).links, **over})

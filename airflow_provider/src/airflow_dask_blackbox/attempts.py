@@ -103,13 +103,15 @@ class EarlierTries:
             for number, known in sorted(self._known.items()):
                 if known.get("state") != "running":
                     said = str(known.get("verdict") or known.get("headline"))
-                    self._say(number, said, str(known.get("report") or ""))
+                    self._show_try(number, said, str(known.get("report") or ""))
             if self._looking is None:
                 return
             self._looking.join(_WAIT)
             if self._looking.is_alive():
                 number = self._number - 1
-                self._say(number, "was killed; its recording is being finished", "")
+                self._show_try(
+                    number, "was killed; its recording is being finished", ""
+                )
 
     def _look(
         self, who: Identity, url: str | None, settings: Mapping[str, Any] | None
@@ -118,12 +120,12 @@ class EarlierTries:
             card = _card_before(who, url, settings)
             if card is not None:
                 report = card.links.get("report", "")
-                self._say(self._number - 1, verdict_of(card), report)
+                self._show_try(self._number - 1, verdict_of(card), report)
             elif (known := self._known.get(self._number - 1)) is not None:
                 address = str(known.get("report") or known.get("recording") or "")
-                self._say(self._number - 1, "was killed", address)
+                self._show_try(self._number - 1, "was killed", address)
 
-    def _say(self, number: int, said: str, address: str) -> None:
+    def _show_try(self, number: int, said: str, address: str) -> None:
         self._log.info("Try %s: %s", number, said)
         tab = tab_of(self._key, number)
         if address and "/plugin/" not in address:

@@ -47,12 +47,12 @@ def main() -> None:
     try:
         cluster = _started(start, adapt, orders["idle_timeout"])
     except BaseException as error:
-        _say(answers, {"error": f"{type(error).__name__}: {error}"})
+        _write_answer(answers, {"error": f"{type(error).__name__}: {error}"})
         raise
     try:
         reported = _facts(cluster)
         with _noted(note, {**orders["task"], **reported, "pid": os.getpid()}):
-            _say(answers, reported)
+            _write_answer(answers, reported)
             if sys.stdin.buffer.readline() == KEEP:
                 _wait_for_the_end(cluster)
     finally:
@@ -91,7 +91,7 @@ def _noted(note: Path, facts: dict[str, Any]) -> Iterator[None]:
                 note.unlink()
 
 
-def _say(answers: IO[str], reported: dict[str, Any]) -> None:
+def _write_answer(answers: IO[str], reported: dict[str, Any]) -> None:
     with answers:
         answers.write(json.dumps(reported) + "\n")
 

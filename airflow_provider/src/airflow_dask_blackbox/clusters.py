@@ -261,7 +261,7 @@ def prepared(
     check_names(
         "cluster_kwargs",
         cluster_kwargs,
-        _taken_by(cluster),
+        _parameter_names(cluster),
         of=getattr(cluster, "__name__", "cluster="),
     )
     return partial(cluster, **cluster_kwargs)
@@ -274,16 +274,16 @@ def _starting(
 ) -> partial[Any]:
     from distributed import LocalCluster
 
-    names, name = _taken_by(kind), getattr(kind, "__name__", repr(kind))
+    names, name = _parameter_names(kind), getattr(kind, "__name__", repr(kind))
     if isinstance(kind, type) and issubclass(kind, LocalCluster):
         kwargs = _local(kwargs)
         if kind is LocalCluster:
-            names = _taken_by_local(kwargs)
+            names = _local_cluster_parameters(kwargs)
     check_names(argument, kwargs, names, of=name)
     return partial(kind, **kwargs)
 
 
-def _taken_by(function: Callable[..., Any]) -> set[str] | None:
+def _parameter_names(function: Callable[..., Any]) -> set[str] | None:
     """Return the names of a function's arguments; None if it takes any."""
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -294,7 +294,7 @@ def _taken_by(function: Callable[..., Any]) -> set[str] | None:
     return accepted_by(function)
 
 
-def _taken_by_local(kwargs: Mapping[str, Any]) -> set[str] | None:
+def _local_cluster_parameters(kwargs: Mapping[str, Any]) -> set[str] | None:
     """Return what a `LocalCluster` takes: what it does not know goes to its workers."""
     from distributed import LocalCluster, Nanny, Worker
 

@@ -60,12 +60,12 @@ class KeptCluster:
                 f"the cluster at {start!r} is there already, and needs no task to start it; "
                 "give its address to the tasks"
             )
-        process = self._process = self._keeper()
+        process = self._process = self._start_process()
         assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018
         orders = {
             "path": sys.path,
             "folder": str(Path.cwd()),
-            "note": str(_note_of(self._key)),
+            "note": str(_state_file(self._key)),
             "idle_timeout": idle_timeout,
             "task": {"task": self._key._asdict()},
         }
@@ -87,8 +87,8 @@ class KeptCluster:
         self._log.info("The cluster is at %s", reported["address"])
         return reported
 
-    def _keeper(self) -> subprocess.Popen[bytes]:
-        note = _note_of(self._key)
+    def _start_process(self) -> subprocess.Popen[bytes]:
+        note = _state_file(self._key)
         note.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         # The task's own streams end with it, and a worker may print at any time.
         with note.with_suffix(".log").open("ab") as log:
@@ -111,7 +111,7 @@ class KeptCluster:
 
     def _close_earlier(self) -> None:
         """Close what an earlier try of this task started, and nobody has closed."""
-        note = _note_of(self._key)
+        note = _state_file(self._key)
         with suppress(OSError, ValueError, KeyError):
             address = json.loads(note.read_text())["address"]
             self._log.info("An earlier try left a cluster at %s", address)
@@ -138,7 +138,7 @@ def _pickled(start: Any, adapt: Any) -> bytes:
         return bytes(cloudpickle.dumps((start, adapt)))  # type: ignore[no-untyped-call]
 
 
-def _note_of(key: TaskKey) -> Path:
+def _state_file(key: TaskKey) -> Path:
     from dask_blackbox.recorder.spool import default_spool
     from dask_blackbox.settings import setting
 

@@ -43,15 +43,15 @@ def refuse_lazy(value: object, function: Callable[..., Any]) -> None:
     for lazy, call in _lazy_in(value):
         name = getattr(function, "__name__", None) or repr(function)
         kind = type(lazy).__name__
-        where = "" if lazy is value else f", in {_a(type(value).__name__)}"
+        where = "" if lazy is value else f", in {_with_article(type(value).__name__)}"
         raise LazyResultError(
-            f"{name} returned something lazy, {_a(kind)}{where}: call {call}, as a task's "
+            f"{name} returned something lazy, {_with_article(kind)}{where}: call {call}, as a task's "
             "result is stored, and the cluster that could compute it closes with the task",
             function,
         )
 
 
-def _a(noun: str) -> str:
+def _with_article(noun: str) -> str:
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 

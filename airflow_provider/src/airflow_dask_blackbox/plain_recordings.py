@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dask_blackbox.guard import guard
 
-from airflow_dask_blackbox.announcing import Announcement
+from airflow_dask_blackbox.announcing import LinkPublisher
 from airflow_dask_blackbox.compat import SIGNALS, conf
 from airflow_dask_blackbox.identity import current_context
 from airflow_dask_blackbox.masking import follow_airflow_masks
@@ -25,7 +25,7 @@ from airflow_dask_blackbox.stopping import (
     stop_by_error,
 )
 from airflow_dask_blackbox.stores import configured_store, store_settings_of
-from airflow_dask_blackbox.task_log import note_of, verdict_of
+from airflow_dask_blackbox.task_log import exception_note, verdict_of
 
 if TYPE_CHECKING:
     # The real one needs msgspec only, but it is needed in tasks only, too.
@@ -50,7 +50,7 @@ class PlainRecording:
     def __init__(self, context: Mapping[str, Any]) -> None:
         self._context = context
         self._task = context["ti"].task
-        self._announced = Announcement(context["ti"])
+        self._announced = LinkPublisher(context["ti"])
         self._error: BaseException | None = None
         self._kill: Callable[[], None] | None = None
 
@@ -88,9 +88,9 @@ class PlainRecording:
         """Say how the recording stands, in the task's exception too."""
         if self._kill is not None:
             self._task.on_kill = self._kill
-        self._announced.stands(card)
+        self._announced.show_state(card)
         if self._error is not None:
-            self._error.add_note(note_of(self._announced.addressed(card)))
+            self._error.add_note(exception_note(self._announced.addressed(card)))
 
     def _hear_of_kill(self, recording: Recording) -> None:
         kill = self._kill = self._task.on_kill

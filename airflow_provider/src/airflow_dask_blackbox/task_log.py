@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Log",
+    "exception_note",
     "is_recorded",
-    "note_of",
     "show_beginning",
     "show_card",
     "verdict_of",
@@ -57,7 +57,7 @@ def verdict_of(card: RunCard) -> str:
     return card.verdict.title if card.verdict is not None else card.headline
 
 
-def note_of(card: RunCard) -> str:
+def exception_note(card: RunCard) -> str:
     """Return what the task's exception carries: Airflow's traceback ends the log with it."""
     report = card.links.get("report")
     return f"Dask: {verdict_of(card)}" + (f"\nReport: {report}" if report else "")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from dask_blackbox.guard import guard
 
 from airflow_dask_blackbox.addresses import TaskKey, tab_of
-from airflow_dask_blackbox.announcing import Announcement
+from airflow_dask_blackbox.announcing import LinkPublisher
 from airflow_dask_blackbox.attempts import EarlierTries, remember
 from airflow_dask_blackbox.compat import SIGNALS
 from airflow_dask_blackbox.identity import identity_of
@@ -27,8 +27,8 @@ from airflow_dask_blackbox.stopping import (
 from airflow_dask_blackbox.stores import configured_store, store_settings_of
 from airflow_dask_blackbox.task_log import (
     Log,
+    exception_note,
     is_recorded,
-    note_of,
     show_beginning,
     show_card,
     verdict_of,
@@ -76,7 +76,7 @@ class TaskRecording:
         self._job, self._command = job, command
         self._parameters = dict(parameters)
         self._rec: Recording | None = None
-        self._announced = Announcement(context["ti"], buttons=self.links)
+        self._announced = LinkPublisher(context["ti"], buttons=self.links)
         self._ended = False
         self._shown = threading.Event()
         self._ending: threading.Thread | None = None
@@ -222,7 +222,7 @@ class TaskRecording:
             )
             self._publish(card)
             if error is not None and not fine:
-                error.add_note(note_of(card))
+                error.add_note(exception_note(card))
             # Before the cluster is closed: that may take longer than Airflow waits.
             self.show()
         self._ended = True
@@ -236,5 +236,5 @@ class TaskRecording:
             show_card(self._announced.addressed(self._rec.card), self._log)
 
     def _publish(self, card: RunCard) -> None:
-        self._announced.stands(card)
+        self._announced.show_state(card)
         remember(self._context, card)

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 import dask.config
 import distributed  # noqa: F401 - it brings the defaults of its settings
 
-__all__ = ["patient_clusters"]
+__all__ = ["longer_worker_timeout"]
 
 _SETTING = "distributed.deploy.lost-worker-timeout"
 _DASKS, _OURS = "15s", "300s"
 
 
 @contextmanager
-def patient_clusters() -> Iterator[None]:
+def longer_worker_timeout() -> Iterator[None]:
     """Have a cluster wait longer for a worker that restarts, unless the user says how long.
 
     Dask gives a worker 15 seconds to come back.  One that imports Prefect takes longer on

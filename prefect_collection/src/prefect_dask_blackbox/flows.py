@@ -148,7 +148,7 @@ def observed_flow(
 
 
 def _observed(plain: Flow[P, R], options: RecordingOptions) -> Flow[P, R]:
-    late_card: Any = _card_of_a_dead_flow()
+    late_card: Any = _crashed_flow_hook()
     made = plain.with_options(
         task_runner=_runner(plain.task_runner, options),
         on_crashed=[late_card, *plain.on_crashed_hooks],
@@ -245,7 +245,7 @@ def _watched(fn: Any, options: RecordingOptions, *, is_async: bool) -> Any:
     return update_wrapper(made, fn)
 
 
-def _card_of_a_dead_flow() -> Callable[[Any, Any, Any], None]:
+def _crashed_flow_hook() -> Callable[[Any, Any, Any], None]:
     # Nested, for the same reason.
     def show_card_of_dask_run(flow: Any, flow_run: Any, state: Any) -> None:
         from prefect_dask_blackbox.late import show_late_card

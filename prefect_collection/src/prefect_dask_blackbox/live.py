@@ -73,7 +73,7 @@ class Live(threading.Thread):
         super().__init__(name="dask-blackbox-prefect", daemon=True)
         self._flow_run_id, self._page, self._ledger = flow_run_id, page, ledger
         self._lost_tasks, self._card, self._dashboard = lost_tasks, card, dashboard
-        self._read_names, self._show_begun = read_names, begun
+        self._read_names, self._show_running = read_names, begun
         self._began = time.monotonic()
         self._progress: Progress | None = None
         self._lines: deque[LogLine] = deque(maxlen=_WAITING_LINES)
@@ -101,7 +101,7 @@ class Live(threading.Thread):
 
     def run(self) -> None:
         with guard("the card of the running flow"):
-            self._show_begun()
+            self._show_running()
         while not self._stopped.wait(_INTERVAL):
             with guard("showing the progress of the flow run"):
                 self._look()
@@ -117,7 +117,7 @@ class Live(threading.Thread):
     def _look(self) -> None:
         progress = self._progress
         self._log()
-        self._lost_tasks.tell(early=True)
+        self._lost_tasks.report(early=True)
         if progress is None:
             return
         self._note_stall(progress)
@@ -168,7 +168,7 @@ class Live(threading.Thread):
         stalled = progress.stall is not None
         if stalled and not self._stalled and progress.stall is not None:
             self._stalls += 1
-            self._learn_names(stalled_keys(progress.stall))
+            self._read_task_names(stalled_keys(progress.stall))
             names = self._ledger.names
             text = stall_words(progress.stall, names)
             emit(
@@ -181,7 +181,7 @@ class Live(threading.Thread):
             )
         self._stalled = stalled
 
-    def _learn_names(self, keys: Iterable[str]) -> None:
+    def _read_task_names(self, keys: Iterable[str]) -> None:
         wanted = set(keys)
         if wanted:
             self._read_names(each for each in self._ledger if each.key in wanted)
@@ -190,7 +190,7 @@ class Live(threading.Thread):
         lines = [self._lines.popleft() for _ in range(len(self._lines))]
         if not lines:
             return
-        self._learn_names(
+        self._read_task_names(
             key for line in lines for key in (*line.keys, *keys_in(line.text))
         )
         runs = {entry.key: entry.task_run_id for entry in self._ledger}

@@ -45,7 +45,7 @@ class LostTasks:
         self._flow_run_id = flow_run_id
         self._ledger = ledger
 
-    def tell(self, card: RunCard | None = None, *, early: bool = False) -> None:
+    def report(self, card: RunCard | None = None, *, early: bool = False) -> None:
         """Set all lost tasks' runs to Crashed, creating those that never came into being.
 
         A run that ended by itself before its result was lost keeps its state.
@@ -67,7 +67,7 @@ class LostTasks:
         with guard("reporting lost tasks to Prefect"):
             self._settle(finals)
 
-    def tell_rest(
+    def report_rest(
         self,
         *,
         why: str | None,

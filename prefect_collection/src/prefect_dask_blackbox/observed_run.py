@@ -51,7 +51,7 @@ from prefect_dask_blackbox.retries import FlowRetries
 from prefect_dask_blackbox.settling import read_runs
 from prefect_dask_blackbox.submitted import Ledger, SubmittedTask, one_line
 from prefect_dask_blackbox.task_attempts import earlier_failures
-from prefect_dask_blackbox.unasked import ask_for_failed, says_nothing
+from prefect_dask_blackbox.unasked import ask_for_failed, is_unfinished_run
 
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
@@ -123,7 +123,7 @@ class ObservedRun:
             card=lambda: self.recording.card,
             dashboard=self._dashboard,
             read_names=self._read_names,
-            begun=self._show_begun,
+            begun=self._show_running,
         )
         self.recording = _new_recording(
             identity,
@@ -145,24 +145,24 @@ class ObservedRun:
             BlackboxError: if the run can't be recorded and that is required; or if this
                 process is a worker's that is about to run the whole script once more.
         """
-        _refuse_in_a_worker_to_be()
+        _refuse_worker_startup()
         # The store's answer takes as long as the recorder's start: the flow goes on.
         self.recording.start(wait=False)
         with guard("the Dask clients of the flow"):
             own_clients.begin_with(self)
         self._live.start()
 
-    def _show_begun(self) -> None:
+    def _show_running(self) -> None:
         """Show that the flow runs, once the store has answered; in the live thread."""
         self.recording.wait_for_store()
-        self._say_if_unrecorded(self.recording.card)
+        self._log_if_unrecorded(self.recording.card)
         if self._attempt > 1:
             self._page.find(self._attempt)
         card = self.recording.card
         if card.state == "running":  # else `end` shows it, with what is known by then
             self._page.show(card)
 
-    def _say_if_unrecorded(self, card: RunCard) -> None:
+    def _log_if_unrecorded(self, card: RunCard) -> None:
         """Put one line into the flow run's log, if there is no recording, with the reason."""
         known = card.completeness
         if self._said_unrecorded or known.get("recorded", True):
@@ -214,7 +214,7 @@ class ObservedRun:
         self.end(exception=entries[0].error, state="failed")
         return self._loss(entries, advice=_HOW_TO_GO_ON)
 
-    def in_other_words(self, error: BaseException) -> BaseException | None:
+    def explained_exception(self, error: BaseException) -> BaseException | None:
         """Return an exception that says why, for one of Dask or Prefect that does not.
 
         It is what the flow run's state says in Prefect.
@@ -222,7 +222,7 @@ class ObservedRun:
         lost = self.ledger.lost
         if any(error is entry.error for entry in lost):
             return also(self._loss(lost), error)
-        if not says_nothing(error):
+        if not is_unfinished_run(error):
             return None
         if lost:
             return also(self._loss(lost), error)
@@ -251,7 +251,7 @@ class ObservedRun:
             dying = exception is not None and not isinstance(exception, Exception)
             state = self._stopped(exception, state, dying=dying)
             if state != "succeeded":
-                silent = says_nothing(exception)
+                silent = is_unfinished_run(exception)
                 if silent:
                     ask_for_failed(self.ledger, self._client)
                 failure = self._note_failures()
@@ -261,10 +261,10 @@ class ObservedRun:
                 if part is not None:
                     self.recording.part_failed(*as_reported(part))
             self._name_tasks()
-            with guard("the card of the flow run"), _hurrying(dying):
+            with guard("the card of the flow run"), _short_timeouts(dying):
                 self.card = self.recording.finish(exception=exception, state=state)
             if self.card is not None:
-                self._say_if_unrecorded(self.card)
+                self._log_if_unrecorded(self.card)
             own_clients.end_with(self)
             self._live.finish()
             if self._failed:
@@ -346,7 +346,7 @@ class ObservedRun:
                     )
         return found[0] if found else None
 
-    def end_as_the_engine_says(self, exception: BaseException | None) -> None:
+    def end_by_state(self, exception: BaseException | None) -> None:
         """End the recording by the state that the flow run has reached."""
         state = self.flow_run.state
         unnoticed = self.ledger.unnoticed
@@ -355,7 +355,7 @@ class ObservedRun:
         elif state is not None and state.is_completed():
             if unnoticed and self._options.fail_flow_on_lost_tasks:
                 self.end(exception=unnoticed[0].error, state="failed")
-                self._turn_red(unnoticed)
+                self._fail_flow_run(unnoticed)
             else:
                 self.end(state="succeeded")
         elif state is not None and (state.is_cancelled() or state.is_cancelling()):
@@ -370,20 +370,22 @@ class ObservedRun:
         They are taken away where it would fail again, and given where it was bad luck.
         """
         most = self._options.transient_retries
-        luck = self._retries.grant(self.card, self._attempt, most) if most else None
+        luck = (
+            self._retries.allow_retry(self.card, self._attempt, most) if most else None
+        )
         if luck is not None:
             flow_run_logger(self.flow_run).warning("Retrying, %s", luck)
         if not self._options.follow_retry_advice:
             return
-        why = self._retries.withhold(self.card)
+        why = self._retries.stop_retries(self.card)
         if why is not None:
             flow_run_logger(self.flow_run).warning("Not retried, %s", why)
 
     def settle(self, *, cluster_gone: bool) -> None:
         """See to it that no task run stays unfinished for ever; call it last of all."""
-        self._retries.give_back()
+        self._retries.restore_policy()
         deaths = self.card.numbers.get("deaths", 0) if self.card else 0
-        self.lost_tasks.tell_rest(
+        self.lost_tasks.report_rest(
             why=self._why_unfinished(),
             cancelled=self._cancelled(),
             cluster_gone=cluster_gone,
@@ -418,7 +420,7 @@ class ObservedRun:
             return None
         return f"Stopped with the flow run before it was done. {self.card.headline}"
 
-    def _turn_red(self, entries: list[SubmittedTask]) -> None:
+    def _fail_flow_run(self, entries: list[SubmittedTask]) -> None:
         """Fail a flow run that ended green over lost tasks.
 
         The decorator sees to that before the flow ends; this is for the bare task runner.
@@ -447,7 +449,7 @@ class ObservedRun:
         retries = self.flow_run.empirical_policy.retries
         return max(self._attempt, 1 + (retries or 0))
 
-    def _hit(
+    def _affected_task_runs(
         self, earlier: Mapping[UUID, Sequence[str]] | None = None
     ) -> Iterator[TaskLine]:
         """Yield the task runs that the card is about.
@@ -499,7 +501,7 @@ class ObservedRun:
         return link if isinstance(link, str) else None
 
     def _show_all(self) -> None:
-        self.lost_tasks.tell(self.card)
+        self.lost_tasks.report(self.card)
         if self.card is None:
             return
         with guard("the card on the flow run's page"):
@@ -520,7 +522,7 @@ class ObservedRun:
     ) -> None:
         self._page.show(
             card,
-            list(self._hit(earlier)),
+            list(self._affected_task_runs(earlier)),
             attempts=(self._attempt, self._attempts()),
             logs=self._live.said,
             names=self.ledger.names,
@@ -529,7 +531,7 @@ class ObservedRun:
         )
 
 
-def _refuse_in_a_worker_to_be() -> None:
+def _refuse_worker_startup() -> None:
     """Refuse to run a flow where a worker process imports the script that runs it.
 
     Raises:
@@ -599,7 +601,7 @@ def _exception_of(state: Any) -> BaseException | None:
 
 
 @contextmanager
-def _hurrying(dying: bool) -> Iterator[None]:  # noqa: FBT001 - private, one caller
+def _short_timeouts(dying: bool) -> Iterator[None]:  # noqa: FBT001 - private, one caller
     if not dying:
         yield
         return

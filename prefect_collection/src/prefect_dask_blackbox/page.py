@@ -125,7 +125,7 @@ def card_page(
             "workers."
         )
     verdict, mark, more = rest.partition("\n### In numbers")
-    parts += [verdict.strip(), _hit(tasks)]
+    parts += [verdict.strip(), _affected_task_runs(tasks)]
     first = _cut(with_names(_joined(parts), names or {}))
     # Not cut, and not searched for names: a picture is text without words.
     shown = [] if overview is None else _overview(overview, runs or {})
@@ -159,14 +159,24 @@ def _overview(overview: Overview, runs: Mapping[str, TaskLine]) -> list[str]:
     if overview.slowest:
         head = ("Task", "Took", "Executions", "Parameters")
         rows = [
-            (_linked(run), _took(each), f"{each.executions:,}", _parameters(run))
+            (
+                _linked(run),
+                _seconds_text(each),
+                f"{each.executions:,}",
+                _parameters(run),
+            )
             for each, run in _known(overview.slowest, runs)
         ]
         parts += ["### Slowest tasks", _aligned(head, rows)]
     if overview.largest:
         head = ("Task", "Result", "Took", "Parameters")
         rows = [
-            (_linked(run), _size(each.nbytes or 0), _took(each), _parameters(run))
+            (
+                _linked(run),
+                _size(each.nbytes or 0),
+                _seconds_text(each),
+                _parameters(run),
+            )
             for each, run in _known(overview.largest, runs)
         ]
         parts += ["### Largest results", _aligned(head, rows)]
@@ -183,7 +193,7 @@ def _known(
         yield each, runs.get(each.key) or TaskLine(name=each.key[:_LONGEST_KEY])
 
 
-def _took(cost: TaskCost) -> str:
+def _seconds_text(cost: TaskCost) -> str:
     if cost.seconds < 0.001:  # noqa: PLR2004 - a millisecond: less says nothing
         return "< 1 ms"
     if cost.seconds < 1:
@@ -263,13 +273,13 @@ def _progress(progress: Progress | None, memory: Sequence[float]) -> str:
         share = f" of {_size(limit)} ({used / limit:.0%})" if limit else ""
         rows.append(("Memory", f"{_size(used)}{share}"))
         if len(memory) > 1:
-            course = f"`{_course(memory, limit)}` most: {_size(max(memory))}"
+            course = f"`{_bars_of(memory, limit)}` most: {_size(max(memory))}"
             rows.append(("Memory so far", course))
     lines = ["| Measure | Value |", "| --- | --- |"]
     return "\n".join(lines + [f"| {name} | {value} |" for name, value in rows])
 
 
-def _course(values: Sequence[float], most: float) -> str:
+def _bars_of(values: Sequence[float], most: float) -> str:
     """Return a line of bars, as many as have room: the highest value of each stretch."""
     step = -(-len(values) // _COURSE)
     high = [max(values[i : i + step]) for i in range(0, len(values), step)]
@@ -311,7 +321,7 @@ def _links(links: Mapping[str, str]) -> str:
     return " · ".join(said)
 
 
-def _hit(tasks: Sequence[TaskLine]) -> str:
+def _affected_task_runs(tasks: Sequence[TaskLine]) -> str:
     """Return the task runs that were hit, as a list: cells of v1's tables do not wrap."""
     if not tasks:
         return ""

@@ -65,7 +65,7 @@ class FlowRetries:
         self._flow_run = flow_run
         self._policy: Any = None
 
-    def withhold(self, card: RunCard | None) -> str | None:
+    def stop_retries(self, card: RunCard | None) -> str | None:
         """See to it that a flow run that is about to fail is not tried again.
 
         Returns:
@@ -81,7 +81,7 @@ class FlowRetries:
             self._policy = policy
         return None if self._policy is None else why
 
-    def grant(self, card: RunCard | None, attempt: int, most: int) -> str | None:
+    def allow_retry(self, card: RunCard | None, attempt: int, most: int) -> str | None:
         """See to it that a flow run that is about to fail is tried once more.
 
         Only where the verdict says that the failure was transient, and is sure enough.
@@ -106,7 +106,7 @@ class FlowRetries:
             done, self._policy = True, policy
         return why if done else None
 
-    def give_back(self) -> None:
+    def restore_policy(self) -> None:
         """Restore the policy of a flow run that has failed: somebody may run it again."""
         policy, self._policy = self._policy, None
         if policy is not None:

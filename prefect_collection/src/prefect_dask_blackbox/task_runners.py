@@ -18,7 +18,7 @@ from prefect.context import FlowRunContext
 from prefect_dask.client import PrefectDaskClient
 from prefect_dask.task_runners import DaskTaskRunner, PrefectDaskFuture
 
-from prefect_dask_blackbox.clusters import patient_clusters
+from prefect_dask_blackbox.clusters import longer_worker_timeout
 from prefect_dask_blackbox.deferred_signals import deferred_signals
 from prefect_dask_blackbox.fast_submit import FastSubmit
 from prefect_dask_blackbox.masked_blocks import follow_blocks
@@ -71,7 +71,7 @@ class RecordedRunner(DaskTaskRunner):
             self._shared = bool(self.address or self._cluster or _has_client())
             if not self._shared:
                 with guard("settings of the cluster"):
-                    self._patience.enter_context(patient_clusters())
+                    self._patience.enter_context(longer_worker_timeout())
         with not_ours():
             client: PrefectDaskClient = super().client
         if not self._attached:
@@ -155,7 +155,7 @@ class RecordedRunner(DaskTaskRunner):
         observed, self._observed = self._observed, None
         if observed is not None:
             with guard("ending the recording of the flow run"):
-                observed.end_as_the_engine_says(_exception(args))
+                observed.end_by_state(_exception(args))
             entered(self._before)
         super().__exit__(*args)
         self._patience.close()

@@ -20,7 +20,7 @@ from prefect.exceptions import UnfinishedRun
 from prefect_dask_blackbox.identity import prefect_client
 from prefect_dask_blackbox.submitted import Ledger, SubmittedTask
 
-__all__ = ["ask_for_failed", "says_nothing"]
+__all__ = ["ask_for_failed", "is_unfinished_run"]
 
 _SETTLING = 3.0
 """Seconds in which the states of tasks may still reach Prefect's database."""
@@ -29,7 +29,7 @@ _MOST_STATES = 5
 _TIMEOUT = "2s"
 
 
-def says_nothing(error: BaseException | None) -> bool:
+def is_unfinished_run(error: BaseException | None) -> bool:
     """Say whether an exception only tells that a task did not begin, and not why."""
     return isinstance(error, UnfinishedRun)
 

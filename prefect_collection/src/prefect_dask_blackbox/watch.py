@@ -135,7 +135,7 @@ class Watch:
             with guard("ending the recording of a failed flow"):
                 self._run.end(exception=error)
                 self._run.follow_advice()
-                other = self._run.in_other_words(error)
+                other = self._run.explained_exception(error)
         return other
 
 

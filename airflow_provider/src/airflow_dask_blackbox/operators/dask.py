@@ -230,7 +230,7 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
             owned = not self.keep_cluster and is_owned(self._client)
             self.dask_run = recorded.attach(self._client, owned=owned)
             store_rendered_templates(self)
-            self._offer(self._client)
+            self._pass_client(self._client)
             began = time.time()
             value = super().execute(context)
             if self.do_xcom_push:
@@ -314,7 +314,7 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
         named = {**bound.arguments, **self.op_kwargs}
         return {name: value for name, value in named.items() if name != "client"}
 
-    def _offer(self, client: Client) -> None:
+    def _pass_client(self, client: Client) -> None:
         """Pass the client to a callable that has a parameter of that name."""
         try:
             signature = inspect.signature(self.python_callable)

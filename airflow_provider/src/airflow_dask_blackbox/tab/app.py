@@ -80,7 +80,7 @@ def create_app() -> FastAPI:
 
 async def _task(request: Request, dag_id: str) -> Response:
     asked = _Query(request)
-    return await _aside(
+    return await _in_thread(
         task_page.page,
         asked.key(dag_id),
         asked.number("try_number"),
@@ -90,7 +90,7 @@ async def _task(request: Request, dag_id: str) -> Response:
 
 async def _status(request: Request, dag_id: str) -> Response:
     asked = _Query(request)
-    reported = await _aside(
+    reported = await _in_thread(
         task_page.status,
         asked.key(dag_id),
         asked.number("try_number"),
@@ -103,7 +103,7 @@ def _stored(name: str) -> Callable[..., Awaitable[Response]]:
     # No `partial`: the FastAPI of Airflow 3.1 cannot read the annotations behind one.
     async def page(request: Request, dag_id: str) -> Response:
         asked = _Query(request)
-        return await _aside(
+        return await _in_thread(
             task_page.stored,
             asked.key(dag_id),
             asked.number("try_number"),
@@ -117,14 +117,14 @@ def _stored(name: str) -> Callable[..., Awaitable[Response]]:
 
 async def _dashboard(request: Request, dag_id: str) -> Response:
     asked = _Query(request)
-    return await _aside(
+    return await _in_thread(
         task_page.dashboard, asked.key(dag_id), asked.number("try_number")
     )
 
 
 async def _runs(request: Request, dag_id: str) -> Response:
     asked = _Query(request)
-    return await _aside(
+    return await _in_thread(
         dag_page.page, dag_id, asked.text("run_id"), asked.text("task_id")
     )
 
@@ -162,7 +162,7 @@ class _Query:
 _limiters: dict[int, anyio.CapacityLimiter] = {}
 
 
-async def _aside(
+async def _in_thread(
     work: Callable[..., _T], *arguments: Any, threads: int = _THREADS
 ) -> _T:
     """Return what some work returns that may take its time, in one of our own threads."""

@@ -100,9 +100,9 @@ def place_of(key: TaskKey, said: Mapping[str, Any]) -> Place:
         Exception: whatever looking up its Airflow connection raises.
     """
     store, settings = _opened(said)
-    job = _word(said, "job") or f"{key.dag_id}.{key.task_id}"
+    job = _text_of(said, "job") or f"{key.dag_id}.{key.task_id}"
     run = key.run_id if key.map_index < 0 else f"{key.run_id}.map{key.map_index}"
-    return Place(store, settings, job, _word(said, "run") or run)
+    return Place(store, settings, job, _text_of(said, "run") or run)
 
 
 _stores: OrderedDict[bytes, tuple[float, Store, dict[str, Any]]] = OrderedDict()
@@ -117,8 +117,8 @@ def _opened(said: Mapping[str, Any]) -> tuple[Store, dict[str, Any]]:
         for name, value in (given if isinstance(given, dict) else {}).items()
         if name in _FROM_TASK and isinstance(value, str)
     }
-    url = configured_store(_word(said, "store"))
-    conn_id = _word(said, "conn_id") or _word(said, "store_conn_id")
+    url = configured_store(_text_of(said, "store"))
+    conn_id = _text_of(said, "conn_id") or _text_of(said, "store_conn_id")
     asked = msgspec.json.encode([url, conn_id, sorted(chosen.items())])
     with _lock:
         until, store, settings = _stores.get(asked, (0.0, None, {}))
@@ -136,7 +136,7 @@ def _opened(said: Mapping[str, Any]) -> tuple[Store, dict[str, Any]]:
     return store, settings
 
 
-def _word(said: Mapping[str, Any], name: str) -> str | None:
+def _text_of(said: Mapping[str, Any], name: str) -> str | None:
     value = said.get(name)
     return value if isinstance(value, str) and value else None
 

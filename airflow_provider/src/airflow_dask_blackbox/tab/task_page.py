@@ -14,7 +14,7 @@ from dask_blackbox.serve.rendering import rendered_page
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from airflow_dask_blackbox.addresses import TaskKey, page_of, tab_of
-from airflow_dask_blackbox.tab.nothing import Nothing, why_nothing
+from airflow_dask_blackbox.tab.empty_state import EmptyState, empty_state_of
 from airflow_dask_blackbox.tab.recordings import (
     Place,
     Recorded,
@@ -170,9 +170,9 @@ def page(key: TaskKey, number: int | None, recording: str) -> Response:
     """
     view = view_of(key)
     entry = view.chosen(number, recording)
-    nothing: Nothing | None = None
+    nothing: EmptyState | None = None
     if entry is None or entry.recorded is None:
-        nothing = why_nothing(
+        nothing = empty_state_of(
             view.seen, view.place, view.problem, entry and entry.number
         )
     shown = entry.recorded if entry is not None else None

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from airflow_dask_blackbox.tab.recordings import Place
 from airflow_dask_blackbox.tab.tasks import TaskSeen
 
-__all__ = ["Nothing", "why_nothing"]
+__all__ = ["EmptyState", "empty_state_of"]
 
 _OPERATOR: Final = """\
 from airflow_dask_blackbox.operators.dask import DaskObservedOperator
@@ -15,7 +15,7 @@ from airflow_dask_blackbox.operators.dask import DaskObservedOperator
 DaskObservedOperator(task_id="revenue", python_callable=revenue)"""
 
 
-class Nothing(NamedTuple):
+class EmptyState(NamedTuple):
     """What the page says instead.
 
     Attributes:
@@ -31,9 +31,9 @@ class Nothing(NamedTuple):
     calm: bool = True
 
 
-def why_nothing(
+def empty_state_of(
     seen: TaskSeen | None, place: Place | None, problem: str, number: int | None
-) -> Nothing:
+) -> EmptyState:
     """Return why there is nothing to show.
 
     Args:
@@ -43,7 +43,7 @@ def why_nothing(
         number: Which try is asked for.
     """
     if seen is None:
-        return Nothing(
+        return EmptyState(
             "Airflow has no such task instance",
             ("The DAG run may have been deleted, or the task renamed.",),
             calm=False,
@@ -51,7 +51,7 @@ def why_nothing(
     if not seen.is_ours:
         return _not_dask(seen)
     if not seen.tries:
-        return Nothing(
+        return EmptyState(
             "This task has not started yet",
             (
                 "Its Dask run appears here when it starts.",
@@ -59,7 +59,7 @@ def why_nothing(
             ),
         )
     if problem:
-        return Nothing(
+        return EmptyState(
             "The recording cannot be read from here",
             (
                 f"Airflow's API server reports: {problem}",
@@ -71,9 +71,9 @@ def why_nothing(
     return _not_there(seen, place, number)
 
 
-def _not_dask(seen: TaskSeen) -> Nothing:
+def _not_dask(seen: TaskSeen) -> EmptyState:
     who = f"This is a {seen.operator} task." if seen.operator else ""
-    return Nothing(
+    return EmptyState(
         "No Dask run here",
         (
             f"{who} This tab shows recorded Dask runs: why a run failed, where its "
@@ -91,11 +91,11 @@ def _reported(seen: TaskSeen) -> list[str]:
     return [f"The task reports: {said}"] if said else []
 
 
-def _not_there(seen: TaskSeen, place: Place | None, number: int | None) -> Nothing:
+def _not_there(seen: TaskSeen, place: Place | None, number: int | None) -> EmptyState:
     running = any(each.goes_on and each.number == number for each in seen.tries)
     where = "" if place is None else place.store.url
     if running and not seen.announced.get("problem"):
-        return Nothing(
+        return EmptyState(
             "The recording has not started yet",
             (
                 "The task is running; its first data reaches the store within seconds.",
@@ -115,4 +115,4 @@ def _not_there(seen: TaskSeen, place: Place | None, number: int | None) -> Nothi
                 "It is a folder: Airflow's task machines and its API server both need "
                 "access to it. A bucket (s3://…) works for all."
             )
-    return Nothing(f"Try {number} was not recorded", tuple(reported), calm=False)
+    return EmptyState(f"Try {number} was not recorded", tuple(reported), calm=False)
