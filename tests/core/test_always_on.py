@@ -17,11 +17,12 @@ from typing import Any
 import msgspec
 import polars as pl
 import pytest
+from awaited import until
 from bare_environments import can_import, python_with
 from dask_blackbox import Run, RunCard
 from distributed import Client, span
 from distributed.versions import VersionMismatchWarning
-from scenario_runs import Home, ScenarioRun, messages, run_scenario, until
+from scenario_runs import Home, ScenarioRun, messages, run_scenario
 from stored_events import details
 
 pytestmark = pytest.mark.nightly

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from awaited import until
 from click.testing import CliRunner
 from dask_blackbox import Run, RunCard
 from dask_blackbox.analyse import state
@@ -26,7 +27,7 @@ from dask_blackbox.recorder.orphaned_clusters import (
 from dask_blackbox.store import open_store
 from dask_blackbox.testing import a_run, an_event, fires, stays_silent
 from distributed import Client, LocalCluster
-from scenario_runs import Home, begin, ended, run_scenario, until
+from scenario_runs import Home, begin, ended, run_scenario
 from stored_events import details
 from stored_runs import Shelf
 

@@ -18,6 +18,7 @@ import bare_environments
 import dask_blackbox
 import pytest
 from app_server import page_of, served
+from awaited import until
 from click.testing import CliRunner, Result
 from dask._task_spec import Dict, List, Task, TaskRef
 from dask.utils import apply
@@ -33,7 +34,7 @@ from dask_blackbox.cli.rerun import Unpickler
 from dask_blackbox.events import BundleAnnounced, BundleStored
 from dask_blackbox.reader.task_bundles import is_trusted
 from dask_blackbox.serve import create_app
-from scenario_runs import Home, ScenarioRun, begin, ended, every_byte, until
+from scenario_runs import Home, ScenarioRun, begin, ended, every_byte
 
 MARK = b"mark-of-the-values-4711"
 REPLAYED = {

@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from awaited import until
 from click.testing import Result
 from dask_blackbox import Run
 from dask_blackbox.report import markdown, text
 from dask_blackbox.testing import EmbeddedS3
-from scenario_runs import every_byte, until
+from scenario_runs import every_byte
 from store_matrix import SECRET, Range, a_range, flown
 
 pytestmark = pytest.mark.nightly

@@ -16,6 +16,7 @@ from typing import Any
 import dask
 import msgspec
 import pytest
+from awaited import until
 from click.testing import CliRunner
 from dask_blackbox import Recording, Run, recording
 from dask_blackbox.cli.sync import sync
@@ -24,7 +25,6 @@ from dask_blackbox.recorder.spool import Spool, default_spool, quota_for
 from dask_blackbox.recorder.spool_lock import Claim, claimed
 from dask_blackbox.recorder.spool_manifest import note_beginning
 from dask_blackbox.segments import read_segment
-from scenario_runs import until
 from small_disks import filled, small_disks
 
 WHOLE = {"recorded": True, "complete": True}

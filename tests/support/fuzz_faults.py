@@ -11,9 +11,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from awaited import until
 from fuzz_draws import Round
 from fuzz_roles import Deed, Truth, roles_in
-from scenario_runs import Home, until
+from scenario_runs import Home
 
 __all__ = ["do_it"]
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import dask
+from awaited import until
 from click.testing import CliRunner
 from dask_blackbox import Run
 from dask_blackbox.analyse.case import Case
@@ -23,7 +24,6 @@ from dask_blackbox.store import open_store
 from fuzz_draws import EXTERNAL, OWN_SCHEDULER
 from fuzz_roles import Deed, Truth, roles_in
 from kill_checks import truth_in
-from scenario_runs import until
 
 __all__ = ["Judgement", "judged"]
 

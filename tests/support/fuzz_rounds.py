@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from awaited import until
 from dask_blackbox.testing import EmbeddedS3, FaultyS3, faults, faulty_s3
 from dask_blackbox.testing.faults import Fault
 from fuzz_draws import EXTERNAL, Round
@@ -20,7 +21,7 @@ from fuzz_faults import do_it
 from fuzz_network import Network, free_port, jumping_clock
 from fuzz_roles import Deed, Truth, roles_in
 from kill_runs import address_in, end_group
-from scenario_runs import SCENARIOS, Home, until
+from scenario_runs import SCENARIOS, Home
 
 __all__ = ["flown"]
 

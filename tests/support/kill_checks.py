@@ -11,12 +11,13 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from awaited import until
 from dask_blackbox import Run
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.state import state_of
 from dask_blackbox.reader import list_runs
-from scenario_runs import Home, until
+from scenario_runs import Home
 
 __all__ = [
     "Row",

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from awaited import until
 from kill_checks import (
     Row,
     Seen,
@@ -27,7 +28,7 @@ from kill_checks import (
     reported_in,
     truth_in,
 )
-from scenario_runs import Home, begin, ended, until
+from scenario_runs import Home, begin, ended
 
 __all__ = ["address_in", "end_group", "kill_and_look"]
 

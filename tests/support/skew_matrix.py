@@ -28,9 +28,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
+from awaited import until
 from dask_blackbox import Run, RunCard
 from project_uv import UV
-from scenario_runs import SCENARIOS, Home, until
+from scenario_runs import SCENARIOS, Home
 from stored_events import details
 
 __all__ = [

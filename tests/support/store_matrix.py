@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import dask
+from awaited import until
 from click.testing import CliRunner, Result
 from dask.distributed import Client, LocalCluster
 from dask_blackbox import Run, RunCard, recording
@@ -33,7 +34,6 @@ from dask_blackbox.testing import (
     faulty_s3,
 )
 from dask_blackbox.testing.faults import Fault
-from scenario_runs import until
 
 __all__ = ["FAULTS", "SECRET", "Flown", "Range", "a_range", "flown"]
 
