@@ -290,6 +290,31 @@ def test_last_lines_that_nobody_could_read_are_missing(
     assert card(run).completeness.get("missing") == said
 
 
+SILENT = "its last log lines may be missing: it had sent nothing for 40 s"
+
+
+@pytest.mark.parametrize(
+    ("later", "said"),
+    [
+        ((), {"tcp://w1": [SILENT]}),
+        ((an_event("worker-silent", "tcp://w1", at=60, pid=7, lines_read=True),), None),
+        ((a_log_line("I am back", at=61, source="tcp://w1"),), None),
+    ],
+    ids=["unread", "read on its host", "sent later"],
+)
+def test_last_lines_of_a_worker_that_had_sent_nothing_are_missing(
+    later: tuple[Piece, ...], said: dict[str, list[str]] | None
+) -> None:
+    run = a_run(
+        a_worker(at=1, pid=7),
+        a_log_line("so far", at=18, source="tcp://w1"),
+        an_event("worker-silent", "tcp://w1", at=59, pid=7, silent_for=40.0),
+        *later,
+    )
+
+    assert card(run).completeness.get("missing") == said
+
+
 def test_how_far_the_recording_of_a_lost_run_goes_is_said() -> None:
     run = a_run(a_worker(at=1), a_task("inc-1"), a_sample(at=41), ("ending", None))
     run.last_heartbeat = run.manifest.started + 44

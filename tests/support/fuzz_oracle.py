@@ -307,7 +307,11 @@ def _look_at_deaths(truth: Truth, case: Case, found: Judgement) -> None:
     hit = {deed.pid for deed in truth.done_to("worker", "nanny")}
     joined = set(case.run.workers["pid"].to_list())
     nannies = truth.done_to("nanny")
+    # One that was suspended for longer than that has all workers closed when it goes on.
+    expires = kind.ttl and any("STOP" in d.how for d in truth.done_to("scheduler"))
     for pid, death in known.items():
+        if expires and death.scheduler_silent_for:
+            continue
         # (Of a group that has lost one, the cluster object ends the others.)
         if pid not in hit and not nannies and truth.round.cluster != "groups":
             cause = case.cause_of(death)

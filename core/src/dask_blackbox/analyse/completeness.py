@@ -15,6 +15,7 @@ from dask_blackbox.events import (
     NannyLost,
     NannyResponded,
     WorkerExitCertificate,
+    WorkerUnresponsive,
 )
 from dask_blackbox.formatting import counted, duration, short
 from dask_blackbox.manifest import SPOOL, Completeness, Ending
@@ -162,6 +163,28 @@ def _unread_last_lines(run: RunTables) -> Iterator[tuple[str, str]]:
                 event.subject or "a worker",
                 f"its last log lines may be missing: its nanny {why}",
             )
+    yield from _unread_of_the_silent(run)
+
+
+def _unread_of_the_silent(run: RunTables) -> Iterator[tuple[str, str]]:
+    """Yield the workers that lived, but had sent nothing for a while at the end."""
+    last = {event.pid: event for event in run.of(WorkerUnresponsive)}
+    for event in last.values():
+        if event.lines_read or _sent_lines_after(run, event):
+            continue
+        yield (
+            event.subject or "a worker",
+            (
+                "its last log lines may be missing: it had sent nothing for "
+                f"{duration(event.silent_for or 0.0)}"
+            ),
+        )
+
+
+def _sent_lines_after(run: RunTables, event: WorkerUnresponsive) -> bool:
+    lines = run.logs.filter(pl.col("source") == event.subject)
+    moment = lines["at"].dt.epoch("us").max()
+    return isinstance(moment, int) and moment / 1e6 > (event.at or 0.0)
 
 
 def _dropped_lines(ending: Ending | None) -> dict[str, int]:

@@ -116,6 +116,7 @@ from dask_blackbox.events.workers import (
     WorkerRestartedForMemory,
     WorkersRetired,
     WorkerStatusChanged,
+    WorkerUnresponsive,
 )
 
 __all__ = [
@@ -208,6 +209,7 @@ __all__ = [
     "WorkerRemoved",
     "WorkerRestartedForMemory",
     "WorkerStatusChanged",
+    "WorkerUnresponsive",
     "WorkersRetired",
     "decoded",
     "encoded",

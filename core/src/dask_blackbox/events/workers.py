@@ -24,6 +24,7 @@ __all__ = [
     "WorkerRemoved",
     "WorkerRestartedForMemory",
     "WorkerStatusChanged",
+    "WorkerUnresponsive",
     "WorkersRetired",
 ]
 
@@ -177,6 +178,22 @@ class NannyResponded(Event, frozen=True, kw_only=True):
 
     nanny: str | None = None
     pid: int | None = None
+
+
+class WorkerUnresponsive(Event, frozen=True, kw_only=True):
+    """A worker had sent nothing for a while when the scheduler was asked for the last rows.
+
+    Attributes:
+        pid: Process id of the worker.
+        silent_for: Seconds since its last message.
+        lines_read: Whether the recorder has read its last log lines on the same host.
+    """
+
+    kind: ClassVar[str] = "worker-silent"
+
+    pid: int | None = None
+    silent_for: float | None = None
+    lines_read: bool = False
 
 
 class WorkerClosing(Event, frozen=True, kw_only=True):

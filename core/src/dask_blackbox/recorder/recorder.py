@@ -129,6 +129,7 @@ class Recorder:
         # Workers that left unexpectedly: of whom there is no word yet, no certificate.
         self._unexplained: set[str] = set()
         self._uncertified: set[str] = set()
+        self._silent: set[str] = set()  # that had sent nothing for a while at the end
         self._last_row = time.monotonic()
         self._end: End | None = None
         self._kernel = KernelKills()
@@ -345,6 +346,8 @@ class Recorder:
                 self._unexplained.discard(subject)
                 if kind == "worker-certificate":
                     self._uncertified.discard(subject)
+            elif kind == "worker-silent":
+                self._silent.add(subject)
         clean = {kind: self._redactor.rows(kind, each) for kind, each in rows.items()}
         self._spool.append(source, seq, at, clean, dropped=dropped, abnormal=abnormal)
         if self._updates is not None:
@@ -511,7 +514,11 @@ class Recorder:
         """Certify those of this host whose nanny did not (or who had none)."""
         recording = self._config.manifest.recording
         everybody = not self._pullers
-        for rows in last_lines(recording, self._uncertified, everybody=everybody):
+        unread = self._silent - self._uncertified
+        lines = last_lines(
+            recording, self._uncertified, silent=unread, everybody=everybody
+        )
+        for rows in lines:
             self._take("recorder", None, time.time(), rows, {})
 
     async def _finalise(self, outcome: Outcome) -> None:

@@ -21,17 +21,22 @@ __all__ = ["last_lines"]
 
 
 def last_lines(
-    recording: str, uncertified: Collection[str], *, everybody: bool
+    recording: str,
+    uncertified: Collection[str],
+    *,
+    silent: Collection[str] = (),
+    everybody: bool,
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows that lie in rings of this host, and remove the rings.
 
     Args:
         recording: Id of the recording.
         uncertified: Addresses of workers that left and have no certificate yet.
+        silent: Addresses of workers that live, but send nothing any more.
         everybody: Certify all that died, as nobody could say who left.
     """
     folder = ring_folder(recording)
-    for ring in _rings_to_read(folder, uncertified):
+    for ring in _rings_to_read(folder, {*uncertified, *silent}):
         facts = kept_certificate(ring)
         facts = facts or certify(ring, None, at=time.time(), by="recorder")
         if state := state_of_process(facts["pid"]):
@@ -42,12 +47,15 @@ def last_lines(
             reported = json.dumps(facts)
             event = [time.time(), "worker-certificate", facts["worker"], reported]
             rows["event"] = [event]
+        elif facts["worker"] in silent:
+            read = json.dumps({"pid": facts["pid"], "lines_read": True})
+            rows["event"] = [[time.time(), "worker-silent", facts["worker"], read]]
         yield rows
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def _rings_to_read(folder: str, uncertified: Collection[str]) -> list[str]:
-    """Return the rings of the dead, and of those that left though their process lives."""
+    """Return the rings of the dead, and of those that left or send nothing though they live."""
     dead = certificates_of_the_dead(folder)
     left = [
         ring

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 from distributed.comm import parse_host_port
+from distributed.scheduler import heartbeat_interval
 
-__all__ = ["NannyCheck"]
+__all__ = ["NannyCheck", "silent_workers"]
 
 _CERTIFICATE_SECONDS = (
     1.0  # for a certificate: the exit code is known after the connection breaks
@@ -24,6 +25,18 @@ _ENDED = re.compile(
     r"Worker process (?P<pid>\d+) (?:was killed by signal (?P<signal>\d+)"
     r"|exited with status (?P<status>\d+))"
 )
+
+
+_SILENT = 5.0
+
+
+def silent_workers(scheduler: Any, now: float) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the workers that have sent nothing for a while, though they should have."""
+    workers = scheduler.workers
+    longest = max(_SILENT, 3 * heartbeat_interval(len(workers)))
+    for address, ws in workers.items():
+        if now - ws.last_seen > longest:
+            yield address, {"pid": ws.pid, "silent_for": round(now - ws.last_seen, 3)}
 
 
 class NannyCheck:

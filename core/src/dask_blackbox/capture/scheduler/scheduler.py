@@ -26,7 +26,7 @@ from .empty_reads import empty_reads
 from .foreign_lines import ForeignLines
 from .group_counts import GroupCounts
 from .measures import Measures
-from .nanny_checks import NannyCheck
+from .nanny_checks import NannyCheck, silent_workers
 from .ownership import Ownership
 from .package_inventory import Inventory
 from .plugin_registration import register_everywhere, unregister_everywhere
@@ -228,6 +228,8 @@ class SchedulerCapture(SchedulerPlugin):
         if last:
             self._measures.sample()
             self._measures.totals(now)
+            for address, facts in silent_workers(self._scheduler, now):
+                self._event("worker-silent", address, **facts)
         self._attempts.settle(before=now if last else now - _TIMEOUT)
         for source, numbers in self._others.numbers():
             self._event("lines-left-out", source, **numbers)
