@@ -11,10 +11,10 @@ from typing import Any
 
 import dask
 import pytest
+from awaited import until
 from dask_blackbox import Recording, Run, recording
 from dask_blackbox.capture.nanny.certificate import ring_folder
 from distributed import Client, LocalCluster
-from scenario_runs import until
 from stored_events import details
 
 

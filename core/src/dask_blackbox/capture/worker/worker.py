@@ -91,7 +91,10 @@ class WorkerCapture(WorkerPlugin):
         self._stopped = threading.Event()
         self._ring = self._new_ring(worker)
         if self._ring is not None and self._ring.failed is not None:
-            failed = {"doing": "last words", "error": repr(self._ring.failed)}
+            failed = {
+                "doing": "the file of the last log lines",
+                "error": repr(self._ring.failed),
+            }
             row = [time.time(), "capture-failed", str(worker.address)]
             self._keep("event", [*row, json.dumps(failed)])
         self._faults = self._watch_faults()
