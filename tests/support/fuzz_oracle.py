@@ -301,17 +301,24 @@ def _look_at_the_verdict(truth: Truth, verdict: Any, found: Judgement) -> None:
     found.say(f"{worst}verdict {verdict.rule} ({verdict.confidence}), not {right}")
 
 
+def _closed_for_its_ttl(truth: Truth, death: WorkerExit) -> bool:
+    """Say whether a scheduler that was suspended for longer has really closed it."""
+    stopped = any("STOP" in deed.how for deed in truth.done_to("scheduler"))
+    return bool(truth.round.ttl and stopped and death.scheduler_silent_for)
+
+
 def _look_at_deaths(truth: Truth, case: Case, found: Judgement) -> None:
     kind, reported = truth.round, truth.reported
     known: dict[int | None, WorkerExit] = {death.pid: death for death in case.deaths}
     hit = {deed.pid for deed in truth.done_to("worker", "nanny")}
     joined = set(case.run.workers["pid"].to_list())
     nannies = truth.done_to("nanny")
-    # One that was suspended for longer than that has all workers closed when it goes on.
-    expires = kind.ttl and any("STOP" in d.how for d in truth.done_to("scheduler"))
-    for pid, death in known.items():
-        if expires and death.scheduler_silent_for:
-            continue
+    unsure = {
+        pid: death
+        for pid, death in known.items()
+        if not _closed_for_its_ttl(truth, death)
+    }
+    for pid, death in unsure.items():
         # (Of a group that has lost one, the cluster object ends the others.)
         if pid not in hit and not nannies and truth.round.cluster != "groups":
             cause = case.cause_of(death)
