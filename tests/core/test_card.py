@@ -102,6 +102,14 @@ def test_the_card_of_a_healthy_run_says_what_it_did() -> None:
     assert found.completeness == {"recorded": True, "complete": True}
 
 
+def test_the_headline_counts_results_from_a_cache_apart() -> None:
+    pieces = (a_task("load-1"), a_task("load-2"), an_event("result-cached", "load-2"))
+
+    found = card(a_run(a_worker(), *pieces, succeeded(at=12)))
+
+    assert found.headline == "Succeeded in 12 s: 1 task and 1 from a cache on 1 worker"
+
+
 def test_the_headline_of_a_run_that_was_not_recorded_says_so() -> None:
     run = a_run(succeeded(at=12), recorded=False)
     found = card_of(run, findings_in(run), recorded=False, reason="no bucket 'flights'")
@@ -133,6 +141,7 @@ def test_the_numbers_are_measured_not_guessed() -> None:
         a_graph(),
         a_task("inc-1", compute=1.5, nbytes=1000),
         a_task("inc-2", compute=0.5, disk=0.25, nbytes=24),
+        an_event("result-cached", "inc-2"),
         a_failed_task("fetch-1", outcome="retried"),
         a_sample(at=5, memory=300 * MIB, spilled=MIB, net_read=1e6),
         a_sample(at=7, memory=200 * MIB, net_read=1e6),
@@ -146,6 +155,7 @@ def test_the_numbers_are_measured_not_guessed() -> None:
         "duration": 30.0,
         "executions": 2,
         "tasks": 2,
+        "cached": 1,
         "task_failures": 0,
         "retried": 1,
         "killed": 0,

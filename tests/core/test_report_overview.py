@@ -47,6 +47,16 @@ def test_a_result_that_its_host_wraps_has_its_own_size() -> None:
     ]
 
 
+def test_a_task_whose_result_came_from_a_cache_is_not_among_the_slowest() -> None:
+    found = overview(
+        a_task("load-1", compute=3.0),
+        a_task("load-2", compute=1.0),
+        an_event("result-cached", "load-1"),
+    )
+
+    assert [each.key for each in found.slowest] == ["load-2"]
+
+
 def test_a_killed_task_took_as_long_as_it_ran_until_its_worker_died() -> None:
     found = overview(
         a_task("load-1", compute=2.0), *a_death(exit_code=-15, executing=["explode-1"])

@@ -186,16 +186,18 @@ StopReason = Literal[
     "run-timeout",
     "task-timeout",
     "cancelled",
+    "suspended",
     "evicted",
     "other",
 ]
 """Why a host ends a run: somebody marked its task failed or succeeded, or cleared it; the whole
-DAG run or flow run, or this task, reached its time limit; somebody cancelled it; its process or
-pod was asked to end (SIGTERM)."""
+DAG run or flow run, or this task, reached its time limit; somebody cancelled it; its code or
+somebody suspended it, to be resumed later by a new attempt; its process or pod was asked to end
+(SIGTERM)."""
 
 
-BY_A_PERSON = ("marked-failed", "marked-success", "cleared", "cancelled")
-"""Reasons that are a person's decision, and no failure of the job."""
+BY_A_PERSON = ("marked-failed", "marked-success", "cleared", "cancelled", "suspended")
+"""Reasons that are a decision of a person, or of the run's own code: no failure of the job."""
 
 TIME_LIMITS = ("run-timeout", "task-timeout")
 """Reasons that are limits of the host: the run takes longer than it may."""

@@ -21,6 +21,7 @@ from dask_blackbox.overview import Overview
 from dask_blackbox.report import markdown
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.actions import ArtifactCreate, ArtifactUpdate
+from prefect.client.schemas.objects import Artifact
 
 from prefect_dask_blackbox.identity import client_or_new, page_of_artifact
 from prefect_dask_blackbox.lost_tasks import cause_of
@@ -101,8 +102,11 @@ class FlowRunPage:
         self.before: list[str] = []
         self.causes: set[str] = set()
 
-    def find(self, attempt: int) -> dict[str, str] | None:
+    def find(self, attempt: int | None) -> dict[str, str] | None:
         """Take over the artifacts that there are of an attempt and those before it.
+
+        Args:
+            attempt: Its number; None: of the newest that there is.
 
         Returns:
             What it noted about its recording, or None if it made none.
@@ -113,20 +117,21 @@ class FlowRunPage:
         others: dict[int, str] = {}
         mine = {"flow_run_id": {"any_": [self._flow_run_id]}}
         with client_or_new(self._client) as client:
-            for artifact in client.read_artifacts(
+            found = client.read_artifacts(
                 artifact_filter=ArtifactFilter.model_validate(mine), limit=200
-            ):
-                facts = artifact.metadata_ or {}
-                number = str(facts.get("attempt", ""))
-                if not artifact.key or not number.isdecimal():
-                    continue
-                if int(number) == attempt:
-                    self._known[artifact.key, artifact.task_run_id] = artifact.id
-                    noted = facts
-                elif int(number) < attempt:
-                    url = page_of_artifact(self._flow_run_id, artifact.id)
-                    self.causes.add(str(facts.get("cause", "")))
-                    others[int(number)] = attempt_line(int(number), facts, url)
+            )
+        cards = [(n, each) for each in found if (n := _attempt_of(each)) is not None]
+        newest = max((number for number, _ in cards), default=1)
+        attempt = newest if attempt is None else attempt
+        for number, artifact in cards:
+            facts = artifact.metadata_ or {}
+            if number == attempt:
+                self._known[str(artifact.key), artifact.task_run_id] = artifact.id
+                noted = facts
+            elif number < attempt:
+                url = page_of_artifact(self._flow_run_id, artifact.id)
+                self.causes.add(str(facts.get("cause", "")))
+                others[number] = attempt_line(number, facts, url)
         self.before = [others[number] for number in sorted(others)]
         return noted
 
@@ -237,3 +242,9 @@ class FlowRunPage:
             )
         )
         self._known[item.key, task_run_id] = made.id
+
+
+def _attempt_of(artifact: Artifact) -> int | None:
+    """Return the attempt that one of our artifacts belongs to; None: it is not ours."""
+    number = str((artifact.metadata_ or {}).get("attempt", ""))
+    return int(number) if artifact.key and number.isdecimal() else None

@@ -11,6 +11,10 @@ DIALECT = RemedyDialect(
     engine="/prefect/task_engine.py",
     task_retries="Prefect's `@task(retries=3, retry_delay_seconds=10)`",
     remedies={
+        "Cannot suspend flows without a deployment": (
+            "Prefect suspends flow runs of deployments only: run it from one, or wait in "
+            "the flow with `pause_flow_run`."
+        ),
         "was paused and never resumed": (
             "Nobody resumed the flow run within the `timeout` of `pause_flow_run` (Prefect's "
             "limit for a pause, in seconds): resume it in time, or raise that `timeout`."

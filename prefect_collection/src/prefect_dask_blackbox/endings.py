@@ -17,7 +17,7 @@ from uuid import UUID
 from dask_blackbox.attach import RunCard
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import StopReason
-from prefect.exceptions import TerminationSignal
+from prefect.exceptions import Pause, TerminationSignal
 from pydantic_core import PydanticSerializationError
 
 from prefect_dask_blackbox.cancelling import CANCELLED, cancel_words
@@ -73,6 +73,10 @@ def stop_of(
         limit: Its `timeout_seconds`.
         began: When it began, by `time.monotonic`.
     """
+    if isinstance(
+        error, Pause
+    ):  # a pause waits in the flow's process, and raises nothing
+        return HostStop(reason="suspended")
     state = flow_run.state
     timed_out = state is not None and state.name == "TimedOut"
     if limit and (timed_out or _is_of_the_limit(error, limit, began)):

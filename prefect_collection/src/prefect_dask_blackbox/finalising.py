@@ -107,7 +107,7 @@ def finalise_run(
         if again:
             return changed  # its state is the newer attempt's
         run = client.read_flow_run(flow_run_id)
-        if run.state is None or not run.state.is_final():
+        if run.state is None or not (run.state.is_final() or _is_suspended(run)):
             client.set_flow_run_state(flow_run_id, _last_state(run, card), force=True)
             changed = True
     return changed
@@ -182,6 +182,11 @@ def _last_state(run: FlowRun, card: RunCard) -> State[Any]:
     if _is_cancelled(run):
         return Cancelled(message=f"Cancelled. {card.headline}")
     return Crashed(message=card.headline)
+
+
+def _is_suspended(run: FlowRun) -> bool:
+    """Say whether it waits to be resumed, which needs no process; a pause needs one."""
+    return run.state is not None and run.state.name == "Suspended"
 
 
 def _is_cancelled(run: FlowRun) -> bool:

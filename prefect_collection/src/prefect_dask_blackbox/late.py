@@ -43,13 +43,13 @@ def show_late_card(flow: Flow[..., Any], flow_run: FlowRun) -> None:
         flow: The flow, loaded in the process that runs the hook.
         flow_run: The run that crashed or was cancelled.
     """
-    attempt = max(1, flow_run.run_count or 1)
-    if this_process_showed(flow_run.id, attempt):
-        return
     with guard("the card of a flow that was killed"):
-        noted = FlowRunPage(flow_run.id, flow.name).find(attempt)
+        # The newest: to Prefect, a flow run that was resumed is in its first attempt.
+        noted = FlowRunPage(flow_run.id, flow.name).find(None)
         if noted is None or not noted.get("recording"):
             return  # it died before it was recorded
+        if this_process_showed(flow_run.id, int(noted["attempt"])):
+            return
         _, settings = _options_of(flow).with_settings().place()
         run, card = _ended_at(noted["recording"], settings)
         if card.state != "running":

@@ -48,6 +48,7 @@ from prefect_dask_blackbox.lost_tasks import LostTasks, cause_of, finding_about
 from prefect_dask_blackbox.options import RecordingOptions
 from prefect_dask_blackbox.page import TaskLine
 from prefect_dask_blackbox.retries import FlowRetries
+from prefect_dask_blackbox.returned_states import exception_of, exception_said_by
 from prefect_dask_blackbox.settling import read_runs
 from prefect_dask_blackbox.submitted import Ledger, SubmittedTask, one_line
 from prefect_dask_blackbox.task_attempts import earlier_failures
@@ -65,6 +66,7 @@ _MOST_TASK_PAGES = 3
 _MOST_NAMES = 600
 _LOG_PATIENCE = 3.0
 """Seconds for lines of a task run's log: Prefect's workers send them every two."""
+_SUSPENDED = "Stopped before it was done, because its flow run was suspended."
 _HOW_TO_GO_ON = (
     "To continue without them, handle the exception of each future's result()."
 )
@@ -155,9 +157,11 @@ class ObservedRun:
     def _show_running(self) -> None:
         """Show that the flow runs, once the store has answered; in the live thread."""
         self.recording.wait_for_store()
+        attempt = self.recording.card.attempt
         self._log_if_unrecorded(self.recording.card)
-        if self._attempt > 1:
-            self._page.find(self._attempt)
+        # Of a resumed flow run, too, which to Prefect is in its first attempt.
+        if attempt > 1:
+            self._page.find(attempt)
         card = self.recording.card
         if card.state == "running":  # else `end` shows it, with what is known by then
             self._page.show(card)
@@ -332,7 +336,7 @@ class ObservedRun:
                 state = entry.state
                 if state is None or not (state.is_failed() or state.is_crashed()):
                     continue
-                error = _exception_of(state)
+                error = exception_said_by(state)
                 if error is not None:
                     found.append(error)
                     over = state.name == "TimedOut" and entry.task.timeout_seconds
@@ -362,7 +366,7 @@ class ObservedRun:
             self.end(state="aborted")
         else:
             # Failed, crashed, or running again, since it is to be retried.
-            self.end(exception=_exception_of(state), state="failed")
+            self.end(exception=exception_of(state), state="failed")
 
     def follow_advice(self) -> None:
         """Change the retries of a flow run that fails as its verdict says, where wanted.
@@ -412,6 +416,8 @@ class ObservedRun:
 
     def _cancelled(self) -> str | None:
         stop = self._stop
+        if stop is not None and stop.reason == "suspended":
+            return _SUSPENDED
         return stop.detail if stop is not None and stop.reason == "cancelled" else None
 
     def _why_unfinished(self) -> str | None:
@@ -445,9 +451,9 @@ class ObservedRun:
             gone = [self.ledger.named(first.culprit)]
         return LostTasksError(gone, cause, never_ran=never, advice=advice)
 
-    def _attempts(self) -> int:
+    def _attempts(self, attempt: int) -> int:
         retries = self.flow_run.empirical_policy.retries
-        return max(self._attempt, 1 + (retries or 0))
+        return max(attempt, 1 + (retries or 0))
 
     def _affected_task_runs(
         self, earlier: Mapping[UUID, Sequence[str]] | None = None
@@ -506,12 +512,14 @@ class ObservedRun:
             return
         with guard("the card on the flow run's page"):
             self._show_card(self.card)
-            _shown.add((self.flow_run.id, self._attempt))
+            _shown.add((self.flow_run.id, self.card.attempt))
         roots = [entry for entry in self.ledger.lost if entry.culprit == entry.key]
         with guard("the card on the pages of lost tasks"):
             for entry in roots[:_MOST_TASK_PAGES]:
                 about = finding_about(self.card, entry.key)
                 self._page.show_on_task(self.card, entry, about)
+        if self._stop is not None and self._stop.reason == "suspended":
+            return  # it goes on later: there is no cause to look for, nor to act upon
         with guard("the tag that names the cause"):
             tag_cause(self.card, self.flow_run, before=self._page.causes)
         with guard("the event with the verdict"):
@@ -523,7 +531,7 @@ class ObservedRun:
         self._page.show(
             card,
             list(self._affected_task_runs(earlier)),
-            attempts=(self._attempt, self._attempts()),
+            attempts=(card.attempt, self._attempts(card.attempt)),
             logs=self._live.said,
             names=self.ledger.names,
             overview=self.recording.overview,
@@ -591,13 +599,6 @@ def _as_prefect_sees_it(
     if error is None and failed and state is not None and state.message:
         return FailedRun(state.message)
     return error
-
-
-def _exception_of(state: Any) -> BaseException | None:
-    """Return the exception that a state was made from, if it is at hand."""
-    data = getattr(state, "data", None)
-    found = getattr(data, "result", data)
-    return found if isinstance(found, BaseException) else None
 
 
 @contextmanager

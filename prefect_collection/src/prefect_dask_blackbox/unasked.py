@@ -22,8 +22,8 @@ from prefect_dask_blackbox.submitted import Ledger, SubmittedTask
 
 __all__ = ["ask_for_failed", "is_unfinished_run"]
 
-_SETTLING = 3.0
-"""Seconds in which the states of tasks may still reach Prefect's database."""
+_SETTLING = 10.0
+"""Seconds in which the state of a failed task may still reach Prefect's database."""
 _MOST = 200
 _MOST_STATES = 5
 _TIMEOUT = "2s"
@@ -44,33 +44,32 @@ def ask_for_failed(ledger: Ledger, client: Client | None) -> None:
     entries = {
         entry.task_run_id: entry
         for entry in ledger
-        if entry.state is None and entry.status == "finished"
+        # To a client, a task whose future nobody holds is cancelled, though others need it.
+        if entry.state is None and entry.status in {"finished", "cancelled"}
     }
     if not entries or client is None:
         return
     with guard("the states of tasks that nobody asked for"):
         wanted: Any = {"id": {"any_": list(entries)[:_MOST]}}
         with prefect_client() as prefect:
-            runs = _settled(prefect, TaskRunFilter.model_validate(wanted))
-        failed = [
-            run
-            for run in runs
-            if run.state and (run.state.is_failed() or run.state.is_crashed())
-        ]
+            failed = _failed(prefect, TaskRunFilter.model_validate(wanted))
         failed.sort(key=lambda run: run.state.timestamp if run.state else 0)
         for run in failed[:_MOST_STATES]:
             entry = entries[run.id]
             entry.state = _result_of(entry, client) or run.state
 
 
-def _settled(prefect: SyncPrefectClient, wanted: TaskRunFilter) -> list[TaskRun]:
-    """Return task runs once all have ended, or when waiting longer is no use."""
+def _failed(prefect: SyncPrefectClient, wanted: TaskRunFilter) -> list[TaskRun]:
+    """Return the task runs that failed, once there is one, or none if waiting is no use."""
     deadline = time.monotonic() + _SETTLING
     while True:
-        runs = prefect.read_task_runs(task_run_filter=wanted, limit=_MOST)
-        ended = all(run.state and run.state.is_final() for run in runs)
-        if (runs and ended) or time.monotonic() > deadline:
-            return runs
+        failed = [
+            run
+            for run in prefect.read_task_runs(task_run_filter=wanted, limit=_MOST)
+            if run.state and (run.state.is_failed() or run.state.is_crashed())
+        ]
+        if failed or time.monotonic() > deadline:
+            return failed
         time.sleep(0.25)
 
 

@@ -21,6 +21,7 @@ from prefect_dask_blackbox.endings import interrupt_in
 from prefect_dask_blackbox.observed_run import ObservedRun
 from prefect_dask_blackbox.options import RecordingOptions
 from prefect_dask_blackbox.own_clients import entered
+from prefect_dask_blackbox.returned_states import exception_in, say_why
 from prefect_dask_blackbox.task_runners import RecordedRunner, observed_here
 
 __all__ = ["Watch", "watching"]
@@ -114,13 +115,26 @@ class Watch:
             loss = run.unnoticed_loss()
         if loss is not None:
             raise loss
-        if self._runner is None:  # nobody else will end the recording
+        failing = _failing(result)
+        if failing is not None:
+            # Before the engine sets the state, and decides on retries.
+            with guard("ending the recording of a flow that returned a failed state"):
+                run.end(exception=exception_in(failing), state="failed")
+                run.follow_advice()
+                self._say_why(run)
+        elif self._runner is None:  # nobody else will end the recording
             with guard("ending the recording of a flow"):
                 run.end(state="failed" if _any_failed(found) else "succeeded")
 
     async def landed_async(self, result: Any) -> None:
         """Check as `landed` does, off the event loop."""
         await asyncio.to_thread(self.landed, result)
+
+    def _say_why(self, run: ObservedRun) -> None:
+        """Have the state that the engine makes of returned ones say why, and not how many."""
+        context, card = self._context, run.card
+        if context is not None and card is not None and card.verdict is not None:
+            say_why(context.client, run.flow_run.id, card.headline)
 
     def _begin(self) -> None:
         if self._runner is not None:
@@ -151,6 +165,24 @@ def watching(
         began: When the flow's function was called, by `time.monotonic`; None: now.
     """
     return Watch(FlowRunContext.get(), options, began)
+
+
+def _failing(result: Any) -> State[Any] | None:
+    """Return the first state of a result that did not complete, if Prefect's engine makes a failure of it.
+
+    It looks into lists, sets and tuples that hold nothing but states, or futures; and a
+    state that the flow itself has made stays as it is.
+    """
+    parts = list(result) if isinstance(result, (list, set, tuple)) else [result]
+    if not parts or not all(isinstance(each, (PrefectFuture, State)) for each in parts):
+        return None
+    states = [e.state if isinstance(e, PrefectFuture) else e for e in parts]
+    own = [each.state_details for each in states]
+    if not (own[0].flow_run_id or own[0].task_run_id) and states[0] is result:
+        return None
+    if any(each.is_cancelled() or each.is_paused() for each in states):
+        return None
+    return next((each for each in states if not each.is_completed()), None)
 
 
 def _any_failed(found: list[Any]) -> bool:

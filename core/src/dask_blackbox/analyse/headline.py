@@ -69,7 +69,10 @@ def _work(numbers: Mapping[str, float]) -> str:
     tasks, workers = int(numbers.get("tasks", 0)), int(numbers.get("workers", 0))
     if not tasks and not workers:
         return "no work on a Dask cluster was recorded"
-    text = f"{counted(tasks, 'task')} on {counted(workers, 'worker')}"
+    cached = int(numbers.get("cached", 0))
+    more = f" and {cached:,} from a cache" if cached else ""
+    ran = counted(max(0, tasks - cached), "task")
+    text = f"{ran}{more} on {counted(workers, 'worker')}"
     if "peak_memory" in numbers:
         text += f", peak memory {size(numbers['peak_memory'])}"
         if "memory_limit" in numbers:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.facts.executions import counts_of, executions_of
+from dask_blackbox.analyse.facts.executions import (
+    cached_keys_of,
+    counts_of,
+    executions_of,
+)
 from dask_blackbox.analyse.facts.existence import (
     most_at_once,
     spilled_at_once,
@@ -24,6 +28,7 @@ NUMBERS = {
     "duration": "seconds from the start of the run to its end (or last heartbeat)",
     "executions": "executions of tasks, however they ended",
     "tasks": "task executions that finished",
+    "cached": "those whose result the host had in its cache; left out if there are none",
     "task_failures": "tasks that raised",
     "retried": "attempts that failed and were retried",
     "killed": "task executions that ended with their worker",
@@ -73,6 +78,7 @@ def _of_tasks(run: RunTables) -> dict[str, float | None]:
     return {
         "executions": counts.executions,
         "tasks": counts.finished,
+        "cached": len(cached_keys_of(run)) or None,
         "killed": counts.killed,
         "retried": len(run.errors.filter(pl.col("outcome") == "retried")),
         "result_bytes": float(finished["nbytes"].sum() or 0),

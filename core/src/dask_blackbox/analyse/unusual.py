@@ -10,6 +10,7 @@ from dask_blackbox.sketch import REST, PrefixSketch, Sketch
 
 __all__ = ["UnusualPart", "more_memory", "slower"]
 
+_ALIKE = 0.1
 _MEDIAN = 2  # of sketch.QUANTILES
 _HIGH = 4
 _LARGE = 0.1
@@ -45,6 +46,7 @@ def slower(earlier: Sequence[Sketch], sketch: Sketch) -> list[UnusualPart]:
         sketch: A run that ended well.
     """
     found = []
+    earlier = _as_much_cached(earlier, sketch)
     whole = _judged(earlier, sketch, lambda each: each.duration, _input)
     if whole is not None and whole.value - whole.expected > _LEAST_SECONDS:
         found.append(UnusualPart(None, whole))
@@ -67,6 +69,7 @@ def more_memory(earlier: Sequence[Sketch], sketch: Sketch) -> list[UnusualPart]:
         sketch: The run, however it ended.
     """
     found = []
+    earlier = _as_much_cached(earlier, sketch)
     whole = _judged(earlier, sketch, lambda each: each.measure("peak_memory"), _input)
     if whole is not None and whole.value - whole.expected > _LEAST_BYTES:
         found.append(UnusualPart(None, whole))
@@ -75,6 +78,17 @@ def more_memory(earlier: Sequence[Sketch], sketch: Sketch) -> list[UnusualPart]:
             if part is not None and part.value - part.expected > _LEAST_BYTES:
                 found.append(UnusualPart(prefix.name, part, prefix.tasks))
     return found
+
+
+def _as_much_cached(earlier: Sequence[Sketch], sketch: Sketch) -> list[Sketch]:
+    """Return the runs that had about the same share of their results from a cache."""
+    share = _cached(sketch)
+    return [each for each in earlier if abs(_cached(each) - share) <= _ALIKE]
+
+
+def _cached(sketch: Sketch) -> float:
+    cached, tasks = sketch.measure("cached"), sketch.measure("tasks")
+    return cached / tasks if cached and tasks else 0.0
 
 
 def _input(sketch: Sketch) -> float | None:

@@ -582,6 +582,11 @@ class Recording:
         reported = self._supervisor.store_reply(self._start_timeout)
         if reported is not None:
             self.links = dict(reported.links)
+            if reported.attempt:  # a run that is recorded once more gets the next one
+                attempt = reported.attempt
+                self._manifest = msgspec.structs.replace(
+                    self._manifest, attempt=attempt
+                )
         if reported is None and self._supervisor.gone:
             self._cannot(RecorderError("the recorder process exited at startup"))
         elif reported is None:

@@ -82,6 +82,7 @@ from dask_blackbox.events.loads import (
     FineMetrics,
     ProcessLoad,
     Profile,
+    ResultCached,
     ResultSize,
     SchedulerLoad,
 )
@@ -178,6 +179,7 @@ __all__ = [
     "RecorderRestarted",
     "RecordingStarted",
     "RestrictedTask",
+    "ResultCached",
     "ResultSize",
     "Rows",
     "RunEnded",

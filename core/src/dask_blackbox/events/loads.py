@@ -7,7 +7,14 @@ from typing import Any, ClassVar
 
 from dask_blackbox.events.base import Event
 
-__all__ = ["FineMetrics", "ProcessLoad", "Profile", "ResultSize", "SchedulerLoad"]
+__all__ = [
+    "FineMetrics",
+    "ProcessLoad",
+    "Profile",
+    "ResultCached",
+    "ResultSize",
+    "SchedulerLoad",
+]
 
 
 class ProcessLoad(Event, frozen=True, kw_only=True):
@@ -44,6 +51,15 @@ class ProcessLoad(Event, frozen=True, kw_only=True):
     cores: int | float | None = None
     native_threads: int | None = None
     host_memory: int | None = None
+
+
+class ResultCached(Event, frozen=True, kw_only=True):
+    """A task's host had its result in a cache, and nobody computed it; its key is the subject.
+
+    To Dask it was executed like any other.
+    """
+
+    kind: ClassVar[str] = "result-cached"
 
 
 class ResultSize(Event, frozen=True, kw_only=True):

@@ -236,6 +236,7 @@ class Reply(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
         error: What is wrong, for people.
         kind: The class of the error, by name.
         links: URLs by name.
+        attempt: With `store`: the attempt that was free; 0: not known.
         card: The card as JSON.
         progress: What has happened since the last one.
         spooled: Up to which batch those of a source are on the disk, by source.
@@ -246,6 +247,7 @@ class Reply(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     error: str | None = None
     kind: str | None = None
     links: dict[str, str] = {}
+    attempt: int = 0
     card: msgspec.Raw = msgspec.Raw(b"null")
     progress: Progress | None = None
     spooled: dict[str, int] = {}

@@ -215,6 +215,7 @@ class Recorder:
                 error=None if error is None else str(error),
                 kind=None if error is None else type(error).__name__,
                 links=opening.links,
+                attempt=opening.address.attempt,
             )
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from dask_blackbox.analyse.facts.executions import executions_of
+from dask_blackbox.analyse.facts.executions import cached_keys_of, executions_of
 from dask_blackbox.attach import RunCard
 from dask_blackbox.overview import Overview, TaskCost
 from dask_blackbox.report.picture import picture_png
@@ -29,7 +29,8 @@ def overview_of(run: RunTables, card: RunCard) -> Overview:
     tasks = executions.group_by("key", maintain_order=True).agg(
         pl.col("seconds").max(), pl.col("nbytes").max(), pl.len()
     )
-    timed = tasks.filter(pl.col("seconds").is_not_null())
+    computed = ~pl.col("key").is_in(list(cached_keys_of(run)))
+    timed = tasks.filter(pl.col("seconds").is_not_null() & computed)
     large = tasks.filter(pl.col("nbytes") >= _LARGE)
     return Overview(
         slowest=_costs(timed.top_k(_MOST, by="seconds")),

@@ -15,12 +15,12 @@ import polars as pl
 
 from dask_blackbox.analyse.facts.worker_exit import RunningTask, WorkerExit
 from dask_blackbox.analyse.facts.worker_exits import deaths_of, worker_exits_of
-from dask_blackbox.events import COLUMNS
+from dask_blackbox.events import COLUMNS, ResultCached
 from dask_blackbox.formatting import prefix_of
 from dask_blackbox.run import RunTables
 from dask_blackbox.tables import frames_of
 
-__all__ = ["OUTCOMES", "Counts", "counts_of", "executions_of"]
+__all__ = ["OUTCOMES", "Counts", "cached_keys_of", "counts_of", "executions_of"]
 
 OUTCOMES = ("finished", "erred", "retried", "killed", "released")
 """How an execution can end."""
@@ -62,6 +62,11 @@ def executions_of(run: RunTables) -> pl.DataFrame:
 def counts_of(run: RunTables) -> Counts:
     """Return how many executions the run had, by outcome."""
     return run.once(_counts)
+
+
+def cached_keys_of(run: RunTables) -> frozenset[str]:
+    """Return the keys of tasks whose result their host had in its cache."""
+    return frozenset(each.subject for each in run.of(ResultCached))
 
 
 def _counts(run: RunTables) -> Counts:

@@ -665,7 +665,9 @@ def _ask_stopped_by_host(case: Case) -> Iterator[Finding]:
     stopped = None if case.run.ending is None else case.run.ending.stopped
     if not case.failed or stopped is None:
         return
-    if stopped.reason not in TIME_LIMITS:
+    if stopped.reason == "suspended":
+        yield _suspended(case, stopped)
+    elif stopped.reason not in TIME_LIMITS:
         yield _stopped(case, stopped)
     elif case.standstill is None and not case.blame.deaths:
         # What was blocked, or died again and again, is why the time was not enough.
@@ -696,6 +698,29 @@ def _stopped(case: Case, stopped: Stopped) -> Finding:
         ),
         confidence="high",
         retry_advice="unknown" if person else "transient",
+        evidence=_evidence_stopped_by_host(case, stopped),
+    )
+
+
+def _suspended(case: Case, stopped: Stopped) -> Finding:
+    host = _host(stopped)
+    after = duration(max(_moment(case, stopped) - case.run.manifest.started, 0))
+    own = case.exception
+    where = f" at {own.file}:{own.line}" if own is not None and own.file else ""
+    return STOPPED_BY_HOST.found(
+        f"Suspended after {after}{_progress(case, '; ')}",
+        cause=(
+            f"{host} suspended this {case.dialect.run}{where}, {after} after its start"
+            f"{_progress(case, '; ')}. Its process and the clusters that it had started "
+            "ended with that, and so did what was running on them."
+        ),
+        remedy=(
+            f"Nothing needs a fix. Resume it in {host} when it may go on: a new attempt "
+            "begins at its first line, on a new cluster, and only results that were "
+            "persisted are not computed again."
+        ),
+        confidence="high",
+        retry_advice="unknown",
         evidence=_evidence_stopped_by_host(case, stopped),
     )
 

@@ -37,7 +37,7 @@ from .unrunnable import UnrunnableWatch
 
 __all__ = ["SchedulerCapture"]
 
-_OF_TASKS = ("capsule-coming", "result-size")
+_OF_TASKS = ("capsule-coming", "result-cached", "result-size")
 """Kinds of events of workers whose subject is the key of a task."""
 _RUNNABLE_STATES = ("processing", "queued", "no-worker")
 _HANDLERS = ("pull", "withdraw", "leave", "join")

@@ -1,7 +1,8 @@
-"""How large results are that Dask takes for small ones, because a host wraps them.
+"""Results that a host wraps: how large they are, and which of them nobody computed.
 
 A task of Prefect's gives its state, which Dask takes for some hundred bytes, whatever it
 holds.  Dask's own figure stays as it is: it decides where tasks run and what is spilled.
+To Dask, a task whose result the host took from its cache was executed like any other.
 """
 
 from __future__ import annotations
@@ -19,17 +20,20 @@ __all__ = ["WrappedResults"]
 
 _HOLDERS = {("prefect.client.schemas.objects", "State"): ("data", "result")}
 """Where the classes of hosts hold a result: attributes of attributes, by module and name."""
+_FROM_CACHE = {("prefect.client.schemas.objects", "State"): ("name", "Cached")}
+"""What says that nobody computed a result: an attribute and its value, likewise."""
 _MODULES = frozenset(module for module, _ in _HOLDERS)
 _SMALLEST = 2**16
 _WAITING = 100
 
 
 class WrappedResults:
-    """Measures what tasks of a host returned, in a thread of its own.
+    """Reports what tasks of a host returned; measures it in a thread of its own.
 
     Args:
         worker: The Dask worker.
-        keep: Takes a row `result-size` for each large result, in that thread.
+        keep: Takes a row `result-cached` for each result from a cache, and a row
+            `result-size` for each large one, the latter in that thread.
     """
 
     def __init__(self, worker: Any, keep: Callable[[list[object]], None]) -> None:
@@ -43,12 +47,14 @@ class WrappedResults:
         ts = self._worker.state.tasks.get(key)
         if ts is None or ts.type is None or not _way(ts.type):
             return
+        # Not `data[key]`: it would read what is on disk, here on the event loop.
+        value = getattr(self._worker.data, "memory", self._worker.data).get(key)
+        if _is_from_cache(value):
+            self._keep([time.time(), "result-cached", str(key), "{}"])
         if self._finished.qsize() >= _WAITING:
             self._unmeasured += 1
             return
-        # Not `data[key]`: it would read what is on disk, here on the event loop.
-        memory = getattr(self._worker.data, "memory", self._worker.data)
-        self._finished.put((str(key), time.time(), memory.get(key)))
+        self._finished.put((str(key), time.time(), value))
         if self._thread is None:
             self._thread = threading.Thread(
                 target=self._measure, name="dask-blackbox-results", daemon=True
@@ -72,9 +78,16 @@ class WrappedResults:
 
 def _way(kind: type) -> tuple[str, ...]:
     """Return how to come to the result within a value of a class; empty: it is none."""
-    if kind.__module__ not in _MODULES:
-        return ()
-    return _HOLDERS.get((kind.__module__, kind.__name__.partition("[")[0]), ())
+    return _HOLDERS.get(_name(kind), ()) if kind.__module__ in _MODULES else ()
+
+
+def _is_from_cache(value: object) -> bool:
+    said = _FROM_CACHE.get(_name(type(value)))
+    return said is not None and getattr(value, said[0], None) == said[1]
+
+
+def _name(kind: type) -> tuple[str, str]:
+    return kind.__module__, kind.__name__.partition("[")[0]
 
 
 def _size(value: object) -> int:

@@ -1,0 +1,77 @@
+"""Flows that return failed states: why they failed, and what their own state says of it.
+
+Prefect sums up the states that a flow returns: “2/40 states failed.”  That is the message
+of the flow run's state, in the UI and in notifications, where a verdict is of more use.
+"""
+
+from __future__ import annotations
+
+import builtins
+import re
+from contextlib import suppress
+from typing import Any
+from uuid import UUID
+
+from prefect.client.schemas.objects import State
+from prefect.exceptions import FailedRun, UnfinishedRun
+
+__all__ = ["exception_in", "exception_of", "exception_said_by", "say_why"]
+
+_RAISED = re.compile(r"Task run encountered an exception (\w+): (.*)", re.DOTALL)
+_SUMMED_UP = re.compile(r"\d+/\d+ states |Given states: ")
+
+
+def exception_of(state: Any) -> BaseException | None:
+    """Return the exception that a state was made from, if it is at hand."""
+    data = getattr(state, "data", None)
+    found = getattr(data, "result", data)
+    return found if isinstance(found, BaseException) else None
+
+
+def exception_said_by(state: State[Any]) -> BaseException | None:
+    """Return what a failed task raised: of the state's message, if no more is left of it.
+
+    The exception itself is in the task's result, which Dask releases with its last future.
+    """
+    found = exception_of(state)
+    said = _RAISED.match(state.message or "")
+    if found is not None or said is None:
+        return found
+    name, text = said.groups()
+    known = getattr(builtins, name, None)
+    if isinstance(known, type) and issubclass(known, Exception):
+        with suppress(TypeError):  # of the few that want more than a text
+            return known(text)
+    made: BaseException = type(name, (Exception,), {"__module__": "__main__"})(text)
+    return made
+
+
+def exception_in(state: State[Any]) -> BaseException:
+    """Return why a returned state is not a completed one: its exception, or its message."""
+    if not state.is_final():
+        return UnfinishedRun(state.message or "The task did not begin.")
+    return exception_of(state) or FailedRun(state.message or "Run failed.")
+
+
+def say_why(client: Any, flow_run_id: UUID, why: str) -> None:
+    """Give the failed state that the engine is about to set a message that says why.
+
+    The engine offers no place for it: what the flow returns decides on what its caller
+    gets, and a state that is set afterwards would notify everybody twice.
+
+    Args:
+        client: The engine's own, of this flow run.
+        flow_run_id: Of the flow run.
+        why: The message.
+    """
+    plain = client.set_flow_run_state
+
+    def set_flow_run_state(flow_run: Any, state: Any, *args: Any, **more: Any) -> Any:
+        mine = str(flow_run) == str(flow_run_id)
+        if mine and state.is_failed() and _SUMMED_UP.match(state.message or ""):
+            state.message = why
+        if mine:
+            client.set_flow_run_state = plain
+        return plain(flow_run, state, *args, **more)
+
+    client.set_flow_run_state = set_flow_run_state

@@ -1,0 +1,121 @@
+"""Flows that return failed states: the flow run's own state says why, and not how many."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cloudpickle
+import pytest
+from prefect import task
+from prefect.states import Failed
+from prefect_dask.task_runners import DaskTaskRunner
+from prefect_dask_blackbox import observed_flow
+
+# Workers can't import this file.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
+
+TINY = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
+WHY = "ValueError in 'refused': no orders for day 1"
+
+
+@task
+def refused(day: int) -> int:
+    raise ValueError(f"no orders for day {day}")
+
+
+@task
+def fetched(day: int) -> int:
+    return day
+
+
+needs: Any = fetched  # of a future, whose result it gets
+
+STYLES: dict[str, Callable[[], Any]] = {
+    "a future": lambda: refused.submit(1),
+    "futures": lambda: [fetched.submit(0), refused.submit(1)],
+    "a tuple": lambda: (fetched.submit(0), refused.submit(1)),
+    "a dependent future": lambda: needs.submit(refused.submit(1)),
+    "its state": lambda: _waited(refused.submit(1)).state,
+}
+
+
+def _waited(future: Any) -> Any:
+    future.wait()
+    return future
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_the_state_of_a_flow_that_returns_failed_states_says_why(
+    style: str, prefect: Any, store: Path
+) -> None:
+    @observed_flow(name="returns", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
+    def returns() -> Any:
+        return STYLES[style]()
+
+    state: Any = returns(return_state=True)
+
+    run = prefect.newest("returns", store)
+    assert (run.state, run.message, state.message) == ("FAILED", WHY, WHY)
+    assert run.card.headline == WHY
+
+
+def test_an_async_flow_says_why_too(prefect: Any, store: Path) -> None:
+    @observed_flow(name="awaits", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
+    async def awaits() -> Any:
+        return [refused.submit(1)]
+
+    returned: Any = awaits
+    asyncio.run(returned(return_state=True))
+
+    assert prefect.newest("awaits", store).message == WHY
+
+
+def test_the_caller_gets_what_prefect_gives(prefect: Any, store: Path) -> None:
+    @observed_flow(name="given", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
+    def given() -> Any:
+        return [fetched.submit(0), refused.submit(1)]
+
+    returned: Any = given
+    states = returned()
+
+    assert [state.type.value for state in states] == ["COMPLETED", "FAILED"]
+    assert prefect.newest("given", store).message == WHY
+
+
+def test_a_message_of_the_flows_own_stays(prefect: Any, store: Path) -> None:
+    @observed_flow(name="own-words", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
+    def own_words() -> Any:
+        fetched.submit(1).result()
+        return Failed(message="the quota of March is used up")
+
+    own_words(return_state=True)
+
+    run = prefect.newest("own-words", store)
+    assert run.message == "the quota of March is used up"
+    assert run.message in run.card.headline
+
+
+def test_a_flow_that_returns_failed_states_follows_the_advice(
+    prefect: Any, store: Path
+) -> None:
+    @observed_flow(
+        name="hopeless",
+        retries=2,
+        follow_retry_advice=True,
+        task_runner=DaskTaskRunner(cluster_kwargs=TINY),
+    )
+    def hopeless() -> Any:
+        return divided.submit(0)
+
+    hopeless(return_state=True)
+
+    assert len(prefect.cards("hopeless", store)) == 1
+
+
+@task
+def divided(by: int) -> float:
+    return 1 / by
