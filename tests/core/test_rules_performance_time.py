@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from dask_blackbox.analyse import findings_in
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.run import RunTables
 from loads_from_rows import a_load, demand, fine, graphs, slugs, tasks, the, workers
@@ -19,6 +22,10 @@ from runs_from_rows import (
     an_event,
     succeeded,
 )
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "recordings"))
+
+from keeping import archives, kept
 
 
 def test_tasks_that_cost_more_to_hand_out_than_to_compute_are_batched() -> None:
@@ -164,6 +171,19 @@ def test_threads_without_tasks_are_counted() -> None:
     assert found.cost.amount == pytest.approx(210, abs=2)
     assert "'step' into 16 or more" in found.remedy
     assert "7 workers never computed anything" in found.cause
+
+
+def test_tasks_that_are_wanted_and_of_which_nothing_is_known_leave_it_open_who_idled() -> (
+    None
+):
+    # Cancelled while they ran: Python does not stop them, and nobody reports their end.
+    known = [
+        a_task("search-0", worker="tcp://w1", start=2, compute=0.2),
+        a_task("search-9", worker="tcp://w1", start=31.8, compute=0.2),
+    ]
+    run = a_run(workers(2), graphs(2), known, demand(*[1] * 31))
+
+    assert "workers-idle" not in slugs(run)
 
 
 def test_a_driver_that_waits_for_workers_keeps_nobody_waiting() -> None:
@@ -583,3 +603,16 @@ def test_a_shuffle_that_began_again_is_reported_with_what_was_lost() -> None:
     assert "4.0 s of computing had to be repeated" in found.cause
     assert found.cost is not None
     assert found.cost.amount == pytest.approx(4)
+
+
+def test_what_ended_with_its_worker_occupied_a_thread() -> None:
+    [found] = [
+        each
+        for archive in archives("scripts")
+        for recording in kept(archive)
+        if recording.name == "regular_expression_holds_the_gil"
+        for each in findings_in(recording.run)
+        if each.rule == "workers-idle"
+    ]
+
+    assert found.title.startswith("2 threads for 1.0 tasks at a time: 50%")

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import polars as pl
 
+from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.analyse.facts.existence import threads_of
 from dask_blackbox.analyse.facts.worker_exits import worker_exits_of
 from dask_blackbox.analyse.state import last_sign_of_life
@@ -38,11 +39,21 @@ class Loads:
 
     @cached_property
     def tasks(self) -> pl.DataFrame:
-        """Executions with `begun` and `ended` (of their computing), in epoch seconds."""
+        """Executions that ended by themselves, as `executions`."""
+        return self.executions.filter(pl.col("outcome") != "killed")
+
+    @cached_property
+    def executions(self) -> pl.DataFrame:
+        """Executions with `begun` and `ended` (of their computing), in epoch seconds.
+
+        Those that ended with their worker occupied a thread, too.
+        """
         stop = _epoch("stop")
-        return self._run.tasks.filter(
-            pl.col("start").is_not_null() & pl.col("stop").is_not_null()
-        ).with_columns(begun=stop - pl.col("compute"), ended=stop)
+        return (
+            executions_of(self._run)
+            .filter(pl.col("start").is_not_null() & pl.col("stop").is_not_null())
+            .with_columns(begun=stop - pl.col("compute"), ended=stop)
+        )
 
     @cached_property
     def graphs(self) -> pl.Series:
@@ -93,7 +104,7 @@ class Loads:
     @cached_property
     def running(self) -> Curve:
         """How many tasks computed."""
-        return Curve.of_spans(self.tasks["begun"], self.tasks["ended"])
+        return Curve.of_spans(self.executions["begun"], self.executions["ended"])
 
     @cached_property
     def capacity(self) -> float:
@@ -248,7 +259,7 @@ _REPORTED = 5
 
 def computed_by_prefix(loads: Loads) -> pl.DataFrame:
     """Return the `number` of executions of each `prefix` and their `compute`, in seconds."""
-    return loads.tasks.group_by("prefix", maintain_order=True).agg(
+    return loads.executions.group_by("prefix", maintain_order=True).agg(
         number=pl.len(), compute=pl.col("compute").sum()
     )
 

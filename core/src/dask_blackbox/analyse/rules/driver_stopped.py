@@ -116,6 +116,7 @@ def _ask_driver_killed(case: Case) -> Iterator[Finding]:
         retry_advice=_advice_driver_killed(
             by, of_memory=by_kernel or bool(grown), waited=waited
         ),
+        retry_confidence="high" if by_kernel or by in CRASHES else None,
         subject=None
         if longest is None
         else Subject(key=longest.key, prefix=longest.prefix, worker=longest.worker),

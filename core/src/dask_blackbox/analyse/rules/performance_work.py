@@ -383,8 +383,12 @@ def _ask_workers_idle(case: Case) -> Iterator[Finding]:
     share = loads.share(cost)
     if not case.worth_reporting(cost, share, WORKERS_IDLE.threshold(case, "share")):
         return
+    if loads.total("overhead") > loads.total("busy"):
+        # Tasks were there for longer than any are known to have computed: they were
+        # cancelled while they ran, or never ended.
+        return
     window = max(loads.end - loads.begin, 1e-9)
-    average = loads.compute / window
+    average = float(loads.executions["compute"].sum()) / window
     threads = max(1, round(loads.threads.highest))
     enough = max(1, math.ceil(average * 1.25))
     prefixes = computed_by_prefix(loads).sort("compute", descending=True)
