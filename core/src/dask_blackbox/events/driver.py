@@ -64,12 +64,14 @@ class ClusterKind(Part, frozen=True, kw_only=True):
         image: Its container image.
         scheduler: Address of its scheduler, if the driver has to close it.
         owned: Id of that scheduler; empty: the cluster is somebody else's to close.
+        gateway: Address of the dask-gateway's API that it belongs to; empty: to none.
     """
 
     kind: str | None = None
     image: str | None = None
     scheduler: str = ""
     owned: str = ""
+    gateway: str = ""
 
 
 class DriverAttached(Event, frozen=True, kw_only=True):

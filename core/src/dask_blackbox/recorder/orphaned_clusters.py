@@ -14,13 +14,15 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dask_blackbox.events import ClusterOrphaned, DriverAttached
+from dask_blackbox.events import ClusterOrphaned, DriverAttached, of_kind
+from dask_blackbox.recorder.gateway_clusters import STILL_CONNECTED, stop_at_gateway
 
 if TYPE_CHECKING:  # heavy
     from dask_blackbox.run import RunTables
 
 __all__ = [
     "STILL_CONNECTED",
+    "GatewayClusters",
     "OwnedCluster",
     "close_cluster",
     "close_if_disconnected",
@@ -33,9 +35,6 @@ __all__ = [
 _CONNECTING, _ANSWERING = 3.0, 5.0
 _CLOSING = 15.0
 _POLL_INTERVAL = 0.2
-STILL_CONNECTED = "its driver is still connected"
-"""Why a cluster is not closed that nobody has left."""
-
 _JOINED, _LEFT = "add-client", "remove-client"
 """What the scheduler notes of a client: it goes by itself, or with its process."""
 
@@ -47,11 +46,36 @@ class OwnedCluster(NamedTuple):
         address: Of its scheduler, as the driver knew it.
         scheduler: The scheduler's id.
         client: Id of the driver's client; empty: not known.
+        gateway: Address of the dask-gateway's API that it belongs to; empty: to none.
     """
 
     address: str
     scheduler: str
     client: str = ""
+    gateway: str = ""
+
+    @classmethod
+    def of(cls, attached: DriverAttached) -> OwnedCluster | None:
+        """Return the cluster that a driver has started and has to close, if it is one."""
+        kind = attached.cluster
+        if kind is None or not kind.owned:
+            return None
+        return cls(kind.scheduler, kind.owned, attached.client or "", kind.gateway)
+
+
+class GatewayClusters:
+    """The clusters that a driver has started at a gateway: nobody pulls from these."""
+
+    def __init__(self) -> None:
+        self.clusters: dict[str, OwnedCluster] = {}
+
+    def add_rows(self, rows: Mapping[str, Any]) -> None:
+        """Take the rows of a batch."""
+        for at, kind, subject, detail in rows.get("event", ()):
+            if kind == DriverAttached.kind and '"gateway"' in detail:
+                found = OwnedCluster.of(of_kind(DriverAttached, at, subject, detail))
+                if found is not None and found.gateway:
+                    self.clusters[found.scheduler] = found
 
 
 def owned_clusters(run: RunTables) -> Iterator[OwnedCluster]:
@@ -59,11 +83,10 @@ def owned_clusters(run: RunTables) -> Iterator[OwnedCluster]:
     closed = {each.scheduler for each in run.of(ClusterOrphaned) if each.closed}
     seen = set(closed)
     for attached in run.of(DriverAttached):
-        kind = attached.cluster
-        if kind is None or not kind.owned or kind.owned in seen:
-            continue
-        seen.add(kind.owned)
-        yield OwnedCluster(kind.scheduler, kind.owned, attached.client or "")
+        found = OwnedCluster.of(attached)
+        if found is not None and found.scheduler not in seen:
+            seen.add(found.scheduler)
+            yield found
 
 
 async def close_cluster(
@@ -81,7 +104,7 @@ async def close_cluster(
     for address in addresses:
         try:
             known = await _asked(address, connection_args, "identity")
-        except (OSError, TimeoutError, ValueError):
+        except (OSError, TimeoutError, TypeError, ValueError):
             continue
         if str(known.get("id") or "") != scheduler:
             return None  # another cluster: the one that is meant is gone
@@ -98,14 +121,22 @@ async def close_if_disconnected(
         cluster: Which cluster, by a recording of its driver.
         connection_args: As `distributed.Security` gives them.
     """
+    if cluster.gateway:
+        return await stop_at_gateway(
+            cluster.gateway,
+            cluster.address,
+            lambda at, args: _is_connected(cluster._replace(address=at), args),
+        )
     try:
         known = await _asked(cluster.address, connection_args, "identity")
         if str(known.get("id") or "") != cluster.scheduler:
             return None
         if cluster.client and await _is_connected(cluster, connection_args):
             return STILL_CONNECTED
-    except (OSError, TimeoutError, ValueError):
+    except (OSError, TimeoutError):
         return None
+    except (TypeError, ValueError) as error:
+        return f"only its driver could connect to it ({error})"
     return await _closed(cluster.address, cluster.scheduler, connection_args)
 
 

@@ -42,10 +42,12 @@ from dask_blackbox.recorder.earlier_attempts import (
     earlier_attempts,
 )
 from dask_blackbox.recorder.earlier_recordings import silent_runs, waiting_beside
+from dask_blackbox.recorder.gateway_clusters import stop_at_gateway
 from dask_blackbox.recorder.host_finaliser import HostTasks, finalise_for_host
 from dask_blackbox.recorder.kernel_kills import KernelKills
 from dask_blackbox.recorder.opening import Opening, open_recording
 from dask_blackbox.recorder.orphaned_clusters import (
+    GatewayClusters,
     close_cluster,
     orphan_row,
     until_closed,
@@ -138,6 +140,7 @@ class Recorder:
         self._run_end = RunEndResolver(self._redactor.exception)
         self._progress = ProgressCounter()
         self._host_tasks = HostTasks()
+        self._at_gateways = GatewayClusters()
         self._orphaned = False
         self._updates = DriverUpdates() if config.progress_interval else None
         self._attaching: set[asyncio.Task[None]] = set()
@@ -337,6 +340,7 @@ class Recorder:
         self._run_end.add_rows(rows)
         self._progress.add(rows)
         self._host_tasks.add_rows(rows)
+        self._at_gateways.add_rows(rows)
         abnormal = bool(rows.get("error"))
         for _, kind, subject, detail in rows.get("event", ()):
             abnormal = abnormal or kind in _ABNORMAL
@@ -481,8 +485,15 @@ class Recorder:
             )
             if error is None:
                 continue  # it ended with its driver
-            row = orphan_row(puller.address, puller.owned, error)
-            self._take("recorder", None, time.time(), {"event": [row]}, {})
+            self._note_orphan(orphan_row(puller.address, puller.owned, error))
+        for cluster in self._at_gateways.clusters.values():
+            error = await stop_at_gateway(cluster.gateway, cluster.address)
+            if error is not None:
+                row = orphan_row(cluster.address, cluster.scheduler, error)
+                self._note_orphan(row)
+
+    def _note_orphan(self, row: list[Any]) -> None:
+        self._take("recorder", None, time.time(), {"event": [row]}, {})
 
     async def _close_clusters_after_driver(self) -> None:
         """Close what the driver, which has said its end, leaves when it is killed then."""

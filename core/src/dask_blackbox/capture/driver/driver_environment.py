@@ -206,7 +206,11 @@ def cluster_facts(client: object) -> dict[str, object]:
     # Not by `getattr`: a property may ask a remote service.
     held = getattr(cluster, "__dict__", {})
     images = [held.get(name) for name in _IMAGES]
-    return {
+    facts: dict[str, object] = {
         "kind": type(cluster).__name__,
         "image": next((i for i in images if isinstance(i, str) and i), None),
     }
+    gateway = getattr(held.get("gateway"), "address", None)
+    if isinstance(gateway, str) and gateway.startswith(("http://", "https://")):
+        facts["gateway"] = gateway
+    return facts

@@ -1,0 +1,78 @@
+"""Clusters of a dask-gateway whose driver is gone: stopped by the gateway's own API.
+
+Their schedulers take connections through the gateway's proxy only, and the gateway is what
+holds their processes.  A cluster's name is never used again, so that it needs no other proof.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from importlib import import_module
+from typing import Any
+from urllib.parse import urlsplit
+
+__all__ = ["STILL_CONNECTED", "stop_at_gateway"]
+
+STILL_CONNECTED = "its driver is still connected"
+"""Why a cluster is not closed that nobody has left."""
+
+_SECONDS = 40.0
+_POLL_INTERVAL = 0.5
+_ACTIVE = ("pending", "running")
+
+Connected = Callable[[str, Mapping[str, Any]], Awaitable[bool]]
+"""Takes a scheduler's address and connection arguments: is the driver's client there?"""
+
+
+async def stop_at_gateway(
+    gateway: str, address: str, connected: Connected | None = None
+) -> str | None:
+    """Stop a cluster; return what is wrong, nothing if it is stopped, None if it was.
+
+    Takes 40 seconds at most.
+
+    Args:
+        gateway: Address of the gateway's API.
+        address: Of the scheduler, as `gateway://…/NAME`.
+        connected: Asked first; a cluster with its client is left alone.  None: it is gone.
+    """
+    parts = urlsplit(address)
+    name = parts.path.strip("/")
+    by_hand = f"`dask_gateway.Gateway({gateway!r}).stop_cluster({name!r})` stops it"
+    try:
+        library = import_module("dask_gateway")
+    except ImportError:
+        return f"dask-gateway is not installed here; where it is, {by_hand}"
+    try:
+        async with (
+            asyncio.timeout(_SECONDS),
+            library.Gateway(
+                gateway,
+                proxy_address=f"{parts.scheme}://{parts.netloc}",
+                asynchronous=True,
+            ) as client,
+        ):
+            if not await _is_active(client, name):
+                return None
+            if connected is not None and await _is_connected(client, name, connected):
+                return STILL_CONNECTED
+            await client.stop_cluster(name)
+            while True:
+                if not await _is_active(client, name):
+                    return ""
+                await asyncio.sleep(_POLL_INTERVAL)
+    except Exception as error:  # noqa: BLE001 - of the library, and of what it asks
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        return f"{gateway} did not stop it ({reason}); {by_hand}"
+
+
+async def _is_active(client: Any, name: str) -> bool:
+    found = await client.list_clusters(status=_ACTIVE)
+    return any(each.name == name for each in found)
+
+
+async def _is_connected(client: Any, name: str, connected: Connected) -> bool:
+    async with client.connect(name) as cluster:
+        args = cluster.security.get_connection_args("client")
+        return await connected(cluster.scheduler_address, args)

@@ -1,0 +1,223 @@
+"""A cluster of a real dask-gateway whose driver is killed: stopped by the gateway's own API."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psutil
+import pytest
+from awaited import flag_of, until
+from dask_blackbox import Run
+from dask_blackbox.layout import RunAddress
+from dask_blackbox.recorder.gateway_clusters import stop_at_gateway
+from dask_blackbox.recorder.orphaned_clusters import (
+    OwnedCluster,
+    close_now,
+    owned_clusters,
+)
+from dask_blackbox.store import open_store
+
+ROOT = Path(__file__).parents[2]
+REQUIREMENTS = ("dask-gateway==2026.3.0", "dask-gateway-server==2026.3.0", "sqlalchemy")
+CONFIG = """
+c.DaskGateway.backend_class = "dask_gateway_server.backends.local.UnsafeLocalBackend"
+c.DaskGateway.authenticator_class = "dask_gateway_server.auth.SimpleAuthenticator"
+c.DaskGateway.address = "127.0.0.1:{api}"
+c.Proxy.address = "127.0.0.1:{http}"
+c.Proxy.tcp_address = "127.0.0.1:{tcp}"
+c.UnsafeLocalBackend.clusters_directory = "{folder}"
+c.UnsafeLocalBackend.sigint_timeout = 2
+c.ClusterConfig.scheduler_cmd = ["{python}", "-m", "dask", "scheduler"]
+c.ClusterConfig.worker_cmd = ["{python}", "-m", "dask", "worker"]
+
+"""
+DRIVER = """
+import os, sys, time
+from pathlib import Path
+from dask_blackbox import recording
+from dask_gateway import Gateway
+
+store, http, tcp, flag = sys.argv[1:]
+gateway = Gateway(f"http://127.0.0.1:{http}", proxy_address=f"gateway://127.0.0.1:{tcp}")
+with recording(store=store, job="at_gateway", run_id="1") as rec:
+    cluster = gateway.new_cluster()
+    client = cluster.get_client()
+    rec.attach(client, owned=True)
+    Path(flag).write_text(f"{os.getpid()} {cluster.scheduler_address}")
+    time.sleep(600)
+"""
+
+
+class Served(NamedTuple):
+    """A gateway that runs.
+
+    Attributes:
+        python: Of an environment with its library.
+        http: Port of its API.
+        tcp: Port of its proxy for schedulers.
+    """
+
+    python: Path
+    http: int
+    tcp: int
+
+    def clusters(self) -> set[str]:
+        """Return the names of the clusters that it runs."""
+        url = f"http://127.0.0.1:{self.http}/api/v1/clusters/?status=PENDING,RUNNING"
+        request = urllib.request.Request(url, headers={"Authorization": "Basic dDp0"})
+        try:
+            with urllib.request.urlopen(request, timeout=5) as answer:
+                return set(json.load(answer))
+        except OSError:
+            return set()
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A gateway whose clusters are processes of this machine."""
+    folder = tmp_path_factory.mktemp("gateway")
+    uv = os.environ.get("UV", str(ROOT / "tools" / "uv"))
+    environment = folder / "environment"
+    python = environment / "bin" / "python"
+    subprocess.run(
+        [uv, "venv", "--quiet", "--python", sys.executable, str(environment)],
+        check=True,
+    )
+    install = [uv, "pip", "install", "--quiet", "--python", str(python)]
+    # Outside the repository: its settings are for its own environments.
+    subprocess.run(
+        [*install, *REQUIREMENTS, str(ROOT / "core")], check=True, cwd=folder
+    )
+    api, http, tcp = (_free_port() for _ in range(3))
+    config = folder / "config.py"
+    text = CONFIG.format(python=python, folder=folder, api=api, http=http, tcp=tcp)
+    config.write_text(text)
+    with (folder / "server.log").open("wb") as log:
+        server = subprocess.Popen(
+            [str(python.with_name("dask-gateway-server")), "-f", str(config)],
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+    served = Served(python, http, tcp)
+
+    def answers() -> bool:
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{http}/api/health", timeout=5)
+        except OSError:
+            return False
+        return True
+
+    until(answers, describe=(folder / "server.log").read_text)
+    yield served
+    family = psutil.Process(server.pid).children(recursive=True)
+    server.terminate()
+    _, alive = psutil.wait_procs([*family, psutil.Process(server.pid)], timeout=20)
+    for each in alive:
+        each.kill()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _begun(gateway: Served, folder: Path) -> tuple[subprocess.Popen[bytes], int, str]:
+    """Return a driver that has started a cluster: its process, its id, its cluster's address."""
+    flag, script = folder / "flag", folder / "driver.py"
+    script.write_text(DRIVER)
+    words = [folder / "store", gateway.http, gateway.tcp, flag]
+    environ = {**os.environ, "DASK_BLACKBOX__SPOOL": str(folder / "spool")}
+    with (folder / "driver.log").open("wb") as log:
+        driver = subprocess.Popen(
+            [str(gateway.python), str(script), *map(str, words)],
+            env=environ,
+            stdout=log,
+            stderr=log,
+        )
+    pid, address = flag_of(flag, describe=(folder / "driver.log").read_text).split()
+    return driver, int(pid), address
+
+
+def _card(folder: Path) -> Any:
+    for file in folder.glob("store/runs/*/*/*/card.json"):
+        card = json.loads(file.read_text())
+        return None if card["state"] == "running" else card
+    return None
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(600)
+def test_the_recorder_stops_the_cluster_of_a_killed_driver(
+    gateway: Served, tmp_path: Path
+) -> None:
+    driver, pid, address = _begun(gateway, tmp_path)
+    assert address.rpartition("/")[2] in gateway.clusters()
+    os.kill(pid, signal.SIGKILL)
+    driver.wait()
+
+    card = until(lambda: _card(tmp_path))
+
+    titles = [each["title"] for each in card["findings"]]
+    assert f"The recorder closed the cluster at {address}" in titles
+    assert address.rpartition("/")[2] not in gateway.clusters()
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(600)
+def test_reap_stops_the_cluster_of_a_driver_that_was_killed_with_its_recorder(
+    gateway: Served, tmp_path: Path
+) -> None:
+    driver, pid, address = _begun(gateway, tmp_path)
+    name = address.rpartition("/")[2]
+    store = str(tmp_path / "store")
+    run = RunAddress.of("at_gateway", "1", 1)
+    until(lambda: list(owned_clusters(Run.at(open_store(store), run))))
+    task = psutil.Process(pid)
+    (recorder,) = (
+        each for each in task.children() if "dask_blackbox.recorder" in each.cmdline()
+    )
+    task.suspend()
+    recorder.kill()
+    task.kill()
+    driver.wait()
+    command = [str(gateway.python), "-m", "dask", "blackbox", "reap", "at_gateway/1"]
+
+    def reaped() -> str:
+        words = [*command, "--store", store]
+        return subprocess.check_output(words, text=True)
+
+    said = until(reaped)  # nothing, until its recording has been silent for a minute
+
+    assert said == f"at_gateway/1: the cluster at {address} is closed\n"
+    assert name not in gateway.clusters()
+
+
+def test_a_cluster_behind_a_connection_of_an_unknown_kind_is_not_said_to_be_gone() -> (
+    None
+):
+    said = close_now(OwnedCluster("private://somewhere/abc", "Scheduler-1"))
+
+    assert said is not None
+    assert said.startswith("only its driver could connect to it (")
+
+
+def test_a_cluster_that_cannot_be_stopped_is_named_with_the_call_that_does() -> None:
+    said = asyncio.run(
+        stop_at_gateway("http://gateway:8000", "gateway://gateway:8001/ns.abc")
+    )
+
+    assert said == (
+        "dask-gateway is not installed here; where it is, "
+        "`dask_gateway.Gateway('http://gateway:8000').stop_cluster('ns.abc')` stops it"
+    )
