@@ -136,11 +136,13 @@ class Heartbeat(msgspec.Struct, kw_only=True, frozen=True):
         at: When it was written, epoch seconds.
         segments: How many segments the store has.
         progress: How far the run has come; null where nobody has counted.
+        lasted: Seconds since the run's start, by a clock that nobody sets; null: not known.
     """
 
     at: float
     segments: int = 0
     progress: Progress | None = None
+    lasted: float | None = None
 
 
 class DriverException(msgspec.Struct, kw_only=True, frozen=True):

@@ -77,7 +77,9 @@ def _facts(run: Run) -> list[tuple[str, str]]:
 
     beat = read_heartbeat(run.store, run.folder)
     now = beat.at if beat is not None else run.manifest.started
-    facts = [("running for", duration(max(0.0, now - run.manifest.started)))]
+    lasted = beat.lasted if beat is not None else None
+    lasted = max(0.0, now - run.manifest.started) if lasted is None else lasted
+    facts = [("running for", duration(lasted))]
     progress = beat.progress if beat is not None else None
     if progress is None:
         return [*facts, ("tasks", f"{count(run.tasks.height)} ended")]

@@ -35,7 +35,7 @@ class DriverUpdates:
 
     def add_rows(self, rows: Mapping[str, Any]) -> None:
         """Take the rows of a batch, redacted."""
-        now = time.time()
+        now = time.monotonic()
         for row in rows.get("task", ()):
             if row[_OUTCOME] == "finished":
                 self._finished += 1
@@ -54,13 +54,13 @@ class DriverUpdates:
 
     def report(self) -> Progress:
         """Return what has happened, and forget the lines that are in it."""
-        now = time.time()
+        now = time.monotonic()
         while self._ends and self._ends[0] < now - _WINDOW:
             self._ends.popleft()
         since = max(now - self._ends[0], 1.0) if self._ends else 1.0
         lines, self._lines = tuple(self._lines[:_AT_ONCE]), self._lines[_AT_ONCE:]
         return Progress(
-            at=now,
+            at=time.time(),
             submitted=self._submitted,
             finished=self._finished,
             failed=self._failed,

@@ -89,7 +89,8 @@ class Puller:
         self._computed: dict[str, float] = {}  # seconds by prefix since then
         self._workers: set[str] = set()
         self._stopping = asyncio.Event()
-        self._failing_since: float | None = None
+        # Epoch seconds, and the same moment by a clock that nobody sets.
+        self._failing_since: tuple[float, float] | None = None
         self._silent = False
         self.gone: str | None = None
         # Of a scheduler that closes, or that a recorder before us has left, nothing more
@@ -122,14 +123,14 @@ class Puller:
 
     async def _pull_on(self) -> None:
         while self.gone is None and not self._stopping.is_set():
-            pause, begun = self._interval, time.time()
+            pause, begun = self._interval, (time.time(), time.monotonic())
             try:
                 await self.drain(last=False)
                 self._answers()
             except (OSError, TimeoutError, LookupError) as error:
                 await self._disconnect()
                 self._failing_since = self._failing_since or begun
-                failing = time.time() - self._failing_since
+                failing = time.monotonic() - self._failing_since[1]
                 if self.closing or failing >= _tolerance(error):
                     self._lost(error)
                     return
@@ -153,7 +154,9 @@ class Puller:
         since, self._failing_since = self._failing_since, None
         if self._silent and since is not None:
             self._silent = False
-            self._event("scheduler-answers", lasted=round(time.time() - since, 3))
+            self._event(
+                "scheduler-answers", lasted=round(time.monotonic() - since[1], 3)
+            )
 
     def missed(self, error: BaseException) -> None:
         """Note that it went without having been asked for its last rows."""
@@ -316,7 +319,7 @@ class Puller:
     def _lost(self, error: BaseException, otherwise: str = "") -> None:
         self.gone = self._why(error, otherwise)
         if self.reached and not self.closing:  # else it may well be there
-            at = self._failing_since or time.time()
+            at = self._failing_since[0] if self._failing_since else time.time()
             self._event("scheduler-lost", at, address=self.address, error=self.gone)
 
     def _event(self, kind: str, at: float | None = None, /, **detail: object) -> None:

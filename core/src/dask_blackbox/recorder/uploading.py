@@ -15,7 +15,7 @@ from collections.abc import Callable
 import msgspec
 
 from dask_blackbox.errors import BlackboxError, StoreError, StoreUnreachableError
-from dask_blackbox.manifest import Heartbeat, Progress
+from dask_blackbox.manifest import Heartbeat, Progress, lasted
 from dask_blackbox.recorder.opening import Opening
 from dask_blackbox.recorder.spool import Spool, checksum
 from dask_blackbox.store.base import Store
@@ -127,12 +127,19 @@ class Uploader(threading.Thread):
         self._spool.uploaded(name)
 
     def _beat(self) -> None:
-        now = time.time()
-        if now - self._beaten >= _HEARTBEAT and not self._given_up:
+        now, seconds = time.time(), time.monotonic()
+        if seconds - self._beaten >= _HEARTBEAT and not self._given_up:
             progress = None if self._progress is None else self._progress(now)
-            beat = heartbeat(now, len(self.uploaded), progress)
+            beat = self._heartbeat(now, progress)
             self._put("heartbeat.json", beat, "application/json")
-            self._beaten = now
+            self._beaten = seconds
+
+    def _heartbeat(self, now: float, progress: Progress | None) -> bytes:
+        """Return a heartbeat that is no older than the one before, if the clock is set back."""
+        manifest = self.opening.manifest
+        since = lasted(manifest)
+        at = now if since is None else max(now, manifest.started + since)
+        return heartbeat(at, len(self.uploaded), progress, lasted=since)
 
     @property
     def down(self) -> bool:
@@ -210,9 +217,15 @@ class RetryingPut:
             return
 
 
-def heartbeat(at: float, segments: int, progress: Progress | None = None) -> bytes:
+def heartbeat(
+    at: float,
+    segments: int,
+    progress: Progress | None = None,
+    *,
+    lasted: float | None = None,
+) -> bytes:
     """Return `heartbeat.json`: when the recorder lived, how many segments it had, and how far it was."""
-    beat = Heartbeat(at=at, segments=segments, progress=progress)
+    beat = Heartbeat(at=at, segments=segments, progress=progress, lasted=lasted)
     return msgspec.json.encode(beat)
 
 

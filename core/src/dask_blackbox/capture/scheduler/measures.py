@@ -70,7 +70,7 @@ class Measures:
                 self._put("metric", worker_sample(now, address, ws))
             self._put("metric", scheduler_sample(now, self._scheduler))
             self._each(now)
-            if now - self._totals_at >= _TOTALS_EVERY:
+            if time.monotonic() - self._totals_at >= _TOTALS_EVERY:
                 self.totals(now)
             # Large clusters: as many rows per second as heartbeats, not more.
             wanted = self._interval * 1000 * max(1.0, len(workers) / 100)
@@ -82,7 +82,7 @@ class Measures:
 
     def totals(self, now: float) -> None:
         """Tell where the workers' time and bytes have gone so far, dead ones included."""
-        self._totals_at = now
+        self._totals_at = time.monotonic()
         totals = getattr(self._scheduler, "cumulative_worker_metrics", None)
         if totals:
             rows = [

@@ -49,11 +49,12 @@ class RowBuffer:
         """Wait until all is acknowledged, as long as somebody may still come for it.
 
         Args:
-            since: When somebody could come for the first time: that takes longer.
+            since: When somebody could come for the first time, on the monotonic clock: that
+                takes longer.
         """
-        begun = time.time()
+        begun = time.monotonic()
         while not self.drained:
-            now = time.time()
+            now = time.monotonic()
             if self.pulled_at:
                 hopeless = now - self.pulled_at > _NEXT_PULL
             else:
@@ -82,7 +83,7 @@ class RowBuffer:
             limit: How much at most, in rows of executions.
             now: Epoch seconds.
         """
-        self.pulled_at = now
+        self.pulled_at = time.monotonic()
         kept = self._unacknowledged
         if kept is not None and kept["seq"] > acknowledged:
             return kept

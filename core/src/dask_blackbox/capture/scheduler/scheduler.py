@@ -89,7 +89,7 @@ class SchedulerCapture(SchedulerPlugin):
         self._voice = topic or name  # of our plugins on workers and nannies
         self._stalls = {"after": stall_after, "end_after": stall_end}
         self._ended = 0  # executions, however they ended
-        self._started = time.time()
+        self._started = time.monotonic()
         self._rows = RowBuffer(limit)
         self._put = self._rows.put
         self._graphs = 0
@@ -447,7 +447,8 @@ class SchedulerCapture(SchedulerPlugin):
     def _check(self, now: float) -> None:
         self._stall_watch.check(self._ended)
         self._unrunnable.check()
-        if now - max(self._rows.pulled_at, self._started) > _UNPULLED_SECONDS:
+        unpulled = time.monotonic() - max(self._rows.pulled_at, self._started)
+        if unpulled > _UNPULLED_SECONDS:
             # Driver and recorder are both gone: nobody else will take us off.
             self._measures.stop()
             self._departure = asyncio.ensure_future(self._depart())

@@ -57,7 +57,7 @@ class StallWatch:
         self._end_after = end_after
         self._report = report
         self._seen = -1
-        self._since = time.time()
+        self._since = time.monotonic()  # a clock that nobody sets
         self._next = self._after
         self._busy: Any = None
         self._ended = False
@@ -68,7 +68,7 @@ class StallWatch:
         Args:
             finished: How many executions of ours have ended so far.
         """
-        now = time.time()
+        now = time.monotonic()
         if finished != self._seen or not self._wanted():
             if self._next > self._after and finished != self._seen:
                 self._report("stall-over", "", lasted=now - self._since)

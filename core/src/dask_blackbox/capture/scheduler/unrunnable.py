@@ -44,7 +44,7 @@ class UnrunnableWatch:
         """Look once; called every second or so."""
         if not self._after or not (self._scheduler.unrunnable or self._since):
             return
-        now, tasks = time.time(), []
+        now, tasks = time.monotonic(), []
         for ts in islice(self._scheduler.unrunnable, _LOOKED_AT):
             asks = ts.worker_restrictions or ts.host_restrictions
             if (asks or ts.resource_restrictions) and self._own.has(ts):
