@@ -17,7 +17,7 @@ TOPICS, HEAVY = 2_500, 100_000
 @pytest.fixture(scope="module")
 def finished(homes: Callable[[], Home]) -> ScenarioRun:
     home = homes()
-    return run_scenario(home, "spoken.py", str(home.folder / "store"))
+    return run_scenario(home, "dask_events.py", str(home.folder / "store"))
 
 
 @pytest.fixture(scope="module")

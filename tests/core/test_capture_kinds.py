@@ -33,8 +33,10 @@ def finished_runs(
         home = homes()
         store = str(home.folder / "store")
         if kind == "uninstalled":
-            return run_scenario(home, "kinds.py", store, "nanny", str(bare_python))
-        return run_scenario(home, "kinds.py", store, kind)
+            return run_scenario(
+                home, "cluster_kinds.py", store, "nanny", str(bare_python)
+            )
+        return run_scenario(home, "cluster_kinds.py", store, kind)
 
     with ThreadPoolExecutor(2) as pilots:
         yield {kind: pilots.submit(finished, kind) for kind in KINDS}

@@ -19,7 +19,7 @@ ENDS = {
 @pytest.fixture(scope="module")
 def finished(homes: Callable[[], Home]) -> ScenarioRun:
     home = homes()
-    return run_scenario(home, "lonely.py", str(home.folder / "store"))
+    return run_scenario(home, "workers_without_nannies.py", str(home.folder / "store"))
 
 
 @pytest.mark.parametrize("way", ENDS)

@@ -17,7 +17,7 @@ from stored_events import details
 @pytest.fixture(scope="module")
 def finished(homes: Callable[[], Home]) -> ScenarioRun:
     home = homes()
-    return run_scenario(home, "manners.py", str(home.folder / "store"))
+    return run_scenario(home, "host_process.py", str(home.folder / "store"))
 
 
 def card(finished: ScenarioRun, name: str) -> RunCard:

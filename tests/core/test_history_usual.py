@@ -194,7 +194,7 @@ def test_rules_tell_it_with_numbers() -> None:
     assert slow.severity == "warning"
     assert "after 30 good runs" in slow.cause
     large = found["more-memory-than-usual"]
-    assert large.title == "A worker had 3.5 times as much memory as usual"
+    assert large.title == "A worker used 3.5 times as much memory as usual"
     assert "500 MiB" in large.remedy
 
 

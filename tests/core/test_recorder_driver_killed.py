@@ -102,7 +102,7 @@ def test_a_driver_that_ends_well_on_a_cluster_that_lost_another_is_recorded(
 ) -> None:
     home = homes()
     finished = ended(
-        home, begin(home, "joins.py", str(home.folder / "store"), lasting[1])
+        home, begin(home, "shared_cluster.py", str(home.folder / "store"), lasting[1])
     )
 
     assert finished.code == 0, finished.errors

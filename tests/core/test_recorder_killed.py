@@ -46,7 +46,7 @@ def test_what_a_command_logs_while_it_has_no_recorder_is_recorded(
 ) -> None:
     home = homes()
     store = str(home.folder / "store")
-    script = [sys.executable, str(SCENARIOS / "heard.py")]
+    script = [sys.executable, str(SCENARIOS / "command_recorder_killed.py")]
     words = ["blackbox", "run", "--store", store, "--", *script]
     finished = ended(home, begin_command(home, *words))
     run = find_run(open_store(store), "latest")

@@ -150,7 +150,10 @@ def test_the_next_run_of_the_job_closes_the_cluster_of_one_that_nobody_finished(
         lost = shelf.record("nightly", "run-1", owned, state="lost")
 
         finished = run_scenario(
-            home, "adopts.py", shelf.url, f"{shelf.url}/{lost.folder}complete.json"
+            home,
+            "finishes_lost_run.py",
+            shelf.url,
+            f"{shelf.url}/{lost.folder}complete.json",
         )
 
         with pytest.raises(OSError, match=r"(?i)timed out|connect"):

@@ -24,7 +24,10 @@ def test_a_lost_recording_is_finished_by_the_next_one_of_its_job(
     assert Run.at(shelf.store, lost).ending is None
 
     finished = run_scenario(
-        home, "adopts.py", shelf.url, f"{shelf.url}/{lost.folder}complete.json"
+        home,
+        "finishes_lost_run.py",
+        shelf.url,
+        f"{shelf.url}/{lost.folder}complete.json",
     )
 
     assert finished.card.state == "succeeded"

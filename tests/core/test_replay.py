@@ -51,7 +51,7 @@ REPLAYED = {
 @pytest.fixture(scope="module")
 def finished(homes: Callable[[], Home]) -> ScenarioRun:
     home = homes()
-    process = begin(home, "kept.py", str(home.folder / "store"))
+    process = begin(home, "kept_inputs.py", str(home.folder / "store"))
     finished = ended(
         home, process, timeout=280.0
     )  # ten recordings, one after the other

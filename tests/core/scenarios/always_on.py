@@ -14,7 +14,7 @@ from typing import Any
 
 from dask_blackbox import recording
 from distributed import Client, get_client, span, worker_client
-from stage import tell, tell_card
+from scenario_reports import report, report_card
 
 
 def shared(i: int) -> int:
@@ -76,7 +76,7 @@ def main(address: str, store: str) -> None:
     ten_at_once(address)
     with client_of(address, "fails") as client:
         future: Any = client.submit(failing)
-        tell(failed=type(future.exception()).__name__)
+        report(failed=type(future.exception()).__name__)
     with client_of(address, "recovers") as client:
         future = client.submit(failing, key="failing-but-handled")
         future.exception()
@@ -90,7 +90,7 @@ def main(address: str, store: str) -> None:
         recording(client, store=store, job="own") as rec,
     ):
         client.submit(shared, 8).result()
-    tell_card(rec)
+    report_card(rec)
     vanishing = subprocess.Popen([sys.executable, __file__, "--vanish", address])
     vanishing.wait()
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from dask_blackbox import recording
 from distributed import Client, LocalCluster, performance_report
-from stage import tell_card
+from scenario_reports import report_card
 
 TASKS, SECONDS = 12, 0.25
 
@@ -45,7 +45,7 @@ def main(store: str, native: str) -> None:
                 for n, (a, b) in enumerate(pairwise(parts))
             ]
             client.gather(joined)
-    tell_card(rec)
+    report_card(rec)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import sys
 
 from dask_blackbox import recording
 from distributed import Client, LocalCluster, Lock
-from stage import tell_card
+from scenario_reports import report_card
 
 
 def load(name: str, *, wait: bool) -> str:
@@ -42,4 +42,4 @@ if __name__ == "__main__":
         saved.result()
         # Its input is there already when its graph comes.
         client.submit(join, joined, key="again").result()
-    tell_card(rec)
+    report_card(rec)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from stage import commands_cluster, tell
+from scenario_reports import commands_cluster, report
 
 with commands_cluster("--nanny") as address:
-    tell(address=address)
+    report(address=address)
     while True:
         time.sleep(1)

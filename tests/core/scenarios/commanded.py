@@ -125,7 +125,7 @@ def kill_a_worker(c: Client) -> None:
 def lose_the_recorder(c: Client) -> None:
     """Go on when the recorder, a child of our parent, has died."""
     # Not above: a Python that ignores its environment does not find it.
-    from stage import until
+    from scenario_reports import until
 
     parent = Path(f"/proc/{os.getppid()}/task")
     children = " ".join(each.read_text() for each in parent.glob("*/children"))

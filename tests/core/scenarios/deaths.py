@@ -16,7 +16,7 @@ from typing import Any
 import dask
 from dask_blackbox import recording
 from distributed import Client, Event, KilledWorker, LocalCluster
-from stage import tell, tell_card, until
+from scenario_reports import report, report_card, until
 
 LINES = 2_000
 BURST = 20_000
@@ -136,9 +136,9 @@ def main(store: str) -> None:
         rec = recording(client, store=store, job="deaths")
         with rec:
             keys = die_in_every_way(client)
-            tell(keys=keys, peaceful=leave_in_peace(client))
+            report(keys=keys, peaceful=leave_in_peace(client))
             cluster.close()
-        tell_card(rec)
+        report_card(rec)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from typing import Any
 
 from dask_blackbox import recording
 from dask_blackbox.errors import BlackboxError
-from stage import tell, tell_card
+from scenario_reports import report, report_card
 
 
 class UntellableError(Exception):
@@ -60,18 +60,18 @@ def main(store: str | None, how: str) -> None:
     try:
         rec.start()
     except BlackboxError as error:
-        tell(refused=f"{type(error).__name__}: {error}")
+        report(refused=f"{type(error).__name__}: {error}")
         raise
     started = time.monotonic()
-    tell(started=started - begun, running=rec.card.headline, links=rec.links)
+    report(started=started - begun, running=rec.card.headline, links=rec.links)
     try:
-        tell(result=ENDS[how]())
+        report(result=ENDS[how]())
         rec.finish()
     except BaseException as error:
         rec.finish(error)
         raise
     finally:
-        tell_card(rec, finished=time.monotonic() - started)
+        report_card(rec, finished=time.monotonic() - started)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from typing import Any
 
 from dask_blackbox import recording
 from distributed import Client, LocalCluster
-from stage import tell, tell_card
+from scenario_reports import report, report_card
 
 
 def nothing(i: int) -> int:
@@ -86,13 +86,13 @@ def main(store: str, count: int, folder: str) -> None:
             broken = client.submit(chained, key="chained-root")
             heir = client.submit(add, broken, 1, key="heir")
             assert isinstance(heir.exception(timeout=60), RuntimeError)
-            tell(
+            report(
                 flaky=str(lucky.key),
                 unpicklable=failed(client, unpicklable),
                 verbose=failed(client, verbose),
                 surrogate=failed(client, lone_surrogate),
             )
-        tell_card(rec)
+        report_card(rec)
 
 
 if __name__ == "__main__":

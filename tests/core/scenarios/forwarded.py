@@ -17,7 +17,7 @@ from dask_blackbox import recording
 from distributed import Client, Scheduler, Worker
 from distributed.comm.registry import backends
 from distributed.comm.tcp import TCPBackend
-from stage import tell_card
+from scenario_reports import report_card
 
 
 async def serve(
@@ -62,7 +62,7 @@ def main(store: str, kind: str = "tcp") -> None:
         client.submit(print, "through the driver").result()
         client.submit(divmod, 1, 0).exception()
         client.submit(os.getcwd).result()
-    tell_card(rec)
+    report_card(rec)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from dask_blackbox import recording
 from distributed import Client, LocalCluster, Nanny, Scheduler, SpecCluster, Worker
 from distributed.deploy.spec import ProcessInterface
 from distributed.deploy.subprocess import SubprocessCluster
-from stage import tell, tell_card
+from scenario_reports import report, report_card
 
 FOLDER = Path(os.environ["SCENARIO_TOLD"]).parent
 LIMIT = "400MiB"
@@ -202,7 +202,7 @@ def breaking() -> Iterator[None]:
     try:
         yield
     except BaseException:
-        tell(broke=time.time())
+        report(broke=time.time())
         raise
 
 
@@ -224,7 +224,7 @@ def compute(client: Client, work: str) -> None:
 
 def phase(name: str) -> None:
     """Tell how far it is."""
-    tell(phase=name, **{f"at_{name}": time.time()})
+    report(phase=name, **{f"at_{name}": time.time()})
 
 
 def drive(kind: str, work: str, store: str | None, address: str | None) -> None:
@@ -237,10 +237,10 @@ def drive(kind: str, work: str, store: str | None, address: str | None) -> None:
         rec = recording(client, store=store, job="fuzz", run_id="one")
         try:
             with rec:
-                tell(recording=rec.id, links=rec.links)
+                report(recording=rec.id, links=rec.links)
                 compute(client, work)
         finally:
-            tell_card(rec)
+            report_card(rec)
 
 
 async def compute_async(client: Any) -> None:
@@ -267,11 +267,11 @@ async def drive_async(work: str, store: str) -> None:
         rec = recording(client, store=store, job="fuzz", run_id="one")
         try:
             async with rec:
-                tell(recording=rec.id, links=rec.links)
+                report(recording=rec.id, links=rec.links)
                 with breaking():
                     await compute_async(client)
         finally:
-            tell_card(rec)
+            report_card(rec)
 
 
 def main(
@@ -286,9 +286,9 @@ def main(
         else:
             drive(kind, work, store if recorded == "with" else None, address)
     except BaseException as error:
-        tell(raised=type(error).__name__, said=str(error)[:300], at_end=time.time())
+        report(raised=type(error).__name__, said=str(error)[:300], at_end=time.time())
         raise
-    tell(raised=None, at_end=time.time())
+    report(raised=None, at_end=time.time())
 
 
 if __name__ == "__main__":

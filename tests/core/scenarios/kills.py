@@ -26,7 +26,7 @@ import dask
 from dask_blackbox import recording
 from distributed import Client, LocalCluster, Nanny, Scheduler, SpecCluster
 from distributed.deploy.subprocess import SubprocessCluster
-from stage import tell, tell_card, until
+from scenario_reports import report, report_card, until
 
 FOLDER = Path(os.environ["SCENARIO_TOLD"]).parent
 LIMIT = "320MiB"
@@ -96,7 +96,7 @@ class Work:
                         pure=False,
                     )
                 )
-        tell(keys=[str(future.key) for future in futures])
+        report(keys=[str(future.key) for future in futures])
         self.client.gather(futures)
 
     def die(self, ending: str) -> None:
@@ -219,7 +219,7 @@ def tell_who_is_who(client: Client, rec: Any) -> None:
     nannies: dict[str, int] = {}
     if any(each["nanny"] for each in client.scheduler_info(-1)["workers"].values()):
         nannies = client.run(_pid, nanny=True)
-    tell(
+    report(
         driver=os.getpid(),
         recorder=rec._supervisor._link.process.pid,
         scheduler=client.run_on_scheduler(os.getpid),
@@ -248,9 +248,9 @@ def main(store: str, kind: str, work: str, address: str | None = None) -> None:
                 try:
                     doing(*([how] if how else []))
                 finally:
-                    tell(over=time.time())
+                    report(over=time.time())
         finally:
-            tell_card(rec)
+            report_card(rec)
 
 
 if __name__ == "__main__":

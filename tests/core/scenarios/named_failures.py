@@ -25,7 +25,7 @@ from dask import delayed
 from dask_blackbox import recording
 from dask_blackbox.capture.driver.driver import describe_exception
 from distributed import Client, LocalCluster
-from stage import tell_card
+from scenario_reports import report_card
 
 # Its stubs are incomplete.
 pa: Any = importlib.import_module("pyarrow")
@@ -175,7 +175,7 @@ def main(store: str, place: str, endpoint: str) -> None:
             else:
                 raise AssertionError(f"{name} did not fail")
             raised[name] = {"ended": time.time(), "exception": reported}
-    tell_card(rec, raised=raised)
+    report_card(rec, raised=raised)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import time
 
 from dask_blackbox import recording
 from distributed import Client
-from stage import tell
+from scenario_reports import report
 
 
 def work(i: int) -> int:
@@ -27,7 +27,7 @@ def main(store: str, address: str, then: str = "") -> None:
         client.gather(client.map(work, range(20)))
         if then == "end":
             rec.finish(state="aborted")
-        tell(driver=os.getpid(), links=rec.links)
+        report(driver=os.getpid(), links=rec.links)
         while True:
             time.sleep(1)
 

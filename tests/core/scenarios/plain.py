@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dask_blackbox import recording
-from stage import tell_card
+from scenario_reports import report_card
 
 with recording() as rec:
     pass
-tell_card(rec)
+report_card(rec)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from dask_blackbox import recording
 from distributed import Client, LocalCluster
-from stage import tell_card, until
+from scenario_reports import report_card, until
 
 STARTING = -1
 
@@ -93,7 +93,7 @@ def main(store: str, times: int | None) -> None:
                 threading.Thread(target=kill_all, daemon=True).start()
             if times == 0:
                 threading.Thread(target=kill_as_it_leaves, daemon=True).start()
-        tell_card(rec)
+        report_card(rec)
 
 
 if __name__ == "__main__":

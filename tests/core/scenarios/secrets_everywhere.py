@@ -16,7 +16,7 @@ import warnings
 import dask
 from dask_blackbox import recording
 from distributed import Client, KilledWorker, LocalCluster, get_worker
-from stage import tell_card
+from scenario_reports import report_card
 
 SECRETS: dict[str, str] = json.loads(os.environ["SECRETS"])
 SHAPES: dict[str, str] = json.loads(os.environ["SHAPES"])
@@ -107,7 +107,7 @@ def main(store: str) -> None:
                     warnings.warn(sentence, stacklevel=1)
                 fail()
         except ConnectionError as error:
-            tell_card(rec, passed=str(error))
+            report_card(rec, passed=str(error))
 
 
 if __name__ == "__main__":

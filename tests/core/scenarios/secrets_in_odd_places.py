@@ -13,7 +13,7 @@ from typing import Any
 import dask
 from dask_blackbox import recording
 from distributed import Client, LocalCluster, span
-from stage import tell_card
+from scenario_reports import report_card
 
 SECRETS: dict[str, str] = json.loads(os.environ["SECRETS"])
 SENTENCES: list[str] = json.loads(os.environ["SENTENCES"])
@@ -75,7 +75,7 @@ def main(store: str) -> None:
             )
             with contextlib.suppress(ValueError):
                 future.result(60)
-    tell_card(rec)
+    report_card(rec)
 
 
 if __name__ == "__main__":

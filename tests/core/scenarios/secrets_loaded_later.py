@@ -14,7 +14,7 @@ import sys
 import psutil
 from dask_blackbox import mask_secret, recording
 from distributed import Client, LocalCluster
-from stage import tell_card, until
+from scenario_reports import report_card, until
 
 logger = logging.getLogger("job")
 
@@ -74,7 +74,7 @@ def main(store: str) -> None:
                 use(planted["after"])
                 client.submit(load_and_fail, [planted["on a worker"][::-1]]).result(60)
         except ValueError as error:
-            tell_card(rec, passed=str(error))
+            report_card(rec, passed=str(error))
 
 
 if __name__ == "__main__":

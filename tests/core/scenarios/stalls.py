@@ -16,7 +16,7 @@ from typing import Any
 import dask
 from dask_blackbox import recording
 from distributed import Client, Event, LocalCluster
-from stage import tell
+from scenario_reports import report
 
 STALLS = {"blackbox.stall.after": "1s", "blackbox.stall.end-run": "3s"}
 
@@ -44,7 +44,7 @@ def other_driver(store: str, address: str) -> None:
         while not enough.is_set():
             client.gather(client.map(inc, range(10), pure=False))
             done += 10
-    tell(done=done, recorded=rec.card.numbers["tasks"], state=rec.card.state)
+    report(done=done, recorded=rec.card.numbers["tasks"], state=rec.card.state)
 
 
 def hang(client: Client, store: str, job: str, **task: Any) -> None:
@@ -53,7 +53,7 @@ def hang(client: Client, store: str, job: str, **task: Any) -> None:
             with recording(client, store=store, job=job) as rec:
                 client.submit(**task).result(timeout=60)
         except (CancelledError, TimeoutError) as error:
-            tell(**{job: [type(error).__name__, rec.card.links["recording"]]})
+            report(**{job: [type(error).__name__, rec.card.links["recording"]]})
 
 
 def main(store: str) -> None:
@@ -70,7 +70,7 @@ def main(store: str) -> None:
         hang(client, store, "resource", func=inc, x=1, resources={"GPU": 1}, key="g-1")
         hang(client, store, "deep", func=deep_in_a_library, key="deep-1")
         Event("enough").set()
-        tell(other=other.wait(60))
+        report(other=other.wait(60))
 
 
 if __name__ == "__main__":

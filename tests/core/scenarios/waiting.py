@@ -11,7 +11,7 @@ import time
 
 from dask_blackbox import recording
 from distributed import Client, Event, LocalCluster
-from stage import tell
+from scenario_reports import report
 
 
 def work(i: int) -> int:
@@ -30,7 +30,7 @@ def run_scenario(client: Client, store: str) -> None:
         client.gather(client.map(work, range(20)))
         hanging = client.submit(hang, pure=False)
         Event("hanging").wait(timeout=60)
-        tell(driver=os.getpid(), links=rec.links, key=str(hanging.key))
+        report(driver=os.getpid(), links=rec.links, key=str(hanging.key))
         hanging.result()
 
 

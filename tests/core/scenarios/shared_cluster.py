@@ -1,6 +1,6 @@
 """A driver that does its work on a cluster of others, and looks what is left on it.
 
-python joins.py STORE ADDRESS
+python shared_cluster.py STORE ADDRESS
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 from dask_blackbox import recording
 from distributed import Client, Event
-from stage import tell_card
+from scenario_reports import report_card
 
 
 def work(i: int) -> int:
@@ -32,4 +32,4 @@ with Client(sys.argv[2]) as client:
     before = client.run_on_scheduler(plugins_of_ours)
     with recording(client, store=sys.argv[1], job="joins") as rec:
         client.gather(client.map(work, range(20)))
-    tell_card(rec, plugins=before + client.run_on_scheduler(plugins_of_ours))
+    report_card(rec, plugins=before + client.run_on_scheduler(plugins_of_ours))

@@ -1,6 +1,6 @@
 """A command that logs all the time while its recorder is killed.
 
-python heard.py
+python command_recorder_killed.py
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from distributed import Client
-from stage import until
+from scenario_reports import until
 
 ENOUGH = 400
 

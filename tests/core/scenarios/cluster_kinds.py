@@ -1,6 +1,6 @@
 """The same small work on clusters of every kind.
 
-python kinds.py STORE threads|processes|nanny|bare|tls|adaptive|asynchronous [PYTHON]
+python cluster_kinds.py STORE threads|processes|nanny|bare|tls|adaptive|asynchronous [PYTHON]
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dask_blackbox import recording
 from dask_blackbox.errors import ConfigurationError
 from distributed import Client, KilledWorker, LocalCluster
 from distributed.security import Security
-from stage import commands_cluster, tell, tell_card, until
+from scenario_reports import commands_cluster, report, report_card, until
 
 TASKS = 50
 LINES = 500
@@ -86,15 +86,15 @@ def main(store: str, kind: str, python: str = sys.executable) -> None:
         with rec:
             assert sum(client.gather(client.map(work, range(TASKS)))) == 1225
             error = client.submit(fail, pure=False).exception(timeout=60)
-            tell(error=repr(error))
+            report(error=repr(error))
             if kind == "adaptive":
                 until(lambda: not client.scheduler_info(-1)["workers"], "scale-down")
             elif kind not in ("threads", "tls"):
                 try:
                     client.submit(log_and_die, pure=False).result(timeout=60)
                 except KilledWorker as killed:
-                    tell(killed=str(killed.task))
-        tell_card(rec)
+                    report(killed=str(killed.task))
+        report_card(rec)
 
 
 async def asynchronous(store: str) -> None:
@@ -107,7 +107,7 @@ async def asynchronous(store: str) -> None:
         try:
             recording(client, store=store, job="wrong").start()
         except ConfigurationError as error:
-            tell(wrong=str(error))
+            report(wrong=str(error))
         turns = 0
 
         async def turning() -> None:
@@ -121,9 +121,9 @@ async def asynchronous(store: str) -> None:
         async with rec:
             assert sum(await client.gather(client.map(work, range(TASKS)))) == 1225
             before = turns
-        tell(turns_while_finishing=turns - before)
+        report(turns_while_finishing=turns - before)
         turner.cancel()
-    tell_card(rec)
+    report_card(rec)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What Dask itself tells of a run: spans, topics of the user's, fine metrics, profile.
 
-python spoken.py STORE
+python dask_events.py STORE
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 import dask
 from dask_blackbox import recording
 from distributed import Client, LocalCluster, get_worker, span
-from stage import tell, tell_card, until
+from scenario_reports import report, report_card, until
 
 TOPICS, HEAVY = 2_500, 100_000
 
@@ -64,7 +64,7 @@ def main(store: str) -> None:
         os.kill(client.run(os.getpid)[victim], signal.SIGKILL)
         until(lambda: victim not in client.scheduler_info()["workers"], "its end")
         client.submit(loaded, 200).result()
-    tell_card(rec, victim=victim)
+    report_card(rec, victim=victim)
 
 
 def facts_of_sketch(prefix: str, dask_scheduler: object) -> bool:
@@ -73,5 +73,5 @@ def facts_of_sketch(prefix: str, dask_scheduler: object) -> bool:
 
 
 if __name__ == "__main__":
-    tell()
+    report()
     main(sys.argv[1])

@@ -1,6 +1,6 @@
 """Recordings as guests of one long-lived process and cluster: what they change, and what not.
 
-python manners.py STORE
+python host_process.py STORE
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from dask_blackbox import recording
 from distributed import Client, LocalCluster
-from stage import tell, until
+from scenario_reports import report, until
 
 reported: dict[str, Any] = {}
 
@@ -250,7 +250,7 @@ def main(store: str) -> None:
         with contextlib.suppress(TimeoutError):
             until(lambda: state_of(client) == before, "rest", 10)
         reported["before"], reported["after"] = before, state_of(client)
-    tell(**reported)
+    report(**reported)
 
 
 if __name__ == "__main__":

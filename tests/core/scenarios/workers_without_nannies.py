@@ -1,6 +1,6 @@
 """Workers without a nanny die, each in a way of its own.
 
-python lonely.py STORE
+python workers_without_nannies.py STORE
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from dask_blackbox import recording
 from distributed import Client, KilledWorker
-from stage import commands_cluster, tell, tell_card
+from scenario_reports import commands_cluster, report, report_card
 
 
 def exit_with_0() -> None:
@@ -49,8 +49,8 @@ def main(store: str) -> None:
     ):
         client.wait_for_workers(len(WAYS))
         with recording(client, store=store, job="lonely") as rec:
-            tell(keys={each.__name__: killed(client, each) for each in WAYS})
-        tell_card(rec)
+            report(keys={each.__name__: killed(client, each) for each in WAYS})
+        report_card(rec)
 
 
 if __name__ == "__main__":

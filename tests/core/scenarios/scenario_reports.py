@@ -1,4 +1,4 @@
-"""What scenarios share: how they tell their test what they saw, and how clusters come up."""
+"""What scenarios share: how they report to their test, and how clusters start."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 
-def tell(**facts: Any) -> None:
+def report(**facts: Any) -> None:
     """Let the test know; later facts go beside earlier ones."""
     path = Path(os.environ["SCENARIO_TOLD"])
     known = json.loads(path.read_text()) if path.exists() else {}
@@ -22,9 +22,9 @@ def tell(**facts: Any) -> None:
     part.replace(path)
 
 
-def tell_card(rec: Any, **facts: Any) -> None:
+def report_card(rec: Any, **facts: Any) -> None:
     """Let the test know the card."""
-    tell(card=json.loads(rec.card.to_json()), **facts)
+    report(card=json.loads(rec.card.to_json()), **facts)
 
 
 def until(condition: Callable[[], Any], what: str, timeout: float = 60.0) -> Any:

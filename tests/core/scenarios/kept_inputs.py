@@ -1,6 +1,6 @@
 """Tasks of every kind that raise, each in a recording of its own; values are kept.
 
-python kept.py STORE
+python kept_inputs.py STORE
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import dask
 from dask_blackbox import recording
 from distributed import Client, LocalCluster
-from stage import tell
+from scenario_reports import report
 
 MARK = "mark-of-the-values-4711"
 PLACE = Path(sys.argv[1])
@@ -199,7 +199,7 @@ def main(store: str) -> None:
                         with contextlib.suppress(Exception):
                             story(client)
                     stories[-1](client)
-            tell(**{name: rec.card.links["recording"]})
+            report(**{name: rec.card.links["recording"]})
 
 
 if __name__ == "__main__":

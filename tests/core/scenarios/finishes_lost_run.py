@@ -1,6 +1,6 @@
 """A run whose recorder finds an earlier one of the same job that nobody has finished.
 
-python adopts.py STORE FILE: waits for that file, which only a finished recording has.
+python finishes_lost_run.py STORE FILE: waits for that file, which only a finished recording has.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ import sys
 from pathlib import Path
 
 from dask_blackbox import recording
-from stage import tell_card, until
+from scenario_reports import report_card, until
 
 
 def main(store: str, file: str) -> None:
     with recording(store=store, job="nightly", run_id="run-2") as rec:
         until(Path(file).exists, "the earlier recording's end")
-    tell_card(rec)
+    report_card(rec)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from dask_blackbox import recording
 from distributed import Client, get_client, worker_client
-from stage import commands_cluster, tell, until
+from scenario_reports import commands_cluster, report, until
 
 ROUNDS = 3
 
@@ -154,7 +154,7 @@ def forks(client: Client, store: str) -> None:
         child.start()
         child.join(60)
         client.submit(shared, 2, key="shared-after").result()
-    tell(forking=_card(rec), child=child.exitcode)
+    report(forking=_card(rec), child=child.exitcode)
 
 
 def _forked(address: str) -> None:
@@ -184,13 +184,13 @@ def main(store: str, processes: str, threads: str) -> None:
         for each in working:
             output, _ = each.communicate()
             cards |= json.loads(output)
-        tell(cards=cards)
+        report(cards=cards)
         with recording(client, store=store, job="around") as rec:
-            tell(in_task=client.submit(recorded_task, store).result())
-        tell(around=_card(rec))
+            report(in_task=client.submit(recorded_task, store).result())
+        report(around=_card(rec))
         forks(client, store)
         until(lambda: _state(client) == before, "rest", 20)
-        tell(before=before, after=_state(client))
+        report(before=before, after=_state(client))
 
 
 if __name__ == "__main__":
