@@ -97,7 +97,7 @@ def check_use(cluster: object, *, cluster_kwargs: object, adapt: object) -> None
         if value:
             raise OperatorConfigurationError(
                 f"{name}= is for a cluster that the task starts, and the one at "
-                f"{cluster!r} is there already; leave {name}= out"
+                f"{cluster!r} already exists; remove {name}="
             )
 
 

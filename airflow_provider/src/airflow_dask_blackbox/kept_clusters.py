@@ -57,7 +57,7 @@ class KeptCluster:
         start = prepared(cluster, cluster_kwargs, adapt)
         if isinstance(start, str):
             raise AirflowException(
-                f"the cluster at {start!r} is there already, and needs no task to start it; "
+                f"the cluster at {start!r} already exists, so no task has to start it; "
                 "give its address to the tasks"
             )
         process = self._process = self._start_process()

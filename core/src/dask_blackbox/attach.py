@@ -18,7 +18,6 @@ if TYPE_CHECKING:  # hosts read cards in files that are parsed all day: no polar
     from dask_blackbox.run import RunTables
 
 __all__ = [
-    "CARD_SCHEMA",
     "NON_RETRYABLE",
     "RunCard",
     "RunState",

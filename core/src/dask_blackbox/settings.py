@@ -21,7 +21,6 @@ from dask.utils import parse_bytes, parse_timedelta
 from dask_blackbox.errors import ConfigurationError
 
 __all__ = [
-    "Misspelt",
     "misspelt_settings",
     "name_misspelt_settings",
     "setting",

@@ -17,7 +17,6 @@ __all__ = [
     "LARGEST",
     "QUANTILES",
     "REST",
-    "SKETCH_FORMAT",
     "Fingerprint",
     "Inputs",
     "PrefixSketch",

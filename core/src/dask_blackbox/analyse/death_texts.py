@@ -267,7 +267,7 @@ def _running_task_text(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
     others = sorted({k for d in with_it for k in d.executing} - named)
     if others and len(others) <= 20:  # noqa: PLR2004
         only = " (it was only waiting)" if waiting.issuperset(others) else ""
-        sentence += f"; beside it on the same worker: {quoted(others, most=2)}{only}"
+        sentence += f"; also running on that worker: {quoted(others, most=2)}{only}"
     others = sorted({k for d in certified if d not in with_it for k in d.executing})
     if others and len(others) <= 20:  # noqa: PLR2004
         sentence += f"; at the other deaths: {quoted(others, most=2)}"

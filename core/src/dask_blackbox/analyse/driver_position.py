@@ -22,7 +22,6 @@ from dask_blackbox.formatting import duration, short
 from dask_blackbox.run import RunTables
 
 __all__ = [
-    "SHARED",
     "DriverPosition",
     "driver_position_of",
     "evidence_of_position",

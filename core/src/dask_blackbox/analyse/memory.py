@@ -15,9 +15,6 @@ from dask_blackbox.formatting import counted, need, quoted, short, size
 from dask_blackbox.run import RunTables
 
 __all__ = [
-    "MemoryNeed",
-    "RetainedMemory",
-    "Skew",
     "how_the_scheduler_grew",
     "is_of_host",
     "memory_need",

@@ -17,7 +17,7 @@ import msgspec
 
 from dask_blackbox.finding import Confidence, RetryAdvice, Severity
 
-__all__ = ["FINDINGS", "FrontMatter", "Page", "Threshold", "read_page"]
+__all__ = ["FINDINGS", "Page", "Threshold", "read_page"]
 
 FINDINGS = Path(__file__).with_name("findings")
 

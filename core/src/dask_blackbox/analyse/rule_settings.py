@@ -17,7 +17,7 @@ from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.guard import guard
 from dask_blackbox.settings import setting
 
-__all__ = ["Asking", "asking", "asking_or_default"]
+__all__ = ["asking", "asking_or_default"]
 
 
 @dataclass(frozen=True, kw_only=True)

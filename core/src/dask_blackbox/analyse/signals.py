@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from dask_blackbox.finding import RetryAdvice
 from dask_blackbox.formatting import signal_name
 
-__all__ = ["CRASHES", "NATIVE", "Sender", "sender_of", "signal_in"]
+__all__ = ["CRASHES", "NATIVE", "sender_of", "signal_in"]
 
 _BY_SIGNAL = "signal-"
 

@@ -23,7 +23,7 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.run import RunTables
 
-__all__ = ["MANY_EDGES", "DriverTime", "Host", "TaskActivity"]
+__all__ = ["MANY_EDGES", "Host", "TaskActivity"]
 
 MANY_EDGES = 20
 """Inputs of a task, on average, that are many."""

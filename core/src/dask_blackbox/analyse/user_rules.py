@@ -23,7 +23,6 @@ from dask_blackbox.finding import Finding
 
 __all__ = [
     "GROUP",
-    "UserRules",
     "all_rules",
     "ask_in_isolation",
     "installed_rules",
@@ -136,7 +135,7 @@ def ask_in_isolation(rule: Rule, case: Case, *, of: str) -> list[Finding]:
 def _checked(rule: Rule, each: object) -> Finding:
     if not isinstance(each, Finding) or each.rule != rule.slug:
         raise TypeError(
-            f"it gave {each!r:.120}, which is not a finding of its own: make it with "
+            f"it yielded {each!r:.120}, which is not one of its own findings: create it with "
             "its `found`"
         )
     if each.severity == "failure" != rule.severity:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["LEAST_RUNS", "Unusual", "Usual", "usual_of"]
+__all__ = ["Unusual", "usual_of"]
 
 LEAST_RUNS = 4
 """Earlier runs without which nothing is called unusual."""

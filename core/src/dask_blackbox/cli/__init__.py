@@ -80,7 +80,7 @@ class _Verbs(click.Group):
             close = difflib.get_close_matches(typed, known, n=1)
             like = f"did you mean '{close[0]}'? " if close else ""
             ctx.fail(
-                f"there is no command '{typed}'; {like}There are {', '.join(known)}."
+                f"there is no command '{typed}'; {like}Commands: {', '.join(known)}."
             )
         return super().resolve_command(ctx, args)
 

@@ -277,7 +277,7 @@ def _cluster(address: str) -> Iterator[Check]:
             "cluster",
             "wrong",
             f"no Dask scheduler answers at {address}: {str(error) or type(error).__name__}",
-            "give its address as tcp://host:8786; is it reachable from here?",
+            "give its address as tcp://host:8786, and check that this machine can reach it",
         )
         return
     theirs = reported["scheduler"]["packages"]["distributed"]

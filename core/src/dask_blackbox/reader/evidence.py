@@ -22,7 +22,7 @@ from dask_blackbox.reader.reading import checksum_fits
 from dask_blackbox.run import RunTables
 from dask_blackbox.store import Store
 
-__all__ = ["EvidenceOfEnd", "end_in_segments", "evidence_of_end", "read_card"]
+__all__ = ["end_in_segments", "evidence_of_end", "read_card"]
 
 _COMPLETE = "complete.json"
 _T = TypeVar("_T")

@@ -19,7 +19,7 @@ from dask_blackbox.events import TaskNamed, of_kind
 from dask_blackbox.manifest import Manifest
 from dask_blackbox.overview import Overview
 
-__all__ = ["GROUP", "Finaliser", "HostTasks", "finalise_for_host"]
+__all__ = ["GROUP", "HostTasks", "finalise_for_host"]
 
 logger = logging.getLogger("dask_blackbox.recorder")
 

@@ -274,11 +274,6 @@ class Spool:
 
     # Closed segments
 
-    def closed_segments(self) -> list[str]:
-        """Return the names of those that will not change any more, oldest first."""
-        with self._lock:
-            return list(self._closed)
-
     def waiting(self) -> list[str]:
         """Return the names of those that the store does not have, oldest first."""
         with self._lock:

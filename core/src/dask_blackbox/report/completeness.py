@@ -10,7 +10,7 @@ from dask_blackbox.formatting import count, counted, duration, moment, plain
 from dask_blackbox.report.card_words import what_is_missing
 from dask_blackbox.run import RunTables
 
-__all__ = ["Certificate", "certificate_of"]
+__all__ = ["certificate_of"]
 
 
 class Certificate(NamedTuple):

@@ -10,7 +10,7 @@ from dask_blackbox.report.axis import Axis, micros_since
 from dask_blackbox.report.workers import Life
 from dask_blackbox.run import RunTables
 
-__all__ = ["Curve", "Curves", "curves_of"]
+__all__ = ["Curve", "curves_of"]
 
 _POINTS = 40_000
 _MOST_POINTS = 1_200

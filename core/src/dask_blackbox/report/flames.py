@@ -18,7 +18,7 @@ from dask_blackbox.report.packing import packed, packed_texts
 from dask_blackbox.report.profile_tree import INTERVAL, merged_profile, with_leaves
 from dask_blackbox.run import RunTables
 
-__all__ = ["Flames", "flames_for_page"]
+__all__ = ["flames_for_page"]
 
 _MOST_NODES = 6_000
 _MOST_SLICES = 60

@@ -9,7 +9,6 @@ from dask_blackbox.earlier_runs import EarlierRun, Past, Seen
 from dask_blackbox.formatting import counted, duration, moment, plain
 
 __all__ = [
-    "SIDES",
     "against_words",
     "blame_words",
     "day",

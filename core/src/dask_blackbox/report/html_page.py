@@ -45,7 +45,6 @@ from dask_blackbox.run import RunTables
 __all__ = [
     "MODULES",
     "Bandwidth",
-    "DeathGroup",
     "death_groups",
     "html",
     "script_of",

@@ -11,7 +11,7 @@ from dask_blackbox.formatting import plain
 from dask_blackbox.report.prefixes import PrefixRow
 from dask_blackbox.run import RunTables
 
-__all__ = ["Edge", "Node", "PrefixGraph", "prefix_graph_of"]
+__all__ = ["Node", "prefix_graph_of"]
 
 _MOST = 60
 _WIDTH, _HEIGHT, _ACROSS, _DOWN, _MARGIN = 176, 46, 236, 62, 8

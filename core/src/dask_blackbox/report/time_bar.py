@@ -9,7 +9,7 @@ from dask_blackbox.analyse.facts.chains import Chain, last_inputs_of
 from dask_blackbox.analyse.facts.executions import counts_of, executions_of
 from dask_blackbox.run import RunTables
 
-__all__ = ["Bounds", "Part", "TimeBar", "time_bar_of"]
+__all__ = ["Part", "time_bar_of"]
 
 _HARDLY = 0.001
 

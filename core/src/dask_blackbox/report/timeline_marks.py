@@ -33,7 +33,7 @@ from dask_blackbox.report.packing import packed, packed_signed, packed_texts
 from dask_blackbox.report.workers import Life
 from dask_blackbox.run import RunTables
 
-__all__ = ["Mark", "PackedMarks", "marks_of", "packed_marks"]
+__all__ = ["Mark", "marks_of", "packed_marks"]
 
 _MARKED: dict[type[Event], tuple[str, str]] = {
     WorkerRestartedForMemory: ("memory", "reached its memory limit"),

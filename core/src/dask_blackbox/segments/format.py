@@ -22,11 +22,8 @@ from dask_blackbox.errors import FutureFormatError, MalformedRecordingError
 __all__ = [
     "FRAME",
     "MAGIC",
-    "MAJOR",
     "MARK",
-    "MINOR",
     "ZLIB_MSGPACK",
-    "Header",
     "frame_bytes",
     "header_bytes",
     "read_header",

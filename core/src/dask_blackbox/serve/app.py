@@ -26,7 +26,7 @@ from dask_blackbox.serve.protocol import AnswersHead
 from dask_blackbox.serve.templating import Templates
 from dask_blackbox.store import Store
 
-__all__ = ["Authenticate", "create_app"]
+__all__ = ["create_app"]
 
 _STATIC = Path(__file__).with_name("static")
 

@@ -10,7 +10,7 @@ from dask_blackbox.reader import find_run
 from dask_blackbox.report.profile_tree import INTERVAL, merged_profile
 from dask_blackbox.store import Store
 
-__all__ = ["ComparedFlames", "compared_flames"]
+__all__ = ["compared_flames"]
 
 _WIDTH, _ROW, _NARROWEST, _DEEPEST = 1000.0, 20, 2.0, 40
 _LETTER = 6.4

@@ -13,7 +13,7 @@ from dask_blackbox.reader import Run, RunEntry, marked_runs
 from dask_blackbox.report.log_search import LogQuery, chosen_lines
 from dask_blackbox.store import Store
 
-__all__ = ["LinesOfRun", "LogSearch", "lines_of_runs"]
+__all__ = ["LogSearch", "lines_of_runs"]
 
 _MOST_RUNS, _MOST_LINES, _OF_A_RUN = 50, 500, 50
 _TIMEOUT = 8.0

@@ -17,7 +17,7 @@ from dask_blackbox.serve.listing import states_of
 from dask_blackbox.sketch import Sketch
 from dask_blackbox.store import Store
 
-__all__ = ["Found", "FoundRun", "Search", "runs_found"]
+__all__ = ["Found", "Search", "runs_found"]
 
 _TIMEOUT = 3.0
 _MOST_JOBS = 2_000

@@ -25,7 +25,6 @@ from dask_blackbox.manifest import DriverException
 __all__ = [
     "Incident",
     "Precedence",
-    "Tie",
     "end_of_run",
     "facts_of",
     "incident_of",

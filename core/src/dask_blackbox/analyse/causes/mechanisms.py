@@ -16,7 +16,6 @@ from dask_blackbox.finding import Confidence
 __all__ = [
     "DEATHS",
     "EXPLAINS",
-    "HANGS",
     "KILLED_TASK",
     "MECHANISMS",
     "NO_WORKERS",

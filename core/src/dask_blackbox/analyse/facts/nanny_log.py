@@ -19,7 +19,7 @@ from dask_blackbox.analyse.signatures.distributed import (
 from dask_blackbox.formatting import short
 from dask_blackbox.run import RunTables
 
-__all__ = ["NannyLog", "nanny_log_of"]
+__all__ = ["nanny_log_of"]
 
 _ABOUT_ENDS = (
     WORKER_OVER_MEMORY_BUDGET,

@@ -34,10 +34,8 @@ from dask_blackbox.run import RunTables
 
 __all__ = [
     "CLOCKS",
-    "ExitCall",
     "Outcome",
     "Received",
-    "ReturnedError",
     "outcome_of",
     "returned_error_of",
 ]

@@ -19,7 +19,6 @@ from dask_blackbox.analyse.frames import (
 from dask_blackbox.formatting import prefix_of
 
 __all__ = [
-    "MemoryGrowth",
     "TaskAtExit",
     "frame_at_exit",
     "suspects_of",

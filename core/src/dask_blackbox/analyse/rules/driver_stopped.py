@@ -285,7 +285,7 @@ def _running_tasks(case: Case, longest: HangingTask | None) -> str:
     return (
         f" '{short(longest.key, 80)}' had been executing on "
         f"{case.name_of(longest.worker)} for {duration(longest.executing_for or 0)} when "
-        f"last looked at{at}: whether it hung or was only slow is unknown."
+        f"last sampled{at}: whether it hung or was only slow is unknown."
     )
 
 

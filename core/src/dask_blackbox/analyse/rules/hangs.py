@@ -204,7 +204,7 @@ def _who_waits_for_whom(case: Case, hang: Hang, idle: float | None) -> str:
         sentences.append(
             f"'{short(longest.key, 80)}' had been executing on "
             f"{case.name_of(longest.worker)} for "
-            f"{duration(longest.executing_for or 0)} when last looked at{at}."
+            f"{duration(longest.executing_for or 0)} when last sampled{at}."
         )
         if shared := _shared(longest):
             sentences.append(

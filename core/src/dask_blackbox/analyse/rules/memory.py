@@ -442,7 +442,7 @@ def _ask_more_memory_than_usual(case: Case) -> Iterator[Finding]:
         names = quoted(part.prefix or "" for part in prefixes)
         among = f" Workers use more while tasks of {names} run."
     yield MORE_MEMORY_THAN_USUAL.found(
-        f"A worker had {unusual.factor:.1f} times as much memory as usual",
+        f"A worker used {unusual.factor:.1f} times as much memory as usual",
         cause=(
             f"The peak was {size(unusual.value)}{of_limit}; {size(unusual.expected)} "
             f"was expected after {counted(unusual.runs, 'good run')}{by_input}, and up "

@@ -12,7 +12,6 @@ import struct
 from typing import IO, Any, Callable, NamedTuple
 
 __all__ = [
-    "BUNDLE_FORMAT",
     "BundleWriter",
     "TaskBundle",
     "TooLargeError",

@@ -19,7 +19,7 @@ from dask_blackbox.report.timeline_marks import marks_of
 from dask_blackbox.report.workers import Life, life_numbers, lives_of
 from dask_blackbox.run import RunTables
 
-__all__ = ["double", "message", "packets", "text", "varint", "write"]
+__all__ = ["double", "message", "text", "write"]
 
 
 _PACKET = 1

@@ -16,7 +16,7 @@ from dask_blackbox.report.profile_tree import (
 )
 from dask_blackbox.run import RunTables
 
-__all__ = ["speedscope_file", "write"]
+__all__ = ["write"]
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
