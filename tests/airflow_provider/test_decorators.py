@@ -105,3 +105,35 @@ def test_an_argument_that_is_missing_is_named_while_the_dag_is_parsed() -> None:
 
     with DAG("missing", schedule=None), pytest.raises(TypeError, match="'day'"):
         work()
+
+
+def test_the_outputs_of_a_mapped_task_are_a_list_that_workers_can_use(
+    airflow: Any,
+) -> None:
+    dag = airflow.load(
+        """
+        from airflow.sdk import task
+
+        with DAG("reduced"):
+            @task
+            def extract(site):
+                return len(site)
+
+            @task.dask_observed(cluster_kwargs={**TINY, "processes": False})
+            def total(sizes, named, client):
+                import dask
+                assert type(sizes) is type(named["sizes"]) is list
+                return client.submit(sum, sizes).result() + dask.delayed(sum)(
+                    named["sizes"]
+                ).compute()
+
+            sizes = extract.expand(site=["north", "east"])
+            total(sizes, {"sizes": sizes})
+        """,
+        "reduced",
+    )
+
+    run = dag.test()
+
+    found = run.get_task_instance("total")
+    assert found.xcom_pull(task_ids="total") == 18

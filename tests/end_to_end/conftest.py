@@ -73,7 +73,14 @@ def host(tmp_path_factory: pytest.TempPathFactory, s3: EmbeddedS3) -> Iterator[A
 @pytest.fixture(scope="session")
 def reported(host: Any) -> dict[str, Any]:
     """Runs of DAGs that have ended, by DAG."""
-    names = ("recorded_etl", "out_of_memory", "mapped", "private_books")
+    names = (
+        "recorded_etl",
+        "out_of_memory",
+        "mapped",
+        "expanded",
+        "plainly",
+        "private_books",
+    )
     runs = {name: host.trigger(name) for name in names}
     for run in runs.values():
         host.wait(run)

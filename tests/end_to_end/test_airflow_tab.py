@@ -161,6 +161,33 @@ def test_every_try_of_a_mapped_task_has_its_own_recording(
     page.close()
 
 
+@pytest.mark.parametrize(
+    "mapped",
+    [
+        ("expanded", "revenue", "no prices of 'xx'"),
+        ("plainly", "count", "row 0 is below 1"),
+    ],
+    ids=["decorated", "plain"],
+)
+def test_each_instance_of_a_mapped_task_has_its_own_report(
+    host: Any,
+    reported: dict[str, Any],
+    ada: BrowserContext,
+    screenshots: Path,
+    mapped: tuple[str, str, str],
+) -> None:
+    dag, task, wrong = mapped
+    page = ada.new_page()
+    for index, state in enumerate(("succeeded", "failed")):
+        of_task = f"{host.page(reported[dag], task)}/mapped/{index}"
+        page.goto(f"{of_task}/plugin/dask-run")
+        expect(_inside(page).locator(".bar .state")).to_have_text(re.compile(state))
+        expect(_report(page).locator("body")).to_contain_text(f".map{index}")
+    expect(_report(page).locator("body")).to_contain_text(wrong)
+    _pictures(page, screenshots, dag)
+    page.close()
+
+
 def test_a_task_that_airflow_ended_shows_who_ended_it(
     host: Any, ada: BrowserContext, screenshots: Path, tmp_path: Path
 ) -> None:

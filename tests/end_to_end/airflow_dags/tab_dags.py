@@ -6,7 +6,7 @@ import os
 from datetime import timedelta
 
 from airflow.providers.standard.operators.python import PythonOperator
-from airflow.sdk import DAG
+from airflow.sdk import DAG, task
 from airflow_dask_blackbox.operators.dask import DaskObservedOperator
 
 TINY = {"n_workers": 1, "threads_per_worker": 2, "processes": False}
@@ -50,6 +50,39 @@ with DAG("mapped", schedule=None):
         retry_delay=timedelta(0),
     ).expand(op_kwargs=[{"which": 0}, {"which": 1}])
     PythonOperator(task_id="plain", python_callable=nothing)
+
+with DAG("expanded", schedule=None):
+
+    @task.dask_observed(cluster_kwargs=TINY)
+    def revenue(country, client):
+        def load(row, of):
+            if of == "xx":
+                raise ValueError(f"no prices of {of!r}")
+            return row
+
+        return sum(client.gather(client.map(load, range(20), of=country)))
+
+    revenue.expand(country=["de", "xx"])
+
+with DAG("plainly", schedule=None):
+
+    @task
+    def count(least):
+        from dask_blackbox import recording
+        from distributed import Client
+
+        def least_of(row):
+            if row < least:
+                raise ValueError(f"row {row} is below {least}")
+            return row
+
+        with (
+            Client(processes=False, dashboard_address=":0") as client,
+            recording(client),
+        ):
+            return sum(client.gather(client.map(least_of, range(20))))
+
+    count.expand(least=[0, 1])
 
 with DAG("private_books", schedule=None):
     DaskObservedOperator(

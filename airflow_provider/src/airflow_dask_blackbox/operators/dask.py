@@ -35,6 +35,7 @@ from airflow_dask_blackbox.compat import (
 from airflow_dask_blackbox.dask_log import folded_dask_log
 from airflow_dask_blackbox.hooks.dask import DaskHook
 from airflow_dask_blackbox.identity import parameters_of
+from airflow_dask_blackbox.lazy_arguments import fetched
 from airflow_dask_blackbox.lazy_results import refuse_lazy
 from airflow_dask_blackbox.lineage import OpenLineageFacets
 from airflow_dask_blackbox.links import LINKS, known_links
@@ -230,6 +231,8 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
             owned = not self.keep_cluster and is_owned(self._client)
             self.dask_run = recorded.attach(self._client, owned=owned)
             store_rendered_templates(self)
+            self.op_args = fetched(list(self.op_args))
+            self.op_kwargs = fetched(dict(self.op_kwargs))
             self._pass_client(self._client)
             began = time.time()
             value = super().execute(context)
