@@ -32,6 +32,17 @@ def test_a_run_hangs_though_another_on_the_same_scheduler_is_busy(
     assert (card.state, card.verdict.rule) == ("failed", "no-valid-worker")
 
 
+def test_what_hung_is_known_though_the_driver_gave_up_before(
+    finished: ScenarioRun,
+) -> None:
+    run = Run.open(finished.reported["given_up"])
+
+    assert [stall["states"]["no-worker"] for stall in details(run, "stall")] == [1]
+    verdict = run.card().verdict
+    assert verdict is not None
+    assert verdict.rule == "no-valid-worker"
+
+
 def test_only_the_run_that_hangs_is_ended(finished: ScenarioRun) -> None:
     assert finished.reported["other"] == 0, finished.errors[-3000:]
     assert finished.reported["state"] == "succeeded"

@@ -177,7 +177,7 @@ def test_what_the_script_ends_after_its_failure_is_teardown() -> None:
     assert teardown.includes(SCHEDULER, START + 20.3)
     act = teardown.act_on("tcp://w1", START + 20.3)
     assert act is not None
-    assert act.what == "SIGTERM"
+    assert act.signal == "SIGTERM"
     assert Case(run).deaths == ()
 
 

@@ -315,6 +315,28 @@ def test_a_plugin_that_misses_a_module_on_the_cluster(
     assert verdict(a_worker(), a_graph(), failed_with(error)).rule == rule
 
 
+def test_an_uploaded_file_imports_what_was_not_uploaded() -> None:
+    trace = (
+        "Traceback (most recent call last):\n"
+        '  File "/jobs/nightly.py", line 3, in main\n    client.upload_file("a.py")\n'
+        f'  File "{SITE}/distributed/client.py", line 4, in upload_file\n    x\n'
+        f'  File "{SITE}/distributed/utils.py", line 8, in import_file\n    x\n'
+        '  File "/scratch/scheduler-q9c6exp6/a.py", line 2, in <module>\n    import b\n'
+        "ModuleNotFoundError: No module named 'units'\n"
+    )
+    error = an_exception(
+        "ModuleNotFoundError", "No module named 'units'", traceback=trace
+    )
+
+    found = verdict(a_worker(), a_graph(), failed_with(error))
+
+    assert (found.rule, found.confidence) == ("module-not-shipped", "high")
+    assert found.title == (
+        "The uploaded 'a.py' imports 'units', which the cluster cannot import"
+    )
+    assert "client.upload_file('units.py')" in found.remedy
+
+
 def test_the_deaths_that_a_verdict_tells_are_not_reported_again() -> None:
     assert rules_of(own("cleaning"), *left_for_want_of("cleaning")) == [
         "module-not-shipped"

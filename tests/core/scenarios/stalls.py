@@ -19,6 +19,7 @@ from distributed import Client, Event, LocalCluster
 from scenario_reports import report
 
 STALLS = {"blackbox.stall.after": "1s", "blackbox.stall.end-run": "3s"}
+PATIENT = {"blackbox.stall.after": "10s"}
 
 
 def inc(x: int) -> int:
@@ -56,6 +57,17 @@ def hang(client: Client, store: str, job: str, **task: Any) -> None:
             report(**{job: [type(error).__name__, rec.card.links["recording"]]})
 
 
+def give_up(client: Client, store: str) -> None:
+    """Stop waiting a moment before a stall would be reported."""
+    with dask.config.set(PATIENT):
+        try:
+            with recording(client, store=store, job="given_up") as rec:
+                task = client.submit(inc, 1, resources={"GPU": 1}, key="g-2")
+                task.result(timeout=9.5)
+        except TimeoutError:
+            report(given_up=rec.card.links["recording"])
+
+
 def main(store: str) -> None:
     with (
         LocalCluster(
@@ -68,6 +80,7 @@ def main(store: str) -> None:
         )
         Event("at work").wait(60)
         hang(client, store, "resource", func=inc, x=1, resources={"GPU": 1}, key="g-1")
+        give_up(client, store)
         hang(client, store, "deep", func=deep_in_a_library, key="deep-1")
         Event("enough").set()
         report(other=other.wait(60))

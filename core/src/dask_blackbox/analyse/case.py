@@ -42,7 +42,7 @@ from dask_blackbox.analyse.state import (
 from dask_blackbox.analyse.task_activity import TaskActivity
 from dask_blackbox.commandline import command, run_words
 from dask_blackbox.dialect import RemedyDialect, dialect_of
-from dask_blackbox.events import RecordingStarted, SchedulerInfo
+from dask_blackbox.events import RecordingStarted, SchedulerInfo, TestFailed
 from dask_blackbox.finding import Confidence, Evidence, Finding
 from dask_blackbox.formatting import class_of, counted, duration, prefix_of
 from dask_blackbox.manifest import DriverException
@@ -324,8 +324,11 @@ class Case:
         got = class_of(self.exception.exception)
         name, message, _ = untangled(got, self.exception.message)
         what = got if name == got else f"{got}, in place of {name}"
-        text = (
-            f"The driver got {what}: {message}" if message else f"The driver got {what}"
-        )
+        own = (self.exception.exception, self.exception.message)
+        tests = [
+            e.test for e in self.run.of(TestFailed) if own == (e.exception, e.message)
+        ]
+        text = f"The test '{tests[0]}' failed with" if tests else "The driver got"
+        text += f" {what}: {message}" if message else f" {what}"
         at = self.outcome.decided_at
         return (Evidence(text=text[:600], source="driver", at=at),)

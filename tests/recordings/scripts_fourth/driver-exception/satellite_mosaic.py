@@ -1,7 +1,15 @@
 import resource
 
-import dask.array as da
+import numpy as np
 from dask.distributed import Client, LocalCluster
+
+
+def strip(k):
+    return np.random.default_rng(k).random((1000, 7500))
+
+
+def brightness(strip):
+    return float(strip.mean())
 
 
 def main():
@@ -9,16 +17,20 @@ def main():
         n_workers=2, threads_per_worker=1, memory_limit="2GiB", dashboard_address=None
     ) as cluster:
         with Client(cluster) as client:
+            strips = client.map(strip, range(10))
+            means = client.gather(client.map(brightness, strips))
+            print("brightness", np.mean(means))
             used = (
                 int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
             )
             resource.setrlimit(
-                resource.RLIMIT_AS, (used + 350 * 2**20, resource.RLIM_INFINITY)
+                resource.RLIMIT_AS, (used + 950 * 2**20, resource.RLIM_INFINITY)
             )
-            scene = da.random.default_rng(5).random((10000, 8000), chunks=(1000, 8000))
-            scene = client.persist(scene)
-            print("brightness", float(scene.mean().compute()))
-            mosaic = scene.compute()
+            local = []
+            for future in strips:
+                local.append(future.result())
+                future.release()
+            mosaic = np.concatenate(local)
             print("corner", mosaic[0, 0])
 
 

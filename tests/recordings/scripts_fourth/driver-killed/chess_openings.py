@@ -25,7 +25,7 @@ def main():
         Client(cluster) as client,
     ):
         used = resource.getrusage(resource.RUSAGE_SELF)
-        budget = int(used.ru_utime + used.ru_stime) + 4
+        budget = int(used.ru_utime + used.ru_stime) + 3
         resource.setrlimit(resource.RLIMIT_CPU, (budget, budget + 5))
         openings = [
             o for part in client.gather(client.map(games, range(12))) for o in part

@@ -16,12 +16,14 @@ def assemble(product):
 
 
 def main():
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None
-    ) as cluster:
-        with Client(cluster) as client:
-            plan = client.map(assemble, range(8))
-            print("longest lead", client.submit(max, plan).result(timeout=10))
+    cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    client = Client(cluster)
+    try:
+        plan = client.map(assemble, range(8))
+        print("longest lead", client.submit(max, plan).result(timeout=6))
+    finally:
+        client.close()
+        cluster.close(timeout=4)
 
 
 if __name__ == "__main__":

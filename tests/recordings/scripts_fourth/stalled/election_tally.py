@@ -17,7 +17,7 @@ class NightlyTimeout(Exception):
 
 
 def on_alarm(signum, frame):
-    raise NightlyTimeout("Timeout >9.0s in stage 'tally'")
+    raise NightlyTimeout("Timeout >6.0s in stage 'tally'")
 
 
 def main():
@@ -28,13 +28,13 @@ def main():
         gate = Event("polls_closed", client=client)
         districts = client.map(open_ballots, range(6))
         gate.set()
-        signal.alarm(9)
+        signal.alarm(6)
         print(client.submit(count, districts).result())
         signal.alarm(0)
     finally:
         signal.alarm(0)
         client.close()
-        cluster.close()
+        cluster.close(timeout=4)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ COUNTIES = ["Hordaland", "Troms", "Oppland", "Telemark"]
 
 def publish(county, folder):
     frame = pd.DataFrame({"county": county, "births": range(10, 22)})
-    per_year = frame.births.sum() / (len(county) - 5)
+    per_year = int(frame.births.sum()) / (len(county) - 5)
     target = os.path.join(folder, f"{county.lower()}.csv")
     frame.assign(index=per_year).to_csv(target, index=False)
     return target

@@ -23,7 +23,7 @@ def main():
     client = Client(cluster)
     try:
         sessions = client.map(replay, ["open", "close"])
-        print(client.submit(dict, sessions).result(timeout=20))
+        print(client.submit(dict, sessions).result(timeout=14))
     finally:
         client.close()
         cluster.close()

@@ -1,27 +1,24 @@
-import collections
+import sys
 import time
+import types
 
 import dask
 from dask.distributed import Client, LocalCluster
 
 
-class Sessions:
-    history = collections.defaultdict(list)
-
-
 def sessionize(hour):
-    import sys
-
-    store = sys.modules.setdefault("clickstore", Sessions)
-    store.history["clicks"].append(bytearray(b"\x01") * 45_000_000)
+    store = sys.modules.setdefault("clickstore", types.ModuleType("clickstore"))
+    clicks = store.__dict__.setdefault("clicks", [])
+    clicks.append(b"\x01" * 45_000_000)
     time.sleep(0.25)
-    return hour, len(store.history["clicks"])
+    return hour, len(clicks)
 
 
 def main():
     dask.config.set(
         {
             "distributed.scheduler.allowed-failures": 0,
+            "distributed.worker.memory.pause": False,
             "distributed.worker.memory.monitor-interval": "100ms",
         }
     )

@@ -6,12 +6,13 @@ from dask.distributed import Client, LocalCluster
 def main():
     dask.config.set(
         {
+            "array.rechunk.method": "tasks",
             "distributed.worker.memory.target": False,
             "distributed.worker.memory.spill": False,
             "distributed.worker.memory.pause": False,
             "distributed.worker.memory.terminate": 0.9,
             "distributed.worker.memory.monitor-interval": "50ms",
-            "distributed.scheduler.allowed-failures": 1,
+            "distributed.scheduler.allowed-failures": 0,
         }
     )
     cluster = LocalCluster(

@@ -46,8 +46,8 @@ def main():
         client = Client(scheduler_file=sfile, timeout=20)
         client.wait_for_workers(2, timeout=20)
         weeks = client.map(roster, range(52))
-        threading.Timer(4, drain, (workers,)).start()
-        print("weeks", client.submit(len, weeks).result(timeout=14))
+        threading.Timer(3, drain, (workers,)).start()
+        print("weeks", client.submit(len, weeks).result(timeout=10))
     finally:
         for p in workers + [scheduler]:
             if p.poll() is None:

@@ -14,11 +14,20 @@ LIMIT = 480 * 2**20
 
 
 def scenario(k):
-    paths = np.random.default_rng(k).normal(size=(250, 1000 * (1 + 40 * (k == 5))))
-    time.sleep(0.6)
-    wide = np.cumsum(np.concatenate([paths] * 6), axis=1)
-    time.sleep(0.6)
+    paths = np.full((250, 1000 * (1 + 40 * (k == 1))), 0.01 * k)
+    time.sleep(0.3)
+    wide = np.concatenate([paths] * 6, axis=1)
+    time.sleep(0.8)
     return float(wide.min())
+
+
+def end(proc):
+    proc.terminate()
+    try:
+        proc.wait(4)
+    except subprocess.TimeoutExpired:
+        proc.kill()
+        proc.wait()
 
 
 def node_guard(procs, stop):
@@ -68,13 +77,11 @@ def main():
         )
         guard.start()
         futures = client.map(scenario, range(8))
-        print("worst", client.submit(min, futures).result(timeout=14))
+        print("worst", client.submit(min, futures).result(timeout=12))
     finally:
         stop.set()
         for p in workers + [scheduler]:
-            if p.poll() is None:
-                p.terminate()
-            p.wait(15)
+            end(p)
 
 
 if __name__ == "__main__":

@@ -59,6 +59,8 @@ def resolve(case: Case, candidates: Iterable[Incident]) -> Resolution:
     late = [each for each in given if _is_later(case, each)]
     # What came too late to be the cause explains none of the others away.
     known = [each for each in given if each not in late]
+    if not known:  # a run that failed has a verdict, whatever the clocks say
+        known, late = late, []
     above = {
         id(each): [
             (other, how)

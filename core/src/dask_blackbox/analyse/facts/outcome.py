@@ -35,7 +35,6 @@ from dask_blackbox.run import RunTables
 __all__ = [
     "CLOCKS",
     "Outcome",
-    "Received",
     "outcome_of",
     "returned_error_of",
 ]
@@ -64,52 +63,6 @@ CLOCKS = 1.0
 
 _INTERRUPT = "KeyboardInterrupt"
 _PRINTED = 5.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Received:
-    """An exception that a call to Dask raised in the driver.
-
-    Attributes:
-        at: When the call raised, epoch seconds.
-        call: Name of the call.
-        exception: Qualified name of its class.
-        bases: Qualified names of the bases of its class.
-        message: Its text, redacted and cut.
-        key: Of the task that it came from, where that is known.
-        file: File of the user's line that made the call.
-        line: That line.
-        identity: Tells this exception object from others of the driver's process.
-    """
-
-    at: float
-    call: str
-    exception: str
-    bases: tuple[str, ...] = ()
-    message: str = ""
-    key: str | None = None
-    file: str | None = None
-    line: int | None = None
-    identity: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExitCall:
-    """A call of `sys.exit` with a code.
-
-    Attributes:
-        at: When it was called, epoch seconds.
-        code: The exit code.
-        file: File of the user's line.
-        line: That line.
-        handling: Identity of the exception that was being handled; empty if none was.
-    """
-
-    at: float
-    code: int
-    file: str | None = None
-    line: int | None = None
-    handling: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,9 +95,9 @@ class Outcome:
     clocks: float = CLOCKS
     exception: DriverException | None = None
     call: str | None = None
-    received: tuple[Received, ...] = field(default=(), repr=False)
-    survived: tuple[Received, ...] = ()
-    exit: ExitCall | None = None
+    received: tuple[DriverCallFailed, ...] = field(default=(), repr=False)
+    survived: tuple[DriverCallFailed, ...] = ()
+    exit: DriverExit | None = None
     exit_code: int | None = None
     by: Stopped | None = None
     signal: str | None = None
@@ -153,7 +106,7 @@ class Outcome:
         """Say whether a moment of the cluster lies after the decision, clocks considered."""
         return self.decided_at is not None and at > self.decided_at + self.clocks
 
-    def received_before(self, at: float | None) -> tuple[Received, ...]:
+    def received_before(self, at: float | None) -> tuple[DriverCallFailed, ...]:
         """Return what calls to Dask raised in the driver before a moment; None: all of it."""
         return tuple(r for r in self.received if at is None or r.at < at)
 
@@ -185,7 +138,7 @@ class Outcome:
 
 def outcome_of(run: RunTables) -> Outcome:
     """Return what ended the driver's work."""
-    received = tuple(_received(run))
+    received = run.of(DriverCallFailed)
     ending = run.ending
     if ending is None:
         lost = state_of(run) == "lost"
@@ -251,9 +204,9 @@ def _kind(run: RunTables) -> OutcomeKind:
 
 def _moments(
     run: RunTables,
-    received: tuple[Received, ...],
+    received: tuple[DriverCallFailed, ...],
     own: frozenset[str],
-    exit_call: ExitCall | None,
+    exit_call: DriverExit | None,
 ) -> Iterator[tuple[float, Source, bool]]:
     """Yield when the outcome was decided, what says so and whether exactly then.
 
@@ -280,47 +233,24 @@ def _moments(
             yield sent.at, "signal", True
 
 
-def _received(run: RunTables) -> Iterator[Received]:
-    for call in run.of(DriverCallFailed):
-        yield Received(
-            at=call.at,
-            call=call.call,
-            exception=call.exception,
-            bases=call.bases,
-            message=call.message,
-            key=call.key,
-            file=call.file,
-            line=call.line,
-            identity=call.identity or "",
-        )
-
-
-def _exit_call(run: RunTables, code: int | None) -> ExitCall | None:
+def _exit_call(run: RunTables, code: int | None) -> DriverExit | None:
     """Return the last `sys.exit` with the code that the process ended with."""
     calls = [call for call in run.of(DriverExit) if code and call.code == code]
-    for call in calls[-1:]:
-        return ExitCall(
-            at=call.at,
-            code=call.code or 0,
-            file=call.file,
-            line=call.line,
-            handling=call.handling or "",
-        )
-    return None
+    return calls[-1] if calls else None
 
 
 def _identities(
-    exception: DriverException | None, exit_call: ExitCall | None
+    exception: DriverException | None, exit_call: DriverExit | None
 ) -> frozenset[str]:
     """Return the identities of the exception that ended the work, and of its chain."""
     chain = () if exception is None else exception.chain_ids
     ids = {*chain, *([exit_call.handling] if exit_call else ())}
-    return frozenset(ids - {""})
+    return frozenset(each for each in ids if each)
 
 
 def _handled_at_the_end(
-    run: RunTables, received: tuple[Received, ...]
-) -> Received | None:
+    run: RunTables, received: tuple[DriverCallFailed, ...]
+) -> DriverCallFailed | None:
     """Return what the driver was handling when it ended its cluster, and was then stopped.
 
     In a `finally:` that takes long, a process may be ended from outside before its exception
@@ -336,7 +266,9 @@ def _handled_at_the_end(
     for act in acts[-1:]:
         if any(graph.at > act.at + CLOCKS for graph in run.of(GraphUpdated)):
             return None  # it went on with its work
-        return next((r for r in received if r.identity == act.handling), None)
+        return next(
+            (r for r in received if act.handling in {r.identity} - {None}), None
+        )
     return None
 
 
@@ -374,12 +306,12 @@ def _exceptions_of_threads(run: RunTables) -> frozenset[str]:
     )
 
 
-def _as_exception(received: Received) -> DriverException:
+def _as_exception(received: DriverCallFailed) -> DriverException:
     return DriverException(
         exception=received.exception,
         message=received.message,
         bases=received.bases,
-        chain_ids=(received.identity,),
+        chain_ids=(received.identity or "",),
         file=received.file,
         line=received.line,
         key=received.key,

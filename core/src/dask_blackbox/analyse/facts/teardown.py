@@ -6,7 +6,7 @@ then log the same lines as at an eviction; what differs is who sent the signal, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dask_blackbox.analyse.facts.outcome import Outcome
@@ -23,29 +23,14 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.run import RunTables
 
-__all__ = ["Act", "Teardown", "teardown_of"]
+__all__ = ["Teardown", "teardown_of"]
 
 _SOON = 10.0
 """Seconds within which a process ends that was asked to."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Act:
-    """Something that the script did to end a process, or to close a client or cluster.
-
-    Attributes:
-        at: Epoch seconds.
-        what: Name of the signal, or the call (`Client.close`).
-        pid: Of the process that got the signal.
-        file: File of the user's line that did it.
-        line: That line.
-    """
-
-    at: float
-    what: str
-    pid: int | None = None
-    file: str | None = None
-    line: int | None = None
+Act = DriverSignalled | DriverClosing
+"""Something that the script did to end a process, or to close a client or cluster."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +52,7 @@ class Teardown:
     own: frozenset[str] = frozenset()
     outcome: Outcome = field(repr=False)
 
-    def act_on(self, address: str, at: float) -> Act | None:
+    def act_on(self, address: str, at: float) -> DriverSignalled | None:
         """Return the script's own act that ended a worker or scheduler around a moment.
 
         Args:
@@ -79,7 +64,9 @@ class Teardown:
         near = [
             act
             for act in self.acts
-            if act.at - clocks <= at <= act.at + _SOON + clocks and act.pid in pids
+            if isinstance(act, DriverSignalled)
+            and act.at - clocks <= at <= act.at + _SOON + clocks
+            and act.target in pids
         ]
         return near[-1] if near else None
 
@@ -109,7 +96,8 @@ def teardown_of(run: RunTables, outcome: Outcome) -> Teardown:
         outcome: What ended the driver's work.
     """
     pids = _pids(run)
-    acts = tuple(sorted(_acts(run), key=lambda act: act.at))
+    acts: list[Act] = [*run.of(DriverSignalled), *run.of(DriverClosing)]
+    acts.sort(key=lambda act: act.at)
     drivers = {each.pid for each in run.of(DriverAttached)}
     drivers |= {each.pid for each in run.of(CommandStarted)}
     begun = [
@@ -117,8 +105,8 @@ def teardown_of(run: RunTables, outcome: Outcome) -> Teardown:
         for each in (*run.of(GraphUpdated), *run.of(ClientAdded), *run.of(WorkerAdded))
     ]
     return Teardown(
-        since=_since(acts, outcome, begun),
-        acts=acts,
+        since=_since(tuple(acts), outcome, begun),
+        acts=tuple(acts),
         pids=pids,
         own=frozenset(each for each, chain in pids.items() if chain & drivers),
         outcome=outcome,
@@ -138,19 +126,6 @@ def _since(acts: tuple[Act, ...], outcome: Outcome, begun: list[float]) -> float
         last = max([*(each.at for each in outcome.received), *begun], default=0.0)
         return min((act.at for act in acts if act.at > last), default=None)
     return min((act.at for act in acts if act.at >= decided), default=None)
-
-
-def _acts(run: RunTables) -> Iterator[Act]:
-    for sent in run.of(DriverSignalled):
-        yield Act(
-            at=sent.at,
-            what=sent.signal,
-            pid=sent.target,
-            file=sent.file,
-            line=sent.line,
-        )
-    for closed in run.of(DriverClosing):
-        yield Act(at=closed.at, what=closed.what, file=closed.file, line=closed.line)
 
 
 def _pids(run: RunTables) -> dict[str, frozenset[int]]:

@@ -208,7 +208,7 @@ class _ExitSources:
         )
         account.certified("alive", [str(each.alive or "") for each in reported])
         act = self._teardown.act_on(address, at)
-        if act is not None and act.what.startswith("SIG"):
+        if act is not None:
             place = f"{act.file}:{act.line}" if act.file else "the driver's process"
             account.add("sent_from", ("driver", place))
         return account

@@ -15,7 +15,6 @@ from dask_blackbox.analyse.completeness import missing_from
 from dask_blackbox.analyse.death_texts import evidence_of
 from dask_blackbox.analyse.driver_output import last_output
 from dask_blackbox.analyse.explanations import explained_exception, words_of_exception
-from dask_blackbox.analyse.facts.outcome import Received
 from dask_blackbox.analyse.frames import (
     end_of,
     raised_apart_from_dask,
@@ -32,6 +31,7 @@ from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.state import seconds_of
 from dask_blackbox.events import (
     CommandNotStarted,
+    DriverCallFailed,
     GraphUpdated,
     PartFailed,
     WorkerInternalError,
@@ -348,7 +348,7 @@ def _of_exit_code(case: Case, code: int) -> Finding:
     )
 
 
-def _handled_before(handled: Received | None) -> Iterator[Evidence]:
+def _handled_before(handled: DriverCallFailed | None) -> Iterator[Evidence]:
     if handled is not None:
         yield Evidence(
             text=f"Before, the driver had received and handled {_reported(handled)}",
@@ -357,7 +357,7 @@ def _handled_before(handled: Received | None) -> Iterator[Evidence]:
         )
 
 
-def _reported(received: Received) -> str:
+def _reported(received: DriverCallFailed) -> str:
     """Return what a call to Dask raised, and when, for people."""
     text = f"{class_of(received.exception)}: {short(received.message, 120)}".rstrip(
         ": "

@@ -35,7 +35,8 @@ from dask_blackbox.analyse.signatures.python import (
 from dask_blackbox.analyse.single_worker_failures import verdict_on_failure
 from dask_blackbox.events import SchedulerInfo
 from dask_blackbox.finding import Evidence, Finding
-from dask_blackbox.formatting import counted, short
+from dask_blackbox.formatting import class_of, counted, short
+from dask_blackbox.manifest import DriverException
 
 __all__ = ["ENVIRONMENT_MISMATCH", "KNOWN_BUG", "MODULE_NOT_SHIPPED"]
 
@@ -317,7 +318,10 @@ def _of_something_else_module_not_shipped(case: Case) -> Iterator[Finding]:
     """Yield that an uploaded file, a plugin or a `client.run` missed a file."""
     wanted = missing_elsewhere(case)
     own = own_module(case, wanted) if wanted else None
-    if own is None or case.exception is None:
+    if wanted is None or case.exception is None:
+        return
+    if own is None:
+        yield from _of_an_uploaded_file(case, wanted, case.exception)
         return
     frame = user_frame(case.exception.traceback)
     at = f" at {frame}" if frame else ""
@@ -329,6 +333,36 @@ def _of_something_else_module_not_shipped(case: Case) -> Iterator[Finding]:
             f"with ModuleNotFoundError: {short(case.exception.message)}. {own.reported()}"
         ),
         remedy=_remedy_module_not_shipped(own),
+        confidence="high",
+        evidence=case.exception_evidence(),
+    )
+
+
+# Schedulers and workers keep uploaded files in folders of their own: `worker-4xk2m9p1`.
+_UPLOADED = re.compile(r"/(?:scheduler|worker|nanny)-\w+/(?P<file>\w+\.py)$")
+
+
+def _of_an_uploaded_file(
+    case: Case, module: str, exception: DriverException
+) -> Iterator[Finding]:
+    """Yield that an uploaded file imports what neither it nor the cluster has."""
+    frame = user_frame(exception.traceback)
+    uploaded = _UPLOADED.search(frame.file) if frame else None
+    if uploaded is None or driver_has_package(case, module) is not None:
+        return
+    file = uploaded["file"]
+    yield MODULE_NOT_SHIPPED.found(
+        f"The uploaded '{file}' imports '{module}', which the cluster cannot import",
+        cause=(
+            f"`upload_file` sent '{file}' to the cluster, which imports it there: its line "
+            f"{frame and frame.line} failed with {class_of(exception.exception)}: "
+            f"{short(exception.message)}. Only that one file was sent."
+        ),
+        remedy=(
+            f"Ship '{module}' first (`client.upload_file('{module}.py')`), or both of them "
+            "at once: as a zip or wheel, with `UploadDirectory`, or as a package that is "
+            "installed on the workers. A retry without this change fails again."
+        ),
         confidence="high",
         evidence=case.exception_evidence(),
     )

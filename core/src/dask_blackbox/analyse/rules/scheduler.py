@@ -12,8 +12,6 @@ from dask_blackbox.analyse.blame import (
     timed_out_waiting,
 )
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.facts.outcome import Received
-from dask_blackbox.analyse.facts.teardown import Act
 from dask_blackbox.analyse.frames import raised_on_purpose
 from dask_blackbox.analyse.memory import how_the_scheduler_grew
 from dask_blackbox.analyse.rule import documented
@@ -21,7 +19,9 @@ from dask_blackbox.analyse.signals import signal_in
 from dask_blackbox.analyse.signatures.distributed import SCHEDULER_CONNECTION_LOST
 from dask_blackbox.events import (
     ClientRemoved,
+    DriverCallFailed,
     DriverLost,
+    DriverSignalled,
     RecordingStarted,
     SchedulerClosing,
     SchedulerInfo,
@@ -115,7 +115,7 @@ def _ask(case: Case) -> Iterator[Finding]:
     by = _asked_by(closing)
     if (act := _act_of_the_script(case, [*closing, *lost])) is not None:
         at = f" at {act.file}:{act.line}" if act.file else ""
-        how, advice = f"its own script ended it ({act.what}{at})", "code"
+        how, advice = f"its own script ended it ({act.signal}{at})", "code"
         remedy = (
             f"Check why the script stops its scheduler{at} before its work is done."
         )
@@ -145,7 +145,7 @@ def _ask(case: Case) -> Iterator[Finding]:
     )
 
 
-def _received(case: Case) -> tuple[Received, ...]:
+def _received(case: Case) -> tuple[DriverCallFailed, ...]:
     """Return what notified the driver of it, where it handled that and ended because of it.
 
     It counted its failed futures, or only noticed that nothing came any more; a driver that
@@ -170,7 +170,7 @@ def _received(case: Case) -> tuple[Received, ...]:
     return reported if ended_of_it else ()
 
 
-def _raised_before(heard: tuple[Received, ...]) -> Iterator[Evidence]:
+def _raised_before(heard: tuple[DriverCallFailed, ...]) -> Iterator[Evidence]:
     for each in heard[:1]:
         yield Evidence(
             text=f"{each.call} had raised {class_of(each.exception)}: "
@@ -184,7 +184,7 @@ def _is_teardown(case: Case, end: _End) -> bool:
     return case.teardown.includes(_address(case, end), end.at)
 
 
-def _act_of_the_script(case: Case, ends: Sequence[_End]) -> Act | None:
+def _act_of_the_script(case: Case, ends: Sequence[_End]) -> DriverSignalled | None:
     """Return how the script itself ended the scheduler, if it did."""
     for end in ends:
         act = case.teardown.act_on(_address(case, end), end.at)

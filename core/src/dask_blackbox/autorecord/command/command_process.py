@@ -12,7 +12,11 @@ import time
 from types import FrameType, TracebackType
 from typing import Any
 
-from dask_blackbox.autorecord.command import CONTROL, RECORDING
+from dask_blackbox.autorecord.command import (
+    CONTROL,
+    RECORDING,
+    dask_blackbox_pytest,
+)
 from dask_blackbox.capture.driver.client_calls import (
     DriverCalls,
     identity_of,
@@ -174,13 +178,31 @@ def listen() -> None:
 
 
 def _listen_to_tests() -> None:
-    """Hear of tests that fail under `unittest`, which survives them and ends with a code."""
+    """Hear of tests that fail, which their runner survives, to end with an exit code."""
+    runner: Any = sys.modules.get("_pytest.runner")
+    by_plugin = "dask_blackbox_pytest" in sys.modules
+    if not (runner is None or by_plugin or hasattr(runner, "_dask_blackbox")):
+        # A script that calls `pytest.main()`: what is run is not pytest, with our plugin.
+        inner = runner.check_interactive_exception
+        runner.check_interactive_exception = _with_test_report(inner)
+        runner._dask_blackbox = True  # noqa: SLF001 - ours
     result = getattr(sys.modules.get("unittest.result"), "TestResult", None)
     if result is None or getattr(result, "_dask_blackbox", False):
         return
     for name in ("addError", "addFailure"):
         setattr(result, name, _with_failure_report(getattr(result, name)))
     result._dask_blackbox = True  # noqa: SLF001 - ours
+
+
+def _with_test_report(inner: Any) -> Any:
+    @functools.wraps(inner)
+    def check(call: Any, report: Any) -> object:
+        found = inner(call, report)
+        if found:
+            dask_blackbox_pytest.pytest_exception_interact(report, call, report)
+        return found
+
+    return check
 
 
 def _with_failure_report(inner: Any) -> Any:

@@ -7,6 +7,7 @@ up, append and return.  What takes longer happens when the recorder pulls.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 from typing import Any
@@ -230,6 +231,8 @@ class SchedulerCapture(SchedulerPlugin):
             self._measures.totals(now)
             for address, facts in silent_workers(self._scheduler, now):
                 self._event("worker-silent", address, **facts)
+            with contextlib.suppress(Exception):  # the rows go before what hangs
+                await self._stall_watch.describe_at_last()
         self._attempts.settle(before=now if last else now - _TIMEOUT)
         for source, numbers in self._others.numbers():
             self._event("lines-left-out", source, **numbers)

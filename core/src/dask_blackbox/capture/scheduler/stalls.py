@@ -22,6 +22,8 @@ __all__ = ["StallWatch"]
 
 _FEW, _MANY = 20, 50
 _ANSWERING = 5.0
+_ANSWERING_AT_LAST = 1.0
+_NEARLY = 0.8
 _INNERMOST, _USERS = 12, 8
 _LIBRARIES = ("site-packages", "/lib/python3", "<frozen ")
 _WANTED = ("waiting", "processing", "queued", "no-worker")
@@ -85,6 +87,19 @@ class StallWatch:
             self._ended = True
             self._end_run(lasted)
 
+    async def describe_at_last(self) -> None:
+        """Describe what hangs when the driver gives up, before it is told by `check`.
+
+        A driver whose own timeout is as long as ours closes its client at that moment.
+        """
+        lasted = time.time() - self._since
+        told = self._next > self._after
+        if not self._after or told or lasted < self._after * _NEARLY:
+            return
+        if self._busy is None and self._wanted():
+            self._next = max(self._next * 2, lasted * 2)
+            await self._describe(lasted, within=_ANSWERING_AT_LAST)
+
     def stop(self) -> None:
         """Stop describing."""
         if self._busy is not None:
@@ -103,11 +118,11 @@ class StallWatch:
             error = repr(task.exception())
             self._report("capture-failed", "", doing="stall", error=error)
 
-    async def _describe(self, lasted: float) -> None:
+    async def _describe(self, lasted: float, *, within: float = _ANSWERING) -> None:
         scheduler = self._scheduler
         workers = list(scheduler.workers.values())
         busy = [ws for ws in workers if self._ours(ws.processing)][:_FEW]
-        answers = await asyncio.gather(*(self._ask(ws) for ws in busy))
+        answers = await asyncio.gather(*(self._ask(ws, within) for ws in busy))
         statuses: dict[str, int] = {}
         for ws in workers:
             statuses[ws.status.name] = statuses.get(ws.status.name, 0) + 1
@@ -171,14 +186,14 @@ class StallWatch:
         names = [n for n, at_most in most.items() if len(leases.get(n, ())) >= at_most]
         return {str(name): most[name] for name in names[:_FEW]}
 
-    async def _ask(self, ws: WorkerState) -> dict[str, Any]:
+    async def _ask(self, ws: WorkerState, within: float) -> dict[str, Any]:
         """Ask a worker for the stacks of what it executes and for what its tasks wait."""
         keys = [ts.key for ts in self._ours(ws.processing)[:_FEW]]
         rpc = self._scheduler.rpc(ws.address)
         try:
-            stacks = await asyncio.wait_for(rpc.call_stack(keys=None), _ANSWERING)
+            stacks = await asyncio.wait_for(rpc.call_stack(keys=None), within)
             ask = getattr(rpc, f"{self._name}-tell")
-            tasks = await asyncio.wait_for(ask(keys=keys), _ANSWERING)
+            tasks = await asyncio.wait_for(ask(keys=keys), within)
         except Exception as error:  # it may be frozen: that is worth knowing
             return {"failed": repr(error)}
         stacks = {str(key): _telling(frames) for key, frames in stacks.items()}
