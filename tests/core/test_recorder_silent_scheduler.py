@@ -24,10 +24,12 @@ class _Scheduler:
 
     def __init__(self) -> None:
         self.awake = asyncio.Event()
+        self.acknowledgements: list[int] = []
         self.server = Server(handlers={"tap-pull": self.pull, "tap-leave": self.leave})
 
     async def pull(self, acknowledged: int = 0, **_: Any) -> dict[str, Any]:
         await self.awake.wait()
+        self.acknowledgements.append(acknowledged)
         rows = msgspec.msgpack.encode({"event": [[1.0, "topic", "kept", "{}"]]})
         return {"seq": 1, "rows": rows, "at": 1.0, "waiting": 0, "dropped": {}}
 
@@ -46,6 +48,8 @@ def _impatience(monkeypatch: pytest.MonkeyPatch) -> None:
 def flown(
     folder: Path,
     run_scenario: Callable[[_Scheduler, Puller, list[Any]], Awaitable[None]],
+    *,
+    interval: float = 0.05,
 ) -> tuple[Puller, list[Any]]:
     """Let something happen between a scheduler and its puller; return what was reported."""
     reported: list[Any] = []
@@ -63,7 +67,7 @@ def flown(
             puller = Puller(
                 Attach(address=address, tap="tap", pid=os.getpid()),
                 take,
-                interval=0.05,
+                interval=interval,
                 profile_interval=600,
                 folder=folder,
                 mask=masked.extend,
@@ -125,3 +129,22 @@ def test_one_that_answers_no_more_is_lost_since_it_fell_silent(tmp_path: Path) -
     assert kinds == ["topic", "scheduler-silent", "scheduler-lost"]
     assert lost[0] < reported[1][0], "it is lost from when it was last asked in vain"
     assert "last rows could not be fetched" in str(puller.account.error)
+
+
+def test_a_batch_is_acknowledged_by_the_next_pull_and_not_by_one_of_its_own(
+    tmp_path: Path,
+) -> None:
+    acknowledged = []
+
+    async def run_scenario(
+        scheduler: _Scheduler, puller: Puller, reported: list[Any]
+    ) -> None:
+        scheduler.awake.set()
+        await until_reported(reported, "topic")
+        acknowledged.append(list(scheduler.acknowledgements))
+        await puller.drain(last=True)
+        acknowledged.append(list(scheduler.acknowledgements))
+
+    flown(tmp_path, run_scenario, interval=600)
+
+    assert acknowledged == [[0], [0, 1]]

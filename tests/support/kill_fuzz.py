@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -59,6 +60,8 @@ def _reported(kind: Round, found: Judgement, took: float, kept: Path | None) -> 
 
 def main() -> int:
     """Fly rounds; return how many went wrong."""
+    # Started by `nohup`, all processes of a round would ignore it.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=1, help="so many")
     parser.add_argument("--minutes", type=float, help="rounds for so long instead")

@@ -125,7 +125,7 @@ class Puller:
         while self.gone is None and not self._stopping.is_set():
             pause, begun = self._interval, (time.time(), time.monotonic())
             try:
-                await self.drain(last=False)
+                await self._pull_what_waits()
                 self._answers()
             except (OSError, TimeoutError, LookupError) as error:
                 await self._disconnect()
@@ -185,10 +185,21 @@ class Puller:
             TimeoutError: if it does not answer.
             LookupError: if it is there, but our plugin is not.
         """
-        while self.gone is None and await self._pull(last=last):
+        while self.gone is None and await self._pull(last=last) is not None:
             last = False  # once: looking at everything again makes new rows
 
-    async def _pull(self, *, last: bool) -> int:
+    async def _pull_what_waits(self) -> None:
+        """Pull until nothing waits; the next time, that acknowledges the last batch, too.
+
+        A scheduler that closes waits until all is acknowledged.
+        """
+        while self.gone is None:
+            waiting = await self._pull(last=False)
+            if waiting is None or not (waiting or self.closing):
+                return
+
+    async def _pull(self, *, last: bool) -> int | None:
+        """Pull a batch; return how many rows wait behind it, None if there was no batch."""
         answer = await self._ask(
             f"{self.tap}-pull",
             acknowledged=self._acknowledged,
@@ -203,13 +214,13 @@ class Puller:
             self._masked = len(masked)
         # Two pulls may have been on their way: the later answer may repeat the batch.
         if answer["rows"] is None or answer["seq"] <= self._acknowledged:
-            return 0
+            return None
         rows = msgspec.msgpack.decode(answer["rows"])
         self._note_rows(rows)
         self._take(self.source, answer["seq"], answer["at"], rows, self._dropped)
         self._acknowledged = answer["seq"]
         self._batches += 1
-        return int(answer["waiting"]) or 1
+        return int(answer["waiting"])
 
     def _note_rows(self, rows: dict[str, Any]) -> None:
         """Note which workers there are, what they compute, and whether the scheduler closes."""
