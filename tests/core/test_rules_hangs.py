@@ -157,6 +157,23 @@ def test_a_task_that_waits_for_tasks_that_need_its_thread_is_named() -> None:
     assert verdict(hung(iterating())).rule == "nested-client-deadlock"
 
 
+def test_a_client_that_is_only_being_made_waits_for_no_task() -> None:
+    making = [
+        '  File "/jobs/nightly.py", line 7, in load\n\tEvent("open").wait()\n',
+        f'  File "{LIB}/distributed/event.py", line 2, in wait\n\tself.client\n',
+        f'  File "{LIB}/distributed/client.py", line 3, in __init__\n\tself.start()\n',
+        f'  File "{LIB}/distributed/utils.py", line 4, in sync\n\te.wait(10)\n',
+    ]
+    waits = {"outer-1": {"state": "executing", "waits_for": []}}
+    stall = a_stall(
+        a_task_at("outer-1", executing_for=58),
+        a_task_at("inner-1"),
+        told=what_w1_tells({"outer-1": making}, waits),
+    )
+
+    assert verdict(hung(stall)).rule == "stalled"
+
+
 def test_what_a_nested_client_had_sent_is_named() -> None:
     sent = an_event("graph-updated", "Client-worker-1", graph=2, new={"day": [30, 30]})
 

@@ -584,7 +584,9 @@ def _waits_in_a_client(task: HangingTask) -> bool:
     )
     # `for future in as_completed(…)` waits by itself.
     iterates = any(frame.function == "__next__" for frame in through)
-    return bool(through) and (syncs or iterates)
+    # A client that is only being made, for a lock or an event, waits for no result.
+    made = any(frame.function in ("__init__", "start") for frame in through)
+    return bool(through) and (syncs or iterates) and not made
 
 
 NESTED_CLIENT_DEADLOCK = documented(
