@@ -28,6 +28,7 @@ _PLAIN = {
     float: "number",
     bool: "boolean",
     Any: "anything",
+    object: "anything",
 }
 _ATTRIBUTE = re.compile(r"^    (\w+): (.*(?:\n        .*)*)", re.MULTILINE)
 

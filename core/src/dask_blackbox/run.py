@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Self, TypeVar, cast
+from typing import Self, TypeVar, cast
 
 import polars as pl
 
@@ -58,7 +58,7 @@ class RunTables:
         self.ending_whole = True
         self._frames = frames
         self._events: dict[type[Event], tuple[Event, ...]] = {}
-        self._facts: dict[Callable[..., Any], Any] = {}
+        self._facts: dict[Callable[..., object], object] = {}
 
     @classmethod
     def of_rows(

@@ -10,7 +10,6 @@ import difflib
 import sys
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
 
 import click
 
@@ -97,7 +96,7 @@ class _Verbs(click.Group):
 
         formatter.write(examples_of(EXAMPLES))
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         # A sign that the terminal's encoding lacks is no reason to fail.
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):

@@ -9,7 +9,6 @@ import termios
 import threading
 import time
 from collections import deque
-from typing import Any
 
 __all__ = ["ErrorOutput"]
 
@@ -56,7 +55,7 @@ class ErrorOutput:
             os.close(self.writes_to)
             self._thread.start()
 
-    def ended(self) -> list[list[Any]]:
+    def ended(self) -> list[list[object]]:
         """Return the last lines as rows of `log`, the command having exited."""
         if self._thread.ident is not None:
             self._thread.join(_DRAINING)

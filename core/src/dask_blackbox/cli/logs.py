@@ -102,11 +102,11 @@ def logs(
         click.echo("\n".join(ready))
 
 
-def _new_lines(looks: Iterator[Run], asked: LogQuery) -> Iterator[dict[str, Any]]:
+def _new_lines(looks: Iterator[Run], asked: LogQuery) -> Iterator[dict[str, object]]:
     """Yield each line once, as soon as the recording has it."""
     from dask_blackbox.report.log_search import chosen_lines
 
-    seen: set[tuple[Any, ...]] = set()
+    seen: set[tuple[object, ...]] = set()
     for run in looks:
         if run.logs.is_empty():
             continue

@@ -112,7 +112,7 @@ def _entries(
             yield entry
 
 
-def _row(cards: Cards, run: RunEntry) -> dict[str, Any]:
+def _row(cards: Cards, run: RunEntry) -> dict[str, object]:
     job, run_id, attempt = run.address
     row = {
         "run": f"{job}/{run_id}/{attempt}",

@@ -24,7 +24,7 @@ __all__ = [
     "store_option",
 ]
 
-_F = TypeVar("_F", bound=Callable[..., Any])
+_F = TypeVar("_F", bound=Callable[..., object])
 
 
 class Verb(click.Command):

@@ -25,8 +25,8 @@ _GETS = frozenset(("BINGET", "LONG_BINGET", "GET"))
 def names_in(pickled: bytes | memoryview) -> set[str]:
     """Return the dotted names that a pickle would import, as far as they can be read."""
     found: set[str] = set()
-    memo: list[Any] = []
-    last: list[Any] = []
+    memo: list[object] = []
+    last: list[object] = []
     try:
         for opcode, arg, _ in pickletools.genops(io.BytesIO(pickled)):
             name = opcode.name

@@ -65,7 +65,7 @@ def record(address: str, **chosen: Any) -> None:
     click.echo(text(card), err=True)
 
 
-def _security(chosen: dict[str, Any]) -> Any:
+def _security(chosen: dict[str, object]) -> Any:
     from distributed.security import Security
 
     tls = {

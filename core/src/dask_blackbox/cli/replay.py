@@ -161,7 +161,7 @@ def _compare(bundle: TaskBundle, python: str, names: set[str]) -> None:
         click.echo("  same Python and packages as on the worker")
 
 
-def _rerun(bundle: TaskBundle, python: str, *, debug: bool) -> dict[str, Any]:
+def _rerun(bundle: TaskBundle, python: str, *, debug: bool) -> dict[str, object]:
     """Run the task in a process of its own; return what came of it."""
     with tempfile.TemporaryDirectory(prefix="dask-blackbox-replay-") as folder:
         there = [
@@ -178,7 +178,7 @@ def _rerun(bundle: TaskBundle, python: str, *, debug: bool) -> dict[str, Any]:
         command = [python, str(_RERUN), "run", folder, *(["--pdb"] if debug else [])]
         code = subprocess.call(command)  # noqa: S603 - as above
         try:
-            reported: dict[str, Any] = json.loads(
+            reported: dict[str, object] = json.loads(
                 (Path(folder) / "outcome.json").read_text("utf-8")
             )
         except (OSError, ValueError):

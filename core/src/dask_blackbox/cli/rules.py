@@ -63,7 +63,7 @@ def _unknown(slug: str, known: list[str]) -> str:
     return f"there is no rule '{slug}'; {like}`dask blackbox rules` lists them"
 
 
-def _reported(rule: Rule, origins: dict[str, str], *, muted: bool) -> dict[str, Any]:
+def _reported(rule: Rule, origins: dict[str, str], *, muted: bool) -> dict[str, object]:
     return {
         "slug": rule.slug,
         "severity": rule.severity,
@@ -75,7 +75,7 @@ def _reported(rule: Rule, origins: dict[str, str], *, muted: bool) -> dict[str, 
     }
 
 
-def _listed(reported: list[dict[str, Any]]) -> Any:
+def _listed(reported: list[dict[str, Any]]) -> object:
     from rich.table import Table
     from rich.text import Text
 

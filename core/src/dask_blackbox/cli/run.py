@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -102,8 +102,8 @@ def run(
 def _run(
     command: Sequence[str],
     environment: dict[str, str] | None,
-    tell: Callable[[str, dict[str, Any]], None],
-    keep: Callable[[list[list[Any]]], None],
+    tell: Callable[[str, dict[str, object]], None],
+    keep: Callable[[list[list[object]]], None],
     meanwhile: Callable[[], None],
 ) -> int:
     """Run the command to its end, passing on the signals that are meant for it.

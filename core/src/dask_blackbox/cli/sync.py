@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -89,7 +89,7 @@ def _brought(spooled: Spooled, store_url: str | None) -> bool:
     return True
 
 
-def _settings(spooled: Spooled, store_url: str | None) -> dict[str, Any]:
+def _settings(spooled: Spooled, store_url: str | None) -> dict[str, object]:
     """Return what goes before the settings of the store that a recording was meant for."""
     from dask_blackbox.store import store_settings
 

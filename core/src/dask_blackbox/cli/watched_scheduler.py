@@ -70,7 +70,7 @@ class WatchedScheduler:
             self._comm.abort()
         self._runner.close()
 
-    async def _ask(self, op: str) -> Any:
+    async def _ask(self, op: str) -> object:
         try:
             async with asyncio.timeout(_ANSWERING):
                 if self._comm is None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from dask_blackbox.guard import guard
 
@@ -29,8 +29,8 @@ class HostTask(Protocol):
     """The task of a host, for one recording that is made in it.  Errors of it are ours."""
 
     def place(
-        self, store: str | None, settings: Mapping[str, Any] | None
-    ) -> tuple[str | None, Mapping[str, Any] | None]:
+        self, store: str | None, settings: Mapping[str, object] | None
+    ) -> tuple[str | None, Mapping[str, object] | None]:
         """Return store and settings with what the host's configuration adds.
 
         Args:
@@ -38,7 +38,7 @@ class HostTask(Protocol):
             settings: Likewise.
         """
 
-    def begins(self, recording: Recording, settings: Mapping[str, Any]) -> None:
+    def begins(self, recording: Recording, settings: Mapping[str, object]) -> None:
         """Take that a recording begins.
 
         Args:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
 
 import dask.config
 
@@ -18,7 +17,7 @@ from dask_blackbox.capture.redaction import maskable_values, secret_values
 __all__ = ["known_secrets"]
 
 
-def known_secrets(*mappings: Mapping[str, Any] | None) -> tuple[str, ...]:
+def known_secrets(*mappings: Mapping[str, object] | None) -> tuple[str, ...]:
     """Return the values to mask, those that were added in this process included.
 
     Args:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
 
 from dask_blackbox.guard import guard
 from dask_blackbox.settings import setting
@@ -28,8 +27,8 @@ class DriverCodeReporter:
 
     def __init__(
         self,
-        report: Callable[[dict[str, Any]], None],
-        function: Callable[..., Any] | None = None,
+        report: Callable[[dict[str, object]], None],
+        function: Callable[..., object] | None = None,
     ) -> None:
         self._report, self._function = report, function
         self._known: set[str] = set()

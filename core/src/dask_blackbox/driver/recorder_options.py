@@ -30,11 +30,11 @@ _PROGRESS = 2.0  # seconds
 
 def config_of(
     manifest: Manifest,
-    store_settings: Mapping[str, Any],
+    store_settings: Mapping[str, object],
     *,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, object] | None = None,
     required: bool = False,
-    secrets: Mapping[str, Any] | None = None,
+    secrets: Mapping[str, object] | None = None,
     host_environment: Mapping[str, str] | None = None,
     progress: bool = False,
     overview: bool = False,

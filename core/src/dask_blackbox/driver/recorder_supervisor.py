@@ -121,7 +121,7 @@ class RecorderSupervisor:
         self._attached(client, cluster)
 
     def relay(
-        self, order: Attach, client: Any, cluster: dict[str, Any] | None = None
+        self, order: Attach, client: Any, cluster: dict[str, object] | None = None
     ) -> Relay:
         """Have a scheduler pulled from through this process; return who does it.
 

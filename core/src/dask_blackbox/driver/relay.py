@@ -98,7 +98,7 @@ class Relay(threading.Thread):
             )
             self._acknowledged = answer["seq"]
 
-    def _ask(self, what: str, **more: Any) -> Any:
+    def _ask(self, what: str, **more: object) -> Any:
         call = getattr(self._client.scheduler, f"{self._order.tap}-{what}")
         return self._client.sync(
             call, **more, asynchronous=False, callback_timeout=_ANSWERING

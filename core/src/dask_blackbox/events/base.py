@@ -33,7 +33,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
     at: float = 0.0
     subject: str = ""
-    extra: dict[str, Any] = {}
+    extra: dict[str, object] = {}
     malformed: dict[str, Any] = {}
 
     @property

@@ -106,11 +106,11 @@ class DriverAttached(Event, frozen=True, kw_only=True):
     cwd: str | None = None
     machine: str | None = None
     python: str | None = None
-    packages: dict[str, Any] = {}
+    packages: dict[str, object] = {}
     config: dict[str, Any] = {}
     git: GitCommit | None = None
     callable: FunctionCode | None = None
-    parameters: dict[str, Any] | None = None
+    parameters: dict[str, object] | None = None
     client: str | None = None
     cluster: ClusterKind | None = None
     image: dict[str, str] = {}
@@ -301,8 +301,8 @@ class RunEnded(Event, frozen=True, kw_only=True):
     state: str | None = None
     lasted: float | None = None
     exit_code: int | None = None
-    exception: dict[str, Any] | None = None
-    stopped: dict[str, Any] | None = None
+    exception: dict[str, object] | None = None
+    stopped: dict[str, object] | None = None
 
 
 class ClusterOrphaned(Event, frozen=True, kw_only=True):

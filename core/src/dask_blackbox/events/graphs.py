@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgspec
 
@@ -79,7 +79,7 @@ class GraphUpdated(Event, frozen=True, kw_only=True):
     edges: int | None = None
     prefixes: dict[str, int] = {}
     new: dict[str, NewTasks] = {}
-    annotations: dict[str, Any] = {}
+    annotations: dict[str, object] = {}
     code: dict[str, str] = {}
     functions: dict[str, tuple[str, ...]] = {}
     libraries: dict[str, tuple[str, ...]] = {}
@@ -142,7 +142,7 @@ class UserEvent(Event, frozen=True, kw_only=True):
     kind: ClassVar[str] = "topic"
 
     topic: str | None = None
-    message: Any = None
+    message: object = None
 
 
 class FailedTaskFiles(Event, frozen=True, kw_only=True):

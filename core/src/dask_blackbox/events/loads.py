@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from dask_blackbox.events.base import Event
 
@@ -144,7 +144,7 @@ class Profile(Event, frozen=True, kw_only=True):
     stop: float | None = None
     asked: int = 0
     answered: int = 0
-    tree: dict[str, Any] = {}
+    tree: dict[str, object] = {}
     left_out_below: int | None = None
     of: str = "compute"
     prefix: str = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from dask_blackbox.events.base import Event, Part
 
@@ -48,8 +48,8 @@ class SchedulerInfo(Event, frozen=True, kw_only=True):
     dask: str | None = None
     distributed: str | None = None
     python: str | None = None
-    packages: dict[str, Any] = {}
-    config: dict[str, Any] = {}
+    packages: dict[str, object] = {}
+    config: dict[str, object] = {}
     dashboard: str | None = None
 
 

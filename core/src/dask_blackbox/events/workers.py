@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgspec
 
@@ -57,7 +57,7 @@ class WorkerAdded(Event, frozen=True, kw_only=True):
     resources: dict[str, float | int] | None = None
     local_directory: str | None = None
     python: str | None = None
-    packages: dict[str, Any] = {}
+    packages: dict[str, object] = {}
     scheduler: str | None = None
 
 
@@ -245,7 +245,7 @@ class WorkerInternalError(Event, frozen=True, kw_only=True):
 
     kind: ClassVar[str] = "worker-failed-hard"
 
-    message: Any = None
+    message: object = None
 
 
 class WorkerHeartbeatTimedOut(Event, frozen=True, kw_only=True):
@@ -301,4 +301,4 @@ class InstalledPackages(Event, frozen=True, kw_only=True):
     role: str | None = None
     packages: dict[str, str | None] = {}
     image: dict[str, str] = {}
-    config: dict[str, Any] = {}
+    config: dict[str, object] = {}

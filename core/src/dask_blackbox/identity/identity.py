@@ -31,7 +31,7 @@ class Identity(msgspec.Struct, kw_only=True, frozen=True):
     host: dict[str, Any] = {}
 
 
-def filled(**facts: str | None) -> dict[str, Any]:
+def filled(**facts: str | None) -> dict[str, object]:
     """Return the facts that are known, without passwords in URLs."""
     return {name: _PASSWORD.sub("//", fact) for name, fact in facts.items() if fact}
 

@@ -7,7 +7,7 @@ the markers of the index tell the state alone, which is no ground for a verdict.
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -83,7 +83,7 @@ def end_in_segments(run: RunTables) -> Ending | None:
     )
 
 
-def _converted(value: dict[str, Any] | None, kind: type[_T]) -> _T | None:
+def _converted(value: dict[str, object] | None, kind: type[_T]) -> _T | None:
     try:
         return None if value is None else msgspec.convert(value, kind)
     except msgspec.ValidationError:

@@ -161,7 +161,7 @@ def _rgba(colour: str, opacity: float) -> tuple[int, int, int, int]:
 
 
 @cache
-def _font(size: int) -> Any:
+def _font(size: int) -> object:
     from PIL import ImageFont
 
     return ImageFont.load_default(size)

@@ -100,7 +100,7 @@ def _of_workers(run: RunTables) -> dict[str, Counter[str]]:
     return others | compared
 
 
-def _versions(packages: Mapping[str, Any], python: str | None) -> Versions:
+def _versions(packages: Mapping[str, object], python: str | None) -> Versions:
     """Flatten what versions come as: plain mappings, or nested by what they are."""
     flat: Versions = {}
     for name, version in packages.items():
@@ -148,7 +148,7 @@ def _facts(role: str, event: Event) -> Iterator[tuple[str, str]]:
             yield f"{role} {name.replace('_', ' ')}", _value(value)
 
 
-def _flat(config: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
+def _flat(config: Mapping[str, object], path: str = "") -> Iterator[tuple[str, str]]:
     for name, value in config.items():
         here = f"{path}.{name}" if path else str(name)
         if isinstance(value, Mapping) and value:
@@ -157,7 +157,7 @@ def _flat(config: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]
             yield plain(here), _value(value)
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     said = value if isinstance(value, str) else json.dumps(value, default=str)
     said = plain(said)
     return said if len(said) <= _LONGEST else f"{said[:_LONGEST]}…"

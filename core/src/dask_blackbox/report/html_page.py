@@ -11,7 +11,7 @@ import base64
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from markupsafe import Markup
@@ -160,7 +160,7 @@ def _paper(
     return _Paper(f"data:image/png;base64,{image}", chosen)
 
 
-def _worker_row(life: Life, axis: Axis) -> dict[str, Any]:
+def _worker_row(life: Life, axis: Axis) -> dict[str, object]:
     return {
         "address": life.address,
         "label": plain(life.label),

@@ -240,7 +240,7 @@ def as_json(row: dict[str, Any]) -> str:
     )
 
 
-def as_row(row: dict[str, Any]) -> dict[str, Any]:
+def as_row(row: dict[str, Any]) -> dict[str, object]:
     """Return a line with the fields that people read, each as text."""
     texts = {
         name: str(row[name] or "") for name in ("role", "source", "logger", "message")

@@ -45,7 +45,7 @@ _TOOLTIP = """
 """
 
 
-def stream_figure(tasks: pl.DataFrame, lives: list[Life]) -> Any:
+def stream_figure(tasks: pl.DataFrame, lives: list[Life]) -> object:
     """Return the figure; its title says what it shows."""
     placed = tasks.filter(pl.col("start").is_not_null() & pl.col("stop").is_not_null())
     bars, lanes = _bars(placed), _lanes(placed)
@@ -140,7 +140,7 @@ def _colours(words: pl.Series, prefixes: list[str]) -> tuple[pl.Series, list[str
 
 def _figure(
     bars: pl.DataFrame, lanes: pl.DataFrame, lives: list[Life], said: str
-) -> Any:
+) -> object:
     plot = figure(
         title=f"Task Stream: {said}",
         x_axis_type="datetime",

@@ -61,7 +61,9 @@ _PANELS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
 )
 
 
-def system_figures(metrics: pl.DataFrame, axis: Axis, lives: list[Life]) -> Any | None:
+def system_figures(
+    metrics: pl.DataFrame, axis: Axis, lives: list[Life]
+) -> object | None:
     """Return the panels below each other, deaths marked in all; None without samples."""
     table = summed_metrics(metrics, axis)
     if table.height == 0:

@@ -6,7 +6,6 @@ import json
 import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 from rich.console import Console
@@ -81,7 +80,7 @@ def _iso(at: float) -> str:
 
 def why_as_dict(
     card: RunCard, others: Sequence[RejectedCause], *, run: str
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the same as data: verdict, evidence with `see`, and what was considered."""
     findings = [card.verdict] if card.verdict is not None else list(card.findings)
     return {

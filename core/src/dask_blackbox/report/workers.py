@@ -140,7 +140,7 @@ def _seats(run: RunTables, rows: list[dict[str, Any]]) -> list[str]:
     return seats
 
 
-def _labels(rows: list[dict[str, Any]]) -> list[str]:
+def _labels(rows: list[dict[str, object]]) -> list[str]:
     """Return what people call each process: no two are called the same."""
     ways = [_ways(row) for row in rows]
     labels = [way[0] for way in ways]

@@ -95,7 +95,7 @@ def _words(
     values: Sequence[Any],
     bare: set[type],
     by: tuple[int, Ints] | None,
-) -> tuple[list[Any], Ints | None]:
+) -> tuple[list[object], Ints | None]:
     words = list(dict.fromkeys(values))
     if len(words) == 1:
         return [Coding.SAME, words[0]], None
@@ -172,7 +172,7 @@ def _mask(nulls: Any) -> bytes:
     return b"" if nulls is None else np.packbits(nulls).tobytes()
 
 
-def _numbers(numeric: _Numeric) -> list[Any]:
+def _numbers(numeric: _Numeric) -> list[object]:
     values, nulls, scale = numeric
     if steps_are_smaller(values):
         return [Coding.STEPS, *pack_steps(values), _mask(nulls), scale]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # FastAPI comes with it, which `dask blackbox report` does without
     from dask_blackbox.serve.app import create_app
@@ -10,7 +10,7 @@ if TYPE_CHECKING:  # FastAPI comes with it, which `dask blackbox report` does wi
 __all__ = ["create_app"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name != "create_app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from dask_blackbox.serve.app import create_app

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 
 import msgspec
 from fastapi import Request
@@ -74,5 +73,5 @@ async def live_events(
         await asyncio.sleep(_EVERY)
 
 
-def _event(name: str, value: Any) -> bytes:
+def _event(name: str, value: object) -> bytes:
     return b"event: %s\ndata: %s\n\n" % (name.encode(), msgspec.json.encode(value))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from itertools import islice
-from typing import Any
 
 import msgspec
 
@@ -23,7 +22,7 @@ class LinesOfRun(msgspec.Struct, frozen=True, kw_only=True):
     """The first lines of a run that fit, and how many there are."""
 
     run: RunEntry
-    lines: tuple[dict[str, Any], ...]
+    lines: tuple[dict[str, object], ...]
     number: int
 
 

@@ -22,7 +22,7 @@ _TIMEOUT = 120.0
 
 
 class _Order(msgspec.Struct, kw_only=True):
-    settings: dict[str, Any]
+    settings: dict[str, object]
     address: RunAddress
     page: str
     finish: bool
@@ -32,7 +32,7 @@ _ORDERS = msgspec.json.Decoder(_Order)
 
 
 def rendered_page(
-    settings: dict[str, Any],
+    settings: dict[str, object],
     address: RunAddress,
     page: str,
     *,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
 import jinja2
 from fastapi import Request
@@ -60,7 +59,7 @@ class Templates:
         template: str,
         *,
         status: int = 200,
-        **facts: Any,
+        **facts: object,
     ) -> HTMLResponse:
         """Return a page."""
         page = self._environment.get_template(template)

@@ -179,7 +179,7 @@ class S3Store:
         raise AssertionError  # pragma: no cover - attempts is at least 1
 
     def _names(self, prefix: str, after: str, limit: int | None) -> Iterator[str]:
-        more: dict[str, Any] = {}
+        more: dict[str, object] = {}
         start = self._place.prefix
         if after:
             more["StartAfter"] = start + after

@@ -218,7 +218,7 @@ def _elsewhere(answer: Any, request: Request) -> StoreError:
     )
 
 
-def _old_server(answer: Any, request: Request) -> StoreError:
+def _old_server(answer: object, request: Request) -> StoreError:
     advice = (
         "set blackbox.store.checksum: when_required, because older S3 servers don't "
         "support the checksums that boto3 sends"

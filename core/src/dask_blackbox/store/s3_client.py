@@ -65,7 +65,7 @@ def _session(options: StoreOptions) -> boto3.session.Session:
 
 
 @cache
-def _models(profile: str | None) -> Any:
+def _models(profile: str | None) -> object:
     """Return what loads the descriptions of services, which all clients can share."""
     loader = botocore.session.Session(profile=profile).get_component("data_loader")
     loader.file_loader = _WithoutTexts()
@@ -75,11 +75,11 @@ def _models(profile: str | None) -> Any:
 class _WithoutTexts(botocore.loaders.JSONFileLoader):
     """Leaves out of descriptions what is for people: most of their memory, for a whole run."""
 
-    def load_file(self, file_path: str) -> Any:
+    def load_file(self, file_path: str) -> object:
         return _without_texts(super().load_file(file_path))
 
 
-def _without_texts(part: Any) -> Any:
+def _without_texts(part: object) -> object:
     if isinstance(part, dict):
         return {
             sys.intern(name): ""  # its key has to be there

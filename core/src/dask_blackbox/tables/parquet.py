@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import Any, Protocol
+from typing import Protocol
 
 import polars as pl
 
@@ -76,7 +76,7 @@ def with_known_columns(name: str, frame: pl.DataFrame) -> pl.DataFrame:
 
     Those that it lacks are null; those that this version does not know are left out.
     """
-    columns: list[Any] = [
+    columns: list[object] = [
         pl.col(column).cast(dtype)
         if column in frame.columns
         else pl.lit(None, dtype).alias(column)

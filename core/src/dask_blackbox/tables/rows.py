@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any
 
 import polars as pl
 
@@ -47,7 +46,7 @@ def in_order(frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 def _frame(
-    table: str, columns: tuple[str, ...], rows: Sequence[Sequence[Any]]
+    table: str, columns: tuple[str, ...], rows: Sequence[Sequence[object]]
 ) -> pl.DataFrame:
     # Whoever wrote them may know fewer columns, or more.
     nothing = (None,) * len(rows)
@@ -56,7 +55,9 @@ def _frame(
     return frame_of_columns(table, dict(zip(columns, known, strict=False)))
 
 
-def frame_of_columns(table: str, columns: Mapping[str, Iterable[Any]]) -> pl.DataFrame:
+def frame_of_columns(
+    table: str, columns: Mapping[str, Iterable[object]]
+) -> pl.DataFrame:
     """Return the table `table` of columns of plain values, moments in epoch seconds."""
     series = []
     for name, kind in SCHEMAS[table].items():

@@ -20,7 +20,7 @@ DURATIONS = ("compute", "transfer", "disk", "deserialize", "event_loop")
 _NUMBER = pl.Float64
 _COUNT = pl.Int64
 
-_TYPES: dict[str, Any] = {
+_TYPES: dict[str, object] = {
     **dict.fromkeys(("at", "start", "stop", "joined", "left"), MOMENT),
     **dict.fromkeys(DURATIONS, _NUMBER),
     **dict.fromkeys(("cpu", "net_read", "net_write"), _NUMBER),

@@ -15,9 +15,9 @@ __all__ = ["workers_of"]
 
 def workers_of(events: pl.DataFrame) -> pl.DataFrame:
     """Return one row per worker process, from the events that tell of its life."""
-    lives: list[dict[str, Any]] = []
-    open_lives: dict[str, dict[str, Any]] = {}
-    certificates: list[tuple[str, float, dict[str, Any]]] = []
+    lives: list[dict[str, object]] = []
+    open_lives: dict[str, dict[str, object]] = {}
+    certificates: list[tuple[str, float, dict[str, object]]] = []
     for at, kind, subject, detail in events.select(
         pl.col("at").dt.epoch("us") / 1e6, "kind", "subject", "detail"
     ).iter_rows():
@@ -49,7 +49,7 @@ def workers_of(events: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _testify(life: dict[str, Any], facts: dict[str, Any]) -> None:
+def _testify(life: dict[str, Any], facts: dict[str, object]) -> None:
     """Put a certificate into a life; several may testify to one death."""
     for fact in ("exit_code", "asked_to_close"):
         if facts.get(fact) is not None:

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from dask_blackbox.testing.faults import Fault
@@ -193,7 +193,7 @@ class _Serving(ThreadingHTTPServer):
         self._thread.join()
         self.server_close()
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing: connections that break are what this is for."""
 
 
@@ -213,7 +213,7 @@ class _Handler(BaseHTTPRequestHandler):
         with contextlib.suppress(OSError, ValueError):
             super().finish()
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Say nothing: `FaultyS3.asked` knows."""
 
     def _serve(self) -> None:

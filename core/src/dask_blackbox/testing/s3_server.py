@@ -74,7 +74,7 @@ class EmbeddedS3:
             "AWS_DEFAULT_REGION": self.region,
         }
 
-    def client(self, service: str = "s3", **more: Any) -> Any:
+    def client(self, service: str = "s3", **more: object) -> Any:
         """Return a boto3 client, to look at the server without our stores."""
         import boto3
         from botocore.config import Config
@@ -185,7 +185,7 @@ def _serve() -> None:
     class Quiet(WSGIRequestHandler):
         protocol_version = "HTTP/1.1"  # keeps connections, twice as fast
 
-        def log(self, type: str, message: str, *args: Any) -> None:  # noqa: A002
+        def log(self, type: str, message: str, *args: object) -> None:  # noqa: A002
             """Say nothing: nobody reads it."""
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 from dask_blackbox.errors import BlobNotFoundError, ConfigurationError
 from dask_blackbox.store import Store
@@ -49,11 +48,11 @@ _ALPHABET = (
 class StoreContract:
     """Tests for one store; a subclass has a fixture `store` that returns an empty one."""
 
-    def raw_put(self, store: Any, name: str, blob: bytes) -> None:
+    def raw_put(self, store: object, name: str, blob: bytes) -> None:
         """Put a blob there by other means than the store."""
         raise NotImplementedError
 
-    def raw_get(self, store: Any, name: str) -> bytes:
+    def raw_get(self, store: object, name: str) -> bytes:
         """Get a blob by other means than the store."""
         raise NotImplementedError
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import msgspec
 
@@ -29,7 +28,7 @@ def recorded(
     started: float = EPOCH,
     heartbeat: float | None = None,
     in_segments: int = 2,
-    host: Mapping[str, Any] | None = None,
+    host: Mapping[str, object] | None = None,
 ) -> RunAddress:
     """Put a recording into a store.
 
@@ -85,7 +84,7 @@ def _end(
     ending: Ending,
     facts: tuple[Fact, ...],
 ) -> None:
-    rows: dict[str, list[tuple[Any, ...]]] = rows_of(*facts)
+    rows: dict[str, list[tuple[object, ...]]] = rows_of(*facts)
     run = RunTables.of_rows(manifest, ending, rows)
     for name, blob in write_tables(run).items():
         store.put(f"{folder}tables/{name}.parquet", blob)

@@ -20,7 +20,7 @@ if any(_plugins):
     os.environ["PYTEST_PLUGINS"] = ",".join(_plugins)
 
 
-def pytest_exception_interact(node: Any, call: Any, report: Any) -> None:
+def pytest_exception_interact(node: Any, call: Any, report: object) -> None:
     """Tell of the exception of a test, a fixture or a module that failed."""
     with contextlib.suppress(Exception):
         error = getattr(call.excinfo, "value", None)

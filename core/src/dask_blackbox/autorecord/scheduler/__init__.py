@@ -6,14 +6,12 @@ scheduler's environment needs this package; its settings are those of `dask.conf
 
 from __future__ import annotations
 
-from typing import Any
-
 from dask_blackbox.guard import guard
 
 __all__ = ["dask_setup", "dask_teardown"]
 
 
-async def dask_setup(server: Any) -> None:
+async def dask_setup(server: object) -> None:
     """Record the runs of a scheduler from now on (called by Dask)."""
     from distributed import Scheduler
 
@@ -29,7 +27,7 @@ async def dask_setup(server: Any) -> None:
         await RunWatcher().begin(server)
 
 
-async def dask_teardown(server: Any) -> None:
+async def dask_teardown(server: object) -> None:
     """End what is still recorded (called by Dask, while the scheduler still answers)."""
     from dask_blackbox.autorecord.scheduler.run_watcher import NAME
 

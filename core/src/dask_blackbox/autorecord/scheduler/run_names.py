@@ -17,7 +17,7 @@ _NAMED = re.compile(
 )
 
 
-def job_of(scheduler: Any, client: str, keys: Iterable[Any], setting: Any) -> str:
+def job_of(scheduler: Any, client: str, keys: Iterable[object], setting: object) -> str:
     """Return what is run again and again, as far as the scheduler can know.
 
     The outermost span says it, or the client's name, or the file whose code made the
@@ -43,7 +43,7 @@ def job_of(scheduler: Any, client: str, keys: Iterable[Any], setting: Any) -> st
     return _file_in(scheduler) or _most_of(tasks) or "client"
 
 
-def _file_in(scheduler: Any) -> str | None:
+def _file_in(scheduler: object) -> str | None:
     computations = getattr(scheduler, "computations", None)
     for frames in computations[-1].code if computations else ():
         for frame in frames:

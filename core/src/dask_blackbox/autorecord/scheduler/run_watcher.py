@@ -148,7 +148,7 @@ class RunWatcher(SchedulerPlugin):
 
     # Runs
 
-    def _runs_in(self, client: str, tasks: Any) -> Iterable[tuple[str, Any]]:
+    def _runs_in(self, client: str, tasks: Any) -> Iterable[tuple[str, object]]:
         """Return keys of the runs that a graph belongs to, with their outermost spans."""
         if not self._by_span:
             return [(client, None)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 __all__ = ["FORMATS", "export"]
 
@@ -28,7 +27,7 @@ _HOMES = {
 }
 
 
-def export(run: Any, form: str, to: Path) -> list[Path]:
+def export(run: object, form: str, to: Path) -> list[Path]:
     """Write a run (a `Run`) and return the files.
 
     Args:
@@ -37,5 +36,5 @@ def export(run: Any, form: str, to: Path) -> list[Path]:
         to: The file, or of tables the folder.
     """
     home = import_module(f"{__name__}.{_HOMES.get(form, 'table_files')}")
-    write: Callable[[Any, str, Path], list[Path]] = home.write
+    write: Callable[[object, str, Path], list[Path]] = home.write
     return write(run, form, to)
