@@ -31,6 +31,7 @@ _SAID = re.compile(r"^said (\S+) (\d+)$")
 _DRIVERS = ("driver", "runner", "attacher")
 _MILD = ("SIGSTOP and SIGCONT",)
 _HARMLESS = ("recorder", "store", "spool", "attacher", "network", "clock", "nobody")
+_STORE_BEHIND = 10.5  # seconds that a store may lack when a whole machine goes
 _CARD = 75.0  # seconds that a driver may wait for its card at the very worst
 _SHORTEST, _LONGEST = (
     3.0,
@@ -391,10 +392,13 @@ def _recorded_until(truth: Truth) -> tuple[float, float]:
         return truth.ended, 0.0
     moments = [(reported[n], 0.0) for n in ("at_over", "broke") if n in reported]
     inside = kind.cluster not in EXTERNAL
+    if kind.victim == "everything":
+        # What the store does not have by then is gone, also of work that had ended before.
+        killed = min((deed.at for deed in truth.deeds), default=truth.ended)
+        until_when = min([killed, *(at for at, _ in moments)])
+        return until_when, max(_STORE_BEHIND - (killed - until_when), 0.0)
     for deed in truth.deeds:
-        if kind.victim == "everything":
-            moments.append((deed.at, 10.5))
-        elif deed.role == "scheduler":
+        if deed.role == "scheduler":
             moments.append((deed.at, 1.5))
         elif deed.role in ("driver", "runner", "attacher"):
             fatal = deed.how not in _MILD
