@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from airflow_dask_blackbox import cluster_keeper
 from airflow_dask_blackbox.kept_clusters import close_at
 from dask_blackbox.layout import RunAddress
 
@@ -141,3 +144,27 @@ def test_a_cluster_that_is_gone_is_closed_already(
         close_at("tcp://127.0.0.1:1", logging.getLogger("closing"))
 
     assert "The cluster at tcp://127.0.0.1:1 is closed already" in caplog.messages
+
+
+def test_a_scheduler_that_is_busy_keeps_its_cluster(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from distributed import Client
+    from distributed.deploy.subprocess import SubprocessCluster
+
+    monkeypatch.setattr(cluster_keeper, "_LOOK", 0.02)
+    monkeypatch.setattr(cluster_keeper, "_ANSWER", 0.1)
+    with (
+        SubprocessCluster(n_workers=0, dashboard_address="127.0.0.1:0") as cluster,
+        Client(cluster) as client,
+    ):
+        keeping = threading.Thread(
+            target=cluster_keeper._wait_for_the_end, args=(cluster,)
+        )
+        keeping.start()
+
+        client.run_on_scheduler(time.sleep, 3)
+
+        assert keeping.is_alive()
+    keeping.join(60)
+    assert not keeping.is_alive()

@@ -29,6 +29,8 @@ KEEP = b"keep\n"
 _LOOK = 2.0
 _ANSWER = 10.0
 _MOST_FAILURES = 5
+_LONGEST_SILENCE = 600.0
+"""Seconds: a scheduler that takes a large graph answers nothing for minutes."""
 _ENDED = ("Status.closed", "Status.failed")
 
 
@@ -99,19 +101,22 @@ def _write_answer(answers: IO[str], reported: dict[str, Any]) -> None:
 def _wait_for_the_end(cluster: Any) -> None:
     """Wait until its scheduler is closed, by the last task or by its own idle timeout.
 
-    A scheduler that hangs, or that nothing reaches any more, counts as closed: each
-    question has a limit, and so has the number of those that stay unanswered.
+    A scheduler that nothing reaches any more counts as closed, and so does one that has
+    been silent for very long: it is needed as long as it may only be busy.
     """
     scheduler: Any = getattr(cluster, "scheduler", None)
-    failures = 0
+    failures, answered = 0, time.monotonic()
     while failures < _MOST_FAILURES:
         time.sleep(_LOOK)
         if str(getattr(scheduler, "status", "")) in _ENDED:
             return
         try:
             cluster.sync(cluster.scheduler_comm.identity, callback_timeout=_ANSWER)
-            failures = 0
-        except (OSError, TimeoutError):
+            failures, answered = 0, time.monotonic()
+        except TimeoutError:
+            if time.monotonic() - answered > _LONGEST_SILENCE:
+                return
+        except OSError:
             failures += 1
 
 
