@@ -190,6 +190,16 @@ class Prefect:
             for each in cards
         }
 
+    def descriptions(self, flow_run_id: Any) -> list[str]:
+        """Return the lines below the titles of a flow run's artifacts."""
+        from prefect.client.orchestration import get_client
+        from prefect.client.schemas.filters import ArtifactFilter
+
+        mine = ArtifactFilter.model_validate({"flow_run_id": {"any_": [flow_run_id]}})
+        with get_client(sync_client=True) as client:
+            found = client.read_artifacts(artifact_filter=mine)
+        return [str(each.description) for each in found]
+
     def cards(self, job: str, store: Path) -> list[RunCard]:
         """Return the cards of all runs of a job that were recorded."""
         cards = sorted(store.glob(f"runs/job={job}/*/*/card.json"))

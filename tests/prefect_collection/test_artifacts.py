@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
+from uuid import uuid4
 
 import pytest
 from dask_blackbox import RunCard
+from dask_blackbox.finding import Evidence, Finding, Subject
 from dask_blackbox.overview import Overview, TaskCost
 from dask_blackbox.protocol.messages import Progress
 from msgspec import structs
-from prefect_dask_blackbox.artifacts import slug
+from prefect_dask_blackbox.artifacts import FlowRunPage, slug
 from prefect_dask_blackbox.live import until_next
 from prefect_dask_blackbox.page import (
     Ended,
@@ -101,6 +104,53 @@ def test_names_and_parameters_hold_nothing_that_a_page_obeys() -> None:
     page = card_page(CARD, [line])
 
     assert "- a\ufffdbc lost: d\ufffdied · `n=\ufffd`" in page.splitlines()
+
+
+WORST = (
+    "](javascript:alert(1)) **b** <img src=x> |\n# H\x1b[31m\u202e ~~s~~ "
+    "https://evil.example/x\n```\n"
+)
+KEY = f"load-{'0' * 32}"
+
+
+def test_a_name_of_a_task_run_is_no_markup_wherever_it_stands() -> None:
+    verdict = Finding(
+        rule="task-exception",
+        title=f"{KEY} failed",
+        severity="failure",
+        cause=f"{KEY} raised",
+        remedy=f"Look at {KEY}",
+        confidence="high",
+        retry_advice="code",
+        subject=Subject(key=KEY),
+        evidence=(Evidence(text=f"{KEY} raised", source="errors"),),
+    )
+    card = structs.replace(
+        CARD, state="failed", headline=f"{KEY} failed", verdict=verdict
+    )
+    line = TaskLine(name=WORST, state="lost", why=f"It waited for {KEY}")
+
+    page = card_page(card, [line], names={KEY: WORST})
+
+    name = (
+        "\\](javascript:alert(1)) \\*\\*b\\*\\* \\<img src=x\\> \\| # H\ufffd \\~\\~s\\~\\~ https…"
+    )
+    lines = page.splitlines()
+    assert lines[0] == f"## ✖ {name} failed"
+    assert f"- **About** task {name}" in lines
+    assert f"- {name} lost: It waited for {name}" in lines
+    assert KEY not in page
+    assert [each for each in lines if each.startswith("```")] == ["```text", "```"]
+
+
+def test_the_line_below_a_cards_title_is_no_markup(prefect: Any) -> None:
+    run = uuid4()
+    card = structs.replace(CARD, headline="ValueError: **b** <img src=x>")
+
+    FlowRunPage(run, "etl").show(card)
+
+    (page,) = prefect.descriptions(run)
+    assert page == "ValueError: \\*\\*b\\*\\* \\<img src=x\\>"
 
 
 def test_a_long_name_is_cut_and_one_line_is_one() -> None:

@@ -18,7 +18,7 @@ import msgspec
 from dask_blackbox.attach import RunCard
 from dask_blackbox.finding import Finding
 from dask_blackbox.overview import Overview
-from dask_blackbox.report import markdown
+from dask_blackbox.report import escaped, markdown
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.actions import ArtifactCreate, ArtifactUpdate
 from prefect.client.schemas.objects import Artifact
@@ -35,7 +35,7 @@ _LONGEST_HEADLINE = 300
 
 @dataclass(frozen=True)
 class PageItem:
-    """One artifact: its key, its Markdown, and the line below its title."""
+    """One artifact: its key, its Markdown, and the line below its title, which is no Markdown."""
 
     key: str
     data: str
@@ -222,10 +222,9 @@ class FlowRunPage:
         task_run_id: UUID | None,
     ) -> None:
         known = self._known.get((item.key, task_run_id))
+        text = escaped(item.description)  # both UIs render it as Markdown, too
         if known is not None:
-            change = ArtifactUpdate(
-                data=item.data, description=item.description, metadata_=facts
-            )
+            change = ArtifactUpdate(data=item.data, description=text, metadata_=facts)
             client.update_artifact(known, change)
             return
         made = client.create_artifact(
@@ -233,7 +232,7 @@ class FlowRunPage:
                 key=item.key,
                 type="markdown",
                 data=item.data,
-                description=item.description,
+                description=text,
                 metadata_=facts,
                 # With a task run's id alone it is on that one's page, and does not come
                 # before the card on the flow run's.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -17,10 +17,10 @@ from dask_blackbox.attach import RunCard
 from dask_blackbox.formatting import plain
 from dask_blackbox.overview import Overview, TaskCost
 from dask_blackbox.protocol.messages import Progress
-from dask_blackbox.report import markdown
+from dask_blackbox.report import escaped, markdown
 
 from prefect_dask_blackbox.stalls import stall_words
-from prefect_dask_blackbox.submitted import with_names
+from prefect_dask_blackbox.submitted import shown_name, with_names
 
 __all__ = ["Ended", "TaskLine", "attempt_line", "card_page", "live_page", "table_cell"]
 
@@ -35,7 +35,6 @@ _LINKS = {
     "dashboard": "Dask dashboard",
     "recording": "Recording",
 }
-_LONGEST_KEY = 60
 _BAR, _COURSE = 30, 40
 """Characters of the bar of what is done, and of the course of memory."""
 _HEIGHTS = "▁▂▃▄▅▆▇█"
@@ -110,7 +109,9 @@ def card_page(
         runs: The task runs that it names, by key.
         before: A line of each earlier attempt.
     """
-    bare = msgspec.structs.replace(card, links={})
+    shown_names = {key: shown_name(name) for key, name in (names or {}).items()}
+    bare = _named(msgspec.structs.replace(card, links={}), shown_names)
+    tasks = [replace(each, why=with_names(each.why, shown_names)) for each in tasks]
     head, _, rest = markdown(bare).partition("\n\n")
     parts = [head, _links(card.links)]
     if attempts is not None and attempts[1] > 1:
@@ -126,12 +127,31 @@ def card_page(
         )
     verdict, mark, more = rest.partition("\n### In numbers")
     parts += [verdict.strip(), _affected_task_runs(tasks)]
-    first = _cut(with_names(_joined(parts), names or {}))
-    # Not cut, and not searched for names: a picture is text without words.
+    first = _cut(_joined(parts))
+    # Not cut: a picture is text without words.
     shown = [] if overview is None else _overview(overview, runs or {})
-    after = with_names(f"{mark}{more}".strip(), names or {})
+    after = f"{mark}{more}".strip()
     room = max(0, _LONGEST - len(first))
     return _joined([first, *shown, after[:room]]) + "\n"
+
+
+def _named(card: RunCard, names: Mapping[str, str]) -> RunCard:
+    """Return a card with names in the place of keys, before its text is escaped.
+
+    A name that came into Markdown later would be markup, where its users wrote some.
+    """
+    if not names:
+        return card
+
+    def named(value: Any) -> Any:
+        if isinstance(value, str):
+            return with_names(value, names)
+        if isinstance(value, dict):
+            return {name: named(each) for name, each in value.items()}
+        many = isinstance(value, (list, tuple))
+        return [named(each) for each in value] if many else value
+
+    return msgspec.convert(named(msgspec.to_builtins(card)), RunCard)
 
 
 def attempt_line(number: int, facts: Mapping[str, Any], url: str) -> str:
@@ -146,7 +166,7 @@ def attempt_line(number: int, facts: Mapping[str, Any], url: str) -> str:
     title = f"[{name}](<{url}>)" if _OPENS.fullmatch(url) else name
     if facts.get("state") == "running":
         return f"{title} has no verdict: its process ended before there was one."
-    return f"{title}: {_plain(str(facts.get('headline') or 'no headline'))}"
+    return f"{title}: {escaped(str(facts.get('headline') or 'no headline'))}"
 
 
 def _joined(parts: Sequence[str]) -> str:
@@ -190,7 +210,7 @@ def _known(
     costs: Sequence[TaskCost], runs: Mapping[str, TaskLine]
 ) -> Iterator[tuple[TaskCost, TaskLine]]:
     for each in costs:
-        yield each, runs.get(each.key) or TaskLine(name=each.key[:_LONGEST_KEY])
+        yield each, runs.get(each.key) or TaskLine(name=each.key)
 
 
 def _seconds_text(cost: TaskCost) -> str:
@@ -234,9 +254,9 @@ def live_page(
     parts = [f"## ▶ Running for {_duration(seconds)}", _links(card.links)]
     if not card.completeness.get("recorded", True):
         reason = card.completeness.get("reason", "the reason is unknown")
-        parts.append(f"⚠ **Not recorded: {_plain(str(reason))}**")
+        parts.append(f"⚠ **Not recorded: {escaped(str(reason))}**")
     if progress is not None and progress.stall is not None:
-        parts.append(f"⚠ **{_plain(stall_words(progress.stall, names))}**")
+        parts.append(f"⚠ **{escaped(stall_words(progress.stall, names))}**")
     parts += [_bar(tasks, progress), _progress(progress, memory), _by_task(tasks)]
     parts += list(before)
     return _joined(parts) + "\n"
@@ -292,7 +312,7 @@ def _by_task(tasks: Mapping[str, Ended]) -> str:
     if not tasks:
         return ""
     columns = {
-        "Task": [_plain(name) for name in tasks],
+        "Task": [escaped(name) for name in tasks],
         "Ended": [f"{each.ended:,}" for each in tasks.values()],
         "Submitted": [f"{each.submitted:,}" for each in tasks.values()],
         "Lost": [f"{each.lost:,}" for each in tasks.values()],
@@ -338,19 +358,16 @@ def _affected_task_runs(tasks: Sequence[TaskLine]) -> str:
 def _why(task: TaskLine) -> str:
     """Return why a task run was hit, with each of its attempts if it had several."""
     if not task.earlier:
-        return _plain(task.why)
+        return escaped(task.why)
     each = [
-        f"attempt {number}: {_plain(text)}"
+        f"attempt {number}: {escaped(text)}"
         for number, text in enumerate(task.earlier, 1)
     ]
-    return "; ".join([*each, f"last attempt: {_plain(task.why)}"])
+    return "; ".join([*each, f"last attempt: {escaped(task.why)}"])
 
 
 def _linked(task: TaskLine) -> str:
-    name = " ".join(task.name.split())
-    if len(name) > _LONGEST_KEY:
-        name = name[: _LONGEST_KEY - 1] + "…"
-    name = _plain(name)
+    name = escaped(shown_name(task.name))
     return f"[{name}](<{task.url}>)" if _OPENS.fullmatch(task.url) else name
 
 
@@ -362,15 +379,6 @@ def _parameters(task: TaskLine) -> str:
 def table_cell(text: str) -> str:
     """Return text that stays within its cell, and within its code span."""
     return " ".join(text.split()).replace("|", "\\|")
-
-
-# An underscore within a word is one; escaped, v1 shows the backslash in texts of links.
-_MARKUP = re.compile(r"([\\`*\[\]|~$<>&#]|(?<!\w)_|_(?!\w))")
-
-
-def _plain(text: str) -> str:
-    """Return text on one line that renders as itself."""
-    return _MARKUP.sub(r"\\\1", " ".join(text.split()))
 
 
 def _duration(seconds: float) -> str:

@@ -28,10 +28,11 @@ __all__ = [
     "keys_in",
     "one_line",
     "own_name",
+    "shown_name",
     "with_names",
 ]
 
-_LONGEST_LINE = 400
+_LONGEST_LINE, _LONGEST_NAME = 400, 60
 
 
 @dataclass(eq=False)
@@ -75,7 +76,7 @@ class SubmittedTask:
     def parameters(self) -> str:
         """What it was called with, in short, with the names that are known by now."""
         values = [
-            f"{name}={f'<{value.name}>' if isinstance(value, SubmittedTask) else value}"
+            f"{name}={f'<{shown_name(value.name)}>' if isinstance(value, SubmittedTask) else value}"
             for name, value in self.given[:_MOST_VALUES]
         ]
         return ", ".join([*values, *(["…"] if len(self.given) > _MOST_VALUES else [])])
@@ -107,8 +108,8 @@ def is_lost(error: BaseException) -> bool:
 
 
 def one_line(text: str) -> str:
-    """Return text as one line of bounded length."""
-    line = " ".join(text.split())
+    """Return text as one line of bounded length, without what terminals obey."""
+    line = " ".join(plain(text).split())
     return line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 1] + "…"
 
 
@@ -151,6 +152,15 @@ def _value(value: Any) -> str | SubmittedTask:
 
 # From where a word begins: text without an end would take its length squared.
 _KEY = re.compile(r"(?<![\w.<>-])[\w.<>-]+-[0-9a-f]{32}")
+
+
+def shown_name(name: str) -> str:
+    """Return a name that users gave as it may stand within a line of ours.
+
+    Without line breaks, terminal escapes, control and bidirectional characters, and short.
+    """
+    line = " ".join(plain(name).split())
+    return line if len(line) <= _LONGEST_NAME else f"{line[: _LONGEST_NAME - 1]}…"
 
 
 def with_names(text: str, names: Mapping[str, str]) -> str:
@@ -236,11 +246,12 @@ class Ledger:
     @property
     def names(self) -> dict[str, str]:
         """Names of task runs, by key."""
-        return {each.key: plain(each.name) for each in self._tasks}
+        return {each.key: shown_name(each.name) for each in self._tasks}
 
     def named(self, key: str) -> str:
         """Return the name of the task run of a key; the key where there is none."""
-        return next((each.name for each in self._tasks if each.key == key), key)
+        names = (shown_name(each.name) for each in self._tasks if each.key == key)
+        return next(names, key)
 
     @property
     def unnoticed(self) -> list[SubmittedTask]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         is_on_demand,
         on_demand_html,
     )
-    from dask_blackbox.report.markdown_card import markdown
+    from dask_blackbox.report.markdown_card import escaped, markdown
     from dask_blackbox.report.overview import overview_of
     from dask_blackbox.report.performance import performance_html
     from dask_blackbox.report.picture import picture_png, picture_svg
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dask_blackbox.report.text_card import text
 
 __all__ = [
+    "escaped",
     "html",
     "html_card",
     "is_on_demand",
@@ -39,6 +40,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "escaped": "markdown_card",
     "html": "html_page",
     "html_card": "card_html",
     "is_on_demand": "html_page",

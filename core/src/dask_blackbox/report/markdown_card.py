@@ -37,7 +37,7 @@ from dask_blackbox.report.history_sentences import (
 )
 from dask_blackbox.report.inline_code import pieces
 
-__all__ = ["markdown"]
+__all__ = ["escaped", "markdown"]
 
 _MOST_EVIDENCE = 12
 _MOST_ROWS = 20
@@ -61,7 +61,7 @@ def markdown(card: RunCard) -> str:
 
 
 def _parts(card: RunCard) -> Iterator[str]:
-    yield f"## {STATE_SIGN[card.state]} {_escaped(card.headline)}"
+    yield f"## {STATE_SIGN[card.state]} {escaped(card.headline)}"
     yield (
         f"**{card.state}** · {_code(card.job)} · {_code(card.run_id)}"
         f" · attempt {card.attempt}"
@@ -77,14 +77,14 @@ def _parts(card: RunCard) -> Iterator[str]:
     yield from _findings(card.findings)
     if recorded and missing:
         yield "### Missing from the recording"
-        yield "\n".join(f"- {_escaped(sentence)}" for sentence in missing)
+        yield "\n".join(f"- {escaped(sentence)}" for sentence in missing)
     yield _links(card)
 
 
 def _verdict(card: RunCard, verdict: Finding) -> Iterator[str]:
-    yield f"### Why: {_escaped(verdict.title)}"
+    yield f"### Why: {escaped(verdict.title)}"
     if card.chain:
-        yield f"**Chain:** {_escaped(chain_words(card.chain))}"
+        yield f"**Chain:** {escaped(chain_words(card.chain))}"
     yield _paragraphs(verdict.cause)
     if verdict.remedy:
         yield f"**What to do:** {_paragraphs(verdict.remedy)}"
@@ -94,7 +94,7 @@ def _verdict(card: RunCard, verdict: Finding) -> Iterator[str]:
         ("About", subject_words(verdict.subject)),
         ("Seen", seen_words(card)),
     ]
-    said = [f"- **{label}** {_escaped(words)}" for label, words in rows if words]
+    said = [f"- **{label}** {escaped(words)}" for label, words in rows if words]
     said.append(f"- **Rule** {_code(verdict.rule)}")
     yield "\n".join(said)
     yield _evidence(verdict.evidence)
@@ -120,13 +120,13 @@ def _changes(card: RunCard) -> Iterator[str]:
         return
     yield "### What changed since the last good run"
     if said:
-        yield f"**{_escaped(said)}**"
+        yield f"**{escaped(said)}**"
     if card.changes:
         head = ("What", "Before", "Now", "How unusual")
         yield _table(head, [_changed(each) for each in card.changes[:_MOST_CHANGES]])
     rest = card.changes[_MOST_CHANGES:_MOST_ROWS]
     if rest:
-        lines = "\n".join(f"- {_escaped(change_words(each))}" for each in rest)
+        lines = "\n".join(f"- {escaped(change_words(each))}" for each in rest)
         number = len(card.changes) - _MOST_CHANGES
         unsaid = len(card.changes) - _MOST_ROWS
         lines += f"\n- and {unsaid} more" if unsaid > 0 else ""
@@ -143,10 +143,10 @@ def _changed(change: Change) -> tuple[str, str, str, str]:
     reported = (rarity_words(change.rarity), change.why, explained_words(change))
     unusual = [each for each in reported if each]
     return (
-        f"{_escaped(change.kind)} {_code(change.what, in_table=True)}",
+        f"{escaped(change.kind)} {_code(change.what, in_table=True)}",
         _side(change.before, "not there"),
         _side(change.after, "gone"),
-        _escaped("; ".join(unusual)),
+        escaped("; ".join(unusual)),
     )
 
 
@@ -155,7 +155,7 @@ def _past(past: Past) -> str:
     if past.last_good is not None:
         reported.append(f"compared with {against_words(past.last_good)}")
     reported += [looked_words(past), habit_words(past)]
-    said = _escaped(". ".join(_capital(each) for each in reported if each))
+    said = escaped(". ".join(_capital(each) for each in reported if each))
     command = f"  \n{_code(past.compare)}" if past.compare else ""
     return f"{said}.{command}" if said else ""
 
@@ -171,7 +171,7 @@ def _side(value: str | None, absent: str) -> str:
 def _numbers(card: RunCard) -> Iterator[str]:
     measured = numbers(relevant_numbers(card.numbers))
     if measured:
-        rows = [(_escaped(label), _escaped(value)) for label, value in measured]
+        rows = [(escaped(label), escaped(value)) for label, value in measured]
         yield "### In numbers"
         yield _table(("Measure", "Value"), rows)
 
@@ -200,10 +200,10 @@ def _links(card: RunCard) -> str:
     said = ["### Look further\n"] if card.links else []
     for name, address in in_order(card.links):
         if _OPENS.fullmatch(address):
-            said.append(f"- [{_escaped(name)}](<{address}>)")
+            said.append(f"- [{escaped(name)}](<{address}>)")
         else:
             # A browser opens neither s3:// nor file:// from a host's page.
-            said.append(f"- {_escaped(name)}: {_code(address)}")
+            said.append(f"- {escaped(name)}: {_code(address)}")
     return "\n".join(said)
 
 
@@ -214,7 +214,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _quoted(sentences: Sequence[str]) -> str:
-    return "\n>\n".join(f"> **{_escaped(sentence)}**" for sentence in sentences)
+    return "\n>\n".join(f"> **{escaped(sentence)}**" for sentence in sentences)
 
 
 def _html(text: str) -> str:
@@ -228,7 +228,7 @@ def _in_html(text: str) -> str:
     return _AUTOLINK.sub(_unlinked, said)
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """Return text on one line that renders as itself, and reads well as it is."""
     return _OPENING.sub(r"\1\\", _escaped_inside(text))
 
@@ -273,9 +273,7 @@ def _sentences(line: str) -> str:
         before = " " if said and part[:1].isspace() else ""
         after = " " if part[-1:].isspace() else ""
         # Only at its beginning does a line's first character open anything.
-        said += (
-            f"{before}{_escaped(part) if not said else _escaped_inside(part)}{after}"
-        )
+        said += f"{before}{escaped(part) if not said else _escaped_inside(part)}{after}"
     return said.strip()
 
 
