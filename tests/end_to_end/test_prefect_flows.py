@@ -140,6 +140,7 @@ def test_the_flow_runs_page_shows_the_card(failed: Any, tmp_path: Path) -> None:
 SERVED = """
 import os, time
 from pathlib import Path
+import dask
 from prefect import task
 from prefect_dask import DaskTaskRunner
 from prefect_dask_blackbox import observed_flow
@@ -151,9 +152,10 @@ def dawdle(flag: str) -> None:
 
 @observed_flow(name="killed", task_runner=DaskTaskRunner(
     cluster_kwargs={"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}))
-def killed(folder: str) -> None:
+def killed(folder: str, needs: dict = {}) -> None:
     Path(folder, "pid").write_text(str(os.getpid()))
-    futures = [dawdle.submit(str(Path(folder, "began"))) for _ in range(3)]
+    with dask.annotate(resources=needs):
+        futures = [dawdle.submit(str(Path(folder, "began"))) for _ in range(3)]
     futures[0].wait()
 
 if __name__ == "__main__":
@@ -251,12 +253,12 @@ def test_what_stalls_is_cancelled_by_the_automation_and_says_so(
     host: Any, served: str, tmp_path: Path
 ) -> None:
     with automation(host, "Dask: cancel what stalls", tmp_path):
-        asked = {"parameters": {"folder": str(tmp_path)}}
+        asked = {"parameters": {"folder": str(tmp_path), "needs": {"GPU": 1}}}
         run_id = host.ask(f"deployments/{served}/create_flow_run", asked)["id"]
 
         _soon(lambda: host.flow_run(run_id).state == "CANCELLED")
 
-    # One was running and two were queued.
+    # No worker could run one of them.
     _soon(
         lambda: (
             [run["state_type"] for run in host.task_runs(run_id)] == ["CANCELLED"] * 3

@@ -223,8 +223,12 @@ class Prefect:
 
     def events(self, kind: str, flow_run_id: Any) -> list[str]:
         """Return the causes that events of a kind name, of those related to a run."""
+        return self.labels(kind, "dask.cause", flow_run_id)
+
+    def labels(self, kind: str, label: str, flow_run_id: Any) -> list[str]:
+        """Return a label of events of a kind, of those related to a run."""
         found = self._events(kind, flow_run_id)
-        return [each["resource"].get("dask.cause", "") for each in found]
+        return [each["resource"].get(label, "") for each in found]
 
     def payloads(self, kind: str, flow_run_id: Any) -> list[dict[str, Any]]:
         """Return what events of a kind tell people, of those related to a run."""

@@ -22,7 +22,7 @@ from prefect_dask_blackbox.page import (
     card_page,
     live_page,
 )
-from prefect_dask_blackbox.stalls import later, stall_words
+from prefect_dask_blackbox.stalls import later, stall_kind, stall_words
 
 
 def updates(seconds: float) -> Iterator[float]:
@@ -132,9 +132,7 @@ def test_a_name_of_a_task_run_is_no_markup_wherever_it_stands() -> None:
 
     page = card_page(card, [line], names={KEY: WORST})
 
-    name = (
-        "\\](javascript:alert(1)) \\*\\*b\\*\\* \\<img src=x\\> \\| # H\ufffd \\~\\~s\\~\\~ https…"
-    )
+    name = "\\](javascript:alert(1)) \\*\\*b\\*\\* \\<img src=x\\> \\| # H\ufffd \\~\\~s\\~\\~ https…"
     lines = page.splitlines()
     assert lines[0] == f"## ✖ {name} failed"
     assert f"- **About** task {name}" in lines
@@ -296,29 +294,34 @@ def test_a_stall_lasts_until_now() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stall", "reason"),
+    ("stall", "kind", "reason"),
     [
         (
             {"workers": 1, "processing": [{"key": "a-1", "executing_for": 61.0}]},
+            "running",
             "running are nap-9 (for 61 s)",
         ),
         (
             {"workers": 1, "processing": [{"key": "a-1", "executing_for": None}]},
+            "not-started",
             "nap-9 were sent to workers that run no task",
         ),
         (
             {"workers": 1, "unrunnable": [{"key": "a-1"}]},
+            "no-worker-can-run",
             "no worker can run nap-9",
         ),
         (
             {"workers": 1, "paused": ["tcp://a"]},
+            "workers-paused",
             "all workers are paused because their memory is full",
         ),
     ],
 )
 def test_a_stall_has_a_reason_with_prefects_names(
-    stall: dict[str, object], reason: str
+    stall: dict[str, object], kind: str, reason: str
 ) -> None:
+    assert stall_kind(stall) == kind
     said = stall_words({"lasted": 5.0, **stall}, {"a-1": "nap-9"})
 
     assert said == f"No task has finished for 5 s: {reason}."

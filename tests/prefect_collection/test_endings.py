@@ -114,9 +114,11 @@ def test_a_stall_is_an_event_with_its_reason(reported: Tell, prefect: Any) -> No
     seen = prefect.newest("stalls", reported("stalls"))
 
     (payload,) = prefect.payloads("dask.run.stalled", seen.id)
+    (kind,) = prefect.labels("dask.run.stalled", "dask.stall", seen.id)
 
     assert seen.state == "COMPLETED"
     assert "running are nap-" in payload["headline"]
+    assert kind == "running"
 
 
 def test_dask_clients_of_the_flows_own_are_recorded(

@@ -23,7 +23,7 @@ from prefect.client.schemas.actions import LogCreate
 from prefect_dask_blackbox.diagnosed import STALLED, emit
 from prefect_dask_blackbox.identity import prefect_client
 from prefect_dask_blackbox.page import Ended, live_page
-from prefect_dask_blackbox.stalls import later, stall_words, stalled_keys
+from prefect_dask_blackbox.stalls import later, stall_kind, stall_words, stalled_keys
 from prefect_dask_blackbox.submitted import keys_in, with_names
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Live(threading.Thread):
         self._progress: Progress | None = None
         self._lines: deque[LogLine] = deque(maxlen=_WAITING_LINES)
         self._stalls = 0
-        self._stalled = False
+        self._stalled: str | None = None
         self._stopped = threading.Event()
         self._memory: list[float] = []
         self._every, self._count = 1, 0
@@ -165,8 +165,8 @@ class Live(threading.Thread):
         return msgspec.structs.replace(progress, stall=longer)
 
     def _note_stall(self, progress: Progress) -> None:
-        stalled = progress.stall is not None
-        if stalled and not self._stalled and progress.stall is not None:
+        kind = None if progress.stall is None else stall_kind(progress.stall)
+        if kind != self._stalled and progress.stall is not None and kind is not None:
             self._stalls += 1
             self._read_task_names(stalled_keys(progress.stall))
             names = self._ledger.names
@@ -175,11 +175,11 @@ class Live(threading.Thread):
                 STALLED,
                 self._card(),
                 self._flow_run_id,
-                labels={"dask.workers": str(progress.workers)},
+                labels={"dask.stall": kind, "dask.workers": str(progress.workers)},
                 payload={"headline": text},
                 mark=str(self._stalls),
             )
-        self._stalled = stalled
+        self._stalled = kind
 
     def _read_task_names(self, keys: Iterable[str]) -> None:
         wanted = set(keys)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["later", "stall_words", "stalled_keys"]
+__all__ = ["later", "stall_kind", "stall_words", "stalled_keys"]
 
 _FEW = 3
 
@@ -44,25 +44,45 @@ def stalled_keys(stall: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _reason(stall: Mapping[str, Any], names: Mapping[str, str]) -> str:
-    unrunnable = [_named(each, names) for each in stall.get("unrunnable") or ()]
+def stall_kind(stall: Mapping[str, Any]) -> str:
+    """Return what kind of stall it is, for automations: `running` may be no stall at all.
+
+    Args:
+        stall: Particulars of the event.
+    """
     paused = stall.get("paused") or ()
-    busy = [each for each in stall.get("processing") or () if each.get("executing_for")]
     if not stall.get("workers"):
-        return "there is no worker"
-    if unrunnable:
-        return f"no worker can run {_listed(unrunnable)}"
+        return "no-workers"
+    if stall.get("unrunnable"):
+        return "no-worker-can-run"
     if paused and len(paused) == stall.get("workers"):
-        return "all workers are paused because their memory is full"
-    if busy:
-        running = [
-            f"{_named(each, names)} (for {float(each['executing_for']):.0f} s)"
-            for each in busy
-        ]
-        return f"running are {_listed(running)}"
-    waiting = [_named(each, names) for each in stall.get("processing") or ()]
-    if waiting:
-        return f"{_listed(waiting)} were sent to workers that run no task"
+        return "workers-paused"
+    processing = stall.get("processing") or ()
+    if any(each.get("executing_for") for each in processing):
+        return "running"
+    return "not-started" if processing else "waiting"
+
+
+def _reason(stall: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    processing = stall.get("processing") or ()
+    match stall_kind(stall):
+        case "no-workers":
+            return "there is no worker"
+        case "no-worker-can-run":
+            unrunnable = [_named(each, names) for each in stall["unrunnable"]]
+            return f"no worker can run {_listed(unrunnable)}"
+        case "workers-paused":
+            return "all workers are paused because their memory is full"
+        case "running":
+            running = [
+                f"{_named(each, names)} (for {float(each['executing_for']):.0f} s)"
+                for each in processing
+                if each.get("executing_for")
+            ]
+            return f"running are {_listed(running)}"
+        case "not-started":
+            sent = [_named(each, names) for each in processing]
+            return f"{_listed(sent)} were sent to workers that run no task"
     return "tasks are waiting, but none is running"
 
 
