@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from pathlib import Path
 
+import dask
 import pytest
-from dask_blackbox import Run
+from awaited import until
+from dask_blackbox import Run, recording
+from distributed import Client, LocalCluster
 from scenario_runs import Home, ScenarioRun, run_scenario
 from stored_events import details
 
@@ -41,6 +46,32 @@ def test_what_hung_is_known_though_the_driver_gave_up_before(
     verdict = run.card().verdict
     assert verdict is not None
     assert verdict.rule == "no-valid-worker"
+
+
+def _wait_for(file: str) -> None:
+    while not Path(file).exists():
+        time.sleep(0.01)
+
+
+def test_work_that_goes_on_when_the_run_ends_is_no_stall(tmp_path: Path) -> None:
+    settings = {
+        "blackbox.spool": str(tmp_path / "spool"),
+        "blackbox.stall.after": "1h",  # however slow this machine is
+    }
+    with (
+        dask.config.set(settings),
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address=":0"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        with recording(client, store=tmp_path / "store", job="stall") as rec:
+            waiting = client.submit(_wait_for, str(tmp_path / "go"))
+            until(client.processing, "the task")
+        (tmp_path / "go").touch()
+        waiting.result()
+
+    assert details(Run.open(rec.card.links["recording"]), "stall") == []
 
 
 def test_only_the_run_that_hangs_is_ended(finished: ScenarioRun) -> None:

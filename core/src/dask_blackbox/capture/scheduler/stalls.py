@@ -92,9 +92,9 @@ class StallWatch:
 
         A driver whose own timeout is as long as ours closes its client at that moment.
         """
-        lasted = time.time() - self._since
-        told = self._next > self._after
-        if not self._after or told or lasted < self._after * _NEARLY:
+        lasted = time.monotonic() - self._since
+        reported = self._next > self._after
+        if not self._after or reported or lasted < self._after * _NEARLY:
             return
         if self._busy is None and self._wanted():
             self._next = max(self._next * 2, lasted * 2)
