@@ -33,16 +33,9 @@ def doubled(part: int) -> int:
     return 2 * part
 
 
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
-        ("for the results", "part 2 has no header"),
-        ("for nothing", "1/3 states failed"),
-        ("for others", "part 2 has no header"),
-    ],
-)
+@pytest.mark.parametrize("asked", ["for the results", "for nothing", "for others"])
 def test_an_exception_that_prefect_keeps_as_a_state_is_the_verdict(
-    asked: str, message: str, prefect: Any, store: Path
+    asked: str, prefect: Any, store: Path
 ) -> None:
     @observed_flow(name="cleans", task_runner=DaskTaskRunner(cluster_kwargs=TINY))
     def cleans() -> list[Any]:
@@ -56,7 +49,7 @@ def test_an_exception_that_prefect_keeps_as_a_state_is_the_verdict(
 
     run = prefect.newest("cleans", store)
     assert run.state == "FAILED"
-    assert message in run.message
+    assert "part 2 has no header" in run.message
     verdict = run.card.verdict
     assert verdict.rule == "task-exception"
     assert "ValueError: part 2 has no header" in verdict.cause
