@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import getpass
 import json
 import os
 import signal
@@ -11,6 +13,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,12 +77,12 @@ class Served(NamedTuple):
     def clusters(self) -> set[str]:
         """Return the names of the clusters that it runs."""
         url = f"http://127.0.0.1:{self.http}/api/v1/clusters/?status=PENDING,RUNNING"
-        request = urllib.request.Request(url, headers={"Authorization": "Basic dDp0"})
-        try:
-            with urllib.request.urlopen(request, timeout=5) as answer:
-                return set(json.load(answer))
-        except OSError:
-            return set()
+        # Each user sees only their own clusters.
+        user = base64.b64encode(f"{getpass.getuser()}:".encode()).decode()
+        headers = {"Authorization": f"Basic {user}"}
+        request = urllib.request.Request(url, headers=headers)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return set(json.load(answer))
 
 
 @pytest.fixture(scope="module")
@@ -112,16 +115,19 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
     def answers() -> bool:
         try:
-            urllib.request.urlopen(f"http://127.0.0.1:{http}/api/health", timeout=5)
+            with urllib.request.urlopen(
+                f"http://127.0.0.1:{http}/api/health", timeout=5
+            ):
+                return True
         except OSError:
             return False
-        return True
 
     until(answers, describe=(folder / "server.log").read_text)
     yield served
     family = psutil.Process(server.pid).children(recursive=True)
     server.terminate()
-    _, alive = psutil.wait_procs([*family, psutil.Process(server.pid)], timeout=20)
+    server.wait(60)
+    _, alive = psutil.wait_procs(family, timeout=20)
     for each in alive:
         each.kill()
 
@@ -132,8 +138,9 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _begun(gateway: Served, folder: Path) -> tuple[subprocess.Popen[bytes], int, str]:
-    """Return a driver that has started a cluster: its process, its id, its cluster's address."""
+@contextmanager
+def _begun(gateway: Served, folder: Path) -> Iterator[tuple[psutil.Process, str]]:
+    """Give a driver that has started a cluster, and its cluster's address."""
     flag, script = folder / "flag", folder / "driver.py"
     script.write_text(DRIVER)
     words = [folder / "store", gateway.http, gateway.tcp, flag]
@@ -145,8 +152,16 @@ def _begun(gateway: Served, folder: Path) -> tuple[subprocess.Popen[bytes], int,
             stdout=log,
             stderr=log,
         )
-    pid, address = flag_of(flag, describe=(folder / "driver.log").read_text).split()
-    return driver, int(pid), address
+    try:
+        said = flag_of(flag, describe=(folder / "driver.log").read_text)
+        pid, address = said.split()
+        # Until then, a driver that is killed takes along what nobody else knows.
+        run = RunAddress.of("at_gateway", "1", 1)
+        until(lambda: list(owned_clusters(Run.at(open_store(folder / "store"), run))))
+        yield psutil.Process(int(pid)), address
+    finally:
+        driver.kill()
+        driver.wait()
 
 
 def _card(folder: Path) -> Any:
@@ -161,10 +176,9 @@ def _card(folder: Path) -> Any:
 def test_the_recorder_stops_the_cluster_of_a_killed_driver(
     gateway: Served, tmp_path: Path
 ) -> None:
-    driver, pid, address = _begun(gateway, tmp_path)
-    assert address.rpartition("/")[2] in gateway.clusters()
-    os.kill(pid, signal.SIGKILL)
-    driver.wait()
+    with _begun(gateway, tmp_path) as (driver, address):
+        assert address.rpartition("/")[2] in gateway.clusters()
+        driver.send_signal(signal.SIGKILL)
 
     card = until(lambda: _card(tmp_path))
 
@@ -178,19 +192,17 @@ def test_the_recorder_stops_the_cluster_of_a_killed_driver(
 def test_reap_stops_the_cluster_of_a_driver_that_was_killed_with_its_recorder(
     gateway: Served, tmp_path: Path
 ) -> None:
-    driver, pid, address = _begun(gateway, tmp_path)
-    name = address.rpartition("/")[2]
     store = str(tmp_path / "store")
-    run = RunAddress.of("at_gateway", "1", 1)
-    until(lambda: list(owned_clusters(Run.at(open_store(store), run))))
-    task = psutil.Process(pid)
-    (recorder,) = (
-        each for each in task.children() if "dask_blackbox.recorder" in each.cmdline()
-    )
-    task.suspend()
-    recorder.kill()
-    task.kill()
-    driver.wait()
+    with _begun(gateway, tmp_path) as (driver, address):
+        name = address.rpartition("/")[2]
+        (recorder,) = (
+            each
+            for each in driver.children()
+            if "dask_blackbox.recorder" in each.cmdline()
+        )
+        driver.suspend()
+        recorder.kill()
+    assert name in gateway.clusters()
     command = [str(gateway.python), "-m", "dask", "blackbox", "reap", "at_gateway/1"]
 
     def reaped() -> str:
