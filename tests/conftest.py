@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 from dask_blackbox.guard import kept
+
+# How fast examples are made is a matter of the machine, and of who else uses it.
+hypothesis.settings.register_profile(
+    "default",
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("default")
 
 Swallowed = deque[tuple[str, BaseException]]
 

@@ -43,7 +43,7 @@ def certificate(run: Run, key: str) -> dict[str, Any]:
     [found] = [
         each
         for each in details(run, "worker-certificate")
-        if key in [task["key"] for task in each["executing"]]
+        if key in [task["key"] for task in each.get("executing", ())]
     ]
     return found
 

@@ -426,8 +426,9 @@ def test_the_page_shows_what_a_task_waited_for_and_the_longest_chain(
     page.click("#show-chain")
     assert page.evaluate(painted) == bare != chain
 
-    page.reload()  # a link to a pinned task
+    # A link to a pinned task, in the page that is open, and then in a new one.
     page.goto(f"{page.url.partition('#')[0]}#task=2&t=8&chain=1")
+    expect(page.locator("#pane")).to_contain_text("join-1")
     page.reload()
     page.wait_for_selector("html[data-ready]")
     expect(page.locator("#show-chain")).to_have_text("Hide it")

@@ -177,6 +177,7 @@ if (document.getElementById("charts")) workspace();
 themes();
 tabs();
 recall();
+addEventListener("hashchange", recall);
 paintAll();
 if (document.getElementById("pane")) fillPane();
 await flameGraph();

@@ -50,9 +50,10 @@ function remember() {
   }, 120);
 }
 
-/** Take the view from the address. */
+/** Take the view from the address; one that names no view changes nothing. */
 export function recall() {
   if (!location.hash.includes("=")) return;
+  clearTimeout(waiting); // the address has been changed since: it counts
   const said = new URLSearchParams(location.hash.slice(1));
   const number = (name) => (said.has(name) && Number.isFinite(+said.get(name)) ? +said.get(name) : null);
   const [from, to, now] = [number("from"), number("to"), number("t")];
@@ -60,8 +61,9 @@ export function recall() {
   view.seat = number("worker");
   view.chain = number("chain") === 1;
   if (from !== null && to !== null && to > from) look(from * 1000, to * 1000);
-  if (now !== null) goTo(now * 1000);
-  if (view.chain) changed("chain");
+  else look(0, LENGTH);
+  goTo(now === null ? null : now * 1000);
+  changed("pin", "chain");
 }
 
 export function duration(ms) {
