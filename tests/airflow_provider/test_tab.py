@@ -66,7 +66,7 @@ class Browser:
 def dag_runs(airflow_of_module: Any) -> dict[str, Any]:
     """Runs of two DAGs, one of them private, by DAG."""
     found = {}
-    others = ("plain", "killed", "going", "foreign")
+    others = ("plain", "killed", "going", "foreign", "marked")
     for dag_id, names in {"open": others, "private": ()}.items():
         text = _DAG.format(dag_id=dag_id, others=names)
         found[dag_id] = airflow_of_module.load(text, dag_id).test()
@@ -284,6 +284,23 @@ def test_a_running_task_shows_how_far_it_is(
     assert card["state"] == "running"
     assert Run.at(store, at).ending is None
     assert viewer(page_of(key, "dashboard")).headers["location"] == dashboard
+
+
+def test_a_try_that_airflow_calls_otherwise_says_so(
+    viewer: Browser, dag_runs: dict[str, Any], store: Store
+) -> None:
+    key = _key(dag_runs, "marked")
+    recorded(
+        store,
+        job="open.marked",
+        run_id=key.run_id,
+        state="failed",
+        host=_host(key),
+    )
+
+    page = viewer(page_of(key, "task")).text
+
+    assert "According to Airflow this try succeeded: somebody marked it" in page
 
 
 def test_what_nobody_was_left_to_finish_is_finished_when_it_is_read(

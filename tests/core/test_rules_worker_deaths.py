@@ -539,6 +539,13 @@ def test_deaths_of_a_run_that_succeeded_are_a_warning() -> None:
     assert verdict_of((found,), run) is None
 
 
+def test_lifetimes_that_ended_are_no_warning_where_the_run_succeeded() -> None:
+    ended = a_departure(processing=["inc-1"], closing="worker-lifetime-reached")
+    run = a_run(a_worker(), *ended, succeeded())
+
+    assert "workers-died" not in rules(run)
+
+
 def test_deaths_beside_a_task_error_are_not_the_verdict() -> None:
     error = an_exception("ZeroDivisionError", "division by zero")
     run = a_run(

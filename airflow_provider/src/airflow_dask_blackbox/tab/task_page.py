@@ -211,7 +211,20 @@ def _note(view: View, entry: Entry | None) -> str:
             "How this try ended is unknown: its recorder went silent, too. The report "
             "is made from the data that reached the store."
         )
-    return ""
+    return _CONTRADICTIONS.get((entry.state, entry.airflow), "")
+
+
+_CONTRADICTIONS: Final = {
+    ("succeeded", "failed"): (
+        "According to Airflow this try failed: somebody marked it, or the task failed "
+        "after its Dask run had succeeded."
+    ),
+    ("failed", "success"): (
+        "According to Airflow this try succeeded: somebody marked it, or the task went "
+        "on after its Dask run had failed."
+    ),
+}
+"""What has to be said of a try, by how its recording ended and by Airflow's word."""
 
 
 def _live(entry: Entry | None) -> dict[str, Any] | None:

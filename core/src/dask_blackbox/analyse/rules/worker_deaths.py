@@ -619,7 +619,11 @@ _ADVICE: dict[str, RetryAdvice] = {
 
 
 def _ask_workers_died(case: Case) -> Iterator[Finding]:
-    deaths = tuple(death for death in case.deaths if not _is_reported(case, death))
+    deaths = tuple(
+        death
+        for death in case.deaths
+        if not _is_reported(case, death) and not _was_planned(case, death)
+    )
     if not deaths:
         return
     by_cause: dict[str, list[WorkerExit]] = {}
@@ -681,6 +685,12 @@ def _is_reported(case: Case, death: WorkerExit) -> bool:
         return True
     ours = verdict.rule in (case.blame.cause, "module-not-shipped")
     return ours and death in case.blame.deaths
+
+
+def _was_planned(case: Case, death: WorkerExit) -> bool:
+    """Say whether somebody chose that workers end like this, and the run coped with it."""
+    planned = case.cause_of(death).slug == "worker-lifetime"
+    return planned and case.state == "succeeded"
 
 
 def _cost(case: Case) -> str:
