@@ -145,7 +145,7 @@ def test_a_cluster_may_be_what_another_task_returns(airflow: Any) -> None:
         ),
         (
             {"cluster": "tcp://s:1", "cluster_kwargs": {"n_workers": 3}},
-            "leave cluster_kwargs= out",
+            "remove cluster_kwargs=",
         ),
     ],
 )
