@@ -18,6 +18,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -136,12 +137,15 @@ def _failed(lines: list[str]) -> list[str]:
 
 def _pytest(suite: Suite, arguments: list[str]) -> tuple[int, list[str]]:
     """Run pytest, printing each line; return its exit code and the lines that hold text."""
+    # In the folder that runs of pytest share, each removes old folders, which others may use.
+    folder = Path(tempfile.mkdtemp(prefix="pytest-"))
     command = [
         str(ROOT / ".venvs" / suite.environment / "bin" / "python"),
         "-m",
         "pytest",
         f"--color={'yes' if sys.stdout.isatty() else 'no'}",
         f"--override-ini=cache_dir=.pytest_cache/{suite.name}",
+        f"--basetemp={folder / suite.name}",
         *arguments,
     ]
     # Tests that bring another program in an environment of its own do so with our uv.
@@ -156,6 +160,8 @@ def _pytest(suite: Suite, arguments: list[str]) -> tuple[int, list[str]]:
             _say(suite, line)
             if line.strip():
                 lines.append(line)
+    if process.returncode in (0, NO_TESTS):  # else it is there to be looked at
+        shutil.rmtree(folder, ignore_errors=True)
     return process.returncode, lines
 
 
