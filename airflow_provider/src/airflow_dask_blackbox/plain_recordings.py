@@ -1,4 +1,4 @@
-"""`with recording(…)` in a task of any operator: what Airflow adds to it, and is told.
+"""`with recording(…)` in a task of any operator: what Airflow adds to it and learns of it.
 
 The core asks for it by the entry point `dask_blackbox.host_tasks`.  Store and credentials
 are those of Airflow's configuration where the code names none; the recording is announced

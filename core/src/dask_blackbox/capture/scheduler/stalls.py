@@ -88,7 +88,7 @@ class StallWatch:
             self._end_run(lasted)
 
     async def describe_at_last(self) -> None:
-        """Describe what hangs when the driver gives up, before it is told by `check`.
+        """Describe what hangs when the driver gives up before `check` reports it.
 
         A driver whose own timeout is as long as ours closes its client at that moment.
         """
