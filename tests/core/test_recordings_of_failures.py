@@ -76,10 +76,22 @@ def test_a_story_is_not_judged_before_it_is_made(tmp_path: Path) -> None:
     assert judge(story, tmp_path) == Result(story, "absent", "not made yet")
 
 
-@pytest.mark.parametrize("room", sorted({s.room for s in load_failures().values()}))
-def test_rooms_are_reported_apart(room: str) -> None:
-    held = any(s.held_out for s in load_failures().values() if s.room == room)
+@pytest.mark.parametrize("module", sorted({s.module for s in load_failures().values()}))
+def test_modules_are_run_apart(module: str) -> None:
+    held = any(s.held_out for s in load_failures().values() if s.module == module)
 
-    assert {load_failures()[n].room for n in names_of([], room, held_out=held)} == {
-        room
+    assert {load_failures()[n].module for n in names_of([], module, held_out=held)} == {
+        module
     }
+
+
+def test_the_cases_of_one_cause_share_a_module() -> None:
+    modules: dict[str, set[str]] = {}
+    for each in load_failures().values():
+        modules.setdefault(each.causes[0], set()).add(each.module)
+    split = modules.pop("task-exception")  # three of them, they are so many
+
+    assert {each.partition("_in_")[0].partition("_beside_")[0] for each in split} == {
+        "task_exceptions"
+    }
+    assert {cause: names for cause, names in modules.items() if len(names) > 1} == {}

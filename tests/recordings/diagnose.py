@@ -53,7 +53,7 @@ def diagnose(store: Path) -> list[Result]:
 def again(store: Path) -> list[Result]:
     """Return the current verdicts on the held-out sets, as far as those are recorded."""
     held = [story for story in load_failures().values() if story.held_out]
-    reported = [each for each in held if (store / each.name / "told.json").exists()]
+    reported = [each for each in held if (store / each.name / "reported.json").exists()]
     return [judge(story, store / story.name) for story in reported]
 
 

@@ -43,8 +43,8 @@ def judge(story: Failure, place: Path) -> Result:
         place: The store that it was recorded in.
     """
     reported: dict[str, Any] = {}
-    if (place / "told.json").exists():
-        reported = json.loads((place / "told.json").read_text())
+    if (place / "reported.json").exists():
+        reported = json.loads((place / "reported.json").read_text())
     if not reported or "not_here" in reported:
         return Result(story, "absent", reported.get("not_here", NOT_YET))
     runs = sorted((place / "runs").glob("job=*/run=*/attempt=*"))

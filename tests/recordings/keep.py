@@ -30,9 +30,9 @@ def _told(story: Failure, stores: Sequence[Path]) -> Kept | None:
     """Return the recording of a story, from the last store that has it."""
     for store in reversed(stores):
         place = store / story.name
-        if not (place / "told.json").exists():
+        if not (place / "reported.json").exists():
             continue
-        reported = json.loads((place / "told.json").read_text())
+        reported = json.loads((place / "reported.json").read_text())
         runs = sorted((place / "runs").glob("job=*/run=*/attempt=*"))
         opened = [Run.open(each) for each in runs]
         own = [run for run in opened if run.manifest.started >= reported["at"]]
@@ -41,11 +41,11 @@ def _told(story: Failure, stores: Sequence[Path]) -> Kept | None:
     return None
 
 
-def _of_room(room: str, stores: Sequence[Path]) -> Iterator[Kept]:
-    archive = archive_of("failures", room)
+def _of_module(module: str, stores: Sequence[Path]) -> Iterator[Kept]:
+    archive = archive_of("failures", module)
     before = {each.name: each for each in kept(archive)} if archive.exists() else {}
     for story in load_failures().values():
-        if story.room == room:
+        if story.module == module:
             found = _told(story, stores) or before.get(story.name)
             if found is not None:
                 yield found
@@ -79,13 +79,13 @@ def keep_workloads(stores: Sequence[Path], places: Mapping[str, str]) -> int:
 
 
 def keep_all(stores: Sequence[Path], places: Mapping[str, str]) -> int:
-    """Keep the recordings of all rooms; return how many there are."""
+    """Keep the recordings of all modules; return how many there are."""
     number = 0
-    for room in dict.fromkeys(each.room for each in load_failures().values()):
-        found = list(_of_room(room, stores))
+    for module in dict.fromkeys(each.module for each in load_failures().values()):
+        found = list(_of_module(module, stores))
         if found:
-            number += keep(archive_of("failures", room), found, places)
-            print(f"{room:28}{len(found):4}")
+            number += keep(archive_of("failures", module), found, places)
+            print(f"{module:28}{len(found):4}")
     return number
 
 

@@ -29,6 +29,7 @@ KEPT = Path(__file__).with_name("kept")
 
 _TABLES = ("tasks", "errors", "logs", "metrics", "events")
 _BEAT = "heartbeat"
+_REPORTED = "reported.json"
 
 
 class Kept(NamedTuple):
@@ -45,9 +46,9 @@ class Kept(NamedTuple):
     run: RunTables
 
 
-def archive_of(kind: Kind, room: str) -> Path:
+def archive_of(kind: Kind, module: str) -> Path:
     """Return the file that holds the recordings of a module of stories or workloads."""
-    return KEPT / f"{kind}_{room}.tar.xz"
+    return KEPT / f"{kind}_{module}.tar.xz"
 
 
 def archives(kind: Kind) -> list[Path]:
@@ -89,7 +90,7 @@ def kept(archive: Path) -> Iterator[Kept]:
             if file is not None:
                 blobs.setdefault(story, {})[name] = file.read()
     for story, of in blobs.items():
-        reported = json.loads(of["told.json"])
+        reported = json.loads(of.get(_REPORTED) or of["told.json"])  # its former name
         ending = of.get("complete.json")
         run = RunTables(
             msgspec.json.decode(of["run.json"], type=Manifest),
@@ -106,7 +107,7 @@ def kept(archive: Path) -> Iterator[Kept]:
 def _blobs(each: Kept, places: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
     run = each.run
     reported = each.reported | {_BEAT: run.last_heartbeat}
-    yield "told.json", json.dumps(reported).encode()
+    yield _REPORTED, json.dumps(reported).encode()
     yield "run.json", _moved(msgspec.json.encode(run.manifest), places)
     if run.ending is not None:
         # Checksums are of blobs that are not kept.

@@ -5,45 +5,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from keeping import KEPT, Kept, kept
+from storytelling import load_failures
+from workload import all_workloads
 
 __all__ = ["INDEX", "index"]
 
 INDEX = KEPT / "README.md"
 
+_SCRIPTS = Path(__file__).parent
 _HEAD = """\
 # Kept recordings
 
 Written by `.venvs/core/bin/python tests/recordings/kept_index.py`.
-A recording is a folder in the archive of its section, and the case of the same name made it:
-the expected rules, the names that the verdict must contain and accepted exceptions stand there.
+A recording is a folder in the archive of its section.
+`expected` is what the case must be reported as: its verdict, or the findings of a run that succeeds.
+`set` is the set of cases that were diagnosed once before any fix; no set: rules may be developed with it.
+`accepted` is why another answer is no fault.
+The case of the same name is in `failures/`, in a folder `scripts*/`, or in a module of workloads; it has the names that the verdict must contain as well.
 """
+
+
+class _Case(NamedTuple):
+    """What is expected of a case.
+
+    Attributes:
+        rules: Verdicts that are right, or findings that there must be.
+        held_out: Its set.
+        accepted: Why another answer is no fault.
+    """
+
+    rules: tuple[str, ...]
+    held_out: str = ""
+    accepted: str = ""
 
 
 def index() -> str:
     """Return the index of all archives, as Markdown."""
-    return "\n".join([_HEAD, *(_section(each) for each in sorted(KEPT.glob("*.xz")))])
+    cases = dict([*_failures(), *_workloads(), *_scripts()])
+    sections = (_section(each, cases) for each in sorted(KEPT.glob("*.xz")))
+    return "\n".join([_HEAD, *sections])
 
 
-def _section(archive: Path) -> str:
-    rows = "\n".join(_rows(archive))
+def _failures() -> Iterator[tuple[str, _Case]]:
+    for name, each in load_failures().items():
+        yield name, _Case(each.causes, each.held_out, each.accepted)
+
+
+def _workloads() -> Iterator[tuple[str, _Case]]:
+    for module in all_workloads().values():
+        for name, each in module.items():
+            yield name, _Case(each.must)
+
+
+def _scripts() -> Iterator[tuple[str, _Case]]:
+    for file in sorted(_SCRIPTS.glob("scripts*/expected.toml")):
+        which = file.parent.name.removeprefix("scripts").removeprefix("_") or "first"
+        for cases in tomllib.loads(file.read_text("utf-8")).values():
+            for name, each in cases.items():
+                slugs, accepted = each["slugs"], each.get("accepted", "")
+                yield name, _Case(tuple(slugs), f"scripts: {which}", accepted)
+
+
+def _section(archive: Path, cases: Mapping[str, _Case]) -> str:
+    rows = "\n".join(_rows(archive, cases))
     return (
         f"## {archive.name}\n\n"
-        "| recording | state | tasks | workers | exception of the driver |\n"
-        f"|---|---|---|---|---|\n{rows}\n"
+        "| recording | expected | set | state | tasks | workers | exception of the driver | accepted |\n"
+        f"|---|---|---|---|---|---|---|---|\n{rows}\n"
     )
 
 
-def _rows(archive: Path) -> Iterator[str]:
+def _rows(archive: Path, cases: Mapping[str, _Case]) -> Iterator[str]:
     for each in sorted(kept(archive), key=lambda one: one.name):
-        ending = each.run.ending
+        ending, case = each.run.ending, cases[each.name]
         state = "no end" if ending is None else ending.state
+        expected = " or ".join(f"`{rule}`" for rule in case.rules)
         yield (
-            f"| `{each.name}` | {state} | {len(each.run.tasks):,} | "
-            f"{len(each.run.workers):,} | {_exception(each)} |"
+            f"| `{each.name}` | {expected} | {case.held_out} | {state} | "
+            f"{len(each.run.tasks):,} | {len(each.run.workers):,} | "
+            f"{_exception(each)} | {case.accepted} |"
         )
 
 

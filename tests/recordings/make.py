@@ -1,9 +1,9 @@
 """Tell stories on real clusters, record them, and compare what is said with the truth.
 
-    python tests/recordings/make.py [NAME …] [--failures | --room ROOM | --held-out]
+    python tests/recordings/make.py [NAME …] [--failures | --module MODULE | --held-out]
                                     [--store FOLDER] [--again] [--parallel N]
 
-Stories of `stories.py`, which the rules were written beside, and failures (`failures_*.py`),
+Stories of `stories.py`, which the rules were written beside, and failures (`failures/`),
 which were written by somebody who did not know the rules.  Prints a line for each, and
 exits with 1 if a verdict was wrong.  Without names it goes on where it was: what is
 recorded in the folder is not reported again, only diagnosed again (`diagnose.py`).
@@ -123,7 +123,7 @@ def make(names: Sequence[str], store: Path, *, again: bool, parallel: int) -> in
 
     def one(name: str) -> tuple[bool, str]:
         place = store / name
-        if not again and (place / "told.json").exists():
+        if not again and (place / "reported.json").exists():
             return True, ""
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True)
@@ -142,7 +142,7 @@ def main() -> int:
     """Tell the stories that are asked for, or all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
-    parser.add_argument("--room", help="only failures of this room")
+    parser.add_argument("--module", help="only failures of this module")
     parser.add_argument("--failures", action="store_true", help="only failures")
     parser.add_argument("--held-out", action="store_true", help="only those held out")
     parser.add_argument("--store", default=tempfile.gettempdir() + "/stories")
@@ -157,9 +157,9 @@ def main() -> int:
         return 0
     if asked.tell:
         return tell_here(asked.tell, asked.store, outside=asked.outside)
-    own = [] if asked.room or asked.failures or asked.held_out else list(STORIES)
+    own = [] if asked.module or asked.failures or asked.held_out else list(STORIES)
     names = [name for name in own if name in (asked.names or own)]
-    names += names_of(asked.names, asked.room, held_out=asked.held_out)
+    names += names_of(asked.names, asked.module, held_out=asked.held_out)
     if unknown := set(asked.names) - set(names):
         parser.error(f"there is no story called {', '.join(sorted(unknown))}")
     again = asked.again or bool(asked.names)

@@ -51,7 +51,7 @@ class Failure:
 
     Attributes:
         name: Of the story.
-        room: The module that it lives in.
+        module: The module of `failures` that it lives in.
         causes: The slug that is right; more of them where `why` says why.
         tell: What happens.
         names: Regular expressions that title, cause or evidence of the verdict contain.
@@ -66,7 +66,7 @@ class Failure:
     """
 
     name: str
-    room: str
+    module: str
     causes: tuple[str, ...]
     tell: Tell
     names: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ def failure(
     """
 
     def put(tell: Tell) -> Tell:
-        room = tell.__module__.removeprefix("failures_")
+        module = tell.__module__.rpartition(".")[2]
         found = dict(settings or {})
         if allowed is not None:
             found["distributed.scheduler.allowed-failures"] = allowed
@@ -113,7 +113,7 @@ def failure(
             raise ValueError(f"there are two stories called {name}")
         FAILURES[name] = Failure(
             name=name,
-            room=room,
+            module=module,
             causes=causes,
             tell=tell,
             names=(names,) if isinstance(names, str) else tuple(names),

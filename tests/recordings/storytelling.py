@@ -21,32 +21,21 @@ import cloudpickle
 import psutil
 from staging import FAILURES, Failure, NotHere, Stage
 
-__all__ = ["ROOMS", "load_failures", "names_of", "tell_here", "tell_outside"]
+__all__ = ["load_failures", "names_of", "tell_here", "tell_outside"]
 
-ROOMS = (
-    "tasks", "deaths", "hosts", "driver", "hangs", "shuffle", "environment",
-    "scheduler", "starting", "noise", "heldout", "afield_tasks", "afield_travel",
-    "afield_deaths", "afield_services", "afield_starts",
-    "third_tasks", "third_tasks_frames", "third_tasks_order",
-    "third_deaths_memory", "third_deaths_signals", "third_deaths_hosts",
-    "third_deaths_places",
-    "third_services", "third_services_wires", "third_services_workers",
-    "third_services_hangs",
-    "fourth_services", "fourth_hangs",
-)  # fmt: skip
 _NOT_HERE = 77
 _HERE = str(Path(__file__).parent)  # `dask worker` imports the stories
+_FAILURES = Path(__file__).with_name("failures")
 _MARK = "DASK_STORY_MARK"
 _FINALISED = 45.0
 
 
 def load_failures() -> dict[str, Failure]:
-    """Import all rooms that there are, and return their stories."""
-    for room in ROOMS:
-        if Path(__file__).with_name(f"failures_{room}.py").exists():
-            module = importlib.import_module(f"failures_{room}")
-            # As in a user's script: functions inside of stories travel by value.
-            cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+    """Import all modules of `failures`, and return their cases."""
+    for file in sorted(_FAILURES.glob("*.py")):
+        module = importlib.import_module(f"failures.{file.stem}")
+        # As in a user's script: functions inside of cases travel by value.
+        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     return FAILURES
 
 
@@ -107,7 +96,7 @@ def tell_outside(story: Failure, store: Path, script: str) -> dict[str, Any]:
     }
     if process.returncode == _NOT_HERE:
         reported["not_here"] = said.partition("NOT HERE: ")[2].strip()
-    (store / "told.json").write_text(json.dumps(reported))
+    (store / "reported.json").write_text(json.dumps(reported))
     return reported
 
 
@@ -145,13 +134,13 @@ def _end(mark: str) -> None:
                 each.kill()
 
 
-def names_of(asked: Sequence[str], room: str | None, *, held_out: bool) -> list[str]:
+def names_of(asked: Sequence[str], module: str | None, *, held_out: bool) -> list[str]:
     """Return the names of the failures that are asked for: one of each cause first."""
     seen: Counter[str] = Counter()
     found = []
     for name, story in load_failures().items():
         wanted = name in asked or (not asked and bool(story.held_out) == held_out)
-        if wanted and room in (None, story.room):
+        if wanted and module in (None, story.module):
             found.append((seen[story.causes[0]], name))
             seen[story.causes[0]] += 1
     return [name for _, name in sorted(found, key=lambda each: each[0])]

@@ -88,6 +88,7 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         bound: Seconds after which it is ended from outside.
         needs: Modules without which it cannot run.
         recorded: By `dask blackbox run`, or by the script itself.
+        accepted: Why another answer on its kept recording is no fault.
     """
 
     text: str
@@ -106,6 +107,7 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     bound: float = 300.0
     needs: tuple[str, ...] = ()
     recorded: Literal["command", "script"] = "command"
+    accepted: str = ""
 
 
 class Result(NamedTuple):
