@@ -95,6 +95,32 @@ with DAG("decorated_mapped"):
     assert values == {"join": ["MoMo", "TuTu"]}
 
 
+def test_the_client_may_follow_what_airflow_fills(airflow: Any) -> None:
+    dag = airflow.load(
+        """
+        from airflow.sdk import task
+
+        with DAG("client_last"):
+            @task.dask_observed(cluster_kwargs={**TINY, "processes": False})
+            def work(ti, client):
+                return client.submit(abs, -ti.try_number).result()
+
+            @task.dask_observed(cluster_kwargs={**TINY, "processes": False})
+            def each(day, ti, client):
+                return client.submit(abs, -ti.try_number).result()
+
+            work() >> each.expand(day=["Mo", "Tu"])
+        """,
+        "client_last",
+    )
+
+    run = dag.test()
+
+    states = [str(ti.state) for ti in run.get_task_instances()]
+    assert states == ["success", "success", "success"]
+    assert airflow.xcoms(run)["return_value"] == 1
+
+
 def test_an_argument_that_is_missing_is_named_while_the_dag_is_parsed() -> None:
     import pytest
     from airflow.sdk import DAG

@@ -208,6 +208,49 @@ with DAG("meaning"):
     assert (card["state"], (card["verdict"] or {}).get("rule")) == ended
 
 
+def test_a_recording_of_a_task_that_airflow_stops_says_who_stopped_it(
+    airflow: Any, tab: Tab, tmp_path: Path
+) -> None:
+    ran = airflow.run(
+        f"""
+from airflow.sdk import task
+
+with DAG("plainly_stopped"):
+    @task
+    def work(ti=None):
+        import os, signal
+        from airflow.models import TaskInstance
+        from airflow.utils.session import create_session
+        from dask_blackbox import recording
+        from distributed import Client
+
+        with (
+            Client(processes=False, dashboard_address=":0") as client,
+            recording(client, store={str(tmp_path)!r}),
+        ):
+            client.gather(client.map(str, range(40)))
+            with create_session() as session:
+                mine = session.query(TaskInstance).filter_by(dag_id=ti.dag_id)
+                mine.update({{"state": "failed"}})
+            os.kill(os.getpid(), signal.SIGTERM)
+        return "done"
+
+    work()
+""",
+        "plainly_stopped",
+    )
+
+    key = TaskKey("plainly_stopped", ran.run_id, "work")
+    card = json.loads(tab(key, "card.json"))
+    assert (card["state"], card["verdict"]["rule"]) == ("aborted", "stopped-by-host")
+    assert re.fullmatch(
+        r"Airflow stopped this task after .* \(marked failed\); "
+        "(40 of 40|all 40) tasks were done",
+        card["headline"],
+    ), card["headline"]
+    assert card["headline"] in ran.messages
+
+
 def test_the_recording_of_a_command_is_found_without_being_announced(
     airflow: Any, tab: Tab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from airflow.sdk.bases.decorator import (
@@ -38,7 +39,37 @@ class _DaskObservedDecoratedOperator(DecoratedOperator, DaskObservedOperator):
             "op_args": op_args,
             "op_kwargs": _with_client(python_callable, op_args, op_kwargs),
         }
-        super().__init__(kwargs_to_upstream=given, **given, **kwargs)
+        with _optional_client(python_callable):
+            super().__init__(kwargs_to_upstream=given, **given, **kwargs)
+
+
+@contextmanager
+def _optional_client(function: Callable[..., Any]) -> Iterator[None]:
+    """Have a function's `client` be optional while Airflow checks its signature.
+
+    Airflow 3.1 refuses a parameter without a default after one that Airflow fills, as in
+    `def work(ti, client)`; this one is filled, too.
+    """
+    signature = inspect.signature(function)
+    if "client" not in signature.parameters or hasattr(function, "__signature__"):
+        yield
+        return
+    parameters = [
+        each.replace(default=None)
+        if each.name == "client" and each.default is each.empty
+        else each
+        for each in signature.parameters.values()
+    ]
+    try:
+        changed = signature.replace(parameters=parameters)
+        function.__signature__ = changed  # type: ignore[attr-defined]
+    except (AttributeError, ValueError):  # a bound method; more parameters after it
+        yield
+        return
+    try:
+        yield
+    finally:
+        del function.__signature__  # type: ignore[attr-defined]
 
 
 def _with_client(
