@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -52,6 +54,42 @@ with DAG("twice"):
     begun = [place for place, line in enumerate(said) if line.startswith("Recording ")]
     assert len(begun) == 2
     assert begun[0] < said.index(again) < begun[1]
+
+
+@pytest.mark.parametrize("links", ["airflow", "store"])
+def test_a_killed_try_is_linked_as_the_setting_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: str
+) -> None:
+    from airflow_dask_blackbox.addresses import TaskKey, tab_of
+    from airflow_dask_blackbox.attempts import EarlierTries
+    from dask_blackbox import RunCard
+    from dask_blackbox.identity import Identity
+    from dask_blackbox.layout import RunAddress
+    from dask_blackbox.store import open_store
+
+    monkeypatch.setenv("AIRFLOW__DASK_BLACKBOX__LINKS", links)
+    signed = "https://bucket.example/report.html?X-Amz-Signature=1"
+    # As its recorder writes it, which knows nothing of Airflow.
+    card = RunCard(
+        job="d.t", run_id="r", state="aborted", headline="Killed",
+        links={"report": signed},
+    )  # fmt: skip
+    folder = RunAddress.of("d.t", "r", 1).folder
+    store = open_store(tmp_path)
+    store.put(f"{folder}run.json", b"{}")
+    store.put(f"{folder}card.json", card.to_json())
+    lines: list[str] = []
+    log: Any = SimpleNamespace(info=lambda line, *of: lines.append(line % of))
+    ti = SimpleNamespace(
+        dag_id="d", task_id="t", run_id="r", map_index=-1, try_number=2
+    )
+
+    earlier = EarlierTries({"ti": ti}, log)
+    earlier.look(Identity(job="d.t", run_id="r", attempt=2), str(tmp_path), None)
+    earlier.show()
+
+    tab = tab_of(TaskKey("d", "r", "t"), 1)
+    assert lines == ["Try 1: Killed", f"  {signed if links == 'store' else tab}"]
 
 
 def test_the_verdict_is_in_the_log_before_the_cluster_is_closed(airflow: Any) -> None:

@@ -244,10 +244,9 @@ with DAG("plainly_stopped"):
     card = json.loads(tab(key, "card.json"))
     assert (card["state"], card["verdict"]["rule"]) == ("aborted", "stopped-by-host")
     assert re.fullmatch(
-        r"Airflow stopped this task after .* \(marked failed\); "
-        "(40 of 40|all 40) tasks were done",
+        r"Airflow stopped this task after .* \(marked failed\); 40 of 40 tasks were done",
         card["headline"],
-    ), card["headline"]
+    )
     assert card["headline"] in ran.messages
 
 

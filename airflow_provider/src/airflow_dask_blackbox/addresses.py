@@ -11,7 +11,15 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from airflow.configuration import conf
 
-__all__ = ["PREFIX", "ROUTE", "TaskKey", "base_path", "page_of", "tab_of"]
+__all__ = [
+    "PREFIX",
+    "ROUTE",
+    "TaskKey",
+    "base_path",
+    "links_lead_to_store",
+    "page_of",
+    "tab_of",
+]
 
 PREFIX: Final = "/dask-blackbox"
 """Below which Airflow's API server serves our pages."""
@@ -50,6 +58,11 @@ def base_url() -> str:
 def base_path() -> str:
     """Return the path before every address on the API server, without a trailing slash."""
     return urlsplit(base_url()).path.rstrip("/")
+
+
+def links_lead_to_store() -> bool:
+    """Say whether `links` in section `[dask_blackbox]` asks for addresses in the store."""
+    return bool(conf.get("dask_blackbox", "links", fallback="airflow") == "store")
 
 
 def tab_of(key: TaskKey, try_number: int | None = None) -> str:

@@ -10,11 +10,15 @@ import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from airflow.configuration import conf
 from dask_blackbox.guard import guard
 from dask_blackbox.layout import STOPPED_BY_HOST
 
-from airflow_dask_blackbox.addresses import TaskKey, page_of, tab_of
+from airflow_dask_blackbox.addresses import (
+    TaskKey,
+    links_lead_to_store,
+    page_of,
+    tab_of,
+)
 from airflow_dask_blackbox.links import RECORDING_KEY, push_links
 
 if TYPE_CHECKING:
@@ -44,7 +48,7 @@ class LinkPublisher:
         self._said: dict[str, Any] = {}
         self._addresses: dict[str, str] = {}
         self._dashboard = ""
-        if conf.get("dask_blackbox", "links", fallback="airflow") != "store":
+        if not links_lead_to_store():
             key, number = TaskKey.of(ti), ti.try_number
             self._addresses = {
                 "report": tab_of(key, number),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from dask_blackbox.guard import guard
 
-from airflow_dask_blackbox.addresses import TaskKey, tab_of
+from airflow_dask_blackbox.addresses import TaskKey, links_lead_to_store, tab_of
 from airflow_dask_blackbox.task_log import Log, verdict_of
 
 if TYPE_CHECKING:
@@ -127,10 +127,9 @@ class EarlierTries:
 
     def _show_try(self, number: int, said: str, address: str) -> None:
         self._log.info("Try %s: %s", number, said)
-        tab = tab_of(self._key, number)
-        if address and "/plugin/" not in address:
-            tab = address
-        self._log.info("  %s", tab)
+        # Of a killed try, the recorder has written the card: its addresses are the store's.
+        in_store = address if links_lead_to_store() else ""
+        self._log.info("  %s", in_store or tab_of(self._key, number))
 
 
 def _card_before(
