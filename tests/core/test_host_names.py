@@ -36,6 +36,18 @@ def test_a_key_is_replaced_also_where_it_is_cut() -> None:
     )
 
 
+def test_a_name_that_would_leave_its_sentence_is_cut_and_on_one_line() -> None:
+    worst = "x\n# heading \x1b[31m\u202e" + "y" * 200
+    names = HostNames(a_run(succeeded(), named(worst)))
+
+    text = names.in_text(f"'{KEY}' was lost")
+
+    assert text.startswith("'x # heading ")
+    assert text.endswith("y…' was lost")
+    assert len(text) < 100
+    assert not set("\n\x1b\u202e") & set(text)
+
+
 def test_the_card_of_a_failed_run_says_the_hosts_name() -> None:
     run = a_run(
         a_worker(),

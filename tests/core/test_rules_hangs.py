@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse.causes.mechanisms import STALLED, WAITS
 from dask_blackbox.finding import Finding
-from dask_blackbox.manifest import DriverException
+from dask_blackbox.manifest import DriverException, StopReason
 from dask_blackbox.run import RunTables
 from runs_from_rows import (
     LIMIT,
@@ -27,6 +28,7 @@ from runs_from_rows import (
     an_exception,
     failed_with,
     raised_in,
+    stopped_by,
     succeeded,
 )
 
@@ -419,6 +421,41 @@ def test_a_cluster_that_dropped_its_restarting_worker_is_blamed() -> None:
     assert (found.rule, found.confidence) == ("cluster-lost-worker", "high")
     assert "deploy.lost-worker-timeout" in found.remedy
     assert found.subject.worker == "tcp://w2"
+
+
+@pytest.mark.parametrize("reason", ["evicted", "cancelled"])
+def test_what_a_run_waited_for_when_its_host_stopped_it_is_a_warning(
+    reason: StopReason,
+) -> None:
+    run = a_run(
+        a_worker(),
+        a_graph(),
+        a_death(exit_code=-15, at=10, processing=["load-1"]),
+        a_worker("tcp://w2", at=12, name="1", pid=2),
+        a_departure("tcp://w2", at=15, closing="nanny-close"),
+        a_stall(workers=0, statuses={}, states={"queued": 4}),
+        stopped_by("prefect", reason, at=100, exception=TIMED_OUT),
+    )
+
+    found = verdict(run)
+    others = [each for each in findings_in(run) if each.rule in WAITS | {STALLED}]
+
+    assert (found.rule, found.retry_advice) == ("stopped-by-host", "unknown")
+    assert "No task had finished for 1 m 20 s: 0 workers" in found.cause
+    assert "No failure had been recorded" not in found.cause
+    assert [(each.rule, each.severity) for each in others] == [
+        ("cluster-lost-worker", "warning")
+    ]
+
+
+def test_a_run_that_its_host_stopped_at_work_had_no_failure() -> None:
+    run = a_run(a_worker(), a_graph(), stopped_by("prefect", "evicted", at=100))
+
+    found = verdict(run)
+
+    assert (found.rule, found.retry_advice) == ("stopped-by-host", "transient")
+    assert "No failure had been recorded by then" in found.cause
+    assert [each.rule for each in findings_in(run)] == ["stopped-by-host"]
 
 
 def test_a_cluster_that_closed_workers_while_they_were_restarted_is_blamed() -> None:

@@ -77,6 +77,29 @@ def test_one_task_that_all_others_wait_for_is_named() -> None:
     assert "workers-idle" not in slugs(run)
 
 
+def test_the_time_of_a_task_that_its_host_ended_at_a_limit_is_no_finding_of_its_own() -> (
+    None
+):
+    even = tasks("work", 39, seconds=0.5, threads=4)
+    long = a_task("work-99", worker="tcp://w4", start=2, compute=30)
+    over = an_event("task-timed-out", "work-99", limit=3.0, setting="timeout_seconds")
+    run = a_run(
+        workers(4), graphs(2), even, long, over, demand(*[40] * 5, *[1] * 26)
+    )
+
+    assert "straggler" not in slugs(run)
+
+
+def test_a_lone_task_that_its_host_ended_at_a_limit_is_no_straggler() -> None:
+    parts = tasks("part", 10, seconds=1)
+    merge = a_task("merge-0", worker="tcp://w1", start=7, compute=5)
+    over = an_event("task-timed-out", "merge-0", limit=3.0, setting="timeout_seconds")
+    wanted = demand(*[10] * 5, *[1] * 6)
+    run = a_run(workers(), graphs(2), parts, merge, over, wanted, succeeded(at=13))
+
+    assert "straggler" not in slugs(run)
+
+
 def test_a_task_without_its_like_that_runs_alone_for_half_of_a_short_run_is_named() -> (
     None
 ):

@@ -15,7 +15,14 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dask_blackbox.manifest import DriverException, Ending, Manifest, SourceAccount
+from dask_blackbox.manifest import (
+    DriverException,
+    Ending,
+    Manifest,
+    SourceAccount,
+    Stopped,
+    StopReason,
+)
 from dask_blackbox.run import RunTables
 
 __all__ = [
@@ -38,6 +45,7 @@ __all__ = [
     "failed_with",
     "killed_worker",
     "raised_in",
+    "stopped_by",
     "succeeded",
 ]
 
@@ -321,6 +329,22 @@ def failed_with(
         exception=exception,
         exit_code=exit_code,
         sources=sources or {},
+    )
+
+
+def stopped_by(
+    host: str,
+    reason: StopReason,
+    *,
+    at: float = 20.0,
+    exception: DriverException | None = None,
+) -> Piece:
+    """Return that the run's host ended it."""
+    return "ending", Ending(
+        state="aborted",
+        ended=START + at,
+        exception=exception,
+        stopped=Stopped(by=host, reason=reason, at=START + at),
     )
 
 

@@ -12,9 +12,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import msgspec
+
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.causes import Resolution, resolve, unexplained
 from dask_blackbox.analyse.causes.incidents import Precedence, incident_of
+from dask_blackbox.analyse.causes.mechanisms import STALLED, WAITS
 from dask_blackbox.analyse.history import History
 from dask_blackbox.analyse.retry_history import with_retry_history
 from dask_blackbox.analyse.rule import Rule
@@ -27,6 +30,7 @@ from dask_blackbox.analyse.user_rules import (
 )
 from dask_blackbox.finding import Finding
 from dask_blackbox.guard import guard
+from dask_blackbox.layout import STOPPED_BY_HOST
 from dask_blackbox.run import RunTables
 
 __all__ = [
@@ -118,9 +122,23 @@ def diagnosis_of(case: Case, *, muted: Collection[str] = ()) -> Diagnosis:
         for each in found[slug]
         if each.severity != "failure"
     ]
+    others += _blocked_when_stopped(resolution)
     verdict = [] if resolution.verdict is None else [resolution.verdict]
     findings = sorted(unexplained([*verdict, *others]), key=_gravity)
     return Diagnosis(findings=tuple(findings), resolution=resolution)
+
+
+def _blocked_when_stopped(resolution: Resolution) -> list[Finding]:
+    """Return what a run waited for when its host stopped it, if it did.
+
+    It is not why the run ended, but why it was not done by then.
+    """
+    if resolution.verdict is None or resolution.verdict.rule != STOPPED_BY_HOST:
+        return []
+    rejected = [each.finding for each in resolution.rejected]
+    found = [each for each in rejected if each.rule in WAITS]
+    found = found or [each for each in rejected if each.rule == STALLED]
+    return [msgspec.structs.replace(each, severity="warning") for each in found]
 
 
 def _is_after(rule: Rule, about: str) -> bool:

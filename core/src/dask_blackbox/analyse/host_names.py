@@ -9,11 +9,15 @@ import msgspec
 
 from dask_blackbox.events import TaskNamed
 from dask_blackbox.finding import ChainStep, Finding
+from dask_blackbox.formatting import short
 from dask_blackbox.run import RunTables
 
 __all__ = ["HostNames"]
 
 _KEY = re.compile(r"[\w.<>\[\]-]+-[0-9a-f]{3,32}(…?)")
+
+
+_LONGEST = 80
 
 
 class HostNames:
@@ -24,8 +28,11 @@ class HostNames:
     """
 
     def __init__(self, run: RunTables) -> None:
+        # On one line and cut: users may choose them freely.
         self._names: Mapping[str, str] = {
-            each.subject: each.name for each in run.of(TaskNamed) if each.name
+            each.subject: short(each.name, _LONGEST)
+            for each in run.of(TaskNamed)
+            if each.name
         }
 
     def in_text(self, text: str) -> str:

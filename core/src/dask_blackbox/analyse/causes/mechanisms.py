@@ -21,6 +21,8 @@ __all__ = [
     "NO_WORKERS",
     "OUTCOME",
     "STALL",
+    "STALLED",
+    "WAITS",
     "Mechanism",
 ]
 
@@ -51,17 +53,25 @@ DEATHS = frozenset(
 )
 """What worker processes end of."""
 
-HANGS = DEATHS | {
-    "cluster-lost-worker",
-    "dependency-not-serializable",
-    "disk-full",
-    "nested-client-deadlock",
-    "no-valid-worker",
-    "too-many-open-files",
-    "workers-never-arrived",
-    "workers-paused",
-}
+WAITS = frozenset(
+    {
+        "cluster-lost-worker",
+        "dependency-not-serializable",
+        "disk-full",
+        "nested-client-deadlock",
+        "no-valid-worker",
+        "too-many-open-files",
+        "workers-never-arrived",
+        "workers-paused",
+    }
+)
+"""What tasks wait for, for ever and without an exception."""
+
+HANGS = DEATHS | WAITS
 """What leaves tasks waiting for ever, without an exception."""
+
+STALLED = "stalled"
+"""The rule of runs of which nobody knows what they wait for."""
 
 _GENERAL = frozenset({"driver-exception", "driver-killed", "stalled", "unknown"})
 """What says how the run ended, or that nothing moved, and not why."""

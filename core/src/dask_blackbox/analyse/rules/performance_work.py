@@ -18,7 +18,7 @@ from dask_blackbox.analyse.core_seconds import (
 from dask_blackbox.analyse.facts.existence import limits_at_once
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.task_activity import MANY_EDGES
-from dask_blackbox.events import SchedulerLoad
+from dask_blackbox.events import SchedulerLoad, TaskTimedOut
 from dask_blackbox.finding import Cost, Evidence, Finding, Subject
 from dask_blackbox.formatting import counted, duration, short, size
 
@@ -212,7 +212,7 @@ def _alone(case: Case) -> pl.DataFrame:
     share = STRAGGLER.threshold(case, "alone") * (loads.end - loads.begin)
     least = max(share, STRAGGLER.threshold(case, "seconds"))
     # None was alone for longer than it took.
-    long = loads.tasks.filter(pl.col("ended") - pl.col("begun") >= least)
+    long = _within_limits(case).filter(pl.col("ended") - pl.col("begun") >= least)
     if not len(long):
         return long
     like = loads.tasks.group_by("prefix", maintain_order=True).agg(
@@ -278,7 +278,7 @@ def _reported(
 
 def _long_tasks(case: Case) -> pl.DataFrame:
     """Return the executions that took far longer than their prefix's median."""
-    tasks = case.loads.tasks.filter(pl.col("outcome") == "finished")
+    tasks = _within_limits(case).filter(pl.col("outcome") == "finished")
     bar = pl.col("compute") >= STRAGGLER.threshold(case, "seconds")
     # Most runs have few tasks that are long at all: only their prefixes are looked at.
     prefixes = tasks.filter(bar)["prefix"].unique()
@@ -321,6 +321,15 @@ def _long_tasks(case: Case) -> pl.DataFrame:
         .sort("compute", descending=True)
         .head(_LOOKED_AT)
     )
+
+
+def _within_limits(case: Case) -> pl.DataFrame:
+    """Return the executions without those that their host ended at a limit of their own.
+
+    To Dask they finished; how long they took is what the finding on the limit says.
+    """
+    over = [each.subject for each in case.run.of(TaskTimedOut)]
+    return case.loads.tasks.filter(~pl.col("key").is_in(over))
 
 
 def _idle_during(case: Case, spans: list[tuple[float, float]]) -> list[float]:
