@@ -16,7 +16,7 @@ def is_prime(number: int) -> bool:
 
 
 @observed_flow(log_prints=True)
-def own_clusters(below: int = 20_000) -> int:
+def own_clusters(below: int = 5_000) -> int:
     """Count primes on one cluster, and sum up squares on another one."""
     with LocalCluster(n_workers=1, dashboard_address=":0") as small, Client(small) as a:
         primes = sum(a.gather(a.map(is_prime, range(below), batch_size=1_000)))

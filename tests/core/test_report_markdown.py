@@ -131,6 +131,12 @@ def test_the_verdict_comes_first_and_a_missing_recording_before_it() -> None:
     assert markdown(card).index("Why:") < markdown(card).index("What changed")
 
 
+def test_the_quotation_marks_around_an_address_are_no_part_of_it() -> None:
+    said = markdown(a_card_that_says("It printed “see http://host:8787/status”."))
+
+    assert "“see `http://host:8787/status`”." in said
+
+
 def test_an_address_in_a_log_line_does_not_become_a_link() -> None:
     said = markdown(a_card_that_says("see https://evil.example/x or www.evil.example"))
 

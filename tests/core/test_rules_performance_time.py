@@ -83,9 +83,7 @@ def test_the_time_of_a_task_that_its_host_ended_at_a_limit_is_no_finding_of_its_
     even = tasks("work", 39, seconds=0.5, threads=4)
     long = a_task("work-99", worker="tcp://w4", start=2, compute=30)
     over = an_event("task-timed-out", "work-99", limit=3.0, setting="timeout_seconds")
-    run = a_run(
-        workers(4), graphs(2), even, long, over, demand(*[40] * 5, *[1] * 26)
-    )
+    run = a_run(workers(4), graphs(2), even, long, over, demand(*[40] * 5, *[1] * 26))
 
     assert "straggler" not in slugs(run)
 

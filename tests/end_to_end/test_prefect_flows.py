@@ -252,7 +252,8 @@ def automation(
 def test_what_stalls_is_cancelled_by_the_automation_and_says_so(
     host: Any, served: str, tmp_path: Path
 ) -> None:
-    with automation(host, "Dask: cancel what stalls", tmp_path):
+    sooner = {"within": 5}
+    with automation(host, "Dask: cancel what stalls", tmp_path, trigger=sooner):
         asked = {"parameters": {"folder": str(tmp_path), "needs": {"GPU": 1}}}
         run_id = host.ask(f"deployments/{served}/create_flow_run", asked)["id"]
 
@@ -270,6 +271,52 @@ def test_what_stalls_is_cancelled_by_the_automation_and_says_so(
     assert "Prefect stopped this flow run" in card
     assert "`stopped-by-host`" in card
     assert who in card
+
+
+def test_only_what_has_stalled_for_the_whole_time_is_cancelled(
+    host: Any, tmp_path: Path
+) -> None:
+    flow_id = host.ask("flows/", {"name": "slow-to-start"})["id"]
+    running = {"flow_id": flow_id, "state": {"type": "RUNNING", "name": "Running"}}
+    over, again, at_work, stalled = (
+        host.ask("flow_runs/", running)["id"] for _ in range(4)
+    )
+    sooner = {"within": 10}
+
+    with automation(host, "Dask: cancel what stalls", tmp_path, trigger=sooner):
+        _send(host, _stall(over))
+        _send(host, _stall(over, "stall-over"))
+        _send(host, _stall(at_work, kind="running"))
+        _send(host, _stall(again))
+        _send(host, _stall(again, "stall-over"))
+        _send(host, _stall(again))
+        _send(host, _stall(stalled))
+        # Those before them had their time by then.
+        _soon(lambda: host.flow_run(stalled).state == "CANCELLING")
+        _soon(lambda: host.flow_run(again).state == "CANCELLING")
+
+    assert host.flow_run(over).state == "RUNNING"
+    assert host.flow_run(at_work).state == "RUNNING"
+
+
+def _stall(
+    run_id: str, event: str = "stalled", kind: str = "no-workers"
+) -> dict[str, Any]:
+    """Return an event as flow runs emit it."""
+    related = {
+        "prefect.resource.id": f"prefect.flow-run.{run_id}",
+        "prefect.resource.role": "flow-run",
+    }
+    return {
+        "event": f"dask.run.{event}",
+        "resource": {
+            "prefect.resource.id": f"dask.run.{run_id}.1",
+            "dask.stall": kind,
+        },
+        "related": [related],
+        "id": str(uuid.uuid4()),
+        "occurred": datetime.now(UTC).isoformat(),
+    }
 
 
 def test_a_flow_run_without_memory_starts_the_deployment_with_more(

@@ -91,7 +91,7 @@ def run_story(name: str, folder: Path, api: str) -> Path:
             check=False,  # most of them fail, each in its own way
             stdout=output,
             stderr=subprocess.STDOUT,
-            timeout=240,
+            timeout=600,  # of what hangs: nothing waits for this on any machine
         )
     return folder / "store"
 

@@ -207,7 +207,37 @@ def direct() -> int:
     return found
 
 
+@task(task_run_name="count {day}")
+def count_lines(day: int) -> int:
+    return day
+
+
+@observed_flow(name="on-its-parents-cluster", task_runner=runner())
+def on_its_parents_cluster() -> list[int]:
+    return [each.result() for each in [count_lines.submit(day) for day in range(3)]]
+
+
+@observed_flow(name="with-a-client")
+def with_a_client() -> list[int]:
+    """Run a subflow on the cluster of a client of the flow's own."""
+    with LocalCluster(**ONE) as cluster, Client(cluster):
+        return on_its_parents_cluster()
+
+
+@task(timeout_seconds=0.5)
+def too_slow() -> None:
+    for _ in range(600):
+        time.sleep(0.1)
+
+
+@observed_flow(name="waits-for-a-slow-task", task_runner=runner())
+def waits_for_a_slow_task() -> None:
+    too_slow.submit().result()
+
+
 if __name__ == "__main__":
+    # A shell has its background commands ignore Ctrl-C, and they hand that on.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     made = globals()[sys.argv[1]]()
     if asyncio.iscoroutine(made):
         asyncio.run(made)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ pytestmark = pytest.mark.nightly
 
 STORIES = (
     "evicted", "killed", "overdue", "async_overdue", "parent", "direct", "stalls",
-    "unguarded",
+    "unguarded", "with_a_client", "waits_for_a_slow_task",
 )  # fmt: skip
 PATIENCE = 120.0
 
@@ -119,6 +120,27 @@ def test_a_stall_is_an_event_with_its_reason(reported: Tell, prefect: Any) -> No
     assert seen.state == "COMPLETED"
     assert "running are nap-" in payload["headline"]
     assert kind == "running"
+    assert prefect.labels("dask.run.stall-over", "dask.stall", seen.id) == ["running"]
+
+
+def test_tasks_of_a_subflow_on_the_same_cluster_have_its_names(
+    reported: Tell, prefect: Any
+) -> None:
+    seen = prefect.newest("with-a-client", reported("with_a_client"))
+
+    page = seen.artifacts["dask-run-with-a-client"]
+    assert re.search(r"\[count 2\]\(<http\S+/task-run/\S+>\)", page)
+    assert "count_lines-" not in page
+
+
+def test_the_time_limit_of_a_task_is_the_message_of_the_flow_runs_state(
+    reported: Tell, prefect: Any
+) -> None:
+    seen = prefect.newest("waits-for-a-slow-task", reported("waits_for_a_slow_task"))
+
+    assert (seen.state, seen.state_name) == ("FAILED", "TimedOut")
+    assert seen.message == "'too_slow' exceeded its timeout_seconds of 0.5 s"
+    assert seen.card.headline == seen.message
 
 
 def test_dask_clients_of_the_flows_own_are_recorded(

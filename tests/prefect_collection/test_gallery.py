@@ -40,7 +40,7 @@ def test_all_examples_are_run() -> None:
 
 @pytest.mark.parametrize(
     ("example", "tasks"),
-    [("adaptive_cluster", 8), ("existing_cluster", 10), ("own_clusters", 20_001)],
+    [("adaptive_cluster", 8), ("existing_cluster", 10), ("own_clusters", 5_001)],
 )
 def test_examples_that_succeed(
     example: str, tasks: int, reported: Tell, prefect: Any

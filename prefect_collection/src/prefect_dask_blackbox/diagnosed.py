@@ -15,10 +15,11 @@ from prefect.events import Event, emit_event
 from prefect_dask_blackbox.identity import client_or_new
 from prefect_dask_blackbox.settings import DaskBlackboxSettings
 
-__all__ = ["DIAGNOSED", "STALLED", "emit", "emit_diagnosed", "tag_cause"]
+__all__ = ["DIAGNOSED", "STALLED", "STALL_OVER", "emit", "emit_diagnosed", "tag_cause"]
 
 DIAGNOSED = "dask.run.diagnosed"
 STALLED = "dask.run.stalled"
+STALL_OVER = "dask.run.stall-over"
 
 
 def emit_diagnosed(

@@ -20,7 +20,7 @@ from dask_blackbox.guard import guard
 from dask_blackbox.protocol.messages import LogLine, Progress
 from prefect.client.schemas.actions import LogCreate
 
-from prefect_dask_blackbox.diagnosed import STALLED, emit
+from prefect_dask_blackbox.diagnosed import STALL_OVER, STALLED, emit
 from prefect_dask_blackbox.identity import prefect_client
 from prefect_dask_blackbox.page import Ended, live_page
 from prefect_dask_blackbox.stalls import later, stall_kind, stall_words, stalled_keys
@@ -113,6 +113,8 @@ class Live(threading.Thread):
             self.join(_ENDING)
         with guard("the last lines of Dask's log"):
             self._log()
+        with guard("the end of a stall"):
+            self._end_stall("The run has ended.")
 
     def _look(self) -> None:
         progress = self._progress
@@ -165,21 +167,36 @@ class Live(threading.Thread):
         return msgspec.structs.replace(progress, stall=longer)
 
     def _note_stall(self, progress: Progress) -> None:
-        kind = None if progress.stall is None else stall_kind(progress.stall)
-        if kind != self._stalled and progress.stall is not None and kind is not None:
+        stall = progress.stall
+        kind = None if stall is None else stall_kind(stall)
+        if kind == self._stalled:
+            return
+        self._end_stall("Tasks finish again, or wait for something else.")
+        if kind is not None and stall is not None:
             self._stalls += 1
-            self._read_task_names(stalled_keys(progress.stall))
-            names = self._ledger.names
-            text = stall_words(progress.stall, names)
-            emit(
-                STALLED,
-                self._card(),
-                self._flow_run_id,
-                labels={"dask.stall": kind, "dask.workers": str(progress.workers)},
-                payload={"headline": text},
-                mark=str(self._stalls),
-            )
+            self._read_task_names(stalled_keys(stall))
+            text = stall_words(stall, self._ledger.names)
+            labels = {"dask.workers": str(progress.workers)}
+            self._emit_stall(STALLED, kind, text, labels)
         self._stalled = kind
+
+    def _end_stall(self, text: str) -> None:
+        """Say that the stall is over that was reported last, if that one is not over yet."""
+        kind, self._stalled = self._stalled, None
+        if kind is not None:
+            self._emit_stall(STALL_OVER, kind, text)
+
+    def _emit_stall(
+        self, event: str, kind: str, text: str, labels: dict[str, str] | None = None
+    ) -> None:
+        emit(
+            event,
+            self._card(),
+            self._flow_run_id,
+            labels={"dask.stall": kind, **(labels or {})},
+            payload={"headline": text},
+            mark=str(self._stalls),
+        )
 
     def _read_task_names(self, keys: Iterable[str]) -> None:
         wanted = set(keys)

@@ -203,6 +203,8 @@ class ObservedRun:
             entry.name if entry.named else "",
             identity=str(entry.task_run_id),
         )
+        for run in own_clients.others_than(self):
+            run.ledger.note_elsewhere(entry)
         return BlackboxFuture(
             future.task_run_id,
             future.wrapped_future,
@@ -308,6 +310,25 @@ class ObservedRun:
                 entry, text = entries[identity], str(identity)
                 url = page_of("task-run", identity)
                 self.recording.task_named(entry.key, entry.name, identity=text, url=url)
+        if self._failed:
+            # Without their ids: they are not this flow run's to be settled.
+            for key, line in self._lines_elsewhere(self.ledger.elsewhere).items():
+                self.recording.task_named(key, line.name, url=line.url)
+
+    def _lines_elsewhere(self, keys: Iterable[str]) -> dict[str, TaskLine]:
+        """Return the task runs of other flow runs of this process, by key."""
+        known = self.ledger.elsewhere
+        wanted = [key for key in keys if key in known][:_MOST_NAMES]
+        lines: dict[str, TaskLine] = {}
+        if not wanted:
+            return lines
+        with guard("the names of task runs"), prefect_client() as client:
+            runs = read_runs(client, [known[key] for key in wanted])
+            for key in wanted:
+                if (run := runs.get(known[key])) is not None:
+                    url = page_of("task-run", run.id)
+                    lines[key] = TaskLine(name=run.name, url=url)
+        return lines
 
     def _read_names(self, entries: Iterable[SubmittedTask]) -> None:
         """Ask Prefect for names that only it knows, of these tasks and those they needed."""
@@ -492,7 +513,7 @@ class ObservedRun:
             return {}
         keys = {each.key for each in (*overview.slowest, *overview.largest)}
         self._read_names(entry for entry in self.ledger if entry.key in keys)
-        return {
+        own = {
             entry.key: TaskLine(
                 name=entry.name,
                 url=page_of("task-run", entry.task_run_id),
@@ -501,6 +522,7 @@ class ObservedRun:
             for entry in self.ledger
             if entry.key in keys
         }
+        return {**self._lines_elsewhere(keys - own.keys()), **own}
 
     def _dashboard(self) -> str | None:
         link = getattr(self._client, "dashboard_link", None)

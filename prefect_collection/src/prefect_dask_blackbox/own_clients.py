@@ -14,7 +14,7 @@ from dask_blackbox.guard import guard
 if TYPE_CHECKING:
     from prefect_dask_blackbox.observed_run import ObservedRun
 
-__all__ = ["begin_with", "end_with", "entered", "not_ours"]
+__all__ = ["begin_with", "end_with", "entered", "not_ours", "others_than"]
 
 _here: ContextVar[ObservedRun | None] = ContextVar("dask_blackbox_run", default=None)
 _ours: ContextVar[bool] = ContextVar("dask_blackbox_client", default=False)
@@ -41,6 +41,12 @@ def end_with(run: ObservedRun) -> None:
             _live.remove(run)
             if not _live:
                 own_clients.unlisten(_recording_of)
+
+
+def others_than(run: ObservedRun) -> list[ObservedRun]:
+    """Return the other flow runs of this process that are recorded now."""
+    with _lock:
+        return [each for each in _live if each is not run]
 
 
 def entered(run: ObservedRun | None) -> ObservedRun | None:

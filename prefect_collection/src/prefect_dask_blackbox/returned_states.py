@@ -2,6 +2,7 @@
 
 Prefect sums up the states that a flow returns: “2/40 states failed.”  That is the message
 of the flow run's state, in the UI and in notifications, where a verdict is of more use.
+So it is of a task's time limit, of which Prefect says neither the task nor the limit.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from prefect.exceptions import FailedRun, UnfinishedRun
 __all__ = ["exception_in", "exception_of", "exception_said_by", "say_why"]
 
 _RAISED = re.compile(r"Task run encountered an exception (\w+): (.*)", re.DOTALL)
-_SUMMED_UP = re.compile(r"\d+/\d+ states |Given states: ")
+_SUMMED_UP = re.compile(
+    r"\d+/\d+ states |Given states: |Flow run failed due to timeout: "
+)
 
 
 def exception_of(state: Any) -> BaseException | None:

@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 _LONGEST_LINE, _LONGEST_NAME = 400, 60
+_MOST_ELSEWHERE = 20_000
 
 
 @dataclass(eq=False)
@@ -184,6 +185,9 @@ class Ledger:
     def __init__(self) -> None:
         self._tasks: list[SubmittedTask] = []
         self._over = False
+        self.elsewhere: dict[str, UUID] = {}
+        """Task runs by key that other flow runs of this process submitted meanwhile, as
+        subflows do: they may share a cluster, whose recording then has their tasks, too."""
 
     def __iter__(self) -> Iterator[SubmittedTask]:
         return iter(list(self._tasks))
@@ -212,6 +216,11 @@ class Ledger:
         # keep its result on the cluster until the flow ends.
         future.client.loop.add_callback(self._follow, future._state, entry)  # noqa: SLF001
         return entry
+
+    def note_elsewhere(self, entry: SubmittedTask) -> None:
+        """Note a task that another flow run submitted, as far as there is room."""
+        if len(self.elsewhere) < _MOST_ELSEWHERE:
+            self.elsewhere[entry.key] = entry.task_run_id
 
     def flow_ended(self) -> None:
         """Note that what is released from now on was released by the cluster's end.

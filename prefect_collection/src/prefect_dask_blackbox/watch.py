@@ -150,6 +150,8 @@ class Watch:
                 self._run.end(exception=error)
                 self._run.follow_advice()
                 other = self._run.explained_exception(error)
+                if isinstance(error, TimeoutError):
+                    self._say_why(self._run)
         return other
 
 
