@@ -88,6 +88,21 @@ def test_the_time_of_a_task_that_its_host_ended_at_a_limit_is_no_finding_of_its_
     assert "straggler" not in slugs(run)
 
 
+def test_threads_that_idled_beside_a_task_over_its_limit_are_no_finding() -> None:
+    long = [
+        a_task(f"fetch-{n}", worker=f"tcp://w{n + 1}", start=1, compute=60)
+        for n in range(2)
+    ]
+    over = [
+        an_event("task-timed-out", f"fetch-{n}", limit=3.0, setting="timeout_seconds")
+        for n in range(2)
+    ]
+    run = [workers(8), graphs(1), long, demand(*[2] * 61), succeeded(at=62)]
+
+    assert "workers-idle" in slugs(a_run(*run))
+    assert "workers-idle" not in slugs(a_run(*run, over))
+
+
 def test_a_lone_task_that_its_host_ended_at_a_limit_is_no_straggler() -> None:
     parts = tasks("part", 10, seconds=1)
     merge = a_task("merge-0", worker="tcp://w1", start=7, compute=5)

@@ -323,13 +323,17 @@ def _long_tasks(case: Case) -> pl.DataFrame:
     )
 
 
-def _within_limits(case: Case) -> pl.DataFrame:
-    """Return the executions without those that their host ended at a limit of their own.
+def _over_limits(case: Case) -> list[str]:
+    """Return the tasks that their host ended at a limit of their own.
 
     To Dask they finished; how long they took is what the finding on the limit says.
     """
-    over = [each.subject for each in case.run.of(TaskTimedOut)]
-    return case.loads.tasks.filter(~pl.col("key").is_in(over))
+    return [each.subject for each in case.run.of(TaskTimedOut)]
+
+
+def _within_limits(case: Case) -> pl.DataFrame:
+    """Return the executions of all other tasks, as far as they ended by themselves."""
+    return case.loads.tasks.filter(~pl.col("key").is_in(_over_limits(case)))
 
 
 def _idle_during(case: Case, spans: list[tuple[float, float]]) -> list[float]:
@@ -396,8 +400,12 @@ def _ask_workers_idle(case: Case) -> Iterator[Finding]:
         # Tasks were there for longer than any are known to have computed: they were
         # cancelled while they ran, or never ended.
         return
+    computed = float(loads.executions["compute"].sum())
+    over = loads.executions.filter(pl.col("key").is_in(_over_limits(case)))
+    if float(over["compute"].sum()) > computed / 2:
+        return  # most of it was time of tasks that their host ended for taking so long
     window = max(loads.end - loads.begin, 1e-9)
-    average = float(loads.executions["compute"].sum()) / window
+    average = computed / window
     threads = max(1, round(loads.threads.highest))
     enough = max(1, math.ceil(average * 1.25))
     prefixes = computed_by_prefix(loads).sort("compute", descending=True)
