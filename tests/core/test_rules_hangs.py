@@ -22,6 +22,7 @@ from runs_from_rows import (
     a_log_line,
     a_run,
     a_sample,
+    a_task,
     a_worker,
     aborted,
     an_event,
@@ -456,6 +457,16 @@ def test_a_run_that_its_host_stopped_at_work_had_no_failure() -> None:
     assert (found.rule, found.retry_advice) == ("stopped-by-host", "transient")
     assert "No failure had been recorded by then" in found.cause
     assert [each.rule for each in findings_in(run)] == ["stopped-by-host"]
+
+
+def test_tasks_that_a_later_graph_names_again_count_once() -> None:
+    first = an_event("graph-updated", "c", tasks=1, new={"load": [1, 1]})
+    second = an_event("graph-updated", "c", tasks=2, new={"total": [1, 0]})
+    run = a_run(
+        a_worker(), first, a_task("load-1"), second, stopped_by("prefect", "cancelled")
+    )
+
+    assert "1 of 2 tasks were done" in verdict(run).title
 
 
 def test_a_cluster_that_closed_workers_while_they_were_restarted_is_blamed() -> None:

@@ -10,7 +10,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.events import GraphUpdated
 from dask_blackbox.formatting import counted, duration, quoted
 
-__all__ = ["Pace", "pace_of"]
+__all__ = ["Pace", "new_tasks", "pace_of"]
 
 
 _RECENT = 5.0
@@ -42,7 +42,7 @@ def pace_of(case: Case) -> Pace | None:
         return None
     finished = finished.filter(pl.col("stop").dt.epoch("us") / 1e6 <= ending.ended)
     done = finished["key"].n_unique()
-    sent = sum(map(_new, case.run.of(GraphUpdated)))
+    sent = sum(map(new_tasks, case.run.of(GraphUpdated)))
     begun, last = _seconds(finished["start"].min()), _seconds(finished["stop"].max())
     if begun is None or last is None or not 0 < done < sent:
         return None
@@ -64,7 +64,7 @@ def _of(case: Case) -> str:
     return f" of {quoted(names)}" if 0 < len(names) <= _FEW else ""
 
 
-def _new(graph: GraphUpdated) -> int:
+def new_tasks(graph: GraphUpdated) -> int:
     """Return how many tasks a graph brought; those that it names again are none of them."""
     return sum(each.tasks for each in graph.new.values()) or graph.tasks
 

@@ -18,7 +18,7 @@ from dask_blackbox.analyse.frames import raised_apart_from_dask
 from dask_blackbox.analyse.hang_evidence import evidence_of_stack
 from dask_blackbox.analyse.hangs import ENDED_BY_US, HangingTask
 from dask_blackbox.analyse.memory import how_the_scheduler_grew
-from dask_blackbox.analyse.progress import Pace, pace_of
+from dask_blackbox.analyse.progress import Pace, new_tasks, pace_of
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.signals import CRASHES
 from dask_blackbox.analyse.signatures import printed_by
@@ -791,7 +791,7 @@ def _cluster_start(case: Case) -> float | None:
 def _progress(case: Case, before: str) -> str:
     """Return how far the work had come, in a clause; nothing if there was none."""
     finished = case.run.tasks.filter(pl.col("outcome") == "finished")
-    sent = sum(graph.tasks for graph in case.run.of(GraphUpdated))
+    sent = sum(map(new_tasks, case.run.of(GraphUpdated)))
     if not sent:
         return ""
     done = min(finished["key"].n_unique(), sent)
