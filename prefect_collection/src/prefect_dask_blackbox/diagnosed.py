@@ -91,6 +91,7 @@ def emit(
     labels: dict[str, str],
     payload: dict[str, Any],
     mark: str,
+    follows: str | None = None,
     client: SyncPrefectClient | None = None,
 ) -> None:
     """Emit an event about a run, related to its flow run, flow and deployment.
@@ -102,9 +103,12 @@ def emit(
         labels: What automations can match.
         payload: What people read.
         mark: Tells it from other events of that kind of the same attempt.
+        follows: Kind of the event with the same mark that automations have to see first.
         client: For the requests; None: one of its own.
     """
-    identity = uuid5(NAMESPACE_URL, f"{kind}/{flow_run_id}/{card.attempt}/{mark}")
+    where = f"{flow_run_id}/{card.attempt}/{mark}"
+    identity = uuid5(NAMESPACE_URL, f"{kind}/{where}")
+    before = uuid5(NAMESPACE_URL, f"{follows}/{where}") if follows else None
     resource = {
         "prefect.resource.id": f"dask.run.{flow_run_id}.{card.attempt}",
         "prefect.resource.name": card.job,
@@ -121,6 +125,7 @@ def emit(
                 "related": related,
                 "payload": payload,
                 "id": identity,
+                "follows": before,
             }
         )
         # Not `emit_event`: this process may be about to exit.

@@ -196,6 +196,7 @@ class Live(threading.Thread):
             labels={"dask.stall": kind, **(labels or {})},
             payload={"headline": text},
             mark=str(self._stalls),
+            follows=STALLED if event == STALL_OVER else None,
         )
 
     def _read_task_names(self, keys: Iterable[str]) -> None:
