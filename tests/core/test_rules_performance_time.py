@@ -97,7 +97,13 @@ def test_threads_that_idled_beside_a_task_over_its_limit_are_no_finding() -> Non
         an_event("task-timed-out", f"fetch-{n}", limit=3.0, setting="timeout_seconds")
         for n in range(2)
     ]
-    run = [workers(8), graphs(1), long, demand(*[2] * 61), succeeded(at=62)]
+    run: list[Any] = [
+        workers(8),
+        graphs(1),
+        long,
+        demand(*[2] * 61),
+        succeeded(at=62),
+    ]
 
     assert "workers-idle" in slugs(a_run(*run))
     assert "workers-idle" not in slugs(a_run(*run, over))
