@@ -42,7 +42,7 @@ class Printing:
         )  # fmt: skip
         self.lines = PrintedLines(
             self.worker, self.tap, self.secrets, self.ring, threading.Lock(),
-            self.waiting, MOST,
+            self.waiting, MOST, lambda: None,
         )  # fmt: skip
 
     @contextmanager

@@ -30,20 +30,23 @@ class RowBuffer:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._weight = 0
-        self._waiting: deque[tuple[str, object]] = deque()
+        # Executions come on the event loop only, and all weigh the same; whoever logs, in
+        # whichever thread, puts the others.
+        self._executions: deque[object] = deque()
+        self._others: deque[tuple[str, object, int]] = deque()
+        self._space = limit  # that others leave to executions
         self._unacknowledged: dict[str, Any] | None = None
         self._seq = 0
         self.dropped: dict[str, int] = {}
         self.pulled_at = 0.0
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self._executions) + len(self._others)
 
     @property
     def drained(self) -> bool:
         """Whether all that was put has been acknowledged."""
-        return not self._waiting and self._unacknowledged is None
+        return not len(self) and self._unacknowledged is None
 
     async def drain(self, since: float) -> None:
         """Wait until all is acknowledged, as long as somebody may still come for it.
@@ -63,13 +66,23 @@ class RowBuffer:
                 return
             await asyncio.sleep(0.02)
 
-    def put(self, kind: str, row: object) -> None:
+    def put(self, kind: str, row: Any) -> None:
         """Keep a row, or count it if it does not fit."""
-        if self._weight >= self._limit:
-            self.dropped[kind] = self.dropped.get(kind, 0) + 1
+        if kind == "task":
+            self.put_task(row)
+        elif len(self._executions) >= self._space:
+            self.drop(kind, 1)
         else:
-            self._weight += 1 if kind == "task" else _weight(row)
-            self._waiting.append((kind, row))
+            weight = _weight(row)
+            self._space -= weight
+            self._others.append((kind, row, weight))
+
+    def put_task(self, row: object) -> None:
+        """Keep the row of an execution, or count it: by far the most rows are such."""
+        if len(self._executions) >= self._space:
+            self.drop("task", 1)
+        else:
+            self._executions.append(row)
 
     def drop(self, kind: str, count: int) -> None:
         """Count rows that others had to drop before they reached us."""
@@ -88,14 +101,19 @@ class RowBuffer:
         if kept is not None and kept["seq"] > acknowledged:
             return kept
         self._unacknowledged = None
-        if not self._waiting:
+        if not len(self):
             return self._answer(acknowledged, None, now)
         rows: dict[str, list[object]] = {}
-        left = self._weight - limit
-        while self._waiting and self._weight > left:
-            kind, row = self._waiting.popleft()
+        # What tells most comes first, should there be more than a batch.
+        while self._others and limit > 0:
+            kind, row, weight = self._others.popleft()
             rows.setdefault(kind, []).append(row)
-            self._weight -= 1 if kind == "task" else _weight(row)
+            self._space += weight
+            limit -= weight
+        count = min(limit, len(self._executions))
+        if count > 0:
+            take = self._executions.popleft
+            rows["task"] = [take() for _ in range(count)]
         self._seq += 1
         self._unacknowledged = self._answer(self._seq, _packed(rows), now)
         return self._unacknowledged
@@ -105,7 +123,7 @@ class RowBuffer:
             "seq": seq,
             "rows": rows,
             "at": now,
-            "waiting": len(self._waiting),
+            "waiting": len(self),
             "dropped": dict(self.dropped),
         }
 

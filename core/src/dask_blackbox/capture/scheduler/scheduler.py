@@ -92,13 +92,14 @@ class SchedulerCapture(SchedulerPlugin):
         self._ended = 0  # executions, however they ended
         self._started = time.monotonic()
         self._rows = RowBuffer(limit)
-        self._put = self._rows.put
+        self._put, self._put_task = self._rows.put, self._rows.put_task
         self._graphs = 0
         self._marks = CodeMarks()
         self._actors: dict[object, object] = {}  # who holds them
         self._attempts = Attempts(self._attempted)
         self._masked: dict[str, None] = {}
-        self._last_finished: tuple[str, object] = ("", None)  # stimulus, key
+        self._last_stimulus = "-"  # of the task that has finished last
+        self._last_finished: object = None  # its key
         self._last_inputs: dict[object, object] = {}
         """Of tasks that may run and have not ended."""
 
@@ -243,48 +244,62 @@ class SchedulerCapture(SchedulerPlugin):
     # Tasks
 
     def transition(
-        self, key: object, start: str, finish: str, *args: object, **kwargs: Any
+        self,
+        key: object,
+        start: str,
+        finish: str,
+        *args: object,
+        stimulus_id: str = "",
+        startstops: Any = None,
+        worker: str | None = None,
+        **facts: Any,
     ) -> None:
-        if start == "waiting" and finish in _RUNNABLE_STATES:
-            if self._last_finished[0] == kwargs.get("stimulus_id"):
-                self._last_inputs[key] = self._last_finished[1]
-        elif start == "processing":
-            if finish == "memory":
-                self._last_finished = (kwargs.get("stimulus_id", ""), key)
-                self._finished(key, kwargs)
-            elif finish == "erred":
-                self._erred(key, kwargs)
-            elif finish == "released":
-                self._released(key, kwargs.get("stimulus_id", ""))
-        elif finish == "erred" and "exception" in kwargs:
-            self._erred(key, kwargs)
-        elif finish == "erred" and key in self._actors:
-            self._event("actor-lost", str(key), worker=self._actors.pop(key))
+        # Five times for each task: what comes most often is looked at first.
+        if start == "processing" and finish == "memory":
+            self._last_stimulus, self._last_finished = stimulus_id, key
+            self._finished(key, startstops, worker, facts)
+        elif start == "waiting" and finish in _RUNNABLE_STATES:
+            if stimulus_id == self._last_stimulus:
+                self._last_inputs[key] = self._last_finished
         elif finish == "released":
-            self._last_inputs.pop(key, None)
+            if start == "processing":
+                self._released(key, stimulus_id)
+            elif self._last_inputs:
+                self._last_inputs.pop(key, None)
+        elif finish == "erred":
+            facts |= {"startstops": startstops, "worker": worker}
+            self._not_finished(key, start, facts)
+
+    def _not_finished(self, key: object, start: str, facts: dict[str, Any]) -> None:
+        if start == "processing" or "exception" in facts:
+            self._erred(key, facts)
+        elif key in self._actors:
+            self._event("actor-lost", str(key), worker=self._actors.pop(key))
 
     def _last_input(self, key: object) -> str:
         """Return the key of the input whose end let a task run; empty if none did."""
         last = self._last_inputs.pop(key, None)
         return "" if last is None else str(last)
 
-    def _finished(self, key: object, facts: dict[str, Any]) -> None:
-        last_input = self._last_input(key)
+    def _finished(
+        self, key: object, startstops: Any, worker: str | None, facts: dict[str, Any]
+    ) -> None:
+        last_input = self._last_input(key) if self._last_inputs else ""
         ts = self._tasks[key]
         if not self.own.has(ts):
-            self._others.task_ended(facts.get("worker"))
+            self._others.task_ended(worker)
             return
         self._ended += 1
         if ts.actor:
-            self._actors[key] = facts.get("worker")
+            self._actors[key] = worker
         group = ts.group
-        self._put(
-            "task",
+        fact = facts.get
+        begin, end, compute, transfer, disk, deserialize = split(startstops)
+        self._put_task(
             (
-                str(key), group.prefix.name, group.name, facts.get("worker"),
-                facts.get("thread"), *split(facts.get("startstops")),
-                facts.get("nbytes"), facts.get("typename"), "finished",
-                last_input,
+                str(key), group.prefix.name, group.name, worker, fact("thread"),
+                begin, end, compute, transfer, disk, deserialize,
+                fact("nbytes"), fact("typename"), "finished", last_input,
             ),
         )  # fmt: skip
 
@@ -298,8 +313,7 @@ class SchedulerCapture(SchedulerPlugin):
         killed = isinstance(facts.get("exception"), bytes)
         outcome = "killed" if killed else "erred"
         text, prefix, worker = str(key), ts.prefix.name, facts.get("worker")
-        self._put(
-            "task",
+        self._put_task(
             (
                 text, prefix, ts.group.name, worker, facts.get("thread"),
                 *split(facts.get("startstops")), None, None, outcome,
@@ -351,7 +365,7 @@ class SchedulerCapture(SchedulerPlugin):
                 outcome,
                 None,
             )
-            self._put("task", execution)
+            self._put_task(execution)
 
     def update_graph(
         self, scheduler: object, *, client: str, keys: Any, tasks: Any, **kwargs: object

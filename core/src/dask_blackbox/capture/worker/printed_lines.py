@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections import deque
-from typing import Any
+from typing import Any, Callable
 
 from ..logs import LONGEST, PROCESS, LogTap, TakePrinted, cut, plain
 from ..masked_values import OwnSecrets
@@ -33,6 +33,7 @@ class PrintedLines:
         lock: Held by whoever writes to the ring.
         waiting: Where they wait to be shipped.
         most: How many rows may wait there.
+        wake: Called for a line that no task printed: perhaps nobody looks for a while.
     """
 
     def __init__(  # noqa: PLR0917
@@ -44,10 +45,11 @@ class PrintedLines:
         lock: threading.Lock,
         waiting: deque[tuple[str, list[Any]]],
         most: int,
+        wake: Callable[[], None],
     ) -> None:
         self._worker, self._tap, self._secrets = worker, tap, secrets
         self._ring, self._lock, self._waiting = ring, lock, waiting
-        self._most = most
+        self._most, self._wake = most, wake
         self.dropped = 0
         """How many did not fit, since whoever reads this set it to zero (with the lock)."""
 
@@ -57,7 +59,7 @@ class PrintedLines:
         acquire, release = self._lock.acquire, self._lock.release
         waiting, most, longest = self._waiting, self._most, LONGEST
         process, role = PROCESS, _ROLE
-        active, now = worker.active_threads, time.time
+        active, now, wake = worker.active_threads, time.time, self._wake
         known: tuple[Any, str | None, str] = (None, None, "null")
         source, numbers = tap.numbered(role)
         pid = os.getpid()
@@ -98,5 +100,7 @@ class PrintedLines:
                     self.dropped += 1
             finally:
                 release()
+            if task is None:
+                wake()
 
         return take

@@ -1,7 +1,7 @@
 """What a worker's process pays beside its tasks: the GIL, the garbage collector, its host.
 
-Asked by the thread that samples memory, which wakes ten times a second anyway: how late
-it wakes tells how long a thread waits for the GIL.
+Asked by the thread that samples memory, which wakes ten times a second anyway while
+something runs: how late it wakes tells how long a thread waits for the GIL.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ import sys
 import time
 from typing import Any
 
-__all__ = ["ProcessLoad"]
+__all__ = ["ProcessLoad", "ProcessMemory"]
 
 _EVERY = 10.0
+_OFTEN = 0.1  # seconds: a longer sleep counts as several of these
+_PAGE_SIZE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 # The interpreter's switch interval is 5 ms: who waits for longer than this waits for it.
 _LATE = 0.004
 _NATIVE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -31,7 +33,7 @@ class ProcessLoad:
     def woke(self, asleep: float, wanted: float) -> None:
         """Count one waking: after how many seconds, and after how many it was to be."""
         late = asleep - wanted
-        self._woken += 1
+        self._woken += max(1, round(wanted / _OFTEN))
         self._late += late >= _LATE
         self._waited += max(0.0, late)
 
@@ -119,3 +121,29 @@ def _cores() -> int:
         return int(CPU_COUNT)
     except Exception:
         return os.cpu_count() or 1
+
+
+class ProcessMemory:
+    """The memory that this process has, as its system says: asked ten times a second."""
+
+    def __init__(self) -> None:
+        self._file: int | None = None
+        try:
+            self._file = os.open("/proc/self/statm", os.O_RDONLY)
+        except OSError:  # a system without, or a process without another file
+            pass
+
+    def now(self) -> int:
+        """Return bytes; 0 where the system does not say."""
+        if self._file is None:
+            return 0
+        try:
+            return int(os.pread(self._file, 128, 0).split()[1]) * _PAGE_SIZE
+        except (OSError, ValueError, IndexError):
+            return 0
+
+    def close(self) -> None:
+        """Close the file."""
+        file, self._file = self._file, None
+        if file is not None:
+            os.close(file)

@@ -35,7 +35,7 @@ from ..packages import environment, settings_and_image
 from .failed_attempts import MESSAGE, NAME, report_of
 from .kept_tasks import BundleCollector
 from .printed_lines import PrintedLines
-from .process_load import ProcessLoad
+from .process_load import ProcessLoad, ProcessMemory
 from .ring import Ring
 from .task_threads import TaskThreads
 from .wrapped_results import WrappedResults
@@ -45,8 +45,9 @@ if TYPE_CHECKING:
 
 __all__ = ["WorkerCapture"]
 
-_SHIP_MS = 200
-_PAGE_SIZE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+_PAUSE, _IDLE_PAUSE = 0.1, 1.0  # seconds between two looks of the sampling thread
+_SHIP = 0.15  # seconds between two shipments, at least: every second look may ship
+_STEADY = 2**20  # bytes by which memory changes while nothing happens
 _BATCH = 5_000
 _WAITING = 20_000
 _SIGNALS = "distributed._signals"
@@ -88,15 +89,14 @@ class WorkerCapture(WorkerPlugin):
         self._results = WrappedResults(worker, self._take_size)
         self._going = False
         self._load: ProcessLoad | None = None
-        self._stopped = threading.Event()
+        self._loop = asyncio.get_running_loop()
+        self._stopped = False
+        self._idle = False  # whether the sampling thread sleeps for long
+        self._wake = threading.Event()
+        self._ships, self._ship_asked, self._shipped_at = True, False, 0.0
         self._ring = self._new_ring(worker)
         if self._ring is not None and self._ring.failed is not None:
-            failed = {
-                "doing": "the file of the last log lines",
-                "error": repr(self._ring.failed),
-            }
-            row = [time.time(), "capture-failed", str(worker.address)]
-            self._keep("event", [*row, json.dumps(failed)])
+            self._report_failure("the file of the last log lines", self._ring.failed)
         self._faults = self._watch_faults()
         self._watcher: Watcher | None = None
         secrets = self._secrets = OwnSecrets()
@@ -120,22 +120,20 @@ class WorkerCapture(WorkerPlugin):
                 self._lock,
                 self._waiting,
                 _WAITING,
+                self._wake_up,
             )
             self._tap.attach_streams(self._printed.taking)
         # The first sample is taken here: the first task may end the process before a new
         # thread has run at all.
         load = self._load = ProcessLoad()
-        if self._take_memory_sample(load):
-            threading.Thread(
-                target=self._sample_memory,
-                args=(load,),
-                name="dask-blackbox-memory",
-                daemon=True,
-            ).start()
-        from tornado.ioloop import PeriodicCallback
-
-        self._shipping = PeriodicCallback(self._ship, _SHIP_MS)
-        self._shipping.start()
+        memory = ProcessMemory()
+        self._take_memory_sample(load, memory)
+        threading.Thread(
+            target=self._sample_periodically,
+            args=(load, memory),
+            name="dask-blackbox-memory",
+            daemon=True,
+        ).start()
         worker.handlers[f"{self.name}-tell"] = self.task_states
         worker.handlers[f"{self.name}-packages"] = self.packages
         self._capsules: BundleCollector | None = None
@@ -181,7 +179,7 @@ class WorkerCapture(WorkerPlugin):
     def teardown(self, worker: Worker) -> None:
         worker.handlers.pop(f"{self.name}-tell", None)
         worker.handlers.pop(f"{self.name}-packages", None)
-        self._shipping.stop()
+        self._ships = False
         if self._load is not None:
             self._report_load(self._load)
         somebody_looks = worker.nanny is not None or self._watcher is not None
@@ -191,6 +189,7 @@ class WorkerCapture(WorkerPlugin):
             self._ship_all()
             if self._watcher is not None:
                 self._going = True
+                self._wake_up()
             return
         self._tap.detach()
         unfollow_masked_values(self._mask)
@@ -206,7 +205,8 @@ class WorkerCapture(WorkerPlugin):
             leave_rings(self._recording)
 
     def _stop(self) -> None:
-        self._stopped.set()
+        self._stopped = True
+        self._wake.set()
         self._results.stop()
         self._ignore_faults()
 
@@ -245,6 +245,8 @@ class WorkerCapture(WorkerPlugin):
         if finish == "executing":
             name, now = str(key), time.time()
             self._executing[name] = now
+            if self._idle:
+                self._wake_up()
             if len(self._executing) == 1:
                 with self._lock:
                     if self._ring is not None:
@@ -296,6 +298,7 @@ class WorkerCapture(WorkerPlugin):
             self._dropped += 1
             return
         self._waiting.append((kind, row))
+        self._wake_up()
 
     def _ship_all(self) -> None:
         """Ship what waits now: four batches at most, and no turn of the loop comes for them."""
@@ -304,7 +307,22 @@ class WorkerCapture(WorkerPlugin):
             if self._waiting:
                 self._ship()
 
+    def _ask_to_ship(self) -> None:
+        """Have the event loop ship what waits, every now and then (from the thread)."""
+        now = time.monotonic()
+        somebody_waits = self._waiting or self._dropped
+        if not somebody_waits and self._printed is not None:
+            somebody_waits = self._printed.dropped
+        if not somebody_waits or self._ship_asked or now - self._shipped_at < _SHIP:
+            return
+        self._ship_asked, self._shipped_at = True, now
+        try:
+            self._loop.call_soon_threadsafe(self._ship)
+        except RuntimeError:  # the loop is closed; the ring still has it
+            pass
+
     def _ship(self) -> None:
+        self._ship_asked = False
         with self._lock:
             count = min(len(self._waiting), _BATCH)
             batch = [self._waiting.popleft() for _ in range(count)]
@@ -397,33 +415,72 @@ class WorkerCapture(WorkerPlugin):
             self._faults.close()
             self._faults = None
 
-    def _take_memory_sample(self, load: ProcessLoad) -> bool:
-        """Append the memory in use to the ring; false where there is no `/proc`."""
-        try:
-            with open("/proc/self/statm", encoding="ascii") as file:
-                rss = int(file.read().split()[1]) * _PAGE_SIZE
-        except (OSError, ValueError):
-            return False
-        load.memory(rss)
-        with self._lock:
-            if self._ring is not None:
-                self._ring.sample(time.time(), rss)
-        return True
+    def _take_memory_sample(self, load: ProcessLoad, memory: ProcessMemory) -> int:
+        """Append the memory in use to the ring, and return it; 0 where nobody tells it."""
+        rss = memory.now()
+        if rss:
+            load.memory(rss)
+            with self._lock:
+                if self._ring is not None:
+                    self._ring.sample(time.time(), rss)
+        return rss
 
-    def _sample_memory(self, load: ProcessLoad) -> None:
-        while True:
-            asleep = time.perf_counter()
-            if self._stopped.wait(0.1):
-                return
-            if self._executing:
-                self._sample_threads()
-            if self._going and not self._worker.active_threads:
-                self._hand_over()
-            load.woke(time.perf_counter() - asleep, 0.1)
-            if load.due():
-                self._report_load(load)
-            if not self._take_memory_sample(load):
-                return
+    def _sample_periodically(self, load: ProcessLoad, memory: ProcessMemory) -> None:
+        rss, failed = 0, False
+        try:
+            while not self._stopped:
+                try:
+                    rss = self._look(load, memory, rss)
+                except Exception as error:  # what waits must be shipped all the same
+                    if not failed:
+                        failed = True
+                        self._report_failure("samples of a worker", error)
+        finally:
+            memory.close()
+
+    def _look(self, load: ProcessLoad, memory: ProcessMemory, before: int) -> int:
+        """Sleep, and sample; return the memory, of which the last was `before`."""
+        self._sleep(load)
+        if self._stopped:
+            return before
+        if self._executing:
+            self._sample_threads()
+        if self._going and not self._worker.active_threads:
+            self._hand_over()
+        if load.due():
+            self._report_load(load)
+        rss = self._take_memory_sample(load, memory)
+        if self._ships:
+            self._ask_to_ship()
+        # Before looking whether there is something: who begins something looks after that.
+        self._idle = abs(rss - before) < _STEADY
+        if self._has_work():
+            self._idle = False
+        return rss
+
+    def _has_work(self) -> bool:
+        busy = self._executing or self._worker.active_threads
+        return bool(busy or self._waiting or self._dropped or self._going)
+
+    def _sleep(self, load: ProcessLoad) -> None:
+        """Sleep until the next sample is due, or somebody wakes us before."""
+        pause, asleep = _IDLE_PAUSE if self._idle else _PAUSE, time.perf_counter()
+        if self._wake.wait(pause):
+            self._wake.clear()
+        else:
+            load.woke(time.perf_counter() - asleep, pause)
+
+    def _wake_up(self) -> None:
+        """Have the sampling thread look at once, if it sleeps for long."""
+        if self._idle:
+            self._idle = False
+            self._wake.set()
+
+    def _report_failure(self, doing: str, error: Exception) -> None:
+        failed = json.dumps({"doing": doing, "error": repr(error)})
+        row = [time.time(), "capture-failed", str(self._worker.address), failed]
+        with self._lock:
+            self._keep("event", row)
 
     def _report_load(self, load: ProcessLoad) -> None:
         try:
