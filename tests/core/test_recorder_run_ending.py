@@ -32,6 +32,28 @@ def test_what_processes_raise_after_the_driver_was_lost_did_not_end_the_run(
 
 
 @pytest.mark.parametrize(
+    ("raised_by", "named"),
+    [((7, [5]), "first"), ((7, [5, 6]), "first"), ((5, []), "last"), ((7, []), "last")],
+)
+def test_what_a_process_raises_after_one_that_started_it_did_not_end_the_run(
+    raised_by: tuple[int, list[int]], named: str
+) -> None:
+    raised = [
+        {"exception": "OSError", "message": message, "pid": pid, "parents": parents}
+        for message, pid, parents in (("first", 5, []), ("last", *raised_by))
+    ]
+    events = [
+        (1.0 + n, "driver-exception", "driver", json.dumps(each))
+        for n, each in enumerate(raised)
+    ]
+
+    end = judged(End(state="failed", exit_code=1), *events)
+
+    assert end.exception is not None
+    assert end.exception.message == named
+
+
+@pytest.mark.parametrize(
     ("outcomes", "state"),
     [(("erred", "finished"), "succeeded"), (("finished", "erred"), "failed")],
 )

@@ -29,6 +29,7 @@ ENDS = {
     "no_client": (0, "bytes \udcff that are no text\n", "succeeded", None),
     "children": (0, "child 18\nchild 18\n", "succeeded", None),
     "before_any_client": (1, "", "failed", "driver-exception"),
+    "before_its_child": (1, "", "failed", "driver-exception"),
     "exit_5": (5, "sum 380\n", "failed", "driver-exception"),
     "give_up": (1, "sum 380\n", "failed", "driver-exception"),
     "fail": (1, "sum 380\n", "failed", "driver-exception"),
@@ -152,6 +153,19 @@ def test_the_exception_that_ended_the_command_is_recorded(
     # Python still prints it, once.
     assert finished.errors.count("Traceback (most recent call last)\n") <= 1
     assert exception.rpartition(".")[2] in finished.errors
+
+
+def test_an_exception_of_a_child_that_came_later_did_not_end_the_command(
+    finished_runs: ScenarioRuns,
+) -> None:
+    finished = finished_runs["before_its_child"].result()
+    run = recording_in(finished.home)
+
+    raised = [each["exception"] for each in details(run, "driver-exception")]
+    assert raised == ["ConnectionError", "RuntimeError"]
+    assert run.ending is not None
+    assert run.ending.exception is not None
+    assert run.ending.exception.message == "the parent, first"
 
 
 def test_what_a_failed_command_wrote_at_last_is_in_its_logs(

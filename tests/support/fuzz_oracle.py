@@ -304,7 +304,8 @@ def _look_at_the_verdict(truth: Truth, verdict: Any, found: Judgement) -> None:
 
 def _closed_for_its_ttl(truth: Truth, death: WorkerExit) -> bool:
     """Say whether a scheduler that was suspended for longer has really closed it."""
-    stopped = any("STOP" in deed.how for deed in truth.done_to("scheduler"))
+    within = () if truth.round.cluster in OWN_SCHEDULER else ("driver",)
+    stopped = any("STOP" in deed.how for deed in truth.done_to("scheduler", *within))
     return bool(truth.round.ttl and stopped and death.scheduler_silent_for)
 
 

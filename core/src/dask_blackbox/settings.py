@@ -32,7 +32,9 @@ __all__ = [
 logger = logging.getLogger("dask_blackbox")
 
 _ENVIRONMENT = "DASK_BLACKBOX"
-_OURS = frozenset(("DASK_BLACKBOX_CONTROL", "DASK_BLACKBOX_RECORDING"))
+_OURS = frozenset(
+    ("DASK_BLACKBOX_CONTROL", "DASK_BLACKBOX_PROCESSES", "DASK_BLACKBOX_RECORDING")
+)
 """How our own processes find each other: no settings."""
 
 _FREE = frozenset(("blackbox.rules.thresholds",))

@@ -5,6 +5,7 @@ python commanded.py HOW
 
 from __future__ import annotations
 
+import atexit
 import json
 import logging
 import multiprocessing
@@ -46,6 +47,14 @@ def no_client() -> None:
 
 def before_any_client() -> None:
     raise FileNotFoundError("before any client")
+
+
+def before_its_child() -> None:
+    """Raise, and have a child raise when we end."""
+    code = "input(); raise RuntimeError('the child, later')"
+    child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
+    atexit.register(child.communicate, b"go on\n")
+    raise ConnectionError("the parent, first")
 
 
 def environment() -> None:
@@ -152,8 +161,8 @@ def kill_itself(c: Client) -> None:
 
 def main(how: str) -> None:
     alone = [
-        no_client, before_any_client, environment, children, in_a_child, never_close,
-        wait,
+        no_client, before_any_client, before_its_child, environment, children,
+        in_a_child, never_close, wait,
     ]  # fmt: skip
     for act in alone:
         if act.__name__ == how:

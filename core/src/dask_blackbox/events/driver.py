@@ -230,6 +230,8 @@ class DriverRaised(Event, frozen=True, kw_only=True):
         plugin: Class of the plugin that the driver was registering.
         found: Where the driver itself has a module that was missing: `module`, `file`,
             `package`, `version`.
+        pid: Id of the process, under `dask blackbox run`.
+        parents: Ids of the command's Python processes that it descends from.
     """
 
     kind: ClassVar[str] = "driver-exception"
@@ -247,6 +249,8 @@ class DriverRaised(Event, frozen=True, kw_only=True):
     key: str | None = None
     plugin: str | None = None
     found: dict[str, str] = {}
+    pid: int | None = None
+    parents: tuple[int, ...] = ()
 
 
 class DriverLoad(Event, frozen=True, kw_only=True):

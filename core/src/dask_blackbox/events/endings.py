@@ -156,13 +156,13 @@ class TestFailed(DriverRaised, frozen=True, kw_only=True):
         plugin: Class of the plugin that the driver was registering when it was raised.
         found: Where the driver itself has a module that was missing.
         pid: Process id of the driver.
+        parents: Ids of the command's Python processes that it descends from.
         test: Id of the test.
         when: `setup`, `call`, `teardown` or `collect`.
     """
 
     kind: ClassVar[str] = "test-failed"
 
-    pid: int | None = None
     test: str = ""
     when: str = ""
 

@@ -29,6 +29,13 @@ _STOP, _OUTCOME = (COLUMNS["task"].index(name) for name in ("stop", "outcome"))
 _FAILED, _FINISHED = ("erred", "killed"), "finished"
 
 
+class _Process(msgspec.Struct):
+    """Which process of a command raised an exception, and those that it descends from."""
+
+    pid: int | None = None
+    parents: tuple[int, ...] = ()
+
+
 class RunEndResolver:
     """Listens to what happens, and judges at the end.
 
@@ -39,6 +46,7 @@ class RunEndResolver:
     def __init__(self, redact: Callable[[DriverException], DriverException]) -> None:
         self._redact = redact
         self._exception: DriverException | None = None
+        self._raised_by: int | None = None
         self._test: DriverException | None = None
         self._stopped: Stopped | None = None
         self._lost_at = math.inf
@@ -71,7 +79,11 @@ class RunEndResolver:
             return
         exception = self._redact(decode_exception(detail))
         if kind == "driver-exception":
-            self._exception = exception
+            process = msgspec.json.decode(detail, type=_Process)
+            # What raises after a process that has started it is a consequence: a worker of
+            # its cluster, for one, that no longer finds a scheduler.
+            if self._raised_by is None or self._raised_by not in process.parents:
+                self._exception, self._raised_by = exception, process.pid
         elif self._test is None:  # the first test that failed
             self._test = exception
 

@@ -11,10 +11,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["CONTROL", "RECORDING", "environment_for"]
+__all__ = ["CONTROL", "PROCESSES", "RECORDING", "environment_for"]
 
 CONTROL = "DASK_BLACKBOX_CONTROL"
 RECORDING = "DASK_BLACKBOX_RECORDING"
+PROCESSES = "DASK_BLACKBOX_PROCESSES"
+"""Ids of the command's Python processes, from the first to the one that asks."""
 _PRELOAD = "DASK_DISTRIBUTED__CLIENT__PRELOAD"
 
 

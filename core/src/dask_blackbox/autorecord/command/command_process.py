@@ -14,6 +14,7 @@ from typing import Any
 
 from dask_blackbox.autorecord.command import (
     CONTROL,
+    PROCESSES,
     RECORDING,
     dask_blackbox_pytest,
 )
@@ -272,13 +273,20 @@ def report(error: BaseException) -> None:
         if _calls is not None:
             _calls[1].flush_held()
         link.mask(known_secrets())
-        _send_event(link, "driver-exception", described(error))
+        _send_event(link, "driver-exception", described(error) | _process())
         for address in {order.address for order in _attached.values()}:
             _drain(address)
         if not _attached:
             _drain(
                 ""
             )  # nothing to pull: the answer says that the exception has arrived
+
+
+def _process() -> dict[str, Any]:
+    """Return the id of this process, and of the command's that it descends from."""
+    known = [int(pid) for pid in os.environ.get(PROCESSES, "").split() if pid.isdigit()]
+    pid = os.getpid()
+    return {"pid": pid, "parents": [each for each in known if each != pid]}
 
 
 def report_code(code: int, frame: FrameType | None) -> None:
@@ -310,7 +318,7 @@ def report_code(code: int, frame: FrameType | None) -> None:
 def report_test(test: str, when: str, error: BaseException) -> None:
     """Tell of a test that failed; its runner survives it, and ends with an exit code."""
     with guard("a test that failed"):
-        reported = {"pid": os.getpid(), "test": test, "when": when, **described(error)}
+        reported = {"test": test, "when": when, **_process(), **described(error)}
         _send_event(_shared_link(), "test-failed", reported)
 
 

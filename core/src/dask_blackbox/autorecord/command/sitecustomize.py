@@ -8,6 +8,9 @@ import os
 import sys
 from typing import Any, NoReturn
 
+_PROCESSES = "DASK_BLACKBOX_PROCESSES"
+"""Ids of the command's Python processes from the first to this one, which inherit it."""
+
 
 def _hand_on() -> None:
     import importlib.machinery
@@ -69,6 +72,8 @@ def _watch_tests() -> None:
 
 
 if os.environ.get("DASK_BLACKBOX_CONTROL"):
+    _above = os.environ.get(_PROCESSES, "")
+    os.environ[_PROCESSES] = ("%s %d" % (_above, os.getpid())).strip()
     _watch()
     _watch_tests()
 try:
