@@ -459,6 +459,22 @@ def test_a_run_that_its_host_stopped_at_work_had_no_failure() -> None:
     assert [each.rule for each in findings_in(run)] == ["stopped-by-host"]
 
 
+@pytest.mark.parametrize(("lasted", "warned"), [(6.0, []), (40.0, ["stalled"])])
+def test_tasks_that_ran_when_their_host_stopped_the_run_may_only_take_long(
+    lasted: float, warned: list[str]
+) -> None:
+    at_work = a_task_at("load-1", executing_for=lasted)
+    stall = a_stall(at_work, at=60 + lasted, lasted=lasted)
+    end = stopped_by("prefect", "evicted", at=61 + lasted, exception=TIMED_OUT)
+    run = a_run(a_worker(), a_graph(), stall, end)
+
+    found = verdict(run)
+    others = [each.rule for each in findings_in(run) if each is not found]
+
+    assert (found.rule, found.retry_advice) == ("stopped-by-host", "transient")
+    assert [rule for rule in others if rule in WAITS | {STALLED}] == warned
+
+
 def test_tasks_that_a_later_graph_names_again_count_once() -> None:
     first = an_event("graph-updated", "c", tasks=1, new={"load": [1, 1]})
     second = an_event("graph-updated", "c", tasks=2, new={"total": [1, 0]})

@@ -46,6 +46,8 @@ __all__ = [
 ]
 
 _GRAVEST = ("failure", "warning", "notice")
+_LONG = 30.0
+"""Seconds without a finished task from which it is worth a warning that tasks were running."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,13 +124,13 @@ def diagnosis_of(case: Case, *, muted: Collection[str] = ()) -> Diagnosis:
         for each in found[slug]
         if each.severity != "failure"
     ]
-    others += _blocked_when_stopped(resolution)
+    others += _blocked_when_stopped(case, resolution)
     verdict = [] if resolution.verdict is None else [resolution.verdict]
     findings = sorted(unexplained([*verdict, *others]), key=_gravity)
     return Diagnosis(findings=tuple(findings), resolution=resolution)
 
 
-def _blocked_when_stopped(resolution: Resolution) -> list[Finding]:
+def _blocked_when_stopped(case: Case, resolution: Resolution) -> list[Finding]:
     """Return what a run waited for when its host stopped it, if it did.
 
     It is not why the run ended, but why it was not done by then.
@@ -137,7 +139,8 @@ def _blocked_when_stopped(resolution: Resolution) -> list[Finding]:
         return []
     rejected = [each.finding for each in resolution.rejected]
     found = [each for each in rejected if each.rule in WAITS]
-    found = found or [each for each in rejected if each.rule == STALLED]
+    if not found and case.standstill is not None and case.standstill.lasted >= _LONG:
+        found = [each for each in rejected if each.rule == STALLED]
     return [msgspec.structs.replace(each, severity="warning") for each in found]
 
 

@@ -684,15 +684,14 @@ def _stopped(case: Case, stopped: Stopped) -> Finding:
         f" {host} reports: “{short(stopped.detail, 300)}”." if stopped.detail else ""
     )
     person = stopped.reason in BY_A_PERSON
-    # Whether a retry would hang as well, nobody knows.
-    stall = case.stall()
-    unknown = person or stall is not None
+    # Whether a retry would hang as well, nobody knows; tasks that run may only take long.
+    blocked = case.standstill is not None and not case.standstill.executing
     return STOPPED_BY_HOST.found(
         f"{host} stopped this {case.dialect.run} after {after}{said}{_progress(case, '; ')}",
         cause=(
             f"{host} ended the run{said} {after} after its start"
             f"{_progress(case, '; ')}.{detail} "
-            f"{stall or 'No failure had been recorded by then.'}"
+            f"{case.stall() or 'No failure had been recorded by then.'}"
         ),
         remedy=(
             "Nothing needs a fix if that was intended. Rerun it when its result is "
@@ -702,7 +701,7 @@ def _stopped(case: Case, stopped: Stopped) -> Finding:
             "scale-down, a spot notice. Then rerun it."
         ),
         confidence="high",
-        retry_advice="unknown" if unknown else "transient",
+        retry_advice="unknown" if person or blocked else "transient",
         evidence=_evidence_stopped_by_host(case, stopped),
     )
 
