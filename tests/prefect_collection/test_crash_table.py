@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.nightly
+# The flows run two at a time: a test may wait for those before its own.
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1200)]
 
 STORIES = ("schedulerless", "interrupted", "tried_again", "unsendable", "unreadable")
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.nightly
+# The flows run two at a time: a test may wait for those before its own.
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1200)]
 
 STORIES = (
     "evicted", "killed", "overdue", "async_overdue", "parent", "direct", "stalls",

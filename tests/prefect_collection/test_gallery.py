@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from distributed import LocalCluster
 
-pytestmark = pytest.mark.nightly
+# The flows run two at a time: a test may wait for those before its own.
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1200)]
 
 GALLERY = Path(__file__).parents[2] / "flows"
 STORIES = (

@@ -46,8 +46,6 @@ __all__ = [
 ]
 
 _GRAVEST = ("failure", "warning", "notice")
-_LONG = 30.0
-"""Seconds without a finished task from which it is worth a warning that tasks were running."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +137,7 @@ def _blocked_when_stopped(case: Case, resolution: Resolution) -> list[Finding]:
         return []
     rejected = [each.finding for each in resolution.rejected]
     found = [each for each in rejected if each.rule in WAITS]
-    if not found and case.standstill is not None and case.standstill.lasted >= _LONG:
+    if not found and case.standstill is not None and case.standstill.long:
         found = [each for each in rejected if each.rule == STALLED]
     return [msgspec.structs.replace(each, severity="warning") for each in found]
 

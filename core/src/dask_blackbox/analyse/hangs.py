@@ -37,6 +37,9 @@ _RECENT = 90.0
 _CLOSING_SECONDS = 2.0
 
 
+_LONG = 30.0  # seconds
+
+
 @dataclass(frozen=True, kw_only=True)
 class HangingTask:
     """A task that a worker had been given when everything was blocked.
@@ -107,6 +110,11 @@ class Hang:
         """The tasks that were executing, the longest first."""
         busy = [task for task in self.tasks if task.executing_for is not None]
         return tuple(sorted(busy, key=lambda task: -(task.executing_for or 0.0)))
+
+    @property
+    def long(self) -> bool:
+        """Whether it lasted for longer than tasks that are only slow to start or to end."""
+        return self.lasted >= _LONG
 
     @property
     def wanted(self) -> int:

@@ -685,13 +685,15 @@ def _stopped(case: Case, stopped: Stopped) -> Finding:
     )
     person = stopped.reason in BY_A_PERSON
     # Whether a retry would hang as well, nobody knows; tasks that run may only take long.
-    blocked = case.standstill is not None and not case.standstill.executing
+    hang = case.standstill
+    hung = hang is not None and hang.long
+    blocked = hang is not None and hang.long and not hang.executing
     return STOPPED_BY_HOST.found(
         f"{host} stopped this {case.dialect.run} after {after}{said}{_progress(case, '; ')}",
         cause=(
             f"{host} ended the run{said} {after} after its start"
             f"{_progress(case, '; ')}.{detail} "
-            f"{case.stall() or 'No failure had been recorded by then.'}"
+            f"{case.stall() if hung else 'No failure had been recorded by then.'}"
         ),
         remedy=(
             "Nothing needs a fix if that was intended. Rerun it when its result is "
