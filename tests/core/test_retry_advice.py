@@ -111,7 +111,9 @@ def test_a_class_that_nobody_knows_is_unknown(name: str) -> None:
 
 def test_what_a_class_derives_from_says_what_its_name_does_not() -> None:
     line = ["pyarrow.lib.ArrowException", "TypeError", "Exception", "BaseException"]
-    assert advice_on_class("pyarrow.lib.ArrowTypeError", line) == ("code", "high")
+    assert advice_on_class("pyarrow.lib.ArrowOddity", line) == ("code", "high")
+    # Arrow means the types of the data by it, not of the arguments.
+    assert advice_on_class("pyarrow.lib.ArrowTypeError", line) == ("data", "medium")
 
     line = ["shop.Gone", "ConnectionError", "OSError", "Exception", "BaseException"]
     assert advice_on_class("shop.Hungup", line) == ("transient", "medium")

@@ -73,6 +73,34 @@ def test_nobody_is_accused_for_other_keys() -> None:
     assert THEIRS not in found.cause
 
 
+@pytest.mark.parametrize(
+    ("others", "title", "advice"),
+    [
+        ([], "The cluster was restarted during the run, by the run itself", "code"),
+        ([THEIRS], "The cluster was restarted during the run", "transient"),
+    ],
+)
+def test_a_restart_is_the_runs_own_where_nobody_else_is_connected(
+    others: list[str], title: str, advice: str
+) -> None:
+    run = a_run(
+        a_worker(),
+        a_graph(),
+        an_event("scheduler-info", "tcp://127.0.0.1:8786", pid=70),
+        an_event("driver-attached", "driver", pid=70, client=OURS),
+        *(an_event("client-added", each) for each in others),
+        an_event("cluster-restarted", "", at=5),
+        ended_with(
+            an_exception(CANCELLED, "draw-1 cancelled for reason: scheduler-restart.")
+        ),
+    )
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert (found.title, found.retry_advice) == (title, advice)
+    assert found.retry_confidence == "medium"
+
+
 def timed_out(*done: float) -> Finding:
     tasks = [a_task(f"draw-{n}", start=at) for n, at in enumerate(done)]
     waited = an_exception("TimeoutError", "timed out after 4 s.")

@@ -346,7 +346,7 @@ def test_a_memory_error_that_the_job_wraps_is_one_all_the_same() -> None:
     text = (
         "Traceback (most recent call last):\n"
         '  File "/jobs/nightly.py", line 9, in mosaic\n    np.ones(shape)\n'
-        "numpy._core._exceptions._ArrayMemoryError: Unable to allocate 8.0 TiB for it\n"
+        "numpy._core._exceptions._ArrayMemoryError: Unable to allocate 2.0 GiB for it\n"
         "\nThe above exception was the direct cause of the following exception:\n\n"
         "Traceback (most recent call last):\n"
         '  File "/jobs/nightly.py", line 11, in mosaic\n    raise TileError("wide")\n'
@@ -363,7 +363,7 @@ def test_a_memory_error_that_the_job_wraps_is_one_all_the_same() -> None:
     found = verdict(run)
 
     assert (found.rule, found.retry_advice) == ("task-memory-error", "memory")
-    assert "8.0 TiB" in found.title
+    assert "2.0 GiB" in found.title
     assert "TileError: tile 7 is too wide" in found.cause
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.finding import Finding
@@ -60,6 +62,56 @@ def test_a_signal_of_one_sender_is_reported_with_its_sender(
     assert remedy in found.remedy
     assert found.retry_advice == advice
     assert ("something outside Dask" in found.cause) == (exit_code == -15)
+
+
+def test_a_signal_of_the_runs_own_script_names_its_line() -> None:
+    sent = {"signal": "SIGKILL", "target": 100, "file": "/jobs/chaos.py", "line": 7}
+    run = a_run(
+        an_event("driver-attached", "driver", at=0.5, pid=1, boot="this kernel"),
+        a_worker(),
+        an_event("process-ancestors", "tcp://w1", at=1, pid=100, boot="this kernel"),
+        a_graph(),
+        an_event("driver-signalled", "driver", at=10, **sent),
+        a_death(exit_code=-9, at=10, executing=["fit-1"]),
+        raised_in("fit-1", killed_worker("fit-1"), at=11),
+    )
+    found = verdict(run)
+
+    assert found.title == (
+        "A worker got SIGKILL from the run's own script while running 'fit'"
+    )
+    assert "Look at /jobs/chaos.py:7" in found.remedy
+    assert found.retry_advice == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("by", "title", "remedy", "advice"),
+    [
+        (
+            "SIGXCPU",
+            "SIGXCPU at the limit of CPU time after",
+            "setrlimit",
+            "environment",
+        ),
+        ("SIGALRM", "SIGALRM from a timer set in the process", "setitimer", "code"),
+    ],
+)
+def test_a_driver_is_ended_by_such_a_signal_too(
+    by: str, title: str, remedy: str, advice: str
+) -> None:
+    number = -int(getattr(signal, by))
+    run = a_run(
+        a_worker(),
+        a_graph(),
+        an_event("driver-ended", "driver", at=9, exit_code=number),
+        aborted(exit_code=number),
+    )
+    found = verdict(run)
+
+    assert found.rule == "driver-killed"
+    assert title in found.title
+    assert remedy in found.remedy
+    assert found.retry_advice == advice
 
 
 def test_a_daemon_that_watches_memory_asks_before_it_kills() -> None:

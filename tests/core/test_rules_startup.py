@@ -157,6 +157,28 @@ def test_lines_on_a_failed_start_explain_why_nobody_arrived() -> None:
     assert verdict(failed_with(WAITED)).rule == "workers-never-arrived"
 
 
+@pytest.mark.parametrize(
+    ("kind", "remedy", "advice"),
+    [
+        ("LocalCluster", "LocalCluster(n_workers=4)", ("code", "medium")),
+        ("SLURMCluster", "quota, queue or nodes", ("transient", "medium")),
+    ],
+)
+def test_a_local_cluster_has_no_more_workers_than_it_was_asked_for(
+    kind: str, remedy: str, advice: tuple[str, str]
+) -> None:
+    waited = an_exception("TimeoutError", "Only 2/4 workers arrived after 10")
+    attached = an_event(
+        "driver-attached", "driver", pid=1, client="Client-1", cluster={"kind": kind}
+    )
+
+    found = verdict(a_worker(), attached, failed_with(waited))
+
+    assert found.rule == "workers-never-arrived"
+    assert remedy in found.remedy
+    assert (found.retry_advice, found.retry_confidence) == advice
+
+
 def test_workers_that_came_and_died_are_another_story() -> None:
     line = a_log_line(
         "Failed to start process\nTraceback:\nImportError: no libcuda", role="nanny"

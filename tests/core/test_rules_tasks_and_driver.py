@@ -477,10 +477,15 @@ def test_a_piece_that_nobody_made_here_was_not_released(
 
 
 @pytest.mark.parametrize(
-    ("printed", "shown"), [("72.8 TiB", "72.8 TiB"), ("116. TiB", "116 TiB")]
+    ("printed", "shown", "advice"),
+    [
+        ("1.28 GiB", "1.28 GiB", ("memory", "high")),
+        # No retry with more memory reaches that.
+        ("116. TiB", "116 TiB", ("code", "medium")),
+    ],
 )
 def test_a_memory_error_of_a_task_says_what_it_asked_for(
-    printed: str, shown: str
+    printed: str, shown: str, advice: tuple[str, str]
 ) -> None:
     error = an_exception(
         "numpy._core._exceptions._ArrayMemoryError",
@@ -491,7 +496,7 @@ def test_a_memory_error_of_a_task_says_what_it_asked_for(
     assert found.rule == "task-memory-error"
     assert found.title == f"'huge' could not allocate {shown}"
     assert f"it asked for {shown} in one piece" in found.remedy
-    assert found.retry_advice == "memory"
+    assert (found.retry_advice, found.retry_confidence) == advice
 
 
 def test_a_result_that_the_scheduler_refused_is_no_death() -> None:

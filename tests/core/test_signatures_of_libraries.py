@@ -74,6 +74,9 @@ RAISE: dict[str, Callable[[Path], Any]] = {
     "ARROW_VALUE_NOT_CONVERTED": lambda _: pa.Table.from_pandas(
         pd.DataFrame({"qty": [1, "three"]}, dtype=object)
     ),
+    "ARROW_TYPE_NOT_KNOWN": lambda _: pa.Table.from_pandas(
+        pd.DataFrame({"qty": [object()]})
+    ),
     "ARROW_FIELD_NOT_FOUND": lambda _: INTS.select(["city"]),
     "NO_SUCH_FILE": lambda f: (f / "orders.csv").read_text(),
     "CONNECTION_REFUSED": refuse,
@@ -133,6 +136,7 @@ def test_the_library_raises_what_the_row_finds(name: str, tmp_path: Path) -> Non
         ("ARROW_TABLE_SCHEMA_DIFFERS", "qty"),
         ("ARROW_SCHEMAS_DIFFER", "qty"),
         ("ARROW_VALUE_NOT_CONVERTED", "qty"),
+        ("ARROW_TYPE_NOT_KNOWN", "qty"),
         ("ARROW_FIELD_NOT_FOUND", "city"),
     ],
 )

@@ -67,9 +67,13 @@ _USUALLY_PERMANENT: dict[RetryAdvice, frozenset[str]] = {
         "StopIteration", "ValueError",
     )),
     "data": frozenset((
-        "EmptyDataError", "FileNotFoundError", "IntegrityError", "IsADirectoryError",
-        "JSONDecodeError", "KeyError", "NotADirectoryError", "ParserError",
-        "UnicodeError",
+        "ArrowInvalid", "ArrowKeyError", "ArrowTypeError", "BadGzipFile", "BadZipFile",
+        "ColumnNotFoundError", "EmptyDataError", "FileNotFoundError", "IntegrityError",
+        "IsADirectoryError", "JSONDecodeError", "KeyError", "LZMAError", "LinAlgError",
+        "LookupError", "MergeError", "NoDataError", "NotADirectoryError",
+        "OutOfBoundsDatetime", "ParserError", "SchemaError", "SchemaErrors",
+        "SchemaFieldNotFoundError", "ShapeError", "UnicodeError", "UnpicklingError",
+        "ValidationError",
     )),
     "environment": frozenset(("PermissionError",)),
 }  # fmt: skip

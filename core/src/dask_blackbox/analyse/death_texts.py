@@ -19,7 +19,7 @@ from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.rule import Rule
 from dask_blackbox.analyse.state import signal_of_driver
 from dask_blackbox.events import WorkerClosing, WorkerRemoved
-from dask_blackbox.finding import Evidence, Finding, RetryAdvice, Subject
+from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
 from dask_blackbox.formatting import (
     class_of,
     counted,
@@ -61,6 +61,7 @@ def verdict_on_deaths(
     remedy: str,
     more: str = "",
     retry_advice: RetryAdvice | None = None,
+    retry_confidence: Confidence | None = None,
 ) -> Iterator[Finding]:
     """Yield the verdict that these deaths explain the failure.
 
@@ -73,6 +74,7 @@ def verdict_on_deaths(
         remedy: What to do.
         more: Sentences to add to the cause.
         retry_advice: If this differs from the rule's.
+        retry_confidence: How sure that is, at most, if this differs from the rule's.
     """
     blame = case.blame
     times = "A worker" if len(deaths) == 1 else "Workers"
@@ -90,6 +92,7 @@ def verdict_on_deaths(
         ),
         evidence=(*evidence_of(case, deaths), *case.exception_evidence()),
         retry_advice=retry_advice,
+        retry_confidence=retry_confidence,
     )
 
 

@@ -29,13 +29,15 @@ class Sender:
     Attributes:
         how: Completes “A worker got SIGXCPU …”.
         because: Completes “it …”.
-        remedy: What to do.
+        remedy: What to do where it ended a worker.
+        for_driver: What to do where it ended the driver.
         retry_advice: Whether trying again helps.
     """
 
     how: str
     because: str
     remedy: str
+    for_driver: str
     retry_advice: RetryAdvice
 
 
@@ -46,6 +48,11 @@ _BATCH = Sender(
         "Batch systems send it as a warning before they end a job (Slurm's `--signal`, Grid "
         "Engine's `-notify`), and scripts send it to rotate logs: find the sender, and "
         "send it to the job's script instead of its workers."
+    ),
+    for_driver=(
+        "Batch systems send it as a warning before they end a job (Slurm's `--signal`, Grid "
+        "Engine's `-notify`), and scripts send it to rotate logs: find the sender, or have "
+        "the driver handle it (`signal.signal`)."
     ),
     retry_advice="unknown",
 )
@@ -60,6 +67,12 @@ _SENDERS = {
             "of the batch system. The limit is per process: a retry fails again unless "
             "tasks become shorter and workers are replaced in between."
         ),
+        for_driver=(
+            "Raise the limit where the driver is started (`ulimit -t unlimited`, "
+            "`LimitCPU=`, `/etc/security/limits.conf`, the script's own `setrlimit`); login "
+            "nodes set it, so run the driver as a job of the batch system. Or let workers "
+            "compute what the driver computes itself. A retry reaches the same limit."
+        ),
         retry_advice="environment",
     ),
     "SIGXFSZ": Sender(
@@ -67,6 +80,10 @@ _SENDERS = {
         because="wrote a file larger than the process's limit ({name})",
         remedy=(
             "Raise the limit where workers are started (`ulimit -f unlimited`, "
+            "`LimitFSIZE=`), or write smaller files."
+        ),
+        for_driver=(
+            "Raise the limit where the driver is started (`ulimit -f unlimited`, "
             "`LimitFSIZE=`), or write smaller files."
         ),
         retry_advice="environment",
@@ -79,6 +96,11 @@ _SENDERS = {
             "tasks run in threads, where Python cannot set a signal handler. Use "
             "`future.result(timeout=…)` in the driver, or a timeout of the library itself."
         ),
+        for_driver=(
+            "Look for `signal.alarm` and `signal.setitimer` in the driver's own code and its "
+            "libraries, as timeout decorators use them: the time was up, and nothing handled "
+            "the signal. Set a longer time, or handle SIGALRM (`signal.signal`)."
+        ),
         retry_advice="code",
     ),
     "SIGHUP": Sender(
@@ -86,6 +108,10 @@ _SENDERS = {
         because="got {name} because its terminal or session closed",
         remedy=(
             "Start workers so that they outlive the session: as a service or a batch job, "
+            "under `nohup`, `setsid` or `tmux`."
+        ),
+        for_driver=(
+            "Start the driver so that it outlives the session: as a service or a batch job, "
             "under `nohup`, `setsid` or `tmux`."
         ),
         retry_advice="environment",
@@ -96,6 +122,10 @@ _SENDERS = {
         remedy=(
             "Find which one (`dmesg`, the audit log), and allow it in the seccomp "
             "profile of "
+            "the container, or use another version of the library that makes it."
+        ),
+        for_driver=(
+            "Find which one (`dmesg`, the audit log), and allow it in the seccomp profile of "
             "the container, or use another version of the library that makes it."
         ),
         retry_advice="environment",

@@ -73,7 +73,7 @@ def _not_parquet(found: re.Match[str], context: Context) -> Explained:
 def _field_types(found: re.Match[str], context: Context) -> Explained:
     column, wanted, got = found["column"], found["expected"], found["found"]
     return Explained(
-        headline=f"column '{column}' is {wanted} in one file, {got} in another",
+        headline=f"column '{column}' is both {wanted} and {got}",
         column=column,
         found=got,
         expected=wanted,
@@ -113,6 +113,18 @@ def _value(found: re.Match[str], context: Context) -> Explained:
         file=context.file,
         fix="Convert the column to one type before writing: "
         f"`df.astype({{{column!r}: 'string'}})`.",
+    )
+
+
+def _no_type(found: re.Match[str], context: Context) -> Explained:
+    column, got = found["column"], found["found"]
+    return Explained(
+        headline=f"column '{column}' holds {got} objects, which Arrow has no type for"
+        f"{place(context.file)}",
+        column=column,
+        found=got,
+        file=context.file,
+        fix=f"Convert the column first (`df[{column!r}].map(str)`), or leave it out.",
     )
 
 
@@ -177,6 +189,7 @@ EXPLANATIONS = (
     (lines.ARROW_FIELD_TYPES_DIFFER, _field_types),
     (lines.ARROW_FIELD_NAMES_DIFFER, _field_names),
     (lines.ARROW_VALUE_NOT_CONVERTED, _value),
+    (lines.ARROW_TYPE_NOT_KNOWN, _no_type),
     (lines.ARROW_FIELD_NOT_FOUND, _no_field),
     (lines.XGBOOST_INVALID_COLUMNS, _xgboost_types),
     (lines.XGBOOST_FEATURES_MISSING, _xgboost_features),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import dataclass
 
@@ -97,12 +98,25 @@ _DIFF = re.compile(r"(?:\n+[-+?] .*)*\n+\? *[-+^ ]+(?:\n+[-+?] .*)*")
 _DRIVER = re.compile(r"^\((?:[\w]+\.)+\w*(?:Error|Exception|Warning)\) ")
 
 
+def _joined(message: str) -> str:
+    """Return the texts of an exception with several arguments, which prints as a tuple."""
+    if not (message.startswith("(") and message.endswith(")")):
+        return message
+    try:
+        parts = ast.literal_eval(message)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return message
+    several = isinstance(parts, tuple) and all(isinstance(each, str) for each in parts)
+    return " ".join(each.strip() for each in parts) if several and parts else message
+
+
 def in_one_line(message: str) -> str:
     """Return a message as one line that says what happened.
 
     Args:
         message: As the library put it, over several lines.
     """
+    message = _joined(message)
     text = _DRIVER.sub("", _TAIL.sub("", _DIFF.sub("", _WHERE.sub("", message))))
     text = _SOURCE.sub("", _PREFIX.sub("", _TABLE.sub("", text)))
     return " ".join(text.split()) or " ".join(message.split())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import polars as pl
 
@@ -139,7 +139,18 @@ def _of_exception(case: Case, exception: DriverException) -> Finding:
     pace = pace_of(case) if asked else None
     if pace is not None:
         sentences.append(pace.reported)
-    doubt = waited or case.unhandled_failures or case.deaths
+    logged = next(_logged_errors(case), None)
+    if logged is not None and logged.raised and not waited:
+        sentences.append(
+            "Before, an exception had only been logged, and this may be its consequence: "
+            f"{logged.raised}"
+        )
+    doubt = (
+        waited
+        or case.unhandled_failures
+        or case.deaths
+        or (logged is not None and logged.raised)
+    )
     sure: Confidence = "medium" if doubt else "high"
     if not case.recorded_cluster:
         sure = "low"
@@ -261,7 +272,8 @@ def _advice(exception: DriverException, *, waited: bool) -> Advice:
         return OF_UNKNOWN
     reported = advice_on_text(exception.exception, exception.message, exception.bases)
     # What the job's own code checks may be otherwise the next time.
-    return OF_UNKNOWN if reported.advice == "code" and _checked(exception) else reported
+    own = reported.advice in ("code", "data") and _checked(exception)
+    return OF_UNKNOWN if own else reported
 
 
 def _checked(exception: DriverException) -> bool:
@@ -279,8 +291,35 @@ def _evidence(case: Case, exception: DriverException) -> tuple[Evidence, ...]:
     return (*case.exception_evidence(), *more, *_logged_before(case))
 
 
+class _Logged(NamedTuple):
+    """An error that the driver's process had logged.
+
+    Attributes:
+        text: Its first line, and what was raised.
+        raised: Class and message of the exception that was logged; empty: there was none.
+        at: When, in epoch seconds.
+        role: Whose log it is in.
+    """
+
+    text: str
+    raised: str
+    at: float
+    role: str
+
+
 def _logged_before(case: Case) -> Iterator[Evidence]:
     """Yield the last error that the driver itself had logged: of a callback, perhaps."""
+    for each in _logged_errors(case):
+        yield Evidence(
+            text=f"The driver had logged: {each.text}",
+            source="logs",
+            at=each.at,
+            see=case.show_command("logs", "--role", each.role),
+        )
+
+
+def _logged_errors(case: Case) -> Iterator[_Logged]:
+    """Yield the last error in the driver's log, if there is one."""
     # With a `LocalCluster`, the scheduler and the driver's client share one process.
     own = (pl.col("role") == "driver") | (
         (pl.col("role") == "scheduler") & (pl.col("logger") == "distributed.client")
@@ -294,14 +333,11 @@ def _logged_before(case: Case) -> Iterator[Evidence]:
         message = row["message"]
         end = raised_at_end(message)
         text = short(message.partition("\n")[0], 200)
+        raised = ""
         if end is not None and "\n" in message:
-            text += f" … {class_of(end[0])}: {short(end[1], 200)}"
-        yield Evidence(
-            text=f"The driver had logged: {text}",
-            source="logs",
-            at=row["at"].timestamp(),
-            see=case.show_command("logs", "--role", row["role"]),
-        )
+            raised = f"{class_of(end[0])}: {short(end[1], 200)}"
+            text += f" … {raised}"
+        yield _Logged(text, raised, row["at"].timestamp(), row["role"])
 
 
 def _of_exit_code(case: Case, code: int) -> Finding:

@@ -20,7 +20,7 @@ from dask_blackbox.analyse.hangs import ENDED_BY_US, HangingTask
 from dask_blackbox.analyse.memory import how_the_scheduler_grew
 from dask_blackbox.analyse.progress import Pace, new_tasks, pace_of
 from dask_blackbox.analyse.rule import documented
-from dask_blackbox.analyse.signals import CRASHES
+from dask_blackbox.analyse.signals import CRASHES, Sender, sender_of
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import CLIENT_CANCELS, WORK_CANCELLED
 from dask_blackbox.analyse.state import (
@@ -31,6 +31,7 @@ from dask_blackbox.analyse.state import (
     signal_of_driver,
 )
 from dask_blackbox.events import (
+    ClientAdded,
     ClusterOrphaned,
     ClusterRestarted,
     DriverAttached,
@@ -154,12 +155,18 @@ def _title(by: str | None, itself: str, *, both: bool, by_kernel: bool) -> str:
     if by in CRASHES:
         return f"The driver crashed in native code ({by})"
     if by:
-        return f"The driver was ended by {by}"
+        sender = _sender(by)
+        return f"The driver was ended by {by}{f' {sender.how}' if sender else ''}"
     return (
         f"The driver's process ended itself{itself}"
         if itself
         else "The driver disappeared"
     )
+
+
+def _sender(by: str | None) -> Sender | None:
+    """Return where a signal comes from that nobody sends in order to stop a run."""
+    return None if by in ASKED else sender_of(by)
 
 
 def _advice_driver_killed(
@@ -169,6 +176,8 @@ def _advice_driver_killed(
         return "memory"
     if by in CRASHES:
         return "code"
+    if (sender := _sender(by)) is not None:
+        return sender.retry_advice
     # Of SIGKILL it is open whether it was for memory, which a retry would reach again.
     return "unknown" if waited or by == "SIGKILL" else None
 
@@ -201,6 +210,8 @@ def _remedy_driver_killed(
             "versions, and whether they are thread-safe. `python -X faulthandler` "
             "prints the line at which it happens."
         )
+    if (sender := _sender(by)) is not None:
+        return sender.for_driver
     slow, what = "If it was stopped for taking too long, look at", ""
     frame = case.driver_position.own_frame if case.driver_position else None
     if longest:
@@ -476,6 +487,9 @@ def _of_futures(case: Case, said: re.Match[str] | None) -> Finding:
     title, remedy = _what_happened(
         reason, asked, restarted=bool(restarted), closed=closed
     )
+    by_itself = title == _RESTARTED and _alone_on_cluster(case)
+    if by_itself:
+        title, remedy = f"{_RESTARTED}, by the run itself", _RESTARTS_ITSELF
     return CANCELLED.found(
         title,
         cause=(
@@ -489,9 +503,12 @@ def _of_futures(case: Case, said: re.Match[str] | None) -> Finding:
         ),
         remedy=remedy,
         confidence="high" if said else "medium",
-        retry_advice="unknown"
+        retry_advice="code"
+        if by_itself
+        else "unknown"
         if (reason == _NO_REASON and closed) or (asked and asked.own)
         else None,
+        retry_confidence="medium",
         subject=Subject(key=key, prefix=case.prefix_of(key) if key else None),
         evidence=(
             *case.exception_evidence(),
@@ -508,6 +525,24 @@ def _of_futures(case: Case, said: re.Match[str] | None) -> Finding:
     )
 
 
+_RESTARTED = "The cluster was restarted during the run"
+
+_RESTARTS_ITSELF = (
+    "Nobody else was connected to this cluster, so the job's own code calls "
+    "`client.restart()`, which cancels all futures: fetch the results that are still needed "
+    "before it, and submit what comes after it again."
+)
+
+
+def _alone_on_cluster(case: Case) -> bool:
+    """Say whether only the process that the scheduler runs in could restart its cluster."""
+    attached = case.run.of(DriverAttached)
+    schedulers = {each.pid for each in case.run.of(SchedulerInfo)} - {None}
+    clients = {each.client: each.pid for each in attached if each.client}
+    others = {each.subject for each in case.run.of(ClientAdded)} - set(clients)
+    return bool(clients) and not others and set(clients.values()) <= schedulers
+
+
 def _what_happened(
     reason: str, asked: _Asked | None, *, restarted: bool, closed: bool
 ) -> tuple[str, str]:
@@ -517,7 +552,7 @@ def _what_happened(
             "Find who calls `client.restart()` on this cluster; don't share a cluster "
             "between runs that restart it. Then retry."
         )
-        return "The cluster was restarted during the run", remedy
+        return _RESTARTED, remedy
     if reason == _NO_REASON and closed:
         title = "The cluster was closed while the run still needed it"
         return title, _WHO_CLOSES

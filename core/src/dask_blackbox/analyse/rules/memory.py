@@ -88,6 +88,8 @@ def _ask_task_memory_error(case: Case) -> Iterator[Finding]:
             + ". Check the shape or join that grew so large."
         ),
         confidence="high" if case.blame.proven else "medium",
+        retry_advice="code" if _beyond_reach(wanted, limit) else None,
+        retry_confidence="medium" if _beyond_reach(wanted, limit) else None,
         subject=Subject(key=failure.key, prefix=failure.prefix, worker=failure.worker),
         evidence=(
             Evidence(
@@ -98,6 +100,22 @@ def _ask_task_memory_error(case: Case) -> Iterator[Finding]:
             *case.exception_evidence(),
         ),
     )
+
+
+_TIMES = 16  # what retries with more memory may reach
+_LARGE_MACHINE = 4 << 40  # bytes
+
+
+def _beyond_reach(wanted: str | None, limit: int | None) -> bool:
+    """Say whether no worker that somebody would start has that much memory."""
+    if wanted is None:
+        return False
+    reach = _LARGE_MACHINE if limit is None else min(_TIMES * limit, _LARGE_MACHINE)
+    return _bytes(wanted) > reach
+
+
+def _bytes(text: str) -> int:
+    return parse_bytes(text.replace(" ", "").replace(",", ""))
 
 
 def _wanted(message: str) -> str | None:
@@ -139,7 +157,7 @@ def _split(wanted: str | None, limit: int | None, threads: Any) -> str:
     if wanted is None or limit is None:
         return ""
     share = limit / max(int(threads or 1), 1) * 0.75
-    pieces = math.ceil(parse_bytes(wanted.replace(" ", "").replace(",", "")) / share)
+    pieces = math.ceil(_bytes(wanted) / share)
     if pieces < 2:  # noqa: PLR2004
         return ""
     return (

@@ -10,6 +10,7 @@ import polars as pl
 from dask_blackbox.analyse.advice import UNKNOWN, Advice, advice_on_text
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import how_died
+from dask_blackbox.analyse.explanations import Context, explained, in_one_line
 from dask_blackbox.analyse.facts.existence import most_at_once
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.facts.worker_exits import worker_exits_of
@@ -64,13 +65,12 @@ def _ask_p2p_failed(case: Case) -> Iterator[Finding]:
     shuffle = shuffle_behind(case, None if phase is None else phase["id"])
     root = _root(case, failure)
     during = f" during its {phase['phase']} phase" if phase else ""
-    began = f"Original exception: {root[0]}: {short(root[1], 200)}. " if root else ""
+    words = _words(root)
+    began = f"Original exception: {words}. " if root else ""
     title = f" in its {phase['phase']} phase" if phase else ""
     advice, sure = _advice(case, root)
     yield P2P_FAILED.found(
-        f"A shuffle failed{title}: {root[0]}: {short(root[1], 80)}".rstrip(": ")
-        if root
-        else f"A shuffle failed{title}",
+        f"A shuffle failed{title}: {words}" if root else f"A shuffle failed{title}",
         cause=(
             f"{shuffle.named} failed{during}. {began}{_deaths_text(case, root)}"
             f"{shuffle.progress()}"
@@ -90,6 +90,15 @@ def _ask_p2p_failed(case: Case) -> Iterator[Finding]:
             *case.exception_evidence(),
         ),
     )
+
+
+def _words(root: tuple[str, str] | None) -> str:
+    """Return what it began with, in one line that names the thing."""
+    if root is None:
+        return ""
+    reported = explained(Context(exception=root[0], message=root[1]))
+    text = reported.headline if reported else in_one_line(root[1])
+    return f"{root[0]}: {short(text, 160)}".rstrip(": ")
 
 
 def _is_inside(failure: TaskFailure) -> bool:
@@ -139,6 +148,12 @@ def _advice(case: Case, root: tuple[str, str] | None) -> Advice:
     return advice_on_text(*root)
 
 
+def _fix(root: tuple[str, str]) -> str:
+    """Return how to fix what it began with, if its message says so, and a space."""
+    reported = explained(Context(exception=root[0], message=root[1]))
+    return f"{reported.fix} " if reported and reported.fix else ""
+
+
 def _remedy_p2p_failed(
     case: Case, root: tuple[str, str] | None, shuffle: Shuffle
 ) -> str:
@@ -163,7 +178,7 @@ def _remedy_p2p_failed(
         )
     if root is not None:
         return (
-            f"Check what {root[0]} says about the data: partitions whose columns or "
+            f"{_fix(root)}Check what {root[0]} says about the data: partitions whose columns or "
             "types differ from the collection's `meta` are the usual reason. Compare "
             "`ddf.dtypes` with `ddf.map_partitions(lambda d: d.dtypes)` before the "
             f"{shuffle.kind}, and pass the actual types as `meta=`."

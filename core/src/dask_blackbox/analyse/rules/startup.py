@@ -397,13 +397,16 @@ def _ask_workers_never_arrived(case: Case) -> Iterator[Finding]:
             f" Before that, {counted(len(case.deaths), 'worker')} joined and died"
             f"{how_died(case, case.deaths)}; find out why first."
         )
+    too_few = bool(came) and not died and _is_local(case)
     yield WORKERS_NEVER_ARRIVED.found(
         f"{f'Only {came}' if came else 'None'} of {wanted} workers arrived within {waited}",
         cause=(
             f"The driver waited {waited} for {counted(wanted, 'worker')}; "
-            f"{counted(came, 'worker') if came else 'None'} arrived.{died}"
+            f"{counted(came, 'worker') if came else 'none'} arrived.{died}"
         ),
-        remedy=(
+        remedy=_ASKED_FOR_FEWER.format(came=came, wanted=wanted)
+        if too_few
+        else (
             f"Check why the {'others are' if came else 'workers are'} pending: quota, "
             "queue or nodes of the cluster manager, an image that cannot be pulled, a "
             "security group or interface that keeps them from reaching the scheduler. "
@@ -411,8 +414,22 @@ def _ask_workers_never_arrived(case: Case) -> Iterator[Finding]:
             f"{waited}, or continue with {came or 'fewer'}."
         ),
         confidence="high",
+        retry_advice="code" if too_few else None,
         evidence=case.exception_evidence(),
     )
+
+
+_ASKED_FOR_FEWER = (
+    "A LocalCluster starts all workers that it is asked for when it is made, and this one "
+    "had {came}: ask it for {wanted} (`LocalCluster(n_workers={wanted})`, "
+    "`cluster.scale({wanted})`), or wait for {came}."
+)
+
+
+def _is_local(case: Case) -> bool:
+    """Say whether the cluster's workers are started on demand, without a queue."""
+    kinds = {e.cluster.kind for e in case.run.of(DriverAttached) if e.cluster}
+    return kinds == {"LocalCluster"}
 
 
 def _of_a_scatter(case: Case) -> Finding:

@@ -380,9 +380,8 @@ def _fix(case: Case, failure: TaskFailure) -> str:
         )
     if advice == "unknown":
         return (
-            f". Whether {article(name)} {name} is temporary depends on the service; if "
-            "it may be, "
-            f"{_retries(case, failure)} retries this task without the rest of the run."
+            f". Whether {article(name)} {name} may pass by itself is not known here; if it "
+            f"may, {_retries(case, failure)} retries this task without the rest of the run."
         )
     same = "The same input fails again: fix the code, or check the input of this key."
     return f". {hint_on(failure.raised.message) or same}{_replay(case, failure)}"

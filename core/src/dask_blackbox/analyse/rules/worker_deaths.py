@@ -92,6 +92,8 @@ def _ask_worker_memory_limit(case: Case) -> Iterator[Finding]:
         remedy=left.advice()
         if left
         else f"{_HOLD_LESS if need.held else ''}{need.advice()}",
+        # New workers start empty, and fill up again.
+        retry_confidence="medium" if left else None,
     )
 
 
@@ -134,6 +136,7 @@ def _ask_kernel_oom(case: Case) -> Iterator[Finding]:
         remedy=f"{limit}start with {need(memory.wanted)} for each worker"
         + (", twice the largest sample." if memory.seen else ".")
         + (f" {left.advice()}" if left else ""),
+        retry_confidence="medium" if left else None,
     )
 
 
@@ -348,6 +351,18 @@ def _ask_worker_signalled(case: Case) -> Iterator[Finding]:
     if not deaths:
         return
     last = deaths[-1]
+    if last.sent_from is not None:
+        yield from verdict_on_deaths(
+            case,
+            WORKER_SIGNALLED,
+            deaths,
+            did=f"got {last.signal}",
+            how=_FROM_SCRIPT,
+            more=_memory_then(last),
+            remedy=_change_sender(last),
+            retry_advice="unknown",
+        )
+        return
     same = case.blame.always and len(deaths) > 1
     hint = (
         "The same task was running each time, so its own code (or a program that it "
@@ -386,6 +401,26 @@ def _ask_worker_signalled(case: Case) -> Iterator[Finding]:
     )
 
 
+_FROM_SCRIPT = "from the run's own script"
+
+
+def _change_sender(last: WorkerExit) -> str:
+    """Return what to do about a line of the driver's own script that ends workers."""
+    return (
+        f"Look at {last.sent_from}, which sends the signal: under which condition (a size, a "
+        "time, a state of the job) does it end a worker, and is that what is wanted? Either "
+        "change the condition, or what the tasks do to meet it."
+    )
+
+
+def _memory_then(last: WorkerExit) -> str:
+    """Return a sentence on the memory that a process had when a script ended it, or nothing."""
+    if not last.peak_memory:
+        return ""
+    of = f" of {size(last.memory_limit)}" if last.memory_limit else ""
+    return f"It had used {size(last.peak_memory)}{of} at most."
+
+
 def _memory(last: WorkerExit) -> str:
     """Return a sentence on whether memory may have been why, or nothing."""
     if last.was_full:
@@ -413,6 +448,17 @@ def _ask_worker_preempted(case: Case) -> Iterator[Finding]:
     if not deaths:
         return
     one = len(deaths) == 1
+    if deaths[-1].sent_from is not None:
+        yield from verdict_on_deaths(
+            case,
+            WORKER_PREEMPTED,
+            deaths,
+            did="was stopped" if one else "were stopped",
+            how="by the run's own script",
+            remedy=_change_sender(deaths[-1]),
+            retry_advice="unknown",
+        )
+        return
     # Hosts send SIGTERM; what else there is comes from people and their tools.
     others = {signal_in(each.closing) for each in deaths} - {"SIGTERM", None}
     yield from verdict_on_deaths(

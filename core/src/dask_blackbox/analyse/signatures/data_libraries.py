@@ -186,6 +186,18 @@ ARROW_VALUE_NOT_CONVERTED = Signature(
     ),
     source="pyarrow",
 )
+ARROW_TYPE_NOT_KNOWN = Signature(
+    (
+        r"(?s)with type (?P<found>[\w.]+): did not recognize Python value type"
+        r".*Conversion failed for column (?P<column>.+?) with type"
+    ),
+    (
+        '("Could not convert <re.Match object> with type re.Match: did not recognize Python '
+        'value type when inferring an Arrow data type", '
+        "'Conversion failed for column thing with type object')"
+    ),
+    source="pyarrow",
+)
 ARROW_FIELD_NOT_FOUND = Signature(
     (
         r"No match for FieldRef\.Name\((?P<columns>[^)]+)\)"
