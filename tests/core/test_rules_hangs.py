@@ -475,6 +475,24 @@ def test_tasks_that_ran_when_their_host_stopped_the_run_may_only_take_long(
     assert [rule for rule in others if rule in WAITS | {STALLED}] == warned
 
 
+def test_a_time_limit_that_is_over_while_the_cluster_starts_is_reported_as_that() -> (
+    None
+):
+    making = an_exception(
+        "prefect.CancelledError",
+        "",
+        traceback=f'  File "{LIB}/distributed/deploy/spec.py", line 292, in __init__\n',
+    )
+    limited = stopped_by("prefect", "run-timeout", at=25, exception=making, limit=25.0)
+
+    found = verdict(a_run(limited))
+
+    assert found.title == (
+        "Reached its time limit of 25 s while its cluster was starting"
+    )
+    assert "start its cluster earlier, or keep one running" in found.remedy
+
+
 def test_tasks_that_a_later_graph_names_again_count_once() -> None:
     first = an_event("graph-updated", "c", tasks=1, new={"load": [1, 1]})
     second = an_event("graph-updated", "c", tasks=2, new={"total": [1, 0]})

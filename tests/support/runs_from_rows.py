@@ -338,13 +338,14 @@ def stopped_by(
     *,
     at: float = 20.0,
     exception: DriverException | None = None,
+    limit: float | None = None,
 ) -> Piece:
-    """Return that the run's host ended it."""
+    """Return that the run's host ended it, at a time limit if there is one."""
     return "ending", Ending(
         state="aborted",
         ended=START + at,
         exception=exception,
-        stopped=Stopped(by=host, reason=reason, at=START + at),
+        stopped=Stopped(by=host, reason=reason, at=START + at, limit=limit),
     )
 
 

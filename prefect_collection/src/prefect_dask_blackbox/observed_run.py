@@ -50,7 +50,12 @@ from prefect_dask_blackbox.page import TaskLine
 from prefect_dask_blackbox.retries import FlowRetries
 from prefect_dask_blackbox.returned_states import exception_of, exception_said_by
 from prefect_dask_blackbox.settling import read_runs
-from prefect_dask_blackbox.submitted import Ledger, SubmittedTask, one_line
+from prefect_dask_blackbox.submitted import (
+    Ledger,
+    SubmittedTask,
+    one_line,
+    shown_name,
+)
 from prefect_dask_blackbox.task_attempts import earlier_failures
 from prefect_dask_blackbox.unasked import ask_for_failed, is_unfinished_run
 
@@ -466,8 +471,8 @@ class ObservedRun:
         cause = cause_of(first.error)
         if about is not None:
             cause = f"{one_line(about.title)}."
-        gone = [e.name for e in entries if e.culprit == e.key]
-        never = [e.name for e in entries if e.culprit != e.key]
+        gone = [shown_name(e.name) for e in entries if e.culprit == e.key]
+        never = [shown_name(e.name) for e in entries if e.culprit != e.key]
         if not gone:
             gone = [self.ledger.named(first.culprit)]
         return LostTasksError(gone, cause, never_ran=never, advice=advice)

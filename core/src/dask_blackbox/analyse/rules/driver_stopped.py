@@ -716,7 +716,9 @@ def _stopped(case: Case, stopped: Stopped) -> Finding:
     reason = _REASONS.get(stopped.reason, stopped.reason)
     said = f" ({reason})" if reason else ""
     detail = (
-        f" {host} reports: “{short(stopped.detail, 300)}”." if stopped.detail else ""
+        f" {host} reports: “{short(stopped.detail, 300).rstrip('.')}”."
+        if stopped.detail
+        else ""
     )
     person = stopped.reason in BY_A_PERSON
     # Whether a retry would hang as well, nobody knows; tasks that run may only take long.
@@ -776,6 +778,9 @@ def _out_of_time(case: Case, stopped: Stopped) -> Finding:
     if pace is not None and needs is not None:
         title += f" with {pace.done:,} of {counted(pace.sent, 'task')} done"
         title += f", at this rate {duration(needs)}"
+    none_yet = started is None and _was_starting_a_cluster(case)
+    if none_yet:
+        title += " while its cluster was starting"
     slow = started is not None and started > max(_LONG, 0.1 * (stopped.limit or 0.0))
     if started is not None and slow:
         title += f"; cluster start took {duration(started)}"
@@ -784,21 +789,25 @@ def _out_of_time(case: Case, stopped: Stopped) -> Finding:
     return STOPPED_BY_HOST.found(
         title,
         cause=f"{_host(stopped)} ended {whose.lower()} at its {name}{limit}.{reported}{more}",
-        remedy=_remedy_stopped_by_host(name, needs, started if slow else None),
+        remedy=_remedy_stopped_by_host(name, needs, cluster_is_slow=slow or none_yet),
         confidence="high" if pace is not None else "medium",
         retry_advice=_advice_stopped_by_host(needs),
         evidence=_evidence_stopped_by_host(case, stopped),
     )
 
 
+def _was_starting_a_cluster(case: Case) -> bool:
+    """Say whether the driver was making a cluster object when it was interrupted."""
+    exception = case.exception
+    return exception is not None and "/distributed/deploy/" in exception.traceback
+
+
 def _remedy_stopped_by_host(
-    name: str, needs: float | None, started: float | None
+    name: str, needs: float | None, *, cluster_is_slow: bool
 ) -> str:
     raised = f" to {duration(_TIME_MARGIN * needs)} or more" if needs else ""
     sooner = (
-        "; start its cluster earlier, or keep one running"
-        if started is not None
-        else ""
+        "; start its cluster earlier, or keep one running" if cluster_is_slow else ""
     )
     return (
         f"Raise `{name}`{raised}, give the cluster more workers, or split the work into "
