@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import dask
 import pytest
@@ -72,6 +75,49 @@ def test_work_that_goes_on_when_the_run_ends_is_no_stall(tmp_path: Path) -> None
         waiting.result()
 
     assert details(Run.open(rec.card.links["recording"]), "stall") == []
+
+
+def _watch(dask_scheduler: Any) -> Any:
+    plugins = dask_scheduler.plugins.values()
+    return next(p._stall_watch for p in plugins if hasattr(p, "_stall_watch"))
+
+
+def _describes(dask_scheduler: Any) -> bool:
+    return _watch(dask_scheduler)._busy is not None
+
+
+def _seen(dask_scheduler: Any) -> int:
+    return int(_watch(dask_scheduler)._seen)
+
+
+def test_what_goes_on_while_a_stall_is_described_does_not_hang(tmp_path: Path) -> None:
+    settings = {"blackbox.spool": str(tmp_path / "spool"), "blackbox.stall.after": "1s"}
+    with (
+        dask.config.set(settings),
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0"
+        ) as cluster,
+        Client(cluster) as client,
+        recording(client, store=tmp_path / "store", job="slow") as rec,
+    ):
+        (one, _), (other, pid) = client.run(os.getpid).items()
+        goes_on = client.submit(_wait_for, str(tmp_path / "go"), workers=[one])
+        frozen = client.submit(_wait_for, str(tmp_path / "go too"), workers=[other])
+        until(lambda: all(client.processing().values()), "both tasks")
+        os.kill(pid, signal.SIGSTOP)  # it is asked for its stacks, and does not answer
+        until(lambda: client.run_on_scheduler(_describes), "the description")
+        seen = client.run_on_scheduler(_seen)
+        (tmp_path / "go").touch()
+        goes_on.result()
+        until(lambda: client.run_on_scheduler(_seen) > seen, "the next look")
+        until(lambda: not client.run_on_scheduler(_describes), "its end")
+        (tmp_path / "go too").touch()
+        os.kill(pid, signal.SIGCONT)
+        frozen.result()
+
+    events = Run.open(rec.card.links["recording"]).events.sort("at")["kind"]
+    order = [kind for kind in events if kind in ("stall", "stall-over")]
+    assert order == ["stall", "stall-over"] * (len(order) // 2)
 
 
 def test_only_the_run_that_hangs_is_ended(finished: ScenarioRun) -> None:

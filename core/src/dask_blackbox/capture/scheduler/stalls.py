@@ -62,6 +62,7 @@ class StallWatch:
         self._since = time.monotonic()  # a clock that nobody sets
         self._next = self._after
         self._busy: Any = None
+        self._told = False
         self._ended = False
 
     def check(self, finished: int) -> None:
@@ -72,8 +73,9 @@ class StallWatch:
         """
         now = time.monotonic()
         if finished != self._seen or not self._wanted():
-            if self._next > self._after and finished != self._seen:
+            if self._told and finished != self._seen:
                 self._report("stall-over", "", lasted=now - self._since)
+            self._told = False
             self._seen, self._since, self._next = finished, now, self._after
             self._ended = False
             return
@@ -119,13 +121,16 @@ class StallWatch:
             self._report("capture-failed", "", doing="stall", error=error)
 
     async def _describe(self, lasted: float, *, within: float = _ANSWERING) -> None:
-        scheduler = self._scheduler
+        scheduler, seen = self._scheduler, self._seen
         workers = list(scheduler.workers.values())
         busy = [ws for ws in workers if self._ours(ws.processing)][:_FEW]
         answers = await asyncio.gather(*(self._ask(ws, within) for ws in busy))
+        if self._seen != seen:
+            return  # something has finished meanwhile: it would seem to hang from now on
         statuses: dict[str, int] = {}
         for ws in workers:
             statuses[ws.status.name] = statuses.get(ws.status.name, 0) + 1
+        self._told = True
         self._report(
             "stall",
             "",
