@@ -365,3 +365,21 @@ def test_a_first_run_says_so_in_a_line() -> None:
 
     assert "This is the first recorded run of this job." in page
     assert 'id="changed"' not in page
+
+
+def test_results_that_went_between_workers_are_a_map_and_a_table() -> None:
+    run = a_run(
+        a_worker("tcp://10.0.0.1:1", at=0, name="one"),
+        a_worker("tcp://10.0.0.2:1", at=0, name="two"),
+        an_event(
+            "scheduler-load",
+            at=5,
+            bandwidth=[["tcp://10.0.0.2:1", "tcp://10.0.0.1:1", 3 * MIB]],
+        ),
+        succeeded(),
+    )
+
+    page = html(run, card_of(run, ()))
+
+    assert "one to two: 3.00 MiB per second" in page
+    assert "<tr><td>one</td><td>two</td>" in page

@@ -243,7 +243,7 @@ class Bandwidth(NamedTuple):
     left_out: int
 
     @property
-    def exact_size(self) -> int:
+    def width(self) -> int:
         """Pixels that the map is wide."""
         return self.step * len(self.names)
 
