@@ -33,3 +33,4 @@ def test_a_round_is_recorded_as_it_really_went(seed: int, home: Home) -> None:
     found = fly_round(drawn(seed), home)
 
     assert found.wrong == [], found.seen
+    assert found.done

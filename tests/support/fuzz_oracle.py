@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import signal
 from collections.abc import Iterator
@@ -56,10 +57,12 @@ class Judgement:
     Attributes:
         wrong: Sentences.
         seen: For the table.
+        done: Whether something was done; else the moment never came, or nobody was there.
     """
 
     wrong: list[str] = field(default_factory=list)
     seen: dict[str, Any] = field(default_factory=dict)
+    done: bool = True
 
     def say(self, sentence: str) -> None:
         """Note something that is wrong."""
@@ -70,7 +73,7 @@ def judged(truth: Truth) -> Judgement:
     """Compare what happened with what was recorded."""
     found = Judgement()
     if not truth.deeds and truth.round.victim != "nobody":
-        found.say("nothing was done: the moment never came, or nobody was there")
+        found.done = False
     lost = truth.round.victim == "everything" and bool(truth.deeds)
     if not lost:
         _look_at_processes(truth, found)
@@ -217,7 +220,12 @@ def _look_at_the_run(truth: Truth, run: Run, found: Judgement, *, lost: bool) ->
         found.say(f"not recorded: {reported}")
     quiet = ["nobody", "worker", "all workers", "network", "clock"]
     quiet += ["driver"] if truth.round.cluster in EXTERNAL else []
-    if truth.round.victim in quiet and not truth.hung and not reported["complete"]:
+    # Of a worker that ended before it had our plugin, nobody knows the last lines.
+    first = truth.reported.get("at_first", math.inf)
+    early = any(deed.at < first for deed in truth.done_to("worker"))
+    if not (
+        truth.round.victim not in quiet or truth.hung or early or reported["complete"]
+    ):
         found.say(f"incomplete: {reported['missing']}")
 
 

@@ -45,8 +45,15 @@ def fly_round(kind: Round, home: Home, s3: EmbeddedS3 | None = None) -> Judgemen
         home.clear()
 
 
+def _word(found: Judgement) -> str:
+    """Return whether a round is right; it is void if nobody was hit."""
+    if found.wrong:
+        return "WRONG"
+    return "right" if found.done else "void "
+
+
 def _reported(kind: Round, found: Judgement, took: float, kept: Path | None) -> str:
-    word = "WRONG" if found.wrong else "right"
+    word = _word(found)
     lines = [f"{word}  {kind.seed}  {kind}  ({took:.0f} s)", f"       {found.seen}"]
     lines += [f"       !! {each}" for each in found.wrong]
     if found.wrong:
@@ -74,7 +81,7 @@ def main() -> int:
     campaign = options.minutes is not None
     seed = options.seed or (int(time.time()) if campaign else 1)
     until = time.monotonic() + 60 * (options.minutes or 0)
-    finished_runs, failed = 0, list[int]()
+    finished_runs, void, failed = 0, 0, list[int]()
     if campaign:
         print(
             f"rounds from seed {seed} on, for {options.minutes:g} minutes", flush=True
@@ -102,12 +109,12 @@ def main() -> int:
             if kept is None:
                 shutil.rmtree(home.folder, ignore_errors=True)
             failed += [kind.seed] if found.wrong else []
-            word = "wrong" if found.wrong else "right"
-            tally[kind.victim, kind.how, word] += 1
+            void += not (found.done or found.wrong)
+            tally[kind.victim, kind.how, _word(found).lower()] += 1
     for (victim, how, word), number in sorted(tally.items()):
         print(f"{number:4}  {word}  {victim} · {how}")
     seeds = f": seeds {', '.join(map(str, failed))}" if failed else ""
-    print(f"{finished_runs} rounds, {len(failed)} wrong{seeds}")
+    print(f"{finished_runs} rounds, {void} of them void, {len(failed)} wrong{seeds}")
     return len(failed)
 
 

@@ -6,11 +6,12 @@ A worker that does not answer holds up neither the run's start nor its end.
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any, Callable
 
 __all__ = ["register_everywhere", "unregister_everywhere"]
 
-_REGISTERING, _UNREGISTERING = 5.0, 2.0
+_REGISTERING, _UNREGISTERING, _LEAVING = 5.0, 2.0, 1.0
 _LONGEST = 2_000
 
 Plugins = tuple[bytes | None, bytes | None]
@@ -27,6 +28,7 @@ async def register_everywhere(
         plugins: The workers' and the nannies', pickled; None: others have theirs there.
         report: Takes kind, subject and particulars of what went wrong.
     """
+    there = set(scheduler.workers)
     calls = (scheduler.register_worker_plugin, scheduler.register_nanny_plugin)
     work = [
         asyncio.ensure_future(
@@ -39,9 +41,11 @@ async def register_everywhere(
         return
     done, late = await asyncio.wait(work, timeout=_REGISTERING)
     for each in done:
-        if each.exception() is not None:
-            error = repr(each.exception())
-            report("capture-failed", "", doing="plugins", error=error)
+        failed = each.exception()
+        if failed is not None:
+            # One that ends while it is asked is no failure of the others.
+            if not (isinstance(failed, OSError) and await _has_left(scheduler, there)):
+                report("capture-failed", "", doing="plugins", error=repr(failed))
             continue
         for address, answer in (each.result() or {}).items():
             if isinstance(answer, dict) and answer.get("status") != "OK":
@@ -49,6 +53,16 @@ async def register_everywhere(
                 report("capture-failed", address, doing="plugin", error=error)
     for each in late:
         each.add_done_callback(lambda task: task.cancelled() or task.exception())
+
+
+async def _has_left(scheduler: Any, there: set[str]) -> bool:
+    """Return whether one of the workers has left; the connection to it breaks before."""
+    deadline = time.monotonic() + _LEAVING
+    while there <= set(scheduler.workers):
+        if time.monotonic() > deadline:
+            return False
+        await asyncio.sleep(0.02)
+    return True
 
 
 async def unregister_everywhere(scheduler: Any, name: str, plugins: Plugins) -> None:
