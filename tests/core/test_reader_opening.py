@@ -15,12 +15,14 @@ from dask_blackbox.errors import (
     RunNotFoundError,
     StoreUnreachableError,
 )
-from dask_blackbox.reader import Run
+from dask_blackbox.reader import Run, list_runs
+from dask_blackbox.reader.documents import is_silent
 from dask_blackbox.segments import SegmentWriter
 from dask_blackbox.store import MemoryStore, open_store
 from dask_blackbox.tables import SCHEMAS
 from dask_blackbox.testing import (
     EPOCH,
+    EmbeddedS3,
     Fact,
     a_certificate,
     a_log,
@@ -270,6 +272,23 @@ def test_the_state_of_a_run_that_nobody_ended_is_reported_by_its_heartbeat(
     address = recorded(store, state=ended, heartbeat=beat, started=started)
 
     assert Run.at(store, address).state == state
+
+
+@pytest.mark.parametrize(("silent_for", "state"), [(1, "running"), (3600, "lost")])
+def test_a_run_is_lost_by_the_time_of_the_bucket_not_by_an_observer_that_is_ahead(
+    silent_for: float, state: str, s3: EmbeddedS3, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(f"{s3.url}/{state}", settings=s3.settings)
+    now = time.time()
+    address = recorded(
+        store, state=None, heartbeat=now - silent_for, started=now - 7200
+    )
+    ahead = time.time
+    monkeypatch.setattr(time, "time", lambda: ahead() + 1800)
+
+    assert Run.at(store, address).state == state
+    assert [entry.state for entry in list_runs(store)] == [state]
+    assert is_silent(store, now - silent_for) is (state == "lost")
 
 
 def test_a_damaged_heartbeat_is_none() -> None:

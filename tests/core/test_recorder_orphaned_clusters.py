@@ -18,6 +18,7 @@ from dask_blackbox.analyse import state
 from dask_blackbox.analyse.rules.driver_stopped import CLUSTER_ORPHANED
 from dask_blackbox.cli import blackbox
 from dask_blackbox.layout import RunAddress
+from dask_blackbox.reader import documents
 from dask_blackbox.recorder import earlier_attempts
 from dask_blackbox.recorder.orphaned_clusters import (
     OwnedCluster,
@@ -109,7 +110,7 @@ def test_the_next_attempt_closes_what_a_machine_that_went_has_left(
     until(lambda: list(owned_clusters(Run.open(recording))), "segments")
     home.clear()  # driver and recorder at once
     ended(home, process)
-    monkeypatch.setattr(earlier_attempts, "_STALE", 5.0)
+    monkeypatch.setattr(documents, "STALE", 5.0)
     store = open_store(home.folder / "store")
     own = RunAddress.of("orphaning", "killed", 3)
 

@@ -36,6 +36,8 @@ class RunTables:
         url: Where the recording lies; None for one in memory.
         damaged: What could not be read, by blob name, with why.
         last_heartbeat: Epoch seconds at which the recorder was last known to live.
+        clock_ahead: Seconds by which the clock of who reads is ahead of the store's; 0 where
+            nobody has asked, since it makes no difference.
         ending_whole: Whether `ending` is all that was known of the end; else only its
             state is left of it, which is no ground for a verdict.
     """
@@ -55,7 +57,7 @@ class RunTables:
         self.url = url
         self.damaged = damaged or {}
         self.last_heartbeat = last_heartbeat
-        self.ending_whole = True
+        self.ending_whole, self.clock_ahead = True, 0.0
         self._frames = frames
         self._events: dict[type[Event], tuple[Event, ...]] = {}
         self._facts: dict[Callable[..., object], object] = {}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import polars as pl
 
-from dask_blackbox.analyse.state import last_sign_of_life, recorded_until, state_of
+from dask_blackbox.analyse.state import recorded_until, silent_for, state_of
 from dask_blackbox.analyse.task_bundles import lost_bundles
 from dask_blackbox.events import (
     CaptureFailed,
@@ -55,7 +54,7 @@ def _damage(why: str) -> str:
 
 
 def _without_an_end(run: RunTables) -> str:
-    silent = duration(max(time.time() - last_sign_of_life(run), 0.0))
+    silent = duration(max(silent_for(run), 0.0))
     if state_of(run) == "running":
         return f"has not reported the end of the run: last heartbeat {silent} ago"
     reached = duration(recorded_until(run) - run.manifest.started)

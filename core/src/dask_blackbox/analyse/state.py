@@ -19,6 +19,7 @@ __all__ = [
     "recorded_until",
     "seconds_of",
     "signal_of_driver",
+    "silent_for",
     "state_of",
 ]
 
@@ -46,8 +47,18 @@ def state_of(run: RunTables, *, now: float | None = None) -> State:
     if run.ending is not None:
         state = run.ending.state
         return cast("State", state) if state in get_args(State) else "failed"
-    silent_for = (time.time() if now is None else now) - last_sign_of_life(run)
-    return "lost" if silent_for > STALE else "running"
+    return "lost" if silent_for(run, now=now) > STALE else "running"
+
+
+def silent_for(run: RunTables, *, now: float | None = None) -> float:
+    """Return for how many seconds nothing has been heard of a run.
+
+    Args:
+        run: The run.
+        now: Epoch seconds; the present, if not given.
+    """
+    present = time.time() - run.clock_ahead if now is None else now
+    return present - last_sign_of_life(run)
 
 
 def last_sign_of_life(run: RunTables) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -11,6 +12,7 @@ from dask_blackbox.errors import (
     BlobNotFoundError,
     FutureFormatError,
     MalformedRecordingError,
+    StoreError,
 )
 from dask_blackbox.manifest import (
     FORMAT,
@@ -26,7 +28,10 @@ from dask_blackbox.store import Store
 
 __all__ = [
     "GONE",
+    "STALE",
     "WRONG",
+    "clock_ahead",
+    "is_silent",
     "last_heartbeat",
     "read_ending",
     "read_heartbeat",
@@ -37,6 +42,11 @@ __all__ = [
 GONE = "it is not there"
 WRONG = "its checksum does not match"
 """What is said of blobs that are not as they were written."""
+
+STALE = 60.0
+"""Seconds without a heartbeat after which nobody is believed to record any more."""
+
+_ACCURACY = 5.0  # seconds by which a server's answer may tell its time too early
 
 _T = TypeVar("_T")
 
@@ -78,6 +88,34 @@ def last_heartbeat(store: Store, folder: str) -> float | None:
     """Return when the recorder was last known to live, in epoch seconds."""
     beat = read_heartbeat(store, folder)
     return None if beat is None else beat.at
+
+
+def clock_ahead(store: Store, seen: float) -> float:
+    """Return by how many seconds our clock is ahead of the store's, where that matters.
+
+    That is where nothing has been heard for long by our clock; where it is set wrong, a run
+    that goes on would be called lost.
+
+    Args:
+        store: Which tells its time, if it is a server.
+        seen: When something was heard last, in epoch seconds.
+    """
+    if time.time() - seen <= STALE:
+        return 0.0
+    server_time = getattr(store, "server_time", None)
+    if server_time is None:
+        return 0.0
+    try:
+        reported: float | None = server_time()
+    except StoreError:
+        return 0.0
+    ahead = 0.0 if reported is None else time.time() - reported
+    return ahead if ahead > _ACCURACY else 0.0
+
+
+def is_silent(store: Store, seen: float) -> bool:
+    """Return whether nothing has been heard for so long that nobody is believed to record."""
+    return time.time() - clock_ahead(store, seen) - seen > STALE
 
 
 def read_heartbeat(store: Store, folder: str) -> Heartbeat | None:

@@ -6,12 +6,11 @@ the markers of the index tell the state alone, which is no ground for a verdict.
 
 from __future__ import annotations
 
-import time
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from dask_blackbox.analyse.state import STALE, last_sign_of_life
+from dask_blackbox.analyse.state import STALE, last_sign_of_life, silent_for
 from dask_blackbox.attach import RunCard
 from dask_blackbox.errors import BlobNotFoundError
 from dask_blackbox.events import RunEnded
@@ -52,7 +51,7 @@ def evidence_of_end(
         damaged: What could not be read; a `complete.json` that is gone is noted there.
     """
     marked = _marked_state(store, run)
-    silent = time.time() - last_sign_of_life(run) > STALE
+    silent = silent_for(run) > STALE
     if _COMPLETE not in damaged and marked is None and not silent:
         return None  # it goes on, or its recorder is about to finish it
     ending = end_in_segments(run)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from itertools import groupby, islice
 from typing import NamedTuple, cast
 
 from dask_blackbox.attach import RunState
 from dask_blackbox.layout import RunAddress, index_names, read_index_name, safe
-from dask_blackbox.reader.documents import last_heartbeat, url_of
+from dask_blackbox.reader.documents import is_silent, last_heartbeat, url_of
 from dask_blackbox.store import Store
 
 __all__ = ["RunEntry", "entries", "list_runs", "marked_runs"]
 
-_STALE = 60.0  # as in analyse.state: seconds without a heartbeat
 _ORDER = ("running", "lost", "aborted", "failed", "succeeded")
 """States from the earliest that a run reaches to the last."""
 
@@ -85,4 +83,4 @@ def _rank(state: str) -> int:
 
 def _living(store: Store, address: RunAddress, started: float) -> RunState:
     seen = last_heartbeat(store, address.folder) or started
-    return "running" if time.time() - seen <= _STALE else "lost"
+    return "lost" if is_silent(store, seen) else "running"

@@ -29,6 +29,7 @@ from dask_blackbox.manifest import Completeness, Ending
 from dask_blackbox.reader.documents import (
     GONE,
     WRONG,
+    clock_ahead,
     last_heartbeat,
     read_ending,
     read_manifest,
@@ -123,6 +124,8 @@ class Run(RunTables):
         # The very object that `Frames` notes in: an empty one is replaced by another.
         run.damaged = damaged
         run.store, run.folder = store, folder
+        if ending is None:
+            run.clock_ahead = clock_ahead(store, run.last_heartbeat or manifest.started)
         if not ended:
             _ = run.events  # so that `damaged` is known from the beginning
         if ending is None:

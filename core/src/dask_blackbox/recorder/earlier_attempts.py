@@ -16,7 +16,12 @@ from typing import Any
 
 from dask_blackbox.errors import BlackboxError, BlobNotFoundError
 from dask_blackbox.layout import RunAddress
-from dask_blackbox.reader.documents import last_heartbeat, read_ending, read_manifest
+from dask_blackbox.reader.documents import (
+    is_silent,
+    last_heartbeat,
+    read_ending,
+    read_manifest,
+)
 from dask_blackbox.recorder.orphaned_clusters import (
     STILL_CONNECTED,
     OwnedCluster,
@@ -34,7 +39,6 @@ _MOST = 10
 _POLL_INTERVAL = 2.0
 _TIMEOUT = 180.0
 """Seconds for a recording to end, or to be silent, and for a client to leave."""
-_STALE = 60.0  # as in analyse.state: seconds without a heartbeat
 
 
 def earlier_attempts(own: RunAddress) -> list[RunAddress]:
@@ -94,7 +98,7 @@ def _is_over(store: Store, address: RunAddress) -> bool:
     if read_ending(store, address.folder, {}) is not None:
         return True
     seen = last_heartbeat(store, address.folder) or manifest.started
-    return time.time() - seen > _STALE
+    return is_silent(store, seen)
 
 
 def _read(store: Store, address: RunAddress) -> list[OwnedCluster]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import Any
 
@@ -17,16 +18,20 @@ _WINDOW = 30.0
 """Seconds over which the rate is taken."""
 
 _OUTCOME = COLUMNS["task"].index("outcome")
-_STOP = COLUMNS["task"].index("stop")
 _SOURCE = COLUMNS["metric"].index("source")
 _MEMORY = COLUMNS["metric"].index("memory")
 _EXECUTING = COLUMNS["metric"].index("executing")
 
 
 class ProgressCounter:
-    """Counts tasks and workers as their rows arrive; a handful of numbers, never the rows."""
+    """Counts tasks and workers as their rows arrive; a handful of numbers, never the rows.
 
-    def __init__(self) -> None:
+    Args:
+        clock: Returns seconds, by a clock that nobody sets.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._lock = Lock()  # the heartbeat is written by another thread
         self._submitted = 0
         self._done = 0
@@ -58,8 +63,7 @@ class ProgressCounter:
         self._done += len(finished)
         self._failed += sum(row[_OUTCOME] in {"erred", "killed"} for row in tasks)
         if finished:
-            last = max(float(row[_STOP] or 0.0) for row in finished)
-            self._recent.append((last, len(finished)))
+            self._recent.append((self._clock(), len(finished)))
 
     def _add_event(self, kind: str, subject: str, detail: object) -> None:
         if kind == "worker-added":
@@ -74,16 +78,13 @@ class ProgressCounter:
             new = _facts(detail).get("new") or {}
             self._submitted += sum(int(tasks) for tasks, _ in new.values())
 
-    def progress(self, now: float) -> Progress:
-        """Return the numbers as they are.
-
-        Args:
-            now: Epoch seconds.
-        """
+    def progress(self) -> Progress:
+        """Return the numbers as they are."""
         with self._lock:
-            return self._progress(now)
+            return self._progress()
 
-    def _progress(self, now: float) -> Progress:
+    def _progress(self) -> Progress:
+        now = self._clock()
         while self._recent and self._recent[0][0] < now - _WINDOW:
             self._recent.popleft()
         recent = sum(tasks for _, tasks in self._recent)

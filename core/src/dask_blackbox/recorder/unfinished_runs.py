@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import logging
 import tempfile
-import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
 
 from dask_blackbox.analyse.rule_settings import asking_or_default
-from dask_blackbox.analyse.state import last_sign_of_life
+from dask_blackbox.analyse.state import last_sign_of_life, silent_for
 from dask_blackbox.attach import RunCard
 from dask_blackbox.errors import BlackboxError
 from dask_blackbox.events import TaskNamed
@@ -94,7 +93,7 @@ def finish_lost_run(
     if run.ending is not None and "complete.json" not in run.damaged:
         return True
     seen = last_sign_of_life(run)
-    if time.time() - seen < silent:
+    if silent_for(run) < silent:
         return False
     if config is None:
         config = _reading_config(run.manifest)

@@ -38,7 +38,7 @@ class Uploader(threading.Thread):
         opening: The store as it was found; opened again if that failed.
         reopen: Opens it again.
         spool: Where from.
-        progress: Returns how far the run has come, at a moment in epoch seconds.
+        progress: Returns how far the run has come.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Uploader(threading.Thread):
         opening: Opening,
         reopen: Callable[[], Opening],
         spool: Spool,
-        progress: Callable[[float], Progress] | None = None,
+        progress: Callable[[], Progress] | None = None,
     ) -> None:
         super().__init__(name="dask-blackbox-upload", daemon=True)
         self.opening, self._reopen, self._spool = opening, reopen, spool
@@ -129,7 +129,7 @@ class Uploader(threading.Thread):
     def _beat(self) -> None:
         now, seconds = time.time(), time.monotonic()
         if seconds - self._beaten >= _HEARTBEAT and not self._given_up:
-            progress = None if self._progress is None else self._progress(now)
+            progress = None if self._progress is None else self._progress()
             beat = self._heartbeat(now, progress)
             self._put("heartbeat.json", beat, "application/json")
             self._beaten = seconds
