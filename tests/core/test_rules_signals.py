@@ -6,6 +6,8 @@ import signal
 
 import pytest
 from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.causes import chain_of
 from dask_blackbox.finding import Finding
 from dask_blackbox.run import RunTables
 from runs_from_rows import (
@@ -82,6 +84,11 @@ def test_a_signal_of_the_runs_own_script_names_its_line() -> None:
     )
     assert "Look at /jobs/chaos.py:7" in found.remedy
     assert found.retry_advice == "unknown"
+    assert [step.text for step in chain_of(Case(run), found)] == [
+        "worker 1 was ended by the run's own script (SIGKILL)",
+        "Dask gave up 'fit': KilledWorker",
+        "the driver raised KilledWorker",
+    ]
 
 
 @pytest.mark.parametrize(

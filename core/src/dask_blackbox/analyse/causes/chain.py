@@ -22,6 +22,7 @@ from dask_blackbox.analyse.exit_causes import ExitCause
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.memory import memory_need, retained_memory_of
 from dask_blackbox.analyse.modules import missing_module
+from dask_blackbox.analyse.signals import signal_in
 from dask_blackbox.finding import ChainStep, Change, Evidence, Finding, Subject
 from dask_blackbox.formatting import counted, short, size
 
@@ -191,7 +192,7 @@ def _ended(case: Case, deaths: Sequence[WorkerExit]) -> Iterator[Incident]:
     for death in sorted(deaths, key=lambda each: each.at):
         cause = case.cause_of(death)
         who = f"worker {death.name}" if death.name and alone else "a worker"
-        did = _ENDED.get(cause.slug) or _how_it_ended(death, cause)
+        did = _by_whom(death) or _ENDED.get(cause.slug) or _how_it_ended(death, cause)
         yield Incident(
             kind=cause.slug,
             at=death.at,
@@ -205,6 +206,17 @@ def _ended(case: Case, deaths: Sequence[WorkerExit]) -> Iterator[Incident]:
                 ),
             ),
         )
+
+
+def _by_whom(death: WorkerExit) -> str | None:
+    """Return what ended a worker, where neither Dask, its host nor the worker itself did."""
+    asked = signal_in(death.closing)
+    name = asked or death.signal
+    if death.sent_from is not None and name:
+        return f"was ended by the run's own script ({name})"
+    if asked and asked != "SIGTERM":
+        return f"was stopped from outside ({asked})"
+    return None
 
 
 def _how_it_ended(death: WorkerExit, cause: ExitCause) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -199,6 +200,9 @@ def _repeats(said: str, exception: DriverException | None) -> bool:
     )
 
 
+_TIME_WAS_UP = re.compile("Time(?:d)?[Oo]ut")
+
+
 def _outcome_text(case: Case) -> str:
     exception, by = case.exception, signal_of_driver(case.run)
     stopped = case.outcome.by
@@ -212,9 +216,9 @@ def _outcome_text(case: Case) -> str:
             (each.exception, each.message) == (exception.exception, exception.message)
             for each in case.failures
         )
-        waited = only_waited(exception) and not of_task
-        did = "gave up waiting:" if waited else "raised"
-        return f"the driver {did} {class_of(exception.exception)}"
+        name = class_of(exception.exception)
+        waited = only_waited(exception) and not of_task and _TIME_WAS_UP.search(name)
+        return f"the driver {'gave up waiting:' if waited else 'raised'} {name}"
     if by is not None:
         return f"the driver was ended by {by}"
     if case.state == "aborted":

@@ -327,6 +327,9 @@ def _advice(
     return UNKNOWN if otherwise and reported.advice in ("code", "data") else reported
 
 
+_FRAME = 'File "'  # a traceback without any is only the exception's own line
+
+
 def _look_at_text(failure: TaskFailure) -> str:
     """Return where to look; without a line of the user's own, it is at the input."""
     if failure.frame is not None:
@@ -334,8 +337,9 @@ def _look_at_text(failure: TaskFailure) -> str:
     called = f"'{short(failure.prefix or failure.key, 40)}'"
     look = f"Look at the input of {called}: no line of your own code raised"
     piece = _PIECE.search(failure.key)
-    if piece is None or not failure.traceback:
-        return look if failure.traceback else f"Look at what {called} calls"
+    traced = _FRAME in failure.traceback
+    if piece is None or not traced:
+        return look if traced else f"Look at what {called} calls"
     several = ", each of several files" if "fused" in failure.prefix else ""
     return f"{look}. It is partition {piece['number']} (counting from 0{several})"
 
