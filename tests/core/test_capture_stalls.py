@@ -141,3 +141,33 @@ def test_the_users_line_is_named_from_deep_below_it(finished: ScenarioRun) -> No
     text = card.verdict.cause + "".join(fact.text for fact in card.verdict.evidence)
     assert "deep_in_a_library" in text
     assert "stalls.py" in text
+
+
+def _freeze() -> None:
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def test_a_driver_that_gives_up_while_a_frozen_worker_is_asked_is_told_what_hung(
+    tmp_path: Path,
+) -> None:
+    settings = {"blackbox.spool": str(tmp_path / "spool"), "blackbox.stall.after": "1s"}
+    with (
+        dask.config.set(settings),
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address=":0"
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        with recording(client, store=tmp_path / "store", job="stall") as rec:
+            watch = next(
+                plugin._stall_watch
+                for plugin in cluster.scheduler.plugins.values()
+                if hasattr(plugin, "_stall_watch")
+            )
+            frozen = client.submit(_freeze, key="freeze-1")
+            until(lambda: watch._asking, "the question")
+        del frozen
+
+    (stall,) = details(Run.open(rec.card.links["recording"]), "stall")
+    assert [each["key"] for each in stall["processing"]] == ["freeze-1"]
+    assert [list(each) for each in stall["told"].values()] == [["failed"]]

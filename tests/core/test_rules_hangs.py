@@ -14,6 +14,7 @@ from dask_blackbox.run import RunTables
 from runs_from_rows import (
     LIMIT,
     MIB,
+    START,
     Piece,
     a_death,
     a_departure,
@@ -778,3 +779,64 @@ def test_an_interrupted_driver_whose_task_was_at_work_was_interrupted() -> None:
     found = verdict(hung(stall, error=an_exception("KeyboardInterrupt", "")))
 
     assert (found.rule, found.confidence) == ("cancelled", "high")
+
+
+def polling(*more: Piece, cpu: float = 2.0, inner_runs: bool = False) -> RunTables:
+    """Return a run whose only thread sleeps until what it has sent is done."""
+    stack = ['  File "/jobs/nightly.py", line 8, in outer\n\ttime.sleep(0.1)\n']
+    inner = a_task_at("inner-1", executing_for=30 if inner_runs else None)
+    stall = a_stall(
+        a_task_at("outer-1", executing_for=58),
+        inner,
+        told=what_w1_tells({"outer-1": stack}),
+    )
+    used = [a_sample(at=float(at), cpu=cpu) for at in range(30, 60, 5)]
+    sent = an_event(
+        "graph-updated",
+        "Client-worker-1",
+        at=22,
+        graph=2,
+        tasks=1,
+        new={"inner": [1, 0]},
+    )
+    return hung(sent, stall, used, *more)
+
+
+def test_a_task_that_polls_for_what_it_has_sent_waits_for_it() -> None:
+    found = verdict(polling())
+
+    assert (found.rule, found.confidence) == ("nested-client-deadlock", "medium")
+    assert "other tasks of 'inner', at /jobs/nightly.py:8" in found.cause
+
+
+@pytest.mark.parametrize("run", [polling(cpu=99.0), polling(inner_runs=True)])
+def test_a_task_that_computes_or_whose_tasks_run_is_in_no_deadlock(
+    run: RunTables,
+) -> None:
+    assert verdict(run).rule != "nested-client-deadlock"
+
+
+def test_a_task_that_keeps_its_worker_from_answering_is_named() -> None:
+    stall = a_stall(
+        a_task_at("parse-2"),
+        a_task_at("parse-3"),
+        told={"tcp://w1": {"failed": "TimeoutError()"}},
+    )
+    certificate = an_event(
+        "worker-certificate",
+        "tcp://w1",
+        at=101,
+        worker="tcp://w1",
+        pid=100,
+        exit_code=-9,
+        asked_to_close=True,
+        close_reason="nanny-close",
+        executing=[{"key": "parse-2", "start": START + 20}],
+    )
+
+    found = verdict(hung(stall, certificate))
+
+    assert (found.rule, found.subject.key) == ("stalled", "parse-2")
+    assert "'parse' was still running, and blocked its worker" in found.title
+    assert "does not release Python's GIL" in found.cause
+    assert "regular expression" in found.remedy

@@ -441,6 +441,11 @@ def test_a_lifetime_that_ended_for_all_explains_an_empty_cluster() -> None:
     found = verdict(a_worker(), *left, said, a_stall(), failed_with(TIMED_OUT, at=90))
 
     assert (found.rule, found.subject.key) == ("worker-lifetime", "long-1")
+    lived = an_event("process-ancestors", "tcp://w1", at=1, pid=100, lifetime=7.0)
+    found = verdict(
+        a_worker(), lived, *left, said, a_stall(), failed_with(TIMED_OUT, at=90)
+    )
+    assert "the end of `--lifetime` (7.0 s) and left" in found.cause
     assert verdict(
         a_worker(), *left, a_stall(), failed_with(TIMED_OUT, at=90)
     ).rule == ("no-valid-worker")
@@ -702,3 +707,68 @@ def test_the_verdict_of_a_part_that_failed_is_the_runs_own() -> None:
 
 def test_a_part_that_failed_is_nothing_where_the_run_succeeded() -> None:
     assert "part-failed" not in rules_of(succeeded(), a_failed_part())
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ("tcp://127.0.0.1:50001", True),
+        ("tcp://localhost:8786", False),  # another name of the same host
+        (None, False),
+    ],
+)
+def test_workers_that_were_started_for_another_address_are_named(
+    given: str | None, *, named: bool
+) -> None:
+    found = verdict(
+        an_event("scheduler-info", "tcp://127.0.0.1:8786", at=1),
+        an_event(
+            "driver-signalled", "driver", at=19, signal="SIGTERM", target=7,
+            scheduler=given,
+        ),
+        failed_with(WAITED, at=20),
+    )  # fmt: skip
+
+    assert found.rule == "workers-never-arrived"
+    assert (f"with the address {given}" in found.cause) == named
+    assert ("tcp://127.0.0.1:8786" in found.remedy) == named
+
+
+BOOTSTRAPPING = (
+    "RuntimeError: \n        An attempt has been made to start a new process before the\n"
+    "        current process has finished its bootstrapping phase.\n"
+)
+
+
+def test_a_program_that_the_driver_ran_is_asked_what_it_raised() -> None:
+    call = "Command '['python', '/jobs/step_load.py']' returned non-zero exit status 1."
+    own = an_exception("subprocess.CalledProcessError", call, traceback="its own")
+    raised = {
+        "exception": "RuntimeError",
+        "message": "Nanny failed to start.",
+        "file": "/jobs/step_load.py",
+        "line": 9,
+    }
+    found = verdict(
+        an_event("driver-exception", "driver", at=5, traceback=BOOTSTRAPPING, **raised),
+        an_event(
+            "driver-exception", "driver", at=6,
+            traceback="RuntimeError: Nanny failed to start.\n", **raised,
+        ),
+        failed_with(own, at=7),
+    )  # fmt: skip
+
+    assert found.rule == "worker-start-failed"
+    assert found.title.startswith("step_load.py:9 runs again in each worker process")
+    told = [each.text for each in found.evidence]
+    assert (
+        "A program of the driver's raised RuntimeError: Nanny failed to start." in told
+    )
+    assert f"The driver got its exit code, CalledProcessError: {call}" in told
+
+
+def test_a_program_that_raised_nothing_leaves_the_driver_its_own_exception() -> None:
+    call = "Command '['gdalwarp', 'a.tif']' returned non-zero exit status 3."
+    own = an_exception("subprocess.CalledProcessError", call, traceback="its own")
+
+    assert verdict(failed_with(own, at=7)).rule == "driver-exception"

@@ -800,3 +800,47 @@ def test_a_killed_driver_ended_when_its_recorder_lost_it() -> None:
     found = verdict(a_run(a_worker(), lost, aborted(at=28.0)))
 
     assert found.title == "The driver was ended by SIGKILL after 20 s"
+
+
+MISSED = an_exception("FileNotFoundError", "[Errno 2] No such file: '/out/troms.csv'")
+
+
+def test_a_task_that_nobody_waited_for_is_why_its_file_is_missed() -> None:
+    run = a_run(a_worker(), a_graph(), a_failed_task("publish-1"), failed_with(MISSED))
+
+    found = verdict(run)
+
+    assert (found.rule, found.subject.key) == ("task-exception", "publish-1")
+    assert found.confidence == "medium"
+
+
+def test_a_file_that_is_missed_after_a_handled_error_is_the_drivers() -> None:
+    heard = an_event(
+        "driver-call-failed", "driver", at=9, call="Future.result", key="publish-1",
+        exception="ZeroDivisionError", message="division by zero",
+    )  # fmt: skip
+    run = a_run(
+        a_worker(), a_graph(), a_failed_task("publish-1"), heard, failed_with(MISSED)
+    )
+
+    assert verdict(run).rule == "driver-exception"
+
+
+def test_a_variable_that_is_not_set_is_the_environments() -> None:
+    traceback = (
+        'Traceback (most recent call last):\n  File "/jobs/nightly.py", line 4, in load\n'
+        '    os.environ["STOCK_DB"]\n  File "<frozen os>", line 679, in __getitem__\n'
+        "KeyError: 'STOCK_DB'\n"
+    )
+    error = an_exception("KeyError", "'STOCK_DB'", key="load-1")
+    run = a_run(
+        a_worker(),
+        a_failed_task("load-1", "KeyError", "'STOCK_DB'", traceback=traceback),
+        failed_with(error),
+    )
+
+    found = verdict(run)
+
+    assert (found.retry_advice, found.retry_confidence) == ("environment", "high")
+    assert "environment variable 'STOCK_DB' is not set" in found.title
+    assert "Set STOCK_DB where this runs" in found.remedy

@@ -539,6 +539,22 @@ def test_deaths_of_a_run_that_succeeded_are_a_warning() -> None:
     assert verdict_of((found,), run) is None
 
 
+def test_a_worker_that_the_script_itself_ended_is_no_warning() -> None:
+    sent = {"signal": "SIGKILL", "target": 100, "file": "/jobs/chaos.py", "line": 7}
+    run = a_run(
+        an_event("driver-attached", "driver", at=0.5, pid=1, boot="this kernel"),
+        a_worker(),
+        an_event("process-ancestors", "tcp://w1", at=1, pid=100, boot="this kernel"),
+        an_event("driver-signalled", "driver", at=10, **sent),
+        *a_death(exit_code=-9, at=10, executing=["render-1"]),
+        a_graph(at=15),
+        succeeded(),
+    )
+    (found,) = findings_in(run)
+
+    assert (found.rule, found.severity) == ("workers-died", "notice")
+
+
 def test_lifetimes_that_ended_are_no_warning_where_the_run_succeeded() -> None:
     ended = a_departure(processing=["inc-1"], closing="worker-lifetime-reached")
     run = a_run(a_worker(), *ended, succeeded())

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
+from dask_blackbox.analyse.frames import is_of_environment
 from dask_blackbox.analyse.signatures.distributed import GRAPH_HAS_A_CYCLE
 from dask_blackbox.finding import Confidence, RetryAdvice
 from dask_blackbox.formatting import class_of
@@ -155,14 +156,19 @@ def _bases_of_builtin(qualified: str) -> tuple[str, ...]:
     return tuple(_names(kind))[1:]
 
 
-def advice_on_text(qualified: str, message: str, bases: Iterable[str] = ()) -> Advice:
+def advice_on_text(
+    qualified: str, message: str, bases: Iterable[str] = (), traceback: str = ""
+) -> Advice:
     """Return the advice on an exception of which class and message are known.
 
     Args:
         qualified: Its name with its module.
         message: Its text: what speaks of limits, or of other times, may pass.
         bases: As of `advice_on_class`.
+        traceback: Its traceback, if that is known.
     """
+    if qualified == "KeyError" and is_of_environment(traceback):
+        return Advice("environment", "high")
     if NO_SPACE.search(message):
         # What fills a disk may be gone with the run that filled it.
         return Advice("environment", "medium")

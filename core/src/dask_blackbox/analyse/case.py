@@ -170,6 +170,18 @@ class Case:
             recovered=self._recovered_deaths,
             ended=self.outcome.decided_at,
             certain=not self.outcome.stopped_after,
+            unheard=self._unheard,
+        )
+
+    @property
+    def _unheard(self) -> frozenset[str]:
+        """The keys of failed tasks of which no call of the driver's heard (`fire_and_forget`)."""
+        heard = {each.key for each in self.outcome.received}
+        texts = {(each.exception, each.message) for each in self.outcome.received}
+        return frozenset(
+            each.key
+            for each in self.failures
+            if each.key not in heard and (each.exception, each.message) not in texts
         )
 
     @property
@@ -331,4 +343,13 @@ class Case:
         text = f"The test '{tests[0]}' failed with" if tests else "The driver got"
         text += f" {what}: {message}" if message else f" {what}"
         at = self.outcome.decided_at
+        passed_on = self.outcome.passed_on
+        if passed_on is not None:
+            program = text.replace("The driver got", "A program of the driver's raised")
+            got = class_of(passed_on.exception)
+            text = f"The driver got its exit code, {got}: {passed_on.message}"
+            return (
+                Evidence(text=program[:600], source="driver"),
+                Evidence(text=text[:600], source="driver", at=at),
+            )
         return (Evidence(text=text[:600], source="driver", at=at),)

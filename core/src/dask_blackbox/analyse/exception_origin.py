@@ -32,6 +32,7 @@ __all__ = [
 
 _WRAPPERS = ("prefect.", "airflow.")
 _NO_EXCEPTIONS = ("CancelledError", "GeneratorExit", "KeyboardInterrupt", "SystemExit")
+_MISSING = ("FileNotFoundError", "NoSuchKey", "NoSuchKeyError", "KeyNotFoundError")
 _QUOTABLE = 12
 _SOON = 5.0
 # Workers give times by the scheduler's clock, whose offset Dask estimates from heartbeats.
@@ -75,6 +76,7 @@ def failure_behind(
     failures: tuple[TaskFailure, ...],
     state: State,
     ended: float | None,
+    unheard: frozenset[str] = frozenset(),
 ) -> tuple[TaskFailure | None, bool]:
     """Return the failure that reached the driver, and whether that is proven.
 
@@ -83,6 +85,7 @@ def failure_behind(
         failures: The tasks that raised, by time.
         state: How the run ended.
         ended: When, epoch seconds.
+        unheard: Keys of the tasks of whose failure no call of the driver's heard.
     """
     if exception is None:
         # A command that ended with an exit code and without an exception; or one that was
@@ -103,6 +106,9 @@ def failure_behind(
         for failure in candidates:
             if leads_to(exception, failure):
                 return _first_of(failure, failures), True
+    lacked = next((f for f in failures if f.key in unheard), None)
+    if lacked is not None and class_of(exception.exception) in _MISSING:
+        return lacked, False  # what it was to make was missed
     return _failure_presumed(exception, failures, ended), False
 
 

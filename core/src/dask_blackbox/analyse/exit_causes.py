@@ -24,11 +24,12 @@ from dask_blackbox.analyse.signatures.distributed import (
     NOT_DESERIALIZED,
 )
 from dask_blackbox.analyse.signatures.python import BUFFER_NOT_ALLOCATED, IMPORT_FAILED
+from dask_blackbox.events import ProcessAncestors
 from dask_blackbox.finding import Confidence
 from dask_blackbox.formatting import duration, short, size
 from dask_blackbox.run import RunTables
 
-__all__ = ["DIED", "ExitCause", "cause_of_exit"]
+__all__ = ["DIED", "ExitCause", "cause_of_exit", "lifetime_of"]
 
 _NOT_READ = (NOT_DESERIALIZED, GRAPH_NOT_DESERIALIZED, IMPORT_FAILED)
 # Dask's own lines, not a task's: a task that could not allocate need not end its worker.
@@ -78,7 +79,7 @@ def cause_of_exit(death: WorkerExit, run: RunTables) -> ExitCause:
     """Return what a worker died of."""
     return (
         _of_its_nanny(death)
-        or _of_its_host(death)
+        or _of_its_host(death, run)
         or _of_its_environment(death, run)
         or _of_another_python(death, run)
         or _of_a_signal(death)
@@ -113,7 +114,14 @@ def _of_its_nanny(death: WorkerExit) -> ExitCause | None:
     return None
 
 
-def _of_its_host(death: WorkerExit) -> ExitCause | None:
+def lifetime_of(run: RunTables, address: str) -> str:
+    """Return the lifetime that a worker was given, in brackets; nothing if it is unknown."""
+    known = [p.lifetime for p in run.of(ProcessAncestors) if p.subject == address]
+    lifetime = next((each for each in known if each), None)
+    return f" ({duration(lifetime)})" if lifetime else ""
+
+
+def _of_its_host(death: WorkerExit, run: RunTables) -> ExitCause | None:
     closing = death.closing or ""
     if name := signal_in(closing):
         because = f"its `dask worker` received a signal to stop ({name}) and exited"
@@ -121,7 +129,10 @@ def _of_its_host(death: WorkerExit) -> ExitCause | None:
             because += f"; the driver's own script sent it (at {death.sent_from})"
         return ExitCause(slug="worker-preempted", confidence="high", because=because)
     if closing.startswith("worker-lifetime"):
-        because = "its --lifetime ended, and no worker could take over its results"
+        lasted = lifetime_of(run, death.address)
+        because = (
+            f"its --lifetime{lasted} ended, and no worker could take over its results"
+        )
         return ExitCause(slug="worker-lifetime", confidence="high", because=because)
     return None
 

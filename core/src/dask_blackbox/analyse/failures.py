@@ -106,7 +106,11 @@ class TaskFailure:
     def advice(self) -> Advice:
         """Whether a retry helps, as far as class and message say."""
         own = self.message_of == (self.exception, self.message)
-        reported = advice_on_text(*self.message_of, self.bases if own else ())
+        reported = advice_on_text(
+            *self.message_of,
+            self.bases if own else (),
+            self.own_traceback if own else "",
+        )
         if own or self.members or self.raised.how:
             return reported
         # What the job's own code made of the first exception may mean something else.

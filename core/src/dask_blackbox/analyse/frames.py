@@ -21,6 +21,7 @@ __all__ = [
     "end_of",
     "frame_of_stack",
     "frames_of_call_stack",
+    "is_of_environment",
     "is_the_users",
     "last_frame",
     "members_of_group",
@@ -303,6 +304,16 @@ def last_frame(traceback: str) -> Frame | None:
     sections = _sections(traceback)
     frames = _frames(sections[-1]) if sections else []
     return frames[-1] if frames else None
+
+
+def is_of_environment(traceback: str) -> bool:
+    """Say whether `os.environ` raised it: such a variable is not set."""
+    last = last_frame(traceback)
+    return (
+        last is not None
+        and (last.file == "<frozen os>" or last.file.endswith("/os.py"))
+        and last.function == "__getitem__"
+    )
 
 
 def within(frames: Sequence[Frame]) -> Frame:

@@ -6,7 +6,7 @@ signal, or the cancellation that our own `blackbox.stall.end-run` made of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -25,6 +25,7 @@ from dask_blackbox.events import (
     StallOver,
     TaskOnWorker,
     WorkerAnswer,
+    WorkerExitCertificate,
 )
 from dask_blackbox.run import RunTables
 
@@ -52,6 +53,7 @@ class HangingTask:
         state: Its state on that worker, if the worker answered.
         waits_for: Keys that it waited for there, and their states.
         stack: Where it was, the innermost frame last; as many as were recorded.
+        silent: Whether its worker did not answer.
     """
 
     key: str
@@ -61,6 +63,7 @@ class HangingTask:
     state: str | None = None
     waits_for: tuple[tuple[str, str], ...] = ()
     stack: tuple[Frame, ...] = field(default=(), repr=False)
+    silent: bool = False
 
     @property
     def own_frame(self) -> Frame | None:
@@ -154,7 +157,7 @@ def hang_of(run: RunTables) -> Hang | None:
         unrunnable=last.unrunnable,
         waiting=tuple((each.key, _pairs(each.waits_for)) for each in last.waiting),
         taken=last.taken,
-        tasks=_tasks(last),
+        tasks=_tasks(last, _begun_on_the_dead(run)),
         ended_by_us=bool(run.of(StallCancelledTasks)),
     )
 
@@ -164,21 +167,41 @@ def _moment_of_the_end(run: RunTables) -> float:
     return cancelled[-1].at if cancelled else last_sign_of_life(run)
 
 
-def _tasks(stall: Stall) -> tuple[HangingTask, ...]:
+def _begun_on_the_dead(run: RunTables) -> dict[tuple[str, str], float]:
+    """Return since when workers executed what they were executing at their end.
+
+    A worker that a task blocks at once has no time to say that it began it.
+    """
+    return {
+        (each.worker, task.key): task.start
+        for each in run.of(WorkerExitCertificate)
+        if each.worker
+        for task in each.executing
+        if task.start is not None
+    }
+
+
+def _tasks(
+    stall: Stall, begun: Mapping[tuple[str, str], float]
+) -> tuple[HangingTask, ...]:
     found = []
     for each in stall.processing:
         worker = each.worker or ""
         answer = stall.answers.get(worker, WorkerAnswer())
         known = answer.tasks.get(each.key, TaskOnWorker())
+        start = begun.get((worker, each.key)) if answer.failed else None
         found.append(
             HangingTask(
                 key=each.key,
                 prefix=each.prefix or "",
                 worker=worker,
-                executing_for=each.executing_for,
+                executing_for=each.executing_for
+                if start is None or start > stall.at
+                else stall.at - start,
                 state=known.state,
                 waits_for=_pairs(known.waits_for),
                 stack=frames_of_call_stack(answer.stacks.get(each.key, ())),
+                silent=answer.failed is not None,
             )
         )
     return tuple(found)

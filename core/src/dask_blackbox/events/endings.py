@@ -86,6 +86,7 @@ class DriverSignalled(Event, frozen=True, kw_only=True):
         target: Process id, or process group, that got the signal.
         group: Whether it was sent to a process group.
         signal: Its name.
+        scheduler: The address of a scheduler that it was started with, if it is a `dask worker`.
         handling: Identity of the exception that was being handled; null: none was.
         file: File of the user's line.
         line: That line.
@@ -98,6 +99,7 @@ class DriverSignalled(Event, frozen=True, kw_only=True):
     target: int | None = None
     group: bool = False
     signal: str = ""
+    scheduler: str | None = None
     handling: str | None = None
     file: str | None = None
     line: int | None = None
@@ -286,6 +288,7 @@ class ProcessAncestors(Event, frozen=True, kw_only=True):
         pid: Process id of the worker.
         ancestors: Process ids with their start times, the parent first.
         boot: Names the running kernel and the space of process ids.
+        lifetime: Seconds after its start at which it leaves (`--lifetime`); null: never.
     """
 
     kind: ClassVar[str] = "process-ancestors"
@@ -293,3 +296,4 @@ class ProcessAncestors(Event, frozen=True, kw_only=True):
     pid: int | None = None
     ancestors: tuple[tuple[int, str | None], ...] = ()
     boot: str | None = None
+    lifetime: float | None = None

@@ -216,7 +216,7 @@ def _outcome_text(case: Case) -> str:
             (each.exception, each.message) == (exception.exception, exception.message)
             for each in case.failures
         )
-        name = class_of(exception.exception)
+        name = class_of((case.outcome.passed_on or exception).exception)
         waited = only_waited(exception) and not of_task and _TIME_WAS_UP.search(name)
         return f"the driver {'gave up waiting:' if waited else 'raised'} {name}"
     if by is not None:

@@ -11,7 +11,7 @@ from dask_blackbox.analyse.explanations.explained import (
     named,
     place,
 )
-from dask_blackbox.analyse.frames import last_frame
+from dask_blackbox.analyse.frames import is_of_environment, last_frame
 from dask_blackbox.analyse.signatures import data_libraries as lines
 from dask_blackbox.analyse.signatures import services
 
@@ -135,12 +135,20 @@ def _missing_columns(found: re.Match[str], context: Context) -> Explained | None
 
 
 def _key_error(found: re.Match[str], context: Context) -> Explained | None:
-    """Explain a bare `KeyError: 'qty'`, if it was a data frame that was asked."""
+    """Explain a bare `KeyError: 'qty'`, if a data frame or the environment was asked."""
     if not context.exception.endswith("KeyError"):
         return None
+    column = found["columns"]
+    if is_of_environment(context.traceback):
+        return Explained(
+            headline=f"the environment variable '{column}' is not set",
+            fix=(
+                f"Set {column} where this runs: tasks see the variables of their worker's "
+                "process, not the driver's."
+            ),
+        )
     if not _in_pandas(context):
         return None
-    column = found["columns"]
     return Explained(
         headline=f"no column '{column}'{place(context.file)}",
         column=column,

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import polars as pl
 
 from dask_blackbox.analyse.signatures import printed_by
-from dask_blackbox.analyse.signatures.python import THREAD_FAILED
+from dask_blackbox.analyse.signatures.python import PROGRAM_FAILED, THREAD_FAILED
 from dask_blackbox.analyse.state import ASKED, signal_of_driver, state_of
 from dask_blackbox.events import (
     DriverAttached,
@@ -81,6 +81,8 @@ class Outcome:
         call: The call to Dask that raised it, where one did.
         received: All exceptions that calls to Dask raised in the driver, by time.
         survived: Those of them that the driver handled, and that did not end its work.
+        passed_on: What the driver itself raised, where it only got the exit code of a program
+            that had ended with `exception`.
         exit: The call of `sys.exit`, where that ended it.
         exit_code: Of the process.
         by: Who ended the run from outside, and why, where a host or a person did.
@@ -97,6 +99,7 @@ class Outcome:
     call: str | None = None
     received: tuple[DriverCallFailed, ...] = field(default=(), repr=False)
     survived: tuple[DriverCallFailed, ...] = ()
+    passed_on: DriverException | None = None
     exit: DriverExit | None = None
     exit_code: int | None = None
     by: Stopped | None = None
@@ -153,6 +156,8 @@ def outcome_of(run: RunTables) -> Outcome:
         None if ending.exception is not None else _handled_at_the_end(run, received)
     )
     exception = ending.exception if handled is None else _as_exception(handled)
+    of_program = _raised_by_its_program(run, exception)
+    exception = of_program or exception
     exit_call = _exit_call(run, ending.exit_code)
     own = _identities(exception, exit_call)
     last: tuple[float, Source, bool] = (ending.ended, "process-end", False)
@@ -172,6 +177,7 @@ def outcome_of(run: RunTables) -> Outcome:
         stopped_after=handled is not None,
         clocks=_clocks(run),
         exception=exception,
+        passed_on=ending.exception if of_program is not None else None,
         call=raised[-1].call if raised else None,
         received=received,
         survived=tuple(each for each in received if each.identity not in not_handled),
@@ -269,6 +275,38 @@ def _handled_at_the_end(
         return next(
             (r for r in received if act.handling in {r.identity} - {None}), None
         )
+    return None
+
+
+def _raised_by_its_program(
+    run: RunTables, exception: DriverException | None
+) -> DriverException | None:
+    """Return what a program of the command raised, if the driver only got its exit code."""
+    if exception is None:
+        return None
+    program = PROGRAM_FAILED.search(exception.message)
+    if program is None or not program["status"]:
+        return None
+    for each in reversed(run.of(DriverRaised)):
+        name = (each.file or "").rpartition("/")[2]
+        if not each.exception or each.traceback == exception.traceback:
+            continue
+        if name and name in program["command"]:
+            return DriverException(
+                exception=each.exception,
+                message=each.message or "",
+                traceback=each.traceback or "",
+                chain=each.chain,
+                chain_ids=each.chain_ids,
+                bases=each.bases,
+                handled=each.handled,
+                file=each.file,
+                line=each.line,
+                function=each.function,
+                key=each.key,
+                plugin=each.plugin,
+                found=each.found,
+            )
     return None
 
 

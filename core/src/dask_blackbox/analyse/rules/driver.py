@@ -270,7 +270,9 @@ def _is_of_integration(exception: DriverException) -> bool:
 def _advice(exception: DriverException, *, waited: bool) -> Advice:
     if waited:
         return OF_UNKNOWN
-    reported = advice_on_text(exception.exception, exception.message, exception.bases)
+    reported = advice_on_text(
+        exception.exception, exception.message, exception.bases, exception.traceback
+    )
     # What the job's own code checks may be otherwise the next time.
     own = reported.advice in ("code", "data") and _checked(exception)
     return OF_UNKNOWN if own else reported

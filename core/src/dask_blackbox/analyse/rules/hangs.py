@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -90,7 +90,7 @@ def _ask_stalled(case: Case) -> Iterator[Finding]:
             if longest and idle is not None
             else f"No task finished for "
             f"{duration(longest.executing_for or 0)}; '{short(longest.prefix, 40)}' "
-            "was still running"
+            f"was still running{', and blocked its worker' if longest.silent else ''}"
             if longest
             else f"No worker was left, and {counted(hang.wanted, 'task')} waited"
             if not hang.workers and case.deaths
@@ -222,6 +222,11 @@ def _who_waits_for_whom(case: Case, hang: Hang, idle: float | None) -> str:
             ]
         elif idle is not None:
             sentences.append(_idled(longest, idle))
+        elif longest.silent:
+            sentences.append(
+                "That worker did not answer the scheduler: the task may be in a call that "
+                "does not release Python's GIL (a regular expression, native code)."
+            )
     held = [task for task in hang.tasks if task.executing_for is None]
     if held:
         first = held[0]
@@ -274,6 +279,12 @@ def _remedy_stalled(hang: Hang, longest: HangingTask | None) -> str:
             "whether it could (did it fail, or wait for the same thread?). Use `with` "
             "for what must be released, and add a timeout to the "
             f"wait.{_waits_crosswise(longest, _others_of(hang))}"
+        )
+    if longest.silent:
+        return (
+            f"{look}look at what '{short(longest.prefix, 40)}' does with this input: a "
+            "regular expression that backtracks without end, or native code that keeps "
+            "the GIL. `py-spy dump --native` shows where such a worker is."
         )
     return (
         f"{look}does it wait without a timeout (for a connection, a lock, a service)? "
@@ -478,8 +489,14 @@ def _ask_nested_client_deadlock(case: Case) -> Iterator[Finding]:
     hang = case.hang
     if hang is None:
         return
-    waiting = _waiting_in_a_client(case, hang)
     held = [task for task in hang.tasks if task.executing_for is None]
+    waiting = _waiting_on_all_threads(case, hang, _waits_in_a_client)
+    # One that polls the futures that it has sent waits for them, too.
+    polling = not waiting and _inner_tasks_wait(case, hang, held)
+    if polling:
+        waiting = _waiting_on_all_threads(
+            case, hang, lambda task: idle_share(case, hang, task) is not None
+        )
     if not waiting:
         yield from _over_resources(case, hang, held)
     if not waiting or not (held or hang.states.get("queued")):
@@ -507,10 +524,19 @@ def _ask_nested_client_deadlock(case: Case) -> Iterator[Finding]:
             " (or call `secede()` before waiting and `rejoin()` after it); or let "
             "the driver submit the inner tasks. More threads only move the deadlock."
         ),
-        confidence=case.hang_confidence,
+        confidence="medium" if polling else case.hang_confidence,
         subject=Subject(key=first.key, prefix=first.prefix, worker=first.worker),
         evidence=(*evidence_of_stack(case, first), *evidence_of_hang(case, hang)),
     )
+
+
+def _inner_tasks_wait(case: Case, hang: Hang, held: list[HangingTask]) -> bool:
+    """Say whether tasks that other tasks had sent were there, and none of them was at work."""
+    inner = set(_sent_from_tasks(case))
+    busy = {task.prefix for task in hang.executing}
+    queued = bool(hang.states.get("queued"))
+    assigned = any(task.prefix in inner for task in held)
+    return bool(inner - busy) and not inner & busy and (assigned or queued)
 
 
 def _over_resources(
@@ -559,8 +585,10 @@ def _sent_from_tasks(case: Case) -> list[str]:
     return list(dict.fromkeys(prefix for new in inner for prefix in new))
 
 
-def _waiting_in_a_client(case: Case, hang: Hang) -> list[HangingTask]:
-    """Return the tasks that wait in a client, on workers that have no other thread."""
+def _waiting_on_all_threads(
+    case: Case, hang: Hang, waits: Callable[[HangingTask], bool]
+) -> list[HangingTask]:
+    """Return the tasks that wait like this, on workers that have no other thread."""
     lives = case.run.workers.select("address", "nthreads").drop_nulls()
     threads = dict(lives.iter_rows())
     busy: dict[str, list[HangingTask]] = {}
@@ -570,8 +598,7 @@ def _waiting_in_a_client(case: Case, hang: Hang) -> list[HangingTask]:
     return [
         task
         for worker, tasks in busy.items()
-        if len(tasks) >= threads.get(worker, 1)
-        and all(_waits_in_a_client(task) for task in tasks)
+        if len(tasks) >= threads.get(worker, 1) and all(waits(task) for task in tasks)
         for task in tasks
     ]
 

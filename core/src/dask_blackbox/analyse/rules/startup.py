@@ -43,9 +43,12 @@ from dask_blackbox.analyse.signatures.distributed import (
     WORKER_PLUGIN_FAILED,
     WORKERS_DID_NOT_ARRIVE,
 )
+from dask_blackbox.analyse.signatures.python import STARTED_BEFORE_MAIN
 from dask_blackbox.analyse.state import last_sign_of_life
 from dask_blackbox.events import (
     DriverAttached,
+    DriverRaised,
+    DriverSignalled,
     RestrictedTask,
     SchedulerInfo,
     TasksRunnable,
@@ -127,6 +130,12 @@ def _ask_worker_start_failed(case: Case) -> Iterator[Finding]:
     if failed is None and not (lines and _no_workers_joined(case)):
         return
     places = [each.unguarded for each in case.run.of(DriverAttached)]
+    # A process that was spawned to be a worker, and came to the call itself.
+    places += [
+        f"{each.file}:{each.line}"
+        for each in case.run.of(DriverRaised)
+        if STARTED_BEFORE_MAIN.search(each.traceback or "") and each.file
+    ]
     place = next((each for each in places if each), None)
     if failed is not None and place is not None:
         yield _of_the_main_module(case, place, lines)
@@ -391,6 +400,7 @@ def _ask_workers_never_arrived(case: Case) -> Iterator[Finding]:
     came, wanted = int(said["came"]), int(said["wanted"])
     waited = said["waited"].strip(" .")
     waited = f"{waited} s" if waited.replace(".", "").isdigit() else waited
+    astray = _started_for_another(case)
     died = ""
     if case.deaths:
         died = (
@@ -402,9 +412,14 @@ def _ask_workers_never_arrived(case: Case) -> Iterator[Finding]:
         f"{f'Only {came}' if came else 'None'} of {wanted} workers arrived within {waited}",
         cause=(
             f"The driver waited {waited} for {counted(wanted, 'worker')}; "
-            f"{counted(came, 'worker') if came else 'none'} arrived.{died}"
+            f"{counted(came, 'worker') if came else 'none'} arrived.{died}{astray}"
         ),
-        remedy=_ASKED_FOR_FEWER.format(came=came, wanted=wanted)
+        remedy=(
+            f"Start them with the address of this scheduler, {max(_schedulers(case))}, "
+            "or with its `--scheduler-file`."
+        )
+        if astray
+        else _ASKED_FOR_FEWER.format(came=came, wanted=wanted)
         if too_few
         else (
             f"Check why the {'others are' if came else 'workers are'} pending: quota, "
@@ -430,6 +445,30 @@ def _is_local(case: Case) -> bool:
     """Say whether the cluster's workers are started on demand, without a queue."""
     kinds = {e.cluster.kind for e in case.run.of(DriverAttached) if e.cluster}
     return kinds == {"LocalCluster"}
+
+
+def _schedulers(case: Case) -> set[str]:
+    return {each.subject for each in case.run.of(SchedulerInfo)}
+
+
+def _started_for_another(case: Case) -> str:
+    """Return a sentence on workers that were started with the address of no scheduler of ours."""
+    ours = _schedulers(case)
+    others = [
+        sent.scheduler
+        for sent in case.run.of(DriverSignalled)
+        if sent.scheduler and sent.scheduler not in ours
+    ]
+    # The same scheduler may have several names; of a port, there is one.
+    ports = {address.rpartition(":")[2] for address in ours}
+    astray = [each for each in others if each.rpartition(":")[2] not in ports]
+    if not astray or not ours:
+        return ""
+    return (
+        f" The driver's own script had started {counted(len(astray), 'worker')} with the "
+        f"address {astray[0]}, where they tried to connect; the scheduler's is "
+        f"{max(ours)}."
+    )
 
 
 def _of_a_scatter(case: Case) -> Finding:

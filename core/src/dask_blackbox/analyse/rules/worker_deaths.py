@@ -18,6 +18,7 @@ from dask_blackbox.analyse.death_texts import (
     verdict_on_deaths,
     where_it_was,
 )
+from dask_blackbox.analyse.exit_causes import lifetime_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.frames import Frame, user_frame
 from dask_blackbox.analyse.hang_evidence import evidence_of_hang, how_it_ended
@@ -577,7 +578,8 @@ def _lifetime_hang_findings(case: Case) -> Iterator[Finding]:
         f"Every worker left at the end of its lifetime, with {_work(case)} still "
         "pending",
         cause=(
-            f"{counted(len(said), 'worker')} reached the end of `--lifetime` and left; "
+            f"{counted(len(said), 'worker')} reached the end of `--lifetime`"
+            f"{lifetime_of(case.run, last.subject)} and left; "
             f"none was replaced. The last one, {case.name_of(last.subject)}, was "
             f"running {quoted(had) if had else 'nothing'}.{position}"
         ),
@@ -625,7 +627,8 @@ def _again_and_again(case: Case) -> Iterator[Finding]:
         f"Workers reached the end of their lifetime while running "
         f"'{short(key, 40)}' {times} times",
         cause=(
-            f"{counted(len(leaving), 'worker')} reached the end of `--lifetime`; "
+            f"{counted(len(leaving), 'worker')} reached the end of `--lifetime`"
+            f"{lifetime_of(case.run, list(leaving)[-1])}; "
             f"{counted(len(again), 'task')} had been assigned to several of them and "
             f"never finished, such as '{short(key, 80)}': a task that takes longer "
             "than a worker's lifetime restarts forever."
@@ -642,7 +645,8 @@ def _again_and_again(case: Case) -> Iterator[Finding]:
                 see=case.show_command("logs", "--worker", each.subject),
             )
             for each in list(leaving.values())[-3:]
-        ),
+        )
+        + case.exception_evidence(),
     )
 
 
@@ -695,6 +699,8 @@ def _ask_workers_died(case: Case) -> Iterator[Finding]:
             else _remedy_unexplained(case, last)
         ),
         confidence="high",
+        # What the script ended itself, it meant to.
+        severity="notice" if all(d.sent_from for d in deaths) else "warning",
         subject=Subject(
             worker=last.address, prefix=running_tasks[0] if running_tasks else None
         ),

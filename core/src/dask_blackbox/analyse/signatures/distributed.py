@@ -127,14 +127,6 @@ NO_WORKER_FOR_TASK = Signature(
         "worker_restrictions=set()\nresource_restrictions={'GPU': 2.0}\n"
     ),
 )
-TASK_RESTRICTION = Signature(
-    r"(?P<kind>host|worker|resource)_restrictions=",
-    (
-        "Attempted to run task 'fit-1' but timed out after 4.00 s waiting for a valid worker "
-        "matching all restrictions.\n\nRestrictions:\nhost_restrictions={'10.0.0.5'}\n"
-        "worker_restrictions=set()\nresource_restrictions={'GPU': 2.0}\n"
-    ),
-)
 
 # Connections
 

@@ -102,6 +102,11 @@ FILE_TOO_LARGE = Signature(
     "OSError: [Errno 27] File too large",
     source="python",
 )
+STARTED_BEFORE_MAIN = Signature(
+    r"before the\s+current process has finished its bootstrapping phase",
+    "before the current process has finished its bootstrapping phase",
+    source="python",
+)
 THREAD_FAILED = Signature(
     r"^Exception in thread (?P<thread>.+?)(?: \(.+\))?:$",
     "Exception in thread Thread-3 (collect):",

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -27,6 +28,7 @@ __all__ = ["DriverCalls", "identity_of", "key_of", "users_frame"]
 
 _MOST, _KEPT = 100, 20
 _LONGEST = 2_000
+_ADDRESS = re.compile(r"(?:tcp|tls|ws|wss|ucx)://[^\s@]+$")
 _DEEPEST = 200
 _MOST_FUTURES = 100_000
 _FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen")
@@ -220,12 +222,27 @@ def _audit(event: str, args: tuple[Any, ...]) -> None:
                 "target": target,
                 "group": event == "os.killpg",
                 "signal": signal.Signals(number).name,
+                "scheduler": _scheduler_of(target),
                 "handling": identity_of(sys.exception()),
                 **_place(frame),
             },
         )
     except Exception:  # an error here would stop the user's own call
         pass
+
+
+def _scheduler_of(pid: int) -> str | None:
+    """Return the address of a scheduler that a `dask worker` was started with, or None."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            words = file.read(_LONGEST).decode(errors="replace").split("\0")
+    except OSError:
+        return None
+    if not any(
+        word in ("worker", "distributed.cli.dask_worker") for word in words
+    ) and not any(word.endswith("dask-worker") for word in words):
+        return None
+    return next((word for word in words if _ADDRESS.match(word)), None)
 
 
 # Wrapping

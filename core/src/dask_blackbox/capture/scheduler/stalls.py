@@ -63,6 +63,7 @@ class StallWatch:
         self._next = self._after
         self._busy: Any = None
         self._told = False
+        self._asking: list[Any] = []
         self._ended = False
 
     def check(self, finished: int) -> None:
@@ -94,11 +95,18 @@ class StallWatch:
 
         A driver whose own timeout is as long as ours closes its client at that moment.
         """
+        busy = self._busy
+        if busy is not None:  # workers are being asked: who answers at all does so soon
+            await asyncio.wait([busy], timeout=_ANSWERING_AT_LAST)
+            for each in self._asking:
+                each.cancel()
+            await asyncio.wait([busy], timeout=_ANSWERING_AT_LAST)
+            return
         lasted = time.monotonic() - self._since
         reported = self._next > self._after
         if not self._after or reported or lasted < self._after * _NEARLY:
             return
-        if self._busy is None and self._wanted():
+        if self._wanted():
             self._next = max(self._next * 2, lasted * 2)
             await self._describe(lasted, within=_ANSWERING_AT_LAST)
 
@@ -124,30 +132,37 @@ class StallWatch:
         scheduler, seen = self._scheduler, self._seen
         workers = list(scheduler.workers.values())
         busy = [ws for ws in workers if self._ours(ws.processing)][:_FEW]
-        answers = await asyncio.gather(*(self._ask(ws, within) for ws in busy))
-        if self._seen != seen:
-            return  # something has finished meanwhile: it would seem to hang from now on
         statuses: dict[str, int] = {}
         for ws in workers:
             statuses[ws.status.name] = statuses.get(ws.status.name, 0) + 1
-        self._told = True
-        self._report(
-            "stall",
-            "",
-            lasted=lasted,
-            workers=len(workers),
-            statuses=statuses,
-            paused=[w.address for w in workers if w.status.name == "paused"][:_MANY],
-            states=self._states(),
-            queued=len(self._ours(scheduler.queued)),
-            processing=self._processing(workers),
-            unrunnable=[
+        # As it is now: who gives up while workers are asked, takes its tasks along.
+        facts: dict[str, Any] = {
+            "lasted": lasted,
+            "workers": len(workers),
+            "statuses": statuses,
+            "paused": [w.address for w in workers if w.status.name == "paused"][:_MANY],
+            "states": self._states(),
+            "queued": len(self._ours(scheduler.queued)),
+            "processing": self._processing(workers),
+            "unrunnable": [
                 restricted(ts) for ts in self._ours(scheduler.unrunnable)[:_FEW]
             ],
-            waiting=self._waiting(),
-            taken=self._taken(),
-            told=dict(zip((ws.address for ws in busy), answers)),
-        )
+            "waiting": self._waiting(),
+            "taken": self._taken(),
+        }
+        self._asking = [asyncio.ensure_future(self._ask(ws, within)) for ws in busy]
+        answers = await asyncio.gather(*self._asking, return_exceptions=True)
+        told = {
+            ws.address: {"failed": repr(answer)}
+            if isinstance(answer, BaseException)
+            else answer
+            for ws, answer in zip(busy, answers)
+        }
+        self._asking = []
+        if self._seen != seen:
+            return  # something has finished meanwhile: it would seem to hang from now on
+        self._told = True
+        self._report("stall", "", told=told, **facts)
 
     def _states(self) -> dict[str, int]:
         counts: dict[str, int] = {}

@@ -142,7 +142,7 @@ class WorkerCapture(WorkerPlugin):
                 worker, op=f"{self.name}-capsule", **self._bundles_wanted
             )
         self._watcher = self._start_watcher(worker)
-        self._send({"here": str(worker.address), "process": ancestry()})
+        self._send({"here": str(worker.address), "process": _process_of(worker)})
         follow_masked_values(self._mask)
         if known := masked_values():
             self._mask(known)
@@ -494,3 +494,7 @@ class WorkerCapture(WorkerPlugin):
     def _key_of_thread(self, thread: int) -> str | None:
         key = self._worker.active_threads.get(thread)
         return None if key is None else str(key)
+
+
+def _process_of(worker: Worker) -> dict[str, Any]:
+    return {**ancestry(), "lifetime": getattr(worker, "lifetime", None)}
