@@ -45,7 +45,13 @@ def _all_cases(runner: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("which", "failing", "healthy"),
-    [("first", 90, 20), ("second", 53, 15), ("third", 30, 7), ("fourth", 62, 20)],
+    [
+        ("first", 90, 20),
+        ("second", 53, 15),
+        ("third", 30, 7),
+        ("fourth", 62, 20),
+        ("fifth", 34, 11),
+    ],
 )
 def test_every_script_has_expectations_that_can_be_judged(
     which: str, failing: int, healthy: int

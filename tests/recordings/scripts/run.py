@@ -5,7 +5,7 @@
     python tests/recordings/scripts/run.py --store FOLDER --keep      # into ../kept
     python tests/recordings/scripts/run.py --bare [--only NAME…]      # without recording
 
-`--set second` does so with the scripts of `../scripts_second`, `--set third` and `--set fourth` likewise.  `expected.toml` of each set
+`--set second` does so with the scripts of `../scripts_second`, `third`, `fourth` and `fifth` likewise.  `expected.toml` of each set
 has what each script must be reported as; it was written before any script was recorded.  `--out` also writes a Markdown table beside the JSON.  NAME is the name of
 a script or a folder of them; without names, all are run.
 """
@@ -39,6 +39,7 @@ SETS = {
     "second": Path(__file__).parents[1] / "scripts_second",
     "third": Path(__file__).parents[1] / "scripts_third",
     "fourth": Path(__file__).parents[1] / "scripts_fourth",
+    "fifth": Path(__file__).parents[1] / "scripts_fifth",
 }
 """Where the scripts of each set are, and what is expected of them."""
 
