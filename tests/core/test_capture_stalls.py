@@ -168,6 +168,6 @@ def test_a_driver_that_gives_up_while_a_frozen_worker_is_asked_is_told_what_hung
             until(lambda: watch._asking, "the question")
         del frozen
 
-    (stall,) = details(Run.open(rec.card.links["recording"]), "stall")
-    assert [each["key"] for each in stall["processing"]] == ["freeze-1"]
-    assert [list(each) for each in stall["told"].values()] == [["failed"]]
+    stalls = details(Run.open(rec.card.links["recording"]), "stall")
+    assert {tuple(e["key"] for e in s["processing"]) for s in stalls} == {("freeze-1",)}
+    assert {tuple(e) for s in stalls for e in s["told"].values()} == {("failed",)}
