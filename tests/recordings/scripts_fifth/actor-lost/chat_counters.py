@@ -33,7 +33,9 @@ def main():
     client = Client(cluster)
     try:
         host = client.submit(lambda: get_worker().address, pure=False).result()
-        counter = client.submit(Counter, actor=True, workers=[host], key="room-counter").result()
+        counter = client.submit(
+            Counter, actor=True, workers=[host], key="room-counter"
+        ).result()
         for minute in range(60):
             if minute == 25:
                 os.kill(pid_of(host, client), signal.SIGKILL)

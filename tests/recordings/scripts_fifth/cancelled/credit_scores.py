@@ -5,7 +5,9 @@ from dask.distributed import Client, LocalCluster
 
 def applicants(branch):
     rng = random.Random(branch)
-    return [(f"{branch}-{k}", rng.randint(18_000, 90_000), rng.random()) for k in range(400)]
+    return [
+        (f"{branch}-{k}", rng.randint(18_000, 90_000), rng.random()) for k in range(400)
+    ]
 
 
 def score(batch):

@@ -22,8 +22,15 @@ def shares(profiles):
 
 
 def main():
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(message)s")
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+    logging.basicConfig(
+        level=logging.WARNING, format="%(asctime)s %(name)s %(message)s"
+    )
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         profiles = {name: load(k).persist() for k, name in enumerate(SOURCES)}
         wait(list(profiles.values()))
         for round_no in (1, 2):

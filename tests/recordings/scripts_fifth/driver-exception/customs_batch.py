@@ -16,11 +16,34 @@ class Grid:
         self.sfile = os.path.join(folder, "grid.json")
         self.dask = [sys.executable, "-m", "dask"]
         self.folder = folder
-        self.procs = [self.launch("scheduler", "--port", "0", "--dashboard-port", "0", "--scheduler-file", self.sfile)]
+        self.procs = [
+            self.launch(
+                "scheduler",
+                "--port",
+                "0",
+                "--dashboard-port",
+                "0",
+                "--scheduler-file",
+                self.sfile,
+            )
+        ]
         for k in range(workers):
-            self.procs.append(self.launch("worker", "--scheduler-file", self.sfile, "--name", f"customs-{k}",
-                                          "--nthreads", "1", "--no-dashboard", "--local-directory", folder,
-                                          "--death-timeout", "16"))
+            self.procs.append(
+                self.launch(
+                    "worker",
+                    "--scheduler-file",
+                    self.sfile,
+                    "--name",
+                    f"customs-{k}",
+                    "--nthreads",
+                    "1",
+                    "--no-dashboard",
+                    "--local-directory",
+                    folder,
+                    "--death-timeout",
+                    "16",
+                )
+            )
 
     def launch(self, *args):
         return subprocess.Popen(self.dask + list(args))
@@ -47,7 +70,9 @@ def main():
         try:
             with Client(scheduler_file=grid.ready(13), timeout=10) as client:
                 client.wait_for_workers(2, timeout=10)
-                items = client.map(duty, range(8400, 8600), [100.0 + k for k in range(200)])
+                items = client.map(
+                    duty, range(8400, 8600), [100.0 + k for k in range(200)]
+                )
                 print("duties", sum(v for _, v in client.gather(items)))
         finally:
             grid.stop()

@@ -10,12 +10,30 @@ from dask.distributed import Client, LocalCluster, as_completed
 
 log = logging.getLogger("slots")
 AIRPORTS = {
-    "AMS": "Europe/Amsterdam", "ATH": "Europe/Athens", "BCN": "Europe/Madrid", "BUD": "Europe/Budapest",
-    "CPH": "Europe/Copenhagen", "DUB": "Europe/Dublin", "FRA": "Europe/Berlin", "GVA": "Europe/Zurich",
-    "HEL": "Europe/Helsinki", "IST": "Europe/Istanbul", "KIV": "Europe/Chisinau", "LIS": "Europe/Lisbon",
-    "LJU": "Europe/Ljubliana", "LUX": "Europe/Luxembourg", "OSL": "Europe/Oslo", "OTP": "Europe/Bucharest",
-    "PRG": "Europe/Prague", "RIX": "Europe/Riga", "SOF": "Europe/Sofia", "ARN": "Europe/Stockholm",
-    "TLL": "Europe/Tallinn", "VIE": "Europe/Vienna", "VNO": "Europe/Vilnius", "WAW": "Europe/Warsaw",
+    "AMS": "Europe/Amsterdam",
+    "ATH": "Europe/Athens",
+    "BCN": "Europe/Madrid",
+    "BUD": "Europe/Budapest",
+    "CPH": "Europe/Copenhagen",
+    "DUB": "Europe/Dublin",
+    "FRA": "Europe/Berlin",
+    "GVA": "Europe/Zurich",
+    "HEL": "Europe/Helsinki",
+    "IST": "Europe/Istanbul",
+    "KIV": "Europe/Chisinau",
+    "LIS": "Europe/Lisbon",
+    "LJU": "Europe/Ljubliana",
+    "LUX": "Europe/Luxembourg",
+    "OSL": "Europe/Oslo",
+    "OTP": "Europe/Bucharest",
+    "PRG": "Europe/Prague",
+    "RIX": "Europe/Riga",
+    "SOF": "Europe/Sofia",
+    "ARN": "Europe/Stockholm",
+    "TLL": "Europe/Tallinn",
+    "VIE": "Europe/Vienna",
+    "VNO": "Europe/Vilnius",
+    "WAW": "Europe/Warsaw",
 }
 
 
@@ -26,7 +44,10 @@ def to_utc(code, zone, day):
 
 
 def convert(client, day, out):
-    futures = {client.submit(to_utc, code, zone, day, key=f"slots-{code}"): code for code, zone in AIRPORTS.items()}
+    futures = {
+        client.submit(to_utc, code, zone, day, key=f"slots-{code}"): code
+        for code, zone in AIRPORTS.items()
+    }
     failed = []
     with open(out, "w", newline="") as fh:
         writer = csv.writer(fh)
@@ -44,12 +65,19 @@ def main():
     day = dt.date(2026, 10, 25)
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "slots.csv")
-        with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+        with (
+            LocalCluster(
+                n_workers=2, threads_per_worker=1, dashboard_address=None
+            ) as cluster,
+            Client(cluster) as client,
+        ):
             failed = convert(client, day, out)
         rows = sum(1 for _ in open(out))
         print(f"{rows} slots written for {day}")
     if failed:
-        log.error("%d airport(s) not converted: %s", len(failed), ", ".join(sorted(failed)))
+        log.error(
+            "%d airport(s) not converted: %s", len(failed), ", ".join(sorted(failed))
+        )
         return 3
     return 0
 

@@ -25,12 +25,16 @@ def collect(folder, expected):
         if len(files) >= expected:
             return files
         time.sleep(0.5)
-    raise RuntimeError(f"print batch incomplete: {len(files)} of {expected} labels on disk")
+    raise RuntimeError(
+        f"print batch incomplete: {len(files)} of {expected} labels on disk"
+    )
 
 
 def main():
     with tempfile.TemporaryDirectory(prefix="labels-") as folder:
-        cluster = LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None)
+        cluster = LocalCluster(
+            n_workers=1, threads_per_worker=2, dashboard_address=None
+        )
         client = Client(cluster)
         try:
             parcels = [f"PCL{n:05d}" for n in range(18)]

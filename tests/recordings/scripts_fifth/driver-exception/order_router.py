@@ -35,10 +35,19 @@ def count_stock(client, done):
 
 def main():
     done = []
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         jobs = [
-            threading.Thread(target=book_orders, args=(client, done), name="book-orders", daemon=True),
-            threading.Thread(target=count_stock, args=(client, done), name="count-stock", daemon=True),
+            threading.Thread(
+                target=book_orders, args=(client, done), name="book-orders", daemon=True
+            ),
+            threading.Thread(
+                target=count_stock, args=(client, done), name="count-stock", daemon=True
+            ),
         ]
         for job in jobs:
             job.start()

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from dask.distributed import Client, LocalCluster
 
-CHECKS = '''
+CHECKS = """
 import json
 import os
 
@@ -32,16 +32,27 @@ def test_index_positive(index):
 
 def test_index_spread(index):
     assert max(index.values()) / min(index.values()) < 3
-'''
+"""
 
 
 def contracts(n=24_000):
     rng = np.random.default_rng(21)
-    return pd.DataFrame({"district": rng.integers(1, 13, n), "rent": rng.gamma(9, 90, n), "sqm": rng.integers(28, 140, n)})
+    return pd.DataFrame(
+        {
+            "district": rng.integers(1, 13, n),
+            "rent": rng.gamma(9, 90, n),
+            "sqm": rng.integers(28, 140, n),
+        }
+    )
 
 
 def compute_index():
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        Client(cluster),
+    ):
         frame = dd.from_pandas(contracts(), npartitions=6)
         frame["per_sqm"] = frame.rent / frame.sqm
         mean = frame.groupby("district").per_sqm.mean().compute()
@@ -59,7 +70,18 @@ def main():
         checks = os.path.join(folder, "test_rent_index.py")
         with open(checks, "w") as fh:
             fh.write(CHECKS)
-        rc = pytest.main(["-q", "-p", "no:cacheprovider", "--rootdir", folder, checks, "-k", "rent_idx or districs"])
+        rc = pytest.main(
+            [
+                "-q",
+                "-p",
+                "no:cacheprovider",
+                "--rootdir",
+                folder,
+                checks,
+                "-k",
+                "rent_idx or districs",
+            ]
+        )
     if rc != 0:
         print("quality checks not passed, index not released", file=sys.stderr)
     return int(rc)

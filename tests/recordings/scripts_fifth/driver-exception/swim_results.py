@@ -4,7 +4,10 @@ import time
 from dask.distributed import Client, LocalCluster
 
 POINTS = {"free": 1.0, "back": 1.1, "breast": 1.15, "fly": 1.2}
-HEATS = [(n, ["free", "back", "breast", "fly", "medley"][n % 5 if n == 14 else n % 4]) for n in range(24)]
+HEATS = [
+    (n, ["free", "back", "breast", "fly", "medley"][n % 5 if n == 14 else n % 4])
+    for n in range(24)
+]
 
 
 class Board:
@@ -34,11 +37,16 @@ def main():
     client = Client(cluster)
     board = Board(len(HEATS))
     try:
-        futures = [client.submit(time_heat, heat, stroke, key=f"heat-{heat}") for heat, stroke in HEATS]
+        futures = [
+            client.submit(time_heat, heat, stroke, key=f"heat-{heat}")
+            for heat, stroke in HEATS
+        ]
         for future in futures:
             future.add_done_callback(board.on_result)
         if not board.complete.wait(timeout=9):
-            raise TimeoutError(f"score board not complete: {len(board.scores)} of {len(HEATS)} heats")
+            raise TimeoutError(
+                f"score board not complete: {len(board.scores)} of {len(HEATS)} heats"
+            )
         print("winner", max(board.scores.items(), key=lambda s: s[1]))
     finally:
         client.close()

@@ -34,7 +34,12 @@ def decode(code):
 
 def main():
     spare = Scanner("SX-01")
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         client.register_plugin(ScannerPlugin())
         codes = [f"{k * 7919:012d}" for k in range(200)]
         decoded = client.gather(client.map(decode, codes, batch_size=50))

@@ -18,7 +18,12 @@ def maintenance(pid):
 
 
 def main():
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         pid = max(client.run(os.getpid).values())
         window = threading.Thread(target=maintenance, args=(pid,))
         futures = client.map(strain, range(50))

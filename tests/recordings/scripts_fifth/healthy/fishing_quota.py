@@ -31,8 +31,15 @@ def main():
         for port in ("brest", "vigo", "bergen", "hull"):
             write_port(folder, port)
         limits = quotas(folder)
-        with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
-            landings = dd.read_csv(os.path.join(folder, "landings-*.csv"), on_bad_lines="warn")
+        with (
+            LocalCluster(
+                n_workers=2, threads_per_worker=1, dashboard_address=None
+            ) as cluster,
+            Client(cluster),
+        ):
+            landings = dd.read_csv(
+                os.path.join(folder, "landings-*.csv"), on_bad_lines="warn"
+            )
             total = landings.groupby("species").kg.sum().compute()
         exceeded = [s for s, kg in total.items() if kg > limits[s]]
     print("ERROR-FREE RUN, quota exceeded for:", ", ".join(exceeded) or "none")

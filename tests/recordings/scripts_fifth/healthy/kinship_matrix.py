@@ -28,7 +28,12 @@ def kinship(client, herd):
 
 def main():
     dask.config.set({"distributed.scheduler.allowed-failures": 0})
-    with LocalCluster(n_workers=1, threads_per_worker=1, memory_limit="500 MiB", dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=1,
+        threads_per_worker=1,
+        memory_limit="500 MiB",
+        dashboard_address=None,
+    ) as cluster:
         with Client(cluster) as client:
             plan, total = kinship(client, 30)
     print(plan, total)

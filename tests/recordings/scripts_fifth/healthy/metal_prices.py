@@ -55,7 +55,12 @@ def price(metal, sources):
 def main():
     primary, first = serve(Primary)
     mirror, second = serve(Mirror)
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         futures = [client.submit(price, metal, [first, second]) for metal in METALS]
         print(dict(client.gather(futures)))
     primary.shutdown()

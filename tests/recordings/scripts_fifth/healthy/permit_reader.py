@@ -24,10 +24,20 @@ def reader(queue_name):
 
 def main():
     with tempfile.TemporaryDirectory(prefix="permits-") as folder:
-        with LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=None) as cluster, Client(cluster) as client:
+        with (
+            LocalCluster(
+                n_workers=2, threads_per_worker=2, dashboard_address=None
+            ) as cluster,
+            Client(cluster) as client,
+        ):
             inbox = Queue("permits", client=client)
             reading = client.submit(reader, "permits")
-            kinds = client.gather([client.submit(classify, folder, p, key=f"classify-{p}") for p in range(24)])
+            kinds = client.gather(
+                [
+                    client.submit(classify, folder, p, key=f"classify-{p}")
+                    for p in range(24)
+                ]
+            )
             for permit, kind in kinds:
                 inbox.put(f"{permit}:{kind}")
             inbox.put(None)

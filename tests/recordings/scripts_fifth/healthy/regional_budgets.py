@@ -12,9 +12,13 @@ def busy_port():
 
 
 def budget(region, dashboard):
-    with LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=f"127.0.0.1:{dashboard}") as cluster:
+    with LocalCluster(
+        n_workers=1, threads_per_worker=2, dashboard_address=f"127.0.0.1:{dashboard}"
+    ) as cluster:
         with Client(cluster):
-            spend = da.random.default_rng(len(region)).random((600, 12), chunks=(150, 12))
+            spend = da.random.default_rng(len(region)).random(
+                (600, 12), chunks=(150, 12)
+            )
             return float(spend.sum(axis=1).mean().compute())
 
 

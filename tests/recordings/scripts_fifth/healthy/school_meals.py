@@ -29,7 +29,9 @@ def main():
     client, cluster = connect()
     try:
         bag = db.from_sequence(range(300), npartitions=6).map(meals)
-        per_area = bag.foldby(lambda r: r[0], lambda acc, r: acc + r[1], 0, lambda a, b: a + b, 0).compute()
+        per_area = bag.foldby(
+            lambda r: r[0], lambda acc, r: acc + r[1], 0, lambda a, b: a + b, 0
+        ).compute()
         print(sorted(per_area))
     finally:
         client.close()

@@ -15,7 +15,12 @@ def snapshot(shard):
 
 
 def main():
-    with LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=2, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         results = client.gather(client.map(snapshot, range(8)))
         states = [state for _, state in results]
         print("written", states.count("written"), "skipped", states.count("skipped"))

@@ -25,7 +25,11 @@ def main():
     pids = sorted(client.run(os.getpid).values())
     timer = threading.Timer(1.5, hold, (pids[0],))
     try:
-        rows = [client.submit(delays, line, day, key=f"delays-{line}-{day}") for line in range(1, 7) for day in range(5)]
+        rows = [
+            client.submit(delays, line, day, key=f"delays-{line}-{day}")
+            for line in range(1, 7)
+            for day in range(5)
+        ]
         timer.start()
         table = client.submit(worst, rows, key="worst")
         print("worst delays", table.result(timeout=11))

@@ -21,7 +21,12 @@ class Registry(BaseHTTPRequestHandler):
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
-        body = json.dumps({"station": station, "no2": [20 + (i * 7 + int(station[2:])) % 33 for i in range(90)]}).encode()
+        body = json.dumps(
+            {
+                "station": station,
+                "no2": [20 + (i * 7 + int(station[2:])) % 33 for i in range(90)],
+            }
+        ).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -33,7 +38,11 @@ class Registry(BaseHTTPRequestHandler):
 
 def fetch_station(base, station, token):
     try:
-        answer = requests.get(f"{base}/v2/{station}", headers={"Authorization": f"Bearer {token}"}, timeout=5)
+        answer = requests.get(
+            f"{base}/v2/{station}",
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=5,
+        )
         answer.raise_for_status()
         return answer.json()
     except requests.RequestException as exc:
@@ -43,7 +52,7 @@ def fetch_station(base, station, token):
 
 def monthly_mean(payload):
     values = payload["no2"]
-    return [round(sum(values[k:k + 30]) / 30, 2) for k in range(0, 90, 30)]
+    return [round(sum(values[k : k + 30]) / 30, 2) for k in range(0, 90, 30)]
 
 
 def national(means):
@@ -57,7 +66,10 @@ def main():
     cluster = LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=None)
     client = Client(cluster)
     try:
-        raw = [client.submit(fetch_station, base, s, TOKENS[s], pure=False) for s in STATIONS]
+        raw = [
+            client.submit(fetch_station, base, s, TOKENS[s], pure=False)
+            for s in STATIONS
+        ]
         means = client.map(monthly_mean, raw)
         print("NO2 by month:", client.submit(national, means).result(timeout=20))
     finally:

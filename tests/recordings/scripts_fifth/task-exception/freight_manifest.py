@@ -29,13 +29,19 @@ def read_legs(folder, depot):
     con = sqlite3.connect(os.path.join(folder, f"{depot}.db"))
     try:
         rows = con.execute("select container, teu, hours from legs").fetchall()
-        return pd.DataFrame(rows, columns=["container", "teu", "hours"]).assign(depot=depot)
+        return pd.DataFrame(rows, columns=["container", "teu", "hours"]).assign(
+            depot=depot
+        )
     finally:
         con.close()
 
 
 def summarise(legs):
-    return legs.groupby("depot").agg(teu=("teu", "sum"), hours=("hours", "mean")).reset_index()
+    return (
+        legs.groupby("depot")
+        .agg(teu=("teu", "sum"), hours=("hours", "mean"))
+        .reset_index()
+    )
 
 
 def consolidate(client, folder):
@@ -68,7 +74,9 @@ def main():
     with tempfile.TemporaryDirectory(prefix="freight-") as folder:
         for depot in DEPOTS:
             build_depot(folder, depot)
-        with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        with LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster:
             with Client(cluster) as client:
                 run(client, folder)
 

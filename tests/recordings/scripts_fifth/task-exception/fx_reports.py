@@ -30,10 +30,31 @@ def start(folder):
     dask = [sys.executable, "-m", "dask"]
     sfile = os.path.join(folder, "sched.json")
     scratch = os.path.join(folder, "scratch")
-    procs = [subprocess.Popen(dask + ["scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", sfile], cwd=scratch)]
+    procs = [
+        subprocess.Popen(
+            dask
+            + ["scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", sfile],
+            cwd=scratch,
+        )
+    ]
     for k in range(2):
-        procs.append(subprocess.Popen(dask + ["worker", "--scheduler-file", sfile, "--nthreads", "1", "--no-dashboard",
-                                              "--name", f"fx-{k}", "--no-nanny"], cwd=scratch))
+        procs.append(
+            subprocess.Popen(
+                dask
+                + [
+                    "worker",
+                    "--scheduler-file",
+                    sfile,
+                    "--nthreads",
+                    "1",
+                    "--no-dashboard",
+                    "--name",
+                    f"fx-{k}",
+                    "--no-nanny",
+                ],
+                cwd=scratch,
+            )
+        )
     return procs, sfile
 
 
@@ -46,7 +67,10 @@ def main():
         try:
             with Client(scheduler_file=sfile, timeout=15) as client:
                 client.wait_for_workers(2, timeout=15)
-                books = [(f"book-{k:02d}", ("USD", "GBP", "SEK", "JPY")[k % 4], 1000.0 + k) for k in range(24)]
+                books = [
+                    (f"book-{k:02d}", ("USD", "GBP", "SEK", "JPY")[k % 4], 1000.0 + k)
+                    for k in range(24)
+                ]
                 futures = client.map(revalue, *zip(*books))
                 print("total", sum(v for _, v in client.gather(futures)))
         finally:

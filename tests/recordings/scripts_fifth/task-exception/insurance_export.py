@@ -14,7 +14,13 @@ REGIONS = ["alps", "basel", "geneva", "jura", "ticino", "valais", "vaud", "zuric
 def policies(region):
     rng = np.random.default_rng(len(region))
     n = 20_000
-    return pd.DataFrame({"policy": np.arange(n), "region": region, "premium": rng.gamma(2, 300, n).round(2)})
+    return pd.DataFrame(
+        {
+            "policy": np.arange(n),
+            "region": region,
+            "premium": rng.gamma(2, 300, n).round(2),
+        }
+    )
 
 
 def export(frame, path):
@@ -39,7 +45,10 @@ def main():
     try:
         targets = prepare(folder)
         frames = client.map(policies, REGIONS)
-        written = [client.submit(export, f, targets[r], key=f"export-{r}") for f, r in zip(frames, REGIONS)]
+        written = [
+            client.submit(export, f, targets[r], key=f"export-{r}")
+            for f, r in zip(frames, REGIONS)
+        ]
         wait(written)
         done = [f for f in written if f.status == "finished"]
         log.warning("%d of %d regions exported", len(done), len(written))

@@ -11,7 +11,9 @@ def write_tile(folder, row, col):
     with gzip.open(path, "wt") as fh:
         fh.write("x,y,z,intensity\n")
         for k in range(2500):
-            fh.write(f"{row * 100 + k % 50},{col * 100 + k // 50},{(k * 7919) % 997 / 10},{(k * 104729) % 256}\n")
+            fh.write(
+                f"{row * 100 + k % 50},{col * 100 + k // 50},{(k * 7919) % 997 / 10},{(k * 104729) % 256}\n"
+            )
     return path
 
 
@@ -27,8 +29,17 @@ def main():
             for col in range(3):
                 path = write_tile(folder, row, col)
                 transfer(path, 9_000 if (row, col) == (2, 1) else 10_000_000)
-        with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
-            points = dd.read_csv(os.path.join(folder, "tile_*.csv.gz"), compression="gzip", blocksize=None)
+        with (
+            LocalCluster(
+                n_workers=2, threads_per_worker=1, dashboard_address=None
+            ) as cluster,
+            Client(cluster),
+        ):
+            points = dd.read_csv(
+                os.path.join(folder, "tile_*.csv.gz"),
+                compression="gzip",
+                blocksize=None,
+            )
             print("tiles", points.npartitions)
             ground = points[points.z < 20]
             print("mean intensity", ground.intensity.mean().compute())

@@ -33,7 +33,12 @@ def reap(pid):
 
 
 def main():
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         scenes = client.map(histogram, range(40))
         pid = min(client.run(os.getpid).values())
         threading.Timer(1.0, reap, (pid,)).start()

@@ -26,9 +26,17 @@ def align_batch(reference, batch):
 def main():
     reference = sample(7)
     print("self identity", identity((reference, reference)))
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         ref = client.scatter(reference, broadcast=True)
-        futures = [client.submit(align_batch, ref, batch, key=f"align-{batch}") for batch in range(12)]
+        futures = [
+            client.submit(align_batch, ref, batch, key=f"align-{batch}")
+            for batch in range(12)
+        ]
         best = sorted(client.gather(futures), key=lambda item: -item[1])[:3]
         print("best batches", best)
 

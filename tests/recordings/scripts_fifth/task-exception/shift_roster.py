@@ -7,16 +7,25 @@ SITES = ["Graz", "Linz", "Wels", "Steyr", "Villach"]
 
 @dask.delayed
 def badge_events(site):
-    times = pd.date_range("2026-10-01 06:00", periods=400, freq="37min", tz="Europe/Vienna")
+    times = pd.date_range(
+        "2026-10-01 06:00", periods=400, freq="37min", tz="Europe/Vienna"
+    )
     if site == "Wels":
         times = times.tz_localize(None)
-    return pd.DataFrame({"site": site, "at": times, "badge": [f"B{k % 31:03d}" for k in range(400)]})
+    return pd.DataFrame(
+        {"site": site, "at": times, "badge": [f"B{k % 31:03d}" for k in range(400)]}
+    )
 
 
 @dask.delayed
 def shift_plan():
     start = pd.date_range("2026-10-01 00:00", periods=60, freq="8h", tz="Europe/Vienna")
-    return pd.DataFrame({"start": start, "shift": [("early", "late", "night")[k % 3] for k in range(60)]})
+    return pd.DataFrame(
+        {
+            "start": start,
+            "shift": [("early", "late", "night")[k % 3] for k in range(60)],
+        }
+    )
 
 
 @dask.delayed
@@ -32,7 +41,12 @@ def headcount(parts):
 
 
 def main():
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        Client(cluster),
+    ):
         plan = shift_plan()
         parts = [assign(badge_events(site), plan) for site in SITES]
         print(headcount(parts).compute())

@@ -5,7 +5,7 @@ import tempfile
 
 from dask.distributed import Client
 
-PRELOAD = '''
+PRELOAD = """
 import json
 import os
 
@@ -13,7 +13,7 @@ import os
 def dask_setup(worker):
     with open(os.environ["TARIFF_FILE"]) as fh:
         worker.tariffs = json.load(fh)
-'''
+"""
 
 TARIFFS = '{"household": 0.31, "trade": 0.27, "night": 0.19,}\n'
 
@@ -28,11 +28,32 @@ def start(folder):
     dask = [sys.executable, "-m", "dask"]
     sfile = os.path.join(folder, "scheduler.json")
     os.environ["TARIFF_FILE"] = os.path.join(folder, "tariffs.json")
-    procs = [subprocess.Popen(dask + ["scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", sfile])]
+    procs = [
+        subprocess.Popen(
+            dask
+            + ["scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", sfile]
+        )
+    ]
     for k in range(2):
-        procs.append(subprocess.Popen(
-            dask + ["worker", "--scheduler-file", sfile, "--nthreads", "1", "--no-dashboard", "--name", f"tariff-{k}",
-                    "--local-directory", folder, "--preload", os.path.join(folder, "tariff_setup.py")]))
+        procs.append(
+            subprocess.Popen(
+                dask
+                + [
+                    "worker",
+                    "--scheduler-file",
+                    sfile,
+                    "--nthreads",
+                    "1",
+                    "--no-dashboard",
+                    "--name",
+                    f"tariff-{k}",
+                    "--local-directory",
+                    folder,
+                    "--preload",
+                    os.path.join(folder, "tariff_setup.py"),
+                ]
+            )
+        )
     return procs, sfile
 
 

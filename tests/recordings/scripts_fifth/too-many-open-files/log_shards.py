@@ -10,7 +10,12 @@ def write_shards(folder, count):
     for n in range(count):
         path = os.path.join(folder, f"access-{n:04d}.log")
         with open(path, "w") as fh:
-            fh.write("".join(f"GET /item/{(n * 17 + k) % 400} {200 if k % 11 else 404}\n" for k in range(60)))
+            fh.write(
+                "".join(
+                    f"GET /item/{(n * 17 + k) % 400} {200 if k % 11 else 404}\n"
+                    for k in range(60)
+                )
+            )
         paths.append(path)
     return paths
 
@@ -39,7 +44,9 @@ def count_missing(path):
 def main():
     with tempfile.TemporaryDirectory(prefix="shards-") as folder:
         paths = write_shards(folder, 240)
-        cluster = LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None)
+        cluster = LocalCluster(
+            n_workers=1, threads_per_worker=2, dashboard_address=None
+        )
         client = Client(cluster)
         try:
             print("descriptor limit on workers:", client.run(limit_descriptors, 64))

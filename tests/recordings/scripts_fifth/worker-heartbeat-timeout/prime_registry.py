@@ -14,7 +14,12 @@ def label(result):
 
 
 def main():
-    dask.config.set({"distributed.scheduler.worker-ttl": "3 s", "distributed.scheduler.allowed-failures": 0})
+    dask.config.set(
+        {
+            "distributed.scheduler.worker-ttl": "3 s",
+            "distributed.scheduler.allowed-failures": 0,
+        }
+    )
     cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
     client = Client(cluster)
     try:

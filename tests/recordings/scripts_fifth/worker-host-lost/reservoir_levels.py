@@ -24,9 +24,24 @@ def balance(values):
 def start(folder):
     dask = [sys.executable, "-m", "dask"]
     sfile = os.path.join(folder, "sched.json")
-    scheduler = subprocess.Popen(dask + ["scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", sfile])
-    worker = subprocess.Popen(dask + ["worker", "--scheduler-file", sfile, "--nthreads", "2", "--no-dashboard",
-                                      "--name", "hydro-0", "--local-directory", folder])
+    scheduler = subprocess.Popen(
+        dask + ["scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", sfile]
+    )
+    worker = subprocess.Popen(
+        dask
+        + [
+            "worker",
+            "--scheduler-file",
+            sfile,
+            "--nthreads",
+            "2",
+            "--no-dashboard",
+            "--name",
+            "hydro-0",
+            "--local-directory",
+            folder,
+        ]
+    )
     return scheduler, worker, sfile
 
 

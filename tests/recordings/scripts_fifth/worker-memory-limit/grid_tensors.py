@@ -23,7 +23,12 @@ def build_tensor(region, steps):
 
 def main():
     dask.config.set({"distributed.scheduler.allowed-failures": 1})
-    cluster = LocalCluster(n_workers=1, threads_per_worker=2, memory_limit="600 MiB", dashboard_address=None)
+    cluster = LocalCluster(
+        n_workers=1,
+        threads_per_worker=2,
+        memory_limit="600 MiB",
+        dashboard_address=None,
+    )
     client = Client(cluster)
     try:
         pages = [client.submit(poll_ledger, 12)]

@@ -7,7 +7,9 @@ def shots(n=12):
 
 
 def main():
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="48 MiB", dashboard_address=None)
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="48 MiB", dashboard_address=None
+    )
     client = Client(cluster, timeout=10)
     try:
         client.wait_for_workers(2, timeout=8)

@@ -29,9 +29,17 @@ def outline(contract, depth):
 def main():
     dask.config.set({"distributed.scheduler.allowed-failures": 1})
     contracts = {"C-101": 40, "C-102": 220, "C-103": 75, "C-104": 200_000, "C-105": 12}
-    with LocalCluster(n_workers=1, threads_per_worker=1, memory_limit="1200 MiB", dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=1,
+        threads_per_worker=1,
+        memory_limit="1200 MiB",
+        dashboard_address=None,
+    ) as cluster:
         with Client(cluster) as client:
-            futures = [client.submit(outline, c, d, key=f"outline-{c}") for c, d in contracts.items()]
+            futures = [
+                client.submit(outline, c, d, key=f"outline-{c}")
+                for c, d in contracts.items()
+            ]
             for contract, length in client.gather(futures):
                 print(contract, length, "characters")
 

@@ -14,7 +14,9 @@ class GeocoderPlugin(WorkerPlugin):
         self.path = path
 
     def setup(self, worker):
-        con = sqlite3.connect(f"file:{self.path}?mode=ro", uri=True, check_same_thread=False)
+        con = sqlite3.connect(
+            f"file:{self.path}?mode=ro", uri=True, check_same_thread=False
+        )
         worker.streets = dict(con.execute("select street, lat from streets"))
         con.close()
 
@@ -23,7 +25,10 @@ def build_index(folder):
     path = os.path.join(folder, "streets.sqlite")
     con = sqlite3.connect(path)
     con.execute("create table streets (street text primary key, lat real)")
-    con.executemany("insert into streets values (?, ?)", [(s, 52 + i / 10) for i, s in enumerate(STREETS)])
+    con.executemany(
+        "insert into streets values (?, ?)",
+        [(s, 52 + i / 10) for i, s in enumerate(STREETS)],
+    )
     con.commit()
     con.close()
     return path
@@ -36,7 +41,9 @@ def locate(address):
 def main():
     with tempfile.TemporaryDirectory(prefix="geo-") as folder:
         path = build_index(folder)
-        cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+        cluster = LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        )
         client = Client(cluster)
         try:
             print("index ready", os.path.getsize(path), "bytes")

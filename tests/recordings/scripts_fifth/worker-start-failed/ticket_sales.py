@@ -4,7 +4,10 @@ import threading
 import dask.bag as db
 from dask.distributed import Client, LocalCluster
 
-EVENTS = [{"show": f"show-{i % 9}", "seats": 1 + i % 6, "price": 20 + i % 45} for i in range(9000)]
+EVENTS = [
+    {"show": f"show-{i % 9}", "seats": 1 + i % 6, "price": 20 + i % 45}
+    for i in range(9000)
+]
 
 
 class Health(http.server.BaseHTTPRequestHandler):
@@ -29,10 +32,18 @@ def main():
     port = health.server_port
     print("health endpoint on", port)
     try:
-        cluster = LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", scheduler_port=port, dashboard_address=None)
+        cluster = LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            scheduler_port=port,
+            dashboard_address=None,
+        )
         client = Client(cluster)
         bag = db.from_sequence(EVENTS, npartitions=6).map(revenue)
-        totals = bag.foldby(lambda r: r[0], lambda acc, r: acc + r[1], 0, lambda a, b: a + b, 0)
+        totals = bag.foldby(
+            lambda r: r[0], lambda acc, r: acc + r[1], 0, lambda a, b: a + b, 0
+        )
         for show, amount in sorted(totals.compute()):
             print(show, amount)
     finally:
