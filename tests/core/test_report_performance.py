@@ -8,7 +8,7 @@ import re
 from dask_blackbox.attach import card_of
 from dask_blackbox.recorder.profiles import reported_within
 from dask_blackbox.report import performance_html
-from dask_blackbox.report.performance_texts import log_markup
+from dask_blackbox.report.performance import log_markup
 from dask_blackbox.report.profile_tree import flames_of, merged_profile, seen_at_least
 from dask_blackbox.run import RunTables
 from runs_from_rows import (

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dask_blackbox.analyse.state import State
+import msgspec
+import polars as pl
+
+from dask_blackbox.analyse.state import State, state_of
 from dask_blackbox.finding import Finding
 from dask_blackbox.formatting import counted, duration, short, size
+from dask_blackbox.manifest import DriverException
+from dask_blackbox.run import RunTables
 
-__all__ = ["headline_of", "headline_of_a_damaged_end"]
+__all__ = ["headline_of", "headline_of_a_damaged_end", "with_killed_tasks"]
+
 
 _LONGEST = 120
+
+
 _LOCAL = "work in local threads and processes is not recorded"
 
 
@@ -78,3 +86,50 @@ def _work(numbers: Mapping[str, float]) -> str:
         if "memory_limit" in numbers:
             text += f" of {size(numbers['memory_limit'])}"
     return text
+
+
+_KILLED = "killed"
+
+
+_DEATHS = "workers-died"
+
+
+def with_killed_tasks(
+    run: RunTables, findings: Sequence[Finding]
+) -> tuple[Finding, ...]:
+    """Return findings, and why tasks were given up if the driver handled or never noticed it.
+
+    That is the verdict which the run would have, had it failed of that.  It is about
+    deaths of workers: where it is about all of them, the warning that there were some
+    says nothing more.
+
+    Args:
+        run: The run.
+        findings: What was found in it.
+    """
+    from dask_blackbox.analyse import findings_in, verdict_of
+
+    ending = run.ending
+    if ending is None or state_of(run) != "succeeded":
+        return tuple(findings)
+    killed = run.errors.filter(pl.col("outcome") == _KILLED).sort("at")
+    if not len(killed):
+        return tuple(findings)
+    last = killed.row(-1, named=True)
+    failed = msgspec.structs.replace(
+        ending,
+        state="failed",
+        exception=DriverException(
+            exception=last["exception"] or "distributed.scheduler.KilledWorker",
+            message=last["message"] or "",
+            key=last["key"],
+        ),
+    )
+    otherwise = run.with_ending(failed)
+    found = findings_in(otherwise)
+    verdict = verdict_of(found, otherwise)
+    if verdict is None or verdict.rule == "unknown":
+        return tuple(findings)
+    others = any(each.rule == _DEATHS for each in found)
+    kept = [each for each in findings if others or each.rule != _DEATHS]
+    return (msgspec.structs.replace(verdict, severity="warning"), *kept)

@@ -16,8 +16,13 @@ from typing import Final
 import msgspec
 
 from dask_blackbox.guard import guard
-from dask_blackbox.identity.batch import from_kubernetes, from_slurm
-from dask_blackbox.identity.ci import from_github, from_gitlab, from_jenkins
+from dask_blackbox.identity.batch import (
+    from_github,
+    from_gitlab,
+    from_jenkins,
+    from_kubernetes,
+    from_slurm,
+)
 from dask_blackbox.identity.commands import argv_of, started_as
 from dask_blackbox.identity.identity import Identity
 from dask_blackbox.identity.orchestrators import (

@@ -181,6 +181,6 @@ def _unpacked(payload: bytes) -> bytes:
 def _decoded(count: int, coded: list[list[object]]) -> list[Column]:
     if not 0 <= count <= MOST_ROWS:
         raise ValueError(f"{count} rows in one batch")
-    from dask_blackbox.segments.decoding import decode_columns
+    from dask_blackbox.segments.coding import decode_columns
 
     return decode_columns(coded, count)

@@ -2,36 +2,51 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from itertools import islice, pairwise
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import urlencode
 
+import msgspec
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
+from dask_blackbox import formatting
+from dask_blackbox.analyse.comparing import comparison_of
 from dask_blackbox.analyse.rules import RULES
 from dask_blackbox.commandline import command
-from dask_blackbox.errors import ConfigurationError
-from dask_blackbox.layout import RunAddress
+from dask_blackbox.errors import BlackboxError, ConfigurationError
+from dask_blackbox.job_history import JobHistory, PastRun
+from dask_blackbox.layout import RunAddress, safe
+from dask_blackbox.reader import Run, RunEntry, marked_runs
 from dask_blackbox.reader.comparing import compare_runs
+from dask_blackbox.reader.earlier_runs import read_sketches, sketched_runs
 from dask_blackbox.reader.job_histories import job_history
 from dask_blackbox.report import card_words as words
-from dask_blackbox.report.log_search import chosen_lines
+from dask_blackbox.report.log_search import LogQuery, chosen_lines
 from dask_blackbox.serve.cards import Cards
 from dask_blackbox.serve.compared_profiles import compared_flames
-from dask_blackbox.serve.job_page import changes_between_runs, charts_of
 from dask_blackbox.serve.listing import CHOICES, page_of_runs, states_of
-from dask_blackbox.serve.log_runs import LogSearch, lines_of_runs
 from dask_blackbox.serve.searching import runs_found
 from dask_blackbox.serve.templating import LogForm, LogsForm, SearchForm, Templates
 from dask_blackbox.store import Store
 
 __all__ = ["Pages"]
 
+
 _RUNS_ON_A_PAGE = 50
+
+
 _RUNS_OF_A_JOB = 200
+
+
 _MOST_LINES = 1000
+
+
 _VERDICTS = sorted(rule.slug for rule in RULES)
+
+
 _OURS = {"report", "performance_report", "recording", "logs", "card"}
 
 
@@ -204,3 +219,177 @@ class Pages:
         return self._answer(
             request, "files.html", address=address, card=card, names=names
         )
+
+
+_WIDTH, _HEIGHT, _LEFT = 1000, 90, 70
+
+
+_COMPARED, _TIMEOUT = 31, 3.0
+
+
+_MOST_CHANGES = 3
+
+
+_MEASURES = (
+    ("duration", "Duration", formatting.duration),
+    ("peak_memory", "Peak memory of a worker", formatting.exact_size),
+    ("input_bytes", "Input", formatting.exact_size),
+)
+
+
+class Dot(NamedTuple):
+    """A run in a chart: its place in pixels, its state, its name, and what it says."""
+
+    x: float
+    y: float
+    state: str
+    run: str
+    said: str
+
+
+class Chart(NamedTuple):
+    """A measure of all runs, the oldest at the left; `line` is a polyline's points."""
+
+    heading: str
+    most: str
+    dots: list[Dot]
+    line: str
+
+
+class Changed(NamedTuple):
+    """What was not as in the run before: where, which run, and what."""
+
+    x: float
+    run: str
+    said: tuple[str, ...]
+
+
+def charts_of(history: JobHistory) -> list[Chart]:
+    """Return a chart of each measure that at least two runs have."""
+    runs = history.runs[::-1]
+    charts = []
+    for name, heading, shown in _MEASURES:
+        values = [getattr(run, name) for run in runs]
+        known = [value for value in values if value is not None]
+        if len(known) < 2:  # noqa: PLR2004 - one is no course
+            continue
+        most = max(known) or 1
+        dots = [
+            Dot(
+                x,
+                _y(value, most),
+                run.state,
+                run.run,
+                f"{run.run}: {shown(value)}, {run.state}",
+            )
+            for x, run, value in zip(_places(runs), runs, values, strict=True)
+            if value is not None
+        ]
+        line = " ".join(f"{dot.x:.1f},{dot.y:.1f}" for dot in dots)
+        charts.append(Chart(heading, shown(most), dots, line))
+    return charts
+
+
+def _y(value: float, most: float) -> float:
+    return round(_HEIGHT - 8 - value / most * (_HEIGHT - 20), 1)
+
+
+def _places(runs: tuple[PastRun, ...]) -> list[float]:
+    step = (_WIDTH - _LEFT - 20) / max(1, len(runs) - 1)
+    return [round(_LEFT + 10 + place * step, 1) for place in range(len(runs))]
+
+
+def changes_between_runs(store: Store, history: JobHistory) -> list[Changed]:
+    """Return what changed from each run to the next, of the newest runs; newest first.
+
+    Raises:
+        StoreError: if the store cannot be read.
+    """
+    shown = history.runs[:_COMPARED]
+    wanted = {run.run for run in shown}
+    names = [
+        each
+        for each in sketched_runs(store, safe(history.job))
+        if "/".join(map(str, each.address)) in wanted
+    ]
+    sketches = read_sketches(store, names[: 2 * _COMPARED], timeout=_TIMEOUT)
+    by_run = {
+        "/".join(map(str, each.address)): sketches.get(each.name) for each in names
+    }
+    places = dict(
+        zip((run.run for run in history.runs[::-1]), _places(history.runs), strict=True)
+    )
+    found = []
+    for after, before in pairwise(shown):
+        old, new = by_run.get(before.run), by_run.get(after.run)
+        if old is None or new is None:
+            continue
+        changes = comparison_of(old, new).changes
+        if changes:
+            said = [
+                formatting.plain(words.change_words(each))
+                for each in changes[:_MOST_CHANGES]
+            ]
+            if len(changes) > _MOST_CHANGES:
+                said.append(f"+{len(changes) - _MOST_CHANGES} more")
+            found.append(Changed(places[after.run], after.run, tuple(said)))
+    return found
+
+
+_MOST_RUNS, _MOST_FOUND_LINES, _OF_A_RUN = 50, 500, 50
+
+
+_SEARCH_TIMEOUT = 8.0
+
+
+class LinesOfRun(msgspec.Struct, frozen=True, kw_only=True):
+    """The first lines of a run that fit, and how many there are."""
+
+    run: RunEntry
+    lines: tuple[dict[str, object], ...]
+    number: int
+
+
+class LogSearch(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found, in how many runs it was looked for, and whether there are more."""
+
+    found: tuple[LinesOfRun, ...]
+    searched: int
+    more: bool
+
+
+def lines_of_runs(
+    store: Store,
+    query: LogQuery,
+    *,
+    job: str | None = None,
+    timeout: float = _SEARCH_TIMEOUT,
+) -> LogSearch:
+    """Return the lines of the newest runs that fit a query.
+
+    Raises:
+        ConfigurationError: if the query has a part that cannot be understood.
+        StoreError: if the store cannot be listed.
+    """
+    deadline = time.monotonic() + timeout
+    found: list[LinesOfRun] = []
+    searched = lines = 0
+    runs = list(islice(marked_runs(store, job=job), _MOST_RUNS + 1))
+    for entry in runs[:_MOST_RUNS]:
+        if time.monotonic() > deadline or lines >= _MOST_FOUND_LINES:
+            break
+        searched += 1
+        try:
+            opened = Run.at(store, entry.address)
+            if opened.logs.is_empty():
+                continue
+            chosen, _ = chosen_lines(opened, query)
+        except BlackboxError:
+            if searched == len(runs) == 1:
+                raise
+            continue  # one run that cannot be read hides no other
+        if chosen.height:
+            first = tuple(chosen.head(_OF_A_RUN).to_dicts())
+            found.append(LinesOfRun(run=entry, lines=first, number=chosen.height))
+            lines += len(first)
+    return LogSearch(found=tuple(found), searched=searched, more=searched < len(runs))
