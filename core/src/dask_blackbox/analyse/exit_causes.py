@@ -13,7 +13,7 @@ import polars as pl
 
 from dask_blackbox.analyse.facts.nanny_log import nanny_log_of
 from dask_blackbox.analyse.facts.worker_exit import FULL, WINDOW, WorkerExit
-from dask_blackbox.analyse.python_versions import pythons_apart
+from dask_blackbox.analyse.known_bugs import pythons_apart
 from dask_blackbox.analyse.signals import CRASHES, NATIVE, sender_of, signal_in
 from dask_blackbox.analyse.signatures import any_of, printed_by
 from dask_blackbox.analyse.signatures.distributed import (

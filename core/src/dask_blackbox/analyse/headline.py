@@ -1,4 +1,4 @@
-"""The one line to read."""
+"""The headline of a card: the one line to read, and what else is said first."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dask_blackbox.cli.following import snapshots_of
 from dask_blackbox.cli.options import (
     Verb,
     opened_run,
@@ -16,7 +15,7 @@ from dask_blackbox.cli.options import (
     run_argument,
     store_option,
 )
-from dask_blackbox.cli.terminal import screen
+from dask_blackbox.cli.terminal import screen, snapshots_of
 
 if TYPE_CHECKING:  # heavy
     from dask_blackbox.reader import Run

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dask_blackbox.cli.deleting import delete, deleting_options
 from dask_blackbox.cli.options import Verb, opened_store, runs_beginning, store_option
+from dask_blackbox.cli.prune import delete, deleting_options
 from dask_blackbox.errors import ConfigurationError, RunNotFoundError
 
 if TYPE_CHECKING:  # heavy

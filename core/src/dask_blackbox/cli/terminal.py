@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import Console
 
-__all__ = ["Screen", "screen"]
+if TYPE_CHECKING:  # heavy
+    from dask_blackbox.reader import Run
+    from dask_blackbox.store import Store
+
+
+__all__ = ["Screen", "screen", "snapshots_of"]
 
 
 class Screen(NamedTuple):
@@ -28,3 +35,14 @@ def screen() -> Screen:
         return Screen(None, colour=False)
     plain = console.no_color or console.is_dumb_terminal
     return Screen(console.width, colour=not plain)
+
+
+def snapshots_of(store: Store, run: Run, interval: float) -> Iterator[Run]:
+    """Yield the recording as it is now, every so many seconds; at last when it has ended."""
+    from dask_blackbox.reader import Run
+
+    yield run
+    while run.state == "running":
+        time.sleep(interval)
+        run = Run.at(store, run.folder)
+        yield run

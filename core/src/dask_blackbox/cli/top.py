@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dask_blackbox.cli.following import snapshots_of
 from dask_blackbox.cli.options import (
     Verb,
     opened_run,
@@ -14,6 +13,7 @@ from dask_blackbox.cli.options import (
     run_argument,
     store_option,
 )
+from dask_blackbox.cli.terminal import snapshots_of
 from dask_blackbox.formatting import count, duration, exact_size, plain
 from dask_blackbox.manifest import Progress
 

@@ -1,4 +1,4 @@
-"""What a recorder learns of a run's end, and how its own errors come back from it."""
+"""What a recorder learns of the end of a run, and the card of a run that has no recorder."""
 
 from __future__ import annotations
 
@@ -13,14 +13,22 @@ import msgspec
 
 from dask_blackbox.attach import RunCard, RunState
 from dask_blackbox.commandline import command
+from dask_blackbox.driver.known_secrets import known_secrets
 from dask_blackbox.errors import BlackboxError, StoreError
 from dask_blackbox.guard import guard
-from dask_blackbox.manifest import TIME_LIMITS, DriverException, Stopped
+from dask_blackbox.manifest import (
+    TIME_LIMITS,
+    DriverException,
+    Ending,
+    Manifest,
+    Stopped,
+)
 from dask_blackbox.protocol.messages import End
-from dask_blackbox.settings import name_misspelt_settings
+from dask_blackbox.recorder.redact import Redactor
+from dask_blackbox.settings import name_misspelt_settings, setting
 from dask_blackbox.store.place import Bucket, forgotten_with_the_container, place_of
 
-__all__ = ["end_of", "error_of_kind", "log_run_end", "warn_of"]
+__all__ = ["end_of", "error_of_kind", "log_run_end", "unrecorded_card", "warn_of"]
 
 
 def end_of(
@@ -117,3 +125,50 @@ def warn_of(store: Mapping[str, Any]) -> None:
                 " a volume there, or set blackbox.store.url",
                 place,
             )
+
+
+def unrecorded_card(manifest: Manifest, ending: Ending, reason: str) -> RunCard:
+    """Return a card made of nothing but how the driver ended.
+
+    Args:
+        manifest: Who this is.
+        ending: How the driver ended.
+        reason: Why there is no recording, for people.
+    """
+    cards: list[RunCard] = []
+    ending = _redacted(ending)
+    with guard("the verdict on a run that was not recorded"):
+        from dask_blackbox.analyse import findings_in
+        from dask_blackbox.analyse.rule_settings import asking_or_default
+        from dask_blackbox.attach import card_of
+        from dask_blackbox.run import RunTables
+
+        run, asked = RunTables.of_rows(manifest, ending, {}), asking_or_default()
+        found = findings_in(run, muted=asked.muted, thresholds=asked.thresholds)
+        cards.append(card_of(run, found, recorded=False, reason=reason))
+    return cards[0] if cards else _minimal_card(manifest, ending, reason)
+
+
+def _redacted(ending: Ending) -> Ending:
+    if ending.exception is None:
+        return ending
+    clean: list[DriverException] = []
+    with guard("the exception of a run that was not recorded"):
+        clean.append(
+            Redactor(setting("redact"), values=known_secrets()).exception(
+                ending.exception
+            )
+        )
+    return msgspec.structs.replace(ending, exception=clean[0] if clean else None)
+
+
+def _minimal_card(manifest: Manifest, ending: Ending, reason: str) -> RunCard:
+    """Return a card that nothing is needed for."""
+    return RunCard(
+        job=manifest.job,
+        run_id=manifest.run_id,
+        attempt=manifest.attempt,
+        state=msgspec.convert(ending.state, RunState),
+        headline=f"not recorded: {reason}",
+        completeness={"recorded": False, "complete": False, "reason": reason},
+    )

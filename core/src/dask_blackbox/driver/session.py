@@ -643,7 +643,7 @@ class Recording:
         return card
 
     def _unrecorded(self, end: End | None, reason: str) -> RunCard:
-        from dask_blackbox.driver.unrecorded import unrecorded_card
+        from dask_blackbox.driver.run_end import unrecorded_card
 
         end = end or End(state="aborted")
         ending = Ending(

@@ -16,23 +16,22 @@ from typing import Final
 import msgspec
 
 from dask_blackbox.guard import guard
-from dask_blackbox.identity.batch import (
-    from_github,
-    from_gitlab,
-    from_jenkins,
-    from_kubernetes,
-    from_slurm,
-)
 from dask_blackbox.identity.commands import argv_of, started_as
-from dask_blackbox.identity.identity import Identity
-from dask_blackbox.identity.orchestrators import (
+from dask_blackbox.identity.hosts import (
+    fresh_run_id,
     from_airflow,
     from_argo,
     from_flyte,
+    from_github,
+    from_gitlab,
+    from_jenkins,
     from_kubeflow,
+    from_kubernetes,
     from_prefect,
+    from_shell,
+    from_slurm,
 )
-from dask_blackbox.identity.shell import fresh_run_id, from_shell
+from dask_blackbox.identity.identity import Identity
 from dask_blackbox.settings import setting
 
 __all__ = [

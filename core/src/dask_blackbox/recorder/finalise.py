@@ -26,7 +26,7 @@ from dask_blackbox.protocol.messages import Config, Reply
 from dask_blackbox.reader.earlier_runs import earlier_runs
 from dask_blackbox.reader.sketching import write_sketch
 from dask_blackbox.recorder.opening import Opening, manifest_json, write_beginning
-from dask_blackbox.recorder.outcome import Outcome
+from dask_blackbox.recorder.run_ending import Outcome
 from dask_blackbox.recorder.spool import checksum, size_of
 from dask_blackbox.recorder.spool_manifest import forget, note_beginning
 from dask_blackbox.recorder.uploading import RetryingPut, heartbeat

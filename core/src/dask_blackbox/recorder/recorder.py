@@ -52,11 +52,10 @@ from dask_blackbox.recorder.orphaned_clusters import (
     orphan_row,
     until_closed,
 )
-from dask_blackbox.recorder.outcome import Outcome
 from dask_blackbox.recorder.owner import Owner
 from dask_blackbox.recorder.progress import ProgressCounter
 from dask_blackbox.recorder.redact import Redactor
-from dask_blackbox.recorder.run_ending import RunEndResolver
+from dask_blackbox.recorder.run_ending import Outcome, RunEndResolver
 from dask_blackbox.recorder.spool import Spool, quota_for
 from dask_blackbox.recorder.spool_lock import Claim
 from dask_blackbox.recorder.spool_manifest import note_beginning

@@ -9,23 +9,31 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
+from dask_blackbox.errors import BlackboxError
 from dask_blackbox.events import COLUMNS
 from dask_blackbox.manifest import (
     DriverException,
+    SourceAccount,
     Stopped,
     decode_exception,
     decode_stopped,
 )
 from dask_blackbox.protocol.messages import LEFT, End
 
-__all__ = ["RunEndResolver"]
+__all__ = ["Outcome", "RunEndResolver"]
+
 
 _REPORTED = ("driver-exception", "test-failed", "host-stopped")
+
+
 _STOP, _OUTCOME = (COLUMNS["task"].index(name) for name in ("stop", "outcome"))
+
+
 _FAILED, _FINISHED = ("erred", "killed"), "finished"
 
 
@@ -100,3 +108,27 @@ class RunEndResolver:
             exception = self._test or self._exception
             end = msgspec.structs.replace(end, exception=exception)
         return end
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How a recording ended.
+
+    Attributes:
+        end: What the driver said, or what its silence means.
+        ended: Epoch seconds.
+        sources: What came from whom, and what did not.
+        segments: The segments that are here, by name; called, they are read (`OSError`
+            where that fails).
+        uploaded: Names of those that the store has, with their checksums.
+        behind: Seconds by which the store was behind at the worst.
+        store_error: What the store last said, if it was no.
+    """
+
+    end: End
+    ended: float
+    sources: dict[str, SourceAccount]
+    segments: Mapping[str, Callable[[], bytes]] = field(default_factory=dict)
+    uploaded: dict[str, str] = field(default_factory=dict)
+    behind: float = 0.0
+    store_error: BlackboxError | None = None

@@ -19,8 +19,7 @@ from dask_blackbox.protocol.messages import Config, End, Reply
 from dask_blackbox.reader.evidence import end_in_segments
 from dask_blackbox.recorder.finalise import finalise
 from dask_blackbox.recorder.opening import Opening, open_recording
-from dask_blackbox.recorder.outcome import Outcome
-from dask_blackbox.recorder.run_ending import RunEndResolver
+from dask_blackbox.recorder.run_ending import Outcome, RunEndResolver
 from dask_blackbox.recorder.spool import checksum
 from dask_blackbox.recorder.spool_lock import Claim
 from dask_blackbox.recorder.spool_manifest import Spooled

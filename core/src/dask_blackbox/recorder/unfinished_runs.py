@@ -27,7 +27,7 @@ from dask_blackbox.recorder.earlier_recordings import SILENT
 from dask_blackbox.recorder.finalise import finalise
 from dask_blackbox.recorder.host_finaliser import finalise_for_host
 from dask_blackbox.recorder.opening import Opening, links_of
-from dask_blackbox.recorder.outcome import Outcome
+from dask_blackbox.recorder.run_ending import Outcome
 from dask_blackbox.settings import setting, setting_seconds
 from dask_blackbox.store import Store
 

@@ -1,20 +1,26 @@
-"""The graph of prefixes: which take results of which, laid out in columns."""
+"""Prefixes: one row each, and the graph of which take results of which, in columns."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import NamedTuple
 
 import msgspec
+import polars as pl
 
 from dask_blackbox.events import GraphUpdated
 from dask_blackbox.formatting import plain
-from dask_blackbox.report.prefixes import PrefixRow
 from dask_blackbox.run import RunTables
 
-__all__ = ["Node", "prefix_graph_of"]
+__all__ = ["Node", "prefix_graph_of", "prefix_rows"]
+
 
 _MOST = 60
+
+
 _WIDTH, _HEIGHT, _ACROSS, _DOWN, _MARGIN = 176, 46, 236, 62, 8
+
+
 _THICKEST = 9.0
 
 
@@ -153,3 +159,51 @@ def _curves(nodes: dict[str, Node], edges: list[tuple[str, str]]) -> list[Edge]:
         width = round(1 + (_THICKEST - 1) * (start.nbytes / most) ** 0.5, 1)
         curves.append(Edge(path=path, width=width, before=start.name, after=end.name))
     return curves
+
+
+class PrefixRow(NamedTuple):
+    """Totals of one prefix; times in seconds, sizes in bytes."""
+
+    prefix: str
+    tasks: int
+    compute: float
+    least: float | None
+    p25: float | None
+    median: float | None
+    p75: float | None
+    p95: float | None
+    most: float | None
+    transfer: float
+    disk: float
+    nbytes: int
+    erred: int
+    retried: int
+    killed: int
+
+
+def prefix_rows(executions: pl.DataFrame) -> list[PrefixRow]:
+    """Return one row per prefix, the most computed first."""
+    outcome = pl.col("outcome")
+    table = (
+        executions.group_by("prefix", maintain_order=True)
+        .agg(
+            pl.len().alias("tasks"),
+            pl.col("seconds").sum().alias("compute"),
+            pl.col("seconds").min().alias("least"),
+            pl.col("seconds").quantile(0.25, "nearest").alias("p25"),
+            pl.col("seconds").median().alias("median"),
+            pl.col("seconds").quantile(0.75, "nearest").alias("p75"),
+            pl.col("seconds").max().alias("most"),
+            pl.col("seconds").quantile(0.95, "nearest").alias("p95"),
+            pl.col("transfer").sum(),
+            pl.col("disk").sum(),
+            pl.col("nbytes").sum(),
+            *(
+                (outcome == word).sum().alias(word)
+                for word in ("erred", "retried", "killed")
+            ),
+        )
+        .sort("compute", "prefix", descending=[True, False])
+        .select(PrefixRow._fields)
+    )
+    return [PrefixRow(*row) for row in table.iter_rows()]

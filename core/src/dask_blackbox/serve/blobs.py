@@ -19,7 +19,7 @@ from dask_blackbox.report.export import FORMATS, export
 from dask_blackbox.serve.cards import Cards
 from dask_blackbox.serve.stored import REPORTS, report_of_run
 from dask_blackbox.store import Store
-from dask_blackbox.store.names import content_type_of, is_name
+from dask_blackbox.store.base import content_type_of, is_name
 
 __all__ = ["SANDBOX", "Blobs"]
 

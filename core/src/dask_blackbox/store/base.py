@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Protocol
 
-__all__ = ["Store"]
+from dask_blackbox.errors import ConfigurationError
+
+__all__ = ["Store", "checked_name", "checked_prefix", "content_type_of", "is_name"]
 
 
 class Store(Protocol):
@@ -54,3 +57,67 @@ class Store(Protocol):
         Raises:
             StoreError: with what is wrong and what to do about it.
         """
+
+
+_PARTS = re.compile(r"[A-Za-z0-9._=~-]+(?:/[A-Za-z0-9._=~-]+)*")
+
+
+_LONGEST_NAME = 800  # of the 1,024 bytes of an S3 key; the rest is the store's prefix
+
+
+_LONGEST_PART = 240  # of the 255 bytes of a file's name; the rest is for `.part` files
+
+
+_CONTENT_TYPES = {
+    "html": "text/html; charset=utf-8",
+    "json": "application/json",
+    "md": "text/markdown; charset=utf-8",
+    "parquet": "application/vnd.apache.parquet",
+    "txt": "text/plain; charset=utf-8",
+}
+
+
+def is_name(name: str) -> bool:
+    """Tell whether a blob may have this name."""
+    return (
+        len(name) <= _LONGEST_NAME
+        and _PARTS.fullmatch(name) is not None
+        and all(
+            part not in {".", ".."} and len(part) <= _LONGEST_PART
+            for part in name.split("/")
+        )
+    )
+
+
+def checked_name(name: str) -> str:
+    """Return `name`.
+
+    Raises:
+        ConfigurationError: if no blob may have it.
+    """
+    if not is_name(name):
+        raise ConfigurationError(
+            f"{name[:200]!r} is not a valid blob name; names consist of parts of "
+            "A-Z a-z 0-9 . _ - = ~ with / between them, none of them empty, . or .."
+        )
+    return name
+
+
+def checked_prefix(prefix: str) -> str:
+    """Return `prefix`, which names of blobs can begin with.
+
+    Raises:
+        ConfigurationError: if no name can begin so.
+    """
+    # Wherever a valid name is cut off, one more letter makes it a valid name again.
+    if prefix and not (is_name(prefix) or is_name(prefix + "x")):
+        raise ConfigurationError(
+            f"{prefix[:200]!r} is not a valid prefix; names consist of parts of "
+            "A-Z a-z 0-9 . _ - = ~ with / between them"
+        )
+    return prefix
+
+
+def content_type_of(name: str) -> str:
+    """Return what a browser should take the blob of this name for."""
+    return _CONTENT_TYPES.get(name.rpartition(".")[2], "application/octet-stream")

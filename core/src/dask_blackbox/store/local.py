@@ -16,7 +16,7 @@ from dask_blackbox.errors import (
     StoreError,
     StoreNotFoundError,
 )
-from dask_blackbox.store.names import checked_name, checked_prefix, is_name
+from dask_blackbox.store.base import checked_name, checked_prefix, is_name
 
 __all__ = ["LocalStore"]
 

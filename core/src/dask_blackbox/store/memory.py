@@ -7,7 +7,7 @@ from itertools import islice
 from threading import Lock
 
 from dask_blackbox.errors import BlobNotFoundError
-from dask_blackbox.store.names import checked_name, checked_prefix
+from dask_blackbox.store.base import checked_name, checked_prefix
 
 __all__ = ["MemoryStore"]
 

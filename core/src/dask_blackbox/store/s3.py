@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dask_blackbox.errors import BlackboxError, StoreDeniedError, StoreError
-from dask_blackbox.store.names import (
+from dask_blackbox.store.base import (
     checked_name,
     checked_prefix,
     content_type_of,

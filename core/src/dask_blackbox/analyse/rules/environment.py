@@ -14,7 +14,7 @@ from dask_blackbox.analyse.death_texts import deaths_blamed_on, verdict_on_death
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import user_frame
-from dask_blackbox.analyse.known_bugs import KNOWN_BUGS, KnownBug
+from dask_blackbox.analyse.known_bugs import KNOWN_BUGS, KnownBug, pythons_apart
 from dask_blackbox.analyse.modules import (
     OwnModule,
     driver_has_package,
@@ -25,7 +25,6 @@ from dask_blackbox.analyse.modules import (
     package_of,
     worker_has_package,
 )
-from dask_blackbox.analyse.python_versions import pythons_apart
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.signatures.python import (
     MODULE_MISSING,

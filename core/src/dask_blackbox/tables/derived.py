@@ -1,4 +1,4 @@
-"""The spans of a run, put together from the events that tell of them and from the tasks."""
+"""The workers of a run and its spans, put together from events and tasks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from dask_blackbox.tables.rows import frame_of_columns
+from dask_blackbox.tables.batches import frame_of_columns
 from dask_blackbox.tables.schemas import MOMENT, WORKER_COLUMNS
 
 __all__ = ["SPAN_COLUMNS", "spans_of", "workers_of"]
