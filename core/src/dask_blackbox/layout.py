@@ -191,11 +191,11 @@ def sketch_name(
         "v": None if verdict is None else safe(verdict, longest=40),
         "f": None if fingerprint is None else safe(fingerprint[:8]),
     }
-    said = [
+    parts = [
         f"{letter}{value}" for letter, value in reported.items() if value is not None
     ]
     job, run, attempt = address
-    return f"sketches/{job}/{'~'.join([turned, run, str(attempt), state, *said])}"
+    return f"sketches/{job}/{'~'.join([turned, run, str(attempt), state, *parts])}"
 
 
 def read_sketch_name(name: str) -> SketchName | None:
@@ -205,8 +205,8 @@ def read_sketch_name(name: str) -> SketchName | None:
         return None
     turned, *fields = parts[2].split("~")
     try:
-        run, attempt, state, *said = fields
-        reported = {each[0]: each[1:] for each in said if each}
+        run, attempt, state, *labels = fields
+        reported = {each[0]: each[1:] for each in labels if each}
         return SketchName(
             name=name,
             address=RunAddress(parts[1], run, int(attempt)),

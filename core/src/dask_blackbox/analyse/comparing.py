@@ -116,7 +116,7 @@ def _prefixes(before: Sketch, after: Sketch) -> list[PrefixPair]:
         )
         for was in old
     ]
-    found = [_pair(said, each, new.get(now, _NOTHING)) for said, each, now in pairs]
+    found = [_pair(text, each, new.get(now, _NOTHING)) for text, each, now in pairs]
     come = [name for name in new if name not in old and name not in names.values()]
     found += [_pair(name, _NOTHING, new[name]) for name in come]
     return sorted(found, key=lambda pair: (-abs(pair.cost), pair.name))

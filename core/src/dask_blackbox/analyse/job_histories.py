@@ -90,12 +90,12 @@ def job_history_of(
 
 def _letter(number: int) -> str:
     """Return A, B, … Z, AA, AB …"""
-    said = ""
+    text = ""
     number += 1
     while number:
         number, rest = divmod(number - 1, 26)
-        said = ascii_uppercase[rest] + said
-    return said
+        text = ascii_uppercase[rest] + text
+    return text
 
 
 def _run(name: SketchName, letters: Mapping[str, str]) -> PastRun:

@@ -118,7 +118,7 @@ def verdict_on_failure(
         cause: Why, with the names.
         remedy: What to do.
     """
-    said = Evidence(
+    text = Evidence(
         text=f"{failure.key}: {short(str(failure), 300)}",
         source="errors",
         at=failure.at,
@@ -132,5 +132,5 @@ def verdict_on_failure(
         remedy=remedy if lone is None else f"{remedy} {lone.remedy}",
         confidence="high" if case.blame.proven else "medium",
         subject=Subject(key=failure.key, prefix=failure.prefix, worker=failure.worker),
-        evidence=(said, *case.exception_evidence()),
+        evidence=(text, *case.exception_evidence()),
     )

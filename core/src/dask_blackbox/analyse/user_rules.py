@@ -125,10 +125,10 @@ def ask_in_isolation(rule: Rule, case: Case, *, of: str) -> list[Finding]:
     try:
         return [_checked(rule, each) for each in islice(rule.ask(case), _MOST)]
     except Exception as error:  # noqa: BLE001 - somebody else's code
-        said = f"'{rule.slug}' of {of}: {type(error).__name__}: {error}"
+        text = f"'{rule.slug}' of {of}: {type(error).__name__}: {error}"
         # A line, not a traceback: the card says the same, and the run is nobody's but theirs.
-        logger.error("dask-blackbox continues without the rule %s", said)  # noqa: TRY400
-        case.broken.append(said)
+        logger.error("dask-blackbox continues without the rule %s", text)  # noqa: TRY400
+        case.broken.append(text)
         return []
 
 

@@ -57,13 +57,13 @@ def checks(store_url: str | None, scheduler: str | None) -> Iterator[Check]:
 
 def _versions() -> Iterator[Check]:
     found = versions()
-    said = ", ".join(f"{name} {number}" for name, number in found.items())
+    text = ", ".join(f"{name} {number}" for name, number in found.items())
     ours = {found[name] for name in found if name.endswith("dask-blackbox")}
     if len(ours) > 1:
         yield Check(
             "versions",
             "wrong",
-            said,
+            text,
             "install the same version of all dask-blackbox distributions",
         )
         return
@@ -71,9 +71,9 @@ def _versions() -> Iterator[Check]:
         number = tuple(int(part) for part in found[name].split(".")[:2])
         if number < oldest:
             need = ".".join(map(str, oldest))
-            yield Check("versions", "wrong", said, f"pip install '{name}>={need}'")
+            yield Check("versions", "wrong", text, f"pip install '{name}>={need}'")
             return
-    yield Check("versions", "ok", said)
+    yield Check("versions", "ok", text)
 
 
 def _settings() -> Iterator[Check]:
@@ -233,16 +233,16 @@ def _clock(store: Store) -> Iterator[Check]:
 
 def _skew(whose: str, ahead: float, *, whole_seconds: bool = False) -> Check:
     off = max(0.0, abs(ahead) - (1.0 if whole_seconds else 0.0))
-    said = f"this machine and {whose} differ by {duration(off)}"
+    text = f"this machine and {whose} differ by {duration(off)}"
     if off >= _SKEW_REFUSED:
         return Check(
-            "clock", "wrong", said, "set the clock (NTP): S3 refuses such requests"
+            "clock", "wrong", text, "set the clock (NTP): S3 refuses such requests"
         )
     if off >= _SKEW_ODD:
         return Check(
             "clock",
             "warning",
-            said,
+            text,
             "set the clock (NTP): recorded times would be wrong",
         )
     return Check("clock", "ok", f"this machine and {whose} agree")
@@ -282,11 +282,11 @@ def _cluster(address: str) -> Iterator[Check]:
         return
     theirs = reported["scheduler"]["packages"]["distributed"]
     number = tuple(int(part) for part in theirs.split(".")[:2])
-    said = f"{address}: distributed {theirs}, {len(reported['workers'])} workers"
+    text = f"{address}: distributed {theirs}, {len(reported['workers'])} workers"
     if number < _OLDEST["distributed"]:
         yield Check(
-            "cluster", "wrong", said, "upgrade the cluster to distributed 2025.1"
+            "cluster", "wrong", text, "upgrade the cluster to distributed 2025.1"
         )
     else:
-        yield Check("cluster", "ok", said)
+        yield Check("cluster", "ok", text)
     yield _skew("the scheduler", now - there)

@@ -63,10 +63,10 @@ class ErrorOutput:
         lines = [*self._lines]
         if self._rest:
             lines.append((time.time(), _text(self._rest)))
-        said = [(at, text) for at, text in lines if text.strip()]
+        parts = [(at, text) for at, text in lines if text.strip()]
         return [
             [at, "driver", "driver", pid, seq, "stderr", 20, text, None]
-            for seq, (at, text) in enumerate(said)
+            for seq, (at, text) in enumerate(parts)
         ]
 
     def _pass_on(self) -> None:

@@ -66,8 +66,8 @@ def reap(
             if error is None:
                 continue
             count, failed = count + 1, failed + bool(error)
-            said = f"is not closed: {error}" if error else "is closed"
-            click.echo(f"{name}: the cluster at {cluster.address} {said}")
+            text = f"is not closed: {error}" if error else "is closed"
+            click.echo(f"{name}: the cluster at {cluster.address} {text}")
     if not count and not dry_run:
         click.echo("No cluster of these runs answers any more.", err=True)
     if failed:

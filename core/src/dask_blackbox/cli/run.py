@@ -122,8 +122,8 @@ def _run(
         )
     except OSError as error:
         missing = isinstance(error, FileNotFoundError)
-        said = f"no command {command[0]!r}" if missing else f"{command[0]}: {error}"
-        click.echo(f"dask blackbox run: {said}", err=True)
+        message = f"no command {command[0]!r}" if missing else f"{command[0]}: {error}"
+        click.echo(f"dask blackbox run: {message}", err=True)
         code = _NOT_FOUND if missing else _NOT_EXECUTABLE
         why = {"exit_code": code, "error": str(error.strerror)}
         tell("command-not-started", {"argv": list(command), **why})

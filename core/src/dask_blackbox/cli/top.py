@@ -111,8 +111,8 @@ def _named(run: Run) -> str:
 
 
 def _line(run: Run) -> str:
-    said = ", ".join(f"{name} {value}" for name, value in _facts(run))
-    return f"{_named(run)} {run.state}: {said}"
+    message = ", ".join(f"{name} {value}" for name, value in _facts(run))
+    return f"{_named(run)} {run.state}: {message}"
 
 
 def _table(run: Run) -> Any:

@@ -74,17 +74,17 @@ class StatusLine:
 
 def progress_text(progress: Progress, seconds: float) -> str:
     """Return how a run gets on, in a line."""
-    said = [f"{progress.finished:,} tasks finished", f"{progress.rate:,.1f} a second"]
+    parts = [f"{progress.finished:,} tasks finished", f"{progress.rate:,.1f} a second"]
     if progress.failed:
-        said.append(f"{progress.failed:,} failed")
-    said.append(
+        parts.append(f"{progress.failed:,} failed")
+    parts.append(
         "1 worker" if progress.workers == 1 else f"{progress.workers:,} workers"
     )
     if progress.memory_limit:
-        said.append(f"memory {progress.memory / progress.memory_limit:.0%}")
+        parts.append(f"memory {progress.memory / progress.memory_limit:.0%}")
     if progress.stall is not None:
-        said.append("stalled")
-    return f" recording {duration(seconds)} · {' · '.join(said)} "
+        parts.append("stalled")
+    return f" recording {duration(seconds)} · {' · '.join(parts)} "
 
 
 def status_line() -> StatusLine | None:

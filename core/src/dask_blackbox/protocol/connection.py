@@ -67,7 +67,7 @@ class Link:
 
     def __init__(
         self,
-        said: IO[bytes],
+        text: IO[bytes],
         heard: IO[bytes],
         process: subprocess.Popen[bytes] | None = None,
         *,
@@ -75,7 +75,7 @@ class Link:
         on_progress: Callable[[Progress], None] = lambda _progress: None,
     ) -> None:
         self._on_progress = on_progress
-        self._said, self._heard, self.process = said, heard, process
+        self._said, self._heard, self.process = text, heard, process
         self._on_lost, self._leaving = on_lost, False
         self._orders: queue.Queue[Order | tuple[str, list[object]] | None]
         self._orders = queue.Queue(_WAITING)
@@ -179,16 +179,18 @@ class Link:
             rest: Order | None = None
             if isinstance(order, tuple):
                 order, rest = self._gather(order)
-            said = [order] if rest is None else [order, rest]
+            messages = [order] if rest is None else [order, rest]
             if self._masks:
-                said.insert(0, self._values_to_mask())
+                messages.insert(0, self._values_to_mask())
             try:
-                while said:
-                    self._write(said[0])
-                    del said[0]
+                while messages:
+                    self._write(messages[0])
+                    del messages[0]
             except (OSError, ValueError):
                 # For a recorder that takes over; rows are kept already.
-                self._unsaid += [each for each in said if not isinstance(each, Rows)]
+                self._unsaid += [
+                    each for each in messages if not isinstance(each, Rows)
+                ]
                 self._ended()
         with contextlib.suppress(OSError, ValueError):
             self._said.close()

@@ -92,8 +92,8 @@ def explained_words(change: Change) -> str:
     shown = names[:_MOST_EXPLAINED]
     if len(names) > len(shown):
         shown.append(f"{len(names) - len(shown)} more")
-    said = " and ".join(part for part in (", ".join(shown[:-1]), shown[-1]) if part)
-    return f"explains {said}"
+    text = " and ".join(part for part in (", ".join(shown[:-1]), shown[-1]) if part)
+    return f"explains {text}"
 
 
 def chain_words(chain: Sequence[ChainStep]) -> str:
@@ -181,7 +181,7 @@ def what_is_missing(card: RunCard) -> list[str]:
     """Say what the recording lacks, a sentence each; nothing if it lacks nothing."""
     facts = card.completeness
     reason = plain(str(facts.get("reason") or ""))
-    said = [
+    parts = [
         plain(f"{source}: {sentence}")
         for source, sentences in facts.get("missing", {}).items()
         for sentence in sentences
@@ -189,8 +189,8 @@ def what_is_missing(card: RunCard) -> list[str]:
     if not facts.get("recorded", True):
         return [
             f"This run was not recorded: {reason or 'the reason is unknown'}",
-            *said,
+            *parts,
         ]
-    if not said and facts.get("complete") is False and card.state != "running":
-        said = ["The recording is not complete" + (f": {reason}" if reason else "")]
-    return said
+    if not parts and facts.get("complete") is False and card.state != "running":
+        parts = ["The recording is not complete" + (f": {reason}" if reason else "")]
+    return parts

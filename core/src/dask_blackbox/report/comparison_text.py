@@ -58,19 +58,19 @@ def comparison_text(
 
 
 def _head(label: str, run: ComparedRun) -> Text:
-    said = Text(f"{label}  ", style="dim")
+    text = Text(f"{label}  ", style="dim")
     style = "green" if run.state == "succeeded" else "red"
-    said.append(
+    text.append(
         f"{STATE_SIGN.get(run.state, '?')} {run.state}", style=f"not dim {style}"
     )
     took = "" if run.duration is None else f" · took {duration(run.duration)}"
-    said.append(
+    text.append(
         f"  {plain(run.job)}/{plain(run.run_id)}/{run.attempt} · {moment(run.started)}{took}",
         style="not dim",
     )
     if run.title:
-        said.append(f"\n        {plain(run.title)} ({run.verdict})", style="dim")
-    return said
+        text.append(f"\n        {plain(run.title)} ({run.verdict})", style="dim")
+    return text
 
 
 def _changes(reported: Comparison) -> Iterable[Text]:
@@ -79,15 +79,15 @@ def _changes(reported: Comparison) -> Iterable[Text]:
     elif reported.past is not None:
         yield Text(blame_words(reported.past), style="bold")
     for change in reported.changes[:_MOST_CHANGES]:
-        said = Text(f"  {change_words(change)}")
+        text = Text(f"  {change_words(change)}")
         more = [each for each in (rarity_words(change.rarity), change.why) if each]
         if more:
-            said.append(f"  ({plain('; '.join(more))})", style="dim")
+            text.append(f"  ({plain('; '.join(more))})", style="dim")
         for each in change.explains:
-            said.append(f"\n      explains {change_words(each)}", style="dim")
+            text.append(f"\n      explains {change_words(each)}", style="dim")
         for line in diffs_of(change):
-            said.append(f"\n      {line}")
-        yield said
+            text.append(f"\n      {line}")
+        yield text
     if len(reported.changes) > _MOST_CHANGES:
         yield Text(f"  +{len(reported.changes) - _MOST_CHANGES} more (see --json)")
     if reported.unknown:

@@ -36,8 +36,8 @@ def certificate_of(run: RunTables, card: RunCard) -> Certificate:
     if recorded and "missing" not in card.completeness and card.state != "running":
         sentences += [
             plain(f"{source}: {sentence}")
-            for source, said in missing_from(run).items()
-            for sentence in said
+            for source, missing in missing_from(run).items()
+            for sentence in missing
         ]
     if recorded and run.ending is None and run.last_heartbeat is not None:
         sentences.append(f"Its recorder was last seen at {moment(run.last_heartbeat)}")
@@ -61,5 +61,5 @@ def certificate_of(run: RunTables, card: RunCard) -> Certificate:
 
 
 def _came(batches: int, first: int | None, last: int | None) -> str:
-    said = counted(batches, "batch", "batches")
-    return said if first is None or last is None else f"{said}, {first} to {last}"
+    text = counted(batches, "batch", "batches")
+    return text if first is None or last is None else f"{text}, {first} to {last}"

@@ -133,15 +133,15 @@ def _said(
 ) -> str:
     if not samples:
         return "No worker was sampled."
-    said = ""
+    text = ""
     if points < samples * _WORTH_SAYING and step >= _SAMPLING:
-        said = (
+        text = (
             f"Highest memory and mean CPU in each {duration(step / 1000)} "
             f"({count(samples)} samples)."
         )
     if len(shown) < len(sources):
-        said += (
+        text += (
             f" Showing {count(len(shown))} of {count(len(sources))} workers: those that "
             "died, then those with most memory."
         )
-    return said.strip()
+    return text.strip()

@@ -122,7 +122,7 @@ def _rows(
     for name in {*driver, *scheduler, *workers}:
         seen = workers.get(name, Counter())
         several = len(seen) > 1
-        said = ", ".join(
+        text = ", ".join(
             f"{version} (on {count(n)})" if several and n else version
             for version, n in seen.most_common()
         )
@@ -132,7 +132,7 @@ def _rows(
                 name,
                 driver.get(name, ""),
                 scheduler.get(name, ""),
-                said,
+                text,
                 differ=len(known) > 1,
             )
         )
@@ -158,6 +158,6 @@ def _flat(config: Mapping[str, object], path: str = "") -> Iterator[tuple[str, s
 
 
 def _value(value: object) -> str:
-    said = value if isinstance(value, str) else json.dumps(value, default=str)
-    said = plain(said)
-    return said if len(said) <= _LONGEST else f"{said[:_LONGEST]}…"
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    text = plain(text)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

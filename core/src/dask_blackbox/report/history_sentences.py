@@ -56,23 +56,23 @@ def looked_words(past: Past) -> str:
         return ""
     runs = counted(past.runs, "earlier run")
     if past.more:
-        said = f"{past.looked_at:,} of more than {runs} looked at"
+        text = f"{past.looked_at:,} of more than {runs} looked at"
     elif past.looked_at == past.runs:
         which = _FEW.get(past.runs)
-        said = f"{which or 'all'} {runs[2:] if which else runs} looked at"
+        text = f"{which or 'all'} {runs[2:] if which else runs} looked at"
     else:
-        said = f"{past.looked_at} of {runs} looked at"
+        text = f"{past.looked_at} of {runs} looked at"
     if past.good < past.runs:
-        said += (
+        text += (
             f"; {past.good:,} of them succeeded" if past.good else "; none succeeded"
         )
         if past.stopped:
-            said += (
+            text += (
                 f", {past.stopped:,} {'was' if past.stopped == 1 else 'were'} stopped"
             )
     if past.unreadable:
-        said += f"; {past.unreadable} could not be read"
-    return said
+        text += f"; {past.unreadable} could not be read"
+    return text
 
 
 def seen_words(card: RunCard) -> str:
@@ -81,27 +81,27 @@ def seen_words(card: RunCard) -> str:
     if past is None or past.seen is None:
         return ""
     if past.seen.times > 1:
-        said = _times(past.seen, more=past.more)
+        text = _times(past.seen, more=past.more)
     elif any(each.alike for each in past.tries):
-        said = "no other run of this job failed this way"
+        text = "no other run of this job failed this way"
     else:
-        said = "the first failure of its kind in this job" if past.runs else ""
-    return "; ".join(each for each in (_tries(past), said) if each)
+        text = "the first failure of its kind in this job" if past.runs else ""
+    return "; ".join(each for each in (_tries(past), text) if each)
 
 
 def _tries(past: Past) -> str:
     """Return what became of earlier attempts of the same run."""
     alike = [str(each.attempt) for each in past.tries if each.alike]
-    said = []
+    parts = []
     if alike:
-        said.append(f"{_attempts(alike)} of this run failed in the same way")
+        parts.append(f"{_attempts(alike)} of this run failed in the same way")
     for each in past.tries:
         if not each.alike:
             why = f" ({plain(each.verdict)})" if each.verdict else ""
             end = "failed differently" if each.state == "failed" else each.state
             end = f"was {end}" if end in ("lost", "aborted") else end
-            said.append(f"{_attempts([str(each.attempt)])} {end}{why}")
-    return "; ".join(said[:_MOST_TRIES])
+            parts.append(f"{_attempts([str(each.attempt)])} {end}{why}")
+    return "; ".join(parts[:_MOST_TRIES])
 
 
 def _attempts(numbers: list[str]) -> str:
@@ -113,12 +113,12 @@ def _attempts(numbers: list[str]) -> str:
 def _times(seen: Seen, *, more: bool) -> str:
     least = "at least " if more else ""
     before = " or before" if more else ""
-    said = f"{least}{seen.times:,} times, first on {day(seen.first)}{before}"
+    text = f"{least}{seen.times:,} times, first on {day(seen.first)}{before}"
     if seen.last is not None and day(seen.last) != day(seen.first):
-        said += f", last on {day(seen.last)}"
+        text += f", last on {day(seen.last)}"
     if seen.in_a_row > 1:
-        said += f"; the {_ordinal(seen.in_a_row)} time in a row"
-    return said
+        text += f"; the {_ordinal(seen.in_a_row)} time in a row"
+    return text
 
 
 def habit_words(past: Past) -> str:

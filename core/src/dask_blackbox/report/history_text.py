@@ -58,14 +58,14 @@ def _head(reported: JobHistory) -> Text:
     states = ", ".join(
         f"{number:,} {state}" for state, number in reported.states.items()
     )
-    said = Text(plain(reported.job), style="bold")
+    text = Text(plain(reported.job), style="bold")
     runs = counted(reported.total, "run")
     if reported.more:
-        said.append(f"  the newest {runs}: {states}", style="not bold")
-        said.append("  (there are more: --all reads all)", style="not bold dim")
+        text.append(f"  the newest {runs}: {states}", style="not bold")
+        text.append("  (there are more: --all reads all)", style="not bold dim")
     else:
-        said.append(f"  {runs}: {states}", style="not bold")
-    return said
+        text.append(f"  {runs}: {states}", style="not bold")
+    return text
 
 
 def _runs(

@@ -50,7 +50,7 @@ def loglines_of(run: RunTables, lives: list[Life], *, limit: int) -> LogLines:
         return _within_bytes(lines, f"All {counted(total, 'log line')}.", total)
     numbered = logs.with_row_index("row").sort("at", maintain_order=True)
     grave = numbered.filter(pl.col("level") >= _WARNING)["row"]
-    chosen, said = _important_lines(grave, limit)
+    chosen, text = _important_lines(grave, limit)
     last = _last_lines(numbered, lives)
     chosen.update(row for row in last if len(chosen) < limit)
     for row in reversed(numbered["row"].to_list()):
@@ -59,7 +59,7 @@ def loglines_of(run: RunTables, lives: list[Life], *, limit: int) -> LogLines:
         chosen.add(row)
     picked = numbered.filter(pl.col("row").is_in(list(chosen)))
     sentence = (
-        f"Showing {count(picked.height)} of {counted(total, 'log line')}: {said}"
+        f"Showing {count(picked.height)} of {counted(total, 'log line')}: {text}"
         f"{', the last lines of workers that died' if last else ''}, then the newest. "
         f"`{_searching(run)}` searches them all."
     )
@@ -78,11 +78,11 @@ def _important_lines(grave: pl.Series, limit: int) -> tuple[set[int], str]:
     # The first ones say what went wrong, the last ones how it ended.
     head, tail = limit // 4, limit // 2
     chosen = {*grave.head(head).to_list(), *grave.tail(tail).to_list()}
-    said = (
+    text = (
         f"the first {count(head)} and last {count(tail)} of "
         f"{count(grave.len())} failures and warnings"
     )
-    return chosen, said
+    return chosen, text
 
 
 def _last_lines(numbered: pl.DataFrame, lives: list[Life]) -> list[int]:
@@ -118,7 +118,7 @@ def _line(row: tuple[Any, ...]) -> LogLine:
     return LogLine(at or 0.0, role, source, plain(logger), level, message, plain(key))
 
 
-def _within_bytes(lines: list[LogLine], said: str, total: int) -> LogLines:
+def _within_bytes(lines: list[LogLine], text: str, total: int) -> LogLines:
     """Leave out harmless lines, oldest first, while the whole is too big for a page."""
     excess = sum(len(line.message) for line in lines) - _MOST_BYTES
     kept: list[LogLine] = []
@@ -133,5 +133,5 @@ def _within_bytes(lines: list[LogLine], said: str, total: int) -> LogLines:
         excess -= len(kept.pop(len(kept) // 2).message)
         left_out += 1
     if left_out:
-        said += f" {counted(left_out, 'more line')} left out because they are long."
-    return LogLines(kept, said, total)
+        text += f" {counted(left_out, 'more line')} left out because they are long."
+    return LogLines(kept, text, total)

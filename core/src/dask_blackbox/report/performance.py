@@ -214,7 +214,7 @@ def _bars(
         return None
     if table.height > len(rows):
         title += f" (the first {count(len(rows))} of {count(table.height)})"
-    names = [f"{name} ({said})" for name, _, said in rows]
+    names = [f"{name} ({text})" for name, _, text in rows]
     plot: Any = figure(
         title=title,
         y_range=FactorRange(factors=list(dict.fromkeys(reversed(names)))),
@@ -299,8 +299,8 @@ def summary_markup(
 
 def _tasks(tasks: pl.DataFrame) -> list[str]:
     outcomes = dict(tasks["outcome"].value_counts().iter_rows())
-    said = [f"number of task executions: {count(tasks.height)}"]
-    said += [
+    parts = [f"number of task executions: {count(tasks.height)}"]
+    parts += [
         f"{word}: {count(outcomes[word])}"
         for word in ("finished", "erred", "retried", "killed")
         if outcomes.get(word)
@@ -308,8 +308,8 @@ def _tasks(tasks: pl.DataFrame) -> list[str]:
     for column in ("compute", "transfer", "disk", "deserialize"):
         total = float(tasks[column].sum() or 0)
         if total:
-            said.append(f"{column} time: {duration(total)}")
-    return said
+            parts.append(f"{column} time: {duration(total)}")
+    return parts
 
 
 def _cluster(run: RunTables, lives: list[Life]) -> list[str]:
@@ -334,12 +334,12 @@ def _calling(run: RunTables) -> list[str]:
     if driver is None:
         return ["not known"]
     called = driver.callable
-    said = {
+    values = {
         "callable": called and f"{called.module}.{called.name}",
         "argv": " ".join(driver.argv),
         "cwd": driver.cwd,
     }
-    return [f"{name}: {plain(value)}" for name, value in said.items() if value]
+    return [f"{name}: {plain(value)}" for name, value in values.items() if value]
 
 
 def _list(items: list[str]) -> Markup:
@@ -352,19 +352,19 @@ def log_markup(logs: pl.DataFrame, roles: tuple[str, ...]) -> Markup:
     own = logs.filter(pl.col("role").is_in(roles)).sort("at", maintain_order=True)
     if own.height == 0:
         return Markup("<p>No log line was recorded.</p>")
-    said = counted(own.height, "log line")
+    text = counted(own.height, "log line")
     shown = own
     if own.height > _MOST_LINES:
         numbered = own.with_row_index("row")
         grave = numbered.filter(pl.col("level") >= _ERROR).tail(_MOST_LINES // 2)
         rest = numbered.tail(_MOST_LINES - grave.height)
         shown = pl.concat([grave, rest]).unique("row").sort("row")
-        said = (
-            f"showing {count(shown.height)} of {said}: the newest, and the last "
+        text = (
+            f"showing {count(shown.height)} of {text}: the newest, and the last "
             f"{count(grave.height)} errors"
         )
     lines = Markup("\n").join(_line(row) for row in shown.iter_rows(named=True))
-    return Markup("<p>{}</p><pre>{}</pre>").format(said, lines)
+    return Markup("<p>{}</p><pre>{}</pre>").format(text, lines)
 
 
 def _line(row: dict[str, Any]) -> Markup:

@@ -237,20 +237,20 @@ def _ticks(drawing: Drawing, scale: _Scale, top: int, bottom: int) -> None:
         x = scale.x(at)
         drawing.box(x, top, 1, bottom - top, _LINE)
         if _LEFT + 20 < x < _WIDTH - 40:
-            said = clock(at) if step < 1 else clock(at).partition(".")[0]
-            drawing.text(x, bottom + 12, said, _SOFT, size=11, anchor="middle")
+            text = clock(at) if step < 1 else clock(at).partition(".")[0]
+            drawing.text(x, bottom + 12, text, _SOFT, size=11, anchor="middle")
         at += step
 
 
 def _legend(drawing: Drawing, prefixes: list[str]) -> None:
     x = 420.0
     for colour, prefix in zip(PALETTE, prefixes[:_NAMED], strict=False):
-        said = _cut(plain(prefix), 16)
-        if x + 20 + 7 * len(said) > _WIDTH:
+        text = _cut(plain(prefix), 16)
+        if x + 20 + 7 * len(text) > _WIDTH:
             return
         drawing.box(x, 31, 10, 10, colour)
-        drawing.text(x + 14, 36, said, _SOFT, size=11)
-        x += 26 + 6.6 * len(said)
+        drawing.text(x + 14, 36, text, _SOFT, size=11)
+        x += 26 + 6.6 * len(text)
 
 
 def _cut(text: str, most: int) -> str:

@@ -57,11 +57,11 @@ def stream_figure(tasks: pl.DataFrame, lives: list[Life]) -> object:
                 bars.filter(~pl.col("grave")).top_k(_MOST_BARS, by="seconds"),
             ]
         ).head(_MOST_BARS)
-    said = f"{counted(placed.height, 'task execution')}, {counted(bars.height, 'bar')}"
+    text = f"{counted(placed.height, 'task execution')}, {counted(bars.height, 'bar')}"
     if shown.height < bars.height:
-        said += f"; showing the {count(shown.height)} longest, and what failed"
+        text += f"; showing the {count(shown.height)} longest, and what failed"
     shown = shown.join(lanes, on=["worker", "thread"], how="left", nulls_equal=True)
-    return _figure(shown, lanes, lives, said)
+    return _figure(shown, lanes, lives, text)
 
 
 def _bars(tasks: pl.DataFrame) -> pl.DataFrame:
@@ -139,10 +139,10 @@ def _colours(words: pl.Series, prefixes: list[str]) -> tuple[pl.Series, list[str
 
 
 def _figure(
-    bars: pl.DataFrame, lanes: pl.DataFrame, lives: list[Life], said: str
+    bars: pl.DataFrame, lanes: pl.DataFrame, lives: list[Life], text: str
 ) -> object:
     plot = figure(
-        title=f"Task Stream: {said}",
+        title=f"Task Stream: {text}",
         x_axis_type="datetime",
         tools=[
             PanTool(dimensions="width"),

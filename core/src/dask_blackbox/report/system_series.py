@@ -50,8 +50,8 @@ def series_of(run: RunTables, axis: Axis) -> list[Series]:
         for name, heading, unit, columns in _TRACKS:
             known = [each for each in columns if (table[each[0]].max() or 0) != 0]
             lines = [
-                Line(said, table[column].round(3 if unit == "seconds" else 0).to_list())
-                for column, said in known
+                Line(text, table[column].round(3 if unit == "seconds" else 0).to_list())
+                for column, text in known
             ]
             if lines:
                 found.append(Series(name, heading, unit, at, lines))

@@ -73,8 +73,8 @@ def text(card: RunCard, *, width: int = 100, colour: bool = False) -> str:
     rows = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
     rows.add_column(style="dim", no_wrap=True)
     rows.add_column(overflow="fold")
-    for label, said in _rows(card, console.width - _INDENT):
-        rows.add_row(f"  {label}", said)
+    for label, message in _rows(card, console.width - _INDENT):
+        rows.add_row(f"  {label}", message)
     if rows.row_count:
         console.print()
         console.print(rows)
@@ -156,19 +156,19 @@ def _past(card: RunCard) -> Iterator[tuple[str, Text]]:
 
 
 def _change(change: Change) -> Text:
-    said = Text(change_words(change))
+    message = Text(change_words(change))
     more = [each for each in (rarity_words(change.rarity), change.why) if each]
     if more:
-        said.append(f"  ({plain('; '.join(more))})", style="dim")
+        message.append(f"  ({plain('; '.join(more))})", style="dim")
     if change.explains:
-        said.append(f"\n  {explained_words(change)}", style="dim")
+        message.append(f"\n  {explained_words(change)}", style="dim")
     diff = diffs_of(change)
     for line in diff[:_MOST_LINES_OF_A_DIFF]:
-        said.append(f"\n  {line}")
+        message.append(f"\n  {line}")
     if len(diff) > _MOST_LINES_OF_A_DIFF:
         unsaid = len(diff) - _MOST_LINES_OF_A_DIFF
-        said.append(f"\n  … {unsaid} more lines", style="dim")
-    return said
+        message.append(f"\n  … {unsaid} more lines", style="dim")
+    return message
 
 
 def _fact(fact: Evidence) -> Text:
@@ -179,9 +179,9 @@ def _fact(fact: Evidence) -> Text:
         tail = lines[-(_MOST_LINES_OF_ONE_FACT - 2) :]
         unsaid = len(lines) - 1 - len(tail)
         lines = [lines[0], f"  … {unsaid} more lines …", *tail]
-    said = Text(f"{clock(fact.at)}  " if fact.at is not None else "", style="cyan")
-    said.append("\n".join(lines), style="default")
-    return said
+    message = Text(f"{clock(fact.at)}  " if fact.at is not None else "", style="cyan")
+    message.append("\n".join(lines), style="default")
+    return message
 
 
 def _first(items: list[Text], most: int) -> list[Text]:

@@ -159,8 +159,8 @@ def timeline_of(
     chain = places[list(waits.longest.rows)] if waits.longest else places[:0]
     links = _Links(inputs, chain[chain >= 0])
     pack = _pack(placed, axis, seats, named, links)
-    said = _said(executions.height, placed.height, pack)
-    return Timeline(seats, prefixes, OUTCOMES, pack, said)
+    text = _said(executions.height, placed.height, pack)
+    return Timeline(seats, prefixes, OUTCOMES, pack, text)
 
 
 def _placed(executions: pl.DataFrame, axis: Axis, lives: list[Life]) -> pl.DataFrame:
@@ -360,15 +360,15 @@ def _shown(text: str) -> str:
 def _said(recorded: int, placed: int, pack: Pack) -> str:
     if recorded == 0:
         return "No task finished in this run."
-    said = f"{counted(recorded, 'task execution')}"
+    text = f"{counted(recorded, 'task execution')}"
     if placed == recorded:
-        said += ", each drawn" if recorded > 1 else ", drawn"
+        text += ", each drawn" if recorded > 1 else ", drawn"
     else:
         missing = recorded - placed
         verb = "has" if missing == 1 else "have"
-        said += f": {count(placed)} drawn; {count(missing)} {verb} no times"
+        text += f": {count(placed)} drawn; {count(missing)} {verb} no times"
     if pack.unit > 1:
-        said += f", to {duration(pack.unit / 1e6)}"
+        text += f", to {duration(pack.unit / 1e6)}"
     if pack.keys.number < placed:
-        said += f"; {count(pack.keys.number)} of them with their keys"
-    return said + "."
+        text += f"; {count(pack.keys.number)} of them with their keys"
+    return text + "."

@@ -84,9 +84,14 @@ def packed_marks(marks: list[Mark]) -> PackedMarks:
     at = np.diff(np.array([mark.at for mark in marks], dtype=np.int64), prepend=0)
     kind = column([mark.kind for mark in marks])
     subject = column([mark.subject for mark in marks])
-    said = column([mark.said for mark in marks])
+    message = column([mark.said for mark in marks])
     return PackedMarks(
-        len(marks), packed_signed(at), kind, subject, said, packed_texts(list(numbers))
+        len(marks),
+        packed_signed(at),
+        kind,
+        subject,
+        message,
+        packed_texts(list(numbers)),
     )
 
 
@@ -106,8 +111,8 @@ def _of_lives(axis: Axis, lives: list[Life]) -> list[Mark]:
             )
         if life.left is not None:
             kind = "death" if life.fate == "died" else "departure"
-            said = f"died: {life.how}" if kind == "death" else life.how
-            marks.append(Mark(_ms(life.left, axis), kind, life.address, said))
+            text = f"died: {life.how}" if kind == "death" else life.how
+            marks.append(Mark(_ms(life.left, axis), kind, life.address, text))
     return marks
 
 
@@ -117,9 +122,9 @@ def _of_events(run: RunTables, axis: Axis) -> list[Mark]:
         for graph in run.of(GraphUpdated)
     ]
     marks += [_of_closing(run, each, axis) for each in run.of(SchedulerClosing)]
-    for event, (kind, said) in _MARKED.items():
+    for event, (kind, text) in _MARKED.items():
         marks += [
-            Mark(_ms(each.at, axis), kind, each.subject, said + _particulars(each))
+            Mark(_ms(each.at, axis), kind, each.subject, text + _particulars(each))
             for each in run.of(event)
         ]
     return marks
@@ -139,14 +144,14 @@ def _of_samples(run: RunTables, axis: Axis) -> list[Mark]:
             ((pl.col("spilled") > 0) & (kept == 0)).alias("spilling"),
         )
     )
-    said = {
+    values = {
         "paused": "was paused for its memory: it starts no task",
         "resumed": "runs tasks again",
         "spilling": "spilled results to disk",
     }
     return [
         Mark(_ms(at.timestamp(), axis), kind, source, words)
-        for kind, words in said.items()
+        for kind, words in values.items()
         for at, source in changes.filter(pl.col(kind)).select("at", "source").rows()
     ]
 
@@ -159,15 +164,15 @@ def _of_closing(run: RunTables, closing: SchedulerClosing, axis: Axis) -> Mark:
     begun = min((at for at in (since, decided) if at is not None), default=None)
     orderly = begun is not None and closing.at >= begun - outcome.clocks
     kind = "end" if orderly else "failure"
-    said = "the scheduler closed" + _particulars(closing)
-    return Mark(_ms(closing.at, axis), kind, closing.subject, said)
+    text = "the scheduler closed" + _particulars(closing)
+    return Mark(_ms(closing.at, axis), kind, closing.subject, text)
 
 
 def _particulars(event: Event) -> str:
     names = ("exception", "reason", "message", "error")
     words = [getattr(event, name, None) for name in names]
-    said = ": ".join(plain(str(word)) for word in words if word)
-    return f": {said[:300]}{'…' if len(said) > 300 else ''}" if said else ""  # noqa: PLR2004
+    text = ": ".join(plain(str(word)) for word in words if word)
+    return f": {text[:300]}{'…' if len(text) > 300 else ''}" if text else ""  # noqa: PLR2004
 
 
 def _ms(at: float, axis: Axis) -> int:

@@ -154,8 +154,8 @@ def _chain(console: Console, card: RunCard) -> None:
     console.print(Text("Chain, from the cause to the outcome", style="bold"))
     for number, step in enumerate(card.chain, 1):
         at = f"{clock(step.at)}  " if step.at is not None else ""
-        said = Text(f"{number}. ") + Text(at, style="cyan") + Text(plain(step.text))
-        _indented(console, said)
+        text = Text(f"{number}. ") + Text(at, style="cyan") + Text(plain(step.text))
+        _indented(console, text)
 
 
 def _finding(console: Console, found: Finding, run: str) -> None:
@@ -164,14 +164,14 @@ def _finding(console: Console, found: Finding, run: str) -> None:
         Text(plain(found.title), style="bold") + Text(f"  ({found.rule})", "dim")
     )
     _indented(console, Text(plain(found.cause)))
-    for label, said in (
+    for label, text in (
         ("do", plain(found.remedy)),
         ("retry", retry_words(found)),
         ("confidence", CONFIDENCE[found.confidence]),
     ):
-        if said:
+        if text:
             _indented(
-                console, Text(f"{label}: ", style="dim") + Text(said, style="not dim")
+                console, Text(f"{label}: ", style="dim") + Text(text, style="not dim")
             )
     for number, fact in enumerate(found.evidence, 1):
         console.print()
@@ -196,14 +196,14 @@ def _changed(console: Console, card: RunCard) -> None:
     _indented(console, Text(blame_words(past)))
     for change in card.changes:
         more = [each for each in (rarity_words(change.rarity), change.why) if each]
-        said = Text(f"· {change_words(change)}")
+        text = Text(f"· {change_words(change)}")
         if more:
-            said.append(f"  ({plain('; '.join(more))})", style="dim")
+            text.append(f"  ({plain('; '.join(more))})", style="dim")
         for effect in change.explains:
-            said.append(f"\n    explains {change_words(effect)}", style="dim")
+            text.append(f"\n    explains {change_words(effect)}", style="dim")
         for each in diffs_of(change):
-            said.append(f"\n    {each}")
-        _indented(console, said)
+            text.append(f"\n    {each}")
+        _indented(console, text)
     reported = [looked_words(past), habit_words(past), seen_words(card)]
     if past.last_good is not None:
         reported.insert(0, f"compared with {against_words(past.last_good)}")
@@ -215,5 +215,5 @@ def _changed(console: Console, card: RunCard) -> None:
         console.print(line, soft_wrap=True)
 
 
-def _indented(console: Console, said: Text) -> None:
-    console.print(Padding(said, (0, 0, 0, 3)))
+def _indented(console: Console, text: Text) -> None:
+    console.print(Padding(text, (0, 0, 0, 3)))

@@ -192,22 +192,22 @@ def _life(row: dict[str, Any], death: WorkerExit | None, label: str, seat: str) 
 
 def _cause(death: WorkerExit) -> str:
     code = death.exit_code
-    said = [ended(code) if code is not None else "disappeared; unknown how"]
+    parts = [ended(code) if code is not None else "disappeared; unknown how"]
     if death.restarted_for_memory is not None:
         held = death.restarted_for_memory
-        said.append(
+        parts.append(
             f"terminated by its nanny at {exact_size(held)}"
             if held
             else "out of memory"
         )
     if death.frozen_for is not None:
-        said.append(f"removed after {duration(death.frozen_for)} without a heartbeat")
+        parts.append(f"removed after {duration(death.frozen_for)} without a heartbeat")
     if death.oom_kills:
         kills = counted(death.oom_kills, "kill")
-        said.append(f"{kills} counted by the kernel's OOM killer")
+        parts.append(f"{kills} counted by the kernel's OOM killer")
     if death.closing:
-        said.append(f"closing reason: {death.closing}")
-    return ", ".join(said)
+        parts.append(f"closing reason: {death.closing}")
+    return ", ".join(parts)
 
 
 def _work(

@@ -60,8 +60,8 @@ def read_segment(blob: bytes) -> Segment:
         place = end
     if damages:
         more = len(damages) - _MOST_SAID
-        said = "; ".join(damages[:_MOST_SAID])
-        segment.damage = f"{said}; and {more} more" if more > 0 else said
+        text = "; ".join(damages[:_MOST_SAID])
+        segment.damage = f"{text}; and {more} more" if more > 0 else text
     return segment
 
 

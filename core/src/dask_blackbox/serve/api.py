@@ -75,7 +75,7 @@ async def live_events(
     request: Request, store: Store, cards: Cards, address: RunAddress
 ) -> AsyncIterator[bytes]:
     """Yield an event whenever something is new, and the last one when the run has ended."""
-    said: LiveRun | None = None
+    text: LiveRun | None = None
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _LONGEST
     while loop.time() < deadline and not await request.is_disconnected():
@@ -84,9 +84,9 @@ async def live_events(
         except BlackboxError as error:
             yield _event("trouble", {"error": str(error)})
             return
-        if now != said:
+        if now != text:
             yield _event("progress" if now.state == "running" else "ended", now)
-            said = now
+            text = now
         else:
             yield b": still there\n\n"
         if now.state != "running":
@@ -318,9 +318,9 @@ def _of(kind: type) -> dict[str, object]:
 
 
 def _described(kind: type) -> dict[int | str, dict[str, object]]:
-    def answer(of: type, said: str) -> dict[str, object]:
+    def answer(of: type, text: str) -> dict[str, object]:
         return {
-            "description": said,
+            "description": text,
             "content": {"application/json": {"schema": _of(of)}},
         }
 

@@ -116,14 +116,14 @@ def _status(error: Exception) -> int:
 def _say_trouble(app: FastAPI, templates: Templates) -> None:
     def trouble(request: Request, error: Exception) -> Response:
         status = _status(error)
-        said = error.detail if isinstance(error, HTTPException) else str(error)
+        text = error.detail if isinstance(error, HTTPException) else str(error)
         if (
             request.scope["path"]
             .removeprefix(templates.root(request))
             .startswith("/api/")
         ):
-            return JSONResponse({"error": said}, status_code=status)
-        return templates.answer(request, "trouble.html", status=status, said=said)
+            return JSONResponse({"error": text}, status_code=status)
+        return templates.answer(request, "trouble.html", status=status, said=text)
 
     app.add_exception_handler(BlackboxError, trouble)
     app.add_exception_handler(HTTPException, trouble)

@@ -326,13 +326,13 @@ def changes_between_runs(store: Store, history: JobHistory) -> list[Changed]:
             continue
         changes = comparison_of(old, new).changes
         if changes:
-            said = [
+            parts = [
                 formatting.plain(words.change_words(each))
                 for each in changes[:_MOST_CHANGES]
             ]
             if len(changes) > _MOST_CHANGES:
-                said.append(f"+{len(changes) - _MOST_CHANGES} more")
-            found.append(Changed(places[after.run], after.run, tuple(said)))
+                parts.append(f"+{len(changes) - _MOST_CHANGES} more")
+            found.append(Changed(places[after.run], after.run, tuple(parts)))
     return found
 
 

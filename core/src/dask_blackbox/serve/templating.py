@@ -82,8 +82,10 @@ class LogForm(BaseModel):
 
     def asked(self) -> LogQuery:
         """Return the query that the form stands for."""
-        said = {name: word.strip() or None for name, word in self.model_dump().items()}
-        return LogQuery(pattern=said.pop("filter"), **said)
+        values = {
+            name: word.strip() or None for name, word in self.model_dump().items()
+        }
+        return LogQuery(pattern=values.pop("filter"), **values)
 
 
 class LogsForm(BaseModel):
@@ -96,8 +98,12 @@ class LogsForm(BaseModel):
 
     def asked(self) -> LogQuery:
         """Return the query that the form stands for."""
-        said = {name: word.strip() or None for name, word in self.model_dump().items()}
-        return LogQuery(pattern=said["filter"], level=said["level"], role=said["role"])
+        values = {
+            name: word.strip() or None for name, word in self.model_dump().items()
+        }
+        return LogQuery(
+            pattern=values["filter"], level=values["level"], role=values["role"]
+        )
 
 
 class SearchForm(BaseModel):

@@ -127,8 +127,8 @@ def _refused(answer: object, request: Request) -> StoreError:
 def _said(answer: Any, request: Request) -> str:
     error = answer.get("Error", {})
     status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode")
-    said = plain(str(error.get("Message") or "no reason given"), request)
-    return f"the server answered {status} {error.get('Code')} ({said})"
+    text = plain(str(error.get("Message") or "no reason given"), request)
+    return f"the server answered {status} {error.get('Code')} ({text})"
 
 
 def _no_bucket(answer: object, request: Request) -> StoreError:

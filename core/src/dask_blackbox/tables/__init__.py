@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dask_blackbox.tables.batches import frames_of, frames_of_batches
+from dask_blackbox.tables.derived import SPAN_COLUMNS, spans_of, workers_of
 from dask_blackbox.tables.parquet import read_table, with_known_columns, write_tables
 from dask_blackbox.tables.schemas import SCHEMAS, TABLES
-from dask_blackbox.tables.derived import SPAN_COLUMNS, spans_of, workers_of
 
 __all__ = [
     "SCHEMAS",

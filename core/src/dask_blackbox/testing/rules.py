@@ -69,9 +69,9 @@ def fires(
     found = findings_of(rule, run, thresholds=thresholds)
     _must(len(found) == 1, f"{rule.slug} gave {len(found)} findings: {found}")
     (finding,) = found
-    said = f"{finding.title} {finding.cause} {finding.remedy}"
+    text = f"{finding.title} {finding.cause} {finding.remedy}"
     for word in naming:
-        _must(word in said, f"{rule.slug} does not name {word!r}: {said}")
+        _must(word in text, f"{rule.slug} does not name {word!r}: {text}")
     _must(bool(finding.evidence), f"{rule.slug} stands on nothing")
     _must(bool(finding.remedy), f"{rule.slug} does not say what to do")
     return finding
@@ -104,9 +104,9 @@ def verdict_with(run: RunTables | str | os.PathLike[str]) -> Finding | None:
     return verdict_of(findings_in(opened), opened)
 
 
-def _must(condition: bool, said: str) -> None:  # noqa: FBT001 - reads like assert
+def _must(condition: bool, text: str) -> None:  # noqa: FBT001 - reads like assert
     if not condition:
-        raise AssertionError(said)
+        raise AssertionError(text)
 
 
 def _opened(run: RunTables | str | os.PathLike[str]) -> RunTables:

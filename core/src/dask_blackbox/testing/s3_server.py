@@ -153,9 +153,9 @@ def _port_of(process: subprocess.Popen[bytes], errors: IO[bytes]) -> int:
     process.kill()
     process.wait()
     errors.seek(0)
-    said = errors.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
+    text = errors.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
     raise BlackboxError(
-        f"the S3 server did not start ({said or 'it said nothing'}); "
+        f"the S3 server did not start ({text or 'it said nothing'}); "
         "the embedded one needs `pip install 'dask-blackbox[demo]'`"
     )
 

@@ -245,11 +245,11 @@ def _pythons(before: Sketch, after: Sketch) -> Iterator[Difference]:
 
 
 def _config(before: Sketch, after: Sketch) -> Iterator[Difference]:
-    said = set()
+    compared = set()
     if _both_know("dask-config", before, after):
         old, new = _settings(before), _settings(after)
         for each in _changed(old, new, loosely=True):
-            said.add(each[1:4])
+            compared.add(each[1:4])
             yield each._replace(kind="dask-config")
     # A scheduler that has the driver's configuration has none of its own in the sketch,
     # and workers have only what is not the scheduler's.
@@ -257,14 +257,14 @@ def _config(before: Sketch, after: Sketch) -> Iterator[Difference]:
     if not _both_know("dask-config/scheduler", before, after) or not all(theirs):
         return
     for each in _changed(theirs[0], theirs[1], loosely=True):
-        if each[1:4] not in said:
-            said.add(each[1:4])
+        if each[1:4] not in compared:
+            compared.add(each[1:4])
             yield _of_role(each, "scheduler")
     if _both_know("dask-config/workers", before, after):
         own = (_settings(sketch, "/workers") for sketch in (before, after))
         old, new = (all_ | more for all_, more in zip(theirs, own, strict=True))
         for each in _changed(old, new, loosely=True):
-            if each[1:4] not in said:
+            if each[1:4] not in compared:
                 yield _of_role(each, "workers")
 
 

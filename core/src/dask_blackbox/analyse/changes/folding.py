@@ -122,9 +122,9 @@ def _plain(name: str) -> str:
     return name.lstrip("-").replace("-", "_").lower()
 
 
-def _number(said: str | None) -> float | None:
+def _number(text: str | None) -> float | None:
     """Return the number that a value is, or begins with: of `380 partitions`, 380."""
-    first = (said or "").partition(" ")[0]
+    first = (text or "").partition(" ")[0]
     return float(first.replace(",", "")) if _NUMBER.fullmatch(first) else None
 
 

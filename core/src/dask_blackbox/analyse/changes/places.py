@@ -108,8 +108,8 @@ class Places:
         return "\n".join(islice(lines, _MOST_LINES))
 
     def _said(self, names: Iterable[str]) -> str:
-        said = [f"{each.partition(':')[2]} at {self.changed[each]}" for each in names]
-        return listed(said, most=_MOST) if said else ""
+        parts = [f"{each.partition(':')[2]} at {self.changed[each]}" for each in names]
+        return listed(parts, most=_MOST) if parts else ""
 
 
 def _module(name: str) -> str:

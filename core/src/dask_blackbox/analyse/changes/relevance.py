@@ -116,9 +116,9 @@ def relevance_of(change: Difference, context: VerdictContext) -> Relevance:
     return Relevance()
 
 
-def _named(change: Difference, context: VerdictContext, said: str) -> str | None:
+def _named(change: Difference, context: VerdictContext, text: str) -> str | None:
     """Return how a failure names a change; None if it does not."""
-    if change.kind == "package" and _names_package(said, _package(change)):
+    if change.kind == "package" and _names_package(text, _package(change)):
         return "the failure names it"
     if change.kind == "code" and _names_code(change, context):
         return "the failure went through it"
@@ -126,7 +126,7 @@ def _named(change: Difference, context: VerdictContext, said: str) -> str | None
         return "the tasks that failed were given it"
     settings = change.kind in ("parameters", "dask-config")
     value = change.after
-    if settings and value and _is_word(value) and value in said:
+    if settings and value and _is_word(value) and value in text:
         return "the failure names its value"
     return None
 
@@ -158,7 +158,7 @@ def modules_of_package(package: str) -> set[str]:
     return set() if "/" in module else {module.lower()}
 
 
-def _names_package(said: str, package: str) -> bool:
+def _names_package(text: str, package: str) -> bool:
     module = _IMPORTED_AS.get(package, package.replace("-", "_"))
     escaped = re.escape(module)
     patterns = (
@@ -167,7 +167,7 @@ def _names_package(said: str, package: str) -> bool:
         rf"cannot import name '[^']*' from '{escaped.replace('/', '.')}(?:\.|')",
         rf"module '{escaped.replace('/', '.')}(?:\.[^']*)?' has no attribute",
     )
-    return any(re.search(pattern, said, re.IGNORECASE) for pattern in patterns)
+    return any(re.search(pattern, text, re.IGNORECASE) for pattern in patterns)
 
 
 def _names_code(change: Difference, context: VerdictContext) -> bool:

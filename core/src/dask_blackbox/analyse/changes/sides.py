@@ -78,24 +78,24 @@ def sides(
         if (each.rarity is None or each.rarity >= _RARE) and each.weight >= 0
     ]
     if not rare:
-        said = _nothing(ranked, verdict, habits)
+        text = _nothing(ranked, verdict, habits)
         sure: Confidence = "medium" if steps >= _SEVERAL_RUNS and not blind else "low"
-        return "nothing", f"{said}{unseen}.", sure
+        return "nothing", f"{text}{unseen}.", sure
     most = max(each.weight for each in rare)
     relevant = [each for each in rare if each.weight == most]
     found = {_side_of(each.change.kind) for each in relevant}
     if len(found) > 1:
         kinds = [each.change.kind for each in relevant]
-        said = f"More than one side changed: {_names(kinds)}"
-        return "several", f"{said}{unseen}.", "low"
+        text = f"More than one side changed: {_names(kinds)}"
+        return "several", f"{text}{unseen}.", "low"
     blame = found.pop()
     others = {_side_of(each.change.kind) for each in rare} - {blame}
-    said = _sentence(blame, relevant, others)
+    text = _sentence(blame, relevant, others)
     if code_unchanged and all(_is_beside_the_tasks(each.change) for each in rare):
-        said += "; the tasks that failed run the same code as before"
-        return blame, f"{said}{unseen}.", "low"
+        text += "; the tasks that failed run the same code as before"
+        return blame, f"{text}{unseen}.", "low"
     sure = _confidence(relevant, steps, others=bool(others), blind=bool(blind))
-    return blame, f"{said}{unseen}.", sure
+    return blame, f"{text}{unseen}.", sure
 
 
 def _representing(each: Ranked) -> Sequence[Ranked]:
@@ -116,22 +116,22 @@ def listed_changes(ranked: Sequence[Ranked]) -> tuple[Blame, str]:
     found = {_side_of(each.change.kind) for each in judged}
     steps = [_step(each.change) for each in judged if not is_of_code(each.change)]
     code = _places([each.change for each in judged if is_of_code(each.change)])
-    said = listed(steps + code, most=_MOST_LISTED)
-    return found.pop() if len(found) == 1 else "several", f"Changed: {said}."
+    text = listed(steps + code, most=_MOST_LISTED)
+    return found.pop() if len(found) == 1 else "several", f"Changed: {text}."
 
 
 def _nothing(ranked: Sequence[Ranked], verdict: Finding | None, habits: int) -> str:
     """Return that nothing changed, or nothing that tells."""
     beside = [each.change.what for each in ranked if each.weight < 0]
     if beside and len(beside) == len(ranked):
-        said = f"Only {listed(beside)} changed, and the code that ran is the same"
+        text = f"Only {listed(beside)} changed, and the code that ran is the same"
     elif ranked or habits:
-        said = "Nothing that is recorded changed in an unusual way"
+        text = "Nothing that is recorded changed in an unusual way"
     else:
-        said = "Nothing that is recorded changed since the last good run"
+        text = "Nothing that is recorded changed since the last good run"
     if verdict is not None and verdict.retry_advice == "transient":
-        said += ", which fits a transient failure"
-    return said
+        text += ", which fits a transient failure"
+    return text
 
 
 def _sentence(blame: Blame, relevant: Sequence[Ranked], others: set[Blame]) -> str:
@@ -140,14 +140,14 @@ def _sentence(blame: Blame, relevant: Sequence[Ranked], others: set[Blame]) -> s
     if others:
         fits = " and fits the verdict" if first.weight > 0 else ""
         also = f"; {listed(sorted(others))} changed too"
-        said = f"{blame.capitalize()}: {_names(kinds)} changed{fits}{also}"
+        text = f"{blame.capitalize()}: {_names(kinds)} changed{fits}{also}"
     else:
-        said = f"{blame.capitalize()}: only {_names(kinds)} changed"
+        text = f"{blame.capitalize()}: only {_names(kinds)} changed"
     if all(is_of_code(each.change) for each in relevant):
         # A hash says nothing to a reader.
-        return f"{said}: {listed(_places([each.change for each in relevant]), most=3)}"
+        return f"{text}: {listed(_places([each.change for each in relevant]), most=3)}"
     more = f", and {len(relevant) - 1} more" if len(relevant) > 1 else ""
-    return f"{said}: {_step(first.change)}{more}"
+    return f"{text}: {_step(first.change)}{more}"
 
 
 def _places(changes: Sequence[Difference]) -> list[str]:
@@ -155,13 +155,13 @@ def _places(changes: Sequence[Difference]) -> list[str]:
 
     A module in which it is the same that has changed says nothing more.
     """
-    said: dict[str, str] = {}
+    values: dict[str, str] = {}
     for change in changes:
         if not change.where:
-            said[change.what] = change.what
-        elif change.where not in said:
-            said[change.where] = f"{change.what} ({change.where})"
-    return list(said.values())
+            values[change.what] = change.what
+        elif change.where not in values:
+            values[change.where] = f"{change.what} ({change.where})"
+    return list(values.values())
 
 
 def _step(change: Difference) -> str:

@@ -176,8 +176,8 @@ def _program(found: re.Match[str], context: Context) -> Explained:
         how = f"exceeded its timeout of {round(float(found['limit']), 1):g} s"
     else:
         how = f"was killed by {found['signal'] or 'signal ' + found['number']}"
-    said = (found["stderr"] or context.printed or "").strip() or command
-    last = in_one_line(said.splitlines()[-1] if said != command else command)
+    text = (found["stderr"] or context.printed or "").strip() or command
+    last = in_one_line(text.splitlines()[-1] if text != command else command)
     return Explained(headline=f"{_name_of_program(command)} {how}: {last}")
 
 

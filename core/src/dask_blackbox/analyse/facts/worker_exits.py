@@ -229,17 +229,17 @@ class _ExitSources:
         nanny = life["nanny"]
         received = self._nannies.signal_to(nanny, ended, WINDOW)
         of_host = received is not None and not self._outcome.is_after(received[0])
-        said = self._nannies.closing_of(nanny, ended, WINDOW) or ""
+        text = self._nannies.closing_of(nanny, ended, WINDOW) or ""
         asked = [x.asked_to_close for x in reported if x.asked_to_close is not None]
-        if asked and not asked[-1] and said.startswith(_CLOSED_IN_ORDER):
-            said = ""
+        if asked and not asked[-1] and text.startswith(_CLOSED_IN_ORDER):
+            text = ""
         if received is not None and of_host:
             account.add("closing", ("nanny-log", received[1]))
         account.certified("closing", [each.close_reason for each in reported])
         account.add(
             "closing",
             ("scheduler-event", life["closing"]),
-            ("nanny-log", said),
+            ("nanny-log", text),
             ("worker-log", self._reason_of(life, ended)),
         )
 
@@ -253,14 +253,14 @@ class _ExitSources:
         asked = self._nannies.first_signal_to(life["nanny"])
         if left is None or since is None or asked is None or not left < since <= asked:
             return None
-        said = self._reason_of(life, left)
-        return asked if said and not said.startswith(_BY_SIGNAL) else None
+        text = self._reason_of(life, left)
+        return asked if text and not text.startswith(_BY_SIGNAL) else None
 
     def _reason_of(self, life: dict[str, Any], ended: float) -> str:
         """Return why a worker stopped, as it logged itself."""
         lines = self._lines_before(life["address"], life["pid"], ended)
-        said = [found for each in lines if (found := WORKER_STOPPING.match(each))]
-        return said[-1]["reason"] if said else ""
+        match = [found for each in lines if (found := WORKER_STOPPING.match(each))]
+        return match[-1]["reason"] if match else ""
 
     def _add_memory_limit(
         self, account: _ExitFields, address: str, pid: int | None, at: float
@@ -272,8 +272,8 @@ class _ExitSources:
             if same and -WINDOW <= at - event.at <= _SLOW:
                 account.add("restarted_for_memory", ("scheduler-event", event.rss or 0))
                 return
-        said = self._nannies.over_budget(address, pid)
-        if said is not None and said <= at + WINDOW:
+        text = self._nannies.over_budget(address, pid)
+        if text is not None and text <= at + WINDOW:
             account.add("restarted_for_memory", ("nanny-log", 0))
 
     def _is_of_teardown(self, made: WorkerExit, closing: float | None) -> bool:

@@ -56,15 +56,15 @@ _UNEXPECTED = (
 
 
 def _ask_cannot_connect(case: Case) -> Iterator[Finding]:
-    said = case.search_exception(CONNECT_TIMED_OUT.pattern)
+    match = case.search_exception(CONNECT_TIMED_OUT.pattern)
     if not case.failed or case.blame.failure is not None:
         return
-    if not said:
+    if not match:
         yield from _still_trying(case)
         yield from _unexpected_answer(case)
         yield from _of_a_worker(case)
         return
-    address, waited = said["address"], said["waited"]
+    address, waited = match["address"], match["waited"]
     known = case.run.of(SchedulerInfo)
     if any(each.subject == address for each in known):
         return  # it was there once: that is another story
@@ -464,8 +464,8 @@ def _ask_too_many_open_files(case: Case) -> Iterator[Finding]:
         return
     if exception is not None and case.search_exception(OPEN_FILES_EXHAUSTED.pattern):
         at = f", at {exception.file}:{exception.line}" if exception.file else ""
-        said = f"The driver itself raised {short(exception.message, 160)}{at}"
-        yield _found(case, said, worker=None, subject=Subject(), sure="high")
+        text = f"The driver itself raised {short(exception.message, 160)}{at}"
+        yield _found(case, text, worker=None, subject=Subject(), sure="high")
         return
     yield from _unresponsive_findings(case)
 
@@ -497,7 +497,7 @@ def _lines(case: Case) -> pl.DataFrame:
 
 def _found(
     case: Case,
-    said: str,
+    text: str,
     *,
     worker: str | None,
     subject: Subject,
@@ -517,7 +517,7 @@ def _found(
     lines = _lines(case)
     return TOO_MANY_OPEN_FILES.found(
         f"Too many open files {whose}".rstrip(),
-        cause=f"{said}.{had}",
+        cause=f"{text}.{had}",
         remedy=(
             f"Raise the limit where the process is started (`ulimit -n {wanted}`, "
             f"`LimitNOFILE={wanted}`, `--ulimit nofile={wanted}` for containers), and close "

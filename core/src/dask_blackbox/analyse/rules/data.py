@@ -38,15 +38,15 @@ _PIECE = r"\(.+, \d+\)"
 def _ask_data_lost(case: Case) -> Iterator[Finding]:
     if not case.failed or case.exception is None:
         return
-    said = case.search_exception(
+    match = case.search_exception(
         rf"(?P<key>{_PIECE}|\S+) cancelled for reason: "
         r"(?:already forgotten|lost dependencies)"
     )
-    if not said:
+    if not match:
         return
     losses = [death for death in case.deaths if death.lost_scattered]
     lost = sorted({key for death in losses for key in death.lost_scattered})
-    key, missing = said["key"], _missing(case)
+    key, missing = match["key"], _missing(case)
     left = [] if losses else _left_with(case, {key, missing[0] if missing else key})
     if left:
         yield _left_in_order(case, key, left[-1])
@@ -108,8 +108,8 @@ def _and_fix(case: Case, losses: list[WorkerExit]) -> str:
 def _missing(case: Case) -> tuple[str, float] | None:
     """Return the key that the scheduler says is gone, and when it said so."""
     logs = case.run.logs
-    said = logs.filter((logs["role"] == "scheduler") & printed_by(LOST_DATA_ASKED_FOR))
-    for row in said.sort("at", descending=True).iter_rows(named=True):
+    lines = logs.filter((logs["role"] == "scheduler") & printed_by(LOST_DATA_ASKED_FOR))
+    for row in lines.sort("at", descending=True).iter_rows(named=True):
         found = LOST_DATA_ASKED_FOR.search(row["message"])
         if found:
             return found["key"].strip("'"), row["at"].timestamp()

@@ -280,21 +280,21 @@ _PART = 0.9
 
 
 def _ask_memory_limit_ignored(case: Case) -> Iterator[Finding]:
-    said = case.run.logs.filter(printed_by(MEMORY_LIMIT_LOWERED))
+    lowered = case.run.logs.filter(printed_by(MEMORY_LIMIT_LOWERED))
     over = [host for host in case.task_activity.hosts if _over(case, host)]
-    if not len(said) and not over:
+    if not len(lowered) and not over:
         return
     host = max(over, key=lambda each: each.limits, default=None)
     lines = tuple(
         Evidence(
             text=short(line["message"], 200), source="logs", at=line["at"].timestamp()
         )
-        for line in said.head(3).iter_rows(named=True)
+        for line in lowered.head(3).iter_rows(named=True)
     )
     if host is None or host.memory is None:
         yield MEMORY_LIMIT_IGNORED.found(
             "A memory limit above the host's memory was ignored",
-            cause=f"{short(said['message'][0], 200)}.",
+            cause=f"{short(lowered['message'][0], 200)}.",
             remedy=_remedy(None, 0),
             confidence="high",
             evidence=lines,

@@ -266,7 +266,7 @@ def _ask_chunks_too_large(case: Case) -> Iterator[Finding]:
     times = math.ceil(worst.piece / (_GOOD * own))
     target = worst.piece / times
     kind = "results" if worst.results else "tasks"
-    said = (
+    text = (
         f"Results of '{name}' have up to {size(worst.piece)}"
         if worst.results
         else f"A task of '{name}' holds about {size(worst.piece)} while it runs"
@@ -275,7 +275,7 @@ def _ask_chunks_too_large(case: Case) -> Iterator[Finding]:
         f"The {kind} of '{name}' take {size(worst.piece)}, {worst.piece / own:.0%} of "
         "the memory per thread",
         cause=(
-            f"{said}; {case.name_of(worst.worker)} has {size(worst.limit)} for "
+            f"{text}; {case.name_of(worst.worker)} has {size(worst.limit)} for "
             f"{counted(worst.threads, 'thread')}, {size(own)} each. A task holds its "
             "inputs, its result and intermediate copies, so a few of them fill the "
             f"worker: it reached {worst.peak / worst.limit:.0%} of its limit"

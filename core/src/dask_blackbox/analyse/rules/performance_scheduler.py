@@ -145,19 +145,19 @@ def _cause(case: Case, found: _Overload, threads: int) -> str:
 
 def _reasons(case: Case) -> str:
     """Return what else than the number of tasks may make a scheduler slow, as far as known."""
-    said = (
+    text = (
         " That is far more than the usual one or two milliseconds per task: something "
         "else keeps it busy."
     )
     edges, tasks = case.task_activity.edges
     if edges >= MANY_EDGES * max(tasks, 1):
-        said += (
+        text += (
             f" Its tasks have {edges:,} dependencies, {edges / tasks:.0f} each, which "
             "the scheduler checks whenever a task finishes."
         )
     if plugins := _plugins(case):
-        said += f" Third-party plugins on it: {quoted(plugins)}."
-    return said
+        text += f" Third-party plugins on it: {quoted(plugins)}."
+    return text
 
 
 def _remedy(case: Case, found: _Overload, threads: int, *, slow: bool) -> str:
@@ -292,20 +292,20 @@ def _blocks(case: Case) -> list[dict[str, Any]]:
     found: list[dict[str, object]] = []
     newest: dict[int | None, dict[str, Any]] = {}  # of each process; lines come by time
     for line in lines.iter_rows(named=True):
-        said = EVENT_LOOP_UNRESPONSIVE.match(line["message"])
-        if said is None:
+        match = EVENT_LOOP_UNRESPONSIVE.match(line["message"])
+        if match is None:
             continue
-        seconds = float(said[2]) / (1000 if said[3] == "ms" else 1)
+        seconds = float(match[2]) / (1000 if match[3] == "ms" else 1)
         block = {
-            "who": said[1], "seconds": seconds, "pid": line["pid"],
+            "who": match[1], "seconds": seconds, "pid": line["pid"],
             "source": line["source"], "at": line["at"].timestamp(),
         }  # fmt: skip
         # The roles that share a process (LocalCluster) share its loop, and each complains.
         same = newest.get(line["pid"])
         if same is not None and abs(same["at"] - block["at"]) < 1:
             same["seconds"] = max(same["seconds"], seconds)
-            if said[1] == "Scheduler":  # the one that matters most
-                same |= {"who": said[1], "source": line["source"]}
+            if match[1] == "Scheduler":  # the one that matters most
+                same |= {"who": match[1], "source": line["source"]}
             continue
         newest[line["pid"]] = block
         found.append(block)
@@ -420,10 +420,10 @@ def _inside(case: Case, largest: float) -> tuple[str, str]:
 
 
 def _of(warning: DriverWarning) -> tuple[float, DriverWarning] | None:
-    said = LARGE_GRAPH_SENT.search(warning.message or "")
-    if said is None:
+    match = LARGE_GRAPH_SENT.search(warning.message or "")
+    if match is None:
         return None
-    return float(said[1]) * _UNITS.get(said[2], 1), warning
+    return float(match[1]) * _UNITS.get(match[2], 1), warning
 
 
 LARGE_GRAPH = documented("large-graph", ask=_ask_large_graph)

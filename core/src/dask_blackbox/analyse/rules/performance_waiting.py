@@ -307,7 +307,7 @@ def _ask_gc_time(case: Case) -> Iterator[Finding]:
         return
     worst = max(sums, key=lambda address: sums[address]["gc"])
     name = _busiest(case)
-    said = [
+    parts = [
         line
         for line in case.run.logs.iter_rows(named=True)
         if line["logger"] in ("distributed.gc", "distributed.utils_perf")
@@ -346,7 +346,7 @@ def _ask_gc_time(case: Case) -> Iterator[Finding]:
                     source="logs",
                     at=line["at"].timestamp(),
                 )
-                for line in said[:2]
+                for line in parts[:2]
             ),
         ),
     )
@@ -541,15 +541,15 @@ def _meanwhile(case: Case, waste: _LostTime) -> str:
     driver = case.task_activity.driver
     if driver is None:
         return ""
-    said = f" Its main thread was on a core for {duration(driver.cpu)} in all"
+    text = f" Its main thread was on a core for {duration(driver.cpu)} in all"
     if waste.idle:
-        said += ": it was waiting, for a person, a file, a service or a sleep"
+        text += ": it was waiting, for a person, a file, a service or a sleep"
     if driver.delayed >= 1:
-        said += (
+        text += (
             f"; {duration(driver.delayed)} of waiting for a core that other processes "
             "used are not counted"
         )
-    return f"{said}."
+    return f"{text}."
 
 
 def _remedy_driver_bound(between: float, beside: float, *, idle: bool) -> str:

@@ -271,11 +271,11 @@ def _reported_by(
 ) -> Iterator[Evidence]:
     for event in events[-1:]:
         if isinstance(event, SchedulerClosing):
-            said = event.reason
+            text = event.reason
         else:
-            said = "" if isinstance(event, DriverLost) else event.error or ""
+            text = "" if isinstance(event, DriverLost) else event.error or ""
         yield Evidence(
-            text=f"{kind}: {short(said or event.subject, 200)}",
+            text=f"{kind}: {short(text or event.subject, 200)}",
             source="events",
             at=event.at,
         )
@@ -284,11 +284,11 @@ def _reported_by(
 def _reason(case: Case, closing: Sequence[SchedulerClosing]) -> str | None:
     """Return why the scheduler closed, as it says; None if it never said that it did."""
     logs = case.run.logs.filter(case.run.logs["role"] == "scheduler")
-    said = (
+    text = (
         logs["message"].str.extract(r"Closing scheduler\. Reason: (\S+)").drop_nulls()
     )
     reasons = [each.reason for each in closing if each.reason]
-    reasons += said.tail(1).to_list()
+    reasons += text.tail(1).to_list()
     if not reasons and not closing:
         return None
     return next((each for each in reasons if each != "unknown"), "")

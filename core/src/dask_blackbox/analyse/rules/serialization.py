@@ -261,10 +261,10 @@ def _frame(traceback: str) -> Frame | None:
 def _remedy_graph_not_deserializable(
     case: Case, root: tuple[str, str] | None, frame: Frame | None
 ) -> str:
-    name, said = (class_of(root[0]), root[1]) if root else ("", "")
+    name, text = (class_of(root[0]), root[1]) if root else ("", "")
     image = "most simply, use one image for driver, scheduler and workers."
-    module = missing_module(said)
-    if module is None and _ABSENT in said:
+    module = missing_module(text)
+    if module is None and _ABSENT in text:
         return (
             "An object in the graph opens that file when it is unpickled, also on the "
             "scheduler: open it in the task, or put the file where scheduler and "
@@ -551,15 +551,15 @@ def _ask_dependency_not_serializable(case: Case) -> Iterator[Finding]:
     hang = case.hang
     if hang is None:
         return
-    said = case.run.logs.filter(
+    message = case.run.logs.filter(
         (pl.col("role") == "worker") & printed_by(NOT_SERIALIZED)
     )
     stuck = _stuck(hang)
-    if not len(said) or stuck is None:
+    if not len(message) or stuck is None:
         return
     task, dependency = stuck
     # The worker that asked for it logs it too; the one that has the word has the trouble.
-    messages = said["message"].to_list()
+    messages = message["message"].to_list()
     found = NOT_SERIALIZED.search(messages[-1])
     kind = found["type"] if found else "unknown"
     why = next((m["why"] for text in messages if (m := _WHY.search(text))), None)

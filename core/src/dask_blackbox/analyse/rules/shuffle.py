@@ -227,19 +227,19 @@ def _ask_p2p_out_of_disk(case: Case) -> Iterator[Finding]:
     ):
         return
     shuffle = shuffle_behind(case)
-    said = _said_by(case)
-    where = _directories(case, [worker for worker, _ in said])
-    sure: Confidence = "high" if case.raised(_CLASS) or said else "medium"
+    reports = _reports_of_full_disks(case)
+    where = _directories(case, [worker for worker, _ in reports])
+    sure: Confidence = "high" if case.raised(_CLASS) or reports else "medium"
     yield P2P_OUT_OF_DISK.found(
-        f"A shuffle ran out of disk space on {counted(len(said), 'worker')}"
-        if said
+        f"A shuffle ran out of disk space on {counted(len(reports), 'worker')}"
+        if reports
         else "A shuffle ran out of disk space",
         cause=(
             f"{shuffle.named} writes all of its data to the workers' disks, and no "
             "space was left"
             + (
-                f" on {listed([case.name_of(w) for w, _ in said], most=2)}"
-                if said
+                f" on {listed([case.name_of(w) for w, _ in reports], most=2)}"
+                if reports
                 else ""
             )
             + (f", in {listed(where, most=2)}" if where else "")
@@ -250,7 +250,7 @@ def _ask_p2p_out_of_disk(case: Case) -> Iterator[Finding]:
         subject=Subject(
             key=failure.key if failure is not None else None,
             prefix=failure.prefix if failure is not None else None,
-            worker=said[-1][0] if said else None,
+            worker=reports[-1][0] if reports else None,
         ),
         evidence=(
             *(
@@ -260,7 +260,7 @@ def _ask_p2p_out_of_disk(case: Case) -> Iterator[Finding]:
                     at=at,
                     see=case.show_command("logs", "--worker", worker),
                 )
-                for worker, at in said[:3]
+                for worker, at in reports[:3]
             ),
             *shuffle.evidence(),
             *case.exception_evidence(),
@@ -268,7 +268,7 @@ def _ask_p2p_out_of_disk(case: Case) -> Iterator[Finding]:
     )
 
 
-def _said_by(case: Case) -> list[tuple[str, float]]:
+def _reports_of_full_disks(case: Case) -> list[tuple[str, float]]:
     """Return the workers that met the end of the disk, and when first."""
     logs = case.run.logs
     lines = logs.filter((logs["role"] == "worker") & printed_by(SHUFFLE_OUT_OF_DISK))
@@ -326,13 +326,13 @@ def _ask_shuffle_restarted(case: Case) -> Iterator[Finding]:
         (pl.col("role") == "scheduler") & printed_by(SHUFFLE_RESTARTED_FOR)
     )
     restarts = [
-        (said, line)
+        (match, line)
         for line in lines.iter_rows(named=True)
-        if (said := SHUFFLE_RESTARTED_FOR.match(line["message"]))
+        if (match := SHUFFLE_RESTARTED_FOR.match(line["message"]))
     ]
     if not restarts:
         return
-    shuffles = sorted({said[1] for said, _ in restarts})
+    shuffles = sorted({match[1] for match, _ in restarts})
     cost = _repeated_seconds(case, shuffles)
     died = how_died(case, case.deaths) if case.deaths else ""
     repeated = f" {duration(cost)} of computing had to be repeated." if cost else ""

@@ -543,12 +543,12 @@ def _ask_actor_lost(case: Case) -> Iterator[Finding]:
     if not case.failed or case.exception is None:
         return
     lost = case.run.of(ActorLost)
-    said = any(
+    match = any(
         case.search_exception(each.pattern)
         for each in (ACTOR_WORKER_LOST, ACTOR_UNREACHABLE)
     )
     in_vain = bool(lost) and only_waited(case.exception)
-    if not said and not in_vain:
+    if not match and not in_vain:
         return
     actor = _actor_of(case, lost)
     key = actor.subject or None if actor else None
@@ -564,7 +564,7 @@ def _ask_actor_lost(case: Case) -> Iterator[Finding]:
         else "the worker that held it is gone"
     )
     prefix = case.prefix_of(key) if key else None
-    sure: Confidence = "high" if said and (death or actor) else "medium"
+    sure: Confidence = "high" if match and (death or actor) else "medium"
     yield ACTOR_LOST.found(
         f"{who[0].upper()}{who[1:]} was lost with its worker",
         cause=(

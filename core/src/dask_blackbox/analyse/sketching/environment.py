@@ -186,11 +186,11 @@ def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _brief(value: Any) -> str:
-    said = value if isinstance(value, str) else json.dumps(value, default=str)
-    if len(said) <= _LONGEST:
-        return said
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    if len(text) <= _LONGEST:
+        return text
     # Of a hash, it is unknown afterwards whether only a date in it is another one.
-    same = normal_value(said)
+    same = normal_value(text)
     digest = hashlib.sha256(same.encode("utf-8", "replace")).hexdigest()[:_HASHED]
     return f"{len(same):,} characters, hash {digest}"
 

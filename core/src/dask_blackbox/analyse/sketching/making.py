@@ -139,9 +139,9 @@ def fingerprint_of(case: Case, verdict: Finding) -> Fingerprint:
     exception, message, frames = _raised(case, verdict)
     parts = [verdict.rule, prefix, exception, *frames, message]
     digest = hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
-    said = [each for each in (prefix, exception, *frames[-1:], message) if each]
+    texts = [each for each in (prefix, exception, *frames[-1:], message) if each]
     return Fingerprint(
-        id=digest[:_DIGITS], basis=short(" · ".join([verdict.rule, *said]), 200)
+        id=digest[:_DIGITS], basis=short(" · ".join([verdict.rule, *texts]), 200)
     )
 
 
