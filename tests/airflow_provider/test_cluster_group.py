@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow_dask_blackbox import cluster_keeper
+from airflow_dask_blackbox import cluster_process
 from airflow_dask_blackbox.kept_clusters import close_at
 from dask_blackbox.layout import RunAddress
 
@@ -152,14 +152,14 @@ def test_a_scheduler_that_is_busy_keeps_its_cluster(
     from distributed import Client
     from distributed.deploy.subprocess import SubprocessCluster
 
-    monkeypatch.setattr(cluster_keeper, "_LOOK", 0.02)
-    monkeypatch.setattr(cluster_keeper, "_ANSWER", 0.1)
+    monkeypatch.setattr(cluster_process, "_LOOK", 0.02)
+    monkeypatch.setattr(cluster_process, "_ANSWER", 0.1)
     with (
         SubprocessCluster(n_workers=0, dashboard_address="127.0.0.1:0") as cluster,
         Client(cluster) as client,
     ):
         keeping = threading.Thread(
-            target=cluster_keeper._wait_for_the_end, args=(cluster,)
+            target=cluster_process._wait_for_the_end, args=(cluster,)
         )
         keeping.start()
 

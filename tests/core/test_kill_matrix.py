@@ -1,4 +1,4 @@
-"""A telling part of the kill matrix; `kill_matrix.py --all` flies all of it."""
+"""A part of the kill matrix; `kill_matrix.py --all` runs all of it."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_a_killed_driver_with_its_cluster_is_recorded_as_aborted(
     url = f"{s3.url}/killed"
     process = begin(home, "waiting.py", url, **s3.environment)
     recording = reported(home, "links")["recording"]
-    # Segments leave while the run flies: what the store has survives everything.
+    # Segments leave during the run: what the store has survives everything.
     until(lambda: recording_is_rich(home, s3.settings, recording), "segments")
 
     os.killpg(process.pid, signal.SIGKILL)

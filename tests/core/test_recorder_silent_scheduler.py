@@ -45,7 +45,7 @@ def _impatience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pulling, "_LAST_CHANCE", 0.2)
 
 
-def flown(
+def pulled_run(
     folder: Path,
     run_scenario: Callable[[_Scheduler, Puller, list[Any]], Awaitable[None]],
     *,
@@ -98,7 +98,7 @@ def test_what_it_kept_in_silence_is_had_when_it_answers_again(tmp_path: Path) ->
         scheduler.awake.set()
         await until_reported(reported, "scheduler-answers")
 
-    puller, reported = flown(tmp_path, run_scenario)
+    puller, reported = pulled_run(tmp_path, run_scenario)
 
     assert [row[1] for row in reported] == [
         "scheduler-silent",
@@ -122,7 +122,7 @@ def test_one_that_answers_no_more_is_lost_since_it_fell_silent(tmp_path: Path) -
             await puller.drain(last=True)
         puller.missed(error.value)
 
-    puller, reported = flown(tmp_path, run_scenario)
+    puller, reported = pulled_run(tmp_path, run_scenario)
     kinds = [row[1] for row in reported]
     lost = reported[kinds.index("scheduler-lost")]
 
@@ -145,6 +145,6 @@ def test_a_batch_is_acknowledged_by_the_next_pull_and_not_by_one_of_its_own(
         await puller.drain(last=True)
         acknowledged.append(list(scheduler.acknowledgements))
 
-    flown(tmp_path, run_scenario, interval=600)
+    pulled_run(tmp_path, run_scenario, interval=600)
 
     assert acknowledged == [[0], [0, 1]]

@@ -19,7 +19,7 @@ from dask_blackbox.report.curves import curves_of
 from dask_blackbox.report.prefix_graph import prefix_rows
 from dask_blackbox.report.timeline import Timeline, timeline_of
 from dask_blackbox.report.timeline_marks import marks_of
-from dask_blackbox.report.workers import lives_of
+from dask_blackbox.report.workers import worker_processes
 from dask_blackbox.run import RunTables
 from dask_blackbox.tables import frames_of
 from runs_from_rows import (
@@ -110,7 +110,9 @@ def unpacked_texts(text: str) -> list[str]:
 
 def timeline(run: RunTables) -> Timeline:
     waits = last_inputs_of(run)
-    return timeline_of(executions_of(run), axis_of(run), lives_of(run), set(), waits)
+    return timeline_of(
+        executions_of(run), axis_of(run), worker_processes(run), set(), waits
+    )
 
 
 def drawn(run: RunTables) -> list[Drawn]:
@@ -233,8 +235,8 @@ def test_killed_work_counts_the_same_everywhere() -> None:
     assert counts.seconds == pytest.approx(4.0)
     assert (card.numbers["executions"], card.numbers["killed"]) == (3, 2)
     assert sum(row.tasks for row in prefix_rows(executions_of(run))) == 3
-    assert sum(life.tasks for life in lives_of(run)) == 3
-    assert sum(life.busy for life in lives_of(run)) == pytest.approx(4.0)
+    assert sum(life.tasks for life in worker_processes(run)) == 3
+    assert sum(life.busy for life in worker_processes(run)) == pytest.approx(4.0)
     assert timeline(run).said.startswith("3 task executions")
     assert "number of task executions: 3" in performance_html(run, card)
 
@@ -268,7 +270,7 @@ def test_a_worker_that_did_nothing_has_its_row_and_a_restarted_one_keeps_it() ->
     )
 
     seats = timeline(run).seats
-    labels = [life.label for life in lives_of(run)]
+    labels = [life.label for life in worker_processes(run)]
 
     assert [seat.lives for seat in seats] == [[0, 1], [2]]
     assert len(set(labels)) == 3
@@ -283,7 +285,7 @@ def test_no_mark_is_left_out() -> None:
 
 def test_a_cluster_that_its_own_driver_closes_has_not_failed() -> None:
     def kinds(run: RunTables) -> set[str]:
-        marks = marks_of(run, axis_of(run), lives_of(run))
+        marks = marks_of(run, axis_of(run), worker_processes(run))
         return {m.kind for m in marks if m.said.startswith("the scheduler closed")}
 
     closing = an_event("scheduler-closing", "tcp://s", at=30)
@@ -302,7 +304,7 @@ def test_the_last_value_of_the_nanny_is_the_end_of_the_curve() -> None:
         failed_with(an_exception("KilledWorker", "gone")),
     )  # fmt: skip
 
-    (curve,) = curves_of(run, axis_of(run), lives_of(run)).workers
+    (curve,) = curves_of(run, axis_of(run), worker_processes(run)).workers
 
     assert (curve.at[-1], curve.memory[-1]) == (12_000, 395.0)
     assert curve.died == 12_000
@@ -320,7 +322,7 @@ def test_a_peak_of_memory_survives_thinning() -> None:
         a_worker(), samples, a_sample(at=23.456, memory=LIMIT), succeeded(at=60)
     )
 
-    (curve,) = curves_of(run, axis_of(run), lives_of(run)).workers
+    (curve,) = curves_of(run, axis_of(run), worker_processes(run)).workers
 
     assert len(curve.at) < 1_300
     assert max(m for m in curve.memory if m is not None) == LIMIT / MIB
@@ -381,7 +383,7 @@ def test_pauses_and_the_begin_of_spilling_are_marked() -> None:
         succeeded(at=10),
     )  # fmt: skip
 
-    marks = marks_of(run, axis_of(run), lives_of(run))
+    marks = marks_of(run, axis_of(run), worker_processes(run))
 
     kinds = ("paused", "resumed", "spilling")
     assert [(m.at, m.kind, m.subject) for m in marks if m.kind in kinds] == [

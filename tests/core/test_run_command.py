@@ -20,7 +20,7 @@ from scenario_runs import SCENARIOS, Home, ScenarioRun, begin_command, ended
 from stored_events import details
 
 ScenarioRuns = dict[str, Future[ScenarioRun]]
-SCRIPT = str(SCENARIOS / "commanded.py")
+SCRIPT = str(SCENARIOS / "user_script.py")
 ENDS = {
     # what it does: its exit code, its output, the state, the verdict
     "fine": (0, "sum 380\nfine 2\n", "succeeded", None),
@@ -117,7 +117,7 @@ def test_the_card_says_how_it_ended(finished_runs: ScenarioRuns, how: str) -> No
     assert card.completeness["recorded"]
     # Who kills himself takes along what his own scheduler still held.
     assert card.completeness["complete"] == (how != "kill_itself")
-    assert card.job == "commanded"
+    assert card.job == "user_script"
 
 
 @pytest.mark.parametrize("how", ENDS)

@@ -18,7 +18,7 @@ from dask_blackbox import Run
 from dask_blackbox.report import markdown, text
 from dask_blackbox.testing import EmbeddedS3
 from scenario_runs import every_byte
-from store_matrix import SECRET, Range, a_range, flown
+from store_matrix import SECRET, Range, a_range, finished_run
 
 pytestmark = pytest.mark.nightly
 
@@ -46,7 +46,7 @@ def opened(place: Range, folder: str) -> Run:
 
 def test_uploads_go_on_whenever_a_trouble_has_passed(place: Range) -> None:
     synced: list[Result] = []
-    finished = flown(
+    finished = finished_run(
         place,
         "through-thick-and-thin",
         first="refused",
@@ -69,7 +69,7 @@ def test_uploads_go_on_whenever_a_trouble_has_passed(place: Range) -> None:
 def test_what_the_store_never_took_is_named_kept_and_brought_home_once(
     place: Range, tmp_path: Path
 ) -> None:
-    finished = flown(place, "cut-off", last="bucket gone")
+    finished = finished_run(place, "cut-off", last="bucket gone")
     card = finished.card
     spool = Path(card.links["spool"])
 
@@ -132,14 +132,14 @@ def _two_syncs_at_once(place: Range) -> list[int]:
 def test_what_failed_at_the_very_end_comes_home_with_the_next_recording(
     place: Range,
 ) -> None:
-    finished = flown(
+    finished = finished_run(
         place, "last-word", at_the_end="access denied", names="*complete.json"
     )
     before = place.blobs(finished.folder)
     waiting = list(place.spool.iterdir())
     place.proxy.work()
     came = threading.Event()
-    follower = flown(
+    follower = finished_run(
         place,
         "follower",
         in_the_midst=lambda: _until_gone(waiting[0], came),

@@ -1,6 +1,6 @@
 """A cluster of another distributed and another Python, with nothing of ours: recorded in full.
 
-Two telling pairs of the skew matrix; `python tests/support/skew_matrix.py` flies them all.
+Two pairs of the skew matrix; `python tests/support/skew_matrix.py` runs all of them.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from fuzz_roles import Deed, Truth, roles_in
 from kill_runs import address_in, end_group
 from scenario_runs import SCENARIOS, Home
 
-__all__ = ["flown"]
+__all__ = ["run_round"]
 
 _LIMIT = "400MiB"
 _HARMLESS = ("nobody", "recorder", "store", "network", "clock")
@@ -42,8 +42,8 @@ _SERVICES: dict[str, Fault | None] = {
 }
 
 
-def flown(round: Round, home: Home, s3: EmbeddedS3 | None) -> Truth:  # noqa: A002
-    """Fly a round to its end; return what happened."""
+def run_round(round: Round, home: Home, s3: EmbeddedS3 | None) -> Truth:  # noqa: A002
+    """Run a round to its end; return what happened."""
     truth = Truth(round, home)
     with contextlib.ExitStack() as ends:
         trouble: Callable[[], None] = lambda: None  # noqa: E731

@@ -6,7 +6,7 @@
 
 Each round is drawn from its own seed (`--seed`, and one more each): how the cluster was
 started, who records, what is computed, who is hit by what, and when.  What is wrong is
-printed with the line that flies the round again.  A campaign (`--minutes`) begins with a seed
+printed with the command that repeats the round.  A campaign (`--minutes`) begins with a seed
 of the clock's, which it prints, and ends with how many rounds of each victim went wrong.
 """
 
@@ -26,7 +26,7 @@ from pathlib import Path
 from dask_blackbox.testing import EmbeddedS3, embedded_s3
 from fuzz_draws import Round, drawn
 from fuzz_oracle import Judgement, judged
-from fuzz_rounds import flown
+from fuzz_rounds import run_round
 from scenario_runs import Home
 
 __all__ = ["fly_round"]
@@ -35,8 +35,8 @@ __all__ = ["fly_round"]
 def fly_round(kind: Round, home: Home, s3: EmbeddedS3 | None = None) -> Judgement:
     """Fly a round in a home, and judge it."""
     try:
-        return judged(flown(kind, home, s3))
-    except Exception as error:  # noqa: BLE001 - the others are to be flown too
+        return judged(run_round(kind, home, s3))
+    except Exception as error:  # noqa: BLE001 - the others are to run too
         found = Judgement([f"{type(error).__name__}: {error}"])
         if not isinstance(error, AssertionError):
             found.wrong.append(traceback.format_exc())

@@ -3,7 +3,7 @@
     python tests/support/kill_matrix.py --all
     python tests/support/kill_matrix.py --only "scheduler" --times 5
 
-prints expected and seen.  `test_kill_matrix.py` flies a telling part of it.
+prints expected and seen.  `test_kill_matrix.py` runs a part of it.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def _fly(row: Row, *, keep: bool) -> bool:
     home = Home(Path(tempfile.mkdtemp(prefix="k")))
     try:
         seen = kill_and_look(row, home)
-    except Exception as error:  # noqa: BLE001 - the others are to be flown too
+    except Exception as error:  # noqa: BLE001 - the others are to run too
         seen = Seen([f"{type(error).__name__}: {error}"])
         if not isinstance(error, AssertionError):
             seen.wrong.append(traceback.format_exc())

@@ -5,7 +5,7 @@
 
 The environments hold `distributed` and what it needs, and are brought by uv (`tools/uv`):
 from the index, or from its cache; other Pythons from the machine, or from the network.
-`test_version_skew.py` flies a telling part of it.
+`test_version_skew.py` runs a part of it.
 """
 
 from __future__ import annotations

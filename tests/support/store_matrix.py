@@ -4,7 +4,7 @@
     python tests/support/store_matrix.py --only silence
 
 records real runs on one cluster, through a proxy that fails as it is asked to, and prints
-what is not as it should be.  `test_store_faults.py` flies a telling part of it.
+what is not as it should be.  `test_store_faults.py` runs a part of it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from dask_blackbox.testing import (
 )
 from dask_blackbox.testing.faults import Fault
 
-__all__ = ["FAULTS", "SECRET", "Flown", "Range", "a_range", "flown"]
+__all__ = ["FAULTS", "SECRET", "FinishedRun", "Range", "a_range", "finished_run"]
 
 FAULTS: dict[str, Fault | None] = {
     "slow down": faults.slow_down,
@@ -118,7 +118,7 @@ def a_range(server: EmbeddedS3, folder: Path) -> Iterator[Range]:
 
 
 @dataclass
-class Flown:
+class FinishedRun:
     """A recording that was made through trouble.
 
     Attributes:
@@ -143,7 +143,7 @@ def _double(i: int) -> int:
     return 2 * i
 
 
-def flown(
+def finished_run(
     place: Range,
     name: str,
     *,
@@ -153,7 +153,7 @@ def flown(
     at_the_end: str | None = None,
     names: str = "*",
     in_the_midst: Callable[[], None] = lambda: None,
-) -> Flown:
+) -> FinishedRun:
     """Record a run through trouble, each a name in `FAULTS`.
 
     Args:
@@ -194,7 +194,7 @@ def flown(
     down = begin.going_on
     if at_the_end is not None:
         begin(at_the_end, names)
-    return Flown(rec.finish(), result, running, down)
+    return FinishedRun(rec.finish(), result, running, down)
 
 
 def _something(rec: Any) -> None:
@@ -246,7 +246,7 @@ def _tried(place: Range, name: str, how: str) -> list[str]:
     """Record a run through one trouble; return what is not as it should be."""
     run_id = f"{name} {how}".replace(" ", "-")
     reported = {how: [name] if how == "passing" else name}
-    finished = flown(place, run_id, **reported)  # type: ignore[arg-type]
+    finished = finished_run(place, run_id, **reported)  # type: ignore[arg-type]
     place.proxy.work()
     stays = how in {"last", "at_the_end"}
     wrong = []

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from airflow_dask_blackbox.addresses import TaskKey
-from airflow_dask_blackbox.cluster_keeper import KEEP
+from airflow_dask_blackbox.cluster_process import KEEP
 from airflow_dask_blackbox.clusters import ClusterSpec, importable_airflow, prepared
 from airflow_dask_blackbox.compat import AirflowException
 from airflow_dask_blackbox.shipping import shipped_by_value, unimportable_module_of
@@ -93,7 +93,7 @@ class KeptCluster:
         # The task's own streams end with it, and a worker may print at any time.
         with note.with_suffix(".log").open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", "airflow_dask_blackbox.cluster_keeper"],
+                [sys.executable, "-m", "airflow_dask_blackbox.cluster_process"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -1,6 +1,6 @@
 """`Recording`: the driver's side of one recording, from its first order to its card.
 
-It starts a recorder process, puts capture on the cluster, and waits only for word of the
+It starts a recorder process, puts capture on the cluster, and waits only for the report of the
 store and, at the end, for the card, both within set limits.  Our own
 failures become one log line and a fact on the card; only with `required=True` does a run
 that cannot be recorded fail, and then before it costs anything.
@@ -302,7 +302,7 @@ class Recording:
             cards.append(self._conclude(end, timeout))
         cards = cards or [self._unrecorded(None, "the end of the recording failed")]
         if self._host_task is not None:
-            with guard("the host's word of the end"):
+            with guard("notifying the host of the run's end"):
                 self._host_task.ended(cards[0])
         return cards[0]
 
@@ -518,7 +518,7 @@ class Recording:
             store, given = self._host_task.place(store, given)
         settings = gathered_store_settings(store, settings=given)
         if self._host_task is not None:
-            with guard("the host's word of the beginning"):
+            with guard("notifying the host of the run's start"):
                 self._host_task.begins(self, settings)
         self._start_timeout = setting_seconds("start-timeout")
         self._finish_timeout = setting_seconds("finish-timeout")

@@ -7,7 +7,7 @@ import polars as pl
 
 from dask_blackbox.formatting import count, duration
 from dask_blackbox.report.axis import Axis, micros_since
-from dask_blackbox.report.workers import Life
+from dask_blackbox.report.workers import WorkerProcess
 from dask_blackbox.run import RunTables
 
 __all__ = ["Curve", "curves_of"]
@@ -49,7 +49,7 @@ class Curves(msgspec.Struct):
     said: str
 
 
-def curves_of(run: RunTables, axis: Axis, lives: list[Life]) -> Curves:
+def curves_of(run: RunTables, axis: Axis, lives: list[WorkerProcess]) -> Curves:
     """Return the curves of all workers that were ever measured."""
     metrics = _with_last_lines(run.metrics, lives)
     sources = metrics["source"].unique().sort().to_list()
@@ -69,11 +69,11 @@ def curves_of(run: RunTables, axis: Axis, lives: list[Life]) -> Curves:
     )
 
 
-def _gravity(life: Life | None) -> tuple[bool, int]:
+def _gravity(life: WorkerProcess | None) -> tuple[bool, int]:
     return (life is None or life.fate != "died", -((life.peak or 0) if life else 0))
 
 
-def _with_last_lines(metrics: pl.DataFrame, lives: list[Life]) -> pl.DataFrame:
+def _with_last_lines(metrics: pl.DataFrame, lives: list[WorkerProcess]) -> pl.DataFrame:
     """Add what dead workers' certificates say of their last half minute."""
     samples = metrics.filter(pl.col("source") != "scheduler").select(
         "at", "source", "memory", "cpu"
@@ -116,7 +116,9 @@ def _thinned(metrics: pl.DataFrame, axis: Axis, step: int) -> pl.DataFrame:
     )
 
 
-def _curve(source: str, part: pl.DataFrame, life: Life | None, axis: Axis) -> Curve:
+def _curve(
+    source: str, part: pl.DataFrame, life: WorkerProcess | None, axis: Axis
+) -> Curve:
     curve = Curve(
         source, part["ms"].to_list(), part["memory"].to_list(), part["cpu"].to_list()
     )

@@ -37,7 +37,7 @@ from dask_blackbox.report.system_series import series_of
 from dask_blackbox.report.time_bar import time_bar_of
 from dask_blackbox.report.timeline import timeline_of
 from dask_blackbox.report.timeline_marks import marks_of, packed_marks
-from dask_blackbox.report.workers import Life, lives_of
+from dask_blackbox.report.workers import WorkerProcess, worker_processes
 from dask_blackbox.run import RunTables
 
 __all__ = [
@@ -67,7 +67,7 @@ def html(run: RunTables, card: RunCard, *, logs_limit: int = 2000) -> str:
         logs_limit: How many log lines the page may hold; it says which it holds.
     """
     axis = axis_of(run)
-    lives = lives_of(run)
+    lives = worker_processes(run)
     executions = executions_of(run)
     logs = loglines_of(run, lives, limit=logs_limit)
     named = {line.key for line in logs.lines if line.key}
@@ -144,7 +144,7 @@ class _Paper(msgspec.Struct):
 
 
 def _paper(
-    run: RunTables, card: RunCard, lines: list[LogLine], dead: list[Life]
+    run: RunTables, card: RunCard, lines: list[LogLine], dead: list[WorkerProcess]
 ) -> _Paper:
     """Return the picture as a `data:` address, and the lines before the first deaths."""
     moments = [life.left for life in dead if life.left][:_PRINTED_DEATHS]
@@ -158,7 +158,7 @@ def _paper(
     return _Paper(f"data:image/png;base64,{image}", chosen)
 
 
-def _worker_row(life: Life, axis: Axis) -> dict[str, object]:
+def _worker_row(life: WorkerProcess, axis: Axis) -> dict[str, object]:
     return {
         "address": life.address,
         "label": plain(life.label),
@@ -187,11 +187,11 @@ def _embedded(value: object) -> Markup:
 class DeathGroup(NamedTuple):
     """Workers that died alike: the first of them, and the others."""
 
-    first: Life
-    others: list[Life]
+    first: WorkerProcess
+    others: list[WorkerProcess]
 
 
-def death_groups(dead: list[Life]) -> list[DeathGroup]:
+def death_groups(dead: list[WorkerProcess]) -> list[DeathGroup]:
     """Return the deaths, in order, those that are alike together."""
     groups: dict[tuple[object, ...], DeathGroup] = {}
     for life in dead:
@@ -203,7 +203,7 @@ def death_groups(dead: list[Life]) -> list[DeathGroup]:
     return [*groups.values()]
 
 
-def _alike(life: Life) -> tuple[object, ...]:
+def _alike(life: WorkerProcess) -> tuple[object, ...]:
     death = life.death
     running = tuple(sorted({prefix_of(key) for key, _ in life.running}))
     if death is None:
@@ -246,7 +246,7 @@ class Bandwidth(NamedTuple):
         return self.step * len(self.names)
 
 
-def _bandwidth_of(run: RunTables, lives: list[Life]) -> Bandwidth:
+def _bandwidth_of(run: RunTables, lives: list[WorkerProcess]) -> Bandwidth:
     """Return what the scheduler reported last; empty where nothing was moved."""
     loads = [each for each in run.of(SchedulerLoad) if each.bandwidth]
     if not loads:

@@ -8,7 +8,7 @@ import polars as pl
 
 from dask_blackbox.commandline import command, run_words
 from dask_blackbox.formatting import count, counted, plain
-from dask_blackbox.report.workers import Life
+from dask_blackbox.report.workers import WorkerProcess
 from dask_blackbox.run import RunTables
 
 __all__ = ["LogLine", "LogLines", "loglines_of"]
@@ -39,7 +39,7 @@ class LogLines(NamedTuple):
     total: int
 
 
-def loglines_of(run: RunTables, lives: list[Life], *, limit: int) -> LogLines:
+def loglines_of(run: RunTables, lives: list[WorkerProcess], *, limit: int) -> LogLines:
     """Choose at most `limit` lines: warnings and worse, last words, then the newest."""
     logs = run.logs
     total = logs.height
@@ -85,7 +85,7 @@ def _important_lines(grave: pl.Series, limit: int) -> tuple[set[int], str]:
     return chosen, text
 
 
-def _last_lines(numbered: pl.DataFrame, lives: list[Life]) -> list[int]:
+def _last_lines(numbered: pl.DataFrame, lives: list[WorkerProcess]) -> list[int]:
     rows: list[int] = []
     dead = [life.address for life in lives if life.fate == "died"]
     if dead:

@@ -94,9 +94,9 @@ def _verdict(card: RunCard, verdict: Finding) -> Iterator[str]:
         ("About", subject_words(verdict.subject)),
         ("Seen", seen_words(card)),
     ]
-    parts = [f"- **{label}** {escaped(words)}" for label, words in rows if words]
-    parts.append(f"- **Rule** {_code(verdict.rule)}")
-    yield "\n".join(parts)
+    said = [f"- **{label}** {escaped(words)}" for label, words in rows if words]
+    said.append(f"- **Rule** {_code(verdict.rule)}")
+    yield "\n".join(said)
     yield _evidence(verdict.evidence)
 
 
@@ -115,12 +115,12 @@ def _evidence(evidence: Sequence[Evidence]) -> str:
 
 def _changes(card: RunCard) -> Iterator[str]:
     past = card.past
-    text = "" if past is None else blame_words(past)
-    if not card.changes and not text:
+    said = "" if past is None else blame_words(past)
+    if not card.changes and not said:
         return
     yield "### What changed since the last good run"
-    if text:
-        yield f"**{escaped(text)}**"
+    if said:
+        yield f"**{escaped(said)}**"
     if card.changes:
         head = ("What", "Before", "Now", "How unusual")
         yield _table(head, [_changed(each) for each in card.changes[:_MOST_CHANGES]])
@@ -155,9 +155,9 @@ def _past(past: Past) -> str:
     if past.last_good is not None:
         reported.append(f"compared with {against_words(past.last_good)}")
     reported += [looked_words(past), habit_words(past)]
-    text = escaped(". ".join(_capital(each) for each in reported if each))
+    said = escaped(". ".join(_capital(each) for each in reported if each))
     command = f"  \n{_code(past.compare)}" if past.compare else ""
-    return f"{text}.{command}" if text else ""
+    return f"{said}.{command}" if said else ""
 
 
 def _capital(words: str) -> str:
@@ -197,14 +197,14 @@ def _findings(findings: Sequence[Finding]) -> Iterator[str]:
 
 
 def _links(card: RunCard) -> str:
-    parts = ["### Look further\n"] if card.links else []
+    said = ["### Look further\n"] if card.links else []
     for name, address in in_order(card.links):
         if _OPENS.fullmatch(address):
-            parts.append(f"- [{escaped(name)}](<{address}>)")
+            said.append(f"- [{escaped(name)}](<{address}>)")
         else:
             # A browser opens neither s3:// nor file:// from a host's page.
-            parts.append(f"- {escaped(name)}: {_code(address)}")
-    return "\n".join(parts)
+            said.append(f"- {escaped(name)}: {_code(address)}")
+    return "\n".join(said)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -224,8 +224,8 @@ def _html(text: str) -> str:
 
 def _in_html(text: str) -> str:
     """Return text for inside a tag, where some renderers see Markdown and some don't."""
-    message = _MARKUP.sub(lambda found: _entity(found[0]), _html(text))
-    return _AUTOLINK.sub(_unlinked, message)
+    said = _MARKUP.sub(lambda found: _entity(found[0]), _html(text))
+    return _AUTOLINK.sub(_unlinked, said)
 
 
 def escaped(text: str) -> str:
@@ -239,14 +239,14 @@ def _escaped_inside(text: str) -> str:
     What a renderer would make a link of is code: no escape prevents that everywhere.
     """
     text = _SPACES.sub(" ", plain(text)).strip()
-    message, end = "", 0
+    said, end = "", 0
     for found in _UNBROKEN.finditer(text):
         if not _AUTOLINK.search(found[0]):
             continue
-        message += _MARKUP.sub(r"\\\1", text[end : found.start()])
-        message += _code(found[0], in_table=True)
+        said += _MARKUP.sub(r"\\\1", text[end : found.start()])
+        said += _code(found[0], in_table=True)
         end = found.end()
-    return message + _MARKUP.sub(r"\\\1", text[end:])
+    return said + _MARKUP.sub(r"\\\1", text[end:])
 
 
 def _unlinked(found: re.Match[str]) -> str:
@@ -264,17 +264,17 @@ def _paragraphs(text: str) -> str:
 
 def _sentences(line: str) -> str:
     """Return a line with what stands between backticks as code."""
-    text = ""
+    said = ""
     for part, code in pieces(line.strip()):
         if code:
-            text += _code(part)
+            said += _code(part)
             continue
         # Escaping takes the spaces at both ends away.
-        before = " " if text and part[:1].isspace() else ""
+        before = " " if said and part[:1].isspace() else ""
         after = " " if part[-1:].isspace() else ""
         # Only at its beginning does a line's first character open anything.
-        text += f"{before}{escaped(part) if not text else _escaped_inside(part)}{after}"
-    return text.strip()
+        said += f"{before}{escaped(part) if not said else _escaped_inside(part)}{after}"
+    return said.strip()
 
 
 def _code(text: str, *, in_table: bool = False) -> str:

@@ -44,7 +44,7 @@ from dask_blackbox.report.system_figures import (
     profile_figure,
     system_figures,
 )
-from dask_blackbox.report.workers import Life, lives_of
+from dask_blackbox.report.workers import WorkerProcess, worker_processes
 from dask_blackbox.run import RunTables
 
 __all__ = ["log_markup", "performance_html"]
@@ -74,7 +74,7 @@ _FLAME_TOOLTIP = """
 def performance_html(run: RunTables, card: RunCard) -> str:
     """Return the performance report of a run, as one page with Bokeh in it."""
     axis = axis_of(run)
-    lives = lives_of(run)
+    lives = worker_processes(run)
     executions = executions_of(run)
     tabs = [
         ("Summary", _text(summary_markup(run, card, axis, lives, executions))),
@@ -130,7 +130,7 @@ def _text(markup: Markup) -> Any:
     )
 
 
-def _stream(executions: pl.DataFrame, lives: list[Life]) -> object | None:
+def _stream(executions: pl.DataFrame, lives: list[WorkerProcess]) -> object | None:
     return stream_figure(executions, lives) if executions.height else None
 
 
@@ -178,7 +178,7 @@ def _colour(filename: str) -> str:
     return Category20_20[zlib.crc32(filename.encode()) % len(Category20_20)]
 
 
-def _transfer_by_worker(run: RunTables, lives: list[Life]) -> object | None:
+def _transfer_by_worker(run: RunTables, lives: list[WorkerProcess]) -> object | None:
     labels = {life.address: life.label for life in lives}
     table = (
         run.tasks.group_by("worker", maintain_order=True)
@@ -271,7 +271,7 @@ def summary_markup(
     run: RunTables,
     card: RunCard,
     axis: Axis,
-    lives: list[Life],
+    lives: list[WorkerProcess],
     executions: pl.DataFrame,
 ) -> Markup:
     """Return the first tab: what ran, for how long, on what; and the verdict."""
@@ -312,7 +312,7 @@ def _tasks(tasks: pl.DataFrame) -> list[str]:
     return parts
 
 
-def _cluster(run: RunTables, lives: list[Life]) -> list[str]:
+def _cluster(run: RunTables, lives: list[WorkerProcess]) -> list[str]:
     scheduler = next(iter(run.of(SchedulerInfo)[-1:]), SchedulerInfo())
     threads = sum(life.nthreads or 0 for life in lives if life.left is None)
     memory = sum(life.limit or 0 for life in lives if life.left is None)

@@ -16,7 +16,11 @@ from dask_blackbox.formatting import clock, exact_size, plain
 from dask_blackbox.report.axis import Axis, axis_of
 from dask_blackbox.report.curves import Curve, curves_of
 from dask_blackbox.report.drawing import Drawing, as_png, as_svg
-from dask_blackbox.report.workers import Life, life_numbers, lives_of
+from dask_blackbox.report.workers import (
+    WorkerProcess,
+    process_numbers,
+    worker_processes,
+)
 from dask_blackbox.run import RunTables
 
 __all__ = ["coverage", "picture_png", "picture_svg"]
@@ -65,7 +69,7 @@ class _Rows(NamedTuple):
     """Which workers are drawn where: numbers of their lives, and pixels."""
 
     scale: _Scale
-    lives: list[Life]
+    lives: list[WorkerProcess]
     seats: list[list[int]]
     top: int
     height: int
@@ -83,7 +87,7 @@ class _Scale:
 
 
 def _picture(run: RunTables, card: RunCard) -> Drawing:
-    axis, lives = axis_of(run), lives_of(run)
+    axis, lives = axis_of(run), worker_processes(run)
     scale = _Scale(axis)
     seats = _seats(lives)
     height = max(3, min(_TALLEST, _WORK // max(1, len(seats))))
@@ -105,7 +109,7 @@ def _picture(run: RunTables, card: RunCard) -> Drawing:
     return drawing
 
 
-def _seats(lives: list[Life]) -> list[list[int]]:
+def _seats(lives: list[WorkerProcess]) -> list[list[int]]:
     """Return the numbers of the lives of each row, deaths first where there are too many."""
     own: dict[str, list[int]] = {}
     for number, life in enumerate(lives):
@@ -150,10 +154,10 @@ def _work(drawing: Drawing, run: RunTables, rows: _Rows) -> list[str]:
     return prefixes
 
 
-def _placed(run: RunTables, lives: list[Life], axis: Axis) -> pl.DataFrame:
+def _placed(run: RunTables, lives: list[WorkerProcess], axis: Axis) -> pl.DataFrame:
     executions = executions_of(run)
     return (
-        executions.with_columns(life_numbers(executions, lives))
+        executions.with_columns(process_numbers(executions, lives))
         .filter(pl.col("begin").is_not_null())
         .select(
             "prefix", "life",

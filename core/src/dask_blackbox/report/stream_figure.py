@@ -21,7 +21,7 @@ from bokeh.plotting import figure
 from bokeh.transform import linear_cmap
 
 from dask_blackbox.formatting import count, counted
-from dask_blackbox.report.workers import Life
+from dask_blackbox.report.workers import WorkerProcess
 
 __all__ = ["stream_figure"]
 
@@ -45,7 +45,7 @@ _TOOLTIP = """
 """
 
 
-def stream_figure(tasks: pl.DataFrame, lives: list[Life]) -> object:
+def stream_figure(tasks: pl.DataFrame, lives: list[WorkerProcess]) -> object:
     """Return the figure; its title says what it shows."""
     placed = tasks.filter(pl.col("start").is_not_null() & pl.col("stop").is_not_null())
     bars, lanes = _bars(placed), _lanes(placed)
@@ -139,7 +139,7 @@ def _colours(words: pl.Series, prefixes: list[str]) -> tuple[pl.Series, list[str
 
 
 def _figure(
-    bars: pl.DataFrame, lanes: pl.DataFrame, lives: list[Life], text: str
+    bars: pl.DataFrame, lanes: pl.DataFrame, lives: list[WorkerProcess], text: str
 ) -> object:
     plot = figure(
         title=f"Task Stream: {text}",

@@ -23,7 +23,7 @@ from dask_blackbox.formatting import plain
 from dask_blackbox.report.axis import Axis
 from dask_blackbox.report.profile_tree import INTERVAL
 from dask_blackbox.report.system_series import summed_metrics
-from dask_blackbox.report.workers import Life
+from dask_blackbox.report.workers import WorkerProcess
 from dask_blackbox.run import RunTables
 
 __all__ = [
@@ -80,7 +80,7 @@ _PANELS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
 
 
 def system_figures(
-    metrics: pl.DataFrame, axis: Axis, lives: list[Life]
+    metrics: pl.DataFrame, axis: Axis, lives: list[WorkerProcess]
 ) -> object | None:
     """Return the panels below each other, deaths marked in all; None without samples."""
     table = summed_metrics(metrics, axis)
@@ -200,7 +200,7 @@ def _last_load(run: RunTables) -> SchedulerLoad | None:
     )
 
 
-def bandwidth_by_worker(run: RunTables, lives: list[Life]) -> object | None:
+def bandwidth_by_worker(run: RunTables, lives: list[WorkerProcess]) -> object | None:
     """Return Dask's map of how fast results went from each worker to each other."""
     load = _last_load(run)
     if load is None:

@@ -20,7 +20,7 @@ from dask_blackbox.analyse.facts.executions import OUTCOMES
 from dask_blackbox.formatting import count, counted, duration, plain
 from dask_blackbox.report.axis import Axis, micros_since
 from dask_blackbox.report.packing import packed, packed_signed, packed_texts
-from dask_blackbox.report.workers import Life, life_numbers
+from dask_blackbox.report.workers import WorkerProcess, process_numbers
 
 __all__ = ["OTHER", "Keys", "Timeline", "timeline_of"]
 
@@ -135,7 +135,7 @@ class _Links(NamedTuple):
 def timeline_of(
     executions: pl.DataFrame,
     axis: Axis,
-    lives: list[Life],
+    lives: list[WorkerProcess],
     named: set[str],
     waits: LastInputs,
 ) -> Timeline:
@@ -163,8 +163,10 @@ def timeline_of(
     return Timeline(seats, prefixes, OUTCOMES, pack, text)
 
 
-def _placed(executions: pl.DataFrame, axis: Axis, lives: list[Life]) -> pl.DataFrame:
-    table = executions.with_columns(life_numbers(executions, lives))
+def _placed(
+    executions: pl.DataFrame, axis: Axis, lives: list[WorkerProcess]
+) -> pl.DataFrame:
+    table = executions.with_columns(process_numbers(executions, lives))
     before, after = -_LONGEST_RUN, int(axis.length * 1e6) + _LONGEST_RUN
     return (
         table.filter(pl.col("begin").is_not_null())
@@ -198,7 +200,9 @@ def _prefixed(tasks: pl.DataFrame) -> tuple[list[str], pl.DataFrame]:
     return names, tasks.join(numbers, on="prefix", how="left", nulls_equal=True)
 
 
-def _seated(tasks: pl.DataFrame, lives: list[Life]) -> tuple[list[Seat], pl.DataFrame]:
+def _seated(
+    tasks: pl.DataFrame, lives: list[WorkerProcess]
+) -> tuple[list[Seat], pl.DataFrame]:
     """Give each execution the number of its lane."""
     places: dict[str, int] = {}
     for life in lives:
@@ -234,7 +238,7 @@ def _seated(tasks: pl.DataFrame, lives: list[Life]) -> tuple[list[Seat], pl.Data
 
 def _seat_of(
     tasks: pl.DataFrame,
-    lives: list[Life],
+    lives: list[WorkerProcess],
     places: dict[str, int],
     of_worker: dict[str, int],
 ) -> pl.Series:
@@ -244,7 +248,7 @@ def _seat_of(
     return pl.Series(np.where(numbers < 0, unseen.to_numpy(), of_life[numbers]))
 
 
-def _seat_labels(lives: list[Life], places: dict[str, int]) -> list[str]:
+def _seat_labels(lives: list[WorkerProcess], places: dict[str, int]) -> list[str]:
     """Return the seat's name: the common part of what its processes are called."""
     own: list[list[str]] = [[] for _ in places]
     for life in lives:

@@ -30,7 +30,7 @@ from dask_blackbox.events import (
 from dask_blackbox.formatting import count, plain
 from dask_blackbox.report.axis import Axis
 from dask_blackbox.report.packing import packed, packed_signed, packed_texts
-from dask_blackbox.report.workers import Life
+from dask_blackbox.report.workers import WorkerProcess
 from dask_blackbox.run import RunTables
 
 __all__ = ["Mark", "marks_of", "packed_marks"]
@@ -95,14 +95,14 @@ def packed_marks(marks: list[Mark]) -> PackedMarks:
     )
 
 
-def marks_of(run: RunTables, axis: Axis, lives: list[Life]) -> list[Mark]:
+def marks_of(run: RunTables, axis: Axis, lives: list[WorkerProcess]) -> list[Mark]:
     """Return everything that is marked on the time axis, in order."""
     marks = [*_of_lives(axis, lives), *_of_events(run, axis), *_of_samples(run, axis)]
     there = [mark for mark in marks if 0 <= mark.at <= axis.length * 1000 + 1]
     return sorted(there, key=lambda mark: mark.at)
 
 
-def _of_lives(axis: Axis, lives: list[Life]) -> list[Mark]:
+def _of_lives(axis: Axis, lives: list[WorkerProcess]) -> list[Mark]:
     marks = []
     for life in lives:
         if life.joined is not None:

@@ -17,10 +17,10 @@ from dask_blackbox.formatting import counted, duration, ended, exact_size
 from dask_blackbox.report.axis import Axis
 from dask_blackbox.run import RunTables
 
-__all__ = ["Life", "life_numbers", "lives_of"]
+__all__ = ["WorkerProcess", "process_numbers", "worker_processes"]
 
 
-class Life(msgspec.Struct, kw_only=True):
+class WorkerProcess(msgspec.Struct, kw_only=True):
     """One worker process.
 
     Attributes:
@@ -73,12 +73,12 @@ class Life(msgspec.Struct, kw_only=True):
         return min(1.0, self.busy / there) if there > 0 else None
 
 
-def lives_of(run: RunTables) -> list[Life]:
+def worker_processes(run: RunTables) -> list[WorkerProcess]:
     """Return the workers in the order in which they joined."""
     return run.once(_lives)
 
 
-def _lives(run: RunTables) -> list[Life]:
+def _lives(run: RunTables) -> list[WorkerProcess]:
     peaks = _peaks_by_address(run.metrics)
     deaths = {(death.address, death.pid): death for death in deaths_of(run)}
     rows = run.workers.sort("joined", maintain_order=True).rows(named=True)
@@ -95,7 +95,7 @@ def _lives(run: RunTables) -> list[Life]:
     return lives
 
 
-def life_numbers(executions: pl.DataFrame, lives: list[Life]) -> pl.Series:
+def process_numbers(executions: pl.DataFrame, lives: list[WorkerProcess]) -> pl.Series:
     """Return which of the lives each execution was in; null for a worker nobody saw.
 
     An address may be used again: then the times decide.
@@ -164,7 +164,9 @@ def _ways(row: dict[str, Any]) -> tuple[str, ...]:
     return name, f"{name} :{port}", f"{name} {bare}", f"{name} {process}"
 
 
-def _life(row: dict[str, Any], death: WorkerExit | None, label: str, seat: str) -> Life:
+def _life(
+    row: dict[str, Any], death: WorkerExit | None, label: str, seat: str
+) -> WorkerProcess:
     left = row["left"].timestamp() if row["left"] else None
     if death is not None:
         fate, how, left = "died", _cause(death), death.at
@@ -173,7 +175,7 @@ def _life(row: dict[str, Any], death: WorkerExit | None, label: str, seat: str) 
     else:
         fate, how = "left", "left in an orderly way"
         how += f" ({row['closing']})" if row["closing"] else ""
-    return Life(
+    return WorkerProcess(
         address=row["address"],
         label=label,
         seat=seat,
@@ -211,11 +213,11 @@ def _cause(death: WorkerExit) -> str:
 
 
 def _work(
-    executions: pl.DataFrame, lives: list[Life]
+    executions: pl.DataFrame, lives: list[WorkerProcess]
 ) -> dict[int, tuple[int, int, float]]:
     """Return executions, those of them in trouble, and seconds, by the number of a life."""
     done = (
-        executions.with_columns(life_numbers(executions, lives))
+        executions.with_columns(process_numbers(executions, lives))
         .group_by("life", maintain_order=True)
         .agg(
             pl.len().alias("tasks"),

@@ -351,7 +351,7 @@ def _of_exit_code(case: Case, code: int) -> Finding:
     place = f"{call.file}:{call.line}" if call is not None and call.file else ""
     handled = next(iter(case.outcome.survived[-1:]), None)
     last = last_output(case.run)
-    text = f" Its last output: “{short(last, 200)}”." if last else ""
+    said = f" Its last output: “{short(last, 200)}”." if last else ""
     how = (
         f"{place} called `sys.exit({code})`"
         if place
@@ -366,7 +366,7 @@ def _of_exit_code(case: Case, code: int) -> Finding:
         else f"The command exited with code {code}, without an exception",
         cause=(
             f"The driver ended with exit code {code}{took} without an exception: "
-            f"{how}. {then}.{text}"
+            f"{how}. {then}.{said}"
         ),
         remedy=(
             (f"Look at {place}, and at" if place else "Look at")
@@ -529,8 +529,8 @@ def _known(case: Case) -> list[str]:
 def _inside_dask(case: Case) -> Iterator[str]:
     """Yield that Dask's own code failed in a worker, which it tells before it gives up."""
     for last in case.run.of(WorkerInternalError)[-1:]:
-        message = last.message
-        text = message.get("exception_text") if isinstance(message, dict) else message
+        said = last.message
+        text = said.get("exception_text") if isinstance(said, dict) else said
         yield (
             f"Dask's own code failed in {case.name_of(last.subject)}, and the worker "
             f"closed: {short(str(text), 240)}."

@@ -427,12 +427,12 @@ def _ask_disk_full(case: Case) -> Iterator[Finding]:
     if hang is None or not hang.paused:
         return
     logs = case.run.logs
-    lines = logs.filter((logs["role"] == "worker") & printed_by(*_SAID))
-    if not len(lines):
+    said = logs.filter((logs["role"] == "worker") & printed_by(*_SAID))
+    if not len(said):
         return
     worker, line = (
-        lines.row(-1, named=True)["source"],
-        lines.row(-1, named=True)["message"],
+        said.row(-1, named=True)["source"],
+        said.row(-1, named=True)["message"],
     )
     full = [each for each in fullest(case) if each.worker == worker]
     spilled = sum(each.spilled for each in fullest(case))

@@ -16,7 +16,11 @@ from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.formatting import plain
 from dask_blackbox.report.axis import axis_of
 from dask_blackbox.report.timeline_marks import marks_of
-from dask_blackbox.report.workers import Life, life_numbers, lives_of
+from dask_blackbox.report.workers import (
+    WorkerProcess,
+    process_numbers,
+    worker_processes,
+)
 from dask_blackbox.run import RunTables
 
 __all__ = ["double", "message", "text", "write"]
@@ -50,7 +54,7 @@ def write(run: RunTables, form: str, to: Path) -> list[Path]:
 
 def packets(run: RunTables) -> Iterator[bytes]:
     """Yield the packets of the trace, in an order that a reader can follow."""
-    lives = lives_of(run)
+    lives = worker_processes(run)
     table = _placed(run, lives)
     prefixes = table["prefix"].unique().sort().to_list()
     yield _names(prefixes)
@@ -77,10 +81,10 @@ def _names(prefixes: list[str]) -> bytes:
     )
 
 
-def _placed(run: RunTables, lives: list[Life]) -> pl.DataFrame:
+def _placed(run: RunTables, lives: list[WorkerProcess]) -> pl.DataFrame:
     executions = executions_of(run)
     return (
-        executions.with_columns(life_numbers(executions, lives))
+        executions.with_columns(process_numbers(executions, lives))
         .filter(pl.col("begin").is_not_null())
         .select(
             "key", "outcome",
@@ -98,7 +102,7 @@ def _process(life: int) -> int:
     return _FIRST_TRACK + life * _LANES
 
 
-def _tracks(table: pl.DataFrame, lives: list[Life]) -> Iterator[bytes]:
+def _tracks(table: pl.DataFrame, lives: list[WorkerProcess]) -> Iterator[bytes]:
     yield _track(_EVENTS_TRACK, text(_LABEL, "events"))
     named = [*lives, None]
     threads = (
@@ -142,7 +146,7 @@ def _executions(table: pl.DataFrame, prefixes: list[str]) -> Iterator[bytes]:
         yield _event(stop, _END, track)
 
 
-def _memory(run: RunTables, lives: list[Life]) -> Iterator[bytes]:
+def _memory(run: RunTables, lives: list[WorkerProcess]) -> Iterator[bytes]:
     tracks: dict[str, int] = {}
     counted = message(_COUNTS, varint(3, _BYTES))
     for number, life in enumerate(lives):
@@ -160,7 +164,7 @@ def _memory(run: RunTables, lives: list[Life]) -> Iterator[bytes]:
             yield _event(at, _COUNTER, tracks[source], double(_VALUE, float(memory)))
 
 
-def _marks(run: RunTables, lives: list[Life]) -> Iterator[bytes]:
+def _marks(run: RunTables, lives: list[WorkerProcess]) -> Iterator[bytes]:
     axis = axis_of(run)
     labels = {life.address: plain(life.label) for life in lives}
     for mark in marks_of(run, axis, lives):

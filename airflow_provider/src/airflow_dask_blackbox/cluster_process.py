@@ -1,6 +1,6 @@
 """The process that holds a cluster which outlives the task that started it.
 
-    python -m airflow_dask_blackbox.cluster_keeper
+    python -m airflow_dask_blackbox.cluster_process
 
 A `LocalCluster`, and most other classes, close with the process that made them; a cluster
 for several tasks has to stay until the last of them has ended.  So the first task starts

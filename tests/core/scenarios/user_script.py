@@ -1,6 +1,6 @@
 """A script of a user who has never heard of us, for `dask blackbox run`.
 
-python commanded.py HOW
+python user_script.py HOW
 """
 
 from __future__ import annotations
