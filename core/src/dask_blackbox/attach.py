@@ -117,8 +117,6 @@ def _rendering(name: str) -> Callable[..., str]:
 
 # Made at import: see docs/decisions/0014-decoders-at-import.md.
 _decode = msgspec.json.Decoder(RunCard).decode
-
-
 NON_RETRYABLE: Final[tuple[RetryAdvice, ...]] = ("code", "data", "environment")
 """Advice that says: not before something is fixed."""
 

@@ -23,7 +23,6 @@ from dask_blackbox.run import RunTables
 
 __all__ = ["Curve", "Loads", "computed_by_prefix", "evidence_of_prefixes"]
 
-
 _HARDLY = 0.5
 
 

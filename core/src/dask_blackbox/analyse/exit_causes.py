@@ -36,7 +36,6 @@ _NOT_READ = (NOT_DESERIALIZED, GRAPH_NOT_DESERIALIZED, IMPORT_FAILED)
 _MEMORY_ERROR = "MemoryError"
 _FAILED_FOR_MEMORY = (HEARTBEAT_RAISED, MESSAGE_NOT_SERIALIZED, BATCHED_WRITE_FAILED)
 
-
 DIED = {
     "worker-memory-limit": "at the memory limit",
     "kernel-oom": "of an out-of-memory kill",

@@ -23,7 +23,6 @@ from dask_blackbox.run import RunTables
 
 __all__ = ["TaskFailure", "blamed_key", "failures_of", "succeeded_later"]
 
-
 _NO_TEXT = "<exception str() failed>"  # Python's own words
 
 

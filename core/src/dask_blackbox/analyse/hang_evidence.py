@@ -26,7 +26,6 @@ __all__ = [
     "log_evidence",
 ]
 
-
 _NEWLINE = "\n"
 
 

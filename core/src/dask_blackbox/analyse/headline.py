@@ -15,10 +15,7 @@ from dask_blackbox.run import RunTables
 
 __all__ = ["headline_of", "headline_of_a_damaged_end", "with_killed_tasks"]
 
-
 _LONGEST = 120
-
-
 _LOCAL = "work in local threads and processes is not recorded"
 
 
@@ -89,8 +86,6 @@ def _work(numbers: Mapping[str, float]) -> str:
 
 
 _KILLED = "killed"
-
-
 _DEATHS = "workers-died"
 
 

@@ -15,7 +15,6 @@ from dask_blackbox.run import RunTables
 
 __all__ = ["KNOWN_BUGS", "KnownBug", "pythons_apart", "version"]
 
-
 _NUMBERS = re.compile(r"\d+")
 
 

@@ -23,7 +23,6 @@ __all__ = [
     "retained_memory_of",
 ]
 
-
 _ENOUGH = 4
 _UNEVEN = 3.0
 _REPORTABLE = 0.01

@@ -18,7 +18,6 @@ if TYPE_CHECKING:  # heavy
 
 __all__ = ["delete", "deleting_options", "prune"]
 
-
 _F = TypeVar("_F", bound=Callable[..., object])
 
 

@@ -20,7 +20,6 @@ from dask_blackbox.events.base import Event, Unrecognised
 
 __all__ = ["COLUMNS", "KINDS", "EventRow", "Rows", "decoded", "encoded", "of_kind"]
 
-
 _COMMON = ("at", "subject", "extra", "malformed")
 _WHOLE = ""
 

@@ -29,9 +29,7 @@ __all__ = [
     "from_slurm",
 ]
 
-
 _NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-
 
 _OF_A_JOB = re.compile(
     r"""

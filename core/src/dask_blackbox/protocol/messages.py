@@ -40,7 +40,6 @@ __all__ = [
     "end_row",
 ]
 
-
 LEFT = "left"
 """State of an end that only the recording can judge: its client has left the scheduler."""
 

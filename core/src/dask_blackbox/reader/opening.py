@@ -45,7 +45,6 @@ if TYPE_CHECKING:  # listing runs asks no rules
 
 __all__ = ["Run"]
 
-
 _PAGES = re.compile(
     r"/(?:run|card|complete|heartbeat)\.json$|/(?:performance_)?report\.html$"
 )

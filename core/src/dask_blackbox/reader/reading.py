@@ -22,7 +22,6 @@ __all__ = [
     "each_blob",
 ]
 
-
 _AT_ONCE = 8
 _NUMBERED = re.compile(r"(.+)-(\d{6,})\.seg")
 _MOST_SEGMENTS = 100_000

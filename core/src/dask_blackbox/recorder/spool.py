@@ -34,7 +34,6 @@ from dask_blackbox.segments import frame, open_segment
 
 __all__ = ["IN_MEMORY", "Spool", "checksum", "default_spool", "quota_for", "size_of"]
 
-
 logger = logging.getLogger("dask_blackbox.recorder")
 
 _SOON, _LATER, _LARGE = 1.0, 5.0, 8 * 2**20

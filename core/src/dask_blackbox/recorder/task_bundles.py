@@ -41,8 +41,6 @@ _OURS = ("dask-blackbox-", "-capsule")  # how the handlers of our plugins are ca
 
 Take = Callable[[str, int | None, float, dict[str, object], dict[str, int]], None]
 Ask = Callable[..., Awaitable[object]]
-
-
 _DIED = "its worker was gone before it could send it"
 
 

@@ -48,12 +48,9 @@ __all__ = [
     "script_of",
 ]
 
-
 _TURNING = re.compile(f"[{BIDIRECTIONAL}]")
 _MOST_ROWS = 300
 _PRINTED_DEATHS, _PRINTED_LINES = 2, 30
-
-
 _ON_DEMAND = "dask-blackbox:on-demand"
 _HEAD = 500
 

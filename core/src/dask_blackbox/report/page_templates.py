@@ -24,7 +24,6 @@ from dask_blackbox.report.inline_code import prose
 
 __all__ = ["TEMPLATES", "CompiledTemplates", "asset", "policy", "sparkline", "template"]
 
-
 TEMPLATES = Path(__file__).with_name("templates")
 
 
@@ -98,11 +97,7 @@ def _web(address: str) -> bool:
 
 
 _WIDTH = 260
-
-
 _HEIGHT = 56
-
-
 _PAD = 4
 
 

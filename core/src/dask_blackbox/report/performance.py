@@ -49,12 +49,8 @@ from dask_blackbox.run import RunTables
 
 __all__ = ["log_markup", "performance_html"]
 
-
 _MOST_BARS = 40
-
-
 _NO_POLICY_YET = "dask-blackbox-policy"
-
 
 _PAGE = (
     "{% block preamble %}"
@@ -62,9 +58,7 @@ _PAGE = (
     '<meta name="referrer" content="no-referrer">{% endblock %}'
 )
 
-
 _SCRIPT = re.compile(r"<script([^>]*)>(.*?)</script>", re.DOTALL)
-
 
 _FLAME_TOOLTIP = """
 <div><b>@name</b> @time (@share{0.0%})</div><div>@filename:@line_number</div><div>@line</div>
@@ -237,11 +231,9 @@ _RANDOM = re.compile(
     rf'(?:"docid":"|"roots":\{{"p\d+":"|<script type="application/json" id=")({_UUID})"'
 )
 
-
 _COUNTED = re.compile(
     r'("id":"p|"root_ids":\["p|"roots":\{"p|data-root-id="p)(\d+)(?=")'
 )
-
 
 _FIRST = 1001
 
@@ -256,14 +248,8 @@ def _with_same_ids(page: str) -> str:
 
 
 _MOST_LINES = 2_000
-
-
 _LONGEST = 4_000
-
-
 _WARNING = 30
-
-
 _ERROR = 40
 
 

@@ -14,13 +14,8 @@ from dask_blackbox.run import RunTables
 
 __all__ = ["Node", "prefix_graph_of", "prefix_rows"]
 
-
 _MOST = 60
-
-
 _WIDTH, _HEIGHT, _ACROSS, _DOWN, _MARGIN = 176, 46, 236, 62, 8
-
-
 _THICKEST = 9.0
 
 

@@ -33,13 +33,8 @@ __all__ = [
     "system_figures",
 ]
 
-
 _MOST_DEATHS = 200
-
-
 _RED = "#c0392b"
-
-
 _POWERS = [2**power for power in range(10)]
 
 
@@ -146,14 +141,8 @@ def _panel(
 
 
 logger = logging.getLogger("dask_blackbox")
-
-
 _MOST_FRAMES = 6_000
-
-
 _STRETCHED = {"sizing_mode": "stretch_both"}
-
-
 _Made = TypeVar("_Made")
 
 

@@ -25,20 +25,14 @@ from dask_blackbox.segments.numbers import (
 
 __all__ = ["decode_columns", "encode_columns"]
 
-
 _MICROS = 1_000_000
-
 
 _TIMES = frozenset(
     ("at", "start", "stop", "compute", "transfer", "disk", "deserialize", "event_loop")
 )
 
-
 _PARTS = ("compute", "transfer", "disk", "deserialize")
-
-
 _KEYS = ("key", "last_input")
-
 
 _BY = {
     "worker": "thread",

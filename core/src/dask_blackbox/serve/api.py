@@ -34,10 +34,7 @@ from dask_blackbox.store import Store
 
 __all__ = ["Api"]
 
-
 _EVERY = 2.0
-
-
 _LONGEST = 3600.0
 
 
@@ -99,8 +96,6 @@ def _event(name: str, value: object) -> bytes:
 
 
 _MOST_JOBS = 1000
-
-
 _REFERENCE = "#/components/schemas/{name}"
 
 

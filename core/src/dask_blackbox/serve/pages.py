@@ -34,19 +34,10 @@ from dask_blackbox.store import Store
 
 __all__ = ["Pages"]
 
-
 _RUNS_ON_A_PAGE = 50
-
-
 _RUNS_OF_A_JOB = 200
-
-
 _MOST_LINES = 1000
-
-
 _VERDICTS = sorted(rule.slug for rule in RULES)
-
-
 _OURS = {"report", "performance_report", "recording", "logs", "card"}
 
 
@@ -222,13 +213,8 @@ class Pages:
 
 
 _WIDTH, _HEIGHT, _LEFT = 1000, 90, 70
-
-
 _COMPARED, _TIMEOUT = 31, 3.0
-
-
 _MOST_CHANGES = 3
-
 
 _MEASURES = (
     ("duration", "Duration", formatting.duration),
@@ -337,8 +323,6 @@ def changes_between_runs(store: Store, history: JobHistory) -> list[Changed]:
 
 
 _MOST_RUNS, _MOST_FOUND_LINES, _OF_A_RUN = 50, 500, 50
-
-
 _SEARCH_TIMEOUT = 8.0
 
 

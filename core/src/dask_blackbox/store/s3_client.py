@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["client_of", "credentials_found", "longest", "within"]
 
-
 _SOMEWHERE = "us-east-1"
 
 

@@ -12,12 +12,8 @@ from dask_blackbox.tables.schemas import MOMENT, WORKER_COLUMNS
 
 __all__ = ["SPAN_COLUMNS", "spans_of", "workers_of"]
 
-
 _UNNAMED = "default"  # Dask's own name for what is in no span
-
-
 _SECONDS = ("compute", "transfer", "disk")
-
 
 SPAN_COLUMNS: dict[str, Any] = {
     "span": pl.String,  # its id

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 __all__ = ["Context", "Explained", "columns_in", "in_one_line", "named", "place"]
 
-
 _NAME = re.compile(r"'([^']*)'|\"([^\"]*)\"|([^\s,'\"{}\[\]()]+)")
 
 

@@ -22,7 +22,6 @@ __all__ = [
     "words_of_failure",
 ]
 
-
 _JUST_NOW = 1.0  # seconds that a line of a failed program is older than its exception
 
 

@@ -39,7 +39,6 @@ __all__ = [
     "returned_error_of",
 ]
 
-
 OutcomeKind = Literal[
     "exception", "exit-code", "signal", "interrupted", "host-stopped",
     "vanished", "still-running", "none",

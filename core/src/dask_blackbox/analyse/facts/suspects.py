@@ -25,7 +25,6 @@ __all__ = [
     "tasks_at_exit",
 ]
 
-
 _MUCH = 64 * 2**20
 _SOON = 0.5
 _BEGUN = 0.1

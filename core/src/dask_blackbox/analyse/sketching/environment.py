@@ -37,7 +37,6 @@ __all__ = [
     "recorded_sources",
 ]
 
-
 _LONGEST = 160
 _HASHED = 12
 _VOLATILE = ("blackbox.", "temporary-directory", "tokenize.")

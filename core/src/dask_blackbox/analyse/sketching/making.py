@@ -30,10 +30,7 @@ from dask_blackbox.sketch import Fingerprint, Inputs, Sketch
 
 __all__ = ["facts_of_sketch", "fingerprint_of", "sketch_of"]
 
-
 _STATE = 512  # bytes that a state of Prefect's seems to have at most
-
-
 _made: WeakKeyDictionary[RunTables, Sketch] = WeakKeyDictionary()
 """Sketches by run: rules, card and store ask for the same one."""
 

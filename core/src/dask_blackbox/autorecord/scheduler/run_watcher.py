@@ -37,21 +37,11 @@ from dask_blackbox.store import store_settings
 
 __all__ = ["NAME", "RunWatcher"]
 
-
 logger = logging.getLogger("dask_blackbox")
-
-
 NAME = "dask-blackbox-resident"
-
-
 _POLL_INTERVAL = 2_000  # milliseconds
-
-
 _DEFAULT = "default"  # what Dask calls the span of tasks without any
-
-
 _WANTED = ("waiting", "processing", "queued", "no-worker")
-
 
 _SECURITY = {
     "require_encryption": ("require_encryption",),

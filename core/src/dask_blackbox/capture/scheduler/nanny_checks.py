@@ -26,7 +26,6 @@ _ENDED = re.compile(
     r"|exited with status (?P<status>\d+))"
 )
 
-
 _SILENT = 5.0
 
 
