@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +16,7 @@ from dask_blackbox.cli.options import (
     store_option,
 )
 from dask_blackbox.cli.terminal import screen, snapshots_of
+from dask_blackbox.tables.schemas import Row
 
 if TYPE_CHECKING:  # heavy
     from dask_blackbox.reader import Run
@@ -83,7 +84,7 @@ def logs(
     asked = LogQuery(**query)
     colour = screen().colour
 
-    def printed(row: dict[str, Any]) -> str:
+    def printed(row: Row) -> str:
         if as_lines_of_json:
             return as_json(row)
         line = as_text(row)

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +16,7 @@ from dask_blackbox.cli.terminal import Screen, screen
 from dask_blackbox.commandline import command
 from dask_blackbox.errors import RecordingError, RunNotFoundError
 from dask_blackbox.report.moments import moment_of
+from dask_blackbox.tables.schemas import Row
 
 if TYPE_CHECKING:  # heavy
     from dask_blackbox.reader import RunEntry
@@ -139,7 +140,7 @@ def _row(cards: Cards, run: RunEntry) -> dict[str, object]:
     }
 
 
-def _lines(rows: list[dict[str, Any]], shown_on: Screen) -> Iterator[str]:
+def _lines(rows: list[Row], shown_on: Screen) -> Iterator[str]:
     """Yield the table: whatever the width, the name of a run stays in one piece."""
     from dask_blackbox.formatting import plain
 
@@ -167,7 +168,7 @@ def _lines(rows: list[dict[str, Any]], shown_on: Screen) -> Iterator[str]:
         yield from (f"{' ' * indent}{each}" for each in wrapped if each)
 
 
-def _cells(row: dict[str, Any]) -> tuple[str, str, str, str, str]:
+def _cells(row: Row) -> tuple[str, str, str, str, str]:
     from dask_blackbox.formatting import duration, moment, plain
     from dask_blackbox.report.card_words import STATE_SIGN
 

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -33,6 +33,9 @@ from dask_blackbox.protocol.messages import (
     Rows,
 )
 from dask_blackbox.recorder.spool_manifest import note_end
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 __all__ = ["RecorderSupervisor"]
 
@@ -121,7 +124,7 @@ class RecorderSupervisor:
         self._attached(client, cluster)
 
     def relay(
-        self, order: Attach, client: Any, cluster: dict[str, object] | None = None
+        self, order: Attach, client: Client, cluster: dict[str, object] | None = None
     ) -> Relay:
         """Have a scheduler pulled from through this process; return who does it.
 

@@ -10,13 +10,16 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from dask_blackbox.guard import guard
 from dask_blackbox.protocol.messages import Attach, Rows
 from dask_blackbox.settings import setting_seconds
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 __all__ = ["Relay", "must_relay"]
 
@@ -46,7 +49,7 @@ class Relay(threading.Thread):
 
     def __init__(
         self,
-        client: Any,
+        client: Client,
         order: Attach,
         say: Callable[[Rows], None],
         failed: Callable[[str, BaseException], None],

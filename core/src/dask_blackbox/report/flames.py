@@ -6,7 +6,7 @@ is not the user's own code.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import cast
 
 import msgspec
 import numpy as np
@@ -15,7 +15,12 @@ from dask_blackbox.events import Profile
 from dask_blackbox.formatting import plain
 from dask_blackbox.report.axis import Axis
 from dask_blackbox.report.packing import packed, packed_texts
-from dask_blackbox.report.profile_tree import INTERVAL, merged_profile, with_leaves
+from dask_blackbox.report.profile_tree import (
+    INTERVAL,
+    ProfileNode,
+    merged_profile,
+    with_leaves,
+)
 from dask_blackbox.run import RunTables
 
 __all__ = ["flames_for_page"]
@@ -73,7 +78,7 @@ class Flames(msgspec.Struct):
 class _Tree:
     """Frames that are worth showing, found in the sum of all periods."""
 
-    def __init__(self, whole: dict[str, Any]) -> None:
+    def __init__(self, whole: ProfileNode) -> None:
         self.parents: list[int] = []
         self.frames: list[int] = []
         self.texts: list[str] = []
@@ -92,7 +97,7 @@ class _Tree:
             level = below
         self.left_out += len(level)
 
-    def _add(self, name: str, node: dict[str, Any], parent: int) -> int:
+    def _add(self, name: str, node: ProfileNode, parent: int) -> int:
         description = node["description"]
         file = plain(str(description.get("filename") or ""))
         place = f"{file}:{int(description.get('line_number') or 0)}" if file else ""
@@ -108,7 +113,7 @@ class _Tree:
         self._known[parent, name] = number
         return number
 
-    def counts(self, tree: dict[str, Any]) -> dict[int, int]:
+    def counts(self, tree: ProfileNode) -> dict[int, int]:
         """Return how often each node was at the top; of small ones, the one above them."""
         found: dict[int, int] = {}
         below = [(tree, 0)]
@@ -168,7 +173,9 @@ def _periods(
         first, last = spans.get(key, (begin, end))
         spans[key] = (min(first, begin), max(last, end))
         own = sums.setdefault(key, {})
-        for number, count in tree.counts(with_leaves(profile.tree)).items():
+        for number, count in tree.counts(
+            with_leaves(cast("ProfileNode", profile.tree))
+        ).items():
             own[number] = own.get(number, 0) + count
     for key, summed in sums.items():
         periods[(*spans[key], key[1])] = summed

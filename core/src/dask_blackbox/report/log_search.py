@@ -16,6 +16,7 @@ from dask.utils import parse_timedelta
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.formatting import plain
 from dask_blackbox.run import RunTables
+from dask_blackbox.tables.schemas import Row
 
 __all__ = ["LogQuery", "as_json", "as_row", "as_text", "chosen_lines", "level_name"]
 
@@ -221,7 +222,7 @@ def _clock(at: Any) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z"
 
 
-def as_text(row: dict[str, Any]) -> str:
+def as_text(row: Row) -> str:
     """Return a line as `time source LEVEL logger message`, its further lines indented."""
     # A log line must not drive the reader's terminal.
     message = plain(str(row["message"] or "")).rstrip("\n")
@@ -232,7 +233,7 @@ def as_text(row: dict[str, Any]) -> str:
     return head + message.replace("\n", "\n    ")
 
 
-def as_json(row: dict[str, Any]) -> str:
+def as_json(row: Row) -> str:
     """Return a line as one JSON object, in one line."""
     return json.dumps(
         row | {"at": _clock(row["at"]), "level": level_name(row["level"])},
@@ -240,7 +241,7 @@ def as_json(row: dict[str, Any]) -> str:
     )
 
 
-def as_row(row: dict[str, Any]) -> dict[str, object]:
+def as_row(row: Row) -> dict[str, object]:
     """Return a line with the fields that people read, each as text."""
     texts = {
         name: str(row[name] or "") for name in ("role", "source", "logger", "message")

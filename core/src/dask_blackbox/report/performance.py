@@ -46,6 +46,7 @@ from dask_blackbox.report.system_figures import (
 )
 from dask_blackbox.report.workers import WorkerProcess, worker_processes
 from dask_blackbox.run import RunTables
+from dask_blackbox.tables.schemas import Row
 
 __all__ = ["log_markup", "performance_html"]
 
@@ -353,7 +354,7 @@ def log_markup(logs: pl.DataFrame, roles: tuple[str, ...]) -> Markup:
     return Markup("<p>{}</p><pre>{}</pre>").format(text, lines)
 
 
-def _line(row: dict[str, Any]) -> Markup:
+def _line(row: Row) -> Markup:
     at = clock(row["at"].timestamp()) if row["at"] else ""
     message = plain(row["message"] or "")
     if len(message) > _LONGEST:

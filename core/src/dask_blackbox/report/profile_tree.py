@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict, cast
 
 from dask_blackbox.events import Profile
 from dask_blackbox.formatting import plain
@@ -11,6 +11,8 @@ from dask_blackbox.run import RunTables
 __all__ = [
     "INTERVAL",
     "Flame",
+    "FrameDescription",
+    "ProfileNode",
     "flames_of",
     "merged_profile",
     "profiled_prefixes",
@@ -23,6 +25,29 @@ INTERVAL = 0.01
 
 _MOST_FLAMES = 4_000
 _DEEPEST = 200
+
+
+class FrameDescription(TypedDict, total=False):
+    """Where a frame of the profile is, as Dask says it."""
+
+    name: str
+    filename: str
+    line_number: int
+    line: str
+
+
+class ProfileNode(TypedDict):
+    """A frame of the profile that Dask keeps, with those that it called.
+
+    Attributes:
+        count: Samples in which it was on the stack.
+        description: Its `name`, `filename`, `line_number` and `line`.
+        children: By identifier.
+    """
+
+    count: int
+    description: FrameDescription
+    children: dict[str, ProfileNode]
 
 
 class Flame(NamedTuple):
@@ -40,7 +65,7 @@ class Flame(NamedTuple):
 
 def merged_profile(
     run: RunTables, *, of: str = "compute", prefix: str = ""
-) -> dict[str, Any] | None:
+) -> ProfileNode | None:
     """Return the sum of the recorded profile trees of a kind, or None without any.
 
     Args:
@@ -48,11 +73,11 @@ def merged_profile(
         of: Whose threads: `compute`, `workers` or `scheduler` (their event loops).
         prefix: Of tasks of this prefix only.
     """
-    merged: dict[str, object] | None = None
+    merged: ProfileNode | None = None
     for profile in run.of(Profile):
         if (profile.of, profile.prefix) != (of, prefix):
             continue
-        tree = profile.tree
+        tree = cast("ProfileNode", profile.tree)
         if not tree.get("count"):
             continue
         if merged is None:
@@ -61,14 +86,14 @@ def merged_profile(
     return with_leaves(merged) if merged is not None and of == "compute" else merged
 
 
-def with_leaves(tree: dict[str, Any]) -> dict[str, object]:
+def with_leaves(tree: ProfileNode) -> ProfileNode:
     """Return a profile of tasks in which innermost frames are counted, too.
 
     Dask counts a sample for each frame of its stack but the innermost one, so that a
     function which calls nothing has 0 samples.  What a frame has beyond those that it
     calls belongs to them.
     """
-    root = {**tree, "children": {}}
+    root: ProfileNode = {**tree, "children": {}}
     pairs = [(tree, root)]
     while pairs:
         source, target = pairs.pop()
@@ -76,7 +101,7 @@ def with_leaves(tree: dict[str, Any]) -> dict[str, object]:
         rest = _count(source) - sum(map(_count, children.values()))
         leaves = [name for name, child in children.items() if not _count(child)]
         for name, child in children.items():
-            made = {**child, "children": {}}
+            made: ProfileNode = {**child, "children": {}}
             if name in leaves and rest > 0:
                 place = leaves.index(name)
                 made["count"] = rest // len(leaves) + (place < rest % len(leaves))
@@ -90,15 +115,15 @@ def profiled_prefixes(run: RunTables) -> list[str]:
     return sorted({profile.prefix for profile in run.of(Profile)} - {""})
 
 
-def _count(node: dict[str, Any]) -> int:
+def _count(node: ProfileNode) -> int:
     return int(node.get("count") or 0)
 
 
-def _node(tree: dict[str, object]) -> dict[str, object]:
+def _node(tree: ProfileNode) -> ProfileNode:
     return {"count": 0, "description": tree.get("description") or {}, "children": {}}
 
 
-def _add(into: dict[str, Any], tree: dict[str, Any]) -> None:
+def _add(into: ProfileNode, tree: ProfileNode) -> None:
     """Add a tree to another; iterative, for stacks may be as deep as users' code."""
     pairs = [(into, tree)]
     while pairs:
@@ -116,7 +141,7 @@ def seen_at_least(run: RunTables) -> int:
     return max((each.left_out_below or 1 for each in run.of(Profile)), default=1)
 
 
-def flames_of(tree: dict[str, Any]) -> tuple[list[Flame], int]:
+def flames_of(tree: ProfileNode) -> tuple[list[Flame], int]:
     """Return the frames to draw, widest first per level, and how many were too small."""
     total = max(1, tree["count"])
     flames: list[Flame] = []
@@ -139,7 +164,7 @@ def flames_of(tree: dict[str, Any]) -> tuple[list[Flame], int]:
     return flames, unseen + len(level)
 
 
-def _flame(node: dict[str, Any], left: float, width: float, depth: int) -> Flame:
+def _flame(node: ProfileNode, left: float, width: float, depth: int) -> Flame:
     reported = node["description"]
     return Flame(
         left=left,

@@ -21,7 +21,7 @@ from bokeh.plotting import figure
 from dask_blackbox.events import SchedulerLoad
 from dask_blackbox.formatting import plain
 from dask_blackbox.report.axis import Axis
-from dask_blackbox.report.profile_tree import INTERVAL
+from dask_blackbox.report.profile_tree import INTERVAL, ProfileNode
 from dask_blackbox.report.system_series import summed_metrics
 from dask_blackbox.report.workers import WorkerProcess
 from dask_blackbox.run import RunTables
@@ -154,7 +154,7 @@ def _made(make: Callable[[], _Made]) -> _Made | None:
         return None
 
 
-def profile_figure(tree: dict[str, object]) -> object | None:
+def profile_figure(tree: ProfileNode) -> object | None:
     """Return Dask's flame graph of a profile; None if it is too large for that."""
 
     def make() -> Any | None:
@@ -168,7 +168,7 @@ def profile_figure(tree: dict[str, object]) -> object | None:
     return _made(make)
 
 
-def _cleaned(tree: dict[str, Any]) -> dict[str, object]:
+def _cleaned(tree: ProfileNode) -> dict[str, object]:
     """Return a profile with every field that Dask reads, its texts made harmless."""
     description = tree["description"]
     return {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 import msgspec
 import polars as pl
@@ -16,6 +15,7 @@ from dask_blackbox.events import WorkerAdded
 from dask_blackbox.formatting import counted, duration, ended, exact_size
 from dask_blackbox.report.axis import Axis
 from dask_blackbox.run import RunTables
+from dask_blackbox.tables.schemas import Row
 
 __all__ = ["WorkerProcess", "process_numbers", "worker_processes"]
 
@@ -122,7 +122,7 @@ def process_numbers(executions: pl.DataFrame, lives: list[WorkerProcess]) -> pl.
     return found.select(number.alias("life"))["life"]
 
 
-def _seats(run: RunTables, rows: list[dict[str, Any]]) -> list[str]:
+def _seats(run: RunTables, rows: list[Row]) -> list[str]:
     """Return whose place each process took: its name's, while nobody else has it."""
     schedulers = schedulers_of(run)
     scheduler_of = {each.subject: each.scheduler for each in run.of(WorkerAdded)}
@@ -153,7 +153,7 @@ def _labels(rows: list[dict[str, object]]) -> list[str]:
     return labels
 
 
-def _ways(row: dict[str, Any]) -> tuple[str, ...]:
+def _ways(row: Row) -> tuple[str, ...]:
     """Return what a process can be called, the shortest first."""
     bare = str(row["address"]).split("://")[-1]
     process = f"{bare} (pid {row['pid']})"
@@ -164,9 +164,7 @@ def _ways(row: dict[str, Any]) -> tuple[str, ...]:
     return name, f"{name} :{port}", f"{name} {bare}", f"{name} {process}"
 
 
-def _life(
-    row: dict[str, Any], death: WorkerExit | None, label: str, seat: str
-) -> WorkerProcess:
+def _life(row: Row, death: WorkerExit | None, label: str, seat: str) -> WorkerProcess:
     left = row["left"].timestamp() if row["left"] else None
     if death is not None:
         fate, how, left = "died", _cause(death), death.at

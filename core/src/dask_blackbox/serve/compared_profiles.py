@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dask_blackbox.errors import BlackboxError
 from dask_blackbox.formatting import plain
 from dask_blackbox.reader import find_run
-from dask_blackbox.report.profile_tree import INTERVAL, merged_profile
+from dask_blackbox.report.profile_tree import INTERVAL, ProfileNode, merged_profile
 from dask_blackbox.store import Store
 
 __all__ = ["compared_flames"]
@@ -50,7 +50,7 @@ def compared_flames(store: Store, before: str, after: str) -> ComparedFlames | N
         return None
     scale = new["count"] / max(1, old["count"])
     boxes: list[Box] = []
-    below: list[tuple[dict[str, Any], dict[str, object] | None, float, float, int]] = [
+    below: list[tuple[ProfileNode, ProfileNode | None, float, float, int]] = [
         (new, old, 0.0, _WIDTH, -1)
     ]
     while below:
@@ -70,7 +70,7 @@ def compared_flames(store: Store, before: str, after: str) -> ComparedFlames | N
     return ComparedFlames(boxes, height)
 
 
-def _name(node: dict[str, Any]) -> tuple[str, str]:
+def _name(node: ProfileNode) -> tuple[str, str]:
     description = node["description"]
     # Lines and folders move from one release to the next; names seldom do.
     return str(description.get("name")), str(description.get("filename")).rpartition(
@@ -78,7 +78,7 @@ def _name(node: dict[str, Any]) -> tuple[str, str]:
     )[2]
 
 
-def _by_name(node: dict[str, Any] | None) -> dict[tuple[str, str], dict[str, object]]:
+def _by_name(node: ProfileNode | None) -> dict[tuple[str, str], ProfileNode]:
     return (
         {}
         if node is None
@@ -87,8 +87,8 @@ def _by_name(node: dict[str, Any] | None) -> dict[tuple[str, str], dict[str, obj
 
 
 def _box(
-    node: dict[str, Any],
-    other: dict[str, Any] | None,
+    node: ProfileNode,
+    other: ProfileNode | None,
     place: tuple[float, float, int],
     whole: tuple[int, float],
 ) -> Box:

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from dask_blackbox.tables.batches import frame_of_columns
-from dask_blackbox.tables.schemas import MOMENT, WORKER_COLUMNS
+from dask_blackbox.tables.schemas import MOMENT, WORKER_COLUMNS, Row
 
 __all__ = ["SPAN_COLUMNS", "spans_of", "workers_of"]
 
@@ -146,7 +146,7 @@ def workers_of(events: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _testify(life: dict[str, Any], facts: dict[str, object]) -> None:
+def _testify(life: Row, facts: dict[str, object]) -> None:
     """Put a certificate into a life; several may testify to one death."""
     for fact in ("exit_code", "asked_to_close"):
         if facts.get(fact) is not None:

@@ -5,10 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
+from polars.datatypes import DataType, DataTypeClass
 
 from dask_blackbox.events import COLUMNS
 
-__all__ = ["DURATIONS", "MOMENT", "SCHEMAS", "TABLES", "WORKER_COLUMNS"]
+__all__ = [
+    "DURATIONS",
+    "MOMENT",
+    "SCHEMAS",
+    "TABLES",
+    "WORKER_COLUMNS",
+    "ColumnType",
+    "Row",
+]
+
+Row = dict[str, Any]
+"""A row of a table, by column: what polars yields of named rows."""
+
+ColumnType = DataType | DataTypeClass
+"""A type of polars, or its class where it has no parameters."""
+
 
 _TEXT = pl.String
 MOMENT = pl.Datetime("us", "UTC")
@@ -20,7 +36,7 @@ DURATIONS = ("compute", "transfer", "disk", "deserialize", "event_loop")
 _NUMBER = pl.Float64
 _COUNT = pl.Int64
 
-_TYPES: dict[str, object] = {
+_TYPES: dict[str, ColumnType] = {
     **dict.fromkeys(("at", "start", "stop", "joined", "left"), MOMENT),
     **dict.fromkeys(DURATIONS, _NUMBER),
     **dict.fromkeys(("cpu", "net_read", "net_write"), _NUMBER),
@@ -43,7 +59,7 @@ TABLES = {
 }
 """Kinds of rows to names of tables."""
 
-SCHEMAS: dict[str, dict[str, Any]] = {
+SCHEMAS: dict[str, dict[str, ColumnType]] = {
     TABLES[kind]: {column: _TYPES.get(column, _TEXT) for column in columns}
     for kind, columns in COLUMNS.items()
 }

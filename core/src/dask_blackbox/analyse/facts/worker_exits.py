@@ -35,6 +35,7 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.formatting import signal_name
 from dask_blackbox.run import RunTables
+from dask_blackbox.tables.schemas import Row
 
 __all__ = ["deaths_of", "worker_exits_of"]
 
@@ -134,7 +135,7 @@ class _ExitSources:
         own = run.metrics.filter(pl.col("source") == "scheduler")
         self._scheduler_samples = (own["at"].dt.epoch("us") / 1e6).sort().to_list()
 
-    def exit_of(self, life: dict[str, Any]) -> WorkerExit:
+    def exit_of(self, life: Row) -> WorkerExit:
         """Return what is known of a process, and how it ended if it has."""
         named_scheduler = self._added.get(life["address"])
         scheduler = self._schedulers.of_worker(named_scheduler, life["joined"])
@@ -174,7 +175,7 @@ class _ExitSources:
 
     def _fields_of(
         self,
-        life: dict[str, Any],
+        life: Row,
         reported: tuple[WorkerExitCertificate, ...],
         at: float,
     ) -> _ExitFields:
@@ -216,7 +217,7 @@ class _ExitSources:
     def _add_closing(
         self,
         account: _ExitFields,
-        life: dict[str, Any],
+        life: Row,
         reported: tuple[WorkerExitCertificate, ...],
         ended: float,
     ) -> None:
@@ -243,7 +244,7 @@ class _ExitSources:
             ("worker-log", self._reason_of(life, ended)),
         )
 
-    def _closed_after_exit(self, life: dict[str, Any]) -> float | None:
+    def _closed_after_exit(self, life: Row) -> float | None:
         """Return when the nanny of a worker that had left before was asked to end, if it was.
 
         A worker that has left its scheduler, and says why, may take a while to end.  If the
@@ -256,7 +257,7 @@ class _ExitSources:
         text = self._reason_of(life, left)
         return asked if text and not text.startswith(_BY_SIGNAL) else None
 
-    def _reason_of(self, life: dict[str, Any], ended: float) -> str:
+    def _reason_of(self, life: Row, ended: float) -> str:
         """Return why a worker stopped, as it logged itself."""
         lines = self._lines_before(life["address"], life["pid"], ended)
         match = [found for each in lines if (found := WORKER_STOPPING.match(each))]
@@ -317,7 +318,7 @@ class _ExitSources:
             account.add("scheduler_silent_for", ("heartbeats", longest))
 
     def _samples_of(
-        self, address: str, life: dict[str, Any], at: float
+        self, address: str, life: Row, at: float
     ) -> tuple[tuple[float, int], ...]:
         own = self._metrics.filter(pl.col("source") == address).select(
             pl.col("at").dt.epoch("us") / 1e6, "memory"

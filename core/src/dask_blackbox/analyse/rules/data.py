@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from statistics import median
-from typing import Any
 
 import polars as pl
 
@@ -26,6 +25,7 @@ from dask_blackbox.events import GraphUpdated, WorkerAdded, WorkerClosing, Worke
 from dask_blackbox.finding import Evidence, Finding, Subject
 from dask_blackbox.formatting import counted, quoted, short, size
 from dask_blackbox.sketch import Sketch
+from dask_blackbox.tables.schemas import Row
 
 __all__ = ["DATA_LOST", "KEY_COLLISION", "SILENT_EMPTY_INPUT"]
 
@@ -252,7 +252,7 @@ def _ask_silent_empty_input(case: Case) -> Iterator[Finding]:
         yield from _without_a_task(case)
 
 
-def _without_a_file(case: Case) -> dict[str, Any] | None:
+def _without_a_file(case: Case) -> Row | None:
     """Return a task that is called reading and had nothing to read, if all were such."""
     graphs = case.run.of(GraphUpdated)
     empty = {name for graph in graphs for name in graph.empty_inputs}
@@ -264,7 +264,7 @@ def _without_a_file(case: Case) -> dict[str, Any] | None:
     return reads.row(0, named=True)
 
 
-def _of_nothing(case: Case, row: dict[str, Any]) -> Finding:
+def _of_nothing(case: Case, row: Row) -> Finding:
     key, prefix = row["key"], row["prefix"]
     return SILENT_EMPTY_INPUT.found(
         f"'{short(prefix, 40)}' read nothing, and the run succeeded",

@@ -23,6 +23,7 @@ from dask_blackbox.formatting import (
     size,
     time_argument,
 )
+from dask_blackbox.tables.schemas import Row
 
 __all__ = ["CHUNKS_TOO_LARGE", "MEMORY_LEAK", "OVERPRODUCTION", "SPILLING"]
 
@@ -369,9 +370,7 @@ def _spilled(case: Case) -> pl.DataFrame:
     )
 
 
-def _running(
-    case: Case, prefixes: pl.DataFrame, worker: str, at: float
-) -> dict[str, Any] | None:
+def _running(case: Case, prefixes: pl.DataFrame, worker: str, at: float) -> Row | None:
     """Return the prefix of what a worker ran at a moment, or the one that took most."""
     ran = _running_tasks(case, worker, at)
     known = prefixes.sort("compute", descending=True)
@@ -535,9 +534,7 @@ def _held_results(case: Case, least: float) -> _HeldResults | None:
     )  # fmt: skip
 
 
-def _reduced(
-    case: Case, first: dict[str, Any], mine: pl.DataFrame, after: pl.DataFrame
-) -> bool:
+def _reduced(case: Case, first: Row, mine: pl.DataFrame, after: pl.DataFrame) -> bool:
     """Say whether what followed was there from the beginning, and made the pile small."""
     if len(after) < first["number"] / 2:
         return False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
@@ -26,6 +25,7 @@ from dask_blackbox.formatting import (
     short,
     size,
 )
+from dask_blackbox.tables.schemas import Row
 
 __all__ = ["EVENT_LOOP_BLOCKED", "LARGE_GRAPH", "SCHEDULER_OVERLOADED"]
 
@@ -234,7 +234,7 @@ def _ask_event_loop_blocked(case: Case) -> Iterator[Finding]:
     yield _reported(case, long, Cost(amount=lost, unit="seconds", share=lost / whole))
 
 
-def _reported(case: Case, long: list[dict[str, Any]], cost: Cost) -> Finding:
+def _reported(case: Case, long: list[Row], cost: Cost) -> Finding:
     worst = EVENT_LOOP_BLOCKED.threshold(case, "seconds")
     first = max(long, key=lambda block: block["seconds"])
     key, ttl = _executing(case, first), 300.0
@@ -286,11 +286,11 @@ def _reported(case: Case, long: list[dict[str, Any]], cost: Cost) -> Finding:
     )
 
 
-def _blocks(case: Case) -> list[dict[str, Any]]:
+def _blocks(case: Case) -> list[Row]:
     """Return when event loops were blocked; of several roles in a process, only one."""
     lines = case.run.logs.filter(printed_by(EVENT_LOOP_UNRESPONSIVE))
     found: list[dict[str, object]] = []
-    newest: dict[int | None, dict[str, Any]] = {}  # of each process; lines come by time
+    newest: dict[int | None, Row] = {}  # of each process; lines come by time
     for line in lines.iter_rows(named=True):
         match = EVENT_LOOP_UNRESPONSIVE.match(line["message"])
         if match is None:
@@ -312,7 +312,7 @@ def _blocks(case: Case) -> list[dict[str, Any]]:
     return found
 
 
-def _executing(case: Case, block: dict[str, Any]) -> str | None:
+def _executing(case: Case, block: Row) -> str | None:
     """Return the longest task that a worker ran while its loop was blocked."""
     begun, ended = block["at"] - block["seconds"], block["at"]
     ran = case.loads.tasks.filter(
@@ -323,7 +323,7 @@ def _executing(case: Case, block: dict[str, Any]) -> str | None:
     return str(ran["key"][-1]) if len(ran) else None
 
 
-def _held(case: Case, block: dict[str, Any]) -> bool:
+def _held(case: Case, block: Row) -> bool:
     """Say whether the GIL was held: that process got its cores, but for such moments."""
     sums = case.task_activity.of_worker(block["source"])
     on_time = sums["late"] <= _ON_TIME * sums["woken"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import polars as pl
 
@@ -38,6 +37,7 @@ from dask_blackbox.events import GraphFailed, GraphUpdated
 from dask_blackbox.finding import Evidence, Finding, Subject
 from dask_blackbox.formatting import article, class_of, quoted, short
 from dask_blackbox.manifest import DriverException
+from dask_blackbox.tables.schemas import Row
 
 __all__ = [
     "DEPENDENCY_NOT_SERIALIZABLE",
@@ -486,7 +486,7 @@ def _remedy_of_reading(made: str | None, *, lacks: bool) -> str:
     )
 
 
-def _returned(suspects: list[dict[str, Any]]) -> Iterator[Evidence]:
+def _returned(suspects: list[Row]) -> Iterator[Evidence]:
     for row in suspects[:3]:
         yield Evidence(
             text=f"{row['key']} on {row['worker']} finished and returned a {row['typename']}.",
@@ -495,7 +495,7 @@ def _returned(suspects: list[dict[str, Any]]) -> Iterator[Evidence]:
         )
 
 
-def _that_returned(case: Case, kind: str) -> list[dict[str, Any]]:
+def _that_returned(case: Case, kind: str) -> list[Row]:
     """Return the executions whose result was of a type, the newest first."""
     bare = class_of(kind)
     tasks = case.run.tasks.filter(pl.col("outcome") == "finished")
@@ -516,7 +516,7 @@ def _refused(why: str, kind: str) -> str:
     return found["what"] if found else kind
 
 
-def _of(case: Case, module: str | None) -> list[dict[str, Any]]:
+def _of(case: Case, module: str | None) -> list[Row]:
     """Return the executions whose result's class is of a module, the newest first."""
     if module is None:
         return []
@@ -526,7 +526,7 @@ def _of(case: Case, module: str | None) -> list[dict[str, Any]]:
     return tasks.filter(named).sort("stop", descending=True).head(20).to_dicts()
 
 
-def _that_may_hold(case: Case) -> list[dict[str, Any]]:
+def _that_may_hold(case: Case) -> list[Row]:
     """Return the executions whose result can hold anything, if all are of one prefix."""
     tasks = case.run.tasks.filter(pl.col("outcome") == "finished")
     last = tasks["typename"].cast(pl.String).str.split(".").list.last()

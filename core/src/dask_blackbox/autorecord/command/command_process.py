@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from types import FrameType, TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dask_blackbox.autorecord.command import (
     CONTROL,
@@ -40,6 +40,9 @@ from dask_blackbox.guard import guard
 from dask_blackbox.protocol.connection import Link, call_recorder
 from dask_blackbox.protocol.messages import Attach, Drain
 from dask_blackbox.settings import setting_seconds
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 __all__ = [
     "client_closing",
@@ -226,7 +229,7 @@ def _report_driver_position(kind: str, detail: dict[str, object]) -> None:
         _send_event(_shared_link(), kind, detail)
 
 
-async def client_connected(client: Any) -> None:
+async def client_connected(client: Client) -> None:
     """Record the cluster of a client that has just connected."""
     with guard("a client of the command", on_error=_failed):
         link = await asyncio.to_thread(_shared_link)
@@ -237,7 +240,7 @@ async def client_connected(client: Any) -> None:
         _send_event(link, "driver-attached", facts | {"cluster": cluster_facts(client)})
 
 
-async def client_closing(client: Any) -> None:
+async def client_closing(client: Client) -> None:
     """Let the recorder pull what is left before the client, and its cluster, close."""
     with guard("the final events of a cluster"):
         order = _attached.get(client.id)

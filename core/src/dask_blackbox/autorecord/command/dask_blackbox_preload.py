@@ -7,7 +7,10 @@ import os
 import socket
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 
 def _report_missing_package() -> None:
@@ -57,11 +60,11 @@ if command_process is not None and os.environ.get("DASK_BLACKBOX_CONTROL"):
     command_process.watch()  # from here on: a client may never connect
 
 
-async def dask_setup(client: Any) -> None:
+async def dask_setup(client: Client) -> None:
     if command_process is not None and os.environ.get("DASK_BLACKBOX_CONTROL"):
         await command_process.client_connected(client)
 
 
-async def dask_teardown(client: Any) -> None:
+async def dask_teardown(client: Client) -> None:
     if command_process is not None and os.environ.get("DASK_BLACKBOX_CONTROL"):
         await command_process.client_closing(client)

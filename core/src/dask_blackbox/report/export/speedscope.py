@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -11,6 +10,8 @@ from dask_blackbox.errors import RecordingError
 from dask_blackbox.formatting import plain
 from dask_blackbox.report.profile_tree import (
     INTERVAL,
+    FrameDescription,
+    ProfileNode,
     merged_profile,
     profiled_prefixes,
 )
@@ -28,7 +29,7 @@ class _Stacks:
         self.frames: list[dict[str, object]] = []
         self._numbers: dict[tuple[str, str, int], int] = {}
 
-    def number(self, description: dict[str, Any]) -> int:
+    def number(self, description: FrameDescription) -> int:
         name = plain(str(description.get("name") or "?"))
         file = plain(str(description.get("filename") or ""))
         line = int(description.get("line_number") or 0)
@@ -41,10 +42,10 @@ class _Stacks:
             self.frames.append(frame)
         return self._numbers[at]
 
-    def profile(self, name: str, tree: dict[str, Any]) -> dict[str, object]:
+    def profile(self, name: str, tree: ProfileNode) -> dict[str, object]:
         samples: list[list[int]] = []
         weights: list[float] = []
-        below: list[tuple[dict[str, Any], list[int]]] = [
+        below: list[tuple[ProfileNode, list[int]]] = [
             (child, []) for child in tree["children"].values()
         ]
         while below:
