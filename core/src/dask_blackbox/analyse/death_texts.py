@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import polars as pl
 
@@ -291,7 +290,7 @@ def _no_task(case: Case) -> str:
 
 def evidence_of(case: Case, deaths: tuple[WorkerExit, ...]) -> tuple[Evidence, ...]:
     """Return what is known of the last few deaths: in full of the last, equal ones merged."""
-    groups: dict[tuple[Any, ...], list[WorkerExit]] = {}
+    groups: dict[tuple[object, ...], list[WorkerExit]] = {}
     for death in reversed(deaths):
         groups.setdefault(_group_key(case, death), []).append(death)
     evidence = []
@@ -305,7 +304,7 @@ def evidence_of(case: Case, deaths: tuple[WorkerExit, ...]) -> tuple[Evidence, .
     return tuple(evidence)
 
 
-def _group_key(case: Case, death: WorkerExit) -> tuple[Any, ...]:
+def _group_key(case: Case, death: WorkerExit) -> tuple[object, ...]:
     """Return what deaths have in common that say the same: cause, exit code and tasks."""
     cause = case.cause_of(death)
     return (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.frames import came_from_the_cluster
@@ -122,7 +121,9 @@ def worker_has_package(case: Case, worker: str, module: str) -> str | None:
     return _version_among(reported[-1].packages if reported else {}, case, module)
 
 
-def _version_among(packages: Mapping[str, Any], case: Case, module: str) -> str | None:
+def _version_among(
+    packages: Mapping[str, object], case: Case, module: str
+) -> str | None:
     wanted = package_of(case, module.partition(".")[0]).lower().replace("_", "-")
     for name, version in packages.items():
         if str(name).lower().replace("_", "-") == wanted:

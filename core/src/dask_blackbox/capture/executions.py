@@ -34,7 +34,7 @@ def split(startstops: Any) -> tuple[float | None, ...]:
     return (begin, end, compute, transfer, disk, deserialize)
 
 
-def texts(facts: dict[str, Any]) -> tuple[str, str, str]:
+def texts(facts: dict[str, object]) -> tuple[str, str, str]:
     """Return class, message and traceback of an exception of which only texts are known."""
     text = str(facts.get("exception_text") or "")
     name, bracket, rest = text.partition("(")

@@ -56,7 +56,7 @@ def settings_and_image() -> dict[str, dict[str, str]]:
     return {"settings": settings, "image": image_variables()}
 
 
-def _flatten(value: Any, name: str, into: dict[str, str]) -> None:
+def _flatten(value: object, name: str, into: dict[str, str]) -> None:
     if isinstance(value, dict) and value:
         for key, each in list(value.items()):
             _flatten(each, f"{name}.{key}" if name else str(key), into)

@@ -235,7 +235,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def maskable_values(
-    values: Iterable[Any], most: int = 2 * MOST_VALUES
+    values: Iterable[object], most: int = 2 * MOST_VALUES
 ) -> tuple[str, ...]:
     """Return the values that can be masked wherever they occur, each once.
 

@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.reader.documents import last_heartbeat
@@ -29,7 +28,7 @@ More than it takes to be called lost: a store that was away for a minute is no d
 whoever lives on after all would write over what we say."""
 
 
-def waiting_beside(own: Path, settings: Mapping[str, Any]) -> list[Spooled]:
+def waiting_beside(own: Path, settings: Mapping[str, object]) -> list[Spooled]:
     """Return what earlier recordings of this machine left for the same store.
 
     Args:

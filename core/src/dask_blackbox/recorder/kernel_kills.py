@@ -23,7 +23,7 @@ class KernelKills:
     def __init__(self) -> None:
         self._before = oom_kills()
 
-    def reported(self) -> dict[str, Any]:
+    def reported(self) -> dict[str, object]:
         """Return how often the kernel has killed for memory since, if it says."""
         after = oom_kills()
         if self._before is None or after is None:

@@ -212,7 +212,7 @@ def close_now(cluster: OwnedCluster) -> str | None:
     return asyncio.run(close_if_disconnected(cluster, args))
 
 
-def orphan_row(address: str, scheduler: str, error: str, run: str = "") -> list[Any]:
+def orphan_row(address: str, scheduler: str, error: str, run: str = "") -> list[object]:
     """Return the row that says what became of a cluster whose driver is gone.
 
     Args:

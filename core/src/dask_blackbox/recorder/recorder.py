@@ -382,7 +382,7 @@ class Recorder:
 
     # The end
 
-    def _prepare(self) -> asyncio.Task[Any]:
+    def _prepare(self) -> asyncio.Task[object]:
         """Load what the end needs; once there are signs of it, as somebody waits for it."""
         if self._preparing is None:
             so_far = lasted(self._config.manifest) or 0.0
@@ -491,7 +491,7 @@ class Recorder:
                 row = orphan_row(cluster.address, cluster.scheduler, error)
                 self._note_orphan(row)
 
-    def _note_orphan(self, row: list[Any]) -> None:
+    def _note_orphan(self, row: list[object]) -> None:
         self._take("recorder", None, time.time(), {"event": [row]}, {})
 
     async def _close_clusters_after_driver(self) -> None:

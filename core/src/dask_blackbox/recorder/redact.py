@@ -200,7 +200,7 @@ class Redactor:
             return self._stream(fields).line(_prepared(text), self._redaction)
         return self.text(text)
 
-    def _stream(self, fields: list[Any]) -> PemState:
+    def _stream(self, fields: list[object]) -> PemState:
         """Return what is known of the lines before, from the same process and logger."""
         of = dict(zip(COLUMNS["log"], fields, strict=False))
         stream = (of.get("source"), of.get("pid"), of.get("logger"), of.get("key"))

@@ -100,7 +100,7 @@ class Waiting:
 
 
 def note_beginning(
-    folder: Path, manifest: Manifest, settings: Mapping[str, Any]
+    folder: Path, manifest: Manifest, settings: Mapping[str, object]
 ) -> None:
     """Write what identifies a recording and its store into its spool folder."""
     plain = {k: v for k, v in settings.items() if k not in _CREDENTIALS}

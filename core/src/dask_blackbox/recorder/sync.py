@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -39,7 +38,7 @@ _TIMEOUT = 20.0
 def upload_recording(
     spooled: Spooled,
     *,
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, object] | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> RunCard | None:
     """Upload a recording and finalise it; the spool forgets it if that worked.
@@ -66,7 +65,7 @@ def upload_recording(
 
 
 def _brought(
-    spooled: Spooled, settings: Mapping[str, Any], stop: Callable[[], bool]
+    spooled: Spooled, settings: Mapping[str, object], stop: Callable[[], bool]
 ) -> RunCard:
     asked = asking_or_default()
     config = Config(
@@ -166,7 +165,7 @@ def _batches(segments: list[Path]) -> Iterator[Batch]:
 
 
 def upload_waiting_recordings(
-    waiting: Iterable[Spooled], settings: Mapping[str, Any], stop: Callable[[], bool]
+    waiting: Iterable[Spooled], settings: Mapping[str, object], stop: Callable[[], bool]
 ) -> None:
     """Upload what earlier recordings of this machine left for the same store.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -105,7 +105,7 @@ def changes_on_card(
     return CardChanges(as_changes(changes[:_MOST]), past)
 
 
-def _replace(past: Past, **fields: Any) -> Past:
+def _replace(past: Past, **fields: object) -> Past:
     return msgspec.structs.replace(past, **fields)
 
 

@@ -89,7 +89,7 @@ def _of_several(waited: pl.DataFrame, ended: pl.DataFrame) -> Iterator[tuple[int
     The one that ended last before they began; clocks of hosts may differ by a little, so
     that the first one counts where none seems to have ended by then.
     """
-    ends: dict[str, list[tuple[Any, int]]] = {}
+    ends: dict[str, list[tuple[object, int]]] = {}
     for row, key, stop in ended.sort("stop").iter_rows():
         ends.setdefault(key, []).append((stop, row))
     several = waited.filter(pl.col("last_input").is_in(list(ends)))

@@ -122,8 +122,8 @@ def _with_what_deaths_ended(run: RunTables) -> pl.DataFrame:
             timeless.setdefault((key, worker), []).append(row)
         else:
             known.add((key, worker))
-    reported: dict[int, tuple[Any, ...]] = {}
-    more: list[tuple[Any, ...]] = []
+    reported: dict[int, tuple[object, ...]] = {}
+    more: list[tuple[object, ...]] = []
     for each, death in ended:
         rows = timeless.get((each.key, death.address))
         if rows:
@@ -139,7 +139,7 @@ def _with_what_deaths_ended(run: RunTables) -> pl.DataFrame:
     )
 
 
-def _row(each: RunningTask, death: WorkerExit) -> tuple[Any, ...]:
+def _row(each: RunningTask, death: WorkerExit) -> tuple[object, ...]:
     start = each.start or death.at
     known = {
         "key": each.key,

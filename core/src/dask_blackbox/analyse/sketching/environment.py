@@ -129,7 +129,7 @@ def _joint(sets: list[dict[str, str]]) -> dict[str, str]:
     return {name: " | ".join(sorted(found[name])) for name in sorted(found)}
 
 
-def _versions(packages: Mapping[str, Any]) -> dict[str, str]:
+def _versions(packages: Mapping[str, object]) -> dict[str, str]:
     return {
         str(name).lower().replace("_", "-"): str(version)
         for name, version in sorted(packages.items())
@@ -159,7 +159,7 @@ def _release(version: str) -> str:
     return version.split(".final", 1)[0]
 
 
-def _config(config: Mapping[str, Any]) -> dict[str, str]:
+def _config(config: Mapping[str, object]) -> dict[str, str]:
     flat = sorted(_flat(config))  # (of workers, it is flat already)
     kept = [pair for pair in flat if not pair[0].startswith(_VOLATILE)]
     return dict(kept[:_MOST_CONFIG])
@@ -176,7 +176,7 @@ def _parameters(drivers: Sequence[DriverAttached]) -> dict[str, str]:
     return flat
 
 
-def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+def _flat(value: object, path: str = "") -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping) and value:
         for name, each in value.items():
             yield from _flat(each, f"{path}.{name}" if path else str(name))
@@ -184,7 +184,7 @@ def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
         yield path[:_LONGEST], _brief(value)
 
 
-def _brief(value: Any) -> str:
+def _brief(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     if len(text) <= _LONGEST:
         return text

@@ -66,7 +66,7 @@ def _body(code: types.CodeType, inside: str, depth: int) -> Any:
             text, line, classes = [], 0, []
 
 
-def _line_of(instruction: Any) -> int:
+def _line_of(instruction: object) -> int:
     # (Since Python 3.11; those before tell only of the first instruction of a line.)
     positions = getattr(instruction, "positions", None)
     return getattr(positions, "lineno", None) or 0

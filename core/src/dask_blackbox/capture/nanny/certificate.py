@@ -206,7 +206,7 @@ def kept_certificate(ring: str) -> dict[str, Any] | None:
     """Return the certificate that was left beside a ring, if one was."""
     try:
         with open(f"{ring}.certificate", encoding="utf-8") as file:
-            found: dict[str, Any] = json.load(file)
+            found: dict[str, object] = json.load(file)
     except (OSError, ValueError):
         return None
     return found

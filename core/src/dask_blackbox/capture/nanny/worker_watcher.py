@@ -104,7 +104,7 @@ class Watcher:
             self._child.wait()
 
 
-def _security_of(worker: Worker) -> dict[str, Any]:
+def _security_of(worker: Worker) -> dict[str, object]:
     names = ("tls_ca_file", "tls_worker_cert", "tls_worker_key", "require_encryption")
     values = ((name, getattr(worker.security, name, None)) for name in names)
     return {name: value for name, value in values if value}

@@ -35,7 +35,7 @@ def empty_reads(firsts: dict[str, Any]) -> list[str]:
     return found
 
 
-def _holds_nothing(spec: Any) -> bool:
+def _holds_nothing(spec: object) -> bool:
     """Say whether a task, or one that is fused into it, gives back an empty table."""
     args = spec if type(spec) is tuple else getattr(spec, "args", None) or ()
     func = spec[0] if type(spec) is tuple and spec else getattr(spec, "func", None)

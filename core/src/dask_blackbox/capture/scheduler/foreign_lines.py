@@ -70,7 +70,7 @@ class ForeignLines:
         ws = self._scheduler.workers.get(row[_SOURCE])
         return ws is not None and not all(map(self._own.has, ws.processing))
 
-    def numbers(self) -> list[tuple[str, dict[str, Any]]]:
+    def numbers(self) -> list[tuple[str, dict[str, object]]]:
         """Return what was left out since this was last asked: sources, and the numbers."""
         noted, self._numbers = self._numbers, {}
         return [

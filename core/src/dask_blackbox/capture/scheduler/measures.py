@@ -55,7 +55,7 @@ class Measures:
         """Sample no more."""
         self._clock.stop()
 
-    def stealing(self, msg: Any) -> None:
+    def stealing(self, msg: object) -> None:
         """Count how a request to steal ended: the task was given up, or had begun."""
         said = msg[0] if isinstance(msg, (tuple, list)) and msg else None
         self._stolen += said == "confirm"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heapq import nlargest
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from distributed import Scheduler
@@ -16,7 +16,7 @@ _MOST_PLUGINS = 10
 _MOST_PAIRS, _MOST_TYPES = 1_000, 40
 
 
-def worker_sample(now: float, address: str, ws: WorkerState) -> tuple[Any, ...]:
+def worker_sample(now: float, address: str, ws: WorkerState) -> tuple[object, ...]:
     """Return a `metric` row of a worker."""
     m = ws.metrics
     net = m.get("host_net_io") or {}
@@ -32,7 +32,7 @@ def worker_sample(now: float, address: str, ws: WorkerState) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def scheduler_sample(now: float, scheduler: Scheduler) -> tuple[Any, ...]:
+def scheduler_sample(now: float, scheduler: Scheduler) -> tuple[object, ...]:
     """Return a `metric` row of the scheduler."""
     recent = scheduler.monitor.recent()
     processing = sum(len(ws.processing) for ws in scheduler.workers.values())

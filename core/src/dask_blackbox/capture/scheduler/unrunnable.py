@@ -65,7 +65,7 @@ class UnrunnableWatch:
                 self._report("unrunnable-over", "")
 
 
-def restricted(ts: TaskState) -> dict[str, Any]:
+def restricted(ts: TaskState) -> dict[str, object]:
     """Return what a task asks for."""
     return {
         "key": str(ts.key),

@@ -167,7 +167,7 @@ class BundleCollector:
             self._kept.remove(each)
             each.drop()
 
-    def _input(self, ts: TaskState) -> tuple[Any, int, Any]:
+    def _input(self, ts: TaskState) -> tuple[object, int, object]:
         data, actors = self._worker.data, self._worker.state.actors
         if ts.key in actors:
             return (ts.key, 0, _ELSEWHERE)
@@ -311,7 +311,7 @@ def _add(
     return ""
 
 
-def _called(task: Any) -> str:
+def _called(task: object) -> str:
     function = task[0] if isinstance(task, tuple) else getattr(task, "func", task)
     for wrapped in ("func", "__wrapped__"):  # functools.partial, decorators
         function = getattr(function, wrapped, function)

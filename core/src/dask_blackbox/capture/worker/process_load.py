@@ -45,10 +45,10 @@ class ProcessLoad:
         """Say whether it is time to tell."""
         return time.perf_counter() - self._since >= _EVERY
 
-    def reported(self) -> dict[str, Any]:
+    def reported(self) -> dict[str, object]:
         """Return the particulars of a `process-load` event, and begin anew."""
         now, counters = time.perf_counter(), self._counters()
-        reported: dict[str, Any] = {"seconds": round(now - self._since, 3)}
+        reported: dict[str, object] = {"seconds": round(now - self._since, 3)}
         for name, value in counters.items():
             before = self._before.get(name)
             if before is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -47,7 +47,7 @@ class TaskThreads:
             seen[key] = _Seen(start, thread, first, round(used - first, 3))
         self._seen = seen
 
-    def reported(self, executing: dict[str, float]) -> list[dict[str, Any]]:
+    def reported(self, executing: dict[str, float]) -> list[dict[str, object]]:
         """Return what is known of the tasks that execute.
 
         Args:
@@ -59,7 +59,7 @@ class TaskThreads:
         """
         seen, known = self._seen, []
         for key, start in executing.items():
-            row: dict[str, Any] = {"key": key, "start": start}
+            row: dict[str, object] = {"key": key, "start": start}
             of_key = seen.get(key)
             if of_key is not None and of_key.start == start:
                 row |= {"thread": of_key.thread, "cpu": of_key.cpu}
