@@ -1,15 +1,16 @@
 """Print a row of metrics for each distribution: lines, modules, functions, `Any`, import cycles.
 
-.venvs/lint/bin/python tools/metrics.py [FOLDER…]    # default: the three distributions
+.venvs/lint/bin/python tools/metrics.py [--longest N] [FOLDER…]
 
-Other projects can be measured by the same script: FOLDER is a package's folder.
+FOLDER is a package's folder; default: the three distributions.  Other projects can be
+measured by the same script (docs/metrics.md).  `--longest` also lists the N longest functions.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import statistics
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -30,6 +31,7 @@ class Metrics(NamedTuple):
         package: Its name.
         modules: Number of modules.
         lines: Lines of all modules.
+        module: Median of their lines.
         functions: Functions and methods.
         median: Median of their lines.
         longest: Lines of the longest one.
@@ -40,6 +42,7 @@ class Metrics(NamedTuple):
     package: str
     modules: int
     lines: int
+    module: int
     functions: int
     median: int
     longest: int
@@ -61,16 +64,29 @@ def metrics_of(package: Path) -> Metrics:
         for node in nodes
         if isinstance(node, _FUNCTIONS)
     ]
+    sizes = [len(text.splitlines()) for text in texts.values()]
     return Metrics(
         package=package.name,
         modules=len(texts),
-        lines=sum(len(text.splitlines()) for text in texts.values()),
+        lines=sum(sizes),
+        module=round(statistics.median(sizes)) if sizes else 0,
         functions=len(lengths),
         median=round(statistics.median(lengths)) if lengths else 0,
         longest=max(lengths, default=0),
         any=sum(isinstance(node, ast.Name) and node.id == "Any" for node in nodes),
         cycles=len(cycles_in(imports_of(package, trees))),
     )
+
+
+def longest_functions(package: Path, number: int) -> list[tuple[int, str]]:
+    """Return the longest functions of a package, with their lines."""
+    found = [
+        ((node.end_lineno or node.lineno) - node.lineno + 1, f"{file}:{node.lineno}")
+        for file in sorted(package.rglob("*.py"))
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, _FUNCTIONS)
+    ]
+    return sorted(found, reverse=True)[:number]
 
 
 def imports_of(
@@ -149,10 +165,14 @@ def _known_module(name: str, known: set[str]) -> str | None:
     return parent if parent in known else None
 
 
-def main(folders: list[str]) -> None:
+def main() -> None:
     """Print the rows."""
-    rows = [metrics_of(Path(each)) for each in folders or PACKAGES]
-    table = [Metrics._fields, *(tuple(map(str, row)) for row in rows)]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folders", nargs="*", type=Path)
+    parser.add_argument("--longest", type=int, default=0, metavar="N")
+    asked = parser.parse_args()
+    folders = asked.folders or PACKAGES
+    table = [Metrics._fields, *(tuple(map(str, metrics_of(each))) for each in folders)]
     widths = [max(len(row[i]) for row in table) for i in range(len(Metrics._fields))]
     for row in table:
         first, *others = (
@@ -160,7 +180,10 @@ def main(folders: list[str]) -> None:
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         print("  ".join([first, *others]))
+    for folder in folders:
+        for lines, place in longest_functions(folder, asked.longest):
+            print(f"{lines:5}  {place}")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -79,9 +79,11 @@ def keep_workloads(stores: Sequence[Path], places: Mapping[str, str]) -> int:
 
 
 def keep_all(stores: Sequence[Path], places: Mapping[str, str]) -> int:
-    """Keep the recordings of all modules; return how many there are."""
+    """Keep the recordings of the modules that have new ones; return how many there are."""
     number = 0
-    for module in dict.fromkeys(each.module for each in load_failures().values()):
+    cases = load_failures()
+    new = {name for name in cases for store in stores if (store / name).exists()}
+    for module in dict.fromkeys(cases[name].module for name in cases if name in new):
         found = list(_of_module(module, stores))
         if found:
             number += keep(archive_of("failures", module), found, places)
