@@ -50,7 +50,7 @@ def store_settings(
     url: str | os.PathLike[str] | None = None,
     *,
     settings: Mapping[str, object] | None = None,
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Return all settings of the store that `open_store` would return.
 
     They are plain values that another process of the same user can use, whatever its
