@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,9 @@ def test_what_goes_on_while_a_stall_is_described_does_not_hang(tmp_path: Path) -
 
     events = Run.open(rec.card.links["recording"]).events.sort("at")["kind"]
     order = [kind for kind in events if kind in ("stall", "stall-over")]
-    assert order == ["stall", "stall-over"] * (len(order) // 2)
+    # What is over was reported before; the last one may have lasted until the end.
+    before = [a for a, b in pairwise(["nothing", *order]) if b == "stall-over"]
+    assert set(before) <= {"stall"}
 
 
 def test_only_the_run_that_hangs_is_ended(finished: ScenarioRun) -> None:
