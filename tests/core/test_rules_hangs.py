@@ -840,3 +840,17 @@ def test_a_task_that_keeps_its_worker_from_answering_is_named() -> None:
     assert "'parse' was still running, and blocked its worker" in found.title
     assert "does not release Python's GIL" in found.cause
     assert "regular expression" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("lasted", "rule"), [(9.6, "stalled"), (1.0, "driver-exception")]
+)
+def test_a_worker_that_had_sent_nothing_for_long_is_named_where_no_stall_was_seen(
+    lasted: float, rule: str
+) -> None:
+    silent = an_event("worker-silent", "tcp://w1", at=99, pid=100, silent_for=lasted)
+
+    found = verdict(hung(silent))
+
+    assert found.rule == rule
+    assert ("had sent no heartbeat for 9.6 s" in found.title) == (rule == "stalled")

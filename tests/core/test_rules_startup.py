@@ -445,7 +445,7 @@ def test_a_lifetime_that_ended_for_all_explains_an_empty_cluster() -> None:
     found = verdict(
         a_worker(), lived, *left, said, a_stall(), failed_with(TIMED_OUT, at=90)
     )
-    assert "the end of `--lifetime` (7.0 s) and left" in found.cause
+    assert "the end of `--lifetime` (7 s) and left" in found.cause
     assert verdict(
         a_worker(), *left, a_stall(), failed_with(TIMED_OUT, at=90)
     ).rule == ("no-valid-worker")
@@ -772,3 +772,20 @@ def test_a_program_that_raised_nothing_leaves_the_driver_its_own_exception() -> 
     own = an_exception("subprocess.CalledProcessError", call, traceback="its own")
 
     assert verdict(failed_with(own, at=7)).rule == "driver-exception"
+
+
+def test_workers_that_never_fit_their_memory_limit_did_not_arrive_for_that() -> None:
+    restarted = [
+        an_event(
+            "worker-restarted-for-memory", "tcp://w1", at=at, pid=1, rss=50 * 2**20
+        )
+        for at in (5, 8)
+    ]
+    found = verdict(*restarted, failed_with(WAITED, at=20))
+
+    assert (found.rule, found.confidence) == ("worker-memory-limit", "high")
+    assert "restarted 2 times" in found.title
+    assert "before they ran a task" in found.title
+    assert verdict(*restarted[1:], failed_with(WAITED, at=20)).rule == (
+        "workers-never-arrived"
+    )

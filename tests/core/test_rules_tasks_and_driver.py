@@ -844,3 +844,35 @@ def test_a_variable_that_is_not_set_is_the_environments() -> None:
     assert (found.retry_advice, found.retry_confidence) == ("environment", "high")
     assert "environment variable 'STOCK_DB' is not set" in found.title
     assert "Set STOCK_DB where this runs" in found.remedy
+
+
+def released(*, forgotten: int, processing: int = 0) -> RunTables:
+    error = an_exception("RuntimeError", "2 of 18 labels are there")
+    return a_run(
+        a_worker(),
+        an_event("graph-updated", "Client-1", at=2, graph=1, tasks=18, new={"label": [18, 0]}),
+        an_event("span", "s1", at=9, states={"forgotten": forgotten, "processing": processing}),
+        an_event("client-removed", "Client-1", at=10),
+        failed_with(error, at=10),
+    )  # fmt: skip
+
+
+def test_tasks_whose_futures_nobody_held_are_counted() -> None:
+    found = verdict(released(forgotten=18))
+
+    assert found.rule == "driver-exception"
+    assert (
+        "18 of 18 tasks ('label') were released before they had finished" in found.cause
+    )
+    assert "fire_and_forget" in found.remedy
+    assert "released" not in verdict(released(forgotten=16, processing=2)).cause
+
+
+def test_a_relative_path_is_said_to_be_one() -> None:
+    for path, relative in (("reference/fx.csv", True), ("/data/fx.csv", False)):
+        message = f"[Errno 2] No such file or directory: '{path}'"
+        error = an_exception("FileNotFoundError", message, key="load-1")
+        failed = a_failed_task("load-1", "FileNotFoundError", message)
+        found = verdict(a_run(a_worker(), failed, failed_with(error)))
+
+        assert ("relative to the working directory" in found.title) == relative

@@ -117,7 +117,7 @@ def lifetime_of(run: RunTables, address: str) -> str:
     """Return the lifetime that a worker was given, in brackets; nothing if it is unknown."""
     known = [p.lifetime for p in run.of(ProcessAncestors) if p.subject == address]
     lifetime = next((each for each in known if each), None)
-    return f" ({duration(lifetime)})" if lifetime else ""
+    return f" ({duration(lifetime).replace('.0 s', ' s')})" if lifetime else ""
 
 
 def _of_its_host(death: WorkerExit, run: RunTables) -> ExitCause | None:

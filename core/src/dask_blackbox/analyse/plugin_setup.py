@@ -7,6 +7,7 @@ that they failed.  Tasks meet what follows from it, and their exceptions don't s
 from __future__ import annotations
 
 import re
+from datetime import datetime, timedelta
 
 import polars as pl
 
@@ -23,6 +24,7 @@ from dask_blackbox.formatting import class_of, short
 __all__ = ["setup_failed_before"]
 
 _SAID = ((WORKER_PLUGIN_FAILED, "plugin"), (PRELOAD_FAILED, "preload"))
+_SOON = timedelta(seconds=2)
 _RAISED = re.compile(r"^(?P<name>[A-Za-z_][\w.]*): (?P<message>.+)$", re.MULTILINE)
 
 
@@ -37,16 +39,21 @@ def setup_failed_before(
     """
     if failure.worker is None:
         return None
+    # What it logged before it was recorded is on the stderr that it shares with the script.
     logs = case.run.logs.filter(
-        (pl.col("role") == "worker")
-        & (pl.col("source") == failure.worker)
+        (
+            ((pl.col("role") == "worker") & (pl.col("source") == failure.worker))
+            | ((pl.col("role") == "driver") & (pl.col("logger") == "stderr"))
+        )
         & printed_by(*(signature for signature, _ in _SAID))
-    )
+    ).sort(pl.col("role") == "worker", "at")
     before = [row for row in logs.to_dicts() if row["at"].timestamp() <= failure.at]
     if not before:
         return None
     row = before[-1]
     text = str(row["message"])
+    if row["role"] == "driver":
+        text = "\n".join([text, *_printed_after(case, row["at"])])
     what, kind = next(
         (found["what"], kind)
         for signature, kind in _SAID
@@ -58,11 +65,24 @@ def setup_failed_before(
         if raised
         else ""
     )
+    where = "that worker" if row["role"] == "worker" else "a worker of the script's own"
+    what = what.rpartition("/")[2]
     sentence = (
-        f"Earlier, the {kind} '{short(what, 60)}' had failed to set up on that "
-        f"worker{because}, and Dask continued without it"
+        f"Earlier, the {kind} '{short(what, 60)}' had failed to set up on "
+        f"{where}{because}, and Dask continued without it"
     )
     line = f"{row['role']} {row['source']}: {short(text, 300)}"
     see = case.show_command("logs", "--worker", failure.worker)
     reported = Evidence(text=line, source="logs", at=row["at"].timestamp(), see=see)
     return sentence, reported
+
+
+def _printed_after(case: Case, at: datetime) -> list[str]:
+    """Return the first exception that was printed after a line of a worker's own log."""
+    printed = case.run.logs.filter(
+        (pl.col("role") == "driver")
+        & (pl.col("logger") == "stderr")
+        & pl.col("at").is_between(at, at + _SOON)
+        & pl.col("message").str.contains(r"^[A-Za-z_][\w.]*(?:Error|Exception): ")
+    )
+    return printed["message"].head(1).to_list()

@@ -199,9 +199,9 @@ MECHANISMS: tuple[Mechanism, ...] = (
         because="no worker was left because all of them had reached their lifetime",
     ),
     Mechanism(
-        causes=_STARTS,
+        causes=_STARTS | {"worker-memory-limit"},
         effects={"workers-never-arrived"},
-        because="the workers that did not arrive had failed to start or to connect",
+        because="the workers that did not arrive had failed to start, to connect or to stay",
     ),
     Mechanism(
         causes=HANGS | {"stalled"},

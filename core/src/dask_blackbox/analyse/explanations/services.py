@@ -190,9 +190,16 @@ def _name_of_program(command: str) -> str:
     return words[0].rpartition("/")[2] if words else "the program"
 
 
+def _relative(file: str) -> str:
+    """Say that a path depends on where a process was started."""
+    if file.startswith(("/", "~", "\\")) or ":" in file[:12]:
+        return ""
+    return ", relative to the working directory there"
+
+
 def _no_file(found: re.Match[str], _: Context) -> Explained:
     return Explained(
-        headline=f"{found['file']} does not exist",
+        headline=f"{found['file']} does not exist{_relative(found['file'])}",
         file=found["file"],
         fix="Check that the path exists where this ran: workers need shared storage.",
     )

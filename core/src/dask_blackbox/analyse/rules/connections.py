@@ -517,7 +517,7 @@ def _found(
     lines = _lines(case)
     return TOO_MANY_OPEN_FILES.found(
         f"Too many open files {whose}".rstrip(),
-        cause=f"{text}.{had}",
+        cause=f"{text}.{had} A process may have only so many file descriptors at a time.",
         remedy=(
             f"Raise the limit where the process is started (`ulimit -n {wanted}`, "
             f"`LimitNOFILE={wanted}`, `--ulimit nofile={wanted}` for containers), and close "

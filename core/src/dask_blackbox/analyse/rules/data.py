@@ -12,6 +12,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.changes.differences import differences
 from dask_blackbox.analyse.changes.ranking import Rarities
 from dask_blackbox.analyse.death_texts import evidence_of, name_of
+from dask_blackbox.analyse.facts.outcome import CLOCKS
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.signatures import printed_by
@@ -21,7 +22,14 @@ from dask_blackbox.analyse.signatures.distributed import (
 )
 from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.analyse.sketching.prefixes import inputs_of, prefixes_of
-from dask_blackbox.events import GraphUpdated, WorkerAdded, WorkerClosing, WorkerRemoved
+from dask_blackbox.events import (
+    ClusterRestarted,
+    DriverClosing,
+    GraphUpdated,
+    WorkerAdded,
+    WorkerClosing,
+    WorkerRemoved,
+)
 from dask_blackbox.finding import Evidence, Finding, Subject
 from dask_blackbox.formatting import counted, quoted, short, size
 from dask_blackbox.sketch import Sketch
@@ -175,8 +183,7 @@ def _released(case: Case, key: str, missing: tuple[str, float]) -> Finding:
         f"'{short(gone, 60)}' was needed, and had been released before",
         cause=(
             f"'{short(key, 80)}' needs '{short(gone, 80)}', which the scheduler no longer "
-            "knew: its last future had been released (deleted, out of scope, cancelled), and no "
-            "worker that held scattered data died."
+            f"knew: {_why_released(case, at)}, and no worker that held scattered data died."
         ),
         remedy=(
             f"Keep a reference to the future of '{short(case.prefix_of(gone), 40)}' for as "
@@ -187,6 +194,25 @@ def _released(case: Case, key: str, missing: tuple[str, float]) -> Finding:
         subject=Subject(key=gone, prefix=case.prefix_of(gone)),
         evidence=evidence,
     )
+
+
+def _why_released(case: Case, at: float) -> str:
+    """Return what had released a result that was asked for later, as far as that is known."""
+    if any(each.at <= at + CLOCKS for each in case.run.of(ClusterRestarted)):
+        return (
+            "`client.restart()` had dropped all results before, persisted ones included"
+        )
+    closed = [
+        each
+        for each in case.run.of(DriverClosing)
+        if each.what.startswith("Client") and each.file and each.at <= at + CLOCKS
+    ]
+    if closed and not closed[-1].handling:
+        return (
+            f"a client that had asked for it was closed before, at {closed[-1].file}:"
+            f"{closed[-1].line}, and its futures were released with it"
+        )
+    return "its last future had been released (deleted, out of scope, cancelled)"
 
 
 def _was_ever_asked_for(case: Case, key: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -30,10 +31,12 @@ from dask_blackbox.analyse.replaced_exceptions import untangled
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.state import seconds_of
 from dask_blackbox.events import (
+    ClientRemoved,
     CommandNotStarted,
     DriverCallFailed,
     GraphUpdated,
     PartFailed,
+    Span,
     WorkerInternalError,
 )
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
@@ -42,6 +45,7 @@ from dask_blackbox.formatting import (
     counted,
     duration,
     need_of_time,
+    quoted,
     short,
     short_with_paths,
 )
@@ -171,6 +175,7 @@ def _of_exception(case: Case, exception: DriverException) -> Finding:
             waited=waited and not elsewhere,
             pace=pace,
             hosts=hosts,
+            released=not case.failures and bool(_released(case)),
         ),
         confidence=sure,
         evidence=_evidence(case, exception),
@@ -197,10 +202,34 @@ def _tasks_then(case: Case) -> str:
             f"{counted(len(failures), 'task')} had failed before, the last of them "
             f"'{short(failures[-1].key, 60)}' with {short(str(failures[-1]), 120)}"
         )
+    if case.failures:
+        return "It had handled the errors of all tasks that had failed"
+    if released := _released(case):
+        return released
+    return "No task had failed"
+
+
+def _released(case: Case) -> str:
+    """Return a sentence on tasks that were forgotten before they finished, while the client was there.
+
+    Dask does so once nobody holds the futures of a task, nor of what depends on it.
+    """
+    left = [each.at for each in case.run.of(ClientRemoved)]
+    last = {
+        each.subject: each
+        for each in case.run.of(Span)
+        if each.at <= min(left, default=each.at)
+    }
+    states = sum((Counter(each.states) for each in last.values()), Counter[str]())
+    known = case.run.tasks
+    ran = known.filter(known["outcome"] == "finished")["key"].n_unique()
+    never = states["forgotten"] - ran
+    if never <= 0 or states.total() != states["forgotten"]:
+        return ""
+    names = list(dict.fromkeys(p for g in case.run.of(GraphUpdated) for p in g.new))
     return (
-        "It had handled the errors of all tasks that had failed"
-        if case.failures
-        else "No task had failed"
+        f"{never} of {counted(states['forgotten'], 'task')} ({quoted(names)}) were released "
+        "before they had finished, as no client wanted them any more; no task had failed"
     )
 
 
@@ -212,14 +241,19 @@ def _remedy(
     waited: bool,
     pace: Pace | None,
     hosts: str | None,
+    released: bool,
 ) -> str:
     look = (
         f"Look at {exception.file}:{exception.line}"
         if exception.file
         else "Look at its traceback"
     )
-    if to_do := _asked_of_function(exception):
-        return to_do
+    to_do = _asked_of_function(exception)
+    if released or to_do:
+        return to_do or (
+            f"{look}, and keep the futures that `submit` and `map` return until their tasks "
+            "are done, or pass them to `fire_and_forget`: Dask cancels what nobody holds."
+        )
     if pace is not None:
         return (
             f"{look}: the timeout was too short for {counted(pace.sent, 'task')}. "

@@ -34,7 +34,12 @@ from dask_blackbox.analyse.signatures.distributed import (
 )
 from dask_blackbox.analyse.signatures.python import FILE_TOO_LARGE, NO_SPACE_LEFT
 from dask_blackbox.analyse.state import ASKED, signal_of_driver
-from dask_blackbox.events import DriverAttached, GraphUpdated, StallCancelledTasks
+from dask_blackbox.events import (
+    DriverAttached,
+    GraphUpdated,
+    StallCancelledTasks,
+    WorkerUnresponsive,
+)
 from dask_blackbox.finding import Evidence, Finding, Subject
 from dask_blackbox.formatting import (
     counted,
@@ -68,6 +73,7 @@ def _ask_stalled(case: Case) -> Iterator[Finding]:
             yield _of_our_own_end(case)
         elif case.failed and case.blame.failure is None:
             yield from _of_the_driver(case)
+            yield from _of_a_silent_worker(case)
         return
     longest = hang.executing[0] if hang.executing else None
     shared = _shared(longest)
@@ -174,6 +180,50 @@ def _of_the_driver(case: Case) -> Iterator[Finding]:
         confidence="medium",
         evidence=(evidence_of_position(position), *case.exception_evidence()),
     )
+
+
+def _of_a_silent_worker(case: Case) -> Iterator[Finding]:
+    """Yield that a worker had sent nothing for a while when the driver gave up waiting."""
+    exception = case.exception
+    if exception is None or not timed_out_waiting(exception):
+        return
+    silent = max(
+        case.run.of(WorkerUnresponsive),
+        key=lambda each: each.silent_for or 0.0,
+        default=None,
+    )
+    since = silent.silent_for if silent is not None else None
+    if silent is None or since is None or since < _SILENT:
+        return
+    who, lasted = case.name_of(silent.subject), duration(since)
+    keys = [each.key for each in case.outcome.received if each.key]
+    wanted = f" for '{short(keys[-1], 60)}'" if keys else ""
+    yield STALLED.found(
+        f"{who} had sent no heartbeat for {lasted} when the driver gave up",
+        cause=(
+            f"The driver waited{wanted}; {who} (pid {silent.pid}) had sent nothing for "
+            f"{lasted} by then: its process was stopped or suspended, or a task held "
+            "Python's GIL. What it had, and what it was to run, never came."
+        ),
+        remedy=(
+            "Look at that process on its host: `ps -o stat= -p PID` shows T for one that is "
+            "stopped, which SIGCONT resumes. `distributed.scheduler.worker-ttl` has the "
+            "scheduler give up such a worker and run its tasks elsewhere."
+        ),
+        confidence="medium",
+        subject=Subject(worker=silent.subject),
+        evidence=(
+            Evidence(
+                text=f"{who} had sent no heartbeat for {lasted}.",
+                source="events",
+                at=silent.at - since,
+            ),
+            *case.exception_evidence(),
+        ),
+    )
+
+
+_SILENT = 5.0
 
 
 def _of_our_own_end(case: Case) -> Finding:

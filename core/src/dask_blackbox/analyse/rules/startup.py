@@ -322,6 +322,8 @@ def _cause(
             "worker processes import the main module again; if that raises, they exit "
             "like this"
         )
+    if root is not None and "in use" in root[1]:
+        sentences.append(f"Something else listens at the port that the {who} was given")
     plugin = _plugin(lines)
     if plugin:
         sentences.append(f"It failed in the plugin '{short(plugin, 60)}'")
@@ -343,7 +345,7 @@ def _remedy_worker_start_failed(
         return hosts
     if "in use" in message:
         return (
-            f"Another process uses the {who}'s port: let Dask choose the port (`:0`), "
+            f"Another process, or the driver itself, uses the {who}'s port: let Dask choose the port (`:0`), "
             "give a range (`--worker-port 40000:40100`), or end the leftover process "
             "of an earlier run."
         )

@@ -27,7 +27,11 @@ from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.signals import sender_of, signal_in
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import TASK_CALLED_EXIT
-from dask_blackbox.events import WorkerClosing, WorkerRemoved
+from dask_blackbox.events import (
+    WorkerClosing,
+    WorkerRemoved,
+    WorkerRestartedForMemory,
+)
 from dask_blackbox.finding import Evidence, Finding, RetryAdvice, Subject
 from dask_blackbox.formatting import (
     counted,
@@ -71,6 +75,7 @@ _HOLD_LESS = (
 def _ask_worker_memory_limit(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, WORKER_MEMORY_LIMIT.slug)
     if not deaths:
+        yield from _before_any_task(case)
         return
     need = memory_need(case, deaths)
     limit = f"{size(need.limit)} " if need.limit else ""
@@ -97,6 +102,56 @@ def _ask_worker_memory_limit(case: Case) -> Iterator[Finding]:
         retry_confidence="medium" if left else None,
     )
 
+
+def _before_any_task(case: Case) -> Iterator[Finding]:
+    """Yield that nannies restarted workers that had not run anything, again and again."""
+    exception = case.exception
+    waited = exception is None or only_waited(exception)
+    waited = waited or case.raised("WorkerStartTimeoutError")
+    restarts = [
+        each
+        for each in case.run.of(WorkerRestartedForMemory)
+        if not case.outcome.is_after(each.at)
+    ]
+    if not case.failed or not waited or case.blame.failure is not None:
+        return
+    if len(restarts) < _SEVERAL or len(case.run.tasks):
+        return
+    limits = case.run.workers["memory_limit"].drop_nulls().to_list()
+    limit = f"{size(min(limits))} " if limits else ""
+    own = case.run.metrics.filter(pl.col("source") != "scheduler")["memory"]
+    seen = max(int(own.max() or 0), *(each.rss or 0 for each in restarts))  # type: ignore[arg-type]
+    used = f" {size(seen)} were seen." if seen else ""
+    need = f"more than {size(seen)}" if seen else "a few hundred MiB"
+    yield WORKER_MEMORY_LIMIT.found(
+        f"Workers were restarted {len(restarts)} times at their {limit}memory limit "
+        "before they ran a task",
+        cause=(
+            f"Nannies terminated {counted(len(restarts), 'worker process', 'worker processes')} "
+            f"over 95 % of the memory limit of {limit.strip() or 'their workers'}, and no task "
+            f"had run: an idle worker needs more than that.{used}"
+        ),
+        remedy=(
+            f"Set `memory_limit` (`--memory-limit`) well above what an idle worker uses: {need}. "
+            "Usual values are gigabytes; `MiB` and `GiB` are easily mixed up."
+        ),
+        confidence="high",
+        evidence=(
+            *(
+                Evidence(
+                    text=f"The nanny of {case.name_of(each.subject)} restarted it at "
+                    f"{size(each.rss or 0)}.",
+                    source="events",
+                    at=each.at,
+                )
+                for each in restarts[-3:]
+            ),
+            *case.exception_evidence(),
+        ),
+    )
+
+
+_SEVERAL = 2
 
 WORKER_MEMORY_LIMIT = documented("worker-memory-limit", ask=_ask_worker_memory_limit)
 
@@ -232,7 +287,8 @@ def _ask_worker_exit(case: Case) -> Iterator[Finding]:
         deaths,
         did="exited",
         how=f"with code {code}",
-        more=f"`sys.exit` was called at {frame}{_said(deaths)}." if frame else "",
+        more=(f"`sys.exit` was called at {frame}{_said(deaths)}. " if frame else "")
+        + _printed(case, deaths[-1]),
         remedy=(
             f"Code run by {what} ends its process (`sys.exit`, `os._exit`, `exit()`, "
             f"or a library's main function){f': see {frame.file}:{frame.line}' if frame else ''}. "
@@ -295,6 +351,17 @@ def _said(deaths: tuple[WorkerExit, ...]) -> str:
     return f" with “{short(found['said'].strip(_QUOTES), 160)}”"
 
 
+def _printed(case: Case, death: WorkerExit) -> str:
+    """Return the last line that a worker's own code had printed on stderr before its end."""
+    lines = case.run.logs.filter(
+        (pl.col("role") == "worker")
+        & (pl.col("source") == death.address)
+        & (pl.col("logger") == "stderr")
+        & (pl.col("at").dt.epoch("us") / 1e6 <= death.at)
+    ).sort("at")["message"]
+    return f"It had printed: “{short(lines[-1], 200)}”." if len(lines) else ""
+
+
 def _exit_frame(deaths: tuple[WorkerExit, ...]) -> Frame | None:
     for death in reversed(deaths):
         for line in reversed(death.last_lines):
@@ -327,7 +394,11 @@ def _ask_worker_heartbeat_timeout(case: Case) -> Iterator[Finding]:
         deaths,
         did="froze",
         how="and stopped answering",
-        more=where_it_was(deaths),
+        more=" ".join(
+            sentence
+            for sentence in (_blocked(deaths), where_it_was(deaths))
+            if sentence
+        ),
         remedy=_STOPPED
         if all(death.alive == "stopped" for death in deaths)
         else (
@@ -337,6 +408,15 @@ def _ask_worker_heartbeat_timeout(case: Case) -> Iterator[Finding]:
             "`distributed.scheduler.worker-ttl`"
             + (f" to more than {need_of_time(2 * waited)}." if waited else ".")
         ),
+    )
+
+
+def _blocked(deaths: tuple[WorkerExit, ...]) -> str:
+    if any(death.alive == "stopped" or not death.executing for death in deaths):
+        return ""
+    return (
+        "Its event loop did not run meanwhile: a task that does not release Python's "
+        "global lock (GIL) blocks it, and so does a host that suspends or swaps it."
     )
 
 
