@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +19,7 @@ import msgspec
 import polars as pl
 import pytest
 from dask_blackbox import Run, RunCard
+from dask_blackbox.autorecord import command
 from scenario_runs import SCENARIOS, Home, ScenarioRun, begin_command, ended
 from stored_events import details
 
@@ -258,6 +262,33 @@ def test_a_python_without_us_is_not_harmed_and_said_to_be_unrecorded(
     assert finished.errors.count("dask-blackbox is not installed for") >= 1
     assert card.completeness["complete"] is False
     assert "is not installed for" in str(card.completeness["missing"])
+
+
+def test_a_recorder_that_starts_later_hears_of_a_python_without_us() -> None:
+    preload = Path(command.__file__).with_name("dask_blackbox_preload.py")
+    code = f"""
+import runpy, sys
+sys.modules["dask_blackbox"] = None
+runpy.run_path({str(preload)!r})
+"""
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as ours:
+        control = str(Path(folder) / "control")
+        process = subprocess.Popen(
+            [sys.executable, "-S", "-c", code],
+            env={"DASK_BLACKBOX_CONTROL": control},
+            stderr=subprocess.PIPE,
+        )
+        assert process.stderr is not None
+        assert b"is not installed for" in process.stderr.readline()
+        ours.bind(control)
+        ours.listen()
+        ours.settimeout(60)
+        with ours.accept()[0] as line, line.makefile() as said:
+            [row] = json.loads(said.readline())["rows"]["event"]
+        process.stderr.close()
+        assert process.wait(60) == 0
+
+    assert row[1] == "capture-failed"
 
 
 @pytest.mark.parametrize("name", [*ENDS, *COMMANDS, "isolated", "uninstalled"])

@@ -6,6 +6,7 @@ import logging
 import os
 import socket
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 def _report_missing_package() -> None:
     """Tell user and recorder that this Python knows nothing of us; needs only itself."""
+    control = os.environ["DASK_BLACKBOX_CONTROL"]
     error = "dask-blackbox is not installed for %s" % sys.executable
     sys.stderr.write("%s, its Dask clients are not recorded\n" % error)
     detail = {"doing": "the command's Dask clients", "error": error}
@@ -27,10 +29,24 @@ def _report_missing_package() -> None:
         "at": now,
         "rows": {"event": [row]},
     }
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
-        line.settimeout(1)
-        line.connect(os.environ["DASK_BLACKBOX_CONTROL"])
-        line.sendall(json.dumps(order).encode() + b"\n")
+    said = json.dumps(order).encode() + b"\n"
+    # The interpreter waits for it, so that a short command is not called complete.
+    threading.Thread(target=_send, args=(control, said)).start()
+
+
+def _send(control: str, said: bytes) -> None:
+    """Send a line to the recorder, which may still be starting on a busy machine."""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        with (
+            contextlib.suppress(OSError),
+            socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line,
+        ):
+            line.settimeout(1)
+            line.connect(control)
+            line.sendall(said)
+            return
+        time.sleep(0.05)
 
 
 def _is_of_others(record: logging.LogRecord) -> bool:
@@ -53,7 +69,7 @@ except ImportError:
     # Dask imports its preloads more than once; say it once.
     if vars(sys).setdefault("_dask_blackbox_missing", __name__) == __name__:
         vars(sys)["_dask_blackbox_missing"] = None
-        with contextlib.suppress(KeyError, OSError):
+        with contextlib.suppress(KeyError):
             _report_missing_package()
 
 if command_process is not None and os.environ.get("DASK_BLACKBOX_CONTROL"):
