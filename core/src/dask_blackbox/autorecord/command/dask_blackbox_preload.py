@@ -8,10 +8,7 @@ import socket
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from distributed import Client
+from typing import Any
 
 
 def _report_missing_package() -> None:
@@ -76,11 +73,11 @@ if command_process is not None and os.environ.get("DASK_BLACKBOX_CONTROL"):
     command_process.watch()  # from here on: a client may never connect
 
 
-async def dask_setup(client: Client) -> None:
+async def dask_setup(client: Any) -> None:
     if command_process is not None and os.environ.get("DASK_BLACKBOX_CONTROL"):
         await command_process.client_connected(client)
 
 
-async def dask_teardown(client: Client) -> None:
+async def dask_teardown(client: Any) -> None:
     if command_process is not None and os.environ.get("DASK_BLACKBOX_CONTROL"):
         await command_process.client_closing(client)
