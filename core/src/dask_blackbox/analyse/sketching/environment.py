@@ -39,7 +39,7 @@ __all__ = [
 
 _LONGEST = 160
 _HASHED = 12
-_VOLATILE = ("blackbox.", "temporary-directory", "tokenize.")
+_VOLATILE = ("blackbox.", "blackbox_", "temporary-directory", "tokenize.")
 _MOST_CONFIG = 800
 _MOST_PARAMETERS = 200
 _MOST_PARTS = 800
