@@ -37,6 +37,7 @@ _ENDED = ("Status.closed", "Status.failed")
 def main() -> None:
     """Start what standard input says, keep it, and close it when it is used no more."""
     import cloudpickle
+    from dask_blackbox.driver.worker_timeout import longer_worker_timeout
 
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # the task reads the answer only, and workers print
@@ -46,19 +47,20 @@ def main() -> None:
     size = int(sys.stdin.buffer.readline())
     start, adapt = cloudpickle.loads(sys.stdin.buffer.read(size))
     note = Path(orders["note"])
-    try:
-        cluster = _started(start, adapt, orders["idle_timeout"])
-    except BaseException as error:
-        _write_answer(answers, {"error": f"{type(error).__name__}: {error}"})
-        raise
-    try:
-        reported = _facts(cluster)
-        with _noted(note, {**orders["task"], **reported, "pid": os.getpid()}):
-            _write_answer(answers, reported)
-            if sys.stdin.buffer.readline() == KEEP:
-                _wait_for_the_end(cluster)
-    finally:
-        cluster.close()
+    with longer_worker_timeout():
+        try:
+            cluster = _started(start, adapt, orders["idle_timeout"])
+        except BaseException as error:
+            _write_answer(answers, {"error": f"{type(error).__name__}: {error}"})
+            raise
+        try:
+            reported = _facts(cluster)
+            with _noted(note, {**orders["task"], **reported, "pid": os.getpid()}):
+                _write_answer(answers, reported)
+                if sys.stdin.buffer.readline() == KEEP:
+                    _wait_for_the_end(cluster)
+        finally:
+            cluster.close()
 
 
 def _started(start: Callable[[], Any], adapt: Any, idle_timeout: str) -> Any:

@@ -119,6 +119,7 @@ def connected_client(
         OperatorConfigurationError: if an argument cannot work.
         Exception: whatever bringing up the cluster, or connecting to it, raises.
     """
+    from dask_blackbox.driver.worker_timeout import longer_worker_timeout
     from distributed import Client
 
     for argument, value in (
@@ -131,6 +132,8 @@ def connected_client(
     with ExitStack() as stack:
         where = prepared(cluster, cluster_kwargs, adapt)
         if not isinstance(where, str):
+            with guard("settings of the cluster"):
+                stack.enter_context(longer_worker_timeout())
             where = started(where)
             if not isinstance(where, str):
                 if not keep:

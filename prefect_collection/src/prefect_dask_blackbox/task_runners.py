@@ -18,7 +18,6 @@ from prefect.context import FlowRunContext
 from prefect_dask.client import PrefectDaskClient
 from prefect_dask.task_runners import DaskTaskRunner, PrefectDaskFuture
 
-from prefect_dask_blackbox.clusters import longer_worker_timeout
 from prefect_dask_blackbox.deferred_signals import deferred_signals
 from prefect_dask_blackbox.fast_submit import FastSubmit
 from prefect_dask_blackbox.masked_blocks import follow_blocks
@@ -71,6 +70,10 @@ class RecordedRunner(DaskTaskRunner):
             self._shared = bool(self.address or self._cluster or _has_client())
             if not self._shared:
                 with guard("settings of the cluster"):
+                    from dask_blackbox.driver.worker_timeout import (
+                        longer_worker_timeout,
+                    )
+
                     self._patience.enter_context(longer_worker_timeout())
         with not_ours():
             client: PrefectDaskClient = super().client

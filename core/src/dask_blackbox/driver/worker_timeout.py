@@ -1,4 +1,4 @@
-"""Settings of Dask that clusters which the task runner makes need to fail rather than hang."""
+"""How long clusters that our integrations start wait for a worker that restarts."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _DASKS, _OURS = "15s", "300s"
 def longer_worker_timeout() -> Iterator[None]:
     """Have a cluster wait longer for a worker that restarts, unless the user says how long.
 
-    Dask gives a worker 15 seconds to come back.  One that imports Prefect takes longer on
-    a busy machine; the cluster then closes it for good, and a flow that waits for its task
-    waits for ever, where Dask would have given the task up after some more deaths.
+    Dask gives a worker 15 seconds to come back.  One that imports Airflow or Prefect takes
+    longer on a busy machine; the cluster then closes it for good, and a run that waits for
+    its task waits for ever, where Dask would have given the task up after some more deaths.
+    Clusters look the setting up when a worker leaves, so this is for as long as they exist.
     """
     if dask.config.get(_SETTING, default=None) != _DASKS:
         yield
