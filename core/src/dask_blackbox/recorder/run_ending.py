@@ -39,6 +39,9 @@ class _Process(msgspec.Struct):
     parents: tuple[int, ...] = ()
 
 
+_PROCESS = msgspec.json.Decoder(_Process)
+
+
 class RunEndResolver:
     """Listens to what happens, and judges at the end.
 
@@ -82,7 +85,7 @@ class RunEndResolver:
             return
         exception = self._redact(decode_exception(detail))
         if kind == "driver-exception":
-            process = msgspec.json.decode(detail, type=_Process)
+            process = _PROCESS.decode(detail)
             # What raises after a process that has started it is a consequence: a worker of
             # its cluster, for one, that no longer finds a scheduler.
             if self._raised_by is None or self._raised_by not in process.parents:

@@ -30,7 +30,8 @@ from dask_blackbox.report.failures import failure_groups
 from dask_blackbox.report.flames import flames_for_page
 from dask_blackbox.report.links import kept_links
 from dask_blackbox.report.loglines import LogLine, loglines_of
-from dask_blackbox.report.page_templates import TEMPLATES, asset, policy, template
+from dask_blackbox.report.page_assets import TEMPLATES, asset, policy
+from dask_blackbox.report.page_templates import template
 from dask_blackbox.report.picture import picture_png
 from dask_blackbox.report.prefix_graph import prefix_graph_of, prefix_rows
 from dask_blackbox.report.system_series import series_of

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import hashlib
 import os
 import sys
 from collections.abc import Sequence
@@ -21,31 +19,9 @@ from dask_blackbox.formatting import exact_size
 from dask_blackbox.report import card_words as words
 from dask_blackbox.report import history_sentences as past_words
 from dask_blackbox.report.inline_code import prose
+from dask_blackbox.report.page_assets import TEMPLATES
 
-__all__ = ["TEMPLATES", "CompiledTemplates", "asset", "policy", "sparkline", "template"]
-
-TEMPLATES = Path(__file__).with_name("templates")
-
-
-def policy(script: str, style: str) -> str:
-    """Return the content security policy of a page: its own script and style, by digest."""
-    allowed = f"'{_digest(script)}'" if script else "'none'"
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src '{_digest(style)}'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
-
-
-def _digest(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode()}"
-
-
-@cache
-def asset(name: str) -> str:
-    """Return a file of the templates' folder."""
-    return (TEMPLATES / name).read_text(encoding="utf-8")
-
+__all__ = ["CompiledTemplates", "sparkline", "template"]
 
 _LEVELS = {10: "debug", 20: "info", 30: "warning", 40: "error", 50: "critical"}
 

@@ -12,7 +12,7 @@ from dask_blackbox.attach import RunCard
 from dask_blackbox.formatting import plain
 from dask_blackbox.report.card_words import STATE_SIGN
 from dask_blackbox.report.links import kept_links
-from dask_blackbox.report.page_templates import asset, policy
+from dask_blackbox.report.page_assets import asset, policy
 
 __all__ = ["placeholder_html"]
 

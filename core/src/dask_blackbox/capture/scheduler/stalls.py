@@ -62,7 +62,7 @@ class StallWatch:
         self._since = time.monotonic()  # a clock that nobody sets
         self._next = self._after
         self._busy: Any = None
-        self._told = False
+        self._reported = False
         self._asking: list[Any] = []
         self._ended = False
 
@@ -74,9 +74,9 @@ class StallWatch:
         """
         now = time.monotonic()
         if finished != self._seen or not self._wanted():
-            if self._told and finished != self._seen:
+            if self._reported and finished != self._seen:
                 self._report("stall-over", "", lasted=now - self._since)
-            self._told = False
+            self._reported = False
             self._seen, self._since, self._next = finished, now, self._after
             self._ended = False
             return
@@ -152,7 +152,7 @@ class StallWatch:
         }
         self._asking = [asyncio.ensure_future(self._ask(ws, within)) for ws in busy]
         answers = await asyncio.gather(*self._asking, return_exceptions=True)
-        told = {
+        answered = {
             ws.address: {"failed": repr(answer)}
             if isinstance(answer, BaseException)
             else answer
@@ -161,8 +161,8 @@ class StallWatch:
         self._asking = []
         if self._seen != seen:
             return  # something has finished meanwhile: it would seem to hang from now on
-        self._told = True
-        self._report("stall", "", told=told, **facts)
+        self._reported = True
+        self._report("stall", "", told=answered, **facts)
 
     def _states(self) -> dict[str, int]:
         counts: dict[str, int] = {}
