@@ -15,6 +15,7 @@ from runs_from_rows import (
     a_graph,
     a_log_line,
     a_run,
+    a_task,
     a_worker,
     aborted,
     an_event,
@@ -866,6 +867,24 @@ def test_tasks_whose_futures_nobody_held_are_counted() -> None:
     )
     assert "fire_and_forget" in found.remedy
     assert "released" not in verdict(released(forgotten=16, processing=2)).cause
+
+
+def test_a_key_that_is_submitted_again_was_not_released_unfinished() -> None:
+    found = verdict(
+        a_run(
+            a_worker(),
+            a_graph(),
+            a_task("label-1", start=2),
+            a_task("label-1", start=4),
+            an_event("span", "s1", at=9, states={"forgotten": 2}),
+            an_event("client-removed", "Client-1", at=10),
+            failed_with(an_exception("AssertionError", "2 labels, 3 wanted"), at=10),
+        )
+    )
+
+    assert found.rule == "driver-exception"
+    assert "No task had failed" in found.cause
+    assert "released" not in found.cause
 
 
 def test_a_relative_path_is_said_to_be_one() -> None:

@@ -416,7 +416,8 @@ def _blocked(deaths: tuple[WorkerExit, ...]) -> str:
         return ""
     return (
         "Its event loop did not run meanwhile: a task that does not release Python's "
-        "global lock (GIL) blocks it, and so does a host that suspends or swaps it."
+        "global lock (GIL) blocks it, or a coroutine that computes or sleeps without "
+        "`await`, or a host that suspends or swaps it."
     )
 
 
