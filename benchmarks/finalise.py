@@ -20,7 +20,7 @@ import numpy as np
 from dask_blackbox import report
 from dask_blackbox.analyse import RULES, Case, findings_in
 from dask_blackbox.analyse.sketching import sketch_of
-from dask_blackbox.attach import card_of
+from dask_blackbox.card import card_of
 from dask_blackbox.manifest import Ending, Manifest
 from dask_blackbox.run import RunTables
 from dask_blackbox.segments import SegmentWriter, read_segment

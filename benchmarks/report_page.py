@@ -21,7 +21,7 @@ from typing import Any
 import polars as pl
 from bokeh.embed import file_html
 from bokeh.resources import Resources
-from dask_blackbox.attach import card_of
+from dask_blackbox.card import card_of
 from dask_blackbox.manifest import Ending, Manifest
 from dask_blackbox.report import html
 from dask_blackbox.run import RunTables

@@ -23,7 +23,7 @@ SIZE = "1280,900"
 def main(chromium: str = "/usr/bin/chromium") -> None:
     """Render the report of a kept recording and photograph it."""
     from dask_blackbox.analyse import findings_in
-    from dask_blackbox.attach import card_of
+    from dask_blackbox.card import card_of
     from dask_blackbox.report import html
 
     for each in kept(archive_of("failures", "deaths")):

@@ -9,7 +9,7 @@ import pytest
 from airflow.sdk import BaseNotifier
 from airflow_dask_blackbox.notifications.card_message import message_of
 from airflow_dask_blackbox.notifications.dask_card import DaskCardNotifier
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.finding import Finding
 
 URL = (

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from airflow_dask_blackbox.operators.dask import DaskObservedOperator
 from airflow_dask_blackbox.retries import why_not_at_all
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.finding import Finding
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.store import open_store

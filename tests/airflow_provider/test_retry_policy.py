@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from airflow.sdk import RetryAction
 from airflow_dask_blackbox.retry_policy import DaskRetryPolicy
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.finding import Finding
 
 _STORIES = """

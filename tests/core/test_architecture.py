@@ -57,7 +57,7 @@ def test_packages_import_as_the_contracts_say() -> None:
     "code",
     [
         "import dask_blackbox",
-        "import dask_blackbox.attach, dask_blackbox.finding",
+        "import dask_blackbox.card, dask_blackbox.finding",
         "import dask_blackbox.errors, dask_blackbox.guard",
         "import dask_blackbox.cli",
     ],

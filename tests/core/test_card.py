@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from dask_blackbox.analyse import findings_in, state_of
 from dask_blackbox.analyse.numbers import NUMBERS
-from dask_blackbox.attach import RunCard, card_of
+from dask_blackbox.card import RunCard, card_of
 from dask_blackbox.finding import ChainStep, Change, Evidence, Finding, Subject
 from dask_blackbox.formatting import (
     counted,

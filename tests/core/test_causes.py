@@ -13,7 +13,7 @@ import pytest
 from dask_blackbox.analyse import RULES, Case, findings_in, user_rules, verdict_of
 from dask_blackbox.analyse.causes import chain_of
 from dask_blackbox.analyse.causes.mechanisms import MECHANISMS
-from dask_blackbox.attach import RunCard, card_of
+from dask_blackbox.card import RunCard, card_of
 from dask_blackbox.finding import Change
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "recordings"))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.cli import VERBS, blackbox
 from dask_blackbox.testing import EPOCH, a_log
 from stored_runs import Shelf

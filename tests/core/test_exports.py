@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from dask_blackbox import Run
-from dask_blackbox.attach import card_of
+from dask_blackbox.card import card_of
 from dask_blackbox.cli import blackbox
 from dask_blackbox.events import GraphUpdated
 from dask_blackbox.report import performance_html

@@ -7,7 +7,7 @@ from typing import Any
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.analyse.headline import with_killed_tasks
 from dask_blackbox.analyse.host_names import HostNames
-from dask_blackbox.attach import card_of
+from dask_blackbox.card import card_of
 from runs_from_rows import (
     a_death,
     a_failed_task,

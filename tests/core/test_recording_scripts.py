@@ -16,7 +16,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "recordings"))
 
 from dask_blackbox.analyse import findings_in
-from dask_blackbox.attach import card_of
+from dask_blackbox.card import card_of
 from keeping import archives, kept
 
 FOLDER = Path(__file__).parents[1] / "recordings" / "scripts"

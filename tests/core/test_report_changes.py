@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from dask_blackbox.analyse import findings_in
-from dask_blackbox.attach import RunCard, card_of
+from dask_blackbox.card import RunCard, card_of
 from dask_blackbox.earlier_runs import EarlierRun, EarlierTry, Past, Seen
 from dask_blackbox.finding import Change
 from dask_blackbox.report import html, markdown, text

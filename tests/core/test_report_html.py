@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 
 import msgspec
 import pytest
-from dask_blackbox.attach import RunCard, card_of
+from dask_blackbox.card import RunCard, card_of
 from dask_blackbox.earlier_runs import Past
 from dask_blackbox.finding import Finding
 from dask_blackbox.manifest import SourceAccount

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from dask_blackbox.analyse import findings_in
-from dask_blackbox.attach import card_of
+from dask_blackbox.card import card_of
 from dask_blackbox.report import html, performance_html
 from dask_blackbox.run import RunTables
 from PIL import Image

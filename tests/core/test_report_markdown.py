@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.analyse.frames import end_of
-from dask_blackbox.attach import RunCard, card_of
+from dask_blackbox.card import RunCard, card_of
 from dask_blackbox.finding import Change, Evidence, Finding
 from dask_blackbox.report import html, markdown, text
 from dask_blackbox.report.inline_code import prose

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from dask_blackbox.attach import card_of
+from dask_blackbox.card import card_of
 from dask_blackbox.recorder.profiles import reported_within
 from dask_blackbox.report import performance_html
 from dask_blackbox.report.performance import log_markup

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
-from dask_blackbox.attach import card_of
+from dask_blackbox.card import card_of
 from dask_blackbox.report import picture_png, picture_svg
 from dask_blackbox.report.picture import PALETTE, coverage
 from dask_blackbox.run import RunTables

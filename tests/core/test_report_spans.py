@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from dask_blackbox.attach import card_of
+from dask_blackbox.card import card_of
 from dask_blackbox.manifest import Ending, Manifest
 from dask_blackbox.report import html
 from dask_blackbox.run import RunTables

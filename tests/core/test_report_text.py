@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.finding import Change, Evidence, Finding, Subject
 from dask_blackbox.report import text
 

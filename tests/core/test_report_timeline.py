@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from dask_blackbox.analyse.facts.chains import last_inputs_of
 from dask_blackbox.analyse.facts.executions import counts_of, executions_of
-from dask_blackbox.attach import card_of
+from dask_blackbox.card import card_of
 from dask_blackbox.report import html, performance_html
 from dask_blackbox.report.axis import axis_of
 from dask_blackbox.report.curves import curves_of

@@ -12,7 +12,7 @@ from dask_blackbox import Run, RunCard
 from dask_blackbox.analyse import Case, History, findings_in, verdict_of
 from dask_blackbox.analyse.advice import advice_on, advice_on_class, advice_on_text
 from dask_blackbox.analyse.sketching import sketch_of
-from dask_blackbox.attach import may_pass, why_not_again
+from dask_blackbox.card import may_pass, why_not_again
 from dask_blackbox.finding import Finding
 from dask_blackbox.run import RunTables
 from dask_blackbox.sketch import Sketch

@@ -15,7 +15,7 @@ from urllib.parse import quote
 import msgspec
 import pytest
 from app_server import Served, page_of, served
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.errors import StoreUnreachableError
 from dask_blackbox.finding import Evidence, Finding
 from dask_blackbox.layout import RunAddress

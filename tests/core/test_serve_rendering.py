@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.errors import RecordingError
 from dask_blackbox.reader import Run
 from dask_blackbox.serve.rendering import rendered_page

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID, uuid4
 
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.events import TaskNamed
 from prefect import flow, task
 from prefect.client.orchestration import get_client

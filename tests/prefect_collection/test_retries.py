@@ -8,7 +8,7 @@ from typing import Any
 
 import cloudpickle
 import pytest
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.finding import Finding
 from prefect import flow, task
 from prefect.states import Failed

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 
 from dask_blackbox.analyse import findings_in
-from dask_blackbox.attach import card_of
+from dask_blackbox.card import card_of
 from keeping import KEPT, kept
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from staging import Failure
 
 if TYPE_CHECKING:
-    from dask_blackbox.attach import RunCard
+    from dask_blackbox.card import RunCard
     from dask_blackbox.run import RunTables
 
 __all__ = ["NOT_YET", "Result", "judge", "judge_run"]
@@ -67,7 +67,7 @@ def judge_run(story: Failure, reported: Mapping[str, Any], run: RunTables) -> Re
         run: The recording.
     """
     from dask_blackbox.analyse import findings_in
-    from dask_blackbox.attach import card_of
+    from dask_blackbox.card import card_of
 
     card = card_of(run, findings_in(run))
     if reported.get("exit") == 0 and card.state == "succeeded":

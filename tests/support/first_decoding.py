@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import msgspec
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.events import KINDS, decoded, encoded
 from dask_blackbox.finding import Finding
 from dask_blackbox.manifest import (

@@ -24,7 +24,7 @@ from playwright.sync_api import Browser, sync_playwright
 sys.path.insert(0, str(Path(__file__).parents[1] / "recordings"))
 
 from dask_blackbox.analyse import findings_in
-from dask_blackbox.attach import card_of
+from dask_blackbox.card import card_of
 from dask_blackbox.report import html
 from dask_blackbox.run import RunTables
 from keeping import archive_of, kept

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.store import Store, open_store
 from dask_blackbox.testing import EPOCH, recorded

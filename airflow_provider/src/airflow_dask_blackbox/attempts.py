@@ -136,7 +136,7 @@ def _card_before(
     who: Identity, url: str | None, settings: Mapping[str, Any] | None
 ) -> RunCard | None:
     """Return the card of the attempt before, once its recorder has ended it; None: never."""
-    from dask_blackbox.attach import RunCard
+    from dask_blackbox.card import RunCard
     from dask_blackbox.errors import BlobNotFoundError
     from dask_blackbox.layout import RunAddress
     from dask_blackbox.store import open_store

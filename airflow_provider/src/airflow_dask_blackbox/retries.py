@@ -39,7 +39,7 @@ def why_no_retry(card: RunCard | None, hopeless: Collection[str]) -> str | None:
     """Return why a retry would fail again; None where that is not sure."""
     if not hopeless or card is None:
         return None
-    from dask_blackbox.attach import why_not_again
+    from dask_blackbox.card import why_not_again
 
     return why_not_again(card, hopeless)
 
@@ -63,7 +63,7 @@ def card_of_failed_try(
         job: Job name; runs of one job are compared.
         attempt: Which try; None: this one.
     """
-    from dask_blackbox.attach import RunCard
+    from dask_blackbox.card import RunCard
     from dask_blackbox.errors import BlobNotFoundError
     from dask_blackbox.layout import RunAddress
     from dask_blackbox.store import open_store

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Any
 
-from dask_blackbox.attach import may_pass
+from dask_blackbox.card import may_pass
 from dask_blackbox.guard import guard
 
 try:

@@ -37,7 +37,7 @@ from airflow_dask_blackbox.task_log import (
 if TYPE_CHECKING:
     # The real one brings Dask along, and DAG files are parsed all day.
     from dask_blackbox import Recording, RunCard
-    from dask_blackbox.attach import RunState
+    from dask_blackbox.card import RunState
     from distributed import Client
 
 __all__ = ["TaskRecording"]

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     # For type checkers only: DAG files import this package, and must stay cheap to parse.
     from dask_blackbox.analyse.case import Case
     from dask_blackbox.analyse.rule import Page, Rule
-    from dask_blackbox.attach import RunCard
     from dask_blackbox.capture.masked_values import mask_secret
+    from dask_blackbox.card import RunCard
     from dask_blackbox.driver import Recording, recording
     from dask_blackbox.finding import Change, Evidence, Finding, Subject
     from dask_blackbox.reader import Run
@@ -53,7 +53,7 @@ _HOMES = {
     "Recording": "driver",
     "Rule": "analyse.rule",
     "Run": "reader",
-    "RunCard": "attach",
+    "RunCard": "card",
     "Subject": "finding",
     "mask_secret": "capture.masked_values",
     "recording": "driver",

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 import msgspec
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.finding import Finding
 from dask_blackbox.overview import Overview
 from dask_blackbox.report import escaped, markdown

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.guard import guard
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.objects import FlowRun

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import StopReason
 from prefect.exceptions import Pause, TerminationSignal

@@ -14,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.events import TaskNamed
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import Manifest

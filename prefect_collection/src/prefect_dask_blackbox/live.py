@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.guard import guard
 from dask_blackbox.protocol.messages import LogLine, Progress
 from prefect.client.schemas.actions import LogCreate

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.finding import Finding
 from dask_blackbox.guard import guard
 from distributed import KilledWorker

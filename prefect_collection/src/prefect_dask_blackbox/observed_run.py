@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import dask.config
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.driver import own_clients as joined_clients
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.guard import guard

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.formatting import plain
 from dask_blackbox.overview import Overview, TaskCost
 from dask_blackbox.protocol.messages import Progress

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from dask_blackbox.attach import RunCard, may_pass, why_not_again
+from dask_blackbox.card import RunCard, may_pass, why_not_again
 from dask_blackbox.guard import guard
 
 from prefect_dask_blackbox.identity import prefect_client
@@ -34,7 +34,7 @@ def _portable() -> Callable[[Any, Any, Any], bool]:
         """
         try:
             from dask_blackbox.analyse.advice import advice_on
-            from dask_blackbox.attach import NON_RETRYABLE
+            from dask_blackbox.card import NON_RETRYABLE
 
             error = getattr(state, "data", None)
             if not isinstance(error, BaseException):

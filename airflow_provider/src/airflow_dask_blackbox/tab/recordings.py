@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 from airflow.configuration import conf
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.errors import (
     BlackboxError,
     BlobNotFoundError,

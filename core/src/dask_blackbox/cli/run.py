@@ -15,7 +15,7 @@ from dask_blackbox.cli.error_output import ErrorOutput
 from dask_blackbox.cli.options import Verb, store_option
 
 if TYPE_CHECKING:  # heavy
-    from dask_blackbox.attach import RunCard
+    from dask_blackbox.card import RunCard
 
 __all__ = ["run"]
 

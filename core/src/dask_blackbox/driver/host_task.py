@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from dask_blackbox.guard import guard
 
 if TYPE_CHECKING:
-    from dask_blackbox.attach import RunCard
+    from dask_blackbox.card import RunCard
     from dask_blackbox.driver.session import Recording
 
 __all__ = ["GROUP", "HostTask", "host_task"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from dask_blackbox.attach import RunCard, RunState
+from dask_blackbox.card import RunCard, RunState
 from dask_blackbox.commandline import command
 from dask_blackbox.driver.known_secrets import known_secrets
 from dask_blackbox.errors import BlackboxError, StoreError
@@ -140,7 +140,7 @@ def unrecorded_card(manifest: Manifest, ending: Ending, reason: str) -> RunCard:
     with guard("the verdict on a run that was not recorded"):
         from dask_blackbox.analyse import findings_in
         from dask_blackbox.analyse.rule_settings import asking_or_default
-        from dask_blackbox.attach import card_of
+        from dask_blackbox.card import card_of
         from dask_blackbox.run import RunTables
 
         run, asked = RunTables.of_rows(manifest, ending, {}), asking_or_default()

@@ -19,12 +19,12 @@ from typing import Any, Self
 
 import msgspec
 
-from dask_blackbox.attach import RunCard, RunState
 from dask_blackbox.capture.driver.driver_environment import cluster_facts, scheduler_id
 from dask_blackbox.capture.masked_values import (
     follow_masked_values,
     unfollow_masked_values,
 )
+from dask_blackbox.card import RunCard, RunState
 from dask_blackbox.driver.driver_position import DriverPositionWatcher
 from dask_blackbox.driver.host_task import HostTask
 from dask_blackbox.driver.own_code import DriverCodeReporter

@@ -12,7 +12,7 @@ from dask_blackbox.analyse.changes.relevance import VerdictContext
 from dask_blackbox.analyse.comparing import comparison_of
 from dask_blackbox.analyse.history import one_per_run
 from dask_blackbox.analyse.sketching import sketch_of
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.comparison import Comparison
 from dask_blackbox.errors import BlobNotFoundError, RunNotFoundError
 from dask_blackbox.finding import Finding

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from dask_blackbox.analyse.state import STALE, last_sign_of_life, silent_for
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.errors import BlobNotFoundError
 from dask_blackbox.events import RunEnded
 from dask_blackbox.layout import RunAddress, index_names, read_index_name

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby, islice
 from typing import NamedTuple, cast
 
-from dask_blackbox.attach import RunState
+from dask_blackbox.card import RunState
 from dask_blackbox.layout import RunAddress, index_names, read_index_name, safe
 from dask_blackbox.reader.documents import is_silent, last_heartbeat, url_of
 from dask_blackbox.store import Store

@@ -14,7 +14,7 @@ import msgspec
 import polars as pl
 
 from dask_blackbox.analyse.task_bundles import bundles_of
-from dask_blackbox.attach import RunCard, RunState
+from dask_blackbox.card import RunCard, RunState
 from dask_blackbox.commandline import command
 from dask_blackbox.errors import (
     BlobNotFoundError,
@@ -182,7 +182,7 @@ class Run(RunTables):
 
     def card(self) -> RunCard:
         """Return what a host shows of this run, made anew from its recording."""
-        from dask_blackbox.attach import card_of
+        from dask_blackbox.card import card_of
 
         # A run that goes on is looked at again and again, and has nothing to explain.
         history = None if self.state == "running" else self.history()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dask_blackbox.analyse import Case
 from dask_blackbox.analyse.sketching import facts_of_sketch, sketch_of
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.errors import StoreError
 from dask_blackbox.layout import RunAddress, read_sketch_name, sketch_name
 from dask_blackbox.run import RunTables

@@ -14,7 +14,7 @@ import msgspec
 
 from dask_blackbox import report
 from dask_blackbox.analyse import History, findings_in
-from dask_blackbox.attach import RunCard, card_of
+from dask_blackbox.card import RunCard, card_of
 from dask_blackbox.commandline import command
 from dask_blackbox.errors import BlackboxError
 from dask_blackbox.formatting import counted

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import Any
 
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.events import TaskNamed, of_kind
 from dask_blackbox.manifest import Manifest
 from dask_blackbox.overview import Overview

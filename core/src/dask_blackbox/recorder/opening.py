@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.errors import BlackboxError, BlobNotFoundError
 from dask_blackbox.layout import RunAddress, index_names, viewer_links
 from dask_blackbox.manifest import Manifest, decode_manifest, sealed

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.manifest import SPOOL, SourceAccount, lasted
 from dask_blackbox.protocol.messages import (

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from dask_blackbox.analyse.rule_settings import asking_or_default
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.errors import BlackboxError, StoreError
 from dask_blackbox.manifest import Ending, SourceAccount
 from dask_blackbox.protocol.messages import Config, End, Reply

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.finding import ChainStep, Change, Finding, Subject
 from dask_blackbox.formatting import count, duration, exact_size, plain
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dask_blackbox.analyse.completeness import missing_from
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.formatting import count, counted, duration, moment, plain
 from dask_blackbox.report.card_words import what_is_missing
 from dask_blackbox.run import RunTables

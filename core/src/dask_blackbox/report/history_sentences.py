@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.earlier_runs import EarlierRun, Past, Seen
 from dask_blackbox.formatting import counted, duration, moment, plain
 

@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from dask_blackbox.analyse.facts.chains import last_inputs_of
 from dask_blackbox.analyse.facts.executions import executions_of
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.commandline import command, run_words
 from dask_blackbox.events import GraphUpdated, SchedulerLoad
 from dask_blackbox.formatting import BIDIRECTIONAL, exact_size, plain, prefix_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.earlier_runs import Past
 from dask_blackbox.finding import Change, Evidence, Finding
 from dask_blackbox.formatting import clock, plain

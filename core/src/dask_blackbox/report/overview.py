@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from dask_blackbox.analyse.facts.executions import cached_keys_of, executions_of
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.overview import Overview, TaskCost
 from dask_blackbox.report.picture import picture_png
 from dask_blackbox.run import RunTables

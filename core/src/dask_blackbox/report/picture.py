@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from dask_blackbox.analyse.facts.executions import executions_of
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.formatting import clock, exact_size, plain
 from dask_blackbox.report.axis import Axis, axis_of
 from dask_blackbox.report.curves import Curve, curves_of

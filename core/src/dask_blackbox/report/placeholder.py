@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from markupsafe import Markup, escape
 
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.formatting import plain
 from dask_blackbox.report.card_words import STATE_SIGN
 from dask_blackbox.report.links import kept_links

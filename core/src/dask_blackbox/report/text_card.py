@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.finding import Change, Evidence, Finding
 from dask_blackbox.formatting import clock, plain
 from dask_blackbox.report.card_words import (

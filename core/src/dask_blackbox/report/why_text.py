@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from dask_blackbox.analyse.alternatives import RejectedCause
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.finding import Evidence, Finding
 from dask_blackbox.formatting import clock, plain
 from dask_blackbox.report.card_words import (

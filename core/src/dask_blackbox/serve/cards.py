@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from threading import BoundedSemaphore, Lock
 
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.reader import Run
 from dask_blackbox.reader.evidence import read_card

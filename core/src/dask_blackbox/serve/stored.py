@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from dask_blackbox.attach import RunCard
+from dask_blackbox.card import RunCard
 from dask_blackbox.errors import BlobNotFoundError
 from dask_blackbox.reader import Run
 from dask_blackbox.reader.documents import GONE, WRONG
