@@ -22,7 +22,7 @@ from dask_blackbox.analyse import RULES, Case, findings_in
 from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.card import card_of
 from dask_blackbox.manifest import Ending, Manifest
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from dask_blackbox.segments import SegmentWriter, read_segment
 from dask_blackbox.tables import frames_of_batches, write_tables
 

@@ -24,7 +24,7 @@ from bokeh.resources import Resources
 from dask_blackbox.card import card_of
 from dask_blackbox.manifest import Ending, Manifest
 from dask_blackbox.report import html
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from playwright.sync_api import Browser, sync_playwright
 
 START = 1_795_230_000.0

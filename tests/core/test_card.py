@@ -22,7 +22,7 @@ from dask_blackbox.formatting import (
     size,
 )
 from dask_blackbox.manifest import SourceAccount
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
     LIMIT,
     MIB,

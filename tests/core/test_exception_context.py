@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from dask_blackbox.analyse import Case, findings_in, verdict_of
 from dask_blackbox.analyse.exception_context import FailedAlike, failed_alike
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
     Piece,
     a_failed_task,

@@ -9,7 +9,7 @@ from dask_blackbox.analyse.facts.chains import (
     last_inputs_of,
 )
 from dask_blackbox.analyse.facts.executions import executions_of
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from runs_from_rows import a_run, a_task, a_worker, succeeded
 from scenario_runs import Home, run_scenario
 

@@ -9,7 +9,7 @@ import pytest
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.facts.outcome import Outcome, outcome_of
 from dask_blackbox.analyse.facts.teardown import teardown_of
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
     START,
     Piece,

@@ -13,7 +13,7 @@ from dask_blackbox.analyse.facts.suspects import (
 )
 from dask_blackbox.analyse.facts.worker_exits import deaths_of
 from dask_blackbox.finding import Finding
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
     MIB,
     START,

@@ -14,7 +14,7 @@ from dask_blackbox.analyse.sketching.normal import normal_message
 from dask_blackbox.analyse.sketching.prefixes import with_cpu
 from dask_blackbox.errors import FutureFormatError, MalformedRecordingError
 from dask_blackbox.layout import RunAddress, read_sketch_name, sketch_name
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from dask_blackbox.sketch import (
     LARGEST,
     REST,

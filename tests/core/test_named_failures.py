@@ -13,7 +13,7 @@ from dask_blackbox import Run
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.card import RunCard, card_of
 from dask_blackbox.manifest import DriverException, Ending
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from dask_blackbox.testing import EmbeddedS3, embedded_s3
 from scenario_runs import Home, ScenarioRun, run_scenario
 

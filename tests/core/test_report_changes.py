@@ -12,7 +12,7 @@ from dask_blackbox.earlier_runs import EarlierRun, EarlierTry, Past, Seen
 from dask_blackbox.finding import Change
 from dask_blackbox.report import html, markdown, text
 from dask_blackbox.report.history_sentences import looked_words, seen_words
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from markdown_it import MarkdownIt
 from runs_from_rows import a_failed_task, a_run, a_worker, an_exception, raised_in
 

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "recordings"))
 
 from dask_blackbox.events import DriverAttached, InstalledPackages, WorkerAdded
 from dask_blackbox.report.environment import PackageRow, environment_of
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from dask_blackbox.testing import a_run, a_worker_added
 from dask_blackbox.testing.facts import an_event
 from keeping import KEPT, kept

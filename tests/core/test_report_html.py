@@ -16,7 +16,7 @@ from dask_blackbox.finding import Finding
 from dask_blackbox.manifest import SourceAccount
 from dask_blackbox.report import html, placeholder_html
 from dask_blackbox.report.time_bar import time_bar_of
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
     LIMIT,
     MIB,

@@ -12,7 +12,7 @@ import pytest
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.card import card_of
 from dask_blackbox.report import html, performance_html
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from runs_from_rows import (

@@ -10,7 +10,7 @@ from dask_blackbox.recorder.profiles import reported_within
 from dask_blackbox.report import performance_html
 from dask_blackbox.report.performance import log_markup
 from dask_blackbox.report.profile_tree import flames_of, merged_profile, seen_at_least
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
     a_death,
     a_log_line,

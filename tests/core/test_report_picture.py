@@ -10,7 +10,7 @@ import pytest
 from dask_blackbox.card import card_of
 from dask_blackbox.report import picture_png, picture_svg
 from dask_blackbox.report.picture import PALETTE, coverage
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from PIL import Image
 from runs_from_rows import (
     LIMIT,

@@ -8,7 +8,7 @@ from typing import Any
 from dask_blackbox.card import card_of
 from dask_blackbox.manifest import Ending, Manifest
 from dask_blackbox.report import html
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 EPOCH = 1_700_000_000.0
 

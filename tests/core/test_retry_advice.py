@@ -14,7 +14,7 @@ from dask_blackbox.analyse.advice import advice_on, advice_on_class, advice_on_t
 from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.card import may_pass, why_not_again
 from dask_blackbox.finding import Finding
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from dask_blackbox.sketch import Sketch
 from runs_from_rows import (
     a_failed_task,

@@ -7,7 +7,7 @@ from dask_blackbox import guard
 from dask_blackbox.analyse import RULES, Case, findings_in, verdict_of
 from dask_blackbox.finding import Finding
 from dask_blackbox.manifest import SourceAccount
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
     MIB,
     a_failed_task,

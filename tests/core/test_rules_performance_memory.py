@@ -8,7 +8,7 @@ import pytest
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.analyse.known_bugs import KNOWN_BUGS, version
 from dask_blackbox.finding import Finding
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
     LIMIT,
     MIB,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from loads_from_rows import a_load, demand, fine, graphs, slugs, tasks, the, workers
 from runs_from_rows import Piece, a_run, a_task, a_worker, an_event, succeeded
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from loads_from_rows import a_load, demand, fine, graphs, slugs, tasks, the, workers
 from runs_from_rows import (
     MIB,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.finding import Finding
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from runs_from_rows import a_graph, a_run, a_worker, an_exception, failed_with
 
 PICKLING = (

@@ -15,7 +15,7 @@ from dask_blackbox.capture.driver.driver import describe_exception
 from dask_blackbox.capture.logs import words_of
 from dask_blackbox.finding import Finding
 from dask_blackbox.manifest import DriverException
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from distributed.utils import truncate_exception
 from runs_from_rows import (
     a_failed_task,

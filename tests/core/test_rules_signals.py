@@ -9,7 +9,7 @@ from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.causes import chain_of
 from dask_blackbox.finding import Finding
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
     LIMIT,
     MIB,

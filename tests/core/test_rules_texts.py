@@ -9,7 +9,7 @@ from dask_blackbox.analyse.restrictions import restrictions_in
 from dask_blackbox.events.graphs import RestrictedTask
 from dask_blackbox.finding import Finding
 from dask_blackbox.formatting import short_with_paths
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
     a_failed_task,
     a_run,

@@ -10,7 +10,7 @@ from dask_blackbox.analyse import exit_causes, findings_in, verdict_of
 from dask_blackbox.analyse.exit_causes import DIED
 from dask_blackbox.analyse.rules import RULES
 from dask_blackbox.finding import Finding
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
     LIMIT,
     MIB,

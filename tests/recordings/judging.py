@@ -12,7 +12,7 @@ from staging import Failure
 
 if TYPE_CHECKING:
     from dask_blackbox.card import RunCard
-    from dask_blackbox.run import RunTables
+    from dask_blackbox.run_tables import RunTables
 
 __all__ = ["NOT_YET", "Result", "judge", "judge_run"]
 

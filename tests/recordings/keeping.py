@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 import polars as pl
 from dask_blackbox.manifest import Ending, Manifest
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from dask_blackbox.tables import with_known_columns
 
 __all__ = ["KEPT", "Kept", "Kind", "archive_of", "archives", "keep", "kept"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.finding import Finding
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from runs_from_rows import MIB, START, Piece, a_task, a_worker, an_event
 
 __all__ = ["a_load", "demand", "fine", "graphs", "slugs", "tasks", "the", "workers"]

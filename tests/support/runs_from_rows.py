@@ -23,7 +23,7 @@ from dask_blackbox.manifest import (
     Stopped,
     StopReason,
 )
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = [
     "LIMIT",

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "recordings"))
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.card import card_of
 from dask_blackbox.report import html
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from keeping import archive_of, kept
 from runs_from_rows import a_death, a_graph, a_run, a_task, a_worker, failed_with
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import polars as pl
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["details"]
 

@@ -15,7 +15,7 @@ from dask_blackbox.manifest import Completeness
 
 if TYPE_CHECKING:  # hosts read cards in files that are parsed all day: no polars there
     from dask_blackbox.analyse.history import History
-    from dask_blackbox.run import RunTables
+    from dask_blackbox.run_tables import RunTables
 
 __all__ = [
     "NON_RETRYABLE",

@@ -31,7 +31,7 @@ from dask_blackbox.analyse.user_rules import (
 from dask_blackbox.finding import Finding
 from dask_blackbox.guard import guard
 from dask_blackbox.layout import STOPPED_BY_HOST
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = [
     "RULES",

@@ -14,7 +14,7 @@ from dask_blackbox.analyse.memory import peaks_of
 from dask_blackbox.analyse.noise import NOISE
 from dask_blackbox.finding import Finding
 from dask_blackbox.formatting import counted, listed, quoted, short, size
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["RejectedCause", "rejected_causes"]
 

@@ -46,7 +46,7 @@ from dask_blackbox.events import RecordingStarted, SchedulerInfo, TestFailed
 from dask_blackbox.finding import Confidence, Evidence, Finding
 from dask_blackbox.formatting import class_of, counted, duration, prefix_of
 from dask_blackbox.manifest import DriverException
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["Case"]
 

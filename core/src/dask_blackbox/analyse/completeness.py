@@ -18,7 +18,7 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.formatting import counted, duration, short
 from dask_blackbox.manifest import SPOOL, Completeness, Ending
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["completeness_of", "missing_from"]
 

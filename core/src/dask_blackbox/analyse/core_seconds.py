@@ -19,7 +19,7 @@ from dask_blackbox.analyse.facts.worker_exits import worker_exits_of
 from dask_blackbox.analyse.state import last_sign_of_life
 from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import counted, duration, short
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["Curve", "Loads", "computed_by_prefix", "evidence_of_prefixes"]
 

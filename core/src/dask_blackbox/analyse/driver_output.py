@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import polars as pl
 
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 # Loggers of Dask and of what it brings. Their lines reach stderr in the format of
 # `distributed.admin.log-format`, or as its loggers' own rows.

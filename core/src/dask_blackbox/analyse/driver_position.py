@@ -19,7 +19,7 @@ from dask_blackbox.analyse.state import last_sign_of_life
 from dask_blackbox.events import DriverBlocked, DriverUnblocked
 from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import duration, short
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = [
     "DriverPosition",

@@ -16,7 +16,7 @@ from dask_blackbox.analyse.plugin_setup import setup_failed_before
 from dask_blackbox.analyse.replaced_exceptions import lost_by_client
 from dask_blackbox.events import GraphUpdated
 from dask_blackbox.formatting import class_of, counted, listed, short
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = [
     "FailedAlike",

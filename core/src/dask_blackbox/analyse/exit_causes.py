@@ -27,7 +27,7 @@ from dask_blackbox.analyse.signatures.python import BUFFER_NOT_ALLOCATED, IMPORT
 from dask_blackbox.events import ProcessAncestors
 from dask_blackbox.finding import Confidence
 from dask_blackbox.formatting import duration, short, size
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["DIED", "ExitCause", "cause_of_exit", "lifetime_of"]
 

@@ -19,7 +19,7 @@ from dask_blackbox.analyse.replaced_exceptions import Raised, untangled
 from dask_blackbox.analyse.signatures.distributed import TASK_KILLED_ITS_WORKERS
 from dask_blackbox.finding import weaker
 from dask_blackbox.formatting import class_of
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["TaskFailure", "blamed_key", "failures_of", "succeeded_later"]
 

@@ -27,7 +27,7 @@ from dask_blackbox.events import (
     WorkerAnswer,
     WorkerExitCertificate,
 )
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["ENDED_BY_US", "Hang", "HangingTask", "hang_of"]
 

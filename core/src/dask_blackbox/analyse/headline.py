@@ -11,7 +11,7 @@ from dask_blackbox.analyse.state import State, state_of
 from dask_blackbox.finding import Finding
 from dask_blackbox.formatting import counted, duration, short, size
 from dask_blackbox.manifest import DriverException
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["headline_of", "headline_of_a_damaged_end", "with_killed_tasks"]
 

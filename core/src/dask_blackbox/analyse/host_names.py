@@ -10,7 +10,7 @@ import msgspec
 from dask_blackbox.events import TaskNamed
 from dask_blackbox.finding import ChainStep, Finding
 from dask_blackbox.formatting import short
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["HostNames"]
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dask_blackbox.events import DriverAttached, WorkerAdded
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["KNOWN_BUGS", "KnownBug", "pythons_apart", "version"]
 

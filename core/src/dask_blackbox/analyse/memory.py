@@ -12,7 +12,7 @@ from dask_blackbox.analyse.facts.suspects import suspects_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.events import GraphUpdated, ProcessLoad, TaskNamed
 from dask_blackbox.formatting import counted, need, quoted, short, size
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = [
     "how_the_scheduler_grew",

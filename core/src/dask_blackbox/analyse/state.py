@@ -7,7 +7,7 @@ import time
 from typing import Literal, cast, get_args
 
 from dask_blackbox.events import DriverEnded, DriverLost
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = [
     "ASKED",

@@ -21,7 +21,7 @@ from dask_blackbox.events import (
     SchedulerInfo,
     SchedulerLoad,
 )
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["MANY_EDGES", "Host", "TaskActivity"]
 

@@ -10,7 +10,7 @@ from dask_blackbox.commandline import command, run_words
 from dask_blackbox.events import BundleLost, BundleStored, LeftOut
 from dask_blackbox.finding import Evidence, Finding
 from dask_blackbox.formatting import counted, short, size
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["bundle_links", "bundles_of", "lost_bundles", "with_bundle"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dask_blackbox.events import FailedTaskFiles
 from dask_blackbox.formatting import short
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["files_clause", "files_of_task", "one_file"]
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from dask_blackbox.events import TaskTimedOut
 from dask_blackbox.formatting import counted, duration, short
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["timed_out"]
 

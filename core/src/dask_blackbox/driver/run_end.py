@@ -141,7 +141,7 @@ def unrecorded_card(manifest: Manifest, ending: Ending, reason: str) -> RunCard:
         from dask_blackbox.analyse import findings_in
         from dask_blackbox.analyse.rule_settings import asking_or_default
         from dask_blackbox.card import card_of
-        from dask_blackbox.run import RunTables
+        from dask_blackbox.run_tables import RunTables
 
         run, asked = RunTables.of_rows(manifest, ending, {}), asking_or_default()
         found = findings_in(run, muted=asked.muted, thresholds=asked.thresholds)

@@ -18,7 +18,7 @@ from dask_blackbox.layout import RunAddress, index_names, read_index_name
 from dask_blackbox.manifest import DriverException, Ending, Stopped, seal_is_whole
 from dask_blackbox.reader.documents import GONE, WRONG
 from dask_blackbox.reader.reading import checksum_fits
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from dask_blackbox.store import Store
 
 __all__ = ["end_in_segments", "evidence_of_end", "read_card"]

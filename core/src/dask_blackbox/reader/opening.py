@@ -36,7 +36,7 @@ from dask_blackbox.reader.documents import (
     url_of,
 )
 from dask_blackbox.reader.reading import Frames, checksum_fits, each_blob
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from dask_blackbox.segments import read_segment
 from dask_blackbox.store import Store, open_store
 

@@ -7,7 +7,7 @@ from dask_blackbox.analyse.sketching import facts_of_sketch, sketch_of
 from dask_blackbox.card import RunCard
 from dask_blackbox.errors import StoreError
 from dask_blackbox.layout import RunAddress, read_sketch_name, sketch_name
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from dask_blackbox.sketch import Sketch, packed
 from dask_blackbox.store import Store
 

@@ -30,7 +30,7 @@ from dask_blackbox.recorder.run_ending import Outcome
 from dask_blackbox.recorder.spool import checksum, size_of
 from dask_blackbox.recorder.spool_manifest import forget, note_beginning
 from dask_blackbox.recorder.uploading import RetryingPut, heartbeat
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from dask_blackbox.segments import read_segment
 from dask_blackbox.tables import frames_of_batches, write_tables
 

@@ -18,7 +18,7 @@ from dask_blackbox.events import ClusterOrphaned, DriverAttached, of_kind
 from dask_blackbox.recorder.gateway_clusters import STILL_CONNECTED, stop_at_gateway
 
 if TYPE_CHECKING:  # heavy
-    from dask_blackbox.run import RunTables
+    from dask_blackbox.run_tables import RunTables
 
 __all__ = [
     "STILL_CONNECTED",

@@ -23,7 +23,7 @@ from dask_blackbox.recorder.spool import checksum
 from dask_blackbox.recorder.spool_lock import Claim
 from dask_blackbox.recorder.spool_manifest import Spooled
 from dask_blackbox.recorder.uploading import RetryingPut
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from dask_blackbox.segments import Batch, read_segment
 from dask_blackbox.settings import setting_seconds
 from dask_blackbox.tables import frames_of_batches

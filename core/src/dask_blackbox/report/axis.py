@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["Axis", "axis_of", "micros_since"]
 

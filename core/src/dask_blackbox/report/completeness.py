@@ -8,7 +8,7 @@ from dask_blackbox.analyse.completeness import missing_from
 from dask_blackbox.card import RunCard
 from dask_blackbox.formatting import count, counted, duration, moment, plain
 from dask_blackbox.report.card_words import what_is_missing
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["certificate_of"]
 

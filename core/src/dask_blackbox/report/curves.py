@@ -8,7 +8,7 @@ import polars as pl
 from dask_blackbox.formatting import count, duration
 from dask_blackbox.report.axis import Axis, micros_since
 from dask_blackbox.report.workers import WorkerProcess
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["Curve", "curves_of"]
 

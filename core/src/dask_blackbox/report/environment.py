@@ -17,7 +17,7 @@ from dask_blackbox.events import (
     WorkerAdded,
 )
 from dask_blackbox.formatting import count, plain
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["Environment", "PackageRow", "environment_of"]
 

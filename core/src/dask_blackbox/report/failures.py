@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from dask_blackbox.formatting import plain
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["Attempt", "FailureGroup", "failure_groups"]
 

@@ -21,7 +21,7 @@ from dask_blackbox.report.profile_tree import (
     merged_profile,
     with_leaves,
 )
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["flames_for_page"]
 

@@ -39,7 +39,7 @@ from dask_blackbox.report.time_bar import time_bar_of
 from dask_blackbox.report.timeline import timeline_of
 from dask_blackbox.report.timeline_marks import marks_of, packed_marks
 from dask_blackbox.report.workers import WorkerProcess, worker_processes
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = [
     "MODULES",

@@ -15,7 +15,7 @@ from dask.utils import parse_timedelta
 
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.formatting import plain
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from dask_blackbox.tables.schemas import Row
 
 __all__ = ["LogQuery", "as_json", "as_row", "as_text", "chosen_lines", "level_name"]

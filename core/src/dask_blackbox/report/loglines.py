@@ -9,7 +9,7 @@ import polars as pl
 from dask_blackbox.commandline import command, run_words
 from dask_blackbox.formatting import count, counted, plain
 from dask_blackbox.report.workers import WorkerProcess
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["LogLine", "LogLines", "loglines_of"]
 

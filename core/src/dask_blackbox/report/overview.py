@@ -8,7 +8,7 @@ from dask_blackbox.analyse.facts.executions import cached_keys_of, executions_of
 from dask_blackbox.card import RunCard
 from dask_blackbox.overview import Overview, TaskCost
 from dask_blackbox.report.picture import picture_png
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["overview_of"]
 

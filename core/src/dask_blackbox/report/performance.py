@@ -45,7 +45,7 @@ from dask_blackbox.report.system_figures import (
     system_figures,
 )
 from dask_blackbox.report.workers import WorkerProcess, worker_processes
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from dask_blackbox.tables.schemas import Row
 
 __all__ = ["log_markup", "performance_html"]

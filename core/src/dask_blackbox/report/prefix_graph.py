@@ -10,7 +10,7 @@ import polars as pl
 
 from dask_blackbox.events import GraphUpdated
 from dask_blackbox.formatting import plain
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["Node", "prefix_graph_of", "prefix_rows"]
 

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypedDict, cast
 
 from dask_blackbox.events import Profile
 from dask_blackbox.formatting import plain
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = [
     "INTERVAL",

@@ -24,7 +24,7 @@ from dask_blackbox.report.axis import Axis
 from dask_blackbox.report.profile_tree import INTERVAL, ProfileNode
 from dask_blackbox.report.system_series import summed_metrics
 from dask_blackbox.report.workers import WorkerProcess
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = [
     "bandwidth_by_type",

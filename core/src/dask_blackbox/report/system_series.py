@@ -6,7 +6,7 @@ import msgspec
 import polars as pl
 
 from dask_blackbox.report.axis import Axis, micros_since
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["Line", "Series", "series_of", "summed_metrics"]
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from dask_blackbox.analyse.core_seconds import Loads
 from dask_blackbox.analyse.facts.chains import Chain, last_inputs_of
 from dask_blackbox.analyse.facts.executions import counts_of, executions_of
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["Part", "time_bar_of"]
 

@@ -31,7 +31,7 @@ from dask_blackbox.formatting import count, plain
 from dask_blackbox.report.axis import Axis
 from dask_blackbox.report.packing import packed, packed_signed, packed_texts
 from dask_blackbox.report.workers import WorkerProcess
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["Mark", "marks_of", "packed_marks"]
 

@@ -14,7 +14,7 @@ from dask_blackbox.analyse.facts.worker_exits import deaths_of
 from dask_blackbox.events import WorkerAdded
 from dask_blackbox.formatting import counted, duration, ended, exact_size
 from dask_blackbox.report.axis import Axis
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from dask_blackbox.tables.schemas import Row
 
 __all__ = ["WorkerProcess", "process_numbers", "worker_processes"]

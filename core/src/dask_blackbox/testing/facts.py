@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from dask_blackbox.events import COLUMNS
 from dask_blackbox.manifest import DriverException, Ending, Manifest
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = [
     "EPOCH",

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 
 from dask_blackbox.analyse import Case, Rule, findings_in, verdict_of
 from dask_blackbox.finding import Finding
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["findings_of", "fires", "stays_silent", "verdict_with"]
 

@@ -9,7 +9,7 @@ import msgspec
 
 from dask_blackbox.layout import RunAddress, index_names
 from dask_blackbox.manifest import Ending, Manifest
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from dask_blackbox.segments import SegmentWriter
 from dask_blackbox.store import Store
 from dask_blackbox.tables import write_tables

@@ -11,7 +11,7 @@ from dask_blackbox.analyse.replaced_exceptions import untangled
 from dask_blackbox.analyse.signatures.python import PROGRAM_FAILED
 from dask_blackbox.analyse.task_files import files_of_task, one_file
 from dask_blackbox.manifest import DriverException
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = [
     "called",

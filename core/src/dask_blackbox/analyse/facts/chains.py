@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from dask_blackbox.analyse.facts.executions import executions_of
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["NO_INPUT", "Chain", "LastInputs", "last_inputs_of"]
 

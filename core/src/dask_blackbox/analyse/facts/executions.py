@@ -17,7 +17,7 @@ from dask_blackbox.analyse.facts.worker_exit import RunningTask, WorkerExit
 from dask_blackbox.analyse.facts.worker_exits import deaths_of, worker_exits_of
 from dask_blackbox.events import COLUMNS, ResultCached
 from dask_blackbox.formatting import prefix_of
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from dask_blackbox.tables import frames_of
 
 __all__ = ["OUTCOMES", "Counts", "cached_keys_of", "counts_of", "executions_of"]

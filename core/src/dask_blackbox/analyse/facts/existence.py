@@ -12,7 +12,7 @@ import polars as pl
 
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.facts.worker_exits import worker_exits_of
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["limits_at_once", "most_at_once", "spilled_at_once", "threads_of"]
 

@@ -17,7 +17,7 @@ from dask_blackbox.analyse.signatures.distributed import (
     WORKER_OVER_MEMORY_BUDGET,
 )
 from dask_blackbox.formatting import short
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["nanny_log_of"]
 

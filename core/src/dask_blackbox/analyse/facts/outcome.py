@@ -30,7 +30,7 @@ from dask_blackbox.events import (
     TestFailed,
 )
 from dask_blackbox.manifest import DriverException, Stopped
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = [
     "CLOCKS",

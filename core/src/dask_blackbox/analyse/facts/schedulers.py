@@ -8,7 +8,7 @@ from dask_blackbox.events import (
     SchedulerInfo,
     SchedulerLost,
 )
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["Schedulers", "schedulers_of"]
 

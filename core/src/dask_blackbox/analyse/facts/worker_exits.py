@@ -34,7 +34,7 @@ from dask_blackbox.events import (
     WorkerRestartedForMemory,
 )
 from dask_blackbox.formatting import signal_name
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from dask_blackbox.tables.schemas import Row
 
 __all__ = ["deaths_of", "worker_exits_of"]

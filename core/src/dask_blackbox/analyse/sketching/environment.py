@@ -28,7 +28,7 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.formatting import size
 from dask_blackbox.identity import argv_of
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = [
     "facts_of",

@@ -25,7 +25,7 @@ from dask_blackbox.formatting import class_of, short
 from dask_blackbox.guard import guard
 from dask_blackbox.layout import STOPPED_BY_HOST
 from dask_blackbox.manifest import BY_A_PERSON, Manifest
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from dask_blackbox.sketch import Fingerprint, Inputs, Sketch
 
 __all__ = ["facts_of_sketch", "fingerprint_of", "sketch_of"]

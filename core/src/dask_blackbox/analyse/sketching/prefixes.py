@@ -10,7 +10,7 @@ import polars as pl
 
 from dask_blackbox.analyse.sketching.normal import normal_prefix, own_name
 from dask_blackbox.events import GraphUpdated
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 from dask_blackbox.sketch import QUANTILES, REST, Inputs, PrefixSketch
 
 __all__ = ["inputs_of", "prefixes_of", "with_cpu"]

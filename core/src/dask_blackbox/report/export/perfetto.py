@@ -21,7 +21,7 @@ from dask_blackbox.report.workers import (
     process_numbers,
     worker_processes,
 )
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["double", "message", "text", "write"]
 

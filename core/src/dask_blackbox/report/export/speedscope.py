@@ -15,7 +15,7 @@ from dask_blackbox.report.profile_tree import (
     merged_profile,
     profiled_prefixes,
 )
-from dask_blackbox.run import RunTables
+from dask_blackbox.run_tables import RunTables
 
 __all__ = ["write"]
 
