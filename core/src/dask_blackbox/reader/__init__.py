@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from dask_blackbox.reader.listing import RunEntry, list_runs, marked_runs
 
 if TYPE_CHECKING:
-    from dask_blackbox.reader.opening import Run
+    from dask_blackbox.reader.run import Run
     from dask_blackbox.reader.run_lookup import find_run
 
 __all__ = ["Run", "RunEntry", "find_run", "list_runs", "marked_runs"]
 
-_HOMES = {"Run": "opening", "find_run": "run_lookup"}
+_HOMES = {"Run": "run", "find_run": "run_lookup"}
 
 
 def __getattr__(name: str) -> object:

@@ -19,7 +19,7 @@ from dask_blackbox.finding import Finding
 from dask_blackbox.layout import safe
 from dask_blackbox.manifest import Manifest
 from dask_blackbox.reader.earlier_runs import earlier_runs, sketched_runs
-from dask_blackbox.reader.opening import Run
+from dask_blackbox.reader.run import Run
 from dask_blackbox.reader.run_lookup import find_run
 from dask_blackbox.sketch import Sketch, read_sketch
 from dask_blackbox.store import Store

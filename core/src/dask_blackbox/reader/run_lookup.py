@@ -11,7 +11,7 @@ from itertools import islice
 from dask_blackbox.errors import AmbiguousRunError, RunNotFoundError
 from dask_blackbox.layout import RunAddress, safe
 from dask_blackbox.reader.listing import marked_runs
-from dask_blackbox.reader.opening import Run
+from dask_blackbox.reader.run import Run
 from dask_blackbox.store import Store
 
 __all__ = ["beginning_runs", "find_addresses", "find_job", "find_run"]

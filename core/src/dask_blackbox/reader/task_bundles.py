@@ -15,7 +15,7 @@ from dask_blackbox.errors import (
     RecordingError,
 )
 from dask_blackbox.events import BundleStored
-from dask_blackbox.reader.opening import Run
+from dask_blackbox.reader.run import Run
 from dask_blackbox.store.place import Bucket, place_of
 
 __all__ = ["find_bundle", "is_trusted"]

@@ -70,7 +70,7 @@ def _of(command: str, run: str) -> str:
 
 
 def _python(run: str, what: str) -> str:
-    code = f"from dask_blackbox import Run; run_tables = Run.open({json.dumps(run)}); print({what})"
+    code = f"from dask_blackbox import Run; run = Run.open({json.dumps(run)}); print({what})"
     return f"python -c {shlex.quote(code)}"
 
 
