@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from dask_blackbox.capture.nanny.certificate import oom_kills
+from dask_blackbox.capture.nanny.worker_exit import oom_kills
 from dask_blackbox.protocol.messages import End
 from dask_blackbox.recorder.kernel_kills import KernelKills
 

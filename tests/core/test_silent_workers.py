@@ -13,7 +13,7 @@ import dask
 import pytest
 from awaited import until
 from dask_blackbox import Recording, Run, recording
-from dask_blackbox.capture.nanny.certificate import ring_folder
+from dask_blackbox.capture.nanny.worker_exit import ring_folder
 from distributed import Client, LocalCluster
 from stored_events import details
 

@@ -28,7 +28,7 @@ _MODULES = (
     "bytecode",
     "scheduler.code_hashes",
     "scheduler.empty_reads",
-    "nanny.certificate",
+    "nanny.worker_exit",
     "executions",
     "images",
     "packages",

@@ -9,7 +9,7 @@ import json
 import time
 from typing import Any
 
-from dask_blackbox.capture.nanny.certificate import oom_kills
+from dask_blackbox.capture.nanny.worker_exit import oom_kills
 from dask_blackbox.protocol.messages import End
 
 __all__ = ["KernelKills"]

@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from dask_blackbox.capture.nanny.certificate import ring_folder
+from dask_blackbox.capture.nanny.worker_exit import ring_folder
 from dask_blackbox.protocol.messages import (
     Config,
     Reply,

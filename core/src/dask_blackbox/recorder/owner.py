@@ -8,7 +8,7 @@ import select
 import sys
 from collections.abc import AsyncIterator
 
-from dask_blackbox.capture.nanny.certificate import process_started
+from dask_blackbox.capture.nanny.worker_exit import process_started
 from dask_blackbox.capture.nanny.worker_watcher import exit_code_of, handle_of
 from dask_blackbox.protocol.messages import LONGEST_LINE, Reply, encode
 

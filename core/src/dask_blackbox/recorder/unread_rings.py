@@ -8,7 +8,7 @@ import time
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from dask_blackbox.capture.nanny.certificate import (
+from dask_blackbox.capture.nanny.worker_exit import (
     certificates_of_the_dead,
     certify,
     kept_certificate,

@@ -21,7 +21,7 @@ from typing import Any
 from distributed.diagnostics.plugin import SchedulerPlugin
 
 from dask_blackbox.autorecord.scheduler.recorder_connection import RecorderConnection
-from dask_blackbox.capture.nanny.certificate import ring_folder
+from dask_blackbox.capture.nanny.worker_exit import ring_folder
 from dask_blackbox.capture.scheduler.ownership import root_span
 from dask_blackbox.capture.scheduler.plugin_registration import register_everywhere
 from dask_blackbox.capture.scheduler.scheduler import SchedulerCapture

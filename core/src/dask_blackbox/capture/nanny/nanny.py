@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from distributed.diagnostics.plugin import NannyPlugin
 
 from ..logs import LogTap
-from .certificate import (
+from .worker_exit import (
     certificates_of_the_dead,
     certify,
     forget_ring,

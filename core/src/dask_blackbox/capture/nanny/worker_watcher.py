@@ -17,7 +17,7 @@ import sys
 import time
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from .certificate import (
+from .worker_exit import (
     certify,
     forget_ring,
     keep_certificate,

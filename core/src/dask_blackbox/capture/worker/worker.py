@@ -29,7 +29,7 @@ from ..masked_values import (
     masked_values,
     unfollow_masked_values,
 )
-from ..nanny.certificate import forget_ring, leave_rings, process_started, ring_folder
+from ..nanny.worker_exit import forget_ring, leave_rings, process_started, ring_folder
 from ..nanny.worker_watcher import Watcher
 from ..packages import environment, settings_and_image
 from .failed_attempts import MESSAGE, NAME, report_of
