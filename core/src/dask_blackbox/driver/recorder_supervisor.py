@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from dask_blackbox.driver.recorder_process import start_recorder
 from dask_blackbox.driver.relay import Relay
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import lasted
-from dask_blackbox.protocol.connection import Link, start_recorder
+from dask_blackbox.protocol.connection import Link
 from dask_blackbox.protocol.messages import (
     Attach,
     Config,
