@@ -10,7 +10,11 @@ import msgspec
 import pytest
 from dask_blackbox import Run, RunCard
 from dask_blackbox.analyse import Case, History, findings_in, verdict_of
-from dask_blackbox.analyse.advice import advice_on, advice_on_class, advice_on_text
+from dask_blackbox.analyse.retry_advice import (
+    advice_on,
+    advice_on_class,
+    advice_on_text,
+)
 from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.card import may_pass, why_not_again
 from dask_blackbox.finding import Finding

@@ -33,7 +33,7 @@ def _portable() -> Callable[[Any, Any, Any], bool]:
         retried.
         """
         try:
-            from dask_blackbox.analyse.advice import advice_on
+            from dask_blackbox.analyse.retry_advice import advice_on
             from dask_blackbox.card import NON_RETRYABLE
 
             error = getattr(state, "data", None)

@@ -7,7 +7,6 @@ from functools import cached_property
 
 import polars as pl
 
-from dask_blackbox.analyse.advice import Advice, advice_on_text, passes
 from dask_blackbox.analyse.frames import (
     Frame,
     before_the_last,
@@ -16,6 +15,7 @@ from dask_blackbox.analyse.frames import (
     user_frame,
 )
 from dask_blackbox.analyse.replaced_exceptions import Raised, untangled
+from dask_blackbox.analyse.retry_advice import Advice, advice_on_text, passes
 from dask_blackbox.analyse.signatures.distributed import TASK_KILLED_ITS_WORKERS
 from dask_blackbox.finding import weaker
 from dask_blackbox.formatting import class_of

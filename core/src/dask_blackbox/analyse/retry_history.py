@@ -13,11 +13,11 @@ from typing import NamedTuple
 import msgspec
 import polars as pl
 
-from dask_blackbox.analyse.advice import Advice
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.changes.differences import differences
 from dask_blackbox.analyse.changes.earlier_failures import alike
 from dask_blackbox.analyse.history import in_turn
+from dask_blackbox.analyse.retry_advice import Advice
 from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.finding import Confidence, Evidence, Finding, weaker
 from dask_blackbox.formatting import counted

@@ -9,8 +9,6 @@ from typing import Any, NamedTuple, get_args
 
 import polars as pl
 
-from dask_blackbox.analyse.advice import UNKNOWN as OF_UNKNOWN
-from dask_blackbox.analyse.advice import Advice, advice_on_text
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.completeness import missing_from
 from dask_blackbox.analyse.death_texts import evidence_of
@@ -28,6 +26,8 @@ from dask_blackbox.analyse.hints import hint_on, plain_message
 from dask_blackbox.analyse.noise import NOISE
 from dask_blackbox.analyse.progress import Pace, pace_of
 from dask_blackbox.analyse.replaced_exceptions import untangled
+from dask_blackbox.analyse.retry_advice import UNKNOWN as OF_UNKNOWN
+from dask_blackbox.analyse.retry_advice import Advice, advice_on_text
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.state import seconds_of
 from dask_blackbox.events import (

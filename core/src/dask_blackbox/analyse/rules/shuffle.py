@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 
 import polars as pl
 
-from dask_blackbox.analyse.advice import UNKNOWN, Advice, advice_on_text
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import how_died
 from dask_blackbox.analyse.explanations import Context, explained, in_one_line
@@ -16,6 +15,7 @@ from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.facts.worker_exits import worker_exits_of
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import root_of_chain
+from dask_blackbox.analyse.retry_advice import UNKNOWN, Advice, advice_on_text
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.shuffles import Shuffle, shuffle_behind
 from dask_blackbox.analyse.signatures import printed_by

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from dask_blackbox.analyse.advice import NO_SPACE, UNKNOWN, Advice, advice_on_text
 from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import evidence_of, name_of
@@ -37,6 +36,7 @@ from dask_blackbox.analyse.frames import came_from_a_task, end_of, user_frame
 from dask_blackbox.analyse.hints import hint_on
 from dask_blackbox.analyse.memory import is_of_host
 from dask_blackbox.analyse.plugin_setup import setup_failed_before
+from dask_blackbox.analyse.retry_advice import NO_SPACE, UNKNOWN, Advice, advice_on_text
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import (
