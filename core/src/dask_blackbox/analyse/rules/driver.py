@@ -13,6 +13,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.completeness import missing_from
 from dask_blackbox.analyse.death_texts import evidence_of
 from dask_blackbox.analyse.driver_output import last_output
+from dask_blackbox.analyse.error_hints import hint_on, plain_message
 from dask_blackbox.analyse.explanations import explained_exception, words_of_exception
 from dask_blackbox.analyse.frames import (
     end_of,
@@ -22,7 +23,6 @@ from dask_blackbox.analyse.frames import (
     raised_on_purpose,
     root_of_chain,
 )
-from dask_blackbox.analyse.hints import hint_on, plain_message
 from dask_blackbox.analyse.noise import NOISE
 from dask_blackbox.analyse.progress import Pace, pace_of
 from dask_blackbox.analyse.replaced_exceptions import untangled

@@ -12,6 +12,7 @@ from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import how_died
 from dask_blackbox.analyse.driver_position import DriverPosition, evidence_of_position
+from dask_blackbox.analyse.error_hints import hint_on
 from dask_blackbox.analyse.frames import (
     came_from_the_start_of_a_worker,
     root_of_chain,
@@ -19,7 +20,6 @@ from dask_blackbox.analyse.frames import (
 )
 from dask_blackbox.analyse.hang_evidence import evidence_of_hang, how_it_ended
 from dask_blackbox.analyse.hangs import Hang
-from dask_blackbox.analyse.hints import hint_on
 from dask_blackbox.analyse.restrictions import (
     asks_for,
     offered,

@@ -11,6 +11,7 @@ import polars as pl
 from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import evidence_of, name_of
+from dask_blackbox.analyse.error_hints import hint_on
 from dask_blackbox.analyse.exception_context import (
     at_its_line,
     dead_at,
@@ -33,7 +34,6 @@ from dask_blackbox.analyse.explanations import (
 from dask_blackbox.analyse.facts.worker_exit import WINDOW, WorkerExit
 from dask_blackbox.analyse.failures import TaskFailure, succeeded_later
 from dask_blackbox.analyse.frames import came_from_a_task, end_of, user_frame
-from dask_blackbox.analyse.hints import hint_on
 from dask_blackbox.analyse.memory import is_of_host
 from dask_blackbox.analyse.plugin_setup import setup_failed_before
 from dask_blackbox.analyse.retry_advice import NO_SPACE, UNKNOWN, Advice, advice_on_text
