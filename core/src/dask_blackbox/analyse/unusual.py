@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from dask_blackbox.analyse.usual import Unusual, usual_of
+from dask_blackbox.analyse.baseline import Unusual, usual_of
 from dask_blackbox.sketch import REST, PrefixSketch, Sketch
 
 __all__ = ["UnusualPart", "more_memory", "slower"]
