@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dask_blackbox.analyse.anomalies import UnusualPart, slower
 from dask_blackbox.analyse.baseline import Unusual
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.completeness import missing_from
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.analyse.sketching import sketch_of
-from dask_blackbox.analyse.unusual import UnusualPart, slower
 from dask_blackbox.finding import Evidence, Finding, Subject
 from dask_blackbox.formatting import counted, duration, listed, quoted, short
 

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 from dask.utils import parse_bytes
 
+from dask_blackbox.analyse.anomalies import more_memory
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import deaths_blamed_on, verdict_on_deaths
 from dask_blackbox.analyse.forecast import NEAR, TERMINATED_AT, Forecast, forecast_of
@@ -22,7 +23,6 @@ from dask_blackbox.analyse.signatures.distributed import (
 from dask_blackbox.analyse.signatures.python import NOT_ALLOCATED
 from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.analyse.task_activity import Host
-from dask_blackbox.analyse.unusual import more_memory
 from dask_blackbox.finding import Cost, Evidence, Finding, Subject
 from dask_blackbox.formatting import (
     class_of,
