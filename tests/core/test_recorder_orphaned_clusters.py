@@ -14,7 +14,6 @@ import pytest
 from awaited import until
 from click.testing import CliRunner
 from dask_blackbox import Run, RunCard
-from dask_blackbox.analyse import state
 from dask_blackbox.analyse.rules.driver_stopped import CLUSTER_ORPHANED
 from dask_blackbox.cli import blackbox
 from dask_blackbox.layout import RunAddress

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from dask_blackbox import Run
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
-from dask_blackbox.analyse.state import state_of
+from dask_blackbox.analyse.run_state import state_of
 from dask_blackbox.cli.ls import ls
 from dask_blackbox.cli.show import show
 from dask_blackbox.cli.sync import sync

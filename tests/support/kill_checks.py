@@ -15,7 +15,7 @@ from awaited import until
 from dask_blackbox import Run
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
-from dask_blackbox.analyse.state import state_of
+from dask_blackbox.analyse.run_state import state_of
 from dask_blackbox.reader import list_runs
 from scenario_runs import Home
 

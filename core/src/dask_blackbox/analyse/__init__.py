@@ -22,7 +22,7 @@ from dask_blackbox.analyse.history import History
 from dask_blackbox.analyse.retry_history import with_retry_history
 from dask_blackbox.analyse.rule import Rule
 from dask_blackbox.analyse.rules import RULES
-from dask_blackbox.analyse.state import FAILED, state_of
+from dask_blackbox.analyse.run_state import FAILED, state_of
 from dask_blackbox.analyse.user_rules import (
     all_rules,
     ask_in_isolation,

@@ -30,8 +30,8 @@ from dask_blackbox.analyse.frames import (
 )
 from dask_blackbox.analyse.hangs import ENDED_BY_US
 from dask_blackbox.analyse.replaced_exceptions import classes_of
+from dask_blackbox.analyse.run_state import State
 from dask_blackbox.analyse.signatures.distributed import COMM_CLOSED
-from dask_blackbox.analyse.state import State
 from dask_blackbox.finding import Confidence
 from dask_blackbox.formatting import class_of, prefix_of
 from dask_blackbox.manifest import DriverException

@@ -31,7 +31,7 @@ from dask_blackbox.analyse.failures import TaskFailure, failures_of
 from dask_blackbox.analyse.hangs import Hang, hang_of
 from dask_blackbox.analyse.history import History
 from dask_blackbox.analyse.replaced_exceptions import classes_of, untangled
-from dask_blackbox.analyse.state import (
+from dask_blackbox.analyse.run_state import (
     ASKED,
     FAILED,
     State,

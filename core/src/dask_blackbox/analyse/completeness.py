@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from dask_blackbox.analyse.state import recorded_until, silent_for, state_of
+from dask_blackbox.analyse.run_state import recorded_until, silent_for, state_of
 from dask_blackbox.analyse.task_bundles import lost_bundles
 from dask_blackbox.events import (
     CaptureFailed,

@@ -16,7 +16,7 @@ import polars as pl
 from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.analyse.facts.existence import threads_of
 from dask_blackbox.analyse.facts.worker_exits import worker_exits_of
-from dask_blackbox.analyse.state import last_sign_of_life
+from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import counted, duration, short
 from dask_blackbox.run_tables import RunTables

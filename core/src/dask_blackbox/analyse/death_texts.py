@@ -16,7 +16,7 @@ from dask_blackbox.analyse.facts.suspects import (
 )
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.rule import Rule
-from dask_blackbox.analyse.state import signal_of_driver
+from dask_blackbox.analyse.run_state import signal_of_driver
 from dask_blackbox.events import WorkerClosing, WorkerRemoved
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
 from dask_blackbox.formatting import (

@@ -15,7 +15,7 @@ from dask_blackbox.analyse.frames import (
     frames_of_call_stack,
     own_frame_in,
 )
-from dask_blackbox.analyse.state import last_sign_of_life
+from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.events import DriverBlocked, DriverUnblocked
 from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import duration, short

@@ -17,7 +17,7 @@ from dask_blackbox.analyse.frames import (
     user_frame,
 )
 from dask_blackbox.analyse.replaced_exceptions import classes_of, lost_by_client
-from dask_blackbox.analyse.state import State
+from dask_blackbox.analyse.run_state import State
 from dask_blackbox.formatting import class_of
 from dask_blackbox.manifest import DriverException
 

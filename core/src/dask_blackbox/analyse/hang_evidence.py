@@ -11,8 +11,8 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.driver_position import DriverPosition
 from dask_blackbox.analyse.frames import Frame
 from dask_blackbox.analyse.hangs import Hang, HangingTask
+from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.analyse.signatures import Signature, printed_by
-from dask_blackbox.analyse.state import last_sign_of_life
 from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import counted, duration, short
 

@@ -16,7 +16,7 @@ from dask_blackbox.analyse.frames import (
     frames_of_call_stack,
     own_frame_in,
 )
-from dask_blackbox.analyse.state import last_sign_of_life
+from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.events import (
     Dependency,
     RestrictedTask,

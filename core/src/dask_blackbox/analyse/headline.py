@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import polars as pl
 
-from dask_blackbox.analyse.state import State, state_of
+from dask_blackbox.analyse.run_state import State, state_of
 from dask_blackbox.finding import Finding
 from dask_blackbox.formatting import counted, duration, short, size
 from dask_blackbox.manifest import DriverException

@@ -18,7 +18,7 @@ from dask_blackbox.analyse.facts.existence import (
 from dask_blackbox.analyse.facts.schedulers import schedulers_of
 from dask_blackbox.analyse.facts.worker_exits import worker_exits_of
 from dask_blackbox.analyse.memory import peaks_of
-from dask_blackbox.analyse.state import seconds_of
+from dask_blackbox.analyse.run_state import seconds_of
 from dask_blackbox.events import FineMetrics, RecordingStarted, SchedulerInfo
 from dask_blackbox.run_tables import RunTables
 

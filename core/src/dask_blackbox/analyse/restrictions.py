@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.state import last_sign_of_life
+from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.events import RestrictedTask, WorkerAdded
 from dask_blackbox.formatting import duration, listed
 

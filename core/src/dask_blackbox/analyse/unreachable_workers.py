@@ -9,9 +9,9 @@ from __future__ import annotations
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import CONNECT_TIMED_OUT
-from dask_blackbox.analyse.state import last_sign_of_life
 from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import short
 

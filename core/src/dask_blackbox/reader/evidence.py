@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from dask_blackbox.analyse.state import STALE, last_sign_of_life, silent_for
+from dask_blackbox.analyse.run_state import STALE, last_sign_of_life, silent_for
 from dask_blackbox.card import RunCard
 from dask_blackbox.errors import BlobNotFoundError
 from dask_blackbox.events import RunEnded

@@ -147,7 +147,7 @@ class Run(RunTables):
     @property
     def state(self) -> RunState:
         """How it ended; `lost` if nobody could say so and nobody is alive to do it."""
-        from dask_blackbox.analyse.state import state_of
+        from dask_blackbox.analyse.run_state import state_of
 
         return state_of(self)
 

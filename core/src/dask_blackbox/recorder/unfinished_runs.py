@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from dask_blackbox.analyse.rule_settings import asking_or_default
-from dask_blackbox.analyse.state import last_sign_of_life, silent_for
+from dask_blackbox.analyse.run_state import last_sign_of_life, silent_for
 from dask_blackbox.card import RunCard
 from dask_blackbox.errors import BlackboxError
 from dask_blackbox.events import TaskNamed

@@ -22,7 +22,7 @@ from bokeh.resources import Resources
 from markupsafe import Markup, escape
 
 from dask_blackbox.analyse.facts.executions import executions_of
-from dask_blackbox.analyse.state import seconds_of
+from dask_blackbox.analyse.run_state import seconds_of
 from dask_blackbox.card import RunCard
 from dask_blackbox.events import DriverAttached, SchedulerInfo
 from dask_blackbox.formatting import (

@@ -18,7 +18,7 @@ from dask_blackbox.analyse.causes.mechanisms import (
     STALL,
 )
 from dask_blackbox.analyse.driver_output import last_output
-from dask_blackbox.analyse.state import exit_code_of_driver, signal_of_driver
+from dask_blackbox.analyse.run_state import exit_code_of_driver, signal_of_driver
 from dask_blackbox.finding import Confidence, Evidence, Finding, Subject
 from dask_blackbox.formatting import class_of, counted, duration, short
 from dask_blackbox.manifest import DriverException

@@ -14,9 +14,9 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
+from dask_blackbox.analyse.run_state import ASKED, signal_of_driver, state_of
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.python import PROGRAM_FAILED, THREAD_FAILED
-from dask_blackbox.analyse.state import ASKED, signal_of_driver, state_of
 from dask_blackbox.events import (
     DriverAttached,
     DriverCallFailed,

@@ -13,6 +13,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.driver_position import evidence_of_position
 from dask_blackbox.analyse.hang_evidence import how_it_ended
 from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.run_state import seconds_of
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import (
     CONNECT_TIMED_OUT,
@@ -29,7 +30,6 @@ from dask_blackbox.analyse.signatures.python import (
     TLS_NO_COMMON_VERSION,
     TLS_REFUSED,
 )
-from dask_blackbox.analyse.state import seconds_of
 from dask_blackbox.analyse.unreachable_workers import unreached
 from dask_blackbox.events import SchedulerInfo
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject

@@ -29,7 +29,7 @@ from dask_blackbox.analyse.replaced_exceptions import untangled
 from dask_blackbox.analyse.retry_advice import UNKNOWN as OF_UNKNOWN
 from dask_blackbox.analyse.retry_advice import Advice, advice_on_text
 from dask_blackbox.analyse.rule import documented
-from dask_blackbox.analyse.state import seconds_of
+from dask_blackbox.analyse.run_state import seconds_of
 from dask_blackbox.events import (
     ClientRemoved,
     CommandNotStarted,

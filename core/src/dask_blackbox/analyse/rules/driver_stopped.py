@@ -20,16 +20,16 @@ from dask_blackbox.analyse.hangs import ENDED_BY_US, HangingTask
 from dask_blackbox.analyse.memory import how_the_scheduler_grew
 from dask_blackbox.analyse.progress import Pace, new_tasks, pace_of
 from dask_blackbox.analyse.rule import documented
-from dask_blackbox.analyse.signals import CRASHES, Sender, sender_of
-from dask_blackbox.analyse.signatures import printed_by
-from dask_blackbox.analyse.signatures.distributed import CLIENT_CANCELS, WORK_CANCELLED
-from dask_blackbox.analyse.state import (
+from dask_blackbox.analyse.run_state import (
     ASKED,
     exit_code_of_driver,
     last_sign_of_life,
     recorded_until,
     signal_of_driver,
 )
+from dask_blackbox.analyse.signals import CRASHES, Sender, sender_of
+from dask_blackbox.analyse.signatures import printed_by
+from dask_blackbox.analyse.signatures.distributed import CLIENT_CANCELS, WORK_CANCELLED
 from dask_blackbox.events import (
     ClientAdded,
     ClusterOrphaned,

@@ -25,6 +25,7 @@ from dask_blackbox.analyse.hang_evidence import (
 )
 from dask_blackbox.analyse.hangs import ENDED_BY_US, Hang, HangingTask
 from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.run_state import ASKED, signal_of_driver
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import (
     SPILL_CAPPED,
@@ -33,7 +34,6 @@ from dask_blackbox.analyse.signatures.distributed import (
     WORKER_PAUSED,
 )
 from dask_blackbox.analyse.signatures.python import FILE_TOO_LARGE, NO_SPACE_LEFT
-from dask_blackbox.analyse.state import ASKED, signal_of_driver
 from dask_blackbox.events import (
     DriverAttached,
     GraphUpdated,

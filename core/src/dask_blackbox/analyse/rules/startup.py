@@ -27,6 +27,7 @@ from dask_blackbox.analyse.restrictions import (
     to_start,
 )
 from dask_blackbox.analyse.rule import documented
+from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.analyse.signatures import any_of, printed_by
 from dask_blackbox.analyse.signatures.distributed import (
     CLUSTER_FAILED_TO_START,
@@ -44,7 +45,6 @@ from dask_blackbox.analyse.signatures.distributed import (
     WORKERS_DID_NOT_ARRIVE,
 )
 from dask_blackbox.analyse.signatures.python import STARTED_BEFORE_MAIN
-from dask_blackbox.analyse.state import last_sign_of_life
 from dask_blackbox.events import (
     DriverAttached,
     DriverRaised,
