@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dask_blackbox.analyse.facts.chains import (
+from dask_blackbox.analyse.facts.critical_path import (
     NO_INPUT,
     last_inputs_of,
 )

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import polars as pl
 import pytest
-from dask_blackbox.analyse.facts.chains import last_inputs_of
+from dask_blackbox.analyse.facts.critical_path import last_inputs_of
 from dask_blackbox.analyse.facts.executions import counts_of, executions_of
 from dask_blackbox.card import card_of
 from dask_blackbox.report import html, performance_html

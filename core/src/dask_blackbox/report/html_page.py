@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 from markupsafe import Markup
 
-from dask_blackbox.analyse.facts.chains import last_inputs_of
+from dask_blackbox.analyse.facts.critical_path import last_inputs_of
 from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.card import RunCard
 from dask_blackbox.commandline import command, run_words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from dask_blackbox.analyse.core_seconds import Loads
-from dask_blackbox.analyse.facts.chains import Chain, last_inputs_of
+from dask_blackbox.analyse.facts.critical_path import Chain, last_inputs_of
 from dask_blackbox.analyse.facts.executions import counts_of, executions_of
 from dask_blackbox.run_tables import RunTables
 

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from dask_blackbox.analyse.facts.chains import NO_INPUT, LastInputs
+from dask_blackbox.analyse.facts.critical_path import NO_INPUT, LastInputs
 from dask_blackbox.analyse.facts.executions import OUTCOMES
 from dask_blackbox.formatting import count, counted, duration, plain
 from dask_blackbox.report.axis import Axis, micros_since
