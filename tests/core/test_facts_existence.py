@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dask_blackbox.analyse import Case, findings_in
-from dask_blackbox.analyse.facts.existence import (
+from dask_blackbox.analyse.facts.lifetimes import (
     limits_at_once,
     most_at_once,
     spilled_at_once,

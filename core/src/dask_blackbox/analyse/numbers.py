@@ -10,7 +10,7 @@ from dask_blackbox.analyse.facts.executions import (
     counts_of,
     executions_of,
 )
-from dask_blackbox.analyse.facts.existence import (
+from dask_blackbox.analyse.facts.lifetimes import (
     most_at_once,
     spilled_at_once,
     threads_of,

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
-from dask_blackbox.analyse.facts.existence import limits_at_once, spilled_at_once
+from dask_blackbox.analyse.facts.lifetimes import limits_at_once, spilled_at_once
 from dask_blackbox.analyse.memory import peaks_of
 from dask_blackbox.analyse.rule import documented
 from dask_blackbox.events import SchedulerInfo

@@ -10,7 +10,7 @@ import polars as pl
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import how_died
 from dask_blackbox.analyse.explanations import Context, explained, in_one_line
-from dask_blackbox.analyse.facts.existence import most_at_once
+from dask_blackbox.analyse.facts.lifetimes import most_at_once
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.facts.worker_exits import worker_exits_of
 from dask_blackbox.analyse.failures import TaskFailure

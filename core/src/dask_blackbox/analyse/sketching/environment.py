@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from dask_blackbox.analyse.facts.existence import most_at_once
+from dask_blackbox.analyse.facts.lifetimes import most_at_once
 from dask_blackbox.analyse.facts.worker_exits import worker_exits_of
 from dask_blackbox.analyse.sketching.normal import normal_value, own_name
 from dask_blackbox.events import (
