@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dask_blackbox.analyse.changes.attribution import sides
 from dask_blackbox.analyse.changes.code_hashes import incomparable
 from dask_blackbox.analyse.changes.differences import differences
 from dask_blackbox.analyse.changes.folding import Causes
@@ -9,7 +10,6 @@ from dask_blackbox.analyse.changes.for_card import as_changes
 from dask_blackbox.analyse.changes.prefixes import renamed
 from dask_blackbox.analyse.changes.ranking import Rarities, ranked
 from dask_blackbox.analyse.changes.relevance import VerdictContext
-from dask_blackbox.analyse.changes.sides import sides
 from dask_blackbox.analyse.history import History
 from dask_blackbox.comparison import ComparedRun, Comparison, Measured, PrefixPair
 from dask_blackbox.earlier_runs import Past

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from dask_blackbox.analyse.changes.attribution import listed_changes, sides
 from dask_blackbox.analyse.changes.code_hashes import incomparable
 from dask_blackbox.analyse.changes.differences import Difference, differences
 from dask_blackbox.analyse.changes.earlier_failures import seen_before, tries_of
 from dask_blackbox.analyse.changes.folding import Causes
 from dask_blackbox.analyse.changes.ranking import Ranked, Rarities, ranked
 from dask_blackbox.analyse.changes.relevance import VerdictContext
-from dask_blackbox.analyse.changes.sides import listed_changes, sides
 from dask_blackbox.analyse.history import History
 from dask_blackbox.earlier_runs import EarlierRun, Past
 from dask_blackbox.finding import Change
