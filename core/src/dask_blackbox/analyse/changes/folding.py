@@ -13,8 +13,8 @@ import math
 import re
 from collections.abc import Callable, Sequence
 
+from dask_blackbox.analyse.changes.code_changes import Places
 from dask_blackbox.analyse.changes.differences import Difference
-from dask_blackbox.analyse.changes.places import Places
 from dask_blackbox.analyse.changes.prefixes import functions_of, values_of
 from dask_blackbox.analyse.changes.relevance import is_of_code, modules_of_package
 from dask_blackbox.sketch import Sketch
