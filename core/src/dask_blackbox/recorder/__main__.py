@@ -22,7 +22,7 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
 
-    from dask_blackbox.recorder.owner import Owner
+    from dask_blackbox.recorder.parent import Owner
     from dask_blackbox.recorder.recorder import Recorder
 
     asyncio.run(Recorder(config, Owner(config.owner, config.owner_handle)).run())

@@ -52,7 +52,7 @@ from dask_blackbox.recorder.orphaned_clusters import (
     orphan_row,
     until_closed,
 )
-from dask_blackbox.recorder.owner import Owner
+from dask_blackbox.recorder.parent import Owner
 from dask_blackbox.recorder.progress import ProgressCounter
 from dask_blackbox.recorder.redact import Redactor
 from dask_blackbox.recorder.run_ending import Outcome, RunEndResolver
