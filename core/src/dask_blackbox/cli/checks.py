@@ -123,7 +123,7 @@ def _spool() -> Iterator[Check]:
 
 def _store(url: str | None) -> Iterator[Check]:
     from dask_blackbox.store import open_store
-    from dask_blackbox.store.place import forgotten_with_the_container
+    from dask_blackbox.store.url import forgotten_with_the_container
 
     try:
         store = open_store(url)

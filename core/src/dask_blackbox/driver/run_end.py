@@ -26,7 +26,7 @@ from dask_blackbox.manifest import (
 from dask_blackbox.protocol.messages import End
 from dask_blackbox.recorder.redact import Redactor
 from dask_blackbox.settings import name_misspelt_settings, setting
-from dask_blackbox.store.place import Bucket, forgotten_with_the_container, place_of
+from dask_blackbox.store.url import Bucket, forgotten_with_the_container, place_of
 
 __all__ = ["end_of", "error_of_kind", "log_run_end", "unrecorded_card", "warn_of"]
 

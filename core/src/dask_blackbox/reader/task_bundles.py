@@ -16,7 +16,7 @@ from dask_blackbox.errors import (
 )
 from dask_blackbox.events import BundleStored
 from dask_blackbox.reader.run import Run
-from dask_blackbox.store.place import Bucket, place_of
+from dask_blackbox.store.url import Bucket, place_of
 
 __all__ = ["find_bundle", "is_trusted"]
 

@@ -12,7 +12,7 @@ from dask_blackbox.store.base import Store
 from dask_blackbox.store.local import LocalStore
 from dask_blackbox.store.memory import MemoryStore
 from dask_blackbox.store.options import StoreOptions, gathered
-from dask_blackbox.store.place import Bucket, default_folder, place_of
+from dask_blackbox.store.url import Bucket, default_folder, place_of
 
 __all__ = ["MemoryStore", "Store", "open_store", "store_settings"]
 

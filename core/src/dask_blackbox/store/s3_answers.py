@@ -20,7 +20,7 @@ from dask_blackbox.errors import (
     StoreUnreachableError,
 )
 from dask_blackbox.store.options import StoreOptions
-from dask_blackbox.store.place import Bucket
+from dask_blackbox.store.url import Bucket
 
 __all__ = ["Request", "answered", "incomplete", "not_s3", "plain"]
 
