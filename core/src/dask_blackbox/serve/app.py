@@ -21,8 +21,8 @@ from dask_blackbox.errors import (
 from dask_blackbox.serve.api import Api
 from dask_blackbox.serve.blobs import Blobs
 from dask_blackbox.serve.cards import Cards
+from dask_blackbox.serve.http import AnswersHead
 from dask_blackbox.serve.pages import Pages
-from dask_blackbox.serve.protocol import AnswersHead
 from dask_blackbox.serve.templating import Templates
 from dask_blackbox.store import Store
 
