@@ -14,6 +14,7 @@ import pytest
 from awaited import until
 from click.testing import CliRunner
 from dask_blackbox import Run, RunCard
+from dask_blackbox.analyse import run_state
 from dask_blackbox.analyse.rules.driver_stopped import CLUSTER_ORPHANED
 from dask_blackbox.cli import blackbox
 from dask_blackbox.layout import RunAddress
@@ -201,7 +202,7 @@ def test_reap_closes_what_a_recording_says_nobody_has_closed(
     assert "orphaning is being recorded; its cluster is kept." in kept.output
     home.clear()  # the machine goes: driver and recorder at once
     ended(home, process)
-    monkeypatch.setattr(state, "STALE", 5.0)
+    monkeypatch.setattr(run_state, "STALE", 5.0)
     until(lambda: Run.open(recording).state == "lost", "the lost run")
 
     shown = CliRunner().invoke(
