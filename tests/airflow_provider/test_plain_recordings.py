@@ -247,7 +247,14 @@ with DAG("plainly_stopped"):
         r"Airflow stopped this task after .* \(marked failed\); 40 of 40 tasks were done",
         card["headline"],
     )
-    assert card["headline"] in ran.messages
+    first, said = (
+        line for line in ran.messages if line.startswith("Airflow stopped this")
+    )
+    assert first == (
+        "Airflow stopped this task (marked failed); its recording ends. "
+        f"Dask run: {tab_of(key, 1)}"
+    )
+    assert said == card["headline"]
 
 
 def test_the_recording_of_a_command_is_found_without_being_announced(

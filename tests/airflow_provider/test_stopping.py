@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow_dask_blackbox.stopping import stop_by_signal
+from airflow_dask_blackbox.stopping import Stop, stop_by_signal
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.reader.job_histories import job_history
 from dask_blackbox.store import open_store
@@ -52,10 +53,16 @@ with DAG("stopped"):
         "stopped",
     )
 
-    said = [line for line in ran.messages if line.startswith("Airflow stopped this")]
+    first, *said = (
+        line for line in ran.messages if line.startswith("Airflow stopped this")
+    )
     card = _card(tmp_path, "stopped.work", ran.run_id)
     assert "(marked failed); 40 of 41 tasks were done" in card["headline"]
-    assert said[0].partition(" after ")[0] == "Airflow stopped this task"
+    assert first.startswith(
+        "Airflow stopped this task (marked failed); its recording ends"
+    )
+    assert "/plugin/dask-run" in first
+    assert card["headline"] in said
     assert card["state"] == "aborted"
     assert card["verdict"]["rule"] == "stopped-by-host"
     assert card["numbers"]["deaths"] == 0
@@ -230,3 +237,26 @@ def test_the_state_of_a_task_tells_why_it_was_stopped(
 
     assert stop.reason == reason
     assert stop.limit == (90.0 if reason == "run-timeout" else None)
+
+
+def test_an_answer_of_airflow_that_comes_late_is_reported_all_the_same() -> None:
+    answer, reported = threading.Event(), threading.Event()
+    stops: list[Stop] = []
+
+    class Slow(_Instance):
+        def get_task_states(self, **asked: Any) -> dict[str, dict[str, Any]]:
+            assert answer.wait(60)
+            return super().get_task_states(**asked)
+
+    def report(stop: Stop) -> None:
+        stops.append(stop)
+        reported.set()
+
+    task = SimpleNamespace(dag=SimpleNamespace(dagrun_timeout=None))
+    slow = Slow(state="failed", map_index=-1, task=task)
+    first = stop_by_signal({"ti": slow}, late=report)
+    answer.set()
+
+    assert reported.wait(60)
+    assert first.reason == "other"
+    assert [stop.reason for stop in stops] == ["marked-failed"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ from dask_blackbox import recording
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.manifest import Progress
 from dask_blackbox.reader.documents import read_heartbeat
+from dask_blackbox.recorder.driver_updates import DriverUpdates
 from dask_blackbox.recorder.progress import ProgressCounter
 from dask_blackbox.store import open_store
 from distributed import Client, LocalCluster
@@ -19,6 +21,7 @@ from distributed import Client, LocalCluster
 GIB = 2**30
 # A worker in the process of the tests counts their memory as its own, and would pause.
 LARGE = 4 * GIB
+_NUMBERS = itertools.count()
 
 
 def _added(worker: str, limit: int = GIB) -> tuple[Any, ...]:
@@ -35,8 +38,23 @@ def _graph(**new: int) -> tuple[Any, ...]:
     return (1.0, "graph-updated", "client", json.dumps(detail))
 
 
-def _task(stop: float, outcome: str = "finished") -> tuple[Any, ...]:
-    facts = ("k", "p", "p", "tcp://a:1", 1, stop - 1, stop, 1.0, 0.0, 0.0, 0.0, 8)
+def _task(
+    stop: float, outcome: str = "finished", key: str | None = None
+) -> tuple[Any, ...]:
+    facts = (
+        key or f"k-{next(_NUMBERS)}",
+        "p",
+        "p",
+        "tcp://a:1",
+        1,
+        stop - 1,
+        stop,
+        1.0,
+        0.0,
+        0.0,
+        0.0,
+        8,
+    )
     return (*facts, "int", outcome)
 
 
@@ -48,7 +66,8 @@ def _metric(source: str, memory: int, executing: int) -> tuple[Any, ...]:
 def test_tasks_workers_and_memory_are_counted_as_they_come() -> None:
     counter = ProgressCounter()
     counter.add({"event": [_added("tcp://a:1"), _added("tcp://b:1")]})
-    counter.add({"event": [_graph(load=10, sum=5)], "task": [_task(100.0)] * 4})
+    tasks = [_task(100.0) for _ in range(4)]
+    counter.add({"event": [_graph(load=10, sum=5)], "task": tasks})
     counter.add({"task": [_task(105.0, "erred"), _task(105.0, "retried")]})
     counter.add(
         {
@@ -83,6 +102,45 @@ def test_a_worker_that_left_no_longer_counts_and_an_unexpected_one_is_a_loss() -
     now = counter.progress()
 
     assert (now.workers, now.lost_workers, now.memory) == (1, 1, 0)
+
+
+def test_a_task_that_is_executed_again_is_one_task() -> None:
+    counter = ProgressCounter()
+    counter.add({"event": [_graph(load=8)]})
+    keys = [f"load-{number}" for number in range(8)]
+    counter.add({"task": [_task(100.0, key=key) for key in keys]})
+    # Their worker was lost, and what it held is computed again.
+    counter.add({"task": [_task(101.0, key=key) for key in keys[:2]]})
+
+    now = counter.progress()
+
+    assert (now.done, now.submitted, now.total) == (8, 8, 8)
+
+
+def test_no_total_is_known_of_graphs_from_before_the_recording() -> None:
+    counter = ProgressCounter()
+    counter.add({"event": [_graph(load=2)], "task": [_task(100.0) for _ in range(5)]})
+
+    now = counter.progress()
+
+    assert (now.done, now.total) == (5, 0)
+
+
+def test_the_lines_of_the_log_count_as_the_tab_does() -> None:
+    counter = ProgressCounter()
+    updates = DriverUpdates(counter)
+    rows = {
+        "event": [_added("tcp://a:1"), _graph(load=8)],
+        "task": [_task(100.0, key="load-1"), _task(101.0, key="load-1")],
+        "metric": [_metric("tcp://a:1", GIB // 2, 2)],
+    }
+    counter.add(rows)
+    updates.add_rows(rows)
+
+    said, seen = updates.report(), counter.progress()
+
+    assert (said.finished, said.submitted) == (seen.done, seen.submitted) == (1, 8)
+    assert (said.workers, said.memory) == (seen.workers, seen.memory) == (1, GIB // 2)
 
 
 def test_the_rate_forgets_what_is_older_than_half_a_minute() -> None:

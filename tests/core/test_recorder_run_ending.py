@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from dask_blackbox.manifest import Stopped
 from dask_blackbox.protocol.messages import LEFT, End
 from dask_blackbox.recorder.run_ending import RunEndResolver
 from runs_from_rows import a_task
@@ -66,3 +67,21 @@ def test_who_used_a_cluster_from_outside_failed_if_its_last_task_did(
         resolve.add_rows({kind: [row]})
 
     assert resolve.resolve(End(state=LEFT)).state == state
+
+
+@pytest.mark.parametrize(
+    ("first", "named"),
+    [("other", "marked-failed"), ("evicted", "evicted")],
+)
+def test_why_a_host_stopped_a_run_may_become_known_while_it_ends(
+    first: str, named: str
+) -> None:
+    later = json.dumps({"by": "airflow", "reason": "marked-failed", "at": 5.0})
+    stopped = Stopped(by="airflow", reason=first, at=5.0)
+
+    end = judged(
+        End(state="aborted", stopped=stopped), (6.0, "host-stopped", "driver", later)
+    )
+
+    assert end.stopped is not None
+    assert end.stopped.reason == named

@@ -106,6 +106,27 @@ def test_the_verdict_names_who_stopped_the_task(
     assert [each for each in card["findings"] if each["severity"] == "failure"] == []
 
 
+def test_a_recording_in_a_busy_task_that_is_marked_says_so_in_log_and_headline(
+    host: Any, s3: EmbeddedS3, tmp_path: Path
+) -> None:
+    flag = tmp_path / "pid"
+    run = host.trigger("moments_plainly", conf={"flag": str(flag)})
+    flag_of(flag)
+    host.set_state(run, "work", "failed")
+
+    card = until(lambda: _ended_card(s3, "moments_plainly", run.run_id), interval=0.2)
+
+    assert card["verdict"]["rule"] == "stopped-by-host"
+    assert " (marked failed)" in card["headline"]
+    assert until(
+        lambda: any(
+            line.startswith("Airflow stopped this task (marked failed); its recording")
+            for line in host.log(run, "work")
+        ),
+        interval=0.5,
+    )
+
+
 def test_a_task_that_is_marked_while_its_cluster_closes_had_succeeded(
     host: Any, s3: EmbeddedS3, tmp_path: Path
 ) -> None:

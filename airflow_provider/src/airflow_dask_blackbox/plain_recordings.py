@@ -107,7 +107,8 @@ class PlainRecording:
 
         def end() -> None:
             with guard("the end of the recording of a stopped task"):
-                card = finish_stopped(recording, self._context, at)
+                log, page = self._task.log, self._announced.address
+                card = finish_stopped(recording, self._context, at, log, page)
                 self._task.log.error("%s", verdict_of(card))
 
         # In a signal handler: the main thread may hold any lock.

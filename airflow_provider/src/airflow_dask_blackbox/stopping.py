@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     # The real ones bring Dask along, and DAG files are parsed all day.
     from dask_blackbox import Recording, RunCard
     from dask_blackbox.manifest import StopReason
+
+    from airflow_dask_blackbox.task_log import Log
 
 __all__ = [
     "GRACE",
@@ -29,8 +31,8 @@ __all__ = [
 GRACE: Final = 3.0
 """Seconds for ending the recording of a task that is stopped: Airflow grants five in all."""
 
-_ANSWER: Final = 1.0
-"""Seconds to wait for Airflow's answer: it grants five in all before SIGKILL."""
+_ANSWER: Final = 1.5
+"""Seconds of the grace to wait for Airflow's answer; what comes later is reported later."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,25 +68,37 @@ def stop_by_error(
     )
 
 
-def stop_by_signal(context: Mapping[str, Any]) -> Stop:
+def stop_by_signal(
+    context: Mapping[str, Any], late: Callable[[Stop], None] | None = None
+) -> Stop:
     """Return why the task's process got SIGTERM.
 
     Airflow sends the same signal whatever the reason; the state that it has given the task
     tells them apart.  Call this in a thread of its own: the main thread may have been
     interrupted while it asked Airflow something, and then no question is answered.
+
+    Args:
+        context: Airflow's.
+        late: Called with why, should Airflow's answer not come in time.
     """
-    answers: list[str | None] = []
+    answers: list[Stop] = []
+    turn, too_late = threading.Lock(), threading.Event()
 
     def ask() -> None:
         with guard("the state that Airflow has given this task"):
-            answers.append(_state_of(context["ti"]))
+            stop = _stop_of(_state_of(context["ti"]), context)
+            with turn:
+                answers.append(stop)
+            if too_late.is_set() and late is not None:
+                late(stop)
 
     asking = threading.Thread(target=ask, daemon=True, name="dask-blackbox-state")
     asking.start()
     asking.join(_ANSWER)
-    if not answers:
-        return Stop()
-    return _stop_of(answers[0], context)
+    with turn:
+        if not answers:
+            too_late.set()
+    return answers[0] if answers else Stop()
 
 
 def note_stop(recording: Recording, stop: Stop, at: float | None = None) -> None:
@@ -106,18 +120,43 @@ def note_stop(recording: Recording, stop: Stop, at: float | None = None) -> None
 
 
 def finish_stopped(
-    recording: Recording, context: Mapping[str, Any], at: float
+    recording: Recording, context: Mapping[str, Any], at: float, log: Log, page: str
 ) -> RunCard:
     """End the recording of a task that got SIGTERM, within the grace; return its card.
+
+    Why it was stopped is logged at once: its process may be busy, and the recorder wait for
+    a scheduler in it, until SIGKILL comes.
 
     Args:
         recording: Which.
         context: Airflow's.
         at: When the signal came, epoch seconds.
+        log: The task's.
+        page: Address of the page that will show the recording; empty: there is none.
     """
-    note_stop(recording, stop_by_signal(context), at)
+
+    def report(stop: Stop) -> None:
+        note_stop(recording, stop, at)
+        log.error("%s", _stopped_words(stop, page))
+
+    report(stop_by_signal(context, late=report))
     left = at + GRACE - time.time()
     return recording.finish(state="aborted", timeout=max(left, 0.0))
+
+
+def _stopped_words(stop: Stop, page: str) -> str:
+    from dask_blackbox.manifest import STOP_WORDS
+
+    reason = stop.setting or STOP_WORDS.get(stop.reason, "")
+    who = (
+        "Airflow stopped this task" if stop.by == "airflow" else "This task is stopped"
+    )
+    said = f"{who} ({reason})" if reason else who
+    return (
+        f"{said}; its recording ends. Dask run: {page}"
+        if page
+        else f"{said}; its recording ends"
+    )
 
 
 def _state_of(ti: Any) -> str | None:

@@ -188,7 +188,9 @@ class TaskRecording:
         rec = self._rec
         assert rec is not None  # noqa: S101 - `abort` has looked
         with guard("the end of the recording of a stopped task"):
-            card = self._announced.addressed(finish_stopped(rec, self._context, at))
+            page = self._announced.address
+            ended = finish_stopped(rec, self._context, at, self._log, page)
+            card = self._announced.addressed(ended)
             if is_recorded(card):
                 self.show()
             else:  # its recorder has not answered yet, and goes on without this process

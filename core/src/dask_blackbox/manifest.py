@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import zlib
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal, TypedDict
 
@@ -105,8 +106,9 @@ class Progress(msgspec.Struct, kw_only=True, frozen=True):
     """How far a run has come, in a few numbers.
 
     Attributes:
-        submitted: Tasks of all graphs so far.
-        done: Tasks that finished.
+        submitted: Tasks of all graphs so far; fewer than `done` where graphs came before
+            the recording.
+        done: Tasks that finished, each counted once.
         failed: Executions that failed, or were lost with their worker.
         rate: Tasks per second, over the last 30 s.
         workers: Workers in the cluster.
@@ -127,6 +129,11 @@ class Progress(msgspec.Struct, kw_only=True, frozen=True):
     lost_workers: int = 0
     memory: int = 0
     memory_limit: int = 0
+
+    @property
+    def total(self) -> int:
+        """Tasks of all graphs; 0: not known, as some came before the recording began."""
+        return self.submitted if self.submitted >= self.done else 0
 
 
 class Heartbeat(msgspec.Struct, kw_only=True, frozen=True):
@@ -200,6 +207,16 @@ somebody suspended it, to be resumed later by a new attempt; its process or pod 
 
 BY_A_PERSON = ("marked-failed", "marked-success", "cleared", "cancelled", "suspended")
 """Reasons that are a decision of a person, or of the run's own code: no failure of the job."""
+
+STOP_WORDS: Mapping[str, str] = {
+    "marked-failed": "marked failed",
+    "marked-success": "marked success",
+    "cleared": "cleared",
+    "cancelled": "cancelled",
+    "evicted": "SIGTERM",
+    "other": "",
+}
+"""What people are shown of a reason, in brackets; empty: nothing is known."""
 
 TIME_LIMITS = ("run-timeout", "task-timeout")
 """Reasons that are limits of the host: the run takes longer than it may."""

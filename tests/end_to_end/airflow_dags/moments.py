@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG, Param, get_current_context
 from airflow_dask_blackbox.operators.dask import DaskObservedOperator
 
@@ -95,3 +96,27 @@ for name, keep in (("orphans", False), ("kept_cluster", True)):
             cluster=processes,
             keep_cluster=keep,
         )
+
+
+def record_plainly() -> None:
+    """Record by itself, on a cluster in this very process, which is busy with it."""
+    from dask_blackbox import recording
+    from distributed import Client
+
+    asked: Any = get_current_context()["params"]
+    with (
+        Client(processes=False, n_workers=1, dashboard_address=":0") as client,
+        recording(client),
+    ):
+        client.gather(client.map(abs, range(25)))
+        Path(asked["flag"]).write_text(str(os.getpid()))
+        # Scheduler and client have a share of this process's time each.
+        client.gather(client.map(time.sleep, [0.05] * 20_000, pure=False))
+
+
+with DAG(
+    "moments_plainly",
+    schedule=None,
+    params={"flag": Param(None, type=["null", "string"])},
+):
+    PythonOperator(task_id="work", python_callable=record_plainly)

@@ -239,15 +239,13 @@ def _live(entry: Entry | None) -> dict[str, Any] | None:
         if progress.memory_limit
         else ""
     )
-    left = progress.submitted - progress.done
+    left = progress.total - progress.done
     soon = left / progress.rate if progress.rate and left > 0 else None
     return {
         "started": started,
         "words": {
             "done": f"{progress.done:,}",
-            "submitted": f"of {progress.submitted:,} tasks"
-            if progress.submitted
-            else "tasks",
+            "submitted": f"of {progress.total:,} tasks" if progress.total else "tasks",
             "failed": f"{progress.failed:,} failed" if progress.failed else "",
             "rate": f"{progress.rate:,.1f}",
             "left": ""
@@ -261,7 +259,7 @@ def _live(entry: Entry | None) -> dict[str, Any] | None:
         },
         "numbers": {
             "done": progress.done,
-            "submitted": progress.submitted,
+            "submitted": progress.total,
             "rate": progress.rate,
             "memory": progress.memory,
             "memory_limit": progress.memory_limit,

@@ -83,8 +83,9 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     progress = beat.progress if beat is not None else None
     if progress is None:
         return [*facts, ("tasks", f"{count(run.tasks.height)} ended")]
+    of = f" of {count(progress.total)}" if progress.total else ""
     facts += [
-        ("tasks", f"{count(progress.done)} of {count(progress.submitted)}"),
+        ("tasks", f"{count(progress.done)}{of}"),
         ("rate", f"{progress.rate:,.1f} a second"),
         ("workers", _workers(progress)),
         ("memory", exact_size(progress.memory) + _limit(progress)),
@@ -130,9 +131,9 @@ def _table(run: Run) -> Any:
         facts.add_row(Text(name, style="dim"), value)
     shown: list[Any] = [Text(f"{_named(run)}  {run.state}", style="bold")]
     beat = read_heartbeat(run.store, run.folder)
-    if beat is not None and beat.progress is not None and beat.progress.submitted:
-        done = min(beat.progress.done, beat.progress.submitted)
-        shown.append(ProgressBar(total=beat.progress.submitted, completed=done))
+    if beat is not None and beat.progress is not None and beat.progress.total:
+        progress = beat.progress
+        shown.append(ProgressBar(total=progress.total, completed=progress.done))
     shown.append(facts)
     grave = run.logs.filter(pl.col("level") >= _WARNING).sort("at").tail(_LINES)
     for row in grave.iter_rows(named=True):

@@ -201,8 +201,8 @@ class Progress(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     Attributes:
         at: Epoch seconds.
         submitted: Tasks that were submitted so far.
-        finished: Executions that have finished so far.
-        failed: Executions that have failed so far.
+        finished: Tasks that have finished so far, each counted once.
+        failed: Executions that failed, or were lost with their worker.
         rate: Executions that finished a second, lately.
         workers: How many there are.
         memory: Bytes that they use together.

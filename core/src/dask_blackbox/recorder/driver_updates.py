@@ -11,6 +11,7 @@ from typing import Any
 
 from dask_blackbox.events import COLUMNS
 from dask_blackbox.protocol.messages import LogLine, Progress
+from dask_blackbox.recorder.progress import ProgressCounter
 
 __all__ = ["DriverUpdates"]
 
@@ -19,16 +20,18 @@ _ROLES = ("scheduler", "nanny")
 _MOST, _AT_ONCE = 200, 20
 _LONGEST = 2_000
 _WINDOW = 30.0
-_LEFT = "worker-removed"
 
 
 class DriverUpdates:
-    """Gathers what happens between two reports."""
+    """Gathers what happens between two reports.
 
-    def __init__(self) -> None:
-        self._submitted = self._finished = self._failed = 0
+    Args:
+        counter: Counts the tasks and workers of the same rows.
+    """
+
+    def __init__(self, counter: ProgressCounter) -> None:
+        self._counter = counter
         self._ends: deque[float] = deque()
-        self._workers: dict[str, tuple[float, float]] = {}
         self._stall: dict[str, object] | None = None
         self._lines: list[LogLine] = []
         self._said = self._left_out = 0
@@ -38,14 +41,9 @@ class DriverUpdates:
         now = time.monotonic()
         for row in rows.get("task", ()):
             if row[_OUTCOME] == "finished":
-                self._finished += 1
                 self._ends.append(now)
-            else:
-                self._failed += 1
         for at, kind, subject, detail in rows.get("event", ()):
             self._event(at, kind, subject, detail)
-        for row in rows.get("metric", ()):
-            self._metric(row)
         for at, role, source, _, _, logger, level, message, key in rows.get("log", ()):
             wanted = role in _ROLES and (level or 0) >= logging.WARNING
             if wanted and str(logger).startswith("distributed"):
@@ -58,41 +56,29 @@ class DriverUpdates:
         while self._ends and self._ends[0] < now - _WINDOW:
             self._ends.popleft()
         since = max(now - self._ends[0], 1.0) if self._ends else 1.0
+        counted = self._counter.progress()
         lines, self._lines = tuple(self._lines[:_AT_ONCE]), self._lines[_AT_ONCE:]
         return Progress(
             at=time.time(),
-            submitted=self._submitted,
-            finished=self._finished,
-            failed=self._failed,
+            submitted=counted.submitted,
+            finished=counted.done,
+            failed=counted.failed,
             rate=len(self._ends) / since,
-            workers=len(self._workers),
-            memory=sum(memory for memory, _ in self._workers.values()),
-            memory_limit=sum(limit for _, limit in self._workers.values()),
+            workers=counted.workers,
+            memory=counted.memory,
+            memory_limit=counted.memory_limit,
             stall=self._stall,
             lines=lines,
             lines_left_out=self._left_out,
         )
 
     def _event(self, at: float, kind: str, subject: str, detail: str) -> None:
-        if kind == "worker-added":
-            reported = json.loads(detail)
-            self._workers[subject] = (0.0, float(reported.get("memory_limit") or 0.0))
-        elif kind == _LEFT:
-            self._workers.pop(subject, None)
-        elif kind == "graph-updated":
-            new = json.loads(detail).get("new") or {}
-            self._submitted += sum(int(tasks) for tasks, _ in new.values())
-        elif kind == "stall":
+        if kind == "stall":
             self._stall = json.loads(detail)
         elif kind == "stall-over":
             self._stall = None
         elif kind == "worker-certificate":
             self._certificate(at, subject, json.loads(detail))
-
-    def _metric(self, row: Any) -> None:
-        source, memory = row[1], row[3]
-        if source in self._workers and isinstance(memory, (int, float)):
-            self._workers[source] = (float(memory), self._workers[source][1])
 
     def _certificate(self, at: float, subject: str, reported: dict[str, Any]) -> None:
         if reported.get("asked_to_close") or reported.get("exit_code") == 0:

@@ -17,6 +17,10 @@ __all__ = ["ProgressCounter"]
 _WINDOW = 30.0
 """Seconds over which the rate is taken."""
 
+_MOST_KEYS = 100_000
+"""Tasks that are known by their keys, to count each once; later ones count by execution."""
+
+_KEY = COLUMNS["task"].index("key")
 _OUTCOME = COLUMNS["task"].index("outcome")
 _SOURCE = COLUMNS["metric"].index("source")
 _MEMORY = COLUMNS["metric"].index("memory")
@@ -25,6 +29,8 @@ _EXECUTING = COLUMNS["metric"].index("executing")
 
 class ProgressCounter:
     """Counts tasks and workers as their rows arrive; a handful of numbers, never the rows.
+
+    A task whose result was lost with its worker is executed again, and is still one task.
 
     Args:
         clock: Returns seconds, by a clock that nobody sets.
@@ -35,6 +41,7 @@ class ProgressCounter:
         self._lock = Lock()  # the heartbeat is written by another thread
         self._submitted = 0
         self._done = 0
+        self._keys: set[int] = set()
         self._failed = 0
         self._deaths = 0
         self._limits: dict[str, int] = {}
@@ -60,10 +67,17 @@ class ProgressCounter:
 
     def _add_tasks(self, tasks: Sequence[Sequence[Any]]) -> None:
         finished = [row for row in tasks if row[_OUTCOME] == "finished"]
-        self._done += len(finished)
+        self._done += sum(self._is_first(hash(row[_KEY])) for row in finished)
         self._failed += sum(row[_OUTCOME] in {"erred", "killed"} for row in tasks)
         if finished:
             self._recent.append((self._clock(), len(finished)))
+
+    def _is_first(self, key: int) -> bool:
+        if key in self._keys:
+            return False
+        if len(self._keys) < _MOST_KEYS:
+            self._keys.add(key)
+        return True
 
     def _add_event(self, kind: str, subject: str, detail: object) -> None:
         if kind == "worker-added":

@@ -141,7 +141,9 @@ class Recorder:
         self._host_tasks = HostTasks()
         self._at_gateways = GatewayClusters()
         self._orphaned = False
-        self._updates = DriverUpdates() if config.progress_interval else None
+        self._updates = (
+            DriverUpdates(self._progress) if config.progress_interval else None
+        )
         self._attaching: set[asyncio.Task[None]] = set()
         self._draining: set[asyncio.Task[None]] = set()
         self._bringing: asyncio.Task[None] | None = None

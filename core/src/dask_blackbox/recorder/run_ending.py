@@ -99,8 +99,11 @@ class RunEndResolver:
             end = msgspec.structs.replace(
                 end, state="failed" if self._failed else "succeeded"
             )
-        if end.stopped is None:
-            end = msgspec.structs.replace(end, stopped=self._stopped)
+        known = self._stopped
+        # A host's answer may come while the run ends, when it has been reported that it
+        # was stopped and not yet why.
+        if end.stopped is None or (known is not None and end.stopped.reason == "other"):
+            end = msgspec.structs.replace(end, stopped=known)
         if end.exception is None and end.state in ("failed", "aborted"):
             # Tests that failed say more than the exit code that their runner ends with.
             exception = self._test or self._exception

@@ -103,6 +103,7 @@ function tell(live) {
     if (place && place.textContent !== words) place.textContent = words;
   }
   const bar = document.querySelector("[data-progress]");
+  if (bar) bar.hidden = !live.numbers.submitted;
   if (bar && live.numbers.submitted) {
     bar.max = live.numbers.submitted;
     bar.value = live.numbers.done;

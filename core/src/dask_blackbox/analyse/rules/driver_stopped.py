@@ -43,7 +43,7 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
 from dask_blackbox.formatting import class_of, counted, duration, quoted, short
-from dask_blackbox.manifest import BY_A_PERSON, TIME_LIMITS, Stopped
+from dask_blackbox.manifest import BY_A_PERSON, STOP_WORDS, TIME_LIMITS, Stopped
 
 __all__ = ["CANCELLED", "CLUSTER_ORPHANED", "DRIVER_KILLED", "STOPPED_BY_HOST"]
 
@@ -683,15 +683,6 @@ CANCELLED = documented("cancelled", ask=_ask_cancelled)
 
 # stopped-by-host
 
-_REASONS = {
-    "marked-failed": "marked failed",
-    "marked-success": "marked success",
-    "cleared": "cleared",
-    "cancelled": "cancelled",
-    "evicted": "SIGTERM",
-    "other": "",
-}
-
 _TIME_MARGIN = 1.5
 
 _LONG = 5.0
@@ -713,7 +704,7 @@ def _ask_stopped_by_host(case: Case) -> Iterator[Finding]:
 def _stopped(case: Case, stopped: Stopped) -> Finding:
     host = _host(stopped)
     after = duration(max(_moment(case, stopped) - case.run.manifest.started, 0))
-    reason = _REASONS.get(stopped.reason, stopped.reason)
+    reason = STOP_WORDS.get(stopped.reason, stopped.reason)
     said = f" ({reason})" if reason else ""
     detail = (
         f" {host} reports: “{short(stopped.detail, 300).rstrip('.')}”."

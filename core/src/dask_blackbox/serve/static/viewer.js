@@ -47,7 +47,9 @@ async function load(row) {
 /** Say in a line how far a run is. */
 function soFar({ progress }) {
   if (!progress) return "";
-  const said = [`${progress.done.toLocaleString("en")} of ${progress.submitted.toLocaleString("en")} tasks`, `${progress.rate.toFixed(1)} a second`, `${progress.executing} executing on ${progress.workers} workers`];
+  // Graphs that came before the recording began are not counted.
+  const of = progress.submitted >= progress.done ? ` of ${progress.submitted.toLocaleString("en")}` : "";
+  const said = [`${progress.done.toLocaleString("en")}${of} tasks`, `${progress.rate.toFixed(1)} a second`, `${progress.executing} executing on ${progress.workers} workers`];
   if (progress.failed) said.push(`${progress.failed} failed`);
   if (progress.lost_workers) said.push(`${progress.lost_workers} workers lost`);
   if (progress.memory_limit) said.push(`memory ${Math.round((100 * progress.memory) / progress.memory_limit)} %`);
@@ -75,7 +77,7 @@ if (live) {
   follow(live.dataset.live, (run) => {
     live.hidden = !run.progress;
     if (!run.progress) return;
-    live.querySelector("progress").value = run.progress.submitted ? run.progress.done / run.progress.submitted : 0;
+    live.querySelector("progress").value = run.progress.submitted >= run.progress.done && run.progress.submitted ? run.progress.done / run.progress.submitted : 0;
     live.querySelector(".so-far").textContent = soFar(run);
   }, () => location.reload());
 }
