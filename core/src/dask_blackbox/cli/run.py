@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import subprocess
 import sys
@@ -96,6 +97,7 @@ def run(
     fine = card.state == "succeeded" and card.completeness.get("recorded", False)
     if not (quiet or (only_on_failure and fine)):
         _show(card)
+    gc.freeze()  # `dask` has imported distributed: what is left is not worth a collection
     sys.exit(code if code >= 0 else _BY_SIGNAL - code)
 
 

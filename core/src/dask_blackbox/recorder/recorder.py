@@ -72,6 +72,7 @@ __all__ = ["Recorder"]
 logger = logging.getLogger("dask_blackbox.recorder")
 
 _TICK = 0.2
+_BEFORE_WARMING = 0.3
 _LEAVING = 5.0
 _FINAL_EVENTS = (
     4.0  # seconds to wait for certificates: exit codes land after exceptions
@@ -164,7 +165,7 @@ class Recorder:
             async with guests:
                 listening = asyncio.create_task(self._read_orders())
                 await self._open_store()
-                warming = asyncio.create_task(asyncio.to_thread(loading.puller))
+                warming = asyncio.create_task(self._warm())
                 ticking = asyncio.create_task(self._tick())
                 reporting = (
                     asyncio.create_task(self._report(self._updates))
@@ -222,6 +223,16 @@ class Recorder:
                 attempt=opening.address.attempt,
             )
         )
+
+    async def _warm(self) -> None:
+        """Load what pulls before a cluster is there, unless the run is over at once.
+
+        A run that has ended by then has used no Dask, which takes longer to import.
+        """
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._ended.wait(), _BEFORE_WARMING)
+            return
+        await asyncio.to_thread(loading.puller)
 
     async def _upload_waiting_recordings(self) -> None:
         """Upload and finish what earlier recordings could not; quietly, aside."""
