@@ -12,7 +12,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from dask_blackbox.capture.redaction import secret_values
+from dask_blackbox.capture.redaction import maskable_values, secret_values
+from dask_blackbox.manifest import Manifest
 from dask_blackbox.recorder.redact import Redactor, scanner_shapes
 from hypothesis import given
 from hypothesis import strategies as st
@@ -251,6 +252,40 @@ def test_a_known_value_is_masked_in_every_form() -> None:
     assert redactor.text(json.dumps({"x": 'pa"ss wörd/7'})) == '{"x": "[redacted]"}'
     assert redactor.text("u=pa%22ss%20w%C3%B6rd%2F7&v=1") == "u=[redacted]&v=1"
     assert redactor.text("mint of memory") == "mint of memory"
+
+
+def test_passwords_of_example_deployments_leave_ordinary_text_alone() -> None:
+    url = "postgresql+psycopg2://airflow:airflow@postgres/airflow"
+
+    values = maskable_values(
+        secret_values({"AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": url})
+    )
+
+    assert Redactor(values=values).text("airflow.sdk 3.3.2") == "airflow.sdk 3.3.2"
+    assert "airflow:airflow" not in Redactor(values=values).text(url)
+
+
+def test_a_run_is_found_by_its_ids_though_a_password_be_the_same_word() -> None:
+    host = {
+        "kind": "airflow",
+        "dag_id": "analytics",
+        "task_id": "load",
+        "map_index": -1,
+        "url": "https://airflow.example/dags/analytics",
+        "password": "another",
+    }
+    manifest = Manifest(
+        recording="r", job="analytics.load", run_id="one", attempt=1, started=0.0,
+        host=host,
+    )  # fmt: skip
+
+    clean = Redactor(values=["analytics", "airflow"]).manifest(manifest)
+
+    assert clean.host == {
+        **host,
+        "url": "https://airflow.example/dags/[redacted]",
+        "password": "[redacted]",
+    }
 
 
 def test_a_private_key_that_is_printed_line_by_line_is_nowhere() -> None:

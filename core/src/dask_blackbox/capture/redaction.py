@@ -33,7 +33,9 @@ _LONGEST_VALUE = 20_000
 _LONGEST_NUMBER, _LONGEST_PATH = 8, 200
 _COMMON = frozenset(
     ("admin", "guest", "disabled", "enabled", "default", "development", "production", "localhost", "password",
-     "secret", "example", "changeme", "anonymous", "username", "unknown", "undefined")
+     "secret", "example", "changeme", "anonymous", "username", "unknown", "undefined",
+     # Passwords of example deployments, and in every second line of a log.
+     "airflow", "prefect", "postgres")
 )  # fmt: skip
 
 # A name that holds one of these stands for a secret wherever it occurs.  `tokenize` and

@@ -165,8 +165,18 @@ class Redactor:
         )
 
     def manifest(self, manifest: Manifest) -> Manifest:
-        """Return a manifest whose host's particulars hold no secrets."""
-        return msgspec.structs.replace(manifest, host=self.value(manifest.host))
+        """Return a manifest whose host's particulars hold no secrets.
+
+        What the run is known by stays, though a password be the same word: readers look
+        for it, and the recording's own address holds it.
+        """
+        host = {
+            name: value
+            if isinstance(value, str) and (name == "kind" or name.endswith("_id"))
+            else self.value(value, name)
+            for name, value in manifest.host.items()
+        }
+        return msgspec.structs.replace(manifest, host=host)
 
     def rows(self, kind: str, rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
         """Return rows of a kind without secrets in any of their texts."""
