@@ -208,7 +208,7 @@ def test_threads_without_tasks_are_counted() -> None:
     ]
     found = the("workers-idle", a_run(workers(8), graphs(2), chain, demand(*[1] * 31)))
 
-    assert found.title.startswith("8 threads for 1.0 tasks at a time: 88%")
+    assert found.title.startswith("On average 1.0 of 8 threads computed: 88%")
     assert found.cost is not None
     assert found.cost.amount == pytest.approx(210, abs=2)
     assert "'step' into 16 or more" in found.remedy
@@ -317,7 +317,8 @@ def test_work_that_workers_took_along_when_they_died_is_lost_work() -> None:
     found = the("recomputed-work", a_run(workers(), graphs(2), once, again))
 
     assert (
-        found.title == "20 s of computing was done more than once, most of it by 'load'"
+        found.title
+        == "20 s of compute time was spent on repeated work, most of it by 'load'"
     )
     assert (
         "20 tasks were computed again, 'load' up to 2 times: 20 s of 1 m 00 s, 33%"
@@ -657,4 +658,4 @@ def test_what_ended_with_its_worker_occupied_a_thread() -> None:
         if each.rule == "workers-idle"
     ]
 
-    assert found.title.startswith("2 threads for 1.0 tasks at a time: 50%")
+    assert found.title.startswith("On average 1.0 of 2 threads computed: 50%")

@@ -623,7 +623,7 @@ def test_tasks_that_failed_like_the_blamed_one_are_counted_in_its_verdict() -> N
         failed_with(an_exception("ZeroDivisionError", "division by zero")),
     )
 
-    assert "7 other tasks failed too, of 'divide' and 'load'" in verdict(run).cause
+    assert "7 other tasks of 'divide' and 'load' failed too" in verdict(run).cause
     assert [f.title for f in findings_in(run)[1:]] == [
         "1 task of 'load' failed with KeyError"
     ]

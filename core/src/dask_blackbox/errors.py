@@ -106,7 +106,7 @@ class RunNotFoundError(RecordingError):
             return
         super().__init__(
             f"no {what} {name!r} in {where}; {_did_you_mean(close)}"
-            f"`dask blackbox ls --store {shlex.quote(where)}` lists what is there"
+            f"`dask blackbox ls --store {shlex.quote(where)}` lists its runs"
         )
 
 

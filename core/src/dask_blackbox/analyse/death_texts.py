@@ -78,7 +78,9 @@ def verdict_on_deaths(
     blame = case.blame
     times = "A worker" if len(deaths) == 1 else "Workers"
     often = "" if len(deaths) == 1 else f" {len(deaths)} times"
-    title = f"{times} {did}{often} {how}{_while_running(case, deaths)}"
+    doing = _while_running(case, deaths)
+    order = (doing, f" {how}") if how.startswith("because") else (f" {how}", doing)
+    title = f"{times} {did}{often}{''.join(order)}"
     yield rule.found(
         title,
         cause=" ".join(x for x in (_reported(case, deaths), more) if x),

@@ -106,7 +106,9 @@ def how_it_came(failure: TaskFailure) -> Iterator[str]:
         yield f"In that group: {listed(reported)}"
     if failure.root is not None and failure.root[1] != failure.message:
         root, message = failure.root
-        yield f"Original exception: {class_of(root)}: {short(message, 200)}"
+        yield f"Original exception: {class_of(root)}: {short(message, 200)}".rstrip(
+            ": "
+        )
 
 
 def how_it_was_lost(case: Case, failure: TaskFailure) -> Iterator[str]:

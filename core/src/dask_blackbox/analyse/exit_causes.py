@@ -47,7 +47,7 @@ DIED = {
     "worker-exit": "of an exit in a task's code",
     "worker-heartbeat-timeout": "after missing heartbeats",
     "worker-host-lost": "together with the nanny",
-    "environment-mismatch": "of environments that differ",
+    "environment-mismatch": "of an environment mismatch",
     "task-memory-error": "of a failed memory allocation",
     "unknown": "of an unknown cause",
 }

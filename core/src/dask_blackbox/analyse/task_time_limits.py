@@ -68,7 +68,7 @@ class TimedOutTask:
         return (
             f"If it needs that long, raise `{self.setting}` of '{self.prefix}' or give it "
             "less to do. If it waited for something else, give that call a timeout of "
-            f"its own, and {retries} retries this task without the rest of the run."
+            f"its own, and {retries} retries only this task, not the whole run."
         )
 
 

@@ -77,9 +77,9 @@ class _Verbs(click.Group):
         known = self.list_commands(ctx)
         if typed and typed not in known and not typed.startswith("-"):
             close = difflib.get_close_matches(typed, known, n=1)
-            like = f"did you mean '{close[0]}'? " if close else ""
+            like = f"; did you mean '{close[0]}'? " if close else ". "
             ctx.fail(
-                f"there is no command '{typed}'; {like}Commands: {', '.join(known)}."
+                f"there is no command '{typed}'{like}Commands: {', '.join(known)}."
             )
         return super().resolve_command(ctx, args)
 

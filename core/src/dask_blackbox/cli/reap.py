@@ -46,7 +46,7 @@ def reap(
 ) -> None:
     """Close clusters that were started for a run and outlived its process.
 
-    Without JOB/RUN, those of all runs that were aborted or lost lately. A scheduler is
+    Without JOB/RUN, those of all runs that were aborted or lost recently. A scheduler is
     asked for its id first; another cluster at the same address is left alone.
     """
     from dask_blackbox.recorder.orphaned_clusters import close_now, owned_clusters

@@ -72,7 +72,7 @@ def _ask_cannot_connect(case: Case) -> Iterator[Finding]:
         return  # a worker that is gone, which somebody asked for something
     why, remedy, advice = _why(case, address, waited)
     yield CANNOT_CONNECT.found(
-        f"Nothing could be reached at {address}",
+        f"The driver could not connect to {address}",
         cause=f"The driver tried for {waited} s to connect to {address}: {why}.",
         remedy=remedy,
         confidence="medium" if known or advice == "unknown" else "high",
@@ -517,7 +517,7 @@ def _found(
     lines = _lines(case)
     return TOO_MANY_OPEN_FILES.found(
         f"Too many open files {whose}".rstrip(),
-        cause=f"{text}.{had} A process may have only so many file descriptors at a time.",
+        cause=f"{text}.{had} The number of open file descriptors per process is limited.",
         remedy=(
             f"Raise the limit where the process is started (`ulimit -n {wanted}`, "
             f"`LimitNOFILE={wanted}`, `--ulimit nofile={wanted}` for containers), and close "

@@ -131,7 +131,9 @@ def _of_exception(case: Case, exception: DriverException) -> Finding:
     root = root_of_chain(trace)
     if root and class_of(root[0]) != name:
         sentences.append(
-            f"Original exception: {class_of(root[0])}: {short(root[1], 200)}"
+            f"Original exception: {class_of(root[0])}: {short(root[1], 200)}".rstrip(
+                ": "
+            )
         )
     sentences.append(_tasks_then(case))
     if waited and (stall := case.stall()) is not None:

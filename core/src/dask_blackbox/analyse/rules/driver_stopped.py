@@ -102,7 +102,7 @@ def _ask_driver_killed(case: Case) -> Iterator[Finding]:
                 "Neither the driver nor its recorder reported an exit: the machine, "
                 "pod or container that both ran in was stopped"
                 if both
-                else f"The driver's process ended{f' by {by}' if by else itself} "
+                else f"The driver's process {f'was ended by {by}' if by else f'ended{itself}'} "
                 "without raising an exception or reporting an exit"
             )
             + f", {after} after the start. {_KERNEL if by_kernel else grown}{_then(case)}"
@@ -600,7 +600,7 @@ def _cancelled_by(case: Case, key: str | None) -> _Asked | None:
     return _Asked(
         own=own,
         by=by,
-        reported=f" {who[0].upper()}{who[1:]} had asked for that ({counted(number, 'key')}).",
+        reported=f" {who[0].upper()}{who[1:]} requested this ({counted(number, 'key')}).",
         remedy=remedy,
         evidence=Evidence(text=short(row["message"], 200), source="logs", at=at),
     )

@@ -181,7 +181,7 @@ def _ask_result_too_large(case: Case) -> Iterator[Finding]:
         return
     key, inputs, limit = refused["key"], refused["inputs"], refused["limit"]
     yield RESULT_TOO_LARGE.found(
-        f"A result of {inputs} was to be gathered on a worker with {limit}",
+        f"A result of {inputs} does not fit on a worker with {limit}",
         cause=(
             f"The scheduler refused to run '{short(key, 80)}': its inputs are "
             f"{inputs}, and {case.name_of(refused['worker'])} has a memory limit of "
@@ -212,7 +212,7 @@ def _asked_at(case: Case) -> str:
     exception = case.exception
     if exception is None or not exception.file:
         return ""
-    return f"; it was asked for at {exception.file}:{exception.line}"
+    return f"; it was requested at {exception.file}:{exception.line}"
 
 
 RESULT_TOO_LARGE = documented("result-too-large", ask=_ask_result_too_large)

@@ -67,7 +67,7 @@ def _ask_memory_leak(case: Case) -> Iterator[Finding]:
         max(60.0, 0.5 * worst.limit / a_second) if worst.limit else 10 * worst.seconds
     )
     yield MEMORY_LEAK.found(
-        f"Workers kept {size(total)} that no result accounts for, and it kept growing",
+        f"Workers kept {size(total)} of memory that belongs to no result, and it kept growing",
         cause=(
             f"The unmanaged memory of {case.name_of(worst.worker)} grew from "
             f"{size(worst.floors[1])} to {size(worst.floors[-1])} and never went down: "

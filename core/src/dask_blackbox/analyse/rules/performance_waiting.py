@@ -236,8 +236,8 @@ def _ask_io_bound(case: Case) -> Iterator[Finding]:
     share = duration(first.cpu) if first.cpu >= _LEAST else "hardly any"
     used = sum(host.load * host.cores for host in hosts)
     yield IO_BOUND.found(
-        f"Tasks of '{name}' waited {duration(cost)} for something outside, not for "
-        "a core",
+        f"Tasks of '{name}' waited {duration(cost)} for I/O, locks or other processes, "
+        "not for a core",
         cause=(
             f"Tasks of '{name}' used a core for {share} of "
             f"{duration(first.cpu + first.waited)}; the rest they waited for storage, "

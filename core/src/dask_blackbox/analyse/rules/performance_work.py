@@ -415,7 +415,7 @@ def _ask_workers_idle(case: Case) -> Iterator[Finding]:
         ~pl.col("address").is_in(loads.tasks["worker"].drop_nulls().unique().to_list())
     )["address"].n_unique()
     yield WORKERS_IDLE.found(
-        f"{counted(threads, 'thread')} for {average:.1f} tasks at a time: {share:.0%} "
+        f"On average {average:.1f} of {counted(threads, 'thread')} computed: {share:.0%} "
         "of the core time was idle",
         cause=(
             f"From the first task to the last, {duration(window)}, {average:.1f} of "
@@ -486,7 +486,7 @@ def _ask_recomputed_work(case: Case) -> Iterator[Finding]:
         )
         remedy = _keep(name, held, limits)
     yield RECOMPUTED_WORK.found(
-        f"{duration(cost)} of computing was done more than once, most of it by '{name}'",
+        f"{duration(cost)} of compute time was spent on repeated work, most of it by '{name}'",
         cause=(
             f"{counted(len(again), 'task')} were computed again, "
             f"'{name}' up to {first['times']} times: {duration(cost)} of "

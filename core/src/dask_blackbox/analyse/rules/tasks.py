@@ -301,7 +301,7 @@ def _cause(
     if others:
         by_prefix = Counter(f.prefix for f in others)
         sentences.append(
-            f"{counted(len(others), 'other task')} failed too, of {quoted(by_prefix)}"
+            f"{counted(len(others), 'other task')} of {quoted(by_prefix)} failed too"
         )
     sentences.extend(how_many_failed(case, first, known=len(failures)))
     if case.failed and not case.blame.proven and first is case.blame.failure:
@@ -380,12 +380,12 @@ def _fix(case: Case, failure: TaskFailure) -> str:
     if advice == "transient":
         return (
             f". {article(name).capitalize()} {name} is often temporary: "
-            f"{_retries(case, failure)} retries this task without the rest of the run."
+            f"{_retries(case, failure)} retries only this task, not the whole run."
         )
     if advice == "unknown":
         return (
-            f". Whether {article(name)} {name} may pass by itself is not known here; if it "
-            f"may, {_retries(case, failure)} retries this task without the rest of the run."
+            f". It is not known whether {article(name)} {name} is temporary; if it is, "
+            f"{_retries(case, failure)} retries only this task, not the whole run."
         )
     same = "The same input fails again: fix the code, or check the input of this key."
     return f". {hint_on(failure.raised.message) or same}{_replay(case, failure)}"
