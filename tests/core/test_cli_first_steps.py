@@ -256,7 +256,7 @@ def test_doctor_says_what_is_wrong_with_a_bucket(s3: EmbeddedS3) -> None:
 
     assert {good[each] for each in ("credentials", "write", "list", "clock")} == {"ok"}
     assert bad["write"].state == "wrong"
-    assert "there-is-none" in bad["write"].said
+    assert "there-is-none" in bad["write"].result
 
 
 def test_doctor_names_misspelt_settings(tmp_path: Path) -> None:

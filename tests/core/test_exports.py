@@ -109,8 +109,8 @@ def test_the_task_streams_have_the_same_tasks(beside: Beside) -> None:
     ours = Counter(
         re.sub(r"-[0-9a-f-]+$", "", key)
         for source in columns_of(beside.ours, "Task Stream")
-        for key, said in zip(source["key"], source["said"], strict=True)
-        if said in ("load", "join")
+        for key, label in zip(source["key"], source["label"], strict=True)
+        if label in ("load", "join")
     )
 
     assert computed == ours == {"load": TASKS, "join": TASKS - 1}

@@ -382,7 +382,7 @@ def test_many_workers_are_a_band_with_the_remarkable_ones_as_lines(
     )
     shown = Shown(browser, html(run, card_of(run, ())), tmp_path)
 
-    expect(shown.page.locator("#memory-said")).to_have_text(
+    expect(shown.page.locator("#memory-caption")).to_have_text(
         "30 workers: median, 5th to 95th percentile, highest; 5 of them as lines"
     )
     # The band is painted where no line is: between the 5th percentile and the median.

@@ -237,7 +237,7 @@ def test_killed_work_counts_the_same_everywhere() -> None:
     assert sum(row.tasks for row in prefix_rows(executions_of(run))) == 3
     assert sum(life.tasks for life in worker_processes(run)) == 3
     assert sum(life.busy for life in worker_processes(run)) == pytest.approx(4.0)
-    assert timeline(run).said.startswith("3 task executions")
+    assert timeline(run).summary.startswith("3 task executions")
     assert "number of task executions: 3" in performance_html(run, card)
 
 
@@ -286,7 +286,7 @@ def test_no_mark_is_left_out() -> None:
 def test_a_cluster_that_its_own_driver_closes_has_not_failed() -> None:
     def kinds(run: RunTables) -> set[str]:
         marks = marks_of(run, axis_of(run), worker_processes(run))
-        return {m.kind for m in marks if m.said.startswith("the scheduler closed")}
+        return {m.kind for m in marks if m.text.startswith("the scheduler closed")}
 
     closing = an_event("scheduler-closing", "tcp://s", at=30)
     early = an_event("scheduler-closing", "tcp://s", at=10)

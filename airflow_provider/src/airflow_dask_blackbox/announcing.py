@@ -45,7 +45,7 @@ class LinkPublisher:
         self._ti = ti
         self._buttons = buttons
         self._key = RECORDING_KEY
-        self._said: dict[str, Any] = {}
+        self._announced: dict[str, Any] = {}
         self._addresses: dict[str, str] = {}
         self._dashboard = ""
         if not links_lead_to_store():
@@ -80,7 +80,7 @@ class LinkPublisher:
             settings: Of the store, all that the task knows.
         """
         self._push(self._addresses)
-        said = {
+        facts = {
             "conn_id": conn_id,
             "job": who.job,
             "run": who.run_id,
@@ -88,13 +88,13 @@ class LinkPublisher:
             "state": "running",
             **_place(store, settings),
         }
-        self._said = {name: value for name, value in said.items() if value}
+        self._announced = {name: value for name, value in facts.items() if value}
         if self._buttons is None:
             # One for each place: a task's code may record more than once.
-            place = repr([said.get("store"), who.job, who.run_id])
+            place = repr([facts.get("store"), who.job, who.run_id])
             self._key += f"_{hashlib.sha256(place.encode()).hexdigest()[:8]}"
         with guard("logging where this task records"):
-            self._ti.xcom_push(key=self._key, value=self._said)
+            self._ti.xcom_push(key=self._key, value=self._announced)
 
     def cluster(self, dashboard: str | None) -> None:
         """Say that there is a cluster.
@@ -108,9 +108,9 @@ class LinkPublisher:
             self._push({"dashboard": dashboard})
             return
         # By way of the API server, which knows whether the cluster still lives.
-        self._said = {**self._said, "dashboard": dashboard}
+        self._announced = {**self._announced, "dashboard": dashboard}
         with guard("where Dask's dashboard is"):
-            self._ti.xcom_push(key=self._key, value=self._said)
+            self._ti.xcom_push(key=self._key, value=self._announced)
         self._push({"dashboard": self._dashboard})
 
     def show_state(self, card: RunCard) -> None:
@@ -122,16 +122,16 @@ class LinkPublisher:
             now["stopped"] = True
         if not card.completeness.get("recorded", True):
             now["problem"] = str(card.completeness.get("reason") or "unknown")
-        said = {**self._said, **({} if card.state == "running" else now)}
+        facts = {**self._announced, **({} if card.state == "running" else now)}
         if card.state != "running":
-            said.pop("dashboard", None)
+            facts.pop("dashboard", None)
         if card.state == "running" and "problem" in now:
-            said["problem"] = now["problem"]
-        if said == self._said:
+            facts["problem"] = now["problem"]
+        if facts == self._announced:
             return
-        self._said = said
+        self._announced = facts
         with guard("logging the state of the recording"):
-            self._ti.xcom_push(key=self._key, value=said)
+            self._ti.xcom_push(key=self._key, value=facts)
 
     def _push(self, addresses: dict[str, str]) -> None:
         if self._buttons is not None:

@@ -102,8 +102,8 @@ class EarlierTries:
         with guard("showing earlier tries"):
             for number, known in sorted(self._known.items()):
                 if known.get("state") != "running":
-                    said = str(known.get("verdict") or known.get("headline"))
-                    self._show_try(number, said, str(known.get("report") or ""))
+                    summary = str(known.get("verdict") or known.get("headline"))
+                    self._show_try(number, summary, str(known.get("report") or ""))
             if self._looking is None:
                 return
             self._looking.join(_WAIT)
@@ -125,8 +125,8 @@ class EarlierTries:
                 address = str(known.get("report") or known.get("recording") or "")
                 self._show_try(self._number - 1, "was killed", address)
 
-    def _show_try(self, number: int, said: str, address: str) -> None:
-        self._log.info("Try %s: %s", number, said)
+    def _show_try(self, number: int, summary: str, address: str) -> None:
+        self._log.info("Try %s: %s", number, summary)
         # Of a killed try, the recorder has written the card: its addresses are the store's.
         in_store = address if links_lead_to_store() else ""
         self._log.info("  %s", in_store or tab_of(self._key, number))

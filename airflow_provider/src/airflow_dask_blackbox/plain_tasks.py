@@ -57,16 +57,16 @@ def watch(ti: Any) -> None:
         return
     if _is_command(task):
         if _MAY_RUN_PYTHON.search(str(task.bash_command)):
-            task.execute = _of_command(task, task.execute)
+            task.execute = _recorded_command(task, task.execute)
     elif getattr(task, "python_callable", None) is not None:
-        task.execute = _of_callable(task, task.execute)
+        task.execute = _recorded_callable(task, task.execute)
 
 
 def _is_command(task: Any) -> bool:
     return hasattr(task, "bash_command") and hasattr(task, "env")
 
 
-def _of_callable(task: Any, execute: Callable[..., Any]) -> Callable[..., Any]:
+def _recorded_callable(task: Any, execute: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(execute)
     def observed(context: Mapping[str, Any]) -> Any:
         with ExitStack() as stack:
@@ -186,7 +186,7 @@ def recording_of(
     )
 
 
-def _of_command(task: Any, execute: Callable[..., Any]) -> Callable[..., Any]:
+def _recorded_command(task: Any, execute: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(execute)
     def observed(context: Mapping[str, Any]) -> Any:
         with ExitStack() as stack:

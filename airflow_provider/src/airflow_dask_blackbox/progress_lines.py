@@ -31,8 +31,8 @@ def progress_interval() -> float:
 
     Option `progress_interval` in section `[dask_blackbox]` of Airflow's configuration.
     """
-    said = conf.get("dask_blackbox", "progress_interval", fallback=None)
-    return _DEFAULT if said in (None, "") else max(float(str(said)), 0.0)
+    setting = conf.get("dask_blackbox", "progress_interval", fallback=None)
+    return _DEFAULT if setting in (None, "") else max(float(str(setting)), 0.0)
 
 
 class ProgressLines:

@@ -61,12 +61,12 @@ def store_settings_of(
             f"connection {conn_id!r} is of type {connection.conn_type!r}; "
             "store_conn_id= needs one of type 'aws'"
         )
-    found = _of_connection(connection)
+    found = _options_of_connection(connection)
     known = {name: value for name, value in found.items() if value}
     return {**known, **(settings or {})}
 
 
-def _of_connection(connection: Any) -> dict[str, Any]:
+def _options_of_connection(connection: Any) -> dict[str, Any]:
     """Return what a connection says, by itself or through Airflow's amazon provider.
 
     What boto3 finds by itself, as for a profile, it can renew while a run lasts; so the
@@ -78,7 +78,7 @@ def _of_connection(connection: Any) -> dict[str, Any]:
     extra = connection.extra_dejson
     more = sorted(name for name in _NEED_PROVIDER if extra.get(name))
     if more and _provider_installed():
-        return _of_provider(connection.conn_id)
+        return _options_of_provider(connection.conn_id)
     if more:
         raise ConfigurationError(
             f"connection {connection.conn_id!r} has {', '.join(more)}, which takes "
@@ -100,7 +100,7 @@ def _provider_installed() -> bool:
         return False
 
 
-def _of_provider(conn_id: str) -> dict[str, Any]:
+def _options_of_provider(conn_id: str) -> dict[str, Any]:
     """Return what the amazon provider makes of a connection: roles, tokens and all."""
     hook = import_module(_PROVIDER).AwsBaseHook(aws_conn_id=conn_id, client_type="s3")
     credentials = hook.get_credentials(region_name=hook.region_name)

@@ -73,7 +73,7 @@ class BlackboxStore(Block):
         Raises:
             ConfigurationError: if the block names no place.
         """
-        found = _of_s3_bucket(self.s3_bucket_block) if self.s3_bucket_block else {}
+        found = _s3_bucket_options(self.s3_bucket_block) if self.s3_bucket_block else {}
         own = {
             "endpoint": self.endpoint,
             "region": self.region,
@@ -101,7 +101,7 @@ def store_of_block(name: str) -> tuple[str | None, dict[str, Any]]:
         ConfigurationError: if there is no such block, or it names no place.
     """
     if name.startswith("s3-bucket/"):
-        found = _of_s3_bucket(name)
+        found = _s3_bucket_options(name)
         return found.pop("url"), found
     try:
         block: Any = BlackboxStore.load(name.rpartition("/")[2], _sync=True)  # type: ignore[call-arg]
@@ -111,7 +111,7 @@ def store_of_block(name: str) -> tuple[str | None, dict[str, Any]]:
     return place
 
 
-def _of_s3_bucket(name: str) -> dict[str, Any]:
+def _s3_bucket_options(name: str) -> dict[str, Any]:
     try:
         block: Any = Block.load(name, _sync=True)  # type: ignore[call-arg]
     except (ValueError, RuntimeError) as error:

@@ -85,7 +85,7 @@ class Live(threading.Thread):
         self._due = 0.0
         self._shown_stall = False
         self._stall_heard: tuple[dict[str, Any], float] | None = None
-        self.said = 0
+        self.lines_sent = 0
         """How many lines were put into the flow run's log."""
 
     def heard(self, progress: Progress) -> None:
@@ -215,7 +215,7 @@ class Live(threading.Thread):
         names = self._ledger.names
         with prefect_client() as client:
             client.create_logs(list(_as_logs(lines, self._flow_run_id, runs, names)))
-        self.said += len(lines)
+        self.lines_sent += len(lines)
 
 
 def until_next(seconds: float) -> float:

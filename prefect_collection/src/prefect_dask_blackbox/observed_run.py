@@ -559,7 +559,7 @@ class ObservedRun:
             card,
             list(self._affected_task_runs(earlier)),
             attempts=(card.attempt, self._attempts(card.attempt)),
-            logs=self._live.said,
+            logs=self._live.lines_sent,
             names=self.ledger.names,
             overview=self.recording.overview,
             runs=self._executed(),
@@ -620,8 +620,8 @@ def _as_prefect_sees_it(
     """
     state = flow_run.state
     if isinstance(error, SystemExit) and not isinstance(error.code, str):
-        said = SystemExit(f"the flow called sys.exit({error.code or 0})")
-        return said.with_traceback(error.__traceback__)
+        failure = SystemExit(f"the flow called sys.exit({error.code or 0})")
+        return failure.with_traceback(error.__traceback__)
     failed = state is not None and (state.is_failed() or state.is_crashed())
     if error is None and failed and state is not None and state.message:
         return FailedRun(state.message)

@@ -330,15 +330,15 @@ def _by_task(tasks: Mapping[str, Ended]) -> str:
 
 
 def _links(links: Mapping[str, str]) -> str:
-    said = []
+    parts = []
     for name, title in _LINKS.items():
         address = links.get(name, "")
         if _OPENS.fullmatch(address):
-            said.append(f"[{title}](<{address}>)")
+            parts.append(f"[{title}](<{address}>)")
         elif address and name == "recording":
             # A browser opens neither s3:// nor a folder from Prefect's page.
-            said.append(f"{title}: `{address.replace('`', '')}`")
-    return " · ".join(said)
+            parts.append(f"{title}: `{address.replace('`', '')}`")
+    return " · ".join(parts)
 
 
 def _affected_task_runs(tasks: Sequence[TaskLine]) -> str:

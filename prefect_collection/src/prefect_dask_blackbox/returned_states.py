@@ -37,10 +37,10 @@ def exception_said_by(state: State[Any]) -> BaseException | None:
     The exception itself is in the task's result, which Dask releases with its last future.
     """
     found = exception_of(state)
-    said = _RAISED.match(state.message or "")
-    if found is not None or said is None:
+    match = _RAISED.match(state.message or "")
+    if found is not None or match is None:
         return found
-    name, text = said.groups()
+    name, text = match.groups()
     known = getattr(builtins, name, None)
     if isinstance(known, type) and issubclass(known, Exception):
         with suppress(TypeError):  # of the few that want more than a text

@@ -57,7 +57,7 @@ def _read(client: SyncPrefectClient, ids: Sequence[UUID]) -> dict[UUID, list[str
     wanted = LogFilter.model_validate({"task_run_id": {"any_": list(ids)}})
     found: dict[UUID, list[str]] = {}
     for line in client.read_logs(wanted, limit=_LINES, sort=LogSort.TIMESTAMP_ASC):
-        said = _RETRIED.match(line.message)
-        if said is not None and line.task_run_id is not None:
-            found.setdefault(line.task_run_id, []).append(one_line(said[1]))
+        match = _RETRIED.match(line.message)
+        if match is not None and line.task_run_id is not None:
+            found.setdefault(line.task_run_id, []).append(one_line(match[1]))
     return found

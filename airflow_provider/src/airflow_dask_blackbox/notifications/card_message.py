@@ -59,19 +59,21 @@ def message_of(context: Mapping[str, Any], card: RunCard | None) -> CardMessage:
     task = f"{key.dag_id}.{key.task_id}"
     if key.map_index >= 0:
         task += f" [{key.map_index}]"
-    said = "failed; there is no recording of it" if card is None else verdict_of(card)
+    verdict = (
+        "failed; there is no recording of it" if card is None else verdict_of(card)
+    )
     url = tab_of(key, ti.try_number)
     facts = {
         "DAG run": key.run_id,
         "Try": str(ti.try_number),
         **dict(_facts(card)),
     }
-    subject = f"{task}: {said}".replace("\n", " ")[:_LONGEST_SUBJECT]
+    subject = f"{task}: {verdict}".replace("\n", " ")[:_LONGEST_SUBJECT]
     return CardMessage(
         subject=subject,
         text=_text(subject, facts, url),
-        slack=_slack(task, said, facts, url),
-        html=_html(task, said, facts, url),
+        slack=_slack(task, verdict, facts, url),
+        html=_html(task, verdict, facts, url),
         url=url,
         card=card,
     )
@@ -100,12 +102,12 @@ def _facts(card: RunCard | None) -> Iterator[tuple[str, str]]:
 
 
 def _text(subject: str, facts: Mapping[str, str], url: str) -> str:
-    lines = [f"{name}: {said}" for name, said in facts.items()]
+    lines = [f"{name}: {value}" for name, value in facts.items()]
     return "\n".join([subject, "", *lines, "", f"Report: {url}"])
 
 
-def _slack(task: str, said: str, facts: Mapping[str, str], url: str) -> str:
-    head = f":x: *{_escaped(task)}*: {_escaped(said)}"
+def _slack(task: str, verdict: str, facts: Mapping[str, str], url: str) -> str:
+    head = f":x: *{_escaped(task)}*: {_escaped(verdict)}"
     foot = f"<{url}|Open the Dask run>"
     lines = [f"*{name}*: {_escaped(each)}" for name, each in facts.items()]
     body = "\n".join(lines)
@@ -122,7 +124,7 @@ def _escaped(text: str) -> str:
     return _MARKUP.sub("\\g<0>\u200b", text)
 
 
-def _html(task: str, said: str, facts: Mapping[str, str], url: str) -> str:
+def _html(task: str, verdict: str, facts: Mapping[str, str], url: str) -> str:
     cell = "padding:4px 12px 4px 0;vertical-align:top"
     rows = "".join(
         f'<tr><td style="{cell};color:#666;white-space:nowrap">{html.escape(name)}</td>'
@@ -133,7 +135,7 @@ def _html(task: str, said: str, facts: Mapping[str, str], url: str) -> str:
         '<div style="font-family:sans-serif;max-width:50em">'
         f'<div style="color:#666">{html.escape(task)}</div>'
         '<div style="font-size:1.2em;font-weight:bold;color:#c62828;margin:4px 0 8px">'
-        f"{html.escape(said)}</div>"
+        f"{html.escape(verdict)}</div>"
         f'<table style="border-collapse:collapse">{rows}</table>'
         f'<p><a href="{html.escape(url)}">Open the Dask run in Airflow</a></p></div>'
     )

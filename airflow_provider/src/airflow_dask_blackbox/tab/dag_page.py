@@ -130,21 +130,23 @@ def _lines(found: Sequence[Announced]) -> list[Line]:
 
 
 def _is_unsaid(one: Announced) -> bool:
-    return one.said.get("state", "running") == "running" and one.task_state in _ENDED
+    return (
+        one.announced.get("state", "running") == "running" and one.task_state in _ENDED
+    )
 
 
 def _opened(one: Announced) -> Recorded | None:
     try:
-        found = recordings_of(place_of(one.key, one.said), one.key)
+        found = recordings_of(place_of(one.key, one.announced), one.key)
     except Exception:  # noqa: BLE001 - of a line among many: it says what Airflow knows
         return None
     return found[-1] if found else None
 
 
 def _line(one: Announced, recorded: Recorded | None) -> Line:
-    state = str(one.said.get("state") or "running")
-    stopped = one.said.get("stopped") is True
-    headline = str(one.said.get("headline") or "")
+    state = str(one.announced.get("state") or "running")
+    stopped = one.announced.get("stopped") is True
+    headline = str(one.announced.get("headline") or "")
     changes: tuple[Change, ...] = ()
     if recorded is not None:
         state, changes = recorded.state, recorded.changes
@@ -214,13 +216,13 @@ def _groups(found: Sequence[Announced]) -> dict[str, tuple[FailureGroup, ...]]:
     """
     newest: dict[str, Announced] = {}
     for each in found:
-        if each.said.get("job", "") == f"{each.key.dag_id}.{each.key.task_id}":
+        if each.announced.get("job", "") == f"{each.key.dag_id}.{each.key.task_id}":
             newest.setdefault(each.key.task_id, each)
     failing = {
         each.key.task_id
         for each in found
         if each.task_state in {"failed", "up_for_retry"}
-        or each.said.get("state") in {"failed", "aborted", "lost"}
+        or each.announced.get("state") in {"failed", "aborted", "lost"}
     }
     reported: dict[str, tuple[FailureGroup, ...]] = {}
     for task_id in [name for name in newest if name in failing][:_MOST_TASKS]:
@@ -232,7 +234,7 @@ def _groups_of(one: Announced) -> tuple[FailureGroup, ...]:
     from dask_blackbox.reader.job_histories import job_history
 
     try:
-        place = place_of(one.key, one.said)
+        place = place_of(one.key, one.announced)
         history: Any = job_history(place.store, place.job, timeout=_TIMEOUT)
     except BlackboxError:
         return ()

@@ -87,8 +87,8 @@ def _not_dask(seen: TaskSeen) -> EmptyState:
 
 def _reported(seen: TaskSeen) -> list[str]:
     """Return what the newest try says of why it is not recorded."""
-    said = str(seen.announced.get("problem") or "")
-    return [f"The task reports: {said}"] if said else []
+    problem = str(seen.announced.get("problem") or "")
+    return [f"The task reports: {problem}"] if problem else []
 
 
 def _not_there(seen: TaskSeen, place: Place | None, number: int | None) -> EmptyState:
@@ -103,8 +103,8 @@ def _not_there(seen: TaskSeen, place: Place | None, number: int | None) -> Empty
             ),
         )
     reported = _reported(seen)
-    said = bool(reported)
-    if where and not said:
+    any_reported = bool(reported)
+    if where and not any_reported:
         reported.append(
             f"Airflow's API server finds no recording of this try in {where}. The task "
             "may have ended before recording started, the recording may have been "

@@ -88,21 +88,21 @@ class Recorded(NamedTuple):
     changes: tuple[Change, ...] = ()
 
 
-def place_of(key: TaskKey, said: Mapping[str, Any]) -> Place:
+def place_of(key: TaskKey, announced: Mapping[str, Any]) -> Place:
     """Return where recordings of a task instance are to be looked for.
 
     Args:
         key: Which task instance.
-        said: What it said of them; what it did not say is as for any task.
+        announced: What it announced of them; what it did not say is as for any task.
 
     Raises:
         ConfigurationError: if its store may not be read here, or cannot be.
         Exception: whatever looking up its Airflow connection raises.
     """
-    store, settings = _opened(said)
-    job = _text_of(said, "job") or f"{key.dag_id}.{key.task_id}"
+    store, settings = _opened(announced)
+    job = _text_of(announced, "job") or f"{key.dag_id}.{key.task_id}"
     run = key.run_id if key.map_index < 0 else f"{key.run_id}.map{key.map_index}"
-    return Place(store, settings, job, _text_of(said, "run") or run)
+    return Place(store, settings, job, _text_of(announced, "run") or run)
 
 
 _stores: OrderedDict[bytes, tuple[float, Store, dict[str, Any]]] = OrderedDict()
@@ -110,15 +110,15 @@ _ended: OrderedDict[tuple[str, RunAddress], Recorded] = OrderedDict()
 _lock = Lock()
 
 
-def _opened(said: Mapping[str, Any]) -> tuple[Store, dict[str, Any]]:
-    given = said.get("settings")
+def _opened(announced: Mapping[str, Any]) -> tuple[Store, dict[str, Any]]:
+    given = announced.get("settings")
     chosen = {
         name: value
         for name, value in (given if isinstance(given, dict) else {}).items()
         if name in _FROM_TASK and isinstance(value, str)
     }
-    url = configured_store(_text_of(said, "store"))
-    conn_id = _text_of(said, "conn_id") or _text_of(said, "store_conn_id")
+    url = configured_store(_text_of(announced, "store"))
+    conn_id = _text_of(announced, "conn_id") or _text_of(announced, "store_conn_id")
     asked = msgspec.json.encode([url, conn_id, sorted(chosen.items())])
     with _lock:
         until, store, settings = _stores.get(asked, (0.0, None, {}))
@@ -136,8 +136,8 @@ def _opened(said: Mapping[str, Any]) -> tuple[Store, dict[str, Any]]:
     return store, settings
 
 
-def _text_of(said: Mapping[str, Any], name: str) -> str | None:
-    value = said.get(name)
+def _text_of(announced: Mapping[str, Any], name: str) -> str | None:
+    value = announced.get(name)
     return value if isinstance(value, str) and value else None
 
 

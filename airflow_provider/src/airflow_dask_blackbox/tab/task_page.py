@@ -116,9 +116,9 @@ def view_of(key: TaskKey) -> View:
     recorded: list[tuple[Place, Recorded]] = []
     places: list[Place] = []
     problem = ""
-    for said in _said(seen):
+    for announced in _announcements(seen):
         try:
-            place = place_of(key, said)
+            place = place_of(key, announced)
             places.append(place)
             recorded += [(place, each) for each in recordings_of(place, key)]
         except BlackboxError as error:
@@ -132,13 +132,13 @@ def view_of(key: TaskKey) -> View:
     return View(key, seen, places[0] if places else None, entries, problem)
 
 
-def _said(seen: TaskSeen) -> Sequence[Mapping[str, Any]]:
+def _announcements(seen: TaskSeen) -> Sequence[Mapping[str, Any]]:
     """Return what is said of each place to look into.
 
     Where nobody said anything, a command of the task may have recorded all the same.
     """
-    said = [*([seen.announced] if seen.announced else []), *seen.others]
-    return said or ([{}] if seen.tries else [])
+    announcements = [*([seen.announced] if seen.announced else []), *seen.others]
+    return announcements or ([{}] if seen.tries else [])
 
 
 def _entries(

@@ -92,7 +92,7 @@ class Announced(NamedTuple):
         started: Epoch seconds.
         ended: Epoch seconds.
         try_number: Its newest try.
-        said: What it said.
+        announced: The facts that it announced.
     """
 
     key: TaskKey
@@ -101,7 +101,7 @@ class Announced(NamedTuple):
     started: float | None
     ended: float | None
     try_number: int
-    said: dict[str, Any]
+    announced: dict[str, Any]
 
 
 def task_seen(key: TaskKey) -> TaskSeen | None:
@@ -185,9 +185,9 @@ def _announced(
         .order_by(of.timestamp.desc())
         .limit(_MOST_RECORDINGS)
     )
-    said = {name: known for name, value in reported if (known := _as_dict(value))}
-    own = said.pop(RECORDING_KEY, None)
-    return own or _given(session, key), tuple(said.values())
+    pushed = {name: known for name, value in reported if (known := _as_dict(value))}
+    own = pushed.pop(RECORDING_KEY, None)
+    return own or _given(session, key), tuple(pushed.values())
 
 
 def _given(session: Any, key: TaskKey) -> dict[str, Any]:
@@ -261,7 +261,7 @@ def announced_in(
                 started=_epoch(started),
                 ended=_epoch(ended),
                 try_number=number,
-                said=_as_dict(value),
+                announced=_as_dict(value),
             )
             for (
                 run,

@@ -51,8 +51,10 @@ def slower(earlier: Sequence[Sketch], sketch: Sketch) -> list[UnusualPart]:
     if whole is not None and whole.value - whole.expected > _LEAST_SECONDS:
         found.append(UnusualPart(None, whole))
     for prefix in _costly(sketch):
-        part = _of_prefix(earlier, sketch, prefix, _median_seconds)
-        own = None if part is not None else _of_prefix(earlier, sketch, prefix, _cpu)
+        part = _unusual_prefix(earlier, sketch, prefix, _median_seconds)
+        own = (
+            None if part is not None else _unusual_prefix(earlier, sketch, prefix, _cpu)
+        )
         # On a host that others keep busy, only this tells a slow task from a slow night.
         each = own if own is not None and own.factor >= _LARGE_SHARE else part
         if each and (each.value - each.expected) * prefix.tasks > _LEAST_SECONDS:
@@ -74,7 +76,7 @@ def more_memory(earlier: Sequence[Sketch], sketch: Sketch) -> list[UnusualPart]:
     if whole is not None and whole.value - whole.expected > _LEAST_BYTES:
         found.append(UnusualPart(None, whole))
         for prefix in _costly(sketch):
-            part = _of_prefix(earlier, sketch, prefix, _high_memory)
+            part = _unusual_prefix(earlier, sketch, prefix, _high_memory)
             if part is not None and part.value - part.expected > _LEAST_BYTES:
                 found.append(UnusualPart(prefix.name, part, prefix.tasks))
     return found
@@ -143,7 +145,7 @@ def _cpu(prefix: PrefixSketch) -> float | None:
     return prefix.cpu / prefix.tasks if prefix.cpu and prefix.tasks else None
 
 
-def _of_prefix(
+def _unusual_prefix(
     earlier: Sequence[Sketch],
     sketch: Sketch,
     prefix: PrefixSketch,

@@ -181,8 +181,8 @@ def only_waited(exception: DriverException) -> bool:
 
 def _user_code_gave_up(exception: DriverException) -> bool:
     """Say whether the user's own code looked at the clock, and raised what it likes to."""
-    said = f"{class_of(exception.exception)}: {exception.message}"
-    return bool(_DEADLINE_WORDS.search(said)) and raised_on_purpose(exception.traceback)
+    text = f"{class_of(exception.exception)}: {exception.message}"
+    return bool(_DEADLINE_WORDS.search(text)) and raised_on_purpose(exception.traceback)
 
 
 def closed_connection_to(exception: DriverException) -> str | None:

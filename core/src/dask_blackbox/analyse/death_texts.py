@@ -141,7 +141,7 @@ def name_of(case: Case, death: WorkerExit) -> str:
 
 
 def _reported(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
-    """Return the story of some deaths in sentences."""
+    """Return sentences about some deaths."""
     last = deaths[-1]
     sentences = [_raised_before(case, deaths), _running_task_text(case, deaths)]
     which = "The last of them: " if len(deaths) > 1 else ""
@@ -297,9 +297,9 @@ def evidence_of(case: Case, deaths: tuple[WorkerExit, ...]) -> tuple[Evidence, .
         groups.setdefault(_group_key(case, death), []).append(death)
     evidence = []
     for alike in list(groups.values())[:_SHOWN]:
-        evidence.append(_of_one(case, alike[0]))
+        evidence.append(_death_evidence(case, alike[0]))
         if len(alike) > 1:
-            evidence.append(_of_others(case, alike[1:]))
+            evidence.append(_other_deaths_evidence(case, alike[1:]))
     evidence.extend(_last_lines(case, deaths[-1]))
     if deaths[-1] in case.blame.deaths:
         evidence.extend(_for_and_against(case))
@@ -317,7 +317,7 @@ def _group_key(case: Case, death: WorkerExit) -> tuple[object, ...]:
     )
 
 
-def _of_one(case: Case, death: WorkerExit) -> Evidence:
+def _death_evidence(case: Case, death: WorkerExit) -> Evidence:
     cause = case.cause_of(death)
     text = f"{name_of(case, death)} died: {cause.because}"
     if death.exit_code is not None and "code" not in cause.because:
@@ -331,7 +331,7 @@ def _of_one(case: Case, death: WorkerExit) -> Evidence:
     return Evidence(text=f"{text}.", source="workers", at=death.at, see=see)
 
 
-def _of_others(case: Case, deaths: list[WorkerExit]) -> Evidence:
+def _other_deaths_evidence(case: Case, deaths: list[WorkerExit]) -> Evidence:
     """Return one line for deaths that say the same as the one before it."""
     peaks = [each.peak_memory for each in deaths if each.peak_memory]
     which = listed([name_of(case, each) for each in deaths], most=_SHOWN)

@@ -148,12 +148,12 @@ def _counts_failures(
 
     Other things fail, too: it names what did, tells how many, or raises soon after.
     """
-    said = exception.message
-    if not _FAILED.search(said) or not raised_on_purpose(exception.traceback):
+    message = exception.message
+    if not _FAILED.search(message) or not raised_on_purpose(exception.traceback):
         return False
     names = {each for f in failures for each in (f.prefix, f.raised.name) if each}
-    named = any(name in said for name in names)
-    counted = _COUNTED.search(said) is not None
+    named = any(name in message for name in names)
+    counted = _COUNTED.search(message) is not None
     soon = ended is None or ended - failures[-1].at <= _SOON
     return named or counted or soon
 

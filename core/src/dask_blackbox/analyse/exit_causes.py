@@ -77,18 +77,18 @@ class ExitCause:
 def cause_of_exit(death: WorkerExit, run: RunTables) -> ExitCause:
     """Return what a worker died of."""
     return (
-        _of_its_nanny(death)
-        or _of_its_host(death, run)
-        or _of_its_environment(death, run)
-        or _of_another_python(death, run)
-        or _of_a_signal(death)
-        or _of_failed_allocations(death)
-        or _of_an_exit(death)
+        _cause_from_nanny(death)
+        or _cause_from_host(death, run)
+        or _cause_from_environment(death, run)
+        or _cause_from_python_version(death, run)
+        or _cause_from_signal(death)
+        or _cause_from_failed_allocations(death)
+        or _cause_from_exit_code(death)
         or _nanny_unavailable(death, run)
     )
 
 
-def _of_its_nanny(death: WorkerExit) -> ExitCause | None:
+def _cause_from_nanny(death: WorkerExit) -> ExitCause | None:
     if death.restarted_for_memory is not None:
         seen = death.restarted_for_memory or death.peak_memory
         at = f" at {size(seen)}" if seen else ""
@@ -120,7 +120,7 @@ def lifetime_of(run: RunTables, address: str) -> str:
     return f" ({duration(lifetime).replace('.0 s', ' s')})" if lifetime else ""
 
 
-def _of_its_host(death: WorkerExit, run: RunTables) -> ExitCause | None:
+def _cause_from_host(death: WorkerExit, run: RunTables) -> ExitCause | None:
     closing = death.closing or ""
     if name := signal_in(closing):
         because = f"its `dask worker` received a signal to stop ({name}) and exited"
@@ -136,7 +136,7 @@ def _of_its_host(death: WorkerExit, run: RunTables) -> ExitCause | None:
     return None
 
 
-def _of_its_environment(death: WorkerExit, run: RunTables) -> ExitCause | None:
+def _cause_from_environment(death: WorkerExit, run: RunTables) -> ExitCause | None:
     """Such workers leave with exit code 0, the connection to the scheduler broken."""
     broken = "connection-broken" in (death.closing or "")
     if death.exit_code not in (0, None) or (death.closing and not broken):
@@ -154,10 +154,10 @@ def _of_its_environment(death: WorkerExit, run: RunTables) -> ExitCause | None:
         )
     if not lines:
         return None
-    said = next((x for x in lines if "NotFoundError" in x), lines[-1])
-    wanted = [x for x in said.splitlines() if re.match(r"[\w.]*Error", x)]
+    line = next((x for x in lines if "NotFoundError" in x), lines[-1])
+    wanted = [x for x in line.splitlines() if re.match(r"[\w.]*Error", x)]
     because = (
-        f"it could not deserialize a message: {short(wanted[-1] if wanted else said)}"
+        f"it could not deserialize a message: {short(wanted[-1] if wanted else line)}"
     )
     deserialize = any("deserializ" in line for line in lines)
     if not deserialize and not broken:  # the import of a task: that is a task's error
@@ -179,7 +179,7 @@ def _lines_near(run: RunTables, at: float) -> list[str]:
     return near["message"].head(20).to_list()
 
 
-def _of_another_python(death: WorkerExit, run: RunTables) -> ExitCause | None:
+def _cause_from_python_version(death: WorkerExit, run: RunTables) -> ExitCause | None:
     """Functions travel as bytecode, and what another Python makes of that is chance."""
     if death.signal not in CRASHES:
         return None
@@ -195,7 +195,7 @@ def _of_another_python(death: WorkerExit, run: RunTables) -> ExitCause | None:
     return ExitCause(slug="environment-mismatch", confidence="medium", because=because)
 
 
-def _of_a_signal(death: WorkerExit) -> ExitCause | None:
+def _cause_from_signal(death: WorkerExit) -> ExitCause | None:
     name = death.signal
     if name is None:
         return None
@@ -247,7 +247,7 @@ def _ran_out(line: str) -> bool:
     return _MEMORY_ERROR in line and any(e.match(line) for e in _FAILED_FOR_MEMORY)
 
 
-def _of_failed_allocations(death: WorkerExit) -> ExitCause | None:
+def _cause_from_failed_allocations(death: WorkerExit) -> ExitCause | None:
     """A process that may not grow (`ulimit -v`) cannot even send its heartbeats."""
     if death.exit_code not in (0, 1, None):
         return None
@@ -263,7 +263,7 @@ def _of_failed_allocations(death: WorkerExit) -> ExitCause | None:
     )
 
 
-def _of_an_exit(death: WorkerExit) -> ExitCause | None:
+def _cause_from_exit_code(death: WorkerExit) -> ExitCause | None:
     if death.exit_code is None:
         return None
     if death.closing:

@@ -60,9 +60,9 @@ def numbers_of(case: Case) -> dict[str, float]:
         "duration": seconds_of(run),
         "task_failures": len(case.failures),
         "deaths": len(case.deaths),
-        **_of_tasks(run),
-        **_of_workers(run),
-        **_of_memory(case),
+        **_task_numbers(run),
+        **_worker_numbers(run),
+        **_memory_numbers(case),
         "bytes_transferred": _handed_over(run),
     }
     return {
@@ -72,7 +72,7 @@ def numbers_of(case: Case) -> dict[str, float]:
     }
 
 
-def _of_tasks(run: RunTables) -> dict[str, float | None]:
+def _task_numbers(run: RunTables) -> dict[str, float | None]:
     tasks, counts = executions_of(run), counts_of(run)
     finished = tasks.filter(pl.col("outcome") == "finished")
     return {
@@ -89,7 +89,7 @@ def _of_tasks(run: RunTables) -> dict[str, float | None]:
     }
 
 
-def _of_workers(run: RunTables) -> dict[str, float | None]:
+def _worker_numbers(run: RunTables) -> dict[str, float | None]:
     known = worker_exits_of(run)
     return {
         "workers": len(most_at_once(known, lambda _: 1)),
@@ -124,7 +124,7 @@ def _restarts(run: RunTables) -> int:
     return number
 
 
-def _of_memory(case: Case) -> dict[str, float | None]:
+def _memory_numbers(case: Case) -> dict[str, float | None]:
     peaks = [
         (row["peak"], row["memory_limit"] or 0)
         for row in peaks_of(case.run).iter_rows(named=True)

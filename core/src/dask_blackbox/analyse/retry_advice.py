@@ -121,13 +121,13 @@ def advice_on_class(qualified: str, bases: Iterable[str] = ()) -> Advice:
     builtin = _bases_of_builtin(qualified)
     for each in (qualified, *(tuple(bases) or builtin)):
         # Whoever derives a class from `ValueError` means something of their own by it.
-        reported = _of_name(each, closed=each != qualified and not builtin)
+        reported = _advice_for_class(each, closed=each != qualified and not builtin)
         if reported is not None:
             return reported
     return UNKNOWN
 
 
-def _of_name(qualified: str, *, closed: bool) -> Advice | None:
+def _advice_for_class(qualified: str, *, closed: bool) -> Advice | None:
     """Return what a class in the line of an exception says; None: ask the next one.
 
     Args:

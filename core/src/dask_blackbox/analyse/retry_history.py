@@ -47,8 +47,8 @@ def with_retry_history(case: Case, verdict: Finding) -> Finding:
         case: The run, with its history.
         verdict: Why it failed.
     """
-    past = _of_earlier_runs(case, verdict)
-    here = _of_this_run(case)
+    past = _retries_in_earlier_runs(case, verdict)
+    here = _retries_in_this_run(case)
     reported = _reported(
         Advice(
             verdict.retry_advice, weaker(verdict.confidence, verdict.retry_confidence)
@@ -100,7 +100,7 @@ def _sentences(past: Retries, here: Retries) -> Iterator[str]:
         yield f"A retry failed in the same way {counted(past.repeated, 'time')} before."
 
 
-def _of_this_run(case: Case) -> Retries:
+def _retries_in_this_run(case: Case) -> Retries:
     """Return how many tasks raised the same as the one to blame and were retried."""
     failure = case.blame.failure
     if failure is None or failure.killed:
@@ -115,7 +115,7 @@ def _of_this_run(case: Case) -> Retries:
     return Retries(cured=len(retried & {*finished}), repeated=len(retried & failed))
 
 
-def _of_earlier_runs(case: Case, verdict: Finding) -> Retries:
+def _retries_in_earlier_runs(case: Case, verdict: Finding) -> Retries:
     fingerprint = sketch_of(case, verdict).fingerprint
     if fingerprint is None:
         return Retries()

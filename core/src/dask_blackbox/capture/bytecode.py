@@ -38,13 +38,13 @@ def signed(text: str, dialect: str = DIALECT) -> str:
 def code_hash(code: types.CodeType, depth: int = 0) -> str:
     """Return a hash of a code object: of a function, or of a class's or module's body."""
     digest = hashlib.sha256()
-    parts = _of_function if code.co_flags & _OPTIMISED else _of_body
+    parts = _function_parts if code.co_flags & _OPTIMISED else _body_parts
     for part in parts(code, depth):
         digest.update(part)
     return digest.hexdigest()[:16]
 
 
-def _of_function(code: types.CodeType, depth: int) -> Any:
+def _function_parts(code: types.CodeType, depth: int) -> Any:
     """Yield what a function does; fast, as schedulers ask for it.
 
     Constants are reported where they are used, so that a docstring, which only takes up a
@@ -70,7 +70,7 @@ def _of_function(code: types.CodeType, depth: int) -> Any:
     yield text[reported:]
 
 
-def _of_body(code: types.CodeType, depth: int) -> Any:
+def _body_parts(code: types.CodeType, depth: int) -> Any:
     """Yield what the body of a class or a module does.
 
     Its docstring and line number are assigned to names there, which moves all others: so
@@ -95,8 +95,8 @@ def said_by(instruction: dis.Instruction, depth: int = 0) -> bytes:
     if instruction.opname in _SILENT:
         return b""
     jumps = instruction.opcode in _JUMPS
-    said = b"" if jumps else _constant(instruction.argval, depth)
-    return instruction.opname.encode() + b" " + said + b";"
+    argument = b"" if jumps else _constant(instruction.argval, depth)
+    return instruction.opname.encode() + b" " + argument + b";"
 
 
 def _constant(value: Any, depth: int) -> bytes:

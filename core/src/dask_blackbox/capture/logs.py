@@ -82,10 +82,12 @@ def _errors_of_program(error: BaseException) -> str:
     """Return the end of what a program that failed printed, where `subprocess` has it."""
     if not isinstance(error, subprocess.SubprocessError):
         return ""
-    said = getattr(error, "stderr", None) or b""
-    said = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
-    said = said.rstrip()[-_LONGEST_ERRORS:]
-    return f"\nstderr: {said}" if said.strip() else ""
+    stderr = getattr(error, "stderr", None) or b""
+    stderr = (
+        stderr.decode(errors="replace") if isinstance(stderr, bytes) else str(stderr)
+    )
+    stderr = stderr.rstrip()[-_LONGEST_ERRORS:]
+    return f"\nstderr: {stderr}" if stderr.strip() else ""
 
 
 def role_of(logger: str, otherwise: str) -> str:
@@ -226,8 +228,8 @@ class LogTap:
 
     def _floods_us(self, record: logging.LogRecord) -> bool:
         """Return whether Dask has said much the same too often within this second."""
-        said = record.msg if isinstance(record.msg, str) else type(record.msg).__name__
-        kind = (record.name, _NUMBER.sub("#", said[:200]))
+        text = record.msg if isinstance(record.msg, str) else type(record.msg).__name__
+        kind = (record.name, _NUMBER.sub("#", text[:200]))
         second = int(record.created)
         since, count, left_out = self._floods.get(kind, (second, 0, 0))
         if second == since and count >= _A_SECOND:
@@ -244,8 +246,8 @@ class LogTap:
     def _flood_is_over(self, kind: tuple[str, str], at: float) -> None:
         _, _, left_out = self._floods.pop(kind, (0, 0, 0))
         if left_out:
-            logger, said = kind
-            text = f"… {left_out} more lines like this within a second: {said}"
+            logger, message = kind
+            text = f"… {left_out} more lines like this within a second: {message}"
             role = role_of(logger, self._role)
             self.take(at, role, logger, logging.WARNING, text, None)
 

@@ -44,7 +44,7 @@ COMMANDS = "dask_blackbox.commands"
 """The group of entry points by which a host's package adds verbs of its own."""
 
 
-def _of_hosts() -> dict[str, EntryPoint]:
+def _host_commands() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=COMMANDS)}
 
 
@@ -58,10 +58,10 @@ EXAMPLES = (
 
 class _Verbs(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*VERBS, *_of_hosts()]
+        return [*VERBS, *_host_commands()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in (hosts := _of_hosts()):
+        if cmd_name in (hosts := _host_commands()):
             theirs: click.Command = hosts[cmd_name].load()
             return theirs
         if cmd_name not in VERBS:
@@ -88,7 +88,7 @@ class _Verbs(click.Group):
     ) -> None:
         # Not the inherited one: it would load every verb for one line of help.
         with formatter.section("Commands"):
-            hosts = [(name, f"Only with {name}.") for name in _of_hosts()]
+            hosts = [(name, f"Only with {name}.") for name in _host_commands()]
             formatter.write_dl([*VERBS.items(), *hosts])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

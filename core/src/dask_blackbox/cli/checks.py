@@ -35,13 +35,13 @@ class Check(NamedTuple):
     Attributes:
         what: Its subject.
         state: `wrong`: runs are not recorded, or not in full; `warning`: worth a look.
-        said: What is the case.
+        result: In a few words.
         do: What to do about it.
     """
 
     what: str
     state: Literal["ok", "warning", "wrong"]
-    said: str
+    result: str
     do: str = ""
 
 

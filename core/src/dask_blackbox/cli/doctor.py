@@ -49,7 +49,7 @@ def doctor(*, store_url: str | None, scheduler: str | None, as_json: bool) -> No
         sign, colour = _SIGNS[each.state]
         head = f"{sign} {each.what:<12}"
         click.echo(
-            f"{click.style(head, fg=colour) if shown_on.colour else head} {each.said}"
+            f"{click.style(head, fg=colour) if shown_on.colour else head} {each.result}"
         )
         if each.do:
             click.echo(f"  {'':<12} → {each.do}")

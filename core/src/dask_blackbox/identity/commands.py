@@ -191,10 +191,10 @@ def _wrapped(how: _Wrapper, words: list[str]) -> list[str] | None:
         else:
             break
     inner = words[place:]
-    return None if not inner or verbs else _of_an_environment(how, inner)
+    return None if not inner or verbs else _environment_command(how, inner)
 
 
-def _of_an_environment(how: _Wrapper, inner: list[str]) -> list[str]:
+def _environment_command(how: _Wrapper, inner: list[str]) -> list[str]:
     if how is _WRAPPERS["hatch"] and re.match(r"[\w.-]+:", inner[0]):
         # `hatch run prod:python etl.py`
         inner = [inner[0].partition(":")[2], *inner[1:]]

@@ -63,7 +63,7 @@ class Many:
             if parcel.config is not None and parcel.run not in self._channels:
                 self._open(parcel.run, parcel.config)
             elif parcel.config is None and parcel.run in self._channels:
-                self._channels[parcel.run].said(bytes(parcel.order))
+                self._channels[parcel.run].received(bytes(parcel.order))
         for channel in self._channels.values():
             channel.owner_exited(self._owner.exit_text)
         while self._recording:
@@ -99,7 +99,7 @@ class _Channel(Owner):
         self._run, self._owner, self.exit_text = run, owner, ""
         self._waiting: asyncio.Queue[bytes | None] = asyncio.Queue()
 
-    def said(self, line: bytes) -> None:
+    def received(self, line: bytes) -> None:
         self._waiting.put_nowait(line)
 
     def owner_exited(self, how: str) -> None:

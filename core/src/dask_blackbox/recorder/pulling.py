@@ -321,11 +321,11 @@ class Puller:
             comm.abort()
 
     def _why(self, error: BaseException, otherwise: str = "") -> str:
-        said = str(error) or repr(error)
+        text = str(error) or repr(error)
         if self.reached:
-            return f"{otherwise}{said}"
+            return f"{otherwise}{text}"
         addresses = " or ".join(self._addresses)
-        return f"the recorder cannot reach it as {addresses}: {said}"
+        return f"the recorder cannot reach it as {addresses}: {text}"
 
     def _lost(self, error: BaseException, otherwise: str = "") -> None:
         self.gone = self._why(error, otherwise)

@@ -46,7 +46,7 @@ class Curves(msgspec.Struct):
 
     workers: list[Curve]
     step: int
-    said: str
+    summary: str
 
 
 def curves_of(run: RunTables, axis: Axis, lives: list[WorkerProcess]) -> Curves:
@@ -65,7 +65,7 @@ def curves_of(run: RunTables, axis: Axis, lives: list[WorkerProcess]) -> Curves:
         if source in set(shown)
     ]
     return Curves(
-        curves, step, _said(metrics.height, thinned.height, step, sources, shown)
+        curves, step, _summary(metrics.height, thinned.height, step, sources, shown)
     )
 
 
@@ -130,7 +130,7 @@ def _curve(
     return curve
 
 
-def _said(
+def _summary(
     samples: int, points: int, step: int, sources: list[str], shown: list[str]
 ) -> str:
     if not samples:

@@ -52,7 +52,11 @@ def environment_of(run: RunTables) -> Environment:
     driver = _driver(run.of(DriverAttached))
     scheduler = next(iter(run.of(SchedulerInfo)[-1:]), SchedulerInfo())
     return Environment(
-        _rows(_of_driver(driver), _of_scheduler(run, scheduler), _of_workers(run)),
+        _rows(
+            _driver_versions(driver),
+            _scheduler_versions(run, scheduler),
+            _worker_versions(run),
+        ),
         [*_facts("driver", driver), *_facts("scheduler", scheduler)],
         sorted({**dict(_flat(scheduler.config)), **dict(_flat(driver.config))}.items()),
     )
@@ -70,11 +74,11 @@ def _driver(events: Iterable[DriverAttached]) -> DriverAttached:
     return DriverAttached(**known)
 
 
-def _of_driver(driver: DriverAttached) -> Versions:
+def _driver_versions(driver: DriverAttached) -> Versions:
     return _versions(driver.packages, driver.python)
 
 
-def _of_scheduler(run: RunTables, scheduler: SchedulerInfo) -> Versions:
+def _scheduler_versions(run: RunTables, scheduler: SchedulerInfo) -> Versions:
     known: Versions = {}
     for installed in run.of(InstalledPackages):
         if installed.role == "scheduler":
@@ -82,7 +86,7 @@ def _of_scheduler(run: RunTables, scheduler: SchedulerInfo) -> Versions:
     return known | _versions(scheduler.packages, scheduler.python)
 
 
-def _of_workers(run: RunTables) -> dict[str, Counter[str]]:
+def _worker_versions(run: RunTables) -> dict[str, Counter[str]]:
     """Return how many workers have which version of a package.
 
     Each worker reports the packages that Dask compares.  Of the others, workers of the

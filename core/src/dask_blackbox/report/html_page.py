@@ -226,7 +226,7 @@ class Cell(NamedTuple):
     row: int
     column: int
     share: float
-    said: str
+    summary: str
 
 
 class Bandwidth(NamedTuple):

@@ -79,7 +79,7 @@ def _steps(run: RunTables, query: LogQuery) -> Iterator[_Step]:
             _keeping(pl.col("source").is_in(addresses)),
         )
     if query.task:
-        yield f"belong to task {query.task}", _of_task(query.task)
+        yield f"belong to task {query.task}", _task_filter(query.task)
     if query.since:
         at = _moment(run, "since", query.since)
         yield f"are from {_clock(at)} on", _keeping(pl.col("at") >= at)
@@ -100,7 +100,7 @@ def _keeping(condition: pl.Expr) -> Callable[[pl.DataFrame], pl.DataFrame]:
     return lambda lines: lines.filter(condition)
 
 
-def _of_task(task: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
+def _task_filter(task: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
     def narrowed(lines: pl.DataFrame) -> pl.DataFrame:
         exact = lines.filter(pl.col("key") == task)
         if not exact.is_empty():

@@ -35,7 +35,7 @@ class LogLines(NamedTuple):
     """The chosen lines by time, and the sentence that says how they were chosen."""
 
     lines: list[LogLine]
-    said: str
+    summary: str
     total: int
 
 

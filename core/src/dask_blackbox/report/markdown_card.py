@@ -94,9 +94,9 @@ def _verdict(card: RunCard, verdict: Finding) -> Iterator[str]:
         ("About", subject_words(verdict.subject)),
         ("Seen", seen_words(card)),
     ]
-    said = [f"- **{label}** {escaped(words)}" for label, words in rows if words]
-    said.append(f"- **Rule** {_code(verdict.rule)}")
-    yield "\n".join(said)
+    lines = [f"- **{label}** {escaped(words)}" for label, words in rows if words]
+    lines.append(f"- **Rule** {_code(verdict.rule)}")
+    yield "\n".join(lines)
     yield _evidence(verdict.evidence)
 
 
@@ -115,12 +115,12 @@ def _evidence(evidence: Sequence[Evidence]) -> str:
 
 def _changes(card: RunCard) -> Iterator[str]:
     past = card.past
-    said = "" if past is None else blame_words(past)
-    if not card.changes and not said:
+    blame = "" if past is None else blame_words(past)
+    if not card.changes and not blame:
         return
     yield "### What changed since the last good run"
-    if said:
-        yield f"**{escaped(said)}**"
+    if blame:
+        yield f"**{escaped(blame)}**"
     if card.changes:
         head = ("What", "Before", "Now", "How unusual")
         yield _table(head, [_changed(each) for each in card.changes[:_MOST_CHANGES]])
@@ -155,9 +155,9 @@ def _past(past: Past) -> str:
     if past.last_good is not None:
         reported.append(f"compared with {against_words(past.last_good)}")
     reported += [looked_words(past), habit_words(past)]
-    said = escaped(". ".join(_capital(each) for each in reported if each))
+    sentence = escaped(". ".join(_capital(each) for each in reported if each))
     command = f"  \n{_code(past.compare)}" if past.compare else ""
-    return f"{said}.{command}" if said else ""
+    return f"{sentence}.{command}" if sentence else ""
 
 
 def _capital(words: str) -> str:
@@ -197,14 +197,14 @@ def _findings(findings: Sequence[Finding]) -> Iterator[str]:
 
 
 def _links(card: RunCard) -> str:
-    said = ["### Look further\n"] if card.links else []
+    lines = ["### Look further\n"] if card.links else []
     for name, address in in_order(card.links):
         if _OPENS.fullmatch(address):
-            said.append(f"- [{escaped(name)}](<{address}>)")
+            lines.append(f"- [{escaped(name)}](<{address}>)")
         else:
             # A browser opens neither s3:// nor file:// from a host's page.
-            said.append(f"- {escaped(name)}: {_code(address)}")
-    return "\n".join(said)
+            lines.append(f"- {escaped(name)}: {_code(address)}")
+    return "\n".join(lines)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -224,8 +224,8 @@ def _html(text: str) -> str:
 
 def _in_html(text: str) -> str:
     """Return text for inside a tag, where some renderers see Markdown and some don't."""
-    said = _MARKUP.sub(lambda found: _entity(found[0]), _html(text))
-    return _AUTOLINK.sub(_unlinked, said)
+    marked = _MARKUP.sub(lambda found: _entity(found[0]), _html(text))
+    return _AUTOLINK.sub(_unlinked, marked)
 
 
 def escaped(text: str) -> str:
@@ -239,14 +239,14 @@ def _escaped_inside(text: str) -> str:
     What a renderer would make a link of is code: no escape prevents that everywhere.
     """
     text = _SPACES.sub(" ", plain(text)).strip()
-    said, end = "", 0
+    result, end = "", 0
     for found in _UNBROKEN.finditer(text):
         if not _AUTOLINK.search(found[0]):
             continue
-        said += _MARKUP.sub(r"\\\1", text[end : found.start()])
-        said += _code(found[0], in_table=True)
+        result += _MARKUP.sub(r"\\\1", text[end : found.start()])
+        result += _code(found[0], in_table=True)
         end = found.end()
-    return said + _MARKUP.sub(r"\\\1", text[end:])
+    return result + _MARKUP.sub(r"\\\1", text[end:])
 
 
 def _unlinked(found: re.Match[str]) -> str:
@@ -264,17 +264,19 @@ def _paragraphs(text: str) -> str:
 
 def _sentences(line: str) -> str:
     """Return a line with what stands between backticks as code."""
-    said = ""
+    result = ""
     for part, code in pieces(line.strip()):
         if code:
-            said += _code(part)
+            result += _code(part)
             continue
         # Escaping takes the spaces at both ends away.
-        before = " " if said and part[:1].isspace() else ""
+        before = " " if result and part[:1].isspace() else ""
         after = " " if part[-1:].isspace() else ""
         # Only at its beginning does a line's first character open anything.
-        said += f"{before}{escaped(part) if not said else _escaped_inside(part)}{after}"
-    return said.strip()
+        result += (
+            f"{before}{escaped(part) if not result else _escaped_inside(part)}{after}"
+        )
+    return result.strip()
 
 
 def _code(text: str, *, in_table: bool = False) -> str:

@@ -41,7 +41,7 @@ _ACTIONS = {
     "killed": "#8b0000",
 }
 _TOOLTIP = """
-<div><b>@key</b></div><div>@said, @seconds{0.000} s</div><div>$name</div>
+<div><b>@key</b></div><div>@label, @seconds{0.000} s</div><div>$name</div>
 """
 
 
@@ -87,7 +87,7 @@ def _bars(tasks: pl.DataFrame) -> pl.DataFrame:
         "key",
         "worker",
         "thread",
-        word.alias("said"),
+        word.alias("label"),
         pl.when(killed).then(pl.col("start")).otherwise(computing).alias("left"),
         pl.col("stop").alias("right"),
         grave.alias("grave"),
@@ -106,7 +106,7 @@ def _bars(tasks: pl.DataFrame) -> pl.DataFrame:
                 "key",
                 "worker",
                 "thread",
-                pl.lit(action).alias("said"),
+                pl.lit(action).alias("label"),
                 left.alias("left"),
                 pl.min_horizontal(left + pl.col(column), "stop").alias("right"),
                 pl.lit(value=False).alias("grave"),
@@ -131,10 +131,10 @@ def _colours(words: pl.Series, prefixes: list[str]) -> tuple[pl.Series, list[str
     numbers = {prefix: n % len(_PREFIXES) for n, prefix in enumerate(prefixes)}
     numbers |= {action: len(_PREFIXES) + n for n, action in enumerate(_ACTIONS)}
     table = pl.DataFrame(
-        {"said": list(numbers), "colour": list(numbers.values())},
-        schema={"said": pl.String, "colour": pl.Float32},
+        {"label": list(numbers), "colour": list(numbers.values())},
+        schema={"label": pl.String, "colour": pl.Float32},
     )
-    found = words.to_frame("said").join(table, on="said", how="left")["colour"]
+    found = words.to_frame("label").join(table, on="label", how="left")["colour"]
     return found.fill_null(0.0), palette
 
 
@@ -154,10 +154,12 @@ def _figure(
         output_backend="canvas",
     )
     labels = {life.address: life.label for life in lives}
-    words = bars.group_by("said", maintain_order=True).agg(pl.col("seconds").sum())
-    words = words.filter(~pl.col("said").is_in(list(_ACTIONS)))
-    prefixes = words.sort("seconds", "said", descending=[True, False])["said"].to_list()
-    colour, palette = _colours(bars["said"], prefixes)
+    words = bars.group_by("label", maintain_order=True).agg(pl.col("seconds").sum())
+    words = words.filter(~pl.col("label").is_in(list(_ACTIONS)))
+    prefixes = words.sort("seconds", "label", descending=[True, False])[
+        "label"
+    ].to_list()
+    colour, palette = _colours(bars["label"], prefixes)
     bars = bars.with_columns(colour.alias("colour"))
     by_worker = lanes["worker"].n_unique() <= _MOST_NAMED
     parts = bars.partition_by("worker") if by_worker and bars.height else [bars]
@@ -190,7 +192,7 @@ def _columns(part: pl.DataFrame) -> dict[str, Any]:
         name: part[name].to_numpy().astype(np.float32)
         for name in ("y", "height", "seconds", "colour")
     }
-    texts = {name: part[name].fill_null("").to_list() for name in ("key", "said")}
+    texts = {name: part[name].fill_null("").to_list() for name in ("key", "label")}
     return {**exact, **coarse, **texts}
 
 

@@ -44,7 +44,7 @@ class Series(msgspec.Struct):
 def series_of(run: RunTables, axis: Axis) -> list[Series]:
     """Return the tracks of which anything is known."""
     table = summed_metrics(run.metrics, axis, _POINTS)
-    found = [_of_lines(run, axis)]
+    found = [_log_line_series(run, axis)]
     if table.height:
         at = ((table["at"] / 1e3 - axis.start) * 1e3).round().cast(pl.Int64).to_list()
         for name, heading, unit, columns in _TRACKS:
@@ -58,7 +58,7 @@ def series_of(run: RunTables, axis: Axis) -> list[Series]:
     return [each for each in found if each.lines]
 
 
-def _of_lines(run: RunTables, axis: Axis) -> Series:
+def _log_line_series(run: RunTables, axis: Axis) -> Series:
     """Return how many log lines there were in each step, by level."""
     step = max(1, int(axis.length * 1e3 / _POINTS))
     steps = int(axis.length * 1e3 / step) + 1

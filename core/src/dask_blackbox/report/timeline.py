@@ -122,7 +122,7 @@ class Timeline(msgspec.Struct):
     prefixes: list[str]
     outcomes: tuple[str, ...]
     pack: Pack
-    said: str
+    summary: str
 
 
 class _Links(NamedTuple):
@@ -159,7 +159,7 @@ def timeline_of(
     chain = places[list(waits.longest.rows)] if waits.longest else places[:0]
     links = _Links(inputs, chain[chain >= 0])
     pack = _pack(placed, axis, seats, named, links)
-    text = _said(executions.height, placed.height, pack)
+    text = _summary(executions.height, placed.height, pack)
     return Timeline(seats, prefixes, OUTCOMES, pack, text)
 
 
@@ -361,7 +361,7 @@ def _shown(text: str) -> str:
     return text if len(text) <= _LONGEST_KEY else f"{text[: _LONGEST_KEY - 1]}…"
 
 
-def _said(recorded: int, placed: int, pack: Pack) -> str:
+def _summary(recorded: int, placed: int, pack: Pack) -> str:
     if recorded == 0:
         return "No task finished in this run."
     text = f"{counted(recorded, 'task execution')}"

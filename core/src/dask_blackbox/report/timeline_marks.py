@@ -59,7 +59,7 @@ class Mark(msgspec.Struct, array_like=True):
     at: int
     kind: str
     subject: str
-    said: str
+    text: str
 
 
 class PackedMarks(msgspec.Struct):
@@ -69,7 +69,7 @@ class PackedMarks(msgspec.Struct):
     at: str
     kind: str
     subject: str
-    said: str
+    text: str
     texts: str
 
 
@@ -84,7 +84,7 @@ def packed_marks(marks: list[Mark]) -> PackedMarks:
     at = np.diff(np.array([mark.at for mark in marks], dtype=np.int64), prepend=0)
     kind = column([mark.kind for mark in marks])
     subject = column([mark.subject for mark in marks])
-    message = column([mark.said for mark in marks])
+    message = column([mark.text for mark in marks])
     return PackedMarks(
         len(marks),
         packed_signed(at),
@@ -97,12 +97,16 @@ def packed_marks(marks: list[Mark]) -> PackedMarks:
 
 def marks_of(run: RunTables, axis: Axis, lives: list[WorkerProcess]) -> list[Mark]:
     """Return everything that is marked on the time axis, in order."""
-    marks = [*_of_lives(axis, lives), *_of_events(run, axis), *_of_samples(run, axis)]
+    marks = [
+        *_worker_marks(axis, lives),
+        *_event_marks(run, axis),
+        *_sample_marks(run, axis),
+    ]
     there = [mark for mark in marks if 0 <= mark.at <= axis.length * 1000 + 1]
     return sorted(there, key=lambda mark: mark.at)
 
 
-def _of_lives(axis: Axis, lives: list[WorkerProcess]) -> list[Mark]:
+def _worker_marks(axis: Axis, lives: list[WorkerProcess]) -> list[Mark]:
     marks = []
     for life in lives:
         if life.joined is not None:
@@ -116,12 +120,12 @@ def _of_lives(axis: Axis, lives: list[WorkerProcess]) -> list[Mark]:
     return marks
 
 
-def _of_events(run: RunTables, axis: Axis) -> list[Mark]:
+def _event_marks(run: RunTables, axis: Axis) -> list[Mark]:
     marks = [
         Mark(_ms(graph.at, axis), "graph", "", f"graph of {count(graph.tasks)} tasks")
         for graph in run.of(GraphUpdated)
     ]
-    marks += [_of_closing(run, each, axis) for each in run.of(SchedulerClosing)]
+    marks += [_closing_mark(run, each, axis) for each in run.of(SchedulerClosing)]
     for event, (kind, text) in _MARKED.items():
         marks += [
             Mark(_ms(each.at, axis), kind, each.subject, text + _particulars(each))
@@ -130,7 +134,7 @@ def _of_events(run: RunTables, axis: Axis) -> list[Mark]:
     return marks
 
 
-def _of_samples(run: RunTables, axis: Axis) -> list[Mark]:
+def _sample_marks(run: RunTables, axis: Axis) -> list[Mark]:
     """Mark when samples first show that a worker was paused, ran again, or spilled."""
     before = pl.col("status").shift(1).over("source")
     is_paused, was_paused = pl.col("status") == "paused", before == "paused"
@@ -156,7 +160,7 @@ def _of_samples(run: RunTables, axis: Axis) -> list[Mark]:
     ]
 
 
-def _of_closing(run: RunTables, closing: SchedulerClosing, axis: Axis) -> Mark:
+def _closing_mark(run: RunTables, closing: SchedulerClosing, axis: Axis) -> Mark:
     """Mark that the scheduler closed: a failure only where there was still work to do."""
     outcome = outcome_of(run)
     since = teardown_of(run, outcome).since

@@ -123,7 +123,7 @@ def _say_trouble(app: FastAPI, templates: Templates) -> None:
             .startswith("/api/")
         ):
             return JSONResponse({"error": text}, status_code=status)
-        return templates.answer(request, "trouble.html", status=status, said=text)
+        return templates.answer(request, "trouble.html", status=status, text=text)
 
     app.add_exception_handler(BlackboxError, trouble)
     app.add_exception_handler(HTTPException, trouble)

@@ -26,7 +26,7 @@ class Box(NamedTuple):
     grew: bool
     strength: float
     label: str
-    said: str
+    text: str
 
 
 class ComparedFlames(NamedTuple):
@@ -106,7 +106,7 @@ def _box(
         grew=share >= was,
         strength=round(min(1.0, abs(share - was) / _STRONGEST), 2),
         label=label if len(label) <= fitting else label[: max(0, fitting - 1)],
-        said=(
+        text=(
             f"{label} ({plain(file)}): {share:.1%} of the samples, before {was:.1%}; "
             f"{node['count'] * INTERVAL:.1f} s, before {count * INTERVAL:.1f} s"
         ),

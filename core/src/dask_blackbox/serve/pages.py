@@ -230,7 +230,7 @@ class Dot(NamedTuple):
     y: float
     state: str
     run: str
-    said: str
+    text: str
 
 
 class Chart(NamedTuple):
@@ -247,7 +247,7 @@ class Changed(NamedTuple):
 
     x: float
     run: str
-    said: tuple[str, ...]
+    text: tuple[str, ...]
 
 
 def charts_of(history: JobHistory) -> list[Chart]:

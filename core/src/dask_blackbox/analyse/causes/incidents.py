@@ -184,17 +184,17 @@ def end_of_run(case: Case) -> str:
     if code:
         if code < 0:
             return _ENDED.get(case.state, "the run failed")
-        said = last_output(case.run)
-        if said and _repeats(said, case.exception):
-            said = ""
+        output = last_output(case.run)
+        if output and _repeats(output, case.exception):
+            output = ""
         exited = f"the driver exited with code {code}"
-        return f"{exited}: “{short(said, 120)}”" if said else exited
+        return f"{exited}: “{short(output, 120)}”" if output else exited
     return _ENDED.get(case.state, "the run failed")
 
 
-def _repeats(said: str, exception: DriverException | None) -> bool:
+def _repeats(output: str, exception: DriverException | None) -> bool:
     """Say whether the last line of output is one of the exception's own message."""
-    return exception is not None and said.strip() in (
+    return exception is not None and output.strip() in (
         line.strip()
         for line in f"{exception.exception}: {exception.message}".splitlines()
     )

@@ -48,12 +48,12 @@ class Places:
 
     def of_prefix(self, name: str) -> str:
         """Return what of a prefix's functions has changed, or what was given to them."""
-        own, beside = self._of_prefix(name)
+        own, beside = self._changes_of_prefix(name)
         if own:
             return self._said(own)
         return f"given by {self._said(beside)}" if beside else ""
 
-    def _of_prefix(self, name: str) -> tuple[list[str], list[str]]:
+    def _changes_of_prefix(self, name: str) -> tuple[list[str], list[str]]:
         """Return which functions of a prefix have changed, and what else in their modules."""
         runs = functions_of(name, self._before, self._after)
         modules = {_module(each) for each in runs}
@@ -62,16 +62,16 @@ class Places:
 
     def of_module(self, name: str) -> str:
         """Return what of a module has changed."""
-        return self._said(self._of_module(name))
+        return self._said(self._changes_of_module(name))
 
-    def _of_module(self, name: str) -> list[str]:
+    def _changes_of_module(self, name: str) -> list[str]:
         return [each for each in self.changed if _module(each) == name]
 
     def of_callable(self, name: str) -> str:
         """Return where a callable stands that has changed."""
-        return self._said(self._of_callable(name))
+        return self._said(self._changes_of_callable(name))
 
-    def _of_callable(self, name: str) -> list[str]:
+    def _changes_of_callable(self, name: str) -> list[str]:
         return [each for each in self.changed if each.partition(":")[2] == name]
 
     def diff(self, what: str) -> str | None:
@@ -82,11 +82,13 @@ class Places:
         """
         kind, _, name = what.partition(" ")
         if kind == "prefix":
-            own, beside = self._of_prefix(name)
+            own, beside = self._changes_of_prefix(name)
             names = own or beside
         else:
             names = (
-                self._of_module(name) if kind == "module" else self._of_callable(name)
+                self._changes_of_module(name)
+                if kind == "module"
+                else self._changes_of_callable(name)
             )
         known = self._before.sources.keys() | self._after.sources.keys()
         reported = [self._diff(each) for each in names if each in known]

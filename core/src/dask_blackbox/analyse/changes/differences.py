@@ -64,7 +64,7 @@ def differences(before: Sketch, after: Sketch) -> list[Difference]:
     """
     plain = [each for kind in _PLAIN for each in _plain(kind, before, after)]
     places = Places(before, after)
-    code = _of_prefixes(before, after, places)
+    code = _prefix_differences(before, after, places)
     return [
         *_by_role("package", before, after),
         *_pythons(before, after),
@@ -78,7 +78,9 @@ def differences(before: Sketch, after: Sketch) -> list[Difference]:
     ]
 
 
-def _of_prefixes(before: Sketch, after: Sketch, places: Places) -> list[Difference]:
+def _prefix_differences(
+    before: Sketch, after: Sketch, places: Places
+) -> list[Difference]:
     """Return prefixes that run other code, and what was given to those that do not.
 
     A value of a closure or a default is code where the source that gives it is another,
@@ -164,7 +166,7 @@ def _plain(kind: str, before: Sketch, after: Sketch) -> Iterator[Difference]:
         return
     old, new = _values(before, kind), _values(after, kind)
     if not _both_know(f"{kind}/others", before, after):
-        old, new = (_of_a_command(values) for values in (old, new))
+        old, new = (_command_parameters(values) for values in (old, new))
     if kind == "code":
         yield from _code(old, new)
         return
@@ -174,7 +176,7 @@ def _plain(kind: str, before: Sketch, after: Sketch) -> Iterator[Difference]:
             yield each._replace(kind=kind)
 
 
-def _of_a_command(values: dict[str, str]) -> dict[str, str]:
+def _command_parameters(values: dict[str, str]) -> dict[str, str]:
     """Return the parameters that a command line tells."""
     return {n: each for n, each in values.items() if n.startswith(("-", "argument "))}
 
@@ -253,22 +255,22 @@ def _config(before: Sketch, after: Sketch) -> Iterator[Difference]:
             yield each._replace(kind="dask-config")
     # A scheduler that has the driver's configuration has none of its own in the sketch,
     # and workers have only what is not the scheduler's.
-    theirs = [_of_scheduler(sketch) for sketch in (before, after)]
+    theirs = [_scheduler_settings(sketch) for sketch in (before, after)]
     if not _both_know("dask-config/scheduler", before, after) or not all(theirs):
         return
     for each in _changed(theirs[0], theirs[1], loosely=True):
         if each[1:4] not in compared:
             compared.add(each[1:4])
-            yield _of_role(each, "scheduler")
+            yield _role_difference(each, "scheduler")
     if _both_know("dask-config/workers", before, after):
         own = (_settings(sketch, "/workers") for sketch in (before, after))
         old, new = (all_ | more for all_, more in zip(theirs, own, strict=True))
         for each in _changed(old, new, loosely=True):
             if each[1:4] not in compared:
-                yield _of_role(each, "workers")
+                yield _role_difference(each, "workers")
 
 
-def _of_scheduler(sketch: Sketch) -> dict[str, str]:
+def _scheduler_settings(sketch: Sketch) -> dict[str, str]:
     return _settings(sketch, "/scheduler") or _settings(sketch)
 
 
@@ -278,7 +280,7 @@ def _settings(sketch: Sketch, whose: str = "") -> dict[str, str]:
     return dict(pair for pair in values.items() if pair != _OF_A_CLIENT)
 
 
-def _of_role(each: Difference, role: str) -> Difference:
+def _role_difference(each: Difference, role: str) -> Difference:
     return each._replace(kind="dask-config", what=f"{each.what} ({role})")
 
 

@@ -45,10 +45,10 @@ def _aws(found: re.Match[str], context: Context) -> Explained | None:
     file = context.file
     if groups.get("key"):
         file = f"s3://{groups['bucket']}/{groups['key']}"
-    return _of_code(code, operation, groups.get("why"), file)
+    return _explained_code(code, operation, groups.get("why"), file)
 
 
-def _of_code(
+def _explained_code(
     code: str, operation: str | None, why: str | None, file: str | None
 ) -> Explained:
     what = file or "the object"
@@ -91,11 +91,11 @@ def _permission(operation: str | None) -> str:
 
 
 def _key_missing(_: re.Match[str], context: Context) -> Explained:
-    return _of_code("NoSuchKey", None, None, context.file)
+    return _explained_code("NoSuchKey", None, None, context.file)
 
 
 def _denied(_: re.Match[str], context: Context) -> Explained:
-    return _of_code("AccessDenied", None, None, context.file)
+    return _explained_code("AccessDenied", None, None, context.file)
 
 
 def _no_credentials(_: re.Match[str], context: Context) -> Explained:
@@ -268,14 +268,14 @@ def _in_database(context: Context) -> str:
 
 
 def _no_name(_: re.Match[str], context: Context) -> Explained | None:
-    return _of_host(context, "is on a host that could not be resolved")
+    return _explained_host(context, "is on a host that could not be resolved")
 
 
 def _refused(_: re.Match[str], context: Context) -> Explained | None:
-    return _of_host(context, "refused the connection")
+    return _explained_host(context, "refused the connection")
 
 
-def _of_host(context: Context, what: str) -> Explained | None:
+def _explained_host(context: Context, what: str) -> Explained | None:
     if "://" not in (context.file or ""):
         return None
     return Explained(headline=f"{context.file} {what}", file=context.file)

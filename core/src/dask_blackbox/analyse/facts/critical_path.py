@@ -74,7 +74,7 @@ def _rows(executions: pl.DataFrame) -> np.ndarray[Any, Any]:
     once = pl.len().over("last_input") == 1
     found = waited.join(ended.filter(once), on="last_input")
     inputs[found["row"].to_numpy()] = found["input"].to_numpy()
-    for row, computed in _of_several(waited, ended.filter(~once)):
+    for row, computed in _repeated_inputs(waited, ended.filter(~once)):
         inputs[row] = computed
     # Where clocks differ by so much that an input seems to begin later, nothing is known:
     # so that no execution can lead back to itself.
@@ -83,7 +83,9 @@ def _rows(executions: pl.DataFrame) -> np.ndarray[Any, Any]:
     return inputs
 
 
-def _of_several(waited: pl.DataFrame, ended: pl.DataFrame) -> Iterator[tuple[int, int]]:
+def _repeated_inputs(
+    waited: pl.DataFrame, ended: pl.DataFrame
+) -> Iterator[tuple[int, int]]:
     """Return rows whose input was computed more than once, and the computation they saw.
 
     The one that ended last before they began; clocks of hosts may differ by a little, so

@@ -62,12 +62,12 @@ def _ask_cannot_connect(case: Case) -> Iterator[Finding]:
     if not match:
         yield from _still_trying(case)
         yield from _unexpected_answer(case)
-        yield from _of_a_worker(case)
+        yield from _unreachable_worker_findings(case)
         return
     address, waited = match["address"], match["waited"]
     known = case.run.of(SchedulerInfo)
     if any(each.subject == address for each in known):
-        return  # it was there once: that is another story
+        return  # it was reachable once: another rule reports that
     if address in case.run.workers["address"].to_list():
         return  # a worker that is gone, which somebody asked for something
     why, remedy, advice = _why(case, address, waited)
@@ -183,7 +183,7 @@ def _unexpected_answer(case: Case) -> Iterator[Finding]:
     )
 
 
-def _of_a_worker(case: Case) -> Iterator[Finding]:
+def _unreachable_worker_findings(case: Case) -> Iterator[Finding]:
     """Yield that a worker lives and cannot be reached where it says that it is."""
     exception = case.exception
     if exception is not None and not only_waited(exception):
@@ -271,7 +271,7 @@ class _TlsFailure(NamedTuple):
 def _ask_tls_misconfigured(case: Case) -> Iterator[Finding]:
     if not case.failed or case.blame.failure is not None:
         return
-    failure_of_tls = _of_the_driver(case)
+    failure_of_tls = _driver_tls_failure(case)
     if failure_of_tls is not None:
         yield TLS_MISCONFIGURED.found(
             failure_of_tls.title,
@@ -281,10 +281,10 @@ def _ask_tls_misconfigured(case: Case) -> Iterator[Finding]:
             evidence=case.exception_evidence(),
         )
         return
-    yield from _of_the_workers(case)
+    yield from _worker_tls_findings(case)
 
 
-def _of_the_driver(case: Case) -> _TlsFailure | None:
+def _driver_tls_failure(case: Case) -> _TlsFailure | None:
     exception = case.exception
     if exception is None or case.recorded_cluster:
         return None
@@ -299,13 +299,13 @@ def _of_the_driver(case: Case) -> _TlsFailure | None:
             "`distributed.comm.tls.*`; and use an address of the scheduler's own protocol.",
         )
     if "distributed/security.py" in exception.traceback:
-        return _of_own_files(exception)
+        return _own_files_tls_failure(exception)
     # Somebody else's TLS (a store's, a service's) is no business of Dask's.
     ours = "distributed/comm/" in exception.traceback
-    return _of_the_handshake(case, exception) if ours else None
+    return _handshake_tls_failure(case, exception) if ours else None
 
 
-def _of_own_files(exception: DriverException) -> _TlsFailure:
+def _own_files_tls_failure(exception: DriverException) -> _TlsFailure:
     """Return that the driver could not even load its certificate, key or authority."""
     why = short(exception.message, 160).rstrip(".") or class_of(exception.exception)
     return _TlsFailure(
@@ -321,7 +321,9 @@ def _of_own_files(exception: DriverException) -> _TlsFailure:
     )
 
 
-def _of_the_handshake(case: Case, exception: DriverException) -> _TlsFailure | None:
+def _handshake_tls_failure(
+    case: Case, exception: DriverException
+) -> _TlsFailure | None:
     untrusted = CERTIFICATE_NOT_VERIFIED.search(exception.traceback)
     if untrusted or case.search_exception(TLS_CERTIFICATE_DIFFERS.pattern):
         return _not_trusted(
@@ -394,7 +396,7 @@ _CUT = _TlsFailure(
 )
 
 
-def _of_the_workers(case: Case) -> Iterator[Finding]:
+def _worker_tls_findings(case: Case) -> Iterator[Finding]:
     """Yield that workers could not join a scheduler because the right certificates are missing."""
     logs = case.run.logs
     failed = logs.filter(

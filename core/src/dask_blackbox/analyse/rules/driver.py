@@ -73,16 +73,16 @@ def _ask_driver_exception(case: Case) -> Iterator[Finding]:
         return
     if case.exception is not None:
         if _is_of_configuration(case.exception):
-            yield _of_configuration(case, case.exception)
+            yield _configuration_finding(case, case.exception)
         elif not _is_of_dead_workers(case):
-            yield _of_exception(case, case.exception)
+            yield _exception_finding(case, case.exception)
         return
     ending = case.run.ending
     for fact in case.run.of(CommandNotStarted):
-        yield _of_no_command(fact)
+        yield _command_not_started_finding(fact)
         return
     if case.state == "failed" and ending is not None and ending.exit_code:
-        yield _of_exit_code(case, ending.exit_code)
+        yield _exit_code_finding(case, ending.exit_code)
 
 
 def _is_of_dead_workers(case: Case) -> bool:
@@ -93,7 +93,7 @@ def _is_of_configuration(exception: DriverException) -> bool:
     return _CONFIGURATION in (exception.exception, *exception.bases)
 
 
-def _of_configuration(case: Case, exception: DriverException) -> Finding:
+def _configuration_finding(case: Case, exception: DriverException) -> Finding:
     message = " ".join(exception.message.split())
     begun = "" if case.run.of(GraphUpdated) else " No Dask work had begun."
     return DRIVER_EXCEPTION.found(
@@ -117,7 +117,7 @@ def _sentence(text: str) -> str:
     return text if text.endswith((".", "?", "!", "…")) else f"{text}."
 
 
-def _of_exception(case: Case, exception: DriverException) -> Finding:
+def _exception_finding(case: Case, exception: DriverException) -> Finding:
     name, message = _named(exception)
     waited = name.endswith("TimeoutError") or name == "Timeout"
     where = (
@@ -379,7 +379,7 @@ def _logged_errors(case: Case) -> Iterator[_Logged]:
         yield _Logged(text, raised, row["at"].timestamp(), row["role"])
 
 
-def _of_exit_code(case: Case, code: int) -> Finding:
+def _exit_code_finding(case: Case, code: int) -> Finding:
     ending = case.run.ending
     took = ""
     if ending is not None:
@@ -388,7 +388,7 @@ def _of_exit_code(case: Case, code: int) -> Finding:
     place = f"{call.file}:{call.line}" if call is not None and call.file else ""
     handled = next(iter(case.outcome.survived[-1:]), None)
     last = last_output(case.run)
-    said = f" Its last output: “{short(last, 200)}”." if last else ""
+    output = f" Its last output: “{short(last, 200)}”." if last else ""
     how = (
         f"{place} called `sys.exit({code})`"
         if place
@@ -403,7 +403,7 @@ def _of_exit_code(case: Case, code: int) -> Finding:
         else f"The command exited with code {code}, without an exception",
         cause=(
             f"The driver ended with exit code {code}{took} without an exception: "
-            f"{how}. {then}.{said}"
+            f"{how}. {then}.{output}"
         ),
         remedy=(
             (f"Look at {place}, and at" if place else "Look at")
@@ -440,7 +440,7 @@ def _reported(received: DriverCallFailed) -> str:
     return f"{text} (of '{short(received.key, 60)}')" if received.key else text
 
 
-def _of_no_command(fact: CommandNotStarted) -> Finding:
+def _command_not_started_finding(fact: CommandNotStarted) -> Finding:
     """Return that the command could not be started at all."""
     name = next(iter(fact.argv), "")
     missing = fact.exit_code == _NOT_FOUND
@@ -566,8 +566,8 @@ def _known(case: Case) -> list[str]:
 def _inside_dask(case: Case) -> Iterator[str]:
     """Yield that Dask's own code failed in a worker, which it tells before it gives up."""
     for last in case.run.of(WorkerInternalError)[-1:]:
-        said = last.message
-        text = said.get("exception_text") if isinstance(said, dict) else said
+        message = last.message
+        text = message.get("exception_text") if isinstance(message, dict) else message
         yield (
             f"Dask's own code failed in {case.name_of(last.subject)}, and the worker "
             f"closed: {short(str(text), 240)}."

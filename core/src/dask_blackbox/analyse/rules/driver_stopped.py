@@ -182,7 +182,7 @@ def _advice_driver_killed(
     return "unknown" if waited or by == "SIGKILL" else None
 
 
-def _of_prefixes(case: Case) -> str:
+def _prefix_phrase(case: Case) -> str:
     graphs = case.run.of(GraphUpdated)
     prefixes = graphs[-1].prefixes if graphs else None
     return f" of {quoted(list(prefixes))}" if prefixes else ""
@@ -200,7 +200,7 @@ def _remedy_driver_killed(
     if by in CRASHES:
         where = (
             "Its workers were threads of its own process (`processes=False`), so a "
-            f"task{_of_prefixes(case)} may have crashed it: with worker processes, "
+            f"task{_prefix_phrase(case)} may have crashed it: with worker processes, "
             "only the worker dies, and Dask names the task. "
             if _in_the_driver(case)
             else "No worker crashed: it was the driver's own code. "
@@ -353,11 +353,11 @@ def _evidence_driver_killed(
         )
     if lost is not None:
         known = ("pid", "how", "exit_code", "oom_kills")
-        said = {
+        facts = {
             name: each for name in known if (each := getattr(lost, name)) is not None
         }
         yield Evidence(
-            text=f"The recorder lost the driver: {short(str(said), 200)}",
+            text=f"The recorder lost the driver: {short(str(facts), 200)}",
             source="events",
             at=lost.at,
         )
@@ -467,18 +467,18 @@ def _ask_cancelled(case: Case) -> Iterator[Finding]:
         return
     if case.search_exception(ENDED_BY_US):
         return  # our own option ended it: that is a hang
-    said = case.search_exception(WORK_CANCELLED.pattern)
-    if said or _of_an_executor(case):
-        yield _of_futures(case, said)
+    match = case.search_exception(WORK_CANCELLED.pattern)
+    if match or _is_executor_cancellation(case):
+        yield _cancelled_futures_finding(case, match)
         return
     if _is_unrelated(case) or not case.raised(*_CLASSES):
         return
-    yield _of_futures(case, said)
+    yield _cancelled_futures_finding(case, match)
 
 
-def _of_futures(case: Case, said: re.Match[str] | None) -> Finding:
-    reason = said["reason"].strip() if said else _NO_REASON
-    key = said["key"] if said else (case.exception.key if case.exception else None)
+def _cancelled_futures_finding(case: Case, match: re.Match[str] | None) -> Finding:
+    reason = match["reason"].strip() if match else _NO_REASON
+    key = match["key"] if match else (case.exception.key if case.exception else None)
     asked = _cancelled_by(case, key)
     key = key or (_last_cancelled(case) if asked else None)
     after = case.outcome.is_after
@@ -502,7 +502,7 @@ def _of_futures(case: Case, said: re.Match[str] | None) -> Finding:
             + (asked.reported if asked else "")
         ),
         remedy=remedy,
-        confidence="high" if said else "medium",
+        confidence="high" if match else "medium",
         retry_advice="code"
         if by_itself
         else "unknown"
@@ -613,7 +613,7 @@ def _last_cancelled(case: Case) -> str | None:
     return str(keys[-1]) if len(keys) else None
 
 
-def _of_an_executor(case: Case) -> bool:
+def _is_executor_cancellation(case: Case) -> bool:
     """Say whether futures of `client.get_executor()` were cancelled, which carry no word."""
     exception = case.exception
     return (
@@ -705,7 +705,7 @@ def _stopped(case: Case, stopped: Stopped) -> Finding:
     host = _host(stopped)
     after = duration(max(_moment(case, stopped) - case.run.manifest.started, 0))
     reason = STOP_WORDS.get(stopped.reason, stopped.reason)
-    said = f" ({reason})" if reason else ""
+    why = f" ({reason})" if reason else ""
     detail = (
         f" {host} reports: “{short(stopped.detail, 300).rstrip('.')}”."
         if stopped.detail
@@ -717,9 +717,9 @@ def _stopped(case: Case, stopped: Stopped) -> Finding:
     hung = hang is not None and hang.long
     blocked = hang is not None and hang.long and not hang.executing
     return STOPPED_BY_HOST.found(
-        f"{host} stopped this {case.dialect.run} after {after}{said}{_progress(case, '; ')}",
+        f"{host} stopped this {case.dialect.run} after {after}{why}{_progress(case, '; ')}",
         cause=(
-            f"{host} ended the run{said} {after} after its start"
+            f"{host} ended the run{why} {after} after its start"
             f"{_progress(case, '; ')}.{detail} "
             f"{case.stall() if hung else 'No failure had been recorded by then.'}"
         ),
@@ -846,10 +846,10 @@ def _host(stopped: Stopped) -> str:
 
 
 def _evidence_stopped_by_host(case: Case, stopped: Stopped) -> tuple[Evidence, ...]:
-    said = f": {short(stopped.detail, 200)}" if stopped.detail else ""
+    detail = f": {short(stopped.detail, 200)}" if stopped.detail else ""
     return (
         Evidence(
-            text=f"{_host(stopped)} ended the run ({stopped.reason}){said}",
+            text=f"{_host(stopped)} ended the run ({stopped.reason}){detail}",
             source="driver",
             at=_moment(case, stopped),
         ),

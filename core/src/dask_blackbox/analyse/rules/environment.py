@@ -58,7 +58,7 @@ def _ask_environment_mismatch(case: Case) -> Iterator[Finding]:
     deaths = deaths_blamed_on(case, ENVIRONMENT_MISMATCH.slug)
     apart = next(filter(None, map(partial(_crashed_apart, case), deaths)), None)
     if apart is not None:
-        yield from _of_pythons(case, deaths, *apart)
+        yield from _python_version_findings(case, deaths, *apart)
         return
     if deaths:
         text = " ".join(case.cause_of(d).because for d in deaths)
@@ -119,7 +119,7 @@ def _crashed_apart(case: Case, death: WorkerExit) -> tuple[str, str] | None:
     return None if death.signal is None else pythons_apart(case.run, death.address)
 
 
-def _of_pythons(
+def _python_version_findings(
     case: Case, deaths: tuple[WorkerExit, ...], ours: str, theirs: str
 ) -> Iterator[Finding]:
     yield from verdict_on_deaths(
@@ -141,13 +141,13 @@ def _ask_a_task(case: Case) -> Iterator[Finding]:
     """A task that could not import a module which the driver has."""
     elsewhere = missing_elsewhere(case)
     if elsewhere is not None:
-        yield from _of_something_else_environment_mismatch(case, elsewhere)
+        yield from _other_mismatch_findings(case, elsewhere)
     failure = case.blame.failure
     if failure is None or failure.killed:
         return
     module = MODULE_MISSING.search(failure.message)
     if module is None:
-        yield from _of_versions(case, failure)
+        yield from _package_version_findings(case, failure)
         return
     name = module[1].split(".")[0]
     reading = any(word in failure.traceback for word in _READING)
@@ -175,9 +175,7 @@ def _versions_reported(case: Case, module: str, worker: str) -> str:
     return f"The workers have '{package_of(case, module)}' {theirs}, the driver has {ours}."
 
 
-def _of_something_else_environment_mismatch(
-    case: Case, module: str
-) -> Iterator[Finding]:
+def _other_mismatch_findings(case: Case, module: str) -> Iterator[Finding]:
     """Yield that a plugin, an uploaded file or a `client.run` missed a package."""
     if case.exception is None or driver_has_package(case, module) is None:
         return
@@ -194,7 +192,7 @@ def _of_something_else_environment_mismatch(
     )
 
 
-def _of_versions(case: Case, failure: TaskFailure) -> Iterator[Finding]:
+def _package_version_findings(case: Case, failure: TaskFailure) -> Iterator[Finding]:
     """Yield that a task met another version of a package than the driver has."""
     module = lacking_module(failure.message)
     if module is None or failure.worker is None:
@@ -202,7 +200,7 @@ def _of_versions(case: Case, failure: TaskFailure) -> Iterator[Finding]:
     ours = driver_has_package(case, module)
     hiding = NAME_NOT_IN_FILE.search(failure.message)
     if ours is not None and hiding and not _INSTALLED.search(hiding["file"]):
-        yield _of_a_file_before_it(case, failure, module, hiding["file"])
+        yield _shadowing_file_finding(case, failure, module, hiding["file"])
         return
     theirs = worker_has_package(case, failure.worker, module)
     if not ours or not theirs or ours == theirs:
@@ -221,7 +219,7 @@ def _of_versions(case: Case, failure: TaskFailure) -> Iterator[Finding]:
     )
 
 
-def _of_a_file_before_it(
+def _shadowing_file_finding(
     case: Case, failure: TaskFailure, module: str, file: str
 ) -> Finding:
     """Return that a file on the workers hides a package that the driver has installed."""
@@ -289,12 +287,12 @@ def _ask_module_not_shipped(case: Case) -> Iterator[Finding]:
         return
     failure = case.blame.failure
     if failure is not None and not failure.killed:
-        yield from _of_a_task(case, failure)
+        yield from _task_findings(case, failure)
     elif missing_elsewhere(case):
-        yield from _of_something_else_module_not_shipped(case)
+        yield from _other_missing_module_findings(case)
 
 
-def _of_a_task(case: Case, failure: TaskFailure) -> Iterator[Finding]:
+def _task_findings(case: Case, failure: TaskFailure) -> Iterator[Finding]:
     wanted = missing_module(failure.message)
     own = own_module(case, wanted) if wanted else None
     if own is None:
@@ -313,14 +311,14 @@ def _of_a_task(case: Case, failure: TaskFailure) -> Iterator[Finding]:
     )
 
 
-def _of_something_else_module_not_shipped(case: Case) -> Iterator[Finding]:
+def _other_missing_module_findings(case: Case) -> Iterator[Finding]:
     """Yield that an uploaded file, a plugin or a `client.run` missed a file."""
     wanted = missing_elsewhere(case)
     own = own_module(case, wanted) if wanted else None
     if wanted is None or case.exception is None:
         return
     if own is None:
-        yield from _of_an_uploaded_file(case, wanted, case.exception)
+        yield from _uploaded_file_findings(case, wanted, case.exception)
         return
     frame = user_frame(case.exception.traceback)
     at = f" at {frame}" if frame else ""
@@ -341,7 +339,7 @@ def _of_something_else_module_not_shipped(case: Case) -> Iterator[Finding]:
 _UPLOADED = re.compile(r"/(?:scheduler|worker|nanny)-\w+/(?P<file>\w+\.py)$")
 
 
-def _of_an_uploaded_file(
+def _uploaded_file_findings(
     case: Case, module: str, exception: DriverException
 ) -> Iterator[Finding]:
     """Yield that an uploaded file imports what neither it nor the cluster has."""

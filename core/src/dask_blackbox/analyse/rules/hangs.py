@@ -70,10 +70,10 @@ def _ask_stalled(case: Case) -> Iterator[Finding]:
     hang = case.hang
     if hang is None or not hang.wanted:
         if case.search_exception(ENDED_BY_US):
-            yield _of_our_own_end(case)
+            yield _ended_by_us_finding(case)
         elif case.failed and case.blame.failure is None:
-            yield from _of_the_driver(case)
-            yield from _of_a_silent_worker(case)
+            yield from _driver_wait_findings(case)
+            yield from _silent_worker_findings(case)
         return
     longest = hang.executing[0] if hang.executing else None
     shared = _shared(longest)
@@ -155,7 +155,7 @@ def _idled(task: HangingTask, idle: float) -> str:
     )
 
 
-def _of_the_driver(case: Case) -> Iterator[Finding]:
+def _driver_wait_findings(case: Case) -> Iterator[Finding]:
     """Yield that the driver itself waited for something of Dask's, and no task was pending."""
     position, exception = case.driver_position, case.exception
     if position is None and exception is not None and timed_out_waiting(exception):
@@ -182,7 +182,7 @@ def _of_the_driver(case: Case) -> Iterator[Finding]:
     )
 
 
-def _of_a_silent_worker(case: Case) -> Iterator[Finding]:
+def _silent_worker_findings(case: Case) -> Iterator[Finding]:
     """Yield that a worker had sent nothing for a while when the driver gave up waiting."""
     exception = case.exception
     if exception is None or not timed_out_waiting(exception):
@@ -226,7 +226,7 @@ def _of_a_silent_worker(case: Case) -> Iterator[Finding]:
 _SILENT = 5.0
 
 
-def _of_our_own_end(case: Case) -> Finding:
+def _ended_by_us_finding(case: Case) -> Finding:
     """Return what is left to say if nothing reported what the run hung on."""
     lasted = [each.lasted for each in case.run.of(StallCancelledTasks) if each.lasted]
     position = f" for {duration(lasted[-1])}" if lasted else ""
@@ -477,12 +477,12 @@ def _ask_disk_full(case: Case) -> Iterator[Finding]:
     if hang is None or not hang.paused:
         return
     logs = case.run.logs
-    said = logs.filter((logs["role"] == "worker") & printed_by(*_SAID))
-    if not len(said):
+    lines = logs.filter((logs["role"] == "worker") & printed_by(*_SAID))
+    if not len(lines):
         return
     worker, line = (
-        said.row(-1, named=True)["source"],
-        said.row(-1, named=True)["message"],
+        lines.row(-1, named=True)["source"],
+        lines.row(-1, named=True)["message"],
     )
     full = [each for each in fullest(case) if each.worker == worker]
     spilled = sum(each.spilled for each in fullest(case))

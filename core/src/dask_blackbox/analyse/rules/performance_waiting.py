@@ -223,7 +223,7 @@ def _ask_io_bound(case: Case) -> Iterator[Finding]:
     least = IO_BOUND.threshold(case, "share")
     if not waiting or not case.worth_reporting(cost, cost / whole, least):
         return
-    if _of_programs(case) >= IO_BOUND.threshold(case, "programs") * cost:
+    if _cpu_of_programs(case) >= IO_BOUND.threshold(case, "programs") * cost:
         return  # a core worked for them meanwhile, in a program that they had started
     hosts = case.task_activity.hosts
     threads, cores = sum(h.threads for h in hosts), sum(h.cores for h in hosts)
@@ -276,7 +276,7 @@ def _free(case: Case, threads: int, cores: int) -> bool:
     )
 
 
-def _of_programs(case: Case) -> float:
+def _cpu_of_programs(case: Case) -> float:
     """Return the CPU seconds of programs that tasks had started."""
     return sum(
         case.task_activity.of_worker(each)["children"]

@@ -85,7 +85,7 @@ def _ask_p2p_failed(case: Case) -> Iterator[Finding]:
             worker=failure.worker if failure is not None else None,
         ),
         evidence=(
-            *_of_failure(case, failure),
+            *_failure_evidence(case, failure),
             *shuffle.evidence(),
             *case.exception_evidence(),
         ),
@@ -189,7 +189,7 @@ def _remedy_p2p_failed(
     )
 
 
-def _of_failure(case: Case, failure: TaskFailure | None) -> Iterator[Evidence]:
+def _failure_evidence(case: Case, failure: TaskFailure | None) -> Iterator[Evidence]:
     if failure is None:
         return
     yield Evidence(

@@ -107,7 +107,7 @@ def _ask_worker_start_failed(case: Case) -> Iterator[Finding]:
     exception = case.exception
     lines = _lines(case)
     if exception is not None and any(x in exception.traceback for x in _REGISTERING):
-        yield from _of_a_plugin(case, lines)
+        yield from _plugin_findings(case, lines)
         return
     failed = case.search_exception(PROCESS_FAILED_TO_START.pattern)
     if (
@@ -116,7 +116,7 @@ def _ask_worker_start_failed(case: Case) -> Iterator[Finding]:
         and case.outcome.kind == "exception"
         and CLUSTER_FAILED_TO_START.search(exception.message)
     ):
-        yield _of_a_cluster(exception, case.exception_evidence())
+        yield _cluster_finding(exception, case.exception_evidence())
         return
     if (
         failed is None
@@ -125,7 +125,7 @@ def _ask_worker_start_failed(case: Case) -> Iterator[Finding]:
         and not case.raised("CancelledError")
         and came_from_the_start_of_a_worker(exception.traceback)
     ):
-        yield _of_a_cluster_object(exception, case.exception_evidence())
+        yield _cluster_object_finding(exception, case.exception_evidence())
         return
     if failed is None and not (lines and _no_workers_joined(case)):
         return
@@ -138,7 +138,7 @@ def _ask_worker_start_failed(case: Case) -> Iterator[Finding]:
     ]
     place = next((each for each in places if each), None)
     if failed is not None and place is not None:
-        yield _of_the_main_module(case, place, lines)
+        yield _main_module_finding(case, place, lines)
         return
     who = failed["who"].lower() if failed else "worker"
     who = "worker" if who == "nanny" else who
@@ -155,7 +155,7 @@ def _ask_worker_start_failed(case: Case) -> Iterator[Finding]:
     )
 
 
-def _of_a_plugin(case: Case, lines: list[dict[str, object]]) -> Iterator[Finding]:
+def _plugin_findings(case: Case, lines: list[dict[str, object]]) -> Iterator[Finding]:
     exception = case.exception
     root = _root(case, lines)
     if exception is None or root is None:
@@ -181,7 +181,7 @@ def _of_a_plugin(case: Case, lines: list[dict[str, object]]) -> Iterator[Finding
     )
 
 
-def _of_a_cluster(
+def _cluster_finding(
     exception: DriverException, evidence: tuple[Evidence, ...]
 ) -> Finding:
     """Return that the cluster object could not start its scheduler."""
@@ -189,12 +189,12 @@ def _of_a_cluster(
         exception.exception,
         exception.message,
     )
-    name, said = class_of(name), " ".join(message.split())
-    where, what = user_frame(exception.traceback), f"{name}: {short(said, 300)}"
+    name, summary = class_of(name), " ".join(message.split())
+    where, what = user_frame(exception.traceback), f"{name}: {short(summary, 300)}"
     look = f"Look at {where.file}:{where.line}, and at" if where else "Look at"
     hint = hint_on(message)
     return WORKER_START_FAILED.found(
-        f"The cluster failed to start: {name}: {short_with_paths(said, 80)}",
+        f"The cluster failed to start: {name}: {short_with_paths(summary, 80)}",
         cause=(
             f"The cluster object started its scheduler in the driver, which raised {what}"
             + (f", at {where}" if where else "")
@@ -208,7 +208,7 @@ def _of_a_cluster(
     )
 
 
-def _of_a_cluster_object(
+def _cluster_object_finding(
     exception: DriverException, evidence: tuple[Evidence, ...]
 ) -> Finding:
     """Return that the cluster object could not start a worker, or submit a job for one."""
@@ -216,12 +216,12 @@ def _of_a_cluster_object(
     name, message = began or (exception.exception, exception.message)
     name, frame = class_of(name), user_frame(exception.traceback)
     where = f", at {frame}" if frame else ""
-    said = " ".join(message.split())
+    summary = " ".join(message.split())
     return WORKER_START_FAILED.found(
-        f"A worker failed to start: {name}: {short(said, 80)}".rstrip(": "),
+        f"A worker failed to start: {name}: {short(summary, 80)}".rstrip(": "),
         cause=(
             "The cluster object started its workers in the driver, and starting one raised "
-            f"{name}: {short(said, 300)}".rstrip(": ")
+            f"{name}: {short(summary, 300)}".rstrip(": ")
             + f"{where}. The cluster closed the others."
         ),
         remedy=(f"Look at {frame.file}:{frame.line}, and check" if frame else "Check")
@@ -232,7 +232,7 @@ def _of_a_cluster_object(
     )
 
 
-def _of_the_main_module(
+def _main_module_finding(
     case: Case, place: str, lines: list[dict[str, object]]
 ) -> Finding:
     name = place.rpartition("/")[2]
@@ -268,11 +268,11 @@ def _registered(exception: DriverException) -> str | None:
 
 def _lines(case: Case) -> list[dict[str, object]]:
     """Return the lines that say that something did not start, by time."""
-    said = case.run.logs.filter(
+    lines = case.run.logs.filter(
         pl.col("role").is_in(["nanny", "worker", "driver", "scheduler"])
         & printed_by(*_SAID)
     )
-    return said.sort("at").tail(20).to_dicts()
+    return lines.sort("at").tail(20).to_dicts()
 
 
 def _no_workers_joined(case: Case) -> bool:
@@ -393,14 +393,14 @@ def _ask_workers_never_arrived(case: Case) -> Iterator[Finding]:
         and not len(case.run.workers)
         and case.search_exception(NO_WORKER_TO_SCATTER_TO.pattern)
     ):
-        yield _of_a_scatter(case)
+        yield _scatter_finding(case)
         return
-    said = case.search_exception(WORKERS_DID_NOT_ARRIVE.pattern)
-    if not case.failed or not said or case.blame.failure is not None:
+    match = case.search_exception(WORKERS_DID_NOT_ARRIVE.pattern)
+    if not case.failed or not match or case.blame.failure is not None:
         yield from _missing_workers_findings(case)
         return
-    came, wanted = int(said["came"]), int(said["wanted"])
-    waited = said["waited"].strip(" .")
+    came, wanted = int(match["came"]), int(match["wanted"])
+    waited = match["waited"].strip(" .")
     waited = f"{waited} s" if waited.replace(".", "").isdigit() else waited
     astray = _started_for_another(case)
     died = ""
@@ -473,9 +473,9 @@ def _started_for_another(case: Case) -> str:
     )
 
 
-def _of_a_scatter(case: Case) -> Finding:
+def _scatter_finding(case: Case) -> Finding:
     return WORKERS_NEVER_ARRIVED.found(
-        "No worker ever arrived, and data was to be scattered",
+        "No worker arrived to receive scattered data",
         cause=(
             "`client.scatter` waited for a worker to put its data on; the scheduler "
             "was running, but no worker ever joined."
@@ -494,7 +494,7 @@ def _missing_workers_findings(case: Case) -> Iterator[Finding]:
     position = case.driver_position
     waits = position is not None and position.in_client("wait_for_workers")
     if position and waits and case.failed and case.blame.failure is None:
-        yield _of_a_driver_that_waited(case, position)
+        yield _waiting_driver_finding(case, position)
         return
     hang = case.hang
     if hang is None or hang.workers or not hang.wanted or len(case.run.workers):
@@ -517,7 +517,7 @@ def _missing_workers_findings(case: Case) -> Iterator[Finding]:
     )
 
 
-def _of_a_driver_that_waited(case: Case, position: DriverPosition) -> Finding:
+def _waiting_driver_finding(case: Case, position: DriverPosition) -> Finding:
     there = case.run.workers["left"].null_count()
     frame = position.own_frame
     line = f" (`{short(frame.code, 80)}`)" if frame and frame.code else ""
@@ -561,14 +561,14 @@ def _ask_no_valid_worker(case: Case) -> Iterator[Finding]:
     ):
         yield from _unrunnable_findings(case)
         return
-    said = case.search_exception(NO_WORKER_FOR_TASK.pattern)
+    match = case.search_exception(NO_WORKER_FOR_TASK.pattern)
     text = case.exception.message if case.exception is not None else ""
     text = failure.message if failure is not None and not text else text
-    key = said["key"] if said else (failure.key if failure else None)
+    key = match["key"] if match else (failure.key if failure else None)
     task = restrictions_in(text)
     asks = asks_for(task)
     what = f"'{short(key, 80)}'" if key else "a task"
-    waited = f" for {said['waited']}" if said else ""
+    waited = f" for {match['waited']}" if match else ""
     yield NO_VALID_WORKER.found(
         f"No worker could run '{short(case.prefix_of(key), 40)}': it asks for "
         f"{short(asks, 50)}"
@@ -604,9 +604,9 @@ def _unrunnable_findings(case: Case) -> Iterator[Finding]:
         return
     restricted = [each for each in hang.unrunnable if asks_for(each)]
     if restricted:
-        yield _of_restrictions(case, hang, restricted[0])
+        yield _restrictions_finding(case, hang, restricted[0])
     elif not hang.workers and hang.wanted and _all_left(case):
-        yield _of_no_workers(case, hang)
+        yield _no_workers_finding(case, hang)
 
 
 def _unrunnable_among_others(case: Case) -> Iterator[Finding]:
@@ -671,7 +671,7 @@ def _all_left(case: Case) -> bool:
     return bool(len(left)) and not left.has_nulls() and not case.deaths
 
 
-def _of_restrictions(case: Case, hang: Hang, task: RestrictedTask) -> Finding:
+def _restrictions_finding(case: Case, hang: Hang, task: RestrictedTask) -> Finding:
     key, asks = task.key, asks_for(task)
     prefix = case.prefix_of(key)
     others = (
@@ -700,7 +700,7 @@ def _of_restrictions(case: Case, hang: Hang, task: RestrictedTask) -> Finding:
     )
 
 
-def _of_no_workers(case: Case, hang: Hang) -> Finding:
+def _no_workers_finding(case: Case, hang: Hang) -> Finding:
     return NO_VALID_WORKER.found(
         f"No worker was left, and {counted(hang.wanted, 'task')} waited",
         cause=(

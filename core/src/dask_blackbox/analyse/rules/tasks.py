@@ -137,7 +137,9 @@ def _are_sent_again(case: Case, alike: Sequence[TaskFailure]) -> bool:
     return again >= len(alike)
 
 
-def _of_an_earlier_stage(case: Case, first: TaskFailure, failure: TaskFailure) -> bool:
+def _is_of_an_earlier_stage(
+    case: Case, first: TaskFailure, failure: TaskFailure
+) -> bool:
     """Say whether the driver sent the task that failed it only after another had failed."""
     sent = [g.at for g in case.run.of(GraphUpdated) if first.prefix in g.new]
     before = [at for at in sent if at <= first.at]
@@ -296,7 +298,7 @@ def _cause(
         if verdict
         and f is not first
         and not f.killed
-        and not _of_an_earlier_stage(case, first, f)
+        and not _is_of_an_earlier_stage(case, first, f)
     ]
     if others:
         by_prefix = Counter(f.prefix for f in others)
@@ -357,7 +359,9 @@ def _remedy_task_exception(
             "to a temporary name and rename, or overwrite it. And fix why the worker "
             f"died: `dask blackbox rules {next(iter(dead))}`."
         )
-    if more := _of_its_worker(case, failure, lone) or _of_the_first(case, failure):
+    if more := _remedy_of_worker(case, failure, lone) or _remedy_of_first_failure(
+        case, failure
+    ):
         return f"{look}{more}"
     return f"{look}{_fix(case, failure)}"
 
@@ -414,7 +418,7 @@ def _lasting_before(case: Case, failure: TaskFailure) -> tuple[str, str] | None:
     )
 
 
-def _of_the_first(case: Case, failure: TaskFailure) -> str | None:
+def _remedy_of_first_failure(case: Case, failure: TaskFailure) -> str | None:
     """Return what to do of an attempt that may only have met what the first one left."""
     before = _lasting_before(case, failure)
     if before is None:
@@ -427,7 +431,7 @@ def _of_the_first(case: Case, failure: TaskFailure) -> str | None:
     )
 
 
-def _of_its_worker(
+def _remedy_of_worker(
     case: Case, failure: TaskFailure, lone: SingleWorkerFailure | None
 ) -> str | None:
     """Return what to do about the worker, if it is the worker that was different."""

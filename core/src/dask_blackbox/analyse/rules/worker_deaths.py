@@ -640,14 +640,14 @@ def _lifetime_hang_findings(case: Case) -> Iterator[Finding]:
         return
     if not len(left) or left.has_nulls() or case.deaths:
         return
-    said = [
+    closings = [
         each
         for each in case.run.of(WorkerClosing)
         if (each.reason or "").startswith("worker-lifetime")
     ]
-    if not said:
+    if not closings:
         return
-    last = said[-1]
+    last = closings[-1]
     had = [
         key
         for each in case.run.of(WorkerRemoved)
@@ -659,7 +659,7 @@ def _lifetime_hang_findings(case: Case) -> Iterator[Finding]:
         f"Every worker left at the end of its lifetime, with {_work(case)} still "
         "pending",
         cause=(
-            f"{counted(len(said), 'worker')} reached the end of `--lifetime`"
+            f"{counted(len(closings), 'worker')} reached the end of `--lifetime`"
             f"{lifetime_of(case.run, last.subject)} and left; "
             f"none was replaced. The last one, {case.name_of(last.subject)}, was "
             f"running {quoted(had) if had else 'nothing'}.{position}"
@@ -675,7 +675,7 @@ def _lifetime_hang_findings(case: Case) -> Iterator[Finding]:
                     at=each.at,
                     see=case.show_command("logs", "--worker", each.subject),
                 )
-                for each in said[-3:]
+                for each in closings[-3:]
             ),
             *(evidence_of_hang(case, hang) if hang else case.exception_evidence()),
         ),

@@ -26,12 +26,12 @@ def _report_missing_package() -> None:
         "at": now,
         "rows": {"event": [row]},
     }
-    said = json.dumps(order).encode() + b"\n"
+    message = json.dumps(order).encode() + b"\n"
     # The interpreter waits for it, so that a short command is not called complete.
-    threading.Thread(target=_send, args=(control, said)).start()
+    threading.Thread(target=_send, args=(control, message)).start()
 
 
-def _send(control: str, said: bytes) -> None:
+def _send(control: str, message: bytes) -> None:
     """Send a line to the recorder, which may still be starting on a busy machine."""
     deadline = time.monotonic() + 5
     while time.monotonic() < deadline:
@@ -41,7 +41,7 @@ def _send(control: str, said: bytes) -> None:
         ):
             line.settimeout(1)
             line.connect(control)
-            line.sendall(said)
+            line.sendall(message)
             return
         time.sleep(0.05)
 

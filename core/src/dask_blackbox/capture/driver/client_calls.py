@@ -267,7 +267,12 @@ def _install() -> None:
             _put(module, "sync", inner, ours)
     from distributed.client import Client, Future
 
-    _put(Future, "_result", Future._result, _watched(Future._result, _of_future))
+    _put(
+        Future,
+        "_result",
+        Future._result,
+        _watched(Future._result, _client_of_future),
+    )
     _put(Client, "_gather", Client._gather, _watched(Client._gather, _itself))
 
 
@@ -317,7 +322,7 @@ def _watched(inner: Any, client_of: Callable[[Any], Any]) -> Any:
     return call
 
 
-def _of_future(future: object) -> object:
+def _client_of_future(future: object) -> object:
     return getattr(future, "client", None)
 
 

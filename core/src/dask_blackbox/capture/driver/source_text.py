@@ -26,9 +26,9 @@ def sources_of(text: str) -> dict[str, str]:
     lines = text.splitlines()
     for name, node in _named(ast.parse(text).body, "", 0):
         first = min([node.lineno, *(each.lineno for each in _decorators(node))])
-        said = "\n".join(lines[first - 1 : node.end_lineno])
+        source = "\n".join(lines[first - 1 : node.end_lineno])
         # Of a name that is set more than once, all of it counts.
-        found[name] = "\n".join(filter(None, (found.get(name), said)))[:_LONGEST]
+        found[name] = "\n".join(filter(None, (found.get(name), source)))[:_LONGEST]
     return found
 
 

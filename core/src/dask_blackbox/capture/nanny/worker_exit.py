@@ -100,8 +100,8 @@ def certify(ring: str, exit_code: int | None, **more: object) -> dict[str, Any]:
 
 def _signal_in(stack: str) -> int | None:
     """Return the signal (negative) that Python itself says it died of, if it does."""
-    for said, number in _FATAL:
-        if stack.startswith(f"Fatal Python error: {said}"):
+    for message, number in _FATAL:
+        if stack.startswith(f"Fatal Python error: {message}"):
             return -number
     return None
 

@@ -133,14 +133,16 @@ class _Parts(list[str]):
         """Add a value that a function was given; return whether there is one to compare."""
         begin = len(self)
         _values(value, self, depth)
-        said = self[begin:]
-        if not said:
+        added = self[begin:]
+        if not added:
             return False
         self.places.update(range(begin, len(self)))
         if len(self.values) < _MOST_REPORTED:
-            plain = len(said) == 1 and type(value) in (int, float, bool)
-            digest = hashlib.sha256("\n".join(said).encode("utf-8", "replace"))
-            self.values[name[:200]] = said[0] if plain else f"#{digest.hexdigest()[:8]}"
+            plain = len(added) == 1 and type(value) in (int, float, bool)
+            digest = hashlib.sha256("\n".join(added).encode("utf-8", "replace"))
+            self.values[name[:200]] = (
+                added[0] if plain else f"#{digest.hexdigest()[:8]}"
+            )
         return True
 
     def library(self, module: object) -> None:

@@ -42,7 +42,7 @@ def reported_by_dask(topic: str, msg: object) -> Iterator[Reported]:
     elif not isinstance(msg, dict):
         return
     elif topic == "all":
-        yield from _of_the_cluster(msg)
+        yield from _cluster_events(msg)
     elif topic == "p2p":
         yield "p2p", "", {"message": {k: str(v) for k, v in msg.items()}}
     elif topic == "worker-restart-memory":
@@ -55,10 +55,10 @@ def reported_by_dask(topic: str, msg: object) -> Iterator[Reported]:
             {"message": _bounded(msg)},
         )
     else:
-        yield from _of_one(topic, msg)
+        yield from _topic_events(topic, msg)
 
 
-def _of_the_cluster(msg: dict[str, Any]) -> Iterator[Reported]:
+def _cluster_events(msg: dict[str, Any]) -> Iterator[Reported]:
     action = msg.get("action")
     if action == "remove-worker":
         lost = [str(k) for k in msg.get("lost-scattered-tasks", ())]
@@ -80,7 +80,7 @@ def _of_the_cluster(msg: dict[str, Any]) -> Iterator[Reported]:
         )
 
 
-def _of_one(topic: str, msg: dict[str, Any]) -> Iterator[Reported]:
+def _topic_events(topic: str, msg: dict[str, Any]) -> Iterator[Reported]:
     """Yield what is said on the topic of a worker, of a client, or of the scheduler."""
     action = msg.get("action")
     if action == "closing-worker":

@@ -57,9 +57,9 @@ class Measures:
 
     def stealing(self, msg: object) -> None:
         """Count how a request to steal ended: the task was given up, or had begun."""
-        said = msg[0] if isinstance(msg, (tuple, list)) and msg else None
-        self._stolen += said == "confirm"
-        self._refused += said == "already-computing"
+        answer = msg[0] if isinstance(msg, (tuple, list)) and msg else None
+        self._stolen += answer == "confirm"
+        self._refused += answer == "already-computing"
 
     def sample(self) -> None:
         """Put a row for each worker and for the scheduler."""

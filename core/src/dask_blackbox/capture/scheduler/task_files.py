@@ -176,7 +176,7 @@ def looks_like_a_file(value: object) -> str | None:
     kind = type(value)
     if kind.__name__ == "OpenFile" and kind.__module__ == "fsspec.core":
         held = vars(value)
-        return _of_fsspec(held.get("fs"), held.get("path"))
+        return _fsspec_path(held.get("fs"), held.get("path"))
     if isinstance(value, pathlib.PurePath):
         value = str(value)
         return _SECRECY.text(value[:_LONGEST]) if "/" in value else _named(value)
@@ -202,7 +202,7 @@ def _without_secrets(url: re.Match[str]) -> str | None:
     return _SECRECY.text(f"{url['scheme']}://{host.rpartition('@')[2]}{slash}{path}")
 
 
-def _of_fsspec(fs: object, path: object) -> str | None:
+def _fsspec_path(fs: object, path: object) -> str | None:
     if type(path) is not str:
         return None
     protocol = getattr(type(fs), "protocol", "file")

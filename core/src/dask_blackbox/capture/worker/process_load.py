@@ -109,8 +109,8 @@ def _host() -> dict[str, Any]:
 
 def _native_threads() -> int | None:
     """Return how many threads libraries may start for a task, where that is set."""
-    said = [os.environ.get(name, "") for name in _NATIVE]
-    numbers = [int(each) for each in said if each.isdigit()]
+    values = [os.environ.get(name, "") for name in _NATIVE]
+    numbers = [int(each) for each in values if each.isdigit()]
     return max(numbers, default=None)
 
 

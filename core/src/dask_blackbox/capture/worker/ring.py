@@ -80,7 +80,7 @@ class Ring:
         self._map[: len(_MAGIC)] = _MAGIC
 
     def printing(
-        self, begins: str, who: str, said: str
+        self, begins: str, who: str, before_text: str
     ) -> Callable[[float, int, str, str], None]:
         """Return what appends rows of `log` that differ in four cells only.
 
@@ -91,14 +91,12 @@ class Ring:
             begins: What precedes the moment, as JSON; that is written in whole
                 microseconds, which takes a third of the time of a float.
             who: What stands between moment and number.
-            said: What stands between number and text.
+            before_text: What stands between number and text.
         """
         numbers, capacity, target = self._numbers, self._capacity, self._map
 
         def append(at: float, number: int, text: str, key: str) -> None:
-            cells = (
-                f"{begins}{int(at * 1e6)}{who}{number}{said}{quoted(text)}, {key}]\n"
-            )
+            cells = f"{begins}{int(at * 1e6)}{who}{number}{before_text}{quoted(text)}, {key}]\n"
             line = cells.encode()
             written = numbers[_WRITTEN]
             start = written % capacity

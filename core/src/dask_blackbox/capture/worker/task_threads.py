@@ -32,7 +32,7 @@ class TaskThreads:
 
     def sample(self, executing: dict[str, float]) -> None:
         """Look at the threads of the tasks that execute (from a thread of our own)."""
-        threads = self._of_keys()
+        threads = self._seconds_by_key()
         seen = {}
         for key, start in executing.items():
             if key not in threads:
@@ -66,7 +66,7 @@ class TaskThreads:
             known.append(row)
         return known
 
-    def _of_keys(self) -> dict[str, tuple[int, float]]:
+    def _seconds_by_key(self) -> dict[str, tuple[int, float]]:
         """Return thread and CPU seconds of each key that a thread executes."""
         try:
             active = {str(k): t for t, k in self._worker.active_threads.copy().items()}

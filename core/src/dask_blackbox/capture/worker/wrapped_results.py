@@ -82,8 +82,8 @@ def _way(kind: type) -> tuple[str, ...]:
 
 
 def _is_from_cache(value: object) -> bool:
-    said = _FROM_CACHE.get(_name(type(value)))
-    return said is not None and getattr(value, said[0], None) == said[1]
+    marker = _FROM_CACHE.get(_name(type(value)))
+    return marker is not None and getattr(value, marker[0], None) == marker[1]
 
 
 def _name(kind: type) -> tuple[str, str]:

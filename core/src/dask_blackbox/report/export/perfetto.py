@@ -169,7 +169,7 @@ def _marks(run: RunTables, lives: list[WorkerProcess]) -> Iterator[bytes]:
     for mark in marks_of(run, axis, lives):
         at = round((axis.start + mark.at / 1000) * 1e9)
         who = f"{labels.get(mark.subject, mark.subject)}: " if mark.subject else ""
-        yield _event(at, _INSTANT, _EVENTS_TRACK, text(_NAME, f"{who}{mark.said}"))
+        yield _event(at, _INSTANT, _EVENTS_TRACK, text(_NAME, f"{who}{mark.text}"))
 
 
 def _varint(value: int) -> bytes:

@@ -162,8 +162,8 @@ export function labelTicks(pen, chart, y) {
     if (x < chart.left + 14 || x > chart.width - 30) continue;
     const text = iso(ms);
     const exact = `${text.slice(17, 23)}${step < 1 ? String(Math.round((ms % 1) * 1000)).padStart(3, "0") : ""}`;
-    const said = step >= 864e5 ? text.slice(5, 10) : step >= 6e4 ? (long ? text.slice(5, 16).replace("T", " ") : text.slice(11, 16)) : step >= 1000 ? text.slice(11, 19) : step >= 100 ? text.slice(14, 23) : exact;
-    pen.fillText(said, x, y);
+    const shown = step >= 864e5 ? text.slice(5, 10) : step >= 6e4 ? (long ? text.slice(5, 16).replace("T", " ") : text.slice(11, 16)) : step >= 1000 ? text.slice(11, 19) : step >= 100 ? text.slice(14, 23) : exact;
+    pen.fillText(shown, x, y);
   }
 }
 

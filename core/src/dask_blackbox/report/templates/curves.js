@@ -103,17 +103,17 @@ function nameLines(pen, chart, list, field, y) {
   }
 }
 
-export function curveChart(id, height, field, most, said, extra) {
+export function curveChart(id, height, field, most, format, extra) {
   const band = curves.length > MANY ? bandOf(field) : null;
   const shown = band ? remarkable(field) : curves;
-  const described = document.querySelector(`#${id}-said`);
+  const described = document.querySelector(`#${id}-caption`);
   if (band && described) described.textContent = `${count(curves.length)} workers: median, 5th to 95th percentile, highest; ${count(shown.length)} of them as lines`;
   const y = (value) => height - 4 - (value / most) * (height - 10);
   const draw = (pen, chart) => {
     pen.textAlign = "right"; pen.textBaseline = "middle"; pen.fillStyle = ink("soft");
     for (const share of [0, 0.5, 1]) {
       const value = most * share / 1.06;
-      pen.fillText(said(value), chart.left - 8, Math.min(height - 8, Math.max(8, y(value))));
+      pen.fillText(format(value), chart.left - 8, Math.min(height - 8, Math.max(8, y(value))));
     }
     chart.inside(pen);
     const faint = Math.max(0.25, Math.min(0.9, 12 / Math.max(1, shown.length)));
@@ -179,19 +179,19 @@ export function drawLimits(pen, chart, y) {
   }
 }
 
-const SAID = { bytes, number: (value) => (value >= 10 ? count(Math.round(value)) : value.toFixed(1)), seconds: (value) => `${(value * 1000).toFixed(0)} ms` };
+const FORMATS = { bytes, number: (value) => (value >= 10 ? count(Math.round(value)) : value.toFixed(1)), seconds: (value) => `${(value * 1000).toFixed(0)} ms` };
 
 /** Draw sums of the whole cluster: a line each, or bars below each other. */
 export function seriesChart(id, { at, lines, unit, bars }) {
   const height = 64;
-  const said = SAID[unit];
+  const format = FORMATS[unit];
   const stacked = at.map((_, i) => lines.reduce((sum, line) => sum + (line.values[i] ?? 0), 0));
   const most = Math.max(unit === "seconds" ? 0.1 : 1, ...(bars ? stacked : lines.flatMap((line) => line.values.map((value) => value ?? 0)))) * 1.06;
   const y = (value) => height - 4 - (value / most) * (height - 10);
   const colour = (place, line) => (line.tone ? ink(line.tone) : PALETTE[place]);
   const draw = (pen, chart) => {
     pen.textAlign = "right"; pen.textBaseline = "middle"; pen.fillStyle = ink("soft");
-    pen.fillText(said(most / 1.06), chart.left - 8, 9); pen.fillText("0", chart.left - 8, height - 8);
+    pen.fillText(format(most / 1.06), chart.left - 8, 9); pen.fillText("0", chart.left - 8, height - 8);
     chart.inside(pen);
     const step = at.length > 1 ? at[1] - at[0] : 1000;
     if (bars) {
@@ -222,7 +222,7 @@ export function seriesChart(id, { at, lines, unit, bars }) {
   };
   const probe = (x, py, chart) => {
     const i = nearest(at, chart.ms(x));
-    return x < chart.left || i < 0 ? null : [clock(at[i]), ...lines.map((line) => `${line.name} ${line.values[i] == null ? "not known" : said(line.values[i])}`)];
+    return x < chart.left || i < 0 ? null : [clock(at[i]), ...lines.map((line) => `${line.name} ${line.values[i] == null ? "not known" : format(line.values[i])}`)];
   };
   return new Chart(id, { height: () => height, draw, probe, click: (x, py, ms) => { view.area = null; goTo(ms); changed("pin"); } });
 }

@@ -11,7 +11,7 @@ const NARROWEST = 0.6;
 
 /** Unpack the tree: its nodes, and their counts in each period. */
 async function unpacked(flames) {
-  const [parents, frames, at, counts, said] = await Promise.all([
+  const [parents, frames, at, counts, strings] = await Promise.all([
     integers(flames.parents, flames.number), integers(flames.frames, flames.number),
     integers(flames.at, flames.pairs), integers(flames.counts, flames.pairs), texts(flames.texts),
   ]);
@@ -22,8 +22,8 @@ async function unpacked(flames) {
     for (let i = 0; i < number; i += 1, place += 1) own.push([(node += at[place]), counts[place]]);
     return { from, to, prefix, own };
   });
-  const name = (frame) => said[4 * frame];
-  return { parents, frames, slices, name, file: (frame) => said[4 * frame + 1], line: (frame) => said[4 * frame + 2], own: (frame) => said[4 * frame + 3] === "1" };
+  const name = (frame) => strings[4 * frame];
+  return { parents, frames, slices, name, file: (frame) => strings[4 * frame + 1], line: (frame) => strings[4 * frame + 2], own: (frame) => strings[4 * frame + 3] === "1" };
 }
 
 /** Add up what is shown, as a tree. */

@@ -23,7 +23,7 @@ function legendOf(box) {
     });
     box.append(button);
   });
-  const sign = (mark, said, grave) => box.append(element("span", {}, element("b", { className: grave ? "bad" : "" }, mark), said));
+  const sign = (mark, text, grave) => box.append(element("span", {}, element("b", { className: grave ? "bad" : "" }, mark), text));
   const others = prefixes.length - PALETTE.length;
   if (others > 0) {
     const swatch = element("i", { className: "swatch" });
@@ -32,8 +32,8 @@ function legendOf(box) {
   }
   if (tasks.odd.length) sign("▢", "erred, retried or killed", true);
   const kinds = new Set(marks.map(({ kind }) => kind));
-  const said = { arrival: "worker joined", departure: "worker left", death: "worker died", graph: "graph received", failure: "failure", memory: "memory limit reached", paused: "worker paused", spilling: "worker spilled", warning: "warning" };
-  for (const [kind, words] of Object.entries(said)) {
+  const meanings = { arrival: "worker joined", departure: "worker left", death: "worker died", graph: "graph received", failure: "failure", memory: "memory limit reached", paused: "worker paused", spilling: "worker spilled", warning: "warning" };
+  for (const [kind, words] of Object.entries(meanings)) {
     if (kinds.has(kind) && !(kind === "failure" && kinds.has("death"))) sign(SIGNS[kind], kind === "death" && kinds.has("failure") ? "death or failure" : words, isGrave(kind));
   }
 }

@@ -92,8 +92,8 @@ function drawMarks(pen, chart) {
   }
 }
 
-/** @param {{at: number, subject: string, said: string}} mark */
-export const saidOf = ({ at, subject, said }) => `${clock(at)}  ${subject ? `${labelOf(subject)} ` : ""}${said}`;
+/** @param {{at: number, subject: string, text: string}} mark */
+export const textOf = ({ at, subject, text }) => `${clock(at)}  ${subject ? `${labelOf(subject)} ` : ""}${text}`;
 
 function near(x, chart) {
   return marks.filter(({ at }) => Math.abs(chart.x(at) - x) < 7).sort((a, b) => isGrave(b.kind) - isGrave(a.kind) || a.at - b.at);
@@ -102,7 +102,7 @@ function near(x, chart) {
 function probeMarks(x, y, chart) {
   const found = near(x, chart);
   if (!found.length) return null;
-  const lines = found.slice(0, 6).map(saidOf);
+  const lines = found.slice(0, 6).map(textOf);
   if (found.length > 6) lines.push(`+${found.length - 6} more here`);
   return lines;
 }

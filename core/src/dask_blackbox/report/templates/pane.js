@@ -3,7 +3,7 @@ import { colourOf } from "./chart.js";
 import { curves, nearest } from "./curves.js";
 import { LENGTH, firstAt, labelOf, lives, marks, millis, named, outcomeOf, prefixOf, prefixes, seats, tasks, units, within } from "./run.js";
 import { seatOfTask } from "./rows.js";
-import { SIGNS, isGrave, saidOf } from "./overview.js";
+import { SIGNS, isGrave, textOf } from "./overview.js";
 import { chainTo, executed, followersOf } from "./waits.js";
 import { changed, clock, count, duration, goTo, look, onChange, share, size, view } from "./view.js";
 
@@ -75,8 +75,8 @@ function aboutPeriod(heading, from, to, lanes) {
   const busy = sums.reduce((sum, each) => sum + each.busy, 0);
   const odd = sums.reduce((sum, each) => sum + each.odd, 0);
   const there = threadTime(from, to, lanes);
-  const said = `${count(number)} executions${odd ? `, ${count(odd)} not finished` : ""}; threads ${there ? share(busy / there) : "0 %"} busy`;
-  const parts = [title(heading, `${clock(from)} to ${clock(to)}, ${duration(to - from)}`), element("p", {}, said)];
+  const sentence = `${count(number)} executions${odd ? `, ${count(odd)} not finished` : ""}; threads ${there ? share(busy / there) : "0 %"} busy`;
+  const parts = [title(heading, `${clock(from)} to ${clock(to)}, ${duration(to - from)}`), element("p", {}, sentence)];
   const whole = lanes || from > 0 || to < LENGTH ? summary(0, LENGTH, null) : null;
   const all = whole ? whole.reduce((sum, each) => sum + each.busy, 0) : 0;
   const ranked = sums.map((own, prefix) => ({ own, prefix })).filter(({ own }) => own.number).sort((a, b) => b.own.busy - a.own.busy);
@@ -97,11 +97,11 @@ function differences(from, to, lanes) {
   here.forEach((own, prefix) => {
     if (own.number < 5 || all[prefix].number < own.number + 5) return;
     const [a, b] = [median(own.lengths), median(all[prefix].lengths)];
-    if (a > b * 1.5 || a < b / 1.5) odd.push({ ratio: Math.max(a / b, b / a), said: `'${prefixes[prefix]}' took ${duration(a)} here, ${duration(b)} in the whole run (medians)` });
-    if (own.odd && own.odd / own.number > (1.5 * all[prefix].odd) / all[prefix].number) odd.push({ ratio: 99, said: `${share(own.odd / own.number)} of '${prefixes[prefix]}' did not finish here, ${share(all[prefix].odd / all[prefix].number)} in the whole run` });
+    if (a > b * 1.5 || a < b / 1.5) odd.push({ ratio: Math.max(a / b, b / a), text: `'${prefixes[prefix]}' took ${duration(a)} here, ${duration(b)} in the whole run (medians)` });
+    if (own.odd && own.odd / own.number > (1.5 * all[prefix].odd) / all[prefix].number) odd.push({ ratio: 99, text: `${share(own.odd / own.number)} of '${prefixes[prefix]}' did not finish here, ${share(all[prefix].odd / all[prefix].number)} in the whole run` });
   });
   odd.sort((a, b) => b.ratio - a.ratio);
-  return odd.length ? [title("Different from the rest"), list(odd.slice(0, 5).map(({ said }) => line([said])))] : [];
+  return odd.length ? [title("Different from the rest"), list(odd.slice(0, 5).map(({ text }) => line([text])))] : [];
 }
 
 function aboutTask(task) {
@@ -110,7 +110,7 @@ function aboutTask(task) {
   const [label] = seats[seatOfTask(task)] ?? ["an unknown worker"];
   const facts = [["Ended", outcomeOf(task)], ["Prefix", prefixOf(task)], ["Worker", label], ["From", clock(a)], ["To", clock(b)], ["Took", duration(b - a)]];
   if (waited) facts.push(["Waited for its inputs", duration(waited)]);
-  const parts = [title(named(task)), element("dl", {}, ...facts.flatMap(([name, said]) => [element("dt", {}, name), element("dd", {}, said)]))];
+  const parts = [title(named(task)), element("dl", {}, ...facts.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]))];
   if (!tasks.keys.has(task)) parts.push(element("p", { className: "faint" }, "The keys of so many executions do not fit into the page; the table `tasks` of the recording has them all."));
   const key = tasks.keys.get(task);
   const again = key === undefined ? [] : [...tasks.keys].filter(([other, name]) => name === key && other !== task).map(([other]) => other);
@@ -152,8 +152,8 @@ function neighbours(task) {
   }
   if (number < 3) return [];
   lengths.sort((a, b) => a - b);
-  const said = `It took longer than ${share(shorter / number)} of the ${count(number)} executions of '${prefixOf(task)}'; their median is ${duration(lengths[lengths.length >> 1] * tasks.unit)}.`;
-  return [element("p", {}, said)];
+  const sentence = `It took longer than ${share(shorter / number)} of the ${count(number)} executions of '${prefixOf(task)}'; their median is ${duration(lengths[lengths.length >> 1] * tasks.unit)}.`;
+  return [element("p", {}, sentence)];
 }
 
 function aboutSeat(seat) {
@@ -178,8 +178,8 @@ function atMoment(ms) {
   const running = [];
   for (let lane = 0; lane < tasks.first.length - 1; lane += 1) within(lane, ms, ms, (task) => running.push(task));
   const [paused, waiting] = [pausedAt(ms, there), waitingAt(ms)];
-  const said = [`${count(there.length)} ${there.length === 1 ? "worker" : "workers"}`, ...(paused ? [`${count(paused)} paused`] : []), `${count(running.length)} executing`, ...(waiting ? [`${count(waiting)} waiting for data`] : [])];
-  const parts = [title(`At ${clock(ms)}`, said.join(", "))];
+  const counts = [`${count(there.length)} ${there.length === 1 ? "worker" : "workers"}`, ...(paused ? [`${count(paused)} paused`] : []), `${count(running.length)} executing`, ...(waiting ? [`${count(waiting)} waiting for data`] : [])];
+  const parts = [title(`At ${clock(ms)}`, counts.join(", "))];
   running.sort((a, b) => tasks.begin[a] - tasks.begin[b]);
   parts.push(list(running.slice(0, MOST).map((task) => line([swatch(tasks.prefix[task]), ` ${named(task)} `, element("span", { className: "faint" }, `for ${duration(ms - millis(tasks.begin[task]))} on ${seats[seatOfTask(task)]?.[0] ?? "?"}`)], () => pinTask(task, { move: false })))));
   if (running.length > MOST) parts.push(element("p", { className: "faint" }, `+${count(running.length - MOST)} more`));
@@ -226,7 +226,7 @@ function memoryAt(ms) {
 function eventsAt(ms) {
   const near = marks.filter(({ at }) => at <= ms + 1).slice(-4).reverse();
   if (!near.length) return [];
-  return [title("Before that"), list(near.map((mark) => line([element("span", { className: isGrave(mark.kind) ? "bad" : "faint" }, SIGNS[mark.kind] ?? "·"), ` ${saidOf(mark)}`], () => goTo(mark.at))))];
+  return [title("Before that"), list(near.map((mark) => line([element("span", { className: isGrave(mark.kind) ? "bad" : "faint" }, SIGNS[mark.kind] ?? "·"), ` ${textOf(mark)}`], () => goTo(mark.at))))];
 }
 
 function fill() {

@@ -19,7 +19,7 @@ export const tasks = {
   input: new Map(), chain: new Uint32Array(0),
 };
 
-/** @type {{at: number, kind: string, subject: string, said: string}[]} */
+/** @type {{at: number, kind: string, subject: string, text: string}[]} */
 export const marks = [];
 
 /** Unpack what the page holds. */
@@ -70,11 +70,11 @@ function place(counts, gap, length) {
 
 async function unpackMarks() {
   const packed = DATA.marks;
-  const [at, kind, subject, said, words] = await Promise.all([
+  const [at, kind, subject, text, words] = await Promise.all([
     signed(packed.at, packed.number), integers(packed.kind, packed.number), integers(packed.subject, packed.number),
-    integers(packed.said, packed.number), texts(packed.texts),
+    integers(packed.text, packed.number), texts(packed.texts),
   ]);
-  summed(at).forEach((ms, i) => marks.push({ at: ms, kind: words[kind[i]], subject: words[subject[i]], said: words[said[i]] }));
+  summed(at).forEach((ms, i) => marks.push({ at: ms, kind: words[kind[i]], subject: words[subject[i]], text: words[text[i]] }));
 }
 
 /** @param {number} ms */

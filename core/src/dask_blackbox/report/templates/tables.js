@@ -21,15 +21,15 @@ function filterTabs() {
   for (const section of document.querySelectorAll("#deaths, #errors, #workers, #spans, #graphs")) {
     const items = [...section.querySelectorAll("article.death, details.error, tbody tr")];
     for (const item of items) item.classList.toggle("outside", filtering() && !isInPeriod(item, part, workers));
-    said(section, items.filter((item) => !item.closest("details.error") || item.matches("details.error")));
+    showCount(section, items.filter((item) => !item.closest("details.error") || item.matches("details.error")));
   }
 }
 
 /** Say of a tab how much of it is shown. */
-function said(section, items) {
+function showCount(section, items) {
   const number = items.filter((item) => !item.classList.contains("outside")).length;
   let note = section.querySelector(":scope > .left-out");
-  if (!note) { note = element("p", { className: "said left-out" }); section.querySelector("h2").after(note); }
+  if (!note) { note = element("p", { className: "caption left-out" }); section.querySelector("h2").after(note); }
   note.hidden = number === items.length;
   note.textContent = `${count(number)} of ${count(items.length)} are of the part shown or selected above.`;
 }
@@ -99,10 +99,10 @@ if (filters) {
 const table = document.querySelector("#tasks table");
 if (table) {
   const whole = [...table.tBodies[0].rows].map((row) => [row, [...row.cells].map((cell) => [cell.textContent, cell.dataset.v])]);
-  const note = element("p", { className: "said", hidden: true });
+  const note = element("p", { className: "caption", hidden: true });
   table.closest("section").querySelector("h2").after(note);
   const quantile = (values, q) => values[Math.min(values.length - 1, Math.floor(q * values.length))];
-  const put = (cell, value, said) => { cell.dataset.v = value; cell.textContent = said; };
+  const put = (cell, value, text) => { cell.dataset.v = value; cell.textContent = text; };
   const fill = () => {
     const { from, to, lanes } = period();
     note.hidden = !filtering();

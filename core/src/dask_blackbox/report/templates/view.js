@@ -37,14 +37,14 @@ let waiting = null;
 function remember() {
   clearTimeout(waiting);
   waiting = setTimeout(() => {
-    const said = new URLSearchParams();
+    const params = new URLSearchParams();
     const seconds = (ms) => String(+(ms / 1000).toFixed(6));
-    if (view.now !== null) said.set("t", seconds(view.now));
-    if (view.from > 0 || view.to < LENGTH) { said.set("from", seconds(view.from)); said.set("to", seconds(view.to)); }
-    if (view.task !== null) said.set("task", view.task);
-    if (view.seat !== null) said.set("worker", view.seat);
-    if (view.chain) said.set("chain", "1");
-    const own = said.toString();
+    if (view.now !== null) params.set("t", seconds(view.now));
+    if (view.from > 0 || view.to < LENGTH) { params.set("from", seconds(view.from)); params.set("to", seconds(view.to)); }
+    if (view.task !== null) params.set("task", view.task);
+    if (view.seat !== null) params.set("worker", view.seat);
+    if (view.chain) params.set("chain", "1");
+    const own = params.toString();
     // In a sandbox, or in a file that is not allowed to, the address stays as it is.
     try { if (own || location.hash.includes("=")) history.replaceState(null, "", `#${own}`); } catch { /* no address to keep */ }
   }, 120);
@@ -54,8 +54,8 @@ function remember() {
 export function recall() {
   if (!location.hash.includes("=")) return;
   clearTimeout(waiting); // the address has been changed since: it counts
-  const said = new URLSearchParams(location.hash.slice(1));
-  const number = (name) => (said.has(name) && Number.isFinite(+said.get(name)) ? +said.get(name) : null);
+  const params = new URLSearchParams(location.hash.slice(1));
+  const number = (name) => (params.has(name) && Number.isFinite(+params.get(name)) ? +params.get(name) : null);
   const [from, to, now] = [number("from"), number("to"), number("t")];
   view.task = number("task");
   view.seat = number("worker");

@@ -32,12 +32,12 @@ async function load(row) {
   row.classList.add("loading");
   try {
     const answer = await fetch(row.dataset.summary);
-    const said = await answer.json();
+    const card = await answer.json();
     if (answer.ok) {
-      fill(row, said);
-      if (said.state === "running") followRow(row);
+      fill(row, card);
+      if (card.state === "running") followRow(row);
     }
-    else row.querySelector(".headline").textContent = said.error;
+    else row.querySelector(".headline").textContent = card.error;
   } catch {
     row.querySelector(".headline").textContent = "The viewer does not answer.";
   }
@@ -49,11 +49,11 @@ function soFar({ progress }) {
   if (!progress) return "";
   // Graphs that came before the recording began are not counted.
   const of = progress.submitted >= progress.done ? ` of ${progress.submitted.toLocaleString("en")}` : "";
-  const said = [`${progress.done.toLocaleString("en")}${of} tasks`, `${progress.rate.toFixed(1)} a second`, `${progress.executing} executing on ${progress.workers} workers`];
-  if (progress.failed) said.push(`${progress.failed} failed`);
-  if (progress.lost_workers) said.push(`${progress.lost_workers} workers lost`);
-  if (progress.memory_limit) said.push(`memory ${Math.round((100 * progress.memory) / progress.memory_limit)} %`);
-  return said.join(" · ");
+  const parts = [`${progress.done.toLocaleString("en")}${of} tasks`, `${progress.rate.toFixed(1)} a second`, `${progress.executing} executing on ${progress.workers} workers`];
+  if (progress.failed) parts.push(`${progress.failed} failed`);
+  if (progress.lost_workers) parts.push(`${progress.lost_workers} workers lost`);
+  if (progress.memory_limit) parts.push(`memory ${Math.round((100 * progress.memory) / progress.memory_limit)} %`);
+  return parts.join(" · ");
 }
 
 /** Follow a run until it has ended. */
@@ -108,8 +108,8 @@ for (const row of document.querySelectorAll("[data-summary]")) rows.observe(row)
 
 const jobs = document.getElementById("jobs");
 if (jobs) {
-  fetch(`${root}/api/jobs`).then((answer) => answer.json()).then((said) => {
-    jobs.replaceChildren(...(said.jobs || []).map((job) => new Option(job, job)));
+  fetch(`${root}/api/jobs`).then((answer) => answer.json()).then((found) => {
+    jobs.replaceChildren(...(found.jobs || []).map((job) => new Option(job, job)));
   }).catch(() => {});
   for (const choice of document.querySelectorAll(".filters select")) {
     choice.addEventListener("change", () => choice.form.requestSubmit());
