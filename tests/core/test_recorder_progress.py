@@ -64,7 +64,8 @@ def _metric(source: str, memory: int, executing: int) -> tuple[Any, ...]:
 
 
 def test_tasks_workers_and_memory_are_counted_as_they_come() -> None:
-    counter = ProgressCounter()
+    moments = iter([100.0, 102.0])
+    counter = ProgressCounter(lambda: next(moments))
     counter.add({"event": [_added("tcp://a:1"), _added("tcp://b:1")]})
     tasks = [_task(100.0) for _ in range(4)]
     counter.add({"event": [_graph(load=10, sum=5)], "task": tasks})
@@ -83,7 +84,7 @@ def test_tasks_workers_and_memory_are_counted_as_they_come() -> None:
         submitted=15,
         done=4,
         failed=1,
-        rate=4 / 30,
+        rate=4 / 2,
         workers=2,
         threads=4,
         executing=3,
@@ -144,7 +145,7 @@ def test_the_lines_of_the_log_count_as_the_tab_does() -> None:
 
 
 def test_the_rate_forgets_what_is_older_than_half_a_minute() -> None:
-    moments = iter([100.0, 125.0, 126.0, 140.0, 900.0])
+    moments = iter([100.0, 125.0, 130.0, 140.0, 900.0])
     counter = ProgressCounter(lambda: next(moments))
     # Whatever the clocks of the cluster say, of which one may be set.
     counter.add({"task": [_task(9.0)] * 60})
@@ -153,6 +154,15 @@ def test_the_rate_forgets_what_is_older_than_half_a_minute() -> None:
     assert counter.progress().rate == 3.0
     assert counter.progress().rate == 1.0
     assert counter.progress().rate == 0.0
+
+
+def test_a_rate_begins_with_the_first_task_that_finishes() -> None:
+    moments = iter([500.0, 504.0, 505.0])
+    counter = ProgressCounter(lambda: next(moments))
+    counter.add({"task": [_task(1.0) for _ in range(10)]})
+    counter.add({"task": [_task(2.0) for _ in range(10)]})
+
+    assert counter.progress().rate == 4.0
 
 
 def test_a_cluster_with_an_unlimited_worker_has_no_limit() -> None:

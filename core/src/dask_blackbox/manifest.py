@@ -110,7 +110,7 @@ class Progress(msgspec.Struct, kw_only=True, frozen=True):
             the recording.
         done: Tasks that finished, each counted once.
         failed: Executions that failed, or were lost with their worker.
-        rate: Tasks per second, over the last 30 s.
+        rate: Tasks per second, over the last 30 s, or since the first one had finished.
         workers: Workers in the cluster.
         threads: Their threads.
         executing: Tasks that are being executed.

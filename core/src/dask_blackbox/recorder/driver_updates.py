@@ -5,21 +5,17 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from dask_blackbox.events import COLUMNS
 from dask_blackbox.protocol.messages import LogLine, Progress
 from dask_blackbox.recorder.progress import ProgressCounter
 
 __all__ = ["DriverUpdates"]
 
-_OUTCOME = COLUMNS["task"].index("outcome")
 _ROLES = ("scheduler", "nanny")
 _MOST, _AT_ONCE = 200, 20
 _LONGEST = 2_000
-_WINDOW = 30.0
 
 
 class DriverUpdates:
@@ -31,17 +27,12 @@ class DriverUpdates:
 
     def __init__(self, counter: ProgressCounter) -> None:
         self._counter = counter
-        self._ends: deque[float] = deque()
         self._stall: dict[str, object] | None = None
         self._lines: list[LogLine] = []
         self._said = self._left_out = 0
 
     def add_rows(self, rows: Mapping[str, Any]) -> None:
         """Take the rows of a batch, redacted."""
-        now = time.monotonic()
-        for row in rows.get("task", ()):
-            if row[_OUTCOME] == "finished":
-                self._ends.append(now)
         for at, kind, subject, detail in rows.get("event", ()):
             self._event(at, kind, subject, detail)
         for at, role, source, _, _, logger, level, message, key in rows.get("log", ()):
@@ -52,10 +43,6 @@ class DriverUpdates:
 
     def report(self) -> Progress:
         """Return what has happened, and forget the lines that are in it."""
-        now = time.monotonic()
-        while self._ends and self._ends[0] < now - _WINDOW:
-            self._ends.popleft()
-        since = max(now - self._ends[0], 1.0) if self._ends else 1.0
         counted = self._counter.progress()
         lines, self._lines = tuple(self._lines[:_AT_ONCE]), self._lines[_AT_ONCE:]
         return Progress(
@@ -63,7 +50,7 @@ class DriverUpdates:
             submitted=counted.submitted,
             finished=counted.done,
             failed=counted.failed,
-            rate=len(self._ends) / since,
+            rate=counted.rate,
             workers=counted.workers,
             memory=counted.memory,
             memory_limit=counted.memory_limit,

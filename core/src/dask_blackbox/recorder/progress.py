@@ -49,6 +49,7 @@ class ProgressCounter:
         self._memory: dict[str, int] = {}
         self._executing: dict[str, int] = {}
         self._recent: deque[tuple[float, int]] = deque()
+        self._first: float | None = None
 
     def add(self, rows: Mapping[str, Sequence[Sequence[object]]]) -> None:
         """Count a batch of rows."""
@@ -70,7 +71,9 @@ class ProgressCounter:
         self._done += sum(self._is_first(hash(row[_KEY])) for row in finished)
         self._failed += sum(row[_OUTCOME] in {"erred", "killed"} for row in tasks)
         if finished:
-            self._recent.append((self._clock(), len(finished)))
+            now = self._clock()
+            self._first = now if self._first is None else self._first
+            self._recent.append((now, len(finished)))
 
     def _is_first(self, key: int) -> bool:
         if key in self._keys:
@@ -102,12 +105,13 @@ class ProgressCounter:
         while self._recent and self._recent[0][0] < now - _WINDOW:
             self._recent.popleft()
         recent = sum(tasks for _, tasks in self._recent)
+        since = now if self._first is None else self._first
         limits = self._limits.values()
         return Progress(
             submitted=self._submitted,
             done=self._done,
             failed=self._failed,
-            rate=recent / _WINDOW,
+            rate=recent / min(max(now - since, 1.0), _WINDOW),
             workers=len(self._limits),
             threads=sum(self._threads.values()),
             executing=sum(self._executing.values()),
