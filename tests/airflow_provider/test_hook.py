@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator
+from socketserver import BaseRequestHandler, ThreadingTCPServer
 from typing import Any
 
 import pytest
@@ -100,11 +102,40 @@ def test_a_connection_that_works_says_what_is_there(
 
     assert connect(host=scheduler).test_connection() == (
         True,
-        f"{scheduler} runs Dask {distributed.__version__} with 1 workers and 2 threads",
+        f"{scheduler} runs Dask {distributed.__version__} with 1 worker and 2 threads",
     )
     assert connect().test_connection() == (
         True,
         "Each task starts a LocalCluster of its own",
+    )
+
+
+def test_a_cluster_class_beside_an_address_is_said_to_be_unused(
+    connect: Connect, scheduler: str
+) -> None:
+    extra = {"cluster_class": "distributed.LocalCluster"}
+
+    works, sentence = connect(host=scheduler, extra=extra).test_connection()
+
+    assert works
+    assert sentence.endswith("; the cluster class is not used beside an address")
+
+
+def test_a_server_that_is_no_scheduler_is_named_as_such(connect: Connect) -> None:
+    class Answer(BaseRequestHandler):
+        def handle(self) -> None:
+            self.request.recv(1)
+            self.request.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    with ThreadingTCPServer(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        port = server.server_address[1]
+        works, sentence = connect(host="127.0.0.1", port=port).test_connection()
+        server.shutdown()
+
+    assert not works
+    assert sentence.startswith(
+        f"What answers at tcp://127.0.0.1:{port} is no Dask scheduler"
     )
 
 
@@ -141,6 +172,14 @@ def test_a_connection_that_works_says_what_is_there(
         (
             {"extra": {"cluster_kwargs": '{"n_worker": 4}'}},
             "did you mean 'n_workers'?",
+        ),
+        (
+            {"host": "tls://127.0.0.1", "port": 1},
+            "takes TLS: fill in the CA certificate",
+        ),
+        (
+            {"host": "s", "extra": {"dashboard_link": "https://proxy/{host"}},
+            "its dashboard address 'https://proxy/{host' is no template",
         ),
         ({"conn_type": "aws"}, "it is of type 'aws', not 'dask'"),
     ],

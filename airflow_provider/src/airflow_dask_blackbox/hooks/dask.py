@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from string import Formatter
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseHook
@@ -154,10 +155,12 @@ class DaskHook(BaseHook):
             return False, _sentence(error, self._safe_address())
 
     def _tested(self) -> str:
+        from dask_blackbox.formatting import counted
         from distributed import Client
 
         from airflow_dask_blackbox.clusters import prepared
 
+        self._check_dashboard_link()
         if self.address is None:
             start: Any = prepared(self.cluster, self.cluster_kwargs, adapt=None)
             return f"Each task starts a {start.func.__name__} of its own"
@@ -168,10 +171,22 @@ class DaskHook(BaseHook):
             versions = client.run_on_scheduler(_version)
         workers = info["workers"].values()
         threads = sum(each["nthreads"] for each in workers)
+        unused = self._extra_of("cluster_class", "cluster_kwargs")
+        beside = "; the cluster class is not used beside an address" if unused else ""
         return (
-            f"{self.address} runs Dask {versions} with {len(workers)} workers and "
-            f"{threads} threads"
+            f"{self.address} runs Dask {versions} with {counted(len(workers), 'worker')} "
+            f"and {counted(threads, 'thread')}{beside}"
         )
+
+    def _check_dashboard_link(self) -> None:
+        link = self._extra_of("dashboard_link").get("dashboard_link") or ""
+        try:
+            list(Formatter().parse(str(link)))
+        except ValueError as error:
+            raise self._wrong(
+                f"its dashboard address {link!r} is no template ({error}); write it as "
+                "https://proxy.example.com/{host}/{port}/status"
+            ) from None
 
     def _safe_address(self) -> str:
         try:
@@ -223,5 +238,15 @@ def _sentence(error: Exception, address: str) -> str:
         return (
             f"No Dask scheduler answers at {address}: it does not run there, cannot be "
             "reached from here, or wants another protocol (tcp or tls)"
+        )
+    if isinstance(error, MemoryError):  # the answer, read as the length of a message
+        return (
+            f"What answers at {address} is no Dask scheduler; is it the port of a "
+            "dashboard (8787) instead of a scheduler's (8786)?"
+        )
+    if isinstance(error, TypeError) and "ssl_context" in f"{error}":
+        return (
+            f"{address} takes TLS: fill in the CA certificate, the client certificate "
+            "and the client key, or set distributed.comm.tls where tasks run"
         )
     return " ".join(f"{error}".split()) or type(error).__name__
