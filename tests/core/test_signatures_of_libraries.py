@@ -10,6 +10,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,7 @@ RAISE: dict[str, Callable[[Path], Any]] = {
     "NO_SUCH_FOLDER": lambda f: ORDERS.to_csv(f / "no" / "orders.csv"),
     "NOT_THAT_ENCODING": lambda f: read_csv(f, "a\nKöln\n".encode("latin-1")),
     "NOT_A_NUMBER": lambda _: pd.Series(["N/A"]).astype(float),
+    "NOT_A_DECIMAL": lambda _: Decimal("12,50"),
     "NOT_A_PARQUET_FILE": lambda f: pq.read_table(_written(f, "a,b\n1,2\n")),
     "ARROW_FIELD_TYPES_DIFFER": lambda _: pa.unify_schemas([INTS.schema, TEXTS.schema]),
     "ARROW_FIELD_NAMES_DIFFER": lambda _: INTS.cast(pa.schema([("n", pa.int64())])),
@@ -148,6 +150,13 @@ def test_the_explanation_of_a_real_message_names_the_column(
     assert reported is not None
     assert reported.column == column
     assert f"'{column}'" in reported.headline
+
+
+def test_a_text_that_is_no_decimal_is_reported_in_words() -> None:
+    reported = explained(raised(lambda: Decimal("12,50"))[1])
+
+    assert reported is not None
+    assert reported.headline == "a text is not a decimal number"
 
 
 LIST = [sys.executable, "-c", "import sys; sys.exit(int(sys.argv[1]))", "3"]

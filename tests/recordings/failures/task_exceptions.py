@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -630,3 +631,14 @@ def a_second_attempt_finds_what_the_first_left(stage: Stage) -> None:
         until(lambda: len(list(stage.folder.glob("shop-*.csv"))) > 1)
         kill(client.run(os.getpid).popitem()[1])
         client.gather(futures)
+
+
+@failure(
+    "task-exception", names=["InvalidOperation", "to_money", "not a decimal number"]
+)
+def an_amount_has_a_decimal_comma(stage: Stage) -> None:
+    def to_money(amount: str) -> Decimal:
+        return Decimal(amount)
+
+    with stage.local() as client:
+        client.gather(client.map(to_money, ["3.20", "7.00", "12,50"]))

@@ -173,6 +173,18 @@ def _not_a_number(found: re.Match[str], context: Context) -> Explained | None:
     )
 
 
+def _not_a_decimal(_: re.Match[str], context: Context) -> Explained:
+    return Explained(
+        headline=f"a text is not a decimal number{place(context.file)}",
+        expected="a decimal number",
+        file=context.file,
+        fix=(
+            "`Decimal(…)` accepts digits, a sign, a point and an exponent, but no comma, "
+            "currency or empty text: clean the text first."
+        ),
+    )
+
+
 def _in_pandas(context: Context) -> bool:
     """Return whether it was code of a data frame library that raised."""
     last = last_frame(context.traceback)
@@ -249,5 +261,6 @@ EXPLANATIONS = (
     (lines.CSV_IS_EMPTY, _csv_empty),
     (lines.NO_SUCH_FOLDER, _no_folder),
     (services.NOT_A_NUMBER, _not_a_number),
+    (services.NOT_A_DECIMAL, _not_a_decimal),
 )
 """Rows of the catalogue, each with what makes an explanation of it."""

@@ -48,6 +48,11 @@ NOT_A_NUMBER = Signature(
     "could not convert string to float: 'N/A'",
     source="python",
 )
+NOT_A_DECIMAL = Signature(
+    r"<class 'decimal\.ConversionSyntax'>",
+    "[<class 'decimal.ConversionSyntax'>]",
+    source="python",
+)
 AWS_REFUSED = Signature(
     (
         r"An error occurred \((?P<code>\w+)\) when calling the (?P<operation>\w+) operation"
