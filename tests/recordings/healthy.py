@@ -1,6 +1,6 @@
 """Healthy runs of real workloads, of which nothing may be found.
 
-python tests/recordings/healthy.py [NAME …] [--store FOLDER] [--again]
+python tests/recordings/healthy.py [NAME …] [--store FOLDER] [--diagnose-only]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Healthy runs after public suites of benchmarks: none of what is found may be false.
 
-python tests/recordings/healthy_suites.py [NAME …] [--store FOLDER] [--again]
+python tests/recordings/healthy_suites.py [NAME …] [--store FOLDER] [--diagnose-only]
 """
 
 from __future__ import annotations

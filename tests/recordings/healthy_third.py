@@ -1,6 +1,6 @@
 """Healthy runs, a third set: written without a look at the rules, reported once.
 
-python tests/recordings/healthy_third.py [NAME …] [--store FOLDER] [--again]
+python tests/recordings/healthy_third.py [NAME …] [--store FOLDER] [--diagnose-only]
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Tell stories on real clusters, record them, and compare what is said with the truth.
+"""Make real clusters fail, record them, and compare each verdict with the expected one.
 
     python tests/recordings/make.py [NAME …] [--failures | --module MODULE | --held-out]
                                     [--store FOLDER] [--again] [--parallel N]
 
 Stories of `stories.py`, which the rules were written beside, and failures (`failures/`),
 which were written by somebody who did not know the rules.  Prints a line for each, and
-exits with 1 if a verdict was wrong.  Without names it goes on where it was: what is
-recorded in the folder is not reported again, only diagnosed again (`diagnose.py`).
+exits with 1 if a verdict was wrong.  Without names, what is recorded in the folder is
+skipped; `diagnose.py` diagnoses it again.
 """
 
 from __future__ import annotations
@@ -146,7 +146,9 @@ def main() -> int:
     parser.add_argument("--failures", action="store_true", help="only failures")
     parser.add_argument("--held-out", action="store_true", help="only those held out")
     parser.add_argument("--store", default=tempfile.gettempdir() + "/stories")
-    parser.add_argument("--again", action="store_true", help="tell all of them anew")
+    parser.add_argument(
+        "--again", action="store_true", help="record again what is in the folder"
+    )
     parser.add_argument("--parallel", type=int, default=2)
     parser.add_argument("--tell", help=argparse.SUPPRESS)
     parser.add_argument("--card", help=argparse.SUPPRESS)

@@ -1,6 +1,6 @@
 """Runs with trouble: of each, what must be found.
 
-python tests/recordings/troubled.py [NAME …] [--store FOLDER] [--again]
+python tests/recordings/troubled.py [NAME …] [--store FOLDER] [--diagnose-only]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Runs with trouble met in other ways than `troubled.py` has, and what they cost.
 
-python tests/recordings/troubled_otherwise.py [NAME …] [--store FOLDER] [--again]
+python tests/recordings/troubled_otherwise.py [NAME …] [--store FOLDER] [--diagnose-only]
 
 Some are reported once more as they are when mended: the core time that this saves is an
 independent measure of what the finding says that it cost.

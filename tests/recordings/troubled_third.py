@@ -1,6 +1,6 @@
 """Runs with trouble made on purpose: short, on a few workers, and what they cost.
 
-python tests/recordings/troubled_third.py [NAME …] [--store FOLDER] [--again]
+python tests/recordings/troubled_third.py [NAME …] [--store FOLDER] [--diagnose-only]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Runs that succeed, and shouldn't have; and runs that only look as if: a third set.
 
-python tests/recordings/troubled_third_tasks.py [NAME …] [--store FOLDER] [--again]
+python tests/recordings/troubled_third_tasks.py [NAME …] [--store FOLDER] [--diagnose-only]
 
 Written by somebody who had read no rule.  Those without findings are healthy: what they do
 resembles trouble, and is none.

@@ -3,10 +3,10 @@
 `healthy.py` and `troubled.py` hold them; each is a command that runs them all, or those
 that are named, and prints what was found:
 
-    python tests/recordings/healthy.py [NAME …] [--store FOLDER] [--again]
+    python tests/recordings/healthy.py [NAME …] [--store FOLDER] [--diagnose-only]
 
 Those that need the same cluster are reported one after the other on one, as jobs share
-long-lived clusters.  With `--again` nothing is run: the recordings of the last time are asked anew.
+long-lived clusters.  With `--diagnose-only`, nothing is run; existing recordings are diagnosed again.
 """
 
 from __future__ import annotations
@@ -225,7 +225,9 @@ def main(file: str, workloads: Mapping[str, Workload]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--store", default=tempfile.gettempdir() + "/workloads")
-    parser.add_argument("--again", action="store_true")
+    parser.add_argument(
+        "--diagnose-only", action="store_true", help="what is recorded already"
+    )
     parser.add_argument("--tell", nargs="+", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.tell:
@@ -233,8 +235,8 @@ def main(file: str, workloads: Mapping[str, Workload]) -> int:
         return 0
     names = [n for n in asked.names or workloads if not workloads[n].missing]
     for name in set(asked.names or workloads) - set(names):
-        print(f"{name} cannot be told here: it needs {workloads[name].missing}")
-    for group in () if asked.again else _groups(names, workloads):
+        print(f"{name} cannot be recorded here: it needs {workloads[name].missing}")
+    for group in () if asked.diagnose_only else _groups(names, workloads):
         begun = time.monotonic()
         error = _apart(file, group, asked.store)
         took = time.monotonic() - begun
