@@ -5,7 +5,7 @@
     python tests/recordings/scripts/run.py --store FOLDER --keep      # into ../kept
     python tests/recordings/scripts/run.py --bare [--only NAME…]      # without recording
 
-`--set second` does so with the scripts of `../scripts_second`, `third`, `fourth` and `fifth` likewise.  `expected.toml` of each set
+`--set second` does so with the scripts of `../scripts_second`, `third`, `fourth`, `fifth` and `sixth` likewise.  `expected.toml` of each set
 has what each script must be reported as; it was written before any script was recorded.  `--out` also writes a Markdown table beside the JSON.  NAME is the name of
 a script or a folder of them; without names, all are run.
 """
@@ -40,6 +40,7 @@ SETS = {
     "third": Path(__file__).parents[1] / "scripts_third",
     "fourth": Path(__file__).parents[1] / "scripts_fourth",
     "fifth": Path(__file__).parents[1] / "scripts_fifth",
+    "sixth": Path(__file__).parents[1] / "scripts_sixth",
 }
 """Where the scripts of each set are, and what is expected of them."""
 
@@ -90,6 +91,9 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         needs: Modules without which it cannot run.
         recorded: By `dask blackbox run`, or by the script itself.
         accepted: Why another answer on its kept recording is no fault.
+        retry: Whether another attempt helps, as the author says: `does not help` or
+            `unknown`.
+        plain: It is one of the author's plainer scripts.
     """
 
     text: str
@@ -109,6 +113,8 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     needs: tuple[str, ...] = ()
     recorded: Literal["command", "script"] = "command"
     accepted: str = ""
+    retry: str = ""
+    plain: bool = False
 
 
 class Result(NamedTuple):
