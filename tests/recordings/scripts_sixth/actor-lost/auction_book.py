@@ -32,8 +32,13 @@ async def rotate_certificates(client):
 
 async def main():
     rng = random.Random(5)
-    async with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MB",
-                            asynchronous=True, dashboard_address=None) as cluster:
+    async with LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        memory_limit="300MB",
+        asynchronous=True,
+        dashboard_address=None,
+    ) as cluster:
         async with Client(cluster, asynchronous=True) as client:
             book = await client.submit(Book, actor=True)
             for n in range(6):

@@ -1,7 +1,9 @@
 import numpy as np
 from distributed import Client, LocalCluster
 
-SMALL = dict(n_workers=1, threads_per_worker=2, memory_limit="400MB", dashboard_address=None)
+SMALL = dict(
+    n_workers=1, threads_per_worker=2, memory_limit="400MB", dashboard_address=None
+)
 
 
 def design(region):

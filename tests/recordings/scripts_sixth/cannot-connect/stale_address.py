@@ -12,8 +12,13 @@ def previous_night():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
-    info = {"type": "Scheduler", "id": "Scheduler-b1f0", "address": f"tcp://127.0.0.1:{port}",
-            "services": {}, "workers": {}}
+    info = {
+        "type": "Scheduler",
+        "id": "Scheduler-b1f0",
+        "address": f"tcp://127.0.0.1:{port}",
+        "services": {},
+        "workers": {},
+    }
     path = os.path.join(SHARED, "scheduler.json")
     with open(path, "w") as fh:
         json.dump(info, fh)

@@ -26,7 +26,7 @@ def kmers(reads, k=5):
     counts = {}
     for r in reads:
         for i in range(len(r) - k):
-            counts[r[i:i + k]] = counts.get(r[i:i + k], 0) + 1
+            counts[r[i : i + k]] = counts.get(r[i : i + k], 0) + 1
     return counts
 
 
@@ -39,9 +39,16 @@ def merge(*parts):
 
 
 def main():
-    with tempfile.TemporaryDirectory() as tmp, \
-            LocalCluster(n_workers=3, threads_per_worker=1, memory_limit="300MB", dashboard_address=None) as cl, \
-            Client(cl) as client:
+    with (
+        tempfile.TemporaryDirectory() as tmp,
+        LocalCluster(
+            n_workers=3,
+            threads_per_worker=1,
+            memory_limit="300MB",
+            dashboard_address=None,
+        ) as cl,
+        Client(cl) as client,
+    ):
         workers = list(client.scheduler_info()["workers"])
         lanes = client.map(read_lane, write_reads(Path(tmp)), workers=workers[:1])
         clean = client.map(quality_filter, lanes, workers=workers[:1])

@@ -24,13 +24,16 @@ def verify(bucket, days):
 
 def main(days=40):
     bucket = tempfile.mkdtemp(prefix="bucket")
-    with LocalCluster(n_workers=2, threads_per_worker=2, memory_limit="300MB",
-                      dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=2, memory_limit="300MB", dashboard_address=None
+    ) as cluster:
         with Client(cluster) as client:
             bundles = client.map(bundle, range(days))
             for b in bundles:
                 client.submit(push, b, bucket)
-            print("bundled", sum(len(blob) for _, blob in client.gather(bundles)), "bytes")
+            print(
+                "bundled", sum(len(blob) for _, blob in client.gather(bundles)), "bytes"
+            )
             time.sleep(6)
     missing = verify(bucket, days)
     if missing:

@@ -15,8 +15,14 @@ def site_limits():
 def households(block):
     rng = np.random.default_rng(block)
     n = 40000
-    return pd.DataFrame({"block": block, "income": rng.lognormal(10, 0.7, n),
-                         "size": rng.integers(1, 7, n), "weight": rng.random(n)})
+    return pd.DataFrame(
+        {
+            "block": block,
+            "income": rng.lognormal(10, 0.7, n),
+            "size": rng.integers(1, 7, n),
+            "weight": rng.random(n),
+        }
+    )
 
 
 def equivalise(df):
@@ -26,8 +32,15 @@ def equivalise(df):
 def main():
     site_limits()
     out = Path(tempfile.mkdtemp(prefix="census")) / "households.parquet"
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="500MB",
-                      dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="500MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         frame = dd.from_map(households, range(8)).map_partitions(equivalise)
         table = client.compute(frame).result()
         print("computed", len(table), "households, mean", table["eq_income"].mean())

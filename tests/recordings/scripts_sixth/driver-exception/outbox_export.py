@@ -1,4 +1,5 @@
 """Write the customer notifications of the day into the outbox file."""
+
 import fcntl
 import os
 import tempfile
@@ -24,7 +25,9 @@ def rotate_signing_key(client):
 
 def main():
     outbox = os.path.join(tempfile.mkdtemp(prefix="outbox"), "outbox.csv")
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MB", dashboard_address=None)
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="300MB", dashboard_address=None
+    )
     client = Client(cluster)
     try:
         futs = [client.submit(export_batch, b, outbox) for b in range(30)]

@@ -9,7 +9,9 @@ def render_label(parcel):
 
 
 def metrics_endpoint():
-    srv = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+    srv = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler
+    )
     threading.Thread(target=srv.serve_forever, daemon=True).start()
     return srv
 
@@ -30,7 +32,10 @@ def main():
     port = metrics.server_address[1]
     settings = {"metrics_port": port, "scheduler_port": port}
     try:
-        with cluster_for(settings["scheduler_port"]) as cluster, Client(cluster) as client:
+        with (
+            cluster_for(settings["scheduler_port"]) as cluster,
+            Client(cluster) as client,
+        ):
             labels = client.gather(client.map(render_label, range(5000, 5400)))
             print(len(set(labels)), "labels")
     finally:

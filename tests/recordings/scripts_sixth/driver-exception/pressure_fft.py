@@ -5,7 +5,11 @@ from distributed import Client, LocalCluster
 
 def record(hours):
     t = da.arange(hours * 3600, chunks=3600) / 3600
-    return 1013 + 3 * da.sin(2 * np.pi * t / 12.4) + da.random.normal(0, 0.2, size=t.shape, chunks=t.chunks)
+    return (
+        1013
+        + 3 * da.sin(2 * np.pi * t / 12.4)
+        + da.random.normal(0, 0.2, size=t.shape, chunks=t.chunks)
+    )
 
 
 def drop_spikes(p):
@@ -17,8 +21,15 @@ def spectrum(p):
 
 
 def main():
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB",
-                      dashboard_address=None) as cluster, Client(cluster):
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="400MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster),
+    ):
         raw = record(48)
         print("samples", raw.size, "mean", float(raw.mean().compute()))
         clean = drop_spikes(raw)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-SUITE = '''
+SUITE = """
 import dask.dataframe as dd
 import pandas as pd
 import pytest
@@ -38,7 +38,7 @@ def test_vat_total(client):
 
 def test_zero_discount(client):
     assert client.submit(discount, 10, 0).result() == 10
-'''
+"""
 
 
 def main():

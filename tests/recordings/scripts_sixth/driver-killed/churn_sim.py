@@ -26,8 +26,15 @@ def main():
     t = threading.Timer(11, slot_end)
     t.daemon = True
     t.start()
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MB",
-                      dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="300MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         runs = client.map(simulate, client.map(arrive, range(60)), [3] * 60)
         results = client.gather(runs)
         print("p95 wait", np.mean(results))

@@ -18,10 +18,25 @@ def accrue_fees(item):
 
 def boot(tmp, cwd):
     sf = str(tmp / "sched.json")
-    cmds = [["scheduler", "--port", "0", "--scheduler-file", sf, "--no-dashboard"],
-            ["worker", "--scheduler-file", sf, "--nthreads", "2", "--memory-limit", "500MB",
-             "--no-dashboard", "--no-nanny", "--local-directory", str(tmp)]]
-    return sf, [subprocess.Popen([sys.executable, "-m", "dask", *c], cwd=cwd) for c in cmds]
+    cmds = [
+        ["scheduler", "--port", "0", "--scheduler-file", sf, "--no-dashboard"],
+        [
+            "worker",
+            "--scheduler-file",
+            sf,
+            "--nthreads",
+            "2",
+            "--memory-limit",
+            "500MB",
+            "--no-dashboard",
+            "--no-nanny",
+            "--local-directory",
+            str(tmp),
+        ],
+    ]
+    return sf, [
+        subprocess.Popen([sys.executable, "-m", "dask", *c], cwd=cwd) for c in cmds
+    ]
 
 
 def main():
@@ -36,7 +51,9 @@ def main():
     try:
         with Client(scheduler_file=sf, timeout=20) as client:
             client.wait_for_workers(1, timeout=20)
-            navs = client.map(fundlib.net_asset_value, ["EQ1", "EQ2", "BD1"], [100, 250, 75])
+            navs = client.map(
+                fundlib.net_asset_value, ["EQ1", "EQ2", "BD1"], [100, 250, 75]
+            )
             net = client.map(fundlib.accrue_fees, navs)
             for fund, value in client.gather(net):
                 print(fund, value)

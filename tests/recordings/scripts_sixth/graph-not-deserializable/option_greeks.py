@@ -6,13 +6,13 @@ from pathlib import Path
 
 from distributed import Client
 
-NEW = '''
+NEW = """
 __version__ = "2.3"
 class Quote:
     def __init__(self, s, k, vol): self.s, self.k, self.vol = s, k, vol
 def delta(q): return max(0.0, min(1.0, 0.5 + (q.s - q.k) / (q.s * q.vol)))
 def vanna(q): return delta(q) * q.vol / q.s
-'''
+"""
 OLD = NEW.split("def vanna")[0].replace("2.3", "2.1")
 
 
@@ -32,10 +32,24 @@ def main():
     print("pricing with greeks", greeks.__version__)
     sf = str(root / "s.json")
     env = dict(os.environ, PYTHONPATH=image)
-    procs = [subprocess.Popen([sys.executable, "-m", "dask", *args], env=env) for args in (
-        ["scheduler", "--port", "0", "--scheduler-file", sf, "--no-dashboard"],
-        ["worker", "--scheduler-file", sf, "--nthreads", "1", "--memory-limit", "400MB",
-         "--no-dashboard", "--local-directory", str(root)])]
+    procs = [
+        subprocess.Popen([sys.executable, "-m", "dask", *args], env=env)
+        for args in (
+            ["scheduler", "--port", "0", "--scheduler-file", sf, "--no-dashboard"],
+            [
+                "worker",
+                "--scheduler-file",
+                sf,
+                "--nthreads",
+                "1",
+                "--memory-limit",
+                "400MB",
+                "--no-dashboard",
+                "--local-directory",
+                str(root),
+            ],
+        )
+    ]
     try:
         with Client(scheduler_file=sf, timeout=20) as client:
             client.wait_for_workers(1, timeout=20)

@@ -1,4 +1,5 @@
 """Bill-of-materials explosion: walk the assembly chain and price it."""
+
 from distributed import Client, LocalCluster
 
 
@@ -30,8 +31,15 @@ def rollup(top):
 
 def main():
     catalogue = {"bracket": 12, "gearbox": 160, "harvester": 60000, "cabin": 90}
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB",
-                      dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="400MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         prices = {}
         for product, depth in catalogue.items():
             tree = assembly(depth)

@@ -26,8 +26,9 @@ def vibration(turbine):
 def main():
     smoother = Smoother(0.1)
     print("local check", smoother("T0", vibration(0)))
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MB",
-                      dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="300MB", dashboard_address=None
+    ) as cluster:
         with Client(cluster) as client:
             signals = client.map(vibration, range(30))
             health = client.map(smoother, [f"T{i}" for i in range(30)], signals)

@@ -1,4 +1,5 @@
 """Weekly resilience drill: the job must survive the loss of a worker."""
+
 import os
 import signal
 import time
@@ -17,8 +18,15 @@ def pick_victim(client):
 
 
 def main():
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MB",
-                      dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="300MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         futs = client.map(settle, range(40))
         time.sleep(2)
         addr, pid = pick_victim(client)

@@ -17,8 +17,15 @@ def safety_factor(k):
 
 
 def main():
-    with LocalCluster(n_workers=1, threads_per_worker=1, memory_limit="300MB",
-                      dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=1,
+            memory_limit="300MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         k = client.submit(assemble_stiffness, 2_000_000)
         while not k.done():
             print("still assembling …", flush=True)

@@ -16,8 +16,15 @@ def render(rows, late):
 
 def main():
     depts = ["sales", "hr", "legal", "it", "ops"]
-    with LocalCluster(n_workers=3, threads_per_worker=1, memory_limit="300MB",
-                      dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=3,
+            threads_per_worker=1,
+            memory_limit="300MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         futs = dict(zip(depts, client.map(kpi, depts)))
         try:
             wait(list(futs.values()), timeout=6)

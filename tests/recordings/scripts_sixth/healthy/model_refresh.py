@@ -13,8 +13,15 @@ def fit(seed, alpha):
 
 
 def main():
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB",
-                      dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="400MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         warm = client.map(fit, range(30), [0.1] * 30)
         time.sleep(2)
         print("new data version arrived, restarting workers")

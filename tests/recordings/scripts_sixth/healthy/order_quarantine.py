@@ -20,11 +20,15 @@ def parse(line):
 def main():
     tmp = Path(tempfile.mkdtemp())
     for p in range(4):
-        lines = [json.dumps({"id": i, "total": i / 4}) for i in range(p * 100, p * 100 + 100)]
+        lines = [
+            json.dumps({"id": i, "total": i / 4}) for i in range(p * 100, p * 100 + 100)
+        ]
         lines[13] = "{broken"
         lines[50 + p] = json.dumps({"id": "n/a", "total": 1})
         (tmp / f"orders{p}.jsonl").write_text("\n".join(lines))
-    with Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None):
+    with Client(
+        processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None
+    ):
         recs = db.read_text(str(tmp / "orders*.jsonl")).map(parse).compute()
     bad = [r["bad"] for r in recs if r["bad"]]
     (tmp / "quarantine.txt").write_text("\n".join(bad))

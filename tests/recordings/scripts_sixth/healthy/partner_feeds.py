@@ -16,9 +16,21 @@ def flatten(lists):
 
 def main():
     logging.basicConfig(level=logging.INFO)
-    feeds = {"acme": '{"items": [1, 2]}', "bolt": '{"items": [3', "corp": '{"item": []}', "dune": '{"items": [4]}'}
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MB",
-                      dashboard_address=None) as cluster, Client(cluster) as client:
+    feeds = {
+        "acme": '{"items": [1, 2]}',
+        "bolt": '{"items": [3',
+        "corp": '{"item": []}',
+        "dune": '{"items": [4]}',
+    }
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="300MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         futs = {k: client.submit(parse_feed, v) for k, v in feeds.items()}
         wait(list(futs.values()))
         for k, f in futs.items():

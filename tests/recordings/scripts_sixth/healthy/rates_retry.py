@@ -20,8 +20,15 @@ def spread(a, b):
 
 def main():
     folder = tempfile.mkdtemp()
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MB",
-                      dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="300MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         names = ["ESTR", "SOFR", "SONIA", "SARON"]
         rates = [client.submit(download, n, folder, retries=4) for n in names]
         spreads = [client.submit(spread, rates[0], r) for r in rates[1:]]

@@ -15,12 +15,33 @@ def main():
     tmp = tempfile.mkdtemp(prefix="lanes")
     sf = tmp + "/s.json"
     run = [sys.executable, "-m", "dask"]
-    procs = [subprocess.Popen(run + ["scheduler", "--port", "0", "--scheduler-file", sf, "--no-dashboard"])]
+    procs = [
+        subprocess.Popen(
+            run + ["scheduler", "--port", "0", "--scheduler-file", sf, "--no-dashboard"]
+        )
+    ]
     rolling = ["--lifetime", "8s", "--lifetime-stagger", "1s", "--lifetime-restart"]
     for i in range(2):
-        procs.append(subprocess.Popen(run + [
-            "worker", "--scheduler-file", sf, "--nthreads", "1", "--memory-limit", "300MB", "--no-dashboard",
-            "--local-directory", tmp, "--name", f"lane-{i}", *(rolling if i else [])]))
+        procs.append(
+            subprocess.Popen(
+                run
+                + [
+                    "worker",
+                    "--scheduler-file",
+                    sf,
+                    "--nthreads",
+                    "1",
+                    "--memory-limit",
+                    "300MB",
+                    "--no-dashboard",
+                    "--local-directory",
+                    tmp,
+                    "--name",
+                    f"lane-{i}",
+                    *(rolling if i else []),
+                ]
+            )
+        )
     try:
         with Client(scheduler_file=sf, timeout=20) as client:
             client.wait_for_workers(2, timeout=20)

@@ -12,8 +12,15 @@ def tour_length(seed, rounds):
 
 
 def main():
-    with LocalCluster(n_workers=2, threads_per_worker=2, memory_limit="300MB",
-                      dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=2,
+            memory_limit="300MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         futs = [client.submit(tour_length, s, 20 + 10 * s) for s in range(16)]
         for fut in as_completed(futs):
             seed, length = fut.result()

@@ -33,8 +33,15 @@ def level(url, station):
 def main():
     srv = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Gauge)
     threading.Thread(target=srv.serve_forever, daemon=True).start()
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MB",
-                      dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="300MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         url = f"http://127.0.0.1:{srv.server_port}"
         futs = [client.submit(level, url, s) for s in ("husum", "cux", "list")]
         print(client.gather(futs))

@@ -23,7 +23,9 @@ def overdue(signum, frame):
 def main():
     signal.signal(signal.SIGALRM, overdue)
     signal.alarm(25)
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None)
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None
+    )
     client = Client(cluster)
     try:
         t0 = time.time()

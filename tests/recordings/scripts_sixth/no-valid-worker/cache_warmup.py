@@ -19,12 +19,18 @@ class Warmup:
         self.home = sorted(client.scheduler_info()["workers"])[0]
 
     def dimensions(self):
-        return [self.client.submit(load_dimension, d, workers=[self.home], allow_other_workers=False)
-                for d in ("item", "store", "promo")]
+        return [
+            self.client.submit(
+                load_dimension, d, workers=[self.home], allow_other_workers=False
+            )
+            for d in ("item", "store", "promo")
+        ]
 
 
 def main():
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MB", dashboard_address=None)
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="300MB", dashboard_address=None
+    )
     client = Client(cluster)
     warm = Warmup(client)
     try:

@@ -19,8 +19,13 @@ def sharpen(tile):
 
 
 def main():
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB",
-                           resources={"gpu": 1}, dashboard_address=None)
+    cluster = LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        memory_limit="400MB",
+        resources={"gpu": 1},
+        dashboard_address=None,
+    )
     client = Client(cluster)
     tiles = client.map(read_tile, range(20))
     big = client.map(upscale, tiles, resources={"GPU": 1})
@@ -29,7 +34,9 @@ def main():
         started = time.time()
         while not all(f.done() for f in out):
             if time.time() - started > 20:
-                raise TimeoutError(f"{sum(not f.done() for f in out)} tiles not ready after 20 s")
+                raise TimeoutError(
+                    f"{sum(not f.done() for f in out)} tiles not ready after 20 s"
+                )
             time.sleep(0.5)
         print("tiles", len(client.gather(out)))
     except TimeoutError as e:

@@ -16,7 +16,9 @@ def visits(part):
 
 def orders(part):
     rng = np.random.default_rng(100 + part)
-    return pd.DataFrame({"customer": rng.integers(0, 500, 200), "total": rng.random(200) * 80})
+    return pd.DataFrame(
+        {"customer": rng.integers(0, 500, 200), "total": rng.random(200) * 80}
+    )
 
 
 def segment(df):
@@ -25,12 +27,19 @@ def segment(df):
 
 def main():
     dask.config.set({"dataframe.shuffle.method": "p2p"})
-    cluster = SubprocessCluster(n_workers=2, worker_kwargs={"nthreads": 1, "memory_limit": "500MB"},
-                                scheduler_kwargs={"dashboard": False})
+    cluster = SubprocessCluster(
+        n_workers=2,
+        worker_kwargs={"nthreads": 1, "memory_limit": "500MB"},
+        scheduler_kwargs={"dashboard": False},
+    )
     client = Client(cluster)
     try:
-        v = dd.from_map(visits, range(6), meta=pd.DataFrame({"customer": [1], "minutes": [1]})[:0])
-        o = dd.from_map(orders, range(6), meta=pd.DataFrame({"customer": [1], "total": [1.0]})[:0])
+        v = dd.from_map(
+            visits, range(6), meta=pd.DataFrame({"customer": [1], "minutes": [1]})[:0]
+        )
+        o = dd.from_map(
+            orders, range(6), meta=pd.DataFrame({"customer": [1], "total": [1.0]})[:0]
+        )
         both = o.merge(v, on="customer", how="inner", shuffle_method="p2p")
         print(segment(both)["value"].mean().compute())
     finally:

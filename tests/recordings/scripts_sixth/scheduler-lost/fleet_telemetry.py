@@ -19,6 +19,7 @@ def logrotate(proc, after):
     def rotate():
         print("logrotate: postrotate hook", flush=True)
         os.kill(proc.pid, signal.SIGKILL)
+
     t = threading.Timer(after, rotate)
     t.daemon = True
     t.start()
@@ -29,10 +30,28 @@ def main():
     tmp = tempfile.mkdtemp(prefix="fleet")
     sf = tmp + "/s.json"
     run = [sys.executable, "-m", "dask"]
-    sched = subprocess.Popen(run + ["scheduler", "--port", "0", "--scheduler-file", sf, "--no-dashboard"])
-    workers = [subprocess.Popen(run + ["worker", "--scheduler-file", sf, "--nthreads", "1", "--no-dashboard",
-                                       "--memory-limit", "300MB", "--local-directory", tmp, "--no-nanny"])
-               for _ in range(2)]
+    sched = subprocess.Popen(
+        run + ["scheduler", "--port", "0", "--scheduler-file", sf, "--no-dashboard"]
+    )
+    workers = [
+        subprocess.Popen(
+            run
+            + [
+                "worker",
+                "--scheduler-file",
+                sf,
+                "--nthreads",
+                "1",
+                "--no-dashboard",
+                "--memory-limit",
+                "300MB",
+                "--local-directory",
+                tmp,
+                "--no-nanny",
+            ]
+        )
+        for _ in range(2)
+    ]
     try:
         client = Client(scheduler_file=sf, timeout=20)
         client.wait_for_workers(2, timeout=20)

@@ -27,8 +27,9 @@ def run(client):
 
 
 def main():
-    with LocalCluster(n_workers=2, threads_per_worker=2, memory_limit="300MB",
-                      dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=2, memory_limit="300MB", dashboard_address=None
+    ) as cluster:
         with Client(cluster) as client:
             try:
                 print("geocoded", run(client))

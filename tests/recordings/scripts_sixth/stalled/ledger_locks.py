@@ -26,8 +26,13 @@ def trial_balance(parts):
 
 def deadline(seconds):
     def give_up():
-        print(f"month close not done after {seconds}s, giving up", file=sys.stderr, flush=True)
+        print(
+            f"month close not done after {seconds}s, giving up",
+            file=sys.stderr,
+            flush=True,
+        )
         os._exit(70)
+
     t = threading.Timer(seconds, give_up)
     t.daemon = True
     t.start()
@@ -35,7 +40,9 @@ def deadline(seconds):
 
 
 def main():
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MB", dashboard_address=None)
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="300MB", dashboard_address=None
+    )
     client = Client(cluster)
     timer = deadline(25)
     a = client.submit(post_invoices, 4, workers=[0])

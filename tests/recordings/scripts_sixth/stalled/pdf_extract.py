@@ -9,8 +9,11 @@ CONVERTER = "import sys\nn=int(sys.argv[1])\nfor i in range(n): sys.stdout.write
 
 
 def convert(doc, pages):
-    p = subprocess.Popen([sys.executable, "-c", CONVERTER, str(pages)],
-                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    p = subprocess.Popen(
+        [sys.executable, "-c", CONVERTER, str(pages)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     if p.wait() != 0:
         raise RuntimeError(f"converter failed for {doc}")
     return doc, len(p.stdout.read())
@@ -23,14 +26,19 @@ def index_terms(item):
 
 def main():
     docs = {"contract.pdf": 12, "annex.pdf": 80, "audit_2025.pdf": 9000, "memo.pdf": 3}
-    client = Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None)
+    client = Client(
+        processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None
+    )
 
     def stop(*_):
         raise TimeoutError("extraction window of 20 s is over")
 
     signal.signal(signal.SIGALRM, stop)
     signal.alarm(20)
-    futs = [client.submit(index_terms, client.submit(convert, d, n)) for d, n in docs.items()]
+    futs = [
+        client.submit(index_terms, client.submit(convert, d, n))
+        for d, n in docs.items()
+    ]
     try:
         for rec in client.gather(futs):
             print(rec)

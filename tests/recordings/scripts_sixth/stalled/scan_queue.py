@@ -25,8 +25,15 @@ def sorter(line):
 
 
 def main():
-    with LocalCluster(n_workers=2, threads_per_worker=2, memory_limit="300MB",
-                      dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=2,
+            memory_limit="300MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         q = Queue("scans")
         lines = [client.submit(sorter, ln) for ln in ("north", "south")]
         gates = [client.submit(scanner, g, 60) for g in ("g1", "g2")]
@@ -36,7 +43,11 @@ def main():
         try:
             wait(lines, timeout=15)
         except TimeoutError:
-            print("sorters still busy:", [f.key for f in lines if not f.done()], file=sys.stderr)
+            print(
+                "sorters still busy:",
+                [f.key for f in lines if not f.done()],
+                file=sys.stderr,
+            )
             sys.exit("shift report not written")
         print("sorted", client.gather(lines))
 

@@ -9,8 +9,12 @@ NAMES = ["Müller", "Söhne", "Nuñez", "Smith", "O'Brien", "Lefèvre"]
 
 def exports(folder):
     for i, enc in enumerate(["utf-8", "utf-8", "cp1252", "utf-8"]):
-        rows = "".join(f"{i * 1000 + k};{NAMES[k % 6]};c{k}@example.org\n" for k in range(500))
-        (folder / f"crm_{'abcd'[i]}.csv").write_bytes(("id;name;mail\n" + rows).encode(enc))
+        rows = "".join(
+            f"{i * 1000 + k};{NAMES[k % 6]};c{k}@example.org\n" for k in range(500)
+        )
+        (folder / f"crm_{'abcd'[i]}.csv").write_bytes(
+            ("id;name;mail\n" + rows).encode(enc)
+        )
     return str(folder / "crm_*.csv")
 
 
@@ -21,8 +25,13 @@ def normalise(part):
 def main():
     with tempfile.TemporaryDirectory() as tmp:
         pattern = exports(Path(tmp))
-        client = Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None,
-                        memory_limit="800MB")
+        client = Client(
+            processes=False,
+            n_workers=1,
+            threads_per_worker=2,
+            dashboard_address=None,
+            memory_limit="800MB",
+        )
         try:
             crm = dd.read_csv(pattern, sep=";")
             crm = crm.map_partitions(normalise)

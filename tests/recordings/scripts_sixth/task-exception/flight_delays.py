@@ -3,7 +3,12 @@ import pandas as pd
 from dask import delayed
 from distributed import Client, LocalCluster
 
-AIRPORTS = {"BER": "Europe/Berlin", "LHR": "Europe/London", "JFK": "America/New_York", "NRT": "Asia/Tokyo"}
+AIRPORTS = {
+    "BER": "Europe/Berlin",
+    "LHR": "Europe/London",
+    "JFK": "America/New_York",
+    "NRT": "Asia/Tokyo",
+}
 
 
 def schedule(code):
@@ -21,10 +26,20 @@ def to_utc(df, tz):
 
 
 def main():
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB",
-                      dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="400MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         meta = pd.DataFrame({"airport": ["x"], "delay": [1.0]})[:0]
-        parts = [delayed(to_utc)(delayed(schedule)(code), tz) for code, tz in sorted(AIRPORTS.items(), reverse=True)]
+        parts = [
+            delayed(to_utc)(delayed(schedule)(code), tz)
+            for code, tz in sorted(AIRPORTS.items(), reverse=True)
+        ]
         frame = dd.from_delayed(parts, meta=meta, verify_meta=False)
         print(frame.groupby("airport").delay.mean().compute())
 

@@ -27,9 +27,26 @@ def main():
     sf = os.path.join(tmp, "s.json")
     dask_cmd = [sys.executable, "-m", "dask"]
     procs = [
-        subprocess.Popen(dask_cmd + ["scheduler", "--port", "0", "--scheduler-file", sf, "--no-dashboard"]),
-        subprocess.Popen(dask_cmd + ["worker", "--scheduler-file", sf, "--nthreads", "2", "--memory-limit",
-                                     "400MB", "--no-dashboard", "--local-directory", tmp], env=worker_env()),
+        subprocess.Popen(
+            dask_cmd
+            + ["scheduler", "--port", "0", "--scheduler-file", sf, "--no-dashboard"]
+        ),
+        subprocess.Popen(
+            dask_cmd
+            + [
+                "worker",
+                "--scheduler-file",
+                sf,
+                "--nthreads",
+                "2",
+                "--memory-limit",
+                "400MB",
+                "--no-dashboard",
+                "--local-directory",
+                tmp,
+            ],
+            env=worker_env(),
+        ),
     ]
     try:
         with Client(scheduler_file=sf, timeout=20) as client:

@@ -7,13 +7,13 @@ from pathlib import Path
 import dask.array as da
 from distributed import Client, get_worker
 
-PRELOAD = '''
+PRELOAD = """
 import json, os
 
 def dask_setup(worker):
     with open(os.path.join(os.environ["GRID_DIR"], "grid_epsg3413.json")) as fh:
         worker.grid = json.load(fh)
-'''
+"""
 
 
 def to_metres(block):
@@ -25,11 +25,31 @@ def launch(tmp):
     hook = tmp / "grid_setup.py"
     hook.write_text(PRELOAD)
     base = [sys.executable, "-m", "dask"]
-    sched = subprocess.Popen(base + ["scheduler", "--port", "0", "--scheduler-file", str(sf), "--no-dashboard"])
-    ws = [subprocess.Popen(base + ["worker", "--scheduler-file", str(sf), "--nthreads", "1",
-                                   "--memory-limit", "400MB", "--no-dashboard", "--no-nanny",
-                                   "--local-directory", str(tmp), "--preload", str(hook)])
-          for _ in range(2)]
+    sched = subprocess.Popen(
+        base
+        + ["scheduler", "--port", "0", "--scheduler-file", str(sf), "--no-dashboard"]
+    )
+    ws = [
+        subprocess.Popen(
+            base
+            + [
+                "worker",
+                "--scheduler-file",
+                str(sf),
+                "--nthreads",
+                "1",
+                "--memory-limit",
+                "400MB",
+                "--no-dashboard",
+                "--no-nanny",
+                "--local-directory",
+                str(tmp),
+                "--preload",
+                str(hook),
+            ]
+        )
+        for _ in range(2)
+    ]
     return sf, [sched, *ws]
 
 

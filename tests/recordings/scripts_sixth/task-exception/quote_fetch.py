@@ -36,7 +36,7 @@ def quote(base, isin):
         except requests.HTTPError as exc:
             last = exc
             print(f"attempt {attempt + 1} {exc}", flush=True)
-            time.sleep(0.1 * 2 ** attempt)
+            time.sleep(0.1 * 2**attempt)
     raise FeedError(f"no quote for {isin}") from last
 
 
@@ -44,9 +44,19 @@ def main():
     srv = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Api)
     threading.Thread(target=srv.serve_forever, daemon=True).start()
     base = f"http://127.0.0.1:{srv.server_port}"
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MB",
-                      dashboard_address=None) as cluster, Client(cluster) as client:
-        futs = {f"DE000{i:07d}": client.submit(quote, base, f"DE000{i:07d}") for i in range(20)}
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="300MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        futs = {
+            f"DE000{i:07d}": client.submit(quote, base, f"DE000{i:07d}")
+            for i in range(20)
+        }
         failed = []
         for isin, f in futs.items():
             try:

@@ -13,9 +13,14 @@ def endpoint():
 
 
 def head(key, url=None):
-    s3 = boto3.client("s3", endpoint_url=url, region_name="eu-central-1",
-                      aws_access_key_id="minio", aws_secret_access_key="minio123",
-                      config=Config(retries={"max_attempts": 2}, connect_timeout=2))
+    s3 = boto3.client(
+        "s3",
+        endpoint_url=url,
+        region_name="eu-central-1",
+        aws_access_key_id="minio",
+        aws_secret_access_key="minio123",
+        config=Config(retries={"max_attempts": 2}, connect_timeout=2),
+    )
     obj = s3.head_object(Bucket="raw-orders", Key=key)
     return key, obj["ContentLength"]
 
@@ -27,8 +32,14 @@ def total(parts):
 def main():
     keys = [f"2026/02/{d:02d}/orders.parquet" for d in range(1, 13)]
     url = endpoint()
-    client = Client(LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB",
-                                 dashboard_address=None))
+    client = Client(
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="400MB",
+            dashboard_address=None,
+        )
+    )
     try:
         manifest = db.from_sequence(keys, npartitions=4).map(head, url=url)
         print("bytes", total(manifest.compute()))

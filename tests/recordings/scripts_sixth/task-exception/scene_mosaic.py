@@ -21,8 +21,15 @@ def warp_scene(scene, crs):
 
 def main():
     logging.basicConfig(level=logging.INFO)
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MB",
-                      dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="300MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         masks = client.map(cloud_mask, range(12))
         usable = []
         for f in masks:

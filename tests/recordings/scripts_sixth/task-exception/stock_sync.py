@@ -20,8 +20,15 @@ def reconcile(region):
 
 
 def main():
-    with LocalCluster(n_workers=3, threads_per_worker=2, memory_limit="300MB",
-                      dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=3,
+            threads_per_worker=2,
+            memory_limit="300MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         recon = [client.submit(reconcile, r) for r in FEEDS]
         pubs = [client.submit(publish_stock, r, f) for r, f in FEEDS.items()]
         try:

@@ -31,8 +31,15 @@ def make_albums(root):
 def main():
     with tempfile.TemporaryDirectory() as tmp:
         albums = make_albums(Path(tmp))
-        with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MB",
-                          dashboard_address=None) as cluster, Client(cluster):
+        with (
+            LocalCluster(
+                n_workers=2,
+                threads_per_worker=1,
+                memory_limit="300MB",
+                dashboard_address=None,
+            ) as cluster,
+            Client(cluster),
+        ):
             idx = bag.from_sequence(albums, npartitions=5).map(index_album).flatten()
             print("indexed", idx.count().compute())
 

@@ -44,7 +44,15 @@ def main():
     started = threading.Event()
     threading.Thread(target=snapshot, args=(path, started, 30), daemon=True).start()
     started.wait()
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MB", dashboard_address=None) as c, Client(c):
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="300MB",
+            dashboard_address=None,
+        ) as c,
+        Client(c),
+    ):
         print("inserted", sum(compute(*[insert(read_till(s), path) for s in range(8)])))
 
 

@@ -28,8 +28,15 @@ def fleet():
 
 
 def main():
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="300MB",
-                      dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="300MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         raw = client.map(positions, fleet())
         tracks = client.map(stitch, fleet(), raw)
         km = 0

@@ -13,7 +13,13 @@ HOSPITALS = ["stmary", "county", "riverside", "lakeview", "royal"]
 def export(folder):
     for h in HOSPITALS:
         bed = "bed_no" if h != "riverside" else "bed_number"
-        t = pa.table({"ward": [1, 2, 3] * 50, bed: list(range(150)), "occupied": [True, False, True] * 50})
+        t = pa.table(
+            {
+                "ward": [1, 2, 3] * 50,
+                bed: list(range(150)),
+                "occupied": [True, False, True] * 50,
+            }
+        )
         pq.write_table(t, folder / f"{h}.parquet")
 
 
@@ -31,10 +37,17 @@ def main():
     with tempfile.TemporaryDirectory() as tmp:
         folder = Path(tmp)
         export(folder)
-        cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None)
+        cluster = LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="400MB",
+            dashboard_address=None,
+        )
         client = Client(cluster)
         try:
-            parts = [dask.delayed(occupancy)(str(folder / f"{h}.parquet")) for h in HOSPITALS]
+            parts = [
+                dask.delayed(occupancy)(str(folder / f"{h}.parquet")) for h in HOSPITALS
+            ]
             table = dask.delayed(combine)(parts).compute()
             print(table)
         finally:

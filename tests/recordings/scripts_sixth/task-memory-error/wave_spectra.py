@@ -28,8 +28,15 @@ def welch(series):
 
 
 def run():
-    with LocalCluster(n_workers=1, threads_per_worker=1, memory_limit="1GB",
-                      dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=1,
+            memory_limit="1GB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         client.register_plugin(NodePolicy())
         sizes = [2**18, 2**18, 2**25, 2**18]
         series = client.map(buoy_series, range(4), sizes)

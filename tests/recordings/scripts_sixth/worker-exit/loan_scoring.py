@@ -1,4 +1,5 @@
 """Score the loan book with the vendor model (tokens are metered)."""
+
 import os
 import tempfile
 import time
@@ -37,8 +38,15 @@ def main():
     tmp = tempfile.mkdtemp()
     seats = os.path.join(tmp, "seats.log")
     book = [{"id": i, "dti": i % 9 / 10} for i in range(40)]
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB",
-                      dashboard_address=None) as cluster, Client(cluster):
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="400MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster),
+    ):
         bag = db.from_sequence(book, npartitions=8)
         scores = bag.map_partitions(score_chunk, seat_file=seats).compute()
         print("scored", len(scores))

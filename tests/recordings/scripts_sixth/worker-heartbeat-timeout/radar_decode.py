@@ -21,12 +21,15 @@ def composite(gates):
 
 
 def main():
-    dask.config.set({
-        "distributed.scheduler.worker-ttl": "5s",
-        "distributed.scheduler.allowed-failures": 0,
-    })
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB",
-                      dashboard_address=None) as cluster:
+    dask.config.set(
+        {
+            "distributed.scheduler.worker-ttl": "5s",
+            "distributed.scheduler.allowed-failures": 0,
+        }
+    )
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None
+    ) as cluster:
         with Client(cluster) as client:
             heads = [delayed(sweep_header)(i) for i in range(8)]
             gates = [delayed(wait_for_decoder)(h) for h in heads]

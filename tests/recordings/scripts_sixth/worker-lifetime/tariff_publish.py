@@ -13,13 +13,41 @@ def reprice(zone):
 
 def start(tmp):
     sf = tmp + "/s.json"
-    yield subprocess.Popen([sys.executable, "-m", "dask", "scheduler", "--scheduler-file", sf,
-                            "--port", "0", "--no-dashboard"])
+    yield subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "dask",
+            "scheduler",
+            "--scheduler-file",
+            sf,
+            "--port",
+            "0",
+            "--no-dashboard",
+        ]
+    )
     for name in ("tariff-a", "tariff-b"):
-        yield subprocess.Popen([
-            sys.executable, "-m", "dask", "worker", "--scheduler-file", sf, "--name", name,
-            "--nthreads", "1", "--memory-limit", "300MB", "--no-dashboard", "--local-directory", tmp,
-            "--lifetime", "8 seconds"])
+        yield subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "dask",
+                "worker",
+                "--scheduler-file",
+                sf,
+                "--name",
+                name,
+                "--nthreads",
+                "1",
+                "--memory-limit",
+                "300MB",
+                "--no-dashboard",
+                "--local-directory",
+                tmp,
+                "--lifetime",
+                "8 seconds",
+            ]
+        )
 
 
 def main():
@@ -33,7 +61,9 @@ def main():
         print("published", len(table))
     except TimeoutError:
         done = sum(f.status == "finished" for f in futures)
-        print(f"tariff table incomplete, {done} of {len(futures)} zones", file=sys.stderr)
+        print(
+            f"tariff table incomplete, {done} of {len(futures)} zones", file=sys.stderr
+        )
         sys.exit(3)
     finally:
         client.close()

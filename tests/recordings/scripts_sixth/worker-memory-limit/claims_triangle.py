@@ -1,4 +1,5 @@
 """Nightly claims development triangles, one per line of business."""
+
 import logging
 import time
 
@@ -19,7 +20,7 @@ def develop_triangle(item):
     name, paid = item
     blocks = []
     for lag in range(0, len(paid), 500):
-        blocks.append(np.outer(paid[lag:lag + 500], np.ones(6000)))
+        blocks.append(np.outer(paid[lag : lag + 500], np.ones(6000)))
         time.sleep(0.05)
     return name, float(np.mean([b.mean() for b in blocks]))
 
@@ -33,8 +34,15 @@ def settle_reserve(item):
 def main():
     logging.basicConfig(level=logging.INFO)
     dask.config.set({"distributed.scheduler.allowed-failures": 1})
-    with LocalCluster(n_workers=1, threads_per_worker=2, memory_limit="400MB",
-                      dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=2,
+            memory_limit="400MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         loaded = [client.submit(load_policies, k, n) for k, n in PORTFOLIOS.items()]
         tri = client.map(develop_triangle, loaded)
         res = client.map(settle_reserve, tri)

@@ -12,7 +12,9 @@ def day_profile(meter, day):
     key = (meter, day)
     if key not in _profiles:
         idx = pd.date_range(day, periods=86400, freq="s")
-        _profiles[key] = pd.DataFrame({"kw": range(86400), "meter": 7, "q": 1.0}, index=idx)
+        _profiles[key] = pd.DataFrame(
+            {"kw": range(86400), "meter": 7, "q": 1.0}, index=idx
+        )
     time.sleep(0.03)
     return _profiles[key]["kw"].sum()
 
@@ -23,15 +25,23 @@ def days(start, n):
 
 
 if __name__ == "__main__":
-    dask.config.set({"distributed.scheduler.allowed-failures": 0,
-                     "distributed.worker.memory.pause": False})
-    cluster = LocalCluster(n_workers=1, threads_per_worker=1, memory_limit="350MB",
-                           dashboard_address=None)
+    dask.config.set(
+        {
+            "distributed.scheduler.allowed-failures": 0,
+            "distributed.worker.memory.pause": False,
+        }
+    )
+    cluster = LocalCluster(
+        n_workers=1, threads_per_worker=1, memory_limit="350MB", dashboard_address=None
+    )
     client = Client(cluster)
     total, seen = 0, 0
     try:
-        futs = [client.submit(day_profile, m, d) for m in ("A17", "B02", "C44", "D05")
-                for d in days("2026-01-01", 90)]
+        futs = [
+            client.submit(day_profile, m, d)
+            for m in ("A17", "B02", "C44", "D05")
+            for d in days("2026-01-01", 90)
+        ]
         for f in as_completed(futs):
             total += f.result()
             seen += 1

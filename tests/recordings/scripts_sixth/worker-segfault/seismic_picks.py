@@ -37,8 +37,15 @@ def main():
     with tempfile.TemporaryDirectory() as tmp:
         folder = Path(tmp)
         write_traces(folder)
-        with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="500MB",
-                          dashboard_address=None) as c, Client(c):
+        with (
+            LocalCluster(
+                n_workers=2,
+                threads_per_worker=1,
+                memory_limit="500MB",
+                dashboard_address=None,
+            ) as c,
+            Client(c),
+        ):
             jobs = [sta_lta(str(p)) for p in sorted(folder.glob("*.trc"))]
             try:
                 print(catalogue(jobs).compute())

@@ -28,13 +28,44 @@ def solve_depot(depot, stops):
 def main():
     tmp = tempfile.mkdtemp(prefix="routes")
     sfile = f"{tmp}/scheduler.json"
-    procs = [subprocess.Popen([sys.executable, "-m", "dask", "scheduler", "--port", "0",
-                               "--scheduler-file", sfile, "--no-dashboard"])]
+    procs = [
+        subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "dask",
+                "scheduler",
+                "--port",
+                "0",
+                "--scheduler-file",
+                sfile,
+                "--no-dashboard",
+            ]
+        )
+    ]
     for i in range(2):
-        procs.append(subprocess.Popen(
-            [sys.executable, "-m", "dask", "worker", "--scheduler-file", sfile, "--nthreads", "1",
-             "--no-nanny", "--memory-limit", "400MB", "--no-dashboard", "--name", f"vrp-{i}",
-             "--local-directory", tmp]))
+        procs.append(
+            subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "dask",
+                    "worker",
+                    "--scheduler-file",
+                    sfile,
+                    "--nthreads",
+                    "1",
+                    "--no-nanny",
+                    "--memory-limit",
+                    "400MB",
+                    "--no-dashboard",
+                    "--name",
+                    f"vrp-{i}",
+                    "--local-directory",
+                    tmp,
+                ]
+            )
+        )
     script = Path(tmp, "housekeeping.py")
     script.write_text(HOUSEKEEPING)
     keeper = subprocess.Popen([sys.executable, str(script), sfile])

@@ -13,7 +13,9 @@ class RuleStore(WorkerPlugin):
 
     def setup(self, worker):
         con = sqlite3.connect(self.path)
-        worker.min_support = con.execute("select value from params where key='min_support'").fetchone()[0]
+        worker.min_support = con.execute(
+            "select value from params where key='min_support'"
+        ).fetchone()[0]
         con.close()
 
     def teardown(self, worker):
@@ -37,8 +39,15 @@ def make_store(folder):
 def main():
     folder = tempfile.mkdtemp()
     store = make_store(folder)
-    with LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB",
-                      dashboard_address=None) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit="400MB",
+            dashboard_address=None,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         client.register_plugin(RuleStore(store), name="rules")
         bag = db.from_sequence(baskets(500), npartitions=4)
         pairs = bag.map(lambda b: list(combinations(sorted(set(b)), 2))).flatten()

@@ -2,7 +2,9 @@ import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster
 
-cluster = LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None)
+cluster = LocalCluster(
+    n_workers=2, threads_per_worker=1, memory_limit="400MB", dashboard_address=None
+)
 client = Client(cluster)
 
 

@@ -29,9 +29,16 @@ def percentile(*scenes):
 def stopwatch(limit, futures):
     def check():
         states = [f.status for f in futures]
-        print(f"slot of {limit} s is over:", states.count("finished"), "scenes done,",
-              states.count("pending"), "pending", flush=True)
+        print(
+            f"slot of {limit} s is over:",
+            states.count("finished"),
+            "scenes done,",
+            states.count("pending"),
+            "pending",
+            flush=True,
+        )
         os._exit(75)
+
     t = threading.Timer(limit, check)
     t.daemon = True
     t.start()
@@ -40,7 +47,9 @@ def stopwatch(limit, futures):
 
 def main():
     dask.config.set(PROFILE)
-    with LocalCluster(n_workers=1, threads_per_worker=1, memory_limit="500MB", dashboard_address=None) as cluster:
+    with LocalCluster(
+        n_workers=1, threads_per_worker=1, memory_limit="500MB", dashboard_address=None
+    ) as cluster:
         with Client(cluster) as client:
             scenes = client.map(ndvi, range(18))
             t = stopwatch(25, scenes)
