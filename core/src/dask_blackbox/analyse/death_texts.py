@@ -17,13 +17,14 @@ from dask_blackbox.analyse.facts.suspects import (
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.rule import Rule
 from dask_blackbox.analyse.run_state import signal_of_driver
-from dask_blackbox.events import WorkerClosing, WorkerRemoved
+from dask_blackbox.events import GraphUpdated, WorkerClosing, WorkerRemoved
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
 from dask_blackbox.formatting import (
     class_of,
     counted,
     duration,
     listed,
+    prefix_of,
     quoted,
     short,
     size,
@@ -34,7 +35,7 @@ __all__ = [
     "evidence_of",
     "how_died",
     "name_of",
-    "prefixes_at_fault",
+    "names_at_fault",
     "verdict_on_deaths",
     "where_it_was",
 ]
@@ -99,10 +100,32 @@ def verdict_on_deaths(
 
 def _while_running(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
     """Return ` while running 'hog'`, or nothing if it is unknown what ran."""
+    names = names_at_fault(case, deaths)
+    return f" while running {names}" if names else ""
+
+
+def names_at_fault(case: Case, deaths: tuple[WorkerExit, ...]) -> str:
+    """Return the tasks that may be guilty, for people: `'load' or 'clean'`; empty: unknown.
+
+    A fused task has the prefix of one of Dask's own, such as `from_sequence`; its key has the
+    names of the others, and those of the user's functions are added.
+    """
     suspects = prefixes_at_fault(case, deaths)
-    if not suspects:
-        return ""
-    return " while running " + " or ".join(f"'{short(each, 40)}'" for each in suspects)
+    names = [f"'{short(each, 40)}'" for each in suspects]
+    parts = prefix_of(case.blame.guilty).split("-") if case.blame.guilty else []
+    if names and (own := _functions_of(case, suspects[0])) and suspects[0] not in own:
+        fused = [each for each in dict.fromkeys(parts) if each in own]
+        names[0] += f" ({listed(fused)})" if fused else ""
+    return " or ".join(names)
+
+
+def _functions_of(case: Case, prefix: str) -> set[str]:
+    """Return the names of the user's own functions in the tasks of a prefix."""
+    return {
+        name.rpartition(":")[2]
+        for graph in case.run.of(GraphUpdated)
+        for name in graph.functions.get(prefix, ())
+    }
 
 
 def prefixes_at_fault(case: Case, deaths: tuple[WorkerExit, ...]) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from dask_blackbox.analyse.frames import is_of_environment
 from dask_blackbox.analyse.signatures.distributed import GRAPH_HAS_A_CYCLE
+from dask_blackbox.analyse.signatures.python import FILE_TOO_LARGE
 from dask_blackbox.finding import Confidence, RetryAdvice
 from dask_blackbox.formatting import class_of
 
@@ -171,6 +172,8 @@ def advice_on_text(
         return Advice("environment", "high")
     if NO_SPACE.search(message):
         # What fills a disk may be gone with the run that filled it.
+        return Advice("environment", "medium")
+    if FILE_TOO_LARGE.search(message):
         return Advice("environment", "medium")
     if GRAPH_HAS_A_CYCLE.search(message):
         return Advice("code", "high")

@@ -38,6 +38,7 @@ from dask_blackbox.events import (
     PartFailed,
     Span,
     WorkerInternalError,
+    WorkerRemoved,
 )
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
 from dask_blackbox.formatting import (
@@ -163,6 +164,9 @@ def _exception_finding(case: Case, exception: DriverException) -> Finding:
     elsewhere = waited and raised_apart_from_dask(trace)
     hosts = case.dialect.remedy(exception.message)
     advice, certainty = _advice(exception, waited=waited)
+    released = not case.failures and bool(_released(case))
+    if released and _checked(exception):
+        advice, certainty = "code", "medium"  # nothing will hold the futures next time
     if hosts is not None and advice == "transient":
         advice, certainty = (
             OF_UNKNOWN  # its host knows what it is: no service that is down
@@ -177,7 +181,7 @@ def _exception_finding(case: Case, exception: DriverException) -> Finding:
             waited=waited and not elsewhere,
             pace=pace,
             hosts=hosts,
-            released=not case.failures and bool(_released(case)),
+            released=released,
         ),
         confidence=sure,
         evidence=_evidence(case, exception),
@@ -208,7 +212,29 @@ def _tasks_then(case: Case) -> str:
         return "It had handled the errors of all tasks that had failed"
     if released := _released(case):
         return released
-    return "No task had failed"
+    return f"No task had failed{_ran_again(case)}"
+
+
+def _ran_again(case: Case) -> str:
+    """Return that tasks were executed twice, as workers left with their results.
+
+    What such tasks append to a file or insert into a table is there twice.
+    """
+    lost = sum(each.lost_computed or 0 for each in case.run.of(WorkerRemoved))
+    tasks = case.run.tasks
+    again = (
+        tasks.filter(tasks["outcome"] == "finished")
+        .group_by("key", "prefix")
+        .len()
+        .filter(pl.col("len") > 1)
+    )
+    if not lost or not len(again):
+        return ""
+    return (
+        f", but {counted(len(again), 'task')} ({quoted(sorted(set(again['prefix'])))}) ran twice, "
+        "because workers that left or were restarted held the results: what such a task "
+        "appends to a file or inserts into a table is there twice"
+    )
 
 
 def _released(case: Case) -> str:
@@ -223,15 +249,29 @@ def _released(case: Case) -> str:
         if each.at <= min(left, default=each.at)
     }
     states = sum((Counter(each.states) for each in last.values()), Counter[str]())
+    sent = Counter[str]()
+    for graph in case.run.of(GraphUpdated):
+        sent.update({prefix: new.tasks for prefix, new in graph.new.items()})
     known = case.run.tasks
     # By execution: a key that is submitted again is forgotten again.
-    ran = (known["outcome"] == "finished").sum()
-    never = states["forgotten"] - ran
-    if never <= 0 or states.total() != states["forgotten"]:
+    ran = known.filter(known["outcome"] == "finished")
+    if states.total() == states["forgotten"]:
+        never, names = states["forgotten"] - len(ran), list(sent)
+    else:  # the results of others are still there
+        executed = Counter(ran["prefix"].to_list())
+        rest = {p: n - executed[p] for p, n in sent.items() if n > executed[p]}
+        never, names = sum(rest.values()), list(rest)
+        kept = states["forgotten"] + states["memory"]
+        if (
+            kept != states.total()
+            or never > states["forgotten"]
+            or kept != sent.total()
+        ):
+            return ""
+    if never <= 0:
         return ""
-    names = list(dict.fromkeys(p for g in case.run.of(GraphUpdated) for p in g.new))
     return (
-        f"{never} of {counted(states['forgotten'], 'task')} ({quoted(names)}) were released "
+        f"{never} of {counted(states.total(), 'task')} ({quoted(names)}) were released "
         "before they had finished, as no client wanted them any more; no task had failed"
     )
 
@@ -397,10 +437,18 @@ def _exit_code_finding(case: Case, code: int) -> Finding:
     )
     then = _tasks_then(case)
     name = f"{Path(str(call.file)).name}:{call.line}" if call and call.file else ""
-    return DRIVER_EXCEPTION.found(
+    title = (
         f"The command called sys.exit({code}) at {name}"
         if name
-        else f"The command exited with code {code}, without an exception",
+        else f"The command exited with code {code}, without an exception"
+    )
+    advice = OF_UNKNOWN
+    if printed := handled is not None and _is_of(last, handled):
+        title = f"The command exited with code {code} after {_in_task(case, handled)}"
+        then = "It had printed last an error that it had received, and then exited"
+        advice = advice_on_text(handled.exception, handled.message)
+    return DRIVER_EXCEPTION.found(
+        title,
         cause=(
             f"The driver ended with exit code {code}{took} without an exception: "
             f"{how}. {then}.{output}"
@@ -410,8 +458,9 @@ def _exit_code_finding(case: Case, code: int) -> Finding:
             + f" the last lines that the command printed (`{case.show_command('logs')}`). A script that "
             "raises an exception instead has its traceback here."
         ),
-        confidence="medium" if place else "low",
-        retry_advice="unknown",
+        confidence="medium" if place or printed else "low",
+        retry_advice=advice.advice,
+        retry_confidence=advice.confidence,
         evidence=(
             Evidence(
                 text=f"Exit code {code}.",
@@ -421,6 +470,22 @@ def _exit_code_finding(case: Case, code: int) -> Finding:
             *_handled_before(handled),
         ),
     )
+
+
+def _is_of(line: str | None, handled: DriverCallFailed) -> bool:
+    """Say whether a line that was printed is an exception that the driver had received."""
+    message = " ".join(handled.message.split())
+    printed = " ".join((line or "").split())
+    return bool(message) and printed.endswith(
+        f"{class_of(handled.exception)}: {message}"
+    )
+
+
+def _in_task(case: Case, handled: DriverCallFailed) -> str:
+    """Return an exception and the prefix of its task, for a headline."""
+    name = class_of(handled.exception)
+    task = f" in '{short(case.prefix_of(handled.key), 40)}'" if handled.key else ""
+    return f"{name}{task}: {short_with_paths(handled.message, 80)}"
 
 
 def _handled_before(handled: DriverCallFailed | None) -> Iterator[Evidence]:

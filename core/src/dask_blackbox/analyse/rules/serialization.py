@@ -232,7 +232,12 @@ def _ask_graph_not_deserializable(case: Case) -> Iterator[Finding]:
         cause=(
             "The driver sent a graph that the scheduler could not unpickle"
             + (f": {because}{at}. " if because else ". ")
-            + "Its environment lacks something that the driver has, or has another version of it."
+            + (
+                "Its environment lacks that module, which the driver has."
+                if root and class_of(root[0]) == "ModuleNotFoundError"
+                else "Its environment lacks something that the driver has, or has another "
+                "version of it."
+            )
         ),
         remedy=_remedy_graph_not_deserializable(case, root, frame),
         confidence="high",

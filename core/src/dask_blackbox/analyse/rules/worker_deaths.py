@@ -14,10 +14,11 @@ from dask_blackbox.analyse.death_texts import (
     evidence_of,
     how_died,
     name_of,
-    prefixes_at_fault,
+    names_at_fault,
     verdict_on_deaths,
     where_it_was,
 )
+from dask_blackbox.analyse.driver_output import last_error_before
 from dask_blackbox.analyse.exit_causes import lifetime_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.frames import Frame, user_frame
@@ -270,6 +271,7 @@ WORKER_ABORT = documented("worker-abort", ask=_ask_worker_abort)
 # even the nanny's log says that anything happened.
 
 _QUOTES = "'\""
+_JUST_NOW = 1.0  # seconds that a line may be older than the exit of who printed it
 
 
 def _ask_worker_exit(case: Case) -> Iterator[Finding]:
@@ -279,8 +281,7 @@ def _ask_worker_exit(case: Case) -> Iterator[Finding]:
         return
     code = deaths[-1].exit_code
     frame = _exit_frame(deaths)
-    names = [f"'{short(name, 40)}'" for name in prefixes_at_fault(case, deaths)]
-    what = " or ".join(names) or "a task"
+    what = names_at_fault(case, deaths) or "a task"
     yield from verdict_on_deaths(
         case,
         WORKER_EXIT,
@@ -359,7 +360,15 @@ def _printed(case: Case, death: WorkerExit) -> str:
         & (pl.col("logger") == "stderr")
         & (pl.col("at").dt.epoch("us") / 1e6 <= death.at)
     ).sort("at")["message"]
-    return f"It had printed: “{short(lines[-1], 200)}”." if len(lines) else ""
+    if len(lines):
+        return f"It had printed: “{short(lines[-1], 200)}”."
+    shared = last_error_before(case.run, death.at, within=_JUST_NOW)
+    return (
+        f"The last line before, on the standard error that it shares with the driver: "
+        f"“{short(shared, 200)}”."
+        if shared
+        else ""
+    )
 
 
 def _exit_frame(deaths: tuple[WorkerExit, ...]) -> Frame | None:
@@ -626,7 +635,15 @@ def _ask_worker_lifetime(case: Case) -> Iterator[Finding]:
         if len(deaths) == 1
         else "at the end of their lifetime",
         remedy=_REMEDY,
+        retry_advice="environment" if _nobody_left(case) else None,
     )
+
+
+def _nobody_left(case: Case) -> bool:
+    """Say whether all workers had left before the outcome: the next ones leave as early."""
+    left = case.run.workers["left"].dt.epoch("us") / 1e6
+    decided = case.outcome.decided_at
+    return not left.has_nulls() and all(each < decided for each in left)
 
 
 def _lifetime_hang_findings(case: Case) -> Iterator[Finding]:

@@ -98,7 +98,7 @@ PROGRAM_FAILED = Signature(
     source="python",
 )
 FILE_TOO_LARGE = Signature(
-    r"\[Errno 27\] File too large",
+    r"\[[Ee]rrno 27\] File too large",
     "OSError: [Errno 27] File too large",
     source="python",
 )
