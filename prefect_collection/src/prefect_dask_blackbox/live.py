@@ -11,6 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import copy_context
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
@@ -71,6 +72,8 @@ class Live(threading.Thread):
         begun: Callable[[], None],
     ) -> None:
         super().__init__(name="dask-blackbox-prefect", daemon=True)
+        # Prefect's settings belong to a context, which new threads do not have.
+        self._context = copy_context()
         self._flow_run_id, self._page, self._ledger = flow_run_id, page, ledger
         self._lost_tasks, self._card, self._dashboard = lost_tasks, card, dashboard
         self._read_names, self._show_running = read_names, begun
@@ -100,6 +103,9 @@ class Live(threading.Thread):
             self._memory, self._every = self._memory[1::2], self._every * 2
 
     def run(self) -> None:
+        self._context.run(self._show_until_stopped)
+
+    def _show_until_stopped(self) -> None:
         with guard("the card of the running flow"):
             self._show_running()
         while not self._stopped.wait(_INTERVAL):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ from dask_blackbox.guard import guard
 from prefect.client.orchestration import SyncPrefectClient
 from prefect.client.schemas.actions import LogCreate, TaskRunCreate
 from prefect.client.schemas.filters import TaskRunFilter
-from prefect.client.schemas.objects import State, TaskRun
+from prefect.client.schemas.objects import TERMINAL_STATES, State, TaskRun
+from prefect.events.schemas.events import Event
 from prefect.states import to_state_create
 from prefect.types._datetime import now
 
@@ -22,6 +24,8 @@ __all__ = ["FinalState", "read_runs", "settle"]
 
 _AT_ONCE = 8
 _PAGE = 200
+_RECORDED_WITHIN = 8.0
+"""Seconds for the server to record states that it was sent as events."""
 _LOGGER = "dask_blackbox"
 
 
@@ -74,13 +78,19 @@ def settle(
     if runs is None:
         runs = read_runs(client, [final.id for final in finals])
     due = [final for final in finals if _is_due(final, runs.get(final.id))]
-    work = partial(_set, client, flow_run_id, runs)
-    done: list[FinalState] = []
-    if due:
-        with ThreadPoolExecutor(min(_AT_ONCE, len(due))) as pool:
-            ends = zip(due, pool.map(work, due), strict=True)
-            done = [final for final, ok in ends if ok]
     reported = [final for final in finals if _is_reported(final, runs.get(final.id))]
+    done: list[FinalState] = []
+    if len(due) > _AT_ONCE:
+        with guard("the final states of many task runs"):
+            runs = {**runs, **_report(client, flow_run_id, runs, due)}
+            done = [final for final in due if _has(runs.get(final.id), final.state)]
+    # Those that have ended by themselves meanwhile keep their states.
+    rest = [final for final in due if _is_due(final, runs.get(final.id))]
+    if rest:
+        work = partial(_set, client, flow_run_id, runs)
+        with ThreadPoolExecutor(min(_AT_ONCE, len(rest))) as pool:
+            ends = zip(rest, pool.map(work, rest), strict=True)
+            done += [final for final, ok in ends if ok]
     with guard("the logs of lost task runs"):
         if lines := list(_lines(flow_run_id, [*done, *reported])):
             client.create_logs(lines)
@@ -109,6 +119,138 @@ def _is_reported(final: FinalState, run: TaskRun | None) -> bool:
     """Say whether a run has that state already, and only its log lacks the message."""
     state = None if run is None else run.state
     return final.again and state is not None and state.message == final.state.message
+
+
+def _report(
+    client: SyncPrefectClient,
+    flow_run_id: UUID,
+    runs: Mapping[UUID, TaskRun],
+    finals: Sequence[FinalState],
+) -> dict[UUID, TaskRun]:
+    """Report states in events, as Prefect's engine does; return the task runs afterwards.
+
+    The server records events many at a time; a state that is set has a request of its own.
+    """
+    chosen = [final for final in finals if _may_be_reported(runs.get(final.id))]
+    for part in _pages(chosen):
+        events = [_event(flow_run_id, final, runs.get(final.id)) for final in part]
+        body = [event.model_dump(mode="json") for event in events]
+        client.request("POST", "/events", json=body).raise_for_status()
+    deadline = time.monotonic() + _RECORDED_WITHIN
+    while chosen and _count_ended(client, chosen) < len(chosen):
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.25)
+    return read_runs(client, [final.id for final in chosen])
+
+
+def _may_be_reported(run: TaskRun | None) -> bool:
+    """Say whether an event is enough to end a task run.
+
+    One with tags may hold slots of concurrency limits, which are only released when its
+    state is set.  And one that has ended already says nothing of when the event arrived.
+    """
+    if run is None:
+        return True
+    return not run.tags and (run.state is None or not run.state.is_final())
+
+
+def _has(run: TaskRun | None, state: State[Any]) -> bool:
+    return run is not None and run.state is not None and run.state.id == state.id
+
+
+def _count_ended(client: SyncPrefectClient, finals: Sequence[FinalState]) -> int:
+    ended = {"type": {"any_": [each.value for each in TERMINAL_STATES]}}
+    count = 0
+    for part in _pages(finals):
+        wanted = {"id": {"any_": [str(final.id) for final in part]}, "state": ended}
+        answer = client.request("POST", "/task_runs/count", json={"task_runs": wanted})
+        count += int(answer.raise_for_status().json())
+    return count
+
+
+def _pages(finals: Sequence[FinalState]) -> Iterator[Sequence[FinalState]]:
+    for start in range(0, len(finals), _PAGE):
+        yield finals[start : start + _PAGE]
+
+
+_SERVERS_OWN = {
+    "id",
+    "created",
+    "updated",
+    "flow_run_id",
+    "state_id",
+    "state_type",
+    "state_name",
+    "state",
+    "estimated_start_time_delta",
+    "estimated_run_time",
+}
+
+
+def _event(flow_run_id: UUID, final: FinalState, run: TaskRun | None) -> Event:
+    """Return the event with which Prefect's engine reports a state of a task run."""
+    state, before = final.state, None if run is None else run.state
+    after = _ended_run(flow_run_id, final, run)
+    words: dict[str, Any] = {
+        "type": state.type.value,
+        "name": state.name,
+        "message": state.message,
+        "state_details": {},
+        "data": None,
+    }
+    return Event.model_validate(
+        {
+            "id": state.id,
+            "occurred": state.timestamp,
+            "event": f"prefect.task-run.{state.name}",
+            "resource": {
+                "prefect.resource.id": f"prefect.task-run.{final.id}",
+                "prefect.resource.name": after.name,
+                "prefect.run-count": str(after.run_count),
+                "prefect.state-message": state.message or "",
+                "prefect.state-name": state.name or "",
+                "prefect.state-timestamp": state.timestamp.isoformat(),
+                "prefect.state-type": state.type.value,
+                "prefect.orchestration": "client",
+            },
+            "related": [
+                {
+                    "prefect.resource.id": f"prefect.flow-run.{flow_run_id}",
+                    "prefect.resource.role": "flow-run",
+                }
+            ],
+            "payload": {
+                "intended": {
+                    "from": None if before is None else before.type.value,
+                    "to": state.type.value,
+                },
+                "initial_state": None,
+                "validated_state": words,
+                "task_run": after.model_dump(
+                    mode="json", exclude_none=True, exclude=_SERVERS_OWN
+                ),
+            },
+        }
+    )
+
+
+def _ended_run(flow_run_id: UUID, final: FinalState, run: TaskRun | None) -> TaskRun:
+    """Return a task run as it is with its final state."""
+    if run is None:
+        return TaskRun(
+            id=final.id,
+            name=final.name,
+            flow_run_id=flow_run_id,
+            task_key=final.task_key,
+            dynamic_key=str(final.id),
+        )
+    end, more = final.state.timestamp, run.total_run_time
+    if run.state is not None and run.state.is_running():
+        more += end - run.state.timestamp
+    ended = {"end_time": end, "total_run_time": more} if run.start_time else {}
+    name = final.name if final.rename else run.name
+    return run.model_copy(update={"name": name, **ended})
 
 
 def _set(
