@@ -41,6 +41,7 @@ def test_sigterm_is_reported_as_what_it_is(reported: Tell, prefect: Any) -> None
     seen = prefect.newest("evicted", reported("evicted"))
 
     assert seen.state == "CRASHED"
+    assert seen.message == seen.card.headline
     assert (seen.card.verdict.rule, seen.card.verdict.retry_advice) == (
         "stopped-by-host",
         "transient",

@@ -2,7 +2,8 @@
 
 Prefect sums up the states that a flow returns: “2/40 states failed.”  That is the message
 of the flow run's state, in the UI and in notifications, where a verdict is of more use.
-So it is of a task's time limit, of which Prefect says neither the task nor the limit.
+So it is of a task's time limit, of which Prefect says neither the task nor the limit, and
+of a signal: “Execution was aborted by a termination signal.”
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ __all__ = ["exception_in", "exception_of", "exception_said_by", "say_why"]
 _RAISED = re.compile(r"Task run encountered an exception (\w+): (.*)", re.DOTALL)
 _SUMMED_UP = re.compile(
     r"\d+/\d+ states |Given states: |Flow run failed due to timeout: "
+    r"|Execution was (aborted|cancelled) by |Flow run was cancelled\.$"
 )
 
 
@@ -57,7 +59,7 @@ def exception_in(state: State[Any]) -> BaseException:
 
 
 def say_why(client: Any, flow_run_id: UUID, why: str) -> None:
-    """Give the failed state that the engine is about to set a message that says why.
+    """Give the final state that the engine is about to set a message that says why.
 
     The engine offers no place for it: what the flow returns decides on what its caller
     gets, and a state that is set afterwards would notify everybody twice.
@@ -71,9 +73,10 @@ def say_why(client: Any, flow_run_id: UUID, why: str) -> None:
 
     def set_flow_run_state(flow_run: Any, state: Any, *args: Any, **more: Any) -> Any:
         mine = str(flow_run) == str(flow_run_id)
-        if mine and state.is_failed() and _SUMMED_UP.match(state.message or ""):
+        ends = mine and state.is_final()
+        if ends and _SUMMED_UP.match(state.message or ""):
             state.message = why
-        if mine:
+        if ends:
             client.set_flow_run_state = plain
         return plain(flow_run, state, *args, **more)
 

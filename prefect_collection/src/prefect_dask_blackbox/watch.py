@@ -131,7 +131,7 @@ class Watch:
         await asyncio.to_thread(self.landed, result)
 
     def _say_why(self, run: ObservedRun) -> None:
-        """Have the state that the engine makes of returned ones say why, and not how many."""
+        """Have the state that the engine is about to set say why."""
         context, card = self._context, run.card
         if context is not None and card is not None and card.verdict is not None:
             say_why(context.client, run.flow_run.id, card.headline)
@@ -150,7 +150,7 @@ class Watch:
                 self._run.end(exception=error)
                 self._run.follow_advice()
                 other = self._run.explained_exception(error)
-                if isinstance(error, TimeoutError):
+                if isinstance(error, TimeoutError) or not isinstance(error, Exception):
                     self._say_why(self._run)
         return other
 
