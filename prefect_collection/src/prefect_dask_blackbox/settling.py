@@ -80,10 +80,11 @@ def settle(
     due = [final for final in finals if _is_due(final, runs.get(final.id))]
     reported = [final for final in finals if _is_reported(final, runs.get(final.id))]
     done: list[FinalState] = []
-    if len(due) > _AT_ONCE:
-        with guard("the final states of many task runs"):
-            runs = {**runs, **_report(client, flow_run_id, runs, due)}
-            done = [final for final in due if _has(runs.get(final.id), final.state)]
+    missing = [final for final in due if final.id not in runs]
+    if len(missing) > _AT_ONCE:
+        with guard("creating many task runs"):
+            runs = {**runs, **_create_all(client, flow_run_id, missing)}
+            done = [each for each in missing if _has(runs.get(each.id), each.state)]
     # Those that have ended by themselves meanwhile keep their states.
     rest = [final for final in due if _is_due(final, runs.get(final.id))]
     if rest:
@@ -121,38 +122,22 @@ def _is_reported(final: FinalState, run: TaskRun | None) -> bool:
     return final.again and state is not None and state.message == final.state.message
 
 
-def _report(
-    client: SyncPrefectClient,
-    flow_run_id: UUID,
-    runs: Mapping[UUID, TaskRun],
-    finals: Sequence[FinalState],
+def _create_all(
+    client: SyncPrefectClient, flow_run_id: UUID, finals: Sequence[FinalState]
 ) -> dict[UUID, TaskRun]:
-    """Report states in events, as Prefect's engine does; return the task runs afterwards.
+    """Create task runs by events, as Prefect's engine does; return those that there are.
 
-    The server records events many at a time; a state that is set has a request of its own.
+    The server records events many at a time, while a request creates one task run, in two
+    steps.  Of those that exist, a request each costs it no more than an event.
     """
-    chosen = [final for final in finals if _may_be_reported(runs.get(final.id))]
-    for part in _pages(chosen):
-        events = [_event(flow_run_id, final, runs.get(final.id)) for final in part]
+    for part in _pages(finals):
+        events = [_event(flow_run_id, final) for final in part]
         body = [event.model_dump(mode="json") for event in events]
         client.request("POST", "/events", json=body).raise_for_status()
     deadline = time.monotonic() + _RECORDED_WITHIN
-    while chosen and _count_ended(client, chosen) < len(chosen):
-        if time.monotonic() > deadline:
-            break
+    while _count_ended(client, finals) < len(finals) and time.monotonic() < deadline:
         time.sleep(0.25)
-    return read_runs(client, [final.id for final in chosen])
-
-
-def _may_be_reported(run: TaskRun | None) -> bool:
-    """Say whether an event is enough to end a task run.
-
-    One with tags may hold slots of concurrency limits, which are only released when its
-    state is set.  And one that has ended already says nothing of when the event arrived.
-    """
-    if run is None:
-        return True
-    return not run.tags and (run.state is None or not run.state.is_final())
+    return read_runs(client, [final.id for final in finals])
 
 
 def _has(run: TaskRun | None, state: State[Any]) -> bool:
@@ -174,31 +159,11 @@ def _pages(finals: Sequence[FinalState]) -> Iterator[Sequence[FinalState]]:
         yield finals[start : start + _PAGE]
 
 
-_SERVERS_OWN = {
-    "id",
-    "created",
-    "updated",
-    "flow_run_id",
-    "state_id",
-    "state_type",
-    "state_name",
-    "state",
-    "estimated_start_time_delta",
-    "estimated_run_time",
-}
-
-
-def _event(flow_run_id: UUID, final: FinalState, run: TaskRun | None) -> Event:
+def _event(flow_run_id: UUID, final: FinalState) -> Event:
     """Return the event with which Prefect's engine reports a state of a task run."""
-    state, before = final.state, None if run is None else run.state
-    after = _ended_run(flow_run_id, final, run)
-    words: dict[str, Any] = {
-        "type": state.type.value,
-        "name": state.name,
-        "message": state.message,
-        "state_details": {},
-        "data": None,
-    }
+    state = final.state
+    known: dict[str, Any] = {"type": state.type.value, "name": state.name}
+    known["message"] = state.message
     return Event.model_validate(
         {
             "id": state.id,
@@ -206,8 +171,8 @@ def _event(flow_run_id: UUID, final: FinalState, run: TaskRun | None) -> Event:
             "event": f"prefect.task-run.{state.name}",
             "resource": {
                 "prefect.resource.id": f"prefect.task-run.{final.id}",
-                "prefect.resource.name": after.name,
-                "prefect.run-count": str(after.run_count),
+                "prefect.resource.name": final.name,
+                "prefect.run-count": "0",
                 "prefect.state-message": state.message or "",
                 "prefect.state-name": state.name or "",
                 "prefect.state-timestamp": state.timestamp.isoformat(),
@@ -221,36 +186,17 @@ def _event(flow_run_id: UUID, final: FinalState, run: TaskRun | None) -> Event:
                 }
             ],
             "payload": {
-                "intended": {
-                    "from": None if before is None else before.type.value,
-                    "to": state.type.value,
-                },
+                "intended": {"from": None, "to": state.type.value},
                 "initial_state": None,
-                "validated_state": words,
-                "task_run": after.model_dump(
-                    mode="json", exclude_none=True, exclude=_SERVERS_OWN
-                ),
+                "validated_state": {**known, "state_details": {}, "data": None},
+                "task_run": {
+                    "name": final.name,
+                    "task_key": final.task_key,
+                    "dynamic_key": str(final.id),
+                },
             },
         }
     )
-
-
-def _ended_run(flow_run_id: UUID, final: FinalState, run: TaskRun | None) -> TaskRun:
-    """Return a task run as it is with its final state."""
-    if run is None:
-        return TaskRun(
-            id=final.id,
-            name=final.name,
-            flow_run_id=flow_run_id,
-            task_key=final.task_key,
-            dynamic_key=str(final.id),
-        )
-    end, more = final.state.timestamp, run.total_run_time
-    if run.state is not None and run.state.is_running():
-        more += end - run.state.timestamp
-    ended = {"end_time": end, "total_run_time": more} if run.start_time else {}
-    name = final.name if final.rename else run.name
-    return run.model_copy(update={"name": name, **ended})
 
 
 def _set(
