@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 
 from dask_blackbox.analyse.frames import (
     Frame,
-    beyond_own_code,
+    HasStack,
     frames_of_call_stack,
-    own_frame_in,
 )
 from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.events import DriverBlocked, DriverUnblocked
@@ -46,7 +45,7 @@ _CLOSING_SECONDS = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class DriverPosition:
+class DriverPosition(HasStack):
     """Where the driver was.
 
     Attributes:
@@ -66,16 +65,6 @@ class DriverPosition:
     def blocked_for(self) -> str:
         """For how long, in words to put behind others; empty if nothing reported it."""
         return f" for {duration(self.lasted)}" if self.lasted else ""
-
-    @property
-    def own_frame(self) -> Frame | None:
-        """The innermost frame of the user's own code."""
-        return own_frame_in(self.stack)
-
-    @property
-    def beyond(self) -> tuple[Frame, ...]:
-        """The frames below the user's own code: what it called, and was in."""
-        return beyond_own_code(self.stack)
 
     @property
     def shared(self) -> tuple[str, str] | None:

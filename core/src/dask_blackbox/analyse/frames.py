@@ -10,6 +10,7 @@ from itertools import pairwise
 
 __all__ = [
     "Frame",
+    "HasStack",
     "TaskStack",
     "before_the_last",
     "beyond_own_code",
@@ -462,3 +463,19 @@ def beyond_own_code(stack: Sequence[Frame]) -> tuple[Frame, ...]:
     """Return the frames of a stack below the user's own code: what that had called."""
     own = [n for n, frame in enumerate(stack) if is_the_users(frame)]
     return tuple(stack[own[-1] + 1 :]) if own else ()
+
+
+class HasStack:
+    """Something with a stack, of which the frames of the user's own code matter."""
+
+    stack: tuple[Frame, ...]
+
+    @property
+    def own_frame(self) -> Frame | None:
+        """The innermost frame of the user's own code."""
+        return own_frame_in(self.stack)
+
+    @property
+    def beyond(self) -> tuple[Frame, ...]:
+        """The frames below the user's own code: what it called, and is in."""
+        return beyond_own_code(self.stack)

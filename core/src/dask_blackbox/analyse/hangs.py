@@ -12,9 +12,8 @@ from functools import cached_property
 
 from dask_blackbox.analyse.frames import (
     Frame,
-    beyond_own_code,
+    HasStack,
     frames_of_call_stack,
-    own_frame_in,
 )
 from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.events import (
@@ -42,7 +41,7 @@ _LONG = 30.0  # seconds
 
 
 @dataclass(frozen=True, kw_only=True)
-class HangingTask:
+class HangingTask(HasStack):
     """A task that a worker had been given when everything was blocked.
 
     Attributes:
@@ -64,16 +63,6 @@ class HangingTask:
     waits_for: tuple[tuple[str, str], ...] = ()
     stack: tuple[Frame, ...] = field(default=(), repr=False)
     silent: bool = False
-
-    @property
-    def own_frame(self) -> Frame | None:
-        """The innermost frame of the user's own code."""
-        return own_frame_in(self.stack)
-
-    @property
-    def beyond(self) -> tuple[Frame, ...]:
-        """The frames below the user's own code: what it called, and is in now."""
-        return beyond_own_code(self.stack)
 
 
 @dataclass(frozen=True, kw_only=True)

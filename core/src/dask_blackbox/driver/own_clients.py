@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from dask_blackbox.capture.driver.patches import Patches
 from dask_blackbox.guard import guard
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ ChooseRecording = Callable[[object], "Recording | Awaitable[Recording | None] | 
 
 _lock = threading.Lock()
 _choosers: list[ChooseRecording] = []
-_wrapped: list[tuple[object, str, object, object]] = []
+_patches = Patches()
 _owners: WeakKeyDictionary[object, Recording] = WeakKeyDictionary()
 
 
@@ -41,7 +42,7 @@ def listen(choose: ChooseRecording) -> None:
     """
     with _lock:
         _choosers.append(choose)
-        if not _wrapped:
+        if not _patches:
             _install()
 
 
@@ -51,7 +52,7 @@ def unlisten(choose: ChooseRecording) -> None:
         if choose in _choosers:
             _choosers.remove(choose)
         if not _choosers:
-            _uninstall()
+            _patches.restore()
 
 
 def note_owner(client: object, recording: Recording) -> None:
@@ -113,17 +114,5 @@ def _install() -> None:
                 await _client_closing(self)
         return await close(self, fast=fast)
 
-    _put(Client, "_start", start, _start)
-    _put(Client, "_close", close, _close)
-
-
-def _uninstall() -> None:
-    while _wrapped:
-        where, name, inner, ours = _wrapped.pop()
-        if getattr(where, name, None) is ours:  # nobody has wrapped it again
-            setattr(where, name, inner)
-
-
-def _put(where: object, name: str, inner: object, ours: object) -> None:
-    _wrapped.append((where, name, inner, ours))
-    setattr(where, name, ours)
+    _patches.replace(Client, "_start", start, _start)
+    _patches.replace(Client, "_close", close, _close)

@@ -23,6 +23,7 @@ from typing import Any
 
 from ..classes import bases_of, qualified
 from ..logs import cut, words_of
+from .patches import Patches
 
 __all__ = ["DriverCalls", "identity_of", "key_of", "users_frame"]
 
@@ -42,7 +43,7 @@ Sink = Callable[[str, list[object]], None]
 _lock = threading.Lock()
 _listeners: list[DriverCalls] = []
 _audited = False
-_wrapped: list[tuple[object, str, object, object]] = []
+_patches = Patches()
 # The newest by identity, whether reported or not: the last one decides.
 _raised: deque[tuple[str, str | None]] = deque(maxlen=_KEPT)
 
@@ -73,7 +74,7 @@ class DriverCalls:
             if self in _listeners:
                 _listeners.remove(self)
             if not _listeners:
-                _uninstall()
+                _patches.restore()
         self.flush_held()
 
     def flush_held(self) -> None:
@@ -253,7 +254,7 @@ def _install() -> None:
     if not _audited:
         _audited = True
         sys.addaudithook(_audit)
-    if _wrapped:
+    if _patches:
         return
     if "distributed.client" not in sys.modules:
         return  # of a driver without a client there is nothing to hear
@@ -264,28 +265,18 @@ def _install() -> None:
     for name in _MODULES:
         module = sys.modules.get(name)
         if getattr(module, "sync", None) is inner:
-            _put(module, "sync", inner, ours)
+            _patches.replace(module, "sync", inner, ours)
     from distributed.client import Client, Future
 
-    _put(
+    _patches.replace(
         Future,
         "_result",
         Future._result,
         _watched(Future._result, _client_of_future),
     )
-    _put(Client, "_gather", Client._gather, _watched(Client._gather, _itself))
-
-
-def _uninstall() -> None:
-    while _wrapped:
-        where, name, inner, ours = _wrapped.pop()
-        if getattr(where, name, None) is ours:  # nobody has wrapped it again
-            setattr(where, name, inner)
-
-
-def _put(where: object, name: str, inner: object, ours: object) -> None:
-    _wrapped.append((where, name, inner, ours))
-    setattr(where, name, ours)
+    _patches.replace(
+        Client, "_gather", Client._gather, _watched(Client._gather, _itself)
+    )
 
 
 def _watched_sync(inner: Any) -> object:

@@ -1,0 +1,27 @@
+"""Attributes of other libraries that are replaced for a while, and put back."""
+
+from __future__ import annotations
+
+__all__ = ["Patches"]
+
+
+class Patches:
+    """The attributes that one module has replaced; false if there are none."""
+
+    def __init__(self) -> None:
+        self._replaced: list[tuple[object, str, object, object]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._replaced)
+
+    def replace(self, owner: object, name: str, before: object, after: object) -> None:
+        """Set an attribute, and remember what it was."""
+        self._replaced.append((owner, name, before, after))
+        setattr(owner, name, after)
+
+    def restore(self) -> None:
+        """Put back what was there, unless somebody else has replaced it since."""
+        while self._replaced:
+            owner, name, before, after = self._replaced.pop()
+            if getattr(owner, name, None) is after:
+                setattr(owner, name, before)
