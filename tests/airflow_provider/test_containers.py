@@ -1,4 +1,4 @@
-"""A task in a container as Kubernetes runs them: read-only root, random uid, no home, no shared disk."""
+"""A task in a container as Kubernetes runs them: read-only root, small /tmp, random uid, no home."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CONTAINER = """
 set -e
 mount --make-rprivate /
 mount --bind "$PYTHON_PREFIX" /mnt
-mount -t tmpfs -o mode=1777 tmpfs /tmp
+mount -t tmpfs -o mode=1777,size=32m tmpfs /tmp
 case "$PYTHON_PREFIX" in
     /tmp/*) mkdir -p "$PYTHON_PREFIX"; mount --move /mnt "$PYTHON_PREFIX" ;;
     *) umount /mnt ;;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -398,3 +399,30 @@ def test_addresses_keep_the_path_of_the_base_url(
     views = DaskBlackboxPlugin().external_views
     assert all(view["href"].startswith("/flows/dask-blackbox/") for view in views)
     assert len({view["url_route"] for view in views}) == len(views)
+
+
+def test_the_card_that_is_downloaded_holds_no_presigned_url() -> None:
+    from airflow_dask_blackbox.tab.task_page import linked_card
+
+    key = TaskKey("books", "run-1", "sum")
+    signed = "https://s3.example/recordings/report.html?X-Amz-Signature=5f"
+    stored_card = {
+        "state": "succeeded",
+        "links": {
+            "report": signed,
+            "performance_report": signed,
+            "overview": signed,
+            "run": "https://airflow.example/dags/books?try_number=2",
+        },
+    }
+
+    card = json.loads(linked_card(json.dumps(stored_card).encode(), key, 2))
+
+    assert card == {
+        "state": "succeeded",
+        "links": {
+            "report": tab_of(key, 2),
+            "performance_report": page_of(key, "performance_report.html", try_number=2),
+            "run": "https://airflow.example/dags/books?try_number=2",
+        },
+    }

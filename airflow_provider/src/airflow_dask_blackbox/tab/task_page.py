@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+import msgspec
 from dask_blackbox import formatting
 from dask_blackbox.errors import BlackboxError, BlobNotFoundError
 from dask_blackbox.report import is_on_demand
@@ -322,9 +323,31 @@ def stored(key: TaskKey, number: int | None, recording: str, name: str) -> Respo
         raise NoRecordingError(key, number, view.problem)
     blob = _blob(entry.place, entry.recorded, entry, name)
     if name == "card.json":
-        return Response(blob, media_type="application/json")
+        card = linked_card(blob, key, entry.number)
+        return Response(card, media_type="application/json")
     policy = f"{SANDBOX}; frame-ancestors 'self'"
     return HTMLResponse(blob, headers={"Content-Security-Policy": policy})
+
+
+def linked_card(blob: bytes, key: TaskKey, number: int) -> bytes:
+    """Return a card whose links ask for permission, as a presigned URL in it does not.
+
+    Args:
+        blob: The card as it is stored.
+        key: Of which task instance.
+        number: Of which of its tries.
+    """
+    card = msgspec.json.decode(blob, type=dict[str, Any])
+    stored_links: dict[str, str] = card.get("links") or {}
+    own = {
+        "report": tab_of(key, number),
+        "performance_report": page_of(
+            key, "performance_report.html", try_number=number
+        ),
+    }
+    links = {name: own.get(name, url) for name, url in stored_links.items()}
+    card["links"] = {n: url for n, url in links.items() if "Signature=" not in url}
+    return msgspec.json.encode(card)
 
 
 def _blob(place: Place, recorded: Recorded, entry: Entry, name: str) -> bytes:
