@@ -39,6 +39,19 @@ def last_error_before(run: RunTables, at: float, *, within: float) -> str | None
     return own["message"].to_list()[-1] if len(own) else None
 
 
+def was_printed(run: RunTables, name: str, message: str) -> bool:
+    """Say whether the driver printed or logged an exception, as Python ends a traceback.
+
+    Args:
+        run: The recording.
+        name: The exception's class, without its module.
+        message: Its message.
+    """
+    first = message.partition("\n")[0].strip()
+    own = _own_lines(run)["message"].str.strip_chars()
+    return own.str.ends_with(f"{name}: {first}").any()
+
+
 def _own_lines(run: RunTables) -> pl.DataFrame:
     return run.logs.filter(
         (pl.col("role") == "driver")

@@ -114,14 +114,21 @@ def _and_fix(case: Case, losses: list[WorkerExit]) -> str:
 
 
 def _missing(case: Case) -> tuple[str, float] | None:
-    """Return the key that the scheduler says is gone, and when it said so."""
+    """Return the key that the scheduler says is gone, and when it said so.
+
+    What was refused because its own input was gone is missing later: the first one counts.
+    """
     logs = case.run.logs
     lines = logs.filter((logs["role"] == "scheduler") & printed_by(LOST_DATA_ASKED_FOR))
-    for row in lines.sort("at", descending=True).iter_rows(named=True):
-        found = LOST_DATA_ASKED_FOR.search(row["message"])
-        if found:
-            return found["key"].strip("'"), row["at"].timestamp()
-    return None
+    needs: dict[str, tuple[str, float]] = {}
+    last = None
+    for row in lines.sort("at").iter_rows(named=True):
+        if found := LOST_DATA_ASKED_FOR.search(row["message"]):
+            last = found["key"].strip("'"), row["at"].timestamp()
+            needs[found["final"].strip("'")] = last
+    while last is not None and last[0] in needs:
+        last = needs.pop(last[0])
+    return last
 
 
 def _left_with(case: Case, keys: set[str]) -> list[WorkerRemoved]:
@@ -182,8 +189,8 @@ def _released(case: Case, key: str, missing: tuple[str, float]) -> Finding:
     return DATA_LOST.found(
         f"'{short(gone, 60)}' was needed, and had been released before",
         cause=(
-            f"'{short(key, 80)}' needs '{short(gone, 80)}', which the scheduler no longer "
-            f"knew: {_why_released(case, at)}, and no worker that held scattered data died."
+            f"'{short(key, 80)}'{_requested_at(case)} needs '{short(gone, 80)}', which the "
+            f"scheduler no longer knew: {_why_released(case, at)}, and no worker that held scattered data died."
         ),
         remedy=(
             f"Keep a reference to the future of '{short(case.prefix_of(gone), 40)}' for as "
@@ -196,6 +203,14 @@ def _released(case: Case, key: str, missing: tuple[str, float]) -> Finding:
     )
 
 
+def _requested_at(case: Case) -> str:
+    """Return where the driver asked for what was gone, if that is known."""
+    exception = case.exception
+    if exception is None or not exception.file:
+        return ""
+    return f" (requested at {exception.file}:{exception.line} in {exception.function})"
+
+
 def _why_released(case: Case, at: float) -> str:
     """Return what had released a result that was asked for later, as far as that is known."""
     if any(each.at <= at + CLOCKS for each in case.run.of(ClusterRestarted)):
@@ -205,9 +220,13 @@ def _why_released(case: Case, at: float) -> str:
     closed = [
         each
         for each in case.run.of(DriverClosing)
-        if each.what.startswith("Client") and each.file and each.at <= at + CLOCKS
+        if each.what.startswith("Client")
+        and each.file
+        and each.at <= at + CLOCKS
+        # What a driver closes while it handles an exception is a consequence of it.
+        and not each.handling
     ]
-    if closed and not closed[-1].handling:
+    if closed:
         return (
             f"a client that had asked for it was closed before, at {closed[-1].file}:"
             f"{closed[-1].line}, and its futures were released with it"

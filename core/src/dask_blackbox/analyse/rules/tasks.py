@@ -11,6 +11,7 @@ import polars as pl
 from dask_blackbox.analyse.blame import only_waited
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.death_texts import evidence_of, name_of
+from dask_blackbox.analyse.driver_output import was_printed
 from dask_blackbox.analyse.error_hints import hint_on
 from dask_blackbox.analyse.exception_context import (
     at_its_line,
@@ -119,8 +120,16 @@ def _ask_task_exception(case: Case) -> Iterator[Finding]:
     for alike in _alike(others):
         # Of what Dask raised in its own code, the driver knows.
         known = not set(alike) <= set(case.unhandled_failures)
-        known = known or _are_sent_again(case, alike)
+        known = known or _are_sent_again(case, alike) or _were_printed(case, alike)
         yield _finding(case, alike, "notice" if known else "warning", "high")
+
+
+def _were_printed(case: Case, failures: Sequence[TaskFailure]) -> bool:
+    """Say whether a driver that succeeded had printed these errors: it knew of them."""
+    return not case.failed and all(
+        was_printed(case.run, class_of(each.message_of[0]), each.message_of[1])
+        for each in failures
+    )
 
 
 def _are_sent_again(case: Case, alike: Sequence[TaskFailure]) -> bool:

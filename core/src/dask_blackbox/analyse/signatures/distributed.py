@@ -246,7 +246,7 @@ CLIENT_CANCELS = Signature(
     "Client Client-a1 requests to cancel 3 keys",
 )
 LOST_DATA_ASKED_FOR = Signature(
-    r"computation on lost data\. Final key is .+ with missing dependency (?P<key>.+)",
+    r"computation on lost data\. Final key is (?P<final>.+) with missing dependency (?P<key>.+)",
     (
         "User asked for computation on lost data. Final key is inc-1 with missing dependency "
         "scattered-x"
