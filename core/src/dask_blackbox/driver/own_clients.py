@@ -13,6 +13,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -22,7 +23,14 @@ from dask_blackbox.guard import guard
 if TYPE_CHECKING:
     from dask_blackbox.driver.session import Recording
 
-__all__ = ["clients_without", "listen", "note_owner", "unlisten"]
+__all__ = [
+    "EveryClient",
+    "clients_without",
+    "listen",
+    "note_owner",
+    "owner_of",
+    "unlisten",
+]
 
 ChooseRecording = Callable[[object], "Recording | Awaitable[Recording | None] | None"]
 
@@ -30,6 +38,50 @@ _lock = threading.Lock()
 _choosers: list[ChooseRecording] = []
 _patches = Patches()
 _owners: WeakKeyDictionary[object, Recording] = WeakKeyDictionary()
+_here: ContextVar[Recording | None] = ContextVar("dask_blackbox_here", default=None)
+
+
+class EveryClient:
+    """Joins all clients of this process to one recording.
+
+    Those that are made in its own context are its own before anybody else's; those of other
+    threads are, unless somebody else takes them.
+
+    Args:
+        recording: The recording.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._outer: Recording | None = None
+
+    def begin(self) -> None:
+        """Take the clients that connect from now on."""
+        self._outer = _here.get()
+        _here.set(self._recording)
+        listen(self._choose)
+
+    def attach_connected(self) -> None:
+        """Take the clients that are connected already."""
+        for client in clients_without():
+            self._recording.attach(client)
+            note_owner(client, self._recording)
+
+    async def attach_connected_on_loop(self) -> None:
+        """As `attach_connected`, and take the asynchronous clients of this event loop."""
+        await asyncio.to_thread(self.attach_connected)
+        for client in clients_without(on_loop=asyncio.get_running_loop()):
+            await self._recording.attach_on_loop(client)
+            note_owner(client, self._recording)
+
+    def end(self) -> None:
+        """Undo `begin`."""
+        unlisten(self._choose)
+        if _here.get() is self._recording:
+            _here.set(self._outer)
+
+    def _choose(self, client: object) -> Recording:
+        return self._recording
 
 
 def listen(choose: ChooseRecording) -> None:
@@ -60,23 +112,39 @@ def note_owner(client: object, recording: Recording) -> None:
     _owners[client] = recording
 
 
-def clients_without() -> list[object]:
-    """Return the connected clients of this process that belong to no recording."""
+def owner_of(client: object) -> Recording | None:
+    """Return the recording that a client was joined to."""
+    return _owners.get(client)
+
+
+def clients_without(
+    on_loop: asyncio.AbstractEventLoop | None = None,
+) -> list[Any]:
+    """Return the connected clients of this process that belong to no recording.
+
+    Args:
+        on_loop: Return the asynchronous ones of this event loop.  None: the synchronous ones.
+    """
     from distributed import Client
 
+    clients: list[Any] = list(Client._instances)  # noqa: SLF001 - the only list of them
     return [
         client
-        for client in list(Client._instances)  # noqa: SLF001 - the only list of them
+        for client in clients
         if client.status == "running"
-        and not client.asynchronous
         and client not in _owners
+        and (
+            client.asynchronous and client.loop.asyncio_loop is on_loop
+            if on_loop is not None
+            else not client.asynchronous
+        )
     ]
 
 
 async def _joined(client: Any) -> None:
     if client in _owners or client.status != "running":
         return
-    for choose in tuple(_choosers):
+    for choose in _choosers_here():
         chosen = choose(client)
         recording = await chosen if inspect.isawaitable(chosen) else chosen
         if recording is not None:
@@ -85,6 +153,15 @@ async def _joined(client: Any) -> None:
                 client, everything=getattr(client, "cluster", None) is not None
             )
             return
+
+
+def _choosers_here() -> list[ChooseRecording]:
+    """Return who chooses, the recording of this very context first."""
+    here = _here.get()
+    choosers = list(_choosers)
+    if here is not None:
+        choosers.insert(0, lambda _: here if here.recorded_now else None)
+    return choosers
 
 
 async def _client_closing(client: Any) -> None:

@@ -37,12 +37,13 @@ def recording(
     host_environment: Mapping[str, str] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     overview: bool = False,
+    every_client: bool | None = None,
 ) -> Recording:
     """Record a run: `with recording(client) as rec: …`, and `rec.card` afterwards.
 
     Args:
-        client: A connected `distributed.Client`.  None: only the driver is recorded,
-            until `attach` brings a client.
+        client: A connected `distributed.Client`.  None: every client of this process, see
+            `every_client`.
         store: Where recordings go: `s3://bucket/prefix` or a folder.  None: the setting
             `blackbox.store.url`, else a folder of the user's.
         job: Job name; runs of one job are compared.  None: from the host's environment (Airflow,
@@ -65,6 +66,10 @@ def recording(
         on_progress: Takes a report of how the run gets on every two seconds, in a thread;
             must not block.
         overview: Have `overview` made, for the host's page.
+        every_client: Record the clients of this process that are connected already and
+            those that it makes until the run ends.  False: only those given here or to
+            `attach`.  None: every client, if none is given here and neither `host` nor
+            `command` is.
 
     Returns:
         A context manager, synchronous and asynchronous; `start` and `finish` do the same
@@ -97,6 +102,9 @@ def recording(
         on_progress=on_progress,
         overview=overview,
         host_task=None if host is not None else host_task(str(found.host.get("kind"))),
+        every_client=every_client
+        if every_client is not None
+        else client is None and host is None and command is None,
     )
 
 

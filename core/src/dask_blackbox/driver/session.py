@@ -27,6 +27,7 @@ from dask_blackbox.capture.masked_values import (
 from dask_blackbox.card import RunCard, RunState
 from dask_blackbox.driver.driver_position import DriverPositionWatcher
 from dask_blackbox.driver.host_task import HostTask
+from dask_blackbox.driver.own_clients import EveryClient, owner_of
 from dask_blackbox.driver.own_code import DriverCodeReporter
 from dask_blackbox.driver.recorder_options import config_of
 from dask_blackbox.driver.recorder_supervisor import RecorderSupervisor
@@ -79,6 +80,7 @@ class Recording:
         on_progress: Callable[[Progress], None] | None = None,
         overview: bool = False,
         host_task: HostTask | None = None,
+        every_client: bool = False,
     ) -> None:
         self._client, self._manifest, self._required = client, manifest, required
         self._store = None if store is None else os.fspath(store)
@@ -90,6 +92,7 @@ class Recording:
         self.overview: Overview | None = None
         self._wants_overview = overview
         self._host_task = host_task
+        self._every_client = EveryClient(self) if every_client else None
         self._supervisor: RecorderSupervisor | None = None
         self._status: StatusLine | None = None
         self._driver: Any = None
@@ -134,6 +137,10 @@ class Recording:
                 "this client is asynchronous: use `async with recording(client)`"
             )
         self._begin()
+        self._record_every_client()
+        if self._every_client is not None:
+            with guard("the Dask clients of this process"):
+                self._every_client.attach_connected()
         if self._client is not None:
             self.attach(self._client)
         if wait or self._required:
@@ -155,6 +162,8 @@ class Recording:
 
         if self._supervisor is None:
             return
+        if owner_of(client) is self and not (owned or everything):
+            return  # attached already, when it connected
         if self._calls is not None:
             with guard("the driver's calls to Dask"):
                 self._calls.start()
@@ -416,6 +425,11 @@ class Recording:
         return self._manifest.recording
 
     @property
+    def recorded_now(self) -> bool:
+        """Whether the run is being recorded, and has not ended."""
+        return self._supervisor is not None and self._finished is None
+
+    @property
     def identity(self) -> Identity:
         """Who the run is; another attempt, where that one was taken."""
         run = self._manifest
@@ -471,6 +485,10 @@ class Recording:
         from dask_blackbox.driver.plugin_registration import install
 
         await asyncio.to_thread(self._begin)
+        self._record_every_client()
+        if self._every_client is not None:
+            with guard("the Dask clients of this process"):
+                await self._every_client.attach_connected_on_loop()
         if self._client is not None and self._supervisor is not None:
             with guard("the plugins on the cluster", on_error=self._supervisor.failed):
                 order = await install(self._client, self._manifest.recording)
@@ -572,6 +590,16 @@ class Recording:
             )
             self._position.start()
 
+    def _record_every_client(self) -> None:
+        if self._every_client is not None and self._supervisor is not None:
+            with guard("the Dask clients of this process"):
+                self._every_client.begin()
+
+    def _stop_recording_every_client(self) -> None:
+        if self._every_client is not None:
+            with guard("the Dask clients of this process"):
+                self._every_client.end()
+
     def wait_for_store(self) -> None:
         """Wait until it is known whether the store works, once; as long as `start` may take."""
         if self._supervisor is None or self._heard:
@@ -604,6 +632,7 @@ class Recording:
         logger.error("this run is not recorded: %s%s", error, hope)
 
     def _give_up(self) -> None:
+        self._stop_recording_every_client()
         if self._status is not None:
             self._status.close()
         with guard("the end of the recorder"):
@@ -619,6 +648,7 @@ class Recording:
                 self._supervisor = None
 
     def _conclude(self, end: End, timeout: float | None) -> RunCard:
+        self._stop_recording_every_client()
         if self._status is not None:
             self._status.close()
         if self._position is not None:

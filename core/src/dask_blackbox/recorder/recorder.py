@@ -326,7 +326,8 @@ class Recorder:
 
     async def _attach(self, order: Attach) -> None:
         make = await asyncio.to_thread(loading.puller)
-        if order.address in self._pullers:
+        if (there := self._pullers.get(order.address)) is not None:
+            there.owned = there.owned or order.owned
             return
         puller = make(
             order,
