@@ -7,7 +7,7 @@ import logging
 import dask
 import distributed  # registers its format of log lines
 import pytest
-from dask_blackbox.analyse.driver_output import last_output
+from dask_blackbox.analyse.driver_output import last_output, was_printed
 from runs_from_rows import Piece, a_log_line, a_run
 
 
@@ -53,3 +53,11 @@ def test_a_line_of_the_users_own_logger_is_output() -> None:
 
 def test_what_workers_print_is_not_output_of_the_driver() -> None:
     assert last_output(a_run(a_log_line("loading", at=5))) is None
+
+
+def test_an_exception_that_the_driver_printed_is_found_by_its_last_line() -> None:
+    run = a_run(a_line("json.decoder.JSONDecodeError: Expecting value", at=5))
+
+    assert was_printed(run, "JSONDecodeError", "Expecting value")
+    assert not was_printed(run, "JSONDecodeError", "Extra data")
+    assert not was_printed(run, "KeyError", "Expecting value")

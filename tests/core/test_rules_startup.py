@@ -610,6 +610,28 @@ def test_data_that_nobody_kept_is_named_and_reported_from_data_that_died() -> No
     assert (lost.rule, lost.subject.worker) == ("data-lost", "tcp://w1")
 
 
+def test_what_was_refused_for_its_own_input_is_traced_to_that_input() -> None:
+    error = an_exception(
+        "distributed.client.FutureCancelledError",
+        "z-1 cancelled for reason: lost dependencies.",
+    )
+    lines = [
+        a_log_line(
+            "User asked for computation on lost data. "
+            f"Final key is {final} with missing dependency {missing}",
+            role="scheduler",
+            source="scheduler",
+            level=20,
+            at=at,
+        )
+        for at, final, missing in [(5, "y-1", "x-1"), (6, "z-1", "y-1")]
+    ]
+    found = verdict(a_worker(), a_graph(), *lines, failed_with(error))
+
+    assert found.title == "'x-1' was needed, and had been released before"
+    assert "'z-1' needs 'x-1'" in found.cause
+
+
 def test_a_package_is_asked_for_in_the_version_that_the_driver_has() -> None:
     attached = an_event("driver-attached", "driver", packages={"s3fs": "2026.5.0"})
 

@@ -189,8 +189,9 @@ def _released(case: Case, key: str, missing: tuple[str, float]) -> Finding:
     return DATA_LOST.found(
         f"'{short(gone, 60)}' was needed, and had been released before",
         cause=(
-            f"'{short(key, 80)}'{_requested_at(case)} needs '{short(gone, 80)}', which the "
-            f"scheduler no longer knew: {_why_released(case, at)}, and no worker that held scattered data died."
+            f"'{short(key, 80)}' needs '{short(gone, 80)}', which the "
+            f"scheduler no longer knew: {_why_released(case, at)}, and no worker that held scattered data "
+            f"died.{_requested_at(case)}"
         ),
         remedy=(
             f"Keep a reference to the future of '{short(case.prefix_of(gone), 40)}' for as "
@@ -204,11 +205,12 @@ def _released(case: Case, key: str, missing: tuple[str, float]) -> Finding:
 
 
 def _requested_at(case: Case) -> str:
-    """Return where the driver asked for what was gone, if that is known."""
+    """Return a sentence on where the driver asked for what was gone, if that is known."""
     exception = case.exception
     if exception is None or not exception.file:
         return ""
-    return f" (requested at {exception.file}:{exception.line} in {exception.function})"
+    place = f"{exception.file}:{exception.line}"
+    return f" It was requested at {place} in {exception.function}."
 
 
 def _why_released(case: Case, at: float) -> str:

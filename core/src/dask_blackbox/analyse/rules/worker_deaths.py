@@ -640,7 +640,9 @@ def _ask_worker_lifetime(case: Case) -> Iterator[Finding]:
 
 
 def _nobody_left(case: Case) -> bool:
-    """Say whether all workers had left before the outcome: the next ones leave as early."""
+    """Say whether the driver waited when all workers had left: the next ones leave as early."""
+    if case.exception is not None and not only_waited(case.exception):
+        return False
     left = case.run.workers["left"].dt.epoch("us") / 1e6
     decided = case.outcome.decided_at
     return not left.has_nulls() and all(each < decided for each in left)
