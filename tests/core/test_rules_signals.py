@@ -47,7 +47,12 @@ def killed_by(exit_code: int) -> list[Piece]:
         (-24, "got SIGXCPU at the limit of CPU time", "ulimit -t", "environment"),
         (-25, "got SIGXFSZ at the limit of a file", "ulimit -f", "environment"),
         (-14, "got SIGALRM from a timer set in", "signal.alarm", "code"),
-        (-1, "got SIGHUP because a terminal", "nohup", "environment"),
+        (
+            -1,
+            "got SIGHUP while running 'fit' because a terminal",
+            "nohup",
+            "environment",
+        ),
         (-31, "got SIGSYS for a forbidden system call", "seccomp", "environment"),
         (-10, "got SIGUSR1 from outside Dask", "Slurm", "unknown"),
         (-15, "got SIGTERM from outside Dask", "what ends processes", "transient"),
