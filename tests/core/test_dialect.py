@@ -65,7 +65,7 @@ def failing_task() -> RunTables:
 
 @pytest.mark.usefixtures("luigi")
 def test_a_task_of_the_hosts_own_is_retried_as_the_host_does() -> None:
-    assert "Luigi's `retry_count = 3` retries this task" in remedy(
+    assert "Luigi's `retry_count = 3` retries only this task" in remedy(
         failing_task(), "luigi"
     )
     assert "`client.submit(…, retries=3)`" in remedy(failing_task(), "shell")

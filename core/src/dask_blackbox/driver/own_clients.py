@@ -15,7 +15,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from dask_blackbox.capture.driver.patches import Patches
 from dask_blackbox.guard import guard
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 __all__ = [
     "EveryClient",
     "clients_without",
+    "joined_to",
     "listen",
     "note_owner",
-    "owner_of",
     "unlisten",
 ]
 
@@ -38,6 +38,7 @@ _lock = threading.Lock()
 _choosers: list[ChooseRecording] = []
 _patches = Patches()
 _owners: WeakKeyDictionary[object, Recording] = WeakKeyDictionary()
+_joined_here: WeakSet[object] = WeakSet()
 _here: ContextVar[Recording | None] = ContextVar("dask_blackbox_here", default=None)
 
 
@@ -65,14 +66,14 @@ class EveryClient:
         """Take the clients that are connected already."""
         for client in clients_without():
             self._recording.attach(client)
-            note_owner(client, self._recording)
+            _note_joined(client, self._recording)
 
     async def attach_connected_on_loop(self) -> None:
         """As `attach_connected`, and take the asynchronous clients of this event loop."""
         await asyncio.to_thread(self.attach_connected)
         for client in clients_without(on_loop=asyncio.get_running_loop()):
             await self._recording.attach_on_loop(client)
-            note_owner(client, self._recording)
+            _note_joined(client, self._recording)
 
     def end(self) -> None:
         """Undo `begin`."""
@@ -112,9 +113,14 @@ def note_owner(client: object, recording: Recording) -> None:
     _owners[client] = recording
 
 
-def owner_of(client: object) -> Recording | None:
-    """Return the recording that a client was joined to."""
-    return _owners.get(client)
+def joined_to(client: object) -> Recording | None:
+    """Return the recording that a client was joined to here, and not by somebody else."""
+    return _owners.get(client) if client in _joined_here else None
+
+
+def _note_joined(client: object, recording: Recording) -> None:
+    _owners[client] = recording
+    _joined_here.add(client)
 
 
 def clients_without(
@@ -148,7 +154,7 @@ async def _joined(client: Any) -> None:
         chosen = choose(client)
         recording = await chosen if inspect.isawaitable(chosen) else chosen
         if recording is not None:
-            _owners[client] = recording
+            _note_joined(client, recording)
             await recording.attach_on_loop(
                 client, everything=getattr(client, "cluster", None) is not None
             )

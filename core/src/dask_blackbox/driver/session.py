@@ -27,7 +27,7 @@ from dask_blackbox.capture.masked_values import (
 from dask_blackbox.card import RunCard, RunState
 from dask_blackbox.driver.driver_position import DriverPositionWatcher
 from dask_blackbox.driver.host_task import HostTask
-from dask_blackbox.driver.own_clients import EveryClient, owner_of
+from dask_blackbox.driver.own_clients import EveryClient, joined_to
 from dask_blackbox.driver.own_code import DriverCodeReporter
 from dask_blackbox.driver.recorder_options import config_of
 from dask_blackbox.driver.recorder_supervisor import RecorderSupervisor
@@ -162,7 +162,7 @@ class Recording:
 
         if self._supervisor is None:
             return
-        if owner_of(client) is self and not (owned or everything):
+        if joined_to(client) is self and not (owned or everything):
             return  # attached already, when it connected
         if self._calls is not None:
             with guard("the driver's calls to Dask"):

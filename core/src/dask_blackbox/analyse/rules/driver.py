@@ -224,7 +224,7 @@ def _ran_again(case: Case) -> str:
     tasks = case.run.tasks
     again = (
         tasks.filter(tasks["outcome"] == "finished")
-        .group_by("key", "prefix")
+        .group_by("key", "prefix", maintain_order=True)
         .len()
         .filter(pl.col("len") > 1)
     )
