@@ -190,7 +190,8 @@ def run_scenario(
 ) -> ScenarioRun:
     """Tell a scenario to its end."""
     finished = ended(home, begin(home, *command, **environment))
-    assert code is None or finished.code == code, finished.errors[-5000:]
+    reported = f"exit code {finished.code}\n{finished.errors[-5000:]}"
+    assert code is None or finished.code == code, reported
     return finished
 
 
