@@ -7,6 +7,7 @@ class, in the flow's own settings and in the state that the server has.
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -39,6 +40,7 @@ __all__ = [
 _TOLERANCE = 0.5
 """Seconds by which a time limit may have begun after we did."""
 _REMEMBERED = 20
+_CANCELLATIONS = (asyncio.CancelledError, concurrent.futures.CancelledError)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,11 +116,13 @@ def interrupt_in(error: BaseException) -> BaseException:
 def _is_of_the_limit(error: BaseException | None, limit: float, began: float) -> bool:
     if type(error).__name__ == "FlowRunTimeoutError":
         return True
-    if not isinstance(error, asyncio.CancelledError):
-        return False
     # Prefect's own class is raised into a synchronous flow by nothing else.
     own = type(error).__module__.startswith("prefect.")
-    return own or time.monotonic() - began >= limit - _TOLERANCE
+    if own and isinstance(error, asyncio.CancelledError):
+        return True
+    # What Dask and others make of it where it interrupts them.
+    cancelled = any(isinstance(each, _CANCELLATIONS) for each in _chain(error))
+    return cancelled and time.monotonic() - began >= limit - _TOLERANCE
 
 
 def _cancelled(flow_run_id: UUID) -> str | None:
