@@ -71,8 +71,8 @@ _USUALLY_PERMANENT: dict[RetryAdvice, frozenset[str]] = {
     "data": frozenset((
         "ArrowInvalid", "ArrowKeyError", "ArrowTypeError", "BadGzipFile", "BadZipFile",
         "ColumnNotFoundError", "EmptyDataError", "FileNotFoundError", "IntegrityError",
-        "IsADirectoryError", "JSONDecodeError", "KeyError", "LZMAError", "LinAlgError",
-        "LookupError", "MergeError", "NoDataError", "NotADirectoryError",
+        "InvalidOperation", "IsADirectoryError", "JSONDecodeError", "KeyError",
+        "LZMAError", "LinAlgError", "LookupError", "MergeError", "NoDataError", "NotADirectoryError",
         "OutOfBoundsDatetime", "ParserError", "SchemaError", "SchemaErrors",
         "SchemaFieldNotFoundError", "ShapeError", "UnicodeError", "UnpicklingError",
         "ValidationError",
