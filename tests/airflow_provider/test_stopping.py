@@ -69,8 +69,9 @@ with DAG("stopped"):
     assert [each["rule"] for each in card["findings"] if "memory" in each["rule"]] == []
 
 
+@pytest.mark.parametrize("cleaning", ["pass", "{}['parts']"])
 def test_an_execution_timeout_is_reported_with_the_pace_of_the_work(
-    airflow: Any, tmp_path: Path
+    airflow: Any, tmp_path: Path, cleaning: str
 ) -> None:
     # The alarm itself comes at any moment, as long as a cluster takes to start.
     ran = airflow.run(
@@ -82,7 +83,10 @@ def work(client):
     from distributed import wait
     futures = client.map(time.sleep, [0.05] * 4000, pure=False)
     wait(futures[:30])
-    raise AirflowTaskTimeout("Timeout")
+    try:
+        raise AirflowTaskTimeout("Timeout")
+    finally:
+        {cleaning}
 
 with DAG("out_of_time"):
     DaskObservedOperator(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from dask_blackbox.errors import chained
 from dask_blackbox.guard import guard
 
 from airflow_dask_blackbox.compat import AirflowTaskTimeout
@@ -57,8 +58,12 @@ class Stop:
 def stop_by_error(
     context: Mapping[str, Any], error: BaseException | None
 ) -> Stop | None:
-    """Return that Airflow ended the task with `error`; None: the error is the task's own."""
-    if not isinstance(error, AirflowTaskTimeout):
+    """Return that Airflow ended the task with `error`; None: the error is the task's own.
+
+    Cleaning up (closing a cluster, a connection) may fail because of Airflow's exception, and
+    raises its own.
+    """
+    if not any(isinstance(each, AirflowTaskTimeout) for each in chained(error)):
         return None
     limit = getattr(context["ti"].task, "execution_timeout", None)
     return Stop(

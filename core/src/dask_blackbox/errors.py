@@ -18,7 +18,7 @@ BlackboxError
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 __all__ = [
     "AmbiguousRunError",
@@ -34,6 +34,7 @@ __all__ = [
     "StoreError",
     "StoreNotFoundError",
     "StoreUnreachableError",
+    "chained",
 ]
 
 
@@ -140,3 +141,12 @@ class FutureFormatError(RecordingError):
 
 class RecorderError(BlackboxError):
     """The recorder process did not start, or went away."""
+
+
+def chained(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an exception, what it was raised from or while handling, and so on."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__

@@ -10,12 +10,12 @@ import asyncio
 import concurrent.futures
 import time
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from dask_blackbox.card import RunCard
+from dask_blackbox.errors import chained
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import StopReason
 from prefect.exceptions import Pause, TerminationSignal
@@ -121,7 +121,7 @@ def _is_of_the_limit(error: BaseException | None, limit: float, began: float) ->
     if own and isinstance(error, asyncio.CancelledError):
         return True
     # What Dask and others make of it where it interrupts them.
-    cancelled = any(isinstance(each, _CANCELLATIONS) for each in _chain(error))
+    cancelled = any(isinstance(each, _CANCELLATIONS) for each in chained(error))
     return cancelled and time.monotonic() - began >= limit - _TOLERANCE
 
 
@@ -175,19 +175,11 @@ def note_failed(
 
 def failed_part(error: BaseException | None, flow_run_id: UUID) -> FailedPart | None:
     """Return the other flow run that an exception comes from, if it comes from one."""
-    for each in _chain(error):
+    for each in chained(error):
         for part in reversed(_failed):
             if part.error is each and part.flow_run_id != flow_run_id:
                 return part
     return None
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        error = error.__cause__ or error.__context__
 
 
 def as_reported(part: FailedPart) -> tuple[Any, ...]:
