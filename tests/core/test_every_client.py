@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,18 @@ def test_a_client_belongs_to_the_innermost_recording(tmp_path: Path) -> None:
             compute(client, 4)
 
     assert (tasks_of(inner), tasks_of(outer)) == (3, 4)
+
+
+def test_a_forked_child_records_nothing(tmp_path: Path) -> None:
+    with recording(store=tmp_path, job="etl") as rec:
+        here = rec.recorded_now
+        child = os.fork()
+        if not child:
+            os._exit(7 if rec.recorded_now else 3)
+        _, status = os.waitpid(child, 0)
+
+    assert (here, os.waitstatus_to_exitcode(status)) == (True, 3)
+    assert not rec.recorded_now
 
 
 def test_asynchronous_clients_are_recorded(tmp_path: Path) -> None:

@@ -81,8 +81,8 @@ class EveryClient:
         if _here.get() is self._recording:
             _here.set(self._outer)
 
-    def _choose(self, client: object) -> Recording:
-        return self._recording
+    def _choose(self, client: object) -> Recording | None:
+        return self._recording if self._recording.recorded_now else None
 
 
 def listen(choose: ChooseRecording) -> None:

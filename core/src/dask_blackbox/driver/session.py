@@ -191,7 +191,7 @@ class Recording:
         from dask_blackbox.driver.plugin_registration import install
 
         supervisor = self._supervisor
-        if supervisor is None or self._finished is not None:
+        if supervisor is None or not self.recorded_now:
             return
         with guard("the plugins on the cluster", on_error=supervisor.failed):
             recording = self._manifest.recording
@@ -205,7 +205,7 @@ class Recording:
 
     def drain(self, address: str) -> None:
         """Have what a scheduler still holds pulled: it is about to close."""
-        if self._supervisor is not None and self._finished is None:
+        if self._supervisor is not None and self.recorded_now:
             self._supervisor.drain(address, _DRAINING)
 
     def attach_address(self, address: str, security: object) -> None:
@@ -426,8 +426,12 @@ class Recording:
 
     @property
     def recorded_now(self) -> bool:
-        """Whether the run is being recorded, and has not ended."""
-        return self._supervisor is not None and self._finished is None
+        """Whether this process records the run, and it has not ended.
+
+        A forked child has the recorder's pipes, and locks as they were at the fork.
+        """
+        own = os.getpid() == self._owner
+        return own and self._supervisor is not None and self._finished is None
 
     @property
     def identity(self) -> Identity:
