@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import pytest
 from awaited import until
 from dask_blackbox import Recording, Run, recording
 from dask_blackbox.capture.nanny.worker_exit import ring_folder
+from dask_blackbox.recorder.unread_rings import last_lines
 from distributed import Client, LocalCluster
 from stored_events import details
 
@@ -74,3 +76,35 @@ def test_where_they_cannot_be_read_they_may_be_missing(tmp_path: Path) -> None:
     assert sentence.startswith(
         "its last log lines may be missing: it had sent nothing for "
     )
+
+
+def test_lines_of_a_living_worker_are_read_where_its_scheduler_is_lost(
+    tmp_path: Path,
+) -> None:
+    def say() -> None:
+        print("a line that may not have been sent")
+
+    printed = "a line that may not have been sent"
+
+    def lines(*, cut_off: bool) -> list[str]:
+        rows = last_lines(rec.id, (), everybody=False, cut_off=cut_off)
+        return [printed for each in rows for line in each["log"] if printed in line]
+
+    with (
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address=":0"
+        ) as cluster,
+        Client(cluster) as client,
+        recording(client, store=tmp_path / "store", job="cut-off") as rec,
+    ):
+        client.submit(say).result()
+        [ring] = Path(ring_folder(rec.id)).glob("*.ring")
+        kept = tmp_path / ring.name
+        shutil.copy(ring, kept)
+
+        assert lines(cut_off=False) == []
+        ring.parent.mkdir(exist_ok=True)
+        shutil.copy(kept, ring)
+        found = lines(cut_off=True)
+
+    assert found == [printed]

@@ -541,7 +541,11 @@ class Recorder:
         everybody = not self._pullers
         unread = self._silent - self._uncertified
         lines = last_lines(
-            recording, self._uncertified, silent=unread, everybody=everybody
+            recording,
+            self._uncertified,
+            silent=unread,
+            everybody=everybody,
+            cut_off=any(puller.gone for puller in self._pullers.values()),
         )
         for rows in lines:
             self._take("recorder", None, time.time(), rows, {})

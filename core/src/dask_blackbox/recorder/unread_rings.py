@@ -26,6 +26,7 @@ def last_lines(
     *,
     silent: Collection[str] = (),
     everybody: bool,
+    cut_off: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows that lie in rings of this host, and remove the rings.
 
@@ -34,9 +35,13 @@ def last_lines(
         uncertified: Addresses of workers that left and have no certificate yet.
         silent: Addresses of workers that live, but send nothing any more.
         everybody: Certify all that died, as nobody could say who left.
+        cut_off: Read the lines of the living too, as their scheduler did not pass them on.
     """
     folder = ring_folder(recording)
-    for ring in _rings_to_read(folder, {*uncertified, *silent}):
+    rings = [ring for ring, _ in rings_of(folder)]
+    if not cut_off:
+        rings = _rings_to_read(folder, {*uncertified, *silent})
+    for ring in rings:
         facts = kept_certificate(ring)
         facts = facts or certify(ring, None, at=time.time(), by="recorder")
         if state := state_of_process(facts["pid"]):
