@@ -5,19 +5,21 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fuzz_draws import drawn
 from kill_fuzz import fly_round
 from scenario_runs import Home
 
-SEEDS: dict[str, Any] = {
+SEEDS = {
     "network silent for the recorder": 106,
     "clock of the driver's host set forward": 56,
-    "network refused as the run ends": pytest.param(
-        1795431252, marks=pytest.mark.nightly
-    ),
+}
+SEEDS_THAT_WENT_WRONG = {
+    "network refused as the run ends": 1795431252,
+    "scheduler killed, whose workers share a process": 1795490007,
+    "recorder of the preload killed as the run ends": 1795490030,
+    "scheduler crashed before its preload's recorder was there": 1795500026,
 }
 
 
@@ -30,6 +32,20 @@ def home() -> Iterator[Home]:
 
 @pytest.mark.parametrize("seed", SEEDS.values(), ids=SEEDS)
 def test_a_round_is_recorded_as_it_really_went(seed: int, home: Home) -> None:
+    _judge(seed, home)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    "seed", SEEDS_THAT_WENT_WRONG.values(), ids=SEEDS_THAT_WENT_WRONG
+)
+def test_a_round_that_went_wrong_is_recorded_as_it_really_went(
+    seed: int, home: Home
+) -> None:
+    _judge(seed, home)
+
+
+def _judge(seed: int, home: Home) -> None:
     found = fly_round(drawn(seed), home)
 
     assert found.wrong == [], found.seen

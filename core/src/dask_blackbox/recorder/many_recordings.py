@@ -13,7 +13,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +43,12 @@ class Many:
 
     Args:
         owner: The pipes to the process that started us.
+        rings: Where the workers of this host have their rings, those of all runs.
     """
 
-    def __init__(self, owner: Owner) -> None:
-        self._owner = owner
+    def __init__(self, owner: Owner, rings: str) -> None:
+        self._owner, self._rings = owner, rings
+        self._opened = 0
         self._channels: dict[str, _Channel] = {}
         self._recording: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Semaphore(_FINALISING_AT_ONCE)
@@ -73,6 +75,7 @@ class Many:
     def _open(self, run: str, config: Config) -> None:
         channel = _Channel(run, self._owner)
         self._channels[run] = channel
+        self._opened += 1
         recording = asyncio.create_task(self._record(run, config, channel))
         self._recording.add(recording)
         recording.add_done_callback(self._recording.discard)
@@ -80,7 +83,7 @@ class Many:
     async def _record(self, run: str, config: Config, channel: _Channel) -> None:
         recorder: _OneOfMany | None = None
         try:
-            recorder = _OneOfMany(config, channel, self._turn)
+            recorder = _OneOfMany(config, channel, self._turn, self._rings_of_one)
             await recorder.run()
         except Exception as error:
             logger.exception("recording %s", run)
@@ -89,6 +92,10 @@ class Many:
             del self._channels[run]
             if recorder is not None:
                 recorder.release()
+
+    def _rings_of_one(self) -> str | None:
+        """Return where the rings are; nothing if they hold what other runs printed."""
+        return self._rings if self._opened == 1 else None
 
 
 class _Channel(Owner):
@@ -122,14 +129,24 @@ class _Channel(Owner):
 class _OneOfMany(Recorder):
     """One recording among others."""
 
-    def __init__(self, config: Config, owner: Owner, turn: asyncio.Semaphore) -> None:
+    def __init__(
+        self,
+        config: Config,
+        owner: Owner,
+        turn: asyncio.Semaphore,
+        rings: Callable[[], str | None],
+    ) -> None:
         super().__init__(config, owner)
-        self._turn = turn
+        self._turn, self._rings = turn, rings
 
     def release(self) -> None:
         """Leave what is still in the spool to others, though this process lives on."""
         if self._claim is not None:
             self._claim.release()
+
+    def _ring_folder(self) -> str | None:
+        # While the scheduler lives, the rings are also those of runs that are to come.
+        return self._rings() if self._lost_scheduler() else None
 
     async def _finalise(self, outcome: Any) -> None:
         async with self._turn:
@@ -147,9 +164,10 @@ def main() -> None:
         level=logging.WARNING,
         format="%(asctime)s %(name)s %(levelname)s %(message)s",
     )
-    asyncio.run(Many(Owner(os.getppid())).run())
+    rings = ring_folder(sys.argv[2])
+    asyncio.run(Many(Owner(os.getppid()), rings).run())
     # A scheduler that was killed could not take its workers' rings off this host.
-    shutil.rmtree(ring_folder(sys.argv[2]), ignore_errors=True)
+    shutil.rmtree(rings, ignore_errors=True)
     if not log.stat().st_size:
         log.unlink()
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from dask_blackbox.capture.nanny.worker_exit import ring_folder
 from dask_blackbox.card import RunCard
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.manifest import SPOOL, SourceAccount, lasted
@@ -535,17 +536,26 @@ class Recorder:
         gone.cancel()
         closed.cancel()
 
+    def _lost_scheduler(self) -> bool:
+        return any(puller.gone for puller in self._pullers.values())
+
+    def _ring_folder(self) -> str | None:
+        """Return where this host's workers have their rings, if they may be read."""
+        return ring_folder(self._config.manifest.recording)
+
     def _certify_from_rings(self) -> None:
         """Certify those of this host whose nanny did not (or who had none)."""
-        recording = self._config.manifest.recording
+        folder = self._ring_folder()
+        if folder is None:
+            return
         everybody = not self._pullers
         unread = self._silent - self._uncertified
         lines = last_lines(
-            recording,
+            folder,
             self._uncertified,
             silent=unread,
             everybody=everybody,
-            cut_off=any(puller.gone for puller in self._pullers.values()),
+            cut_off=self._lost_scheduler(),
         )
         for rows in lines:
             self._take("recorder", None, time.time(), rows, {})

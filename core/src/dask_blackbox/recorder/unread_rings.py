@@ -12,7 +12,6 @@ from dask_blackbox.capture.nanny.worker_exit import (
     certificates_of_the_dead,
     certify,
     kept_certificate,
-    ring_folder,
     rings_of,
     state_of_process,
 )
@@ -21,7 +20,7 @@ __all__ = ["last_lines"]
 
 
 def last_lines(
-    recording: str,
+    folder: str,
     uncertified: Collection[str],
     *,
     silent: Collection[str] = (),
@@ -31,13 +30,12 @@ def last_lines(
     """Yield the rows that lie in rings of this host, and remove the rings.
 
     Args:
-        recording: Id of the recording.
+        folder: Where the rings of this host lie.
         uncertified: Addresses of workers that left and have no certificate yet.
         silent: Addresses of workers that live, but send nothing any more.
         everybody: Certify all that died, as nobody could say who left.
         cut_off: Read the lines of the living too, as their scheduler did not pass them on.
     """
-    folder = ring_folder(recording)
     rings = [ring for ring, _ in rings_of(folder)]
     if not cut_off:
         rings = _rings_to_read(folder, {*uncertified, *silent})

@@ -49,6 +49,7 @@ class RecorderConnection:
         self._parcels: queue.Queue[Parcel | None] = queue.Queue(_WAITING)
         self._open: dict[str, list[Parcel]] = {}
         self._process: subprocess.Popen[bytes] | None = None
+        self._listening: threading.Thread | None = None
         self._started: list[float] = []
         self._ended = threading.Event()
         self._speaking = threading.Thread(
@@ -85,13 +86,15 @@ class RecorderConnection:
             self._parcels.put_nowait(None)
         deadline = time.monotonic() + timeout
         self._speaking.join(timeout)
-        if self._process is None:
-            return True
-        try:
-            self._process.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            self._process.returncode = 0  # it goes on without us
-            return False
+        while self._process is not None and self._listening is not None:
+            self._listening.join(max(0.0, deadline - time.monotonic()))
+            if self._listening.is_alive():
+                self._process.returncode = 0  # it goes on without us
+                return False
+            # One that was killed while it finalised is replaced, as before.
+            if not self._open or not self._restart(OSError("before it was done")):
+                break
+            self._close_pipe()
         return True
 
     # In a thread of its own
@@ -109,6 +112,9 @@ class RecorderConnection:
                 if not self._restart(error):
                     break
         self._ended.set()
+        self._close_pipe()
+
+    def _close_pipe(self) -> None:
         if self._process is not None and self._process.stdin is not None:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()
@@ -134,12 +140,13 @@ class RecorderConnection:
             cwd="/",
             env=_environment(),
         )
-        threading.Thread(
+        self._listening = threading.Thread(
             target=self._listen,
             args=(self._process,),
             name="dask-blackbox-line",
             daemon=True,
-        ).start()
+        )
+        self._listening.start()
 
     def _restart(self, error: OSError) -> bool:
         """Start another process in place of one that died; returns whether it lives."""
