@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 from airflow_dask_blackbox.progress_lines import ProgressLines, progress_words
+from dask_blackbox.events import Stall
 from dask_blackbox.protocol.messages import LogLine, Progress
 
 GIB = 2**30
@@ -87,7 +88,7 @@ def test_a_stall_is_said_at_once_and_once() -> None:
     log, clock = Lines(), Clock()
     lines = ProgressLines(log, interval=300.0, now=clock)
     for lasted in (60.0, 62.0):
-        lines.heard(Progress(at=0.0, finished=7, workers=2, stall={"lasted": lasted}))
+        lines.heard(Progress(at=0.0, finished=7, workers=2, stall=Stall(lasted=lasted)))
 
     assert log.lines == [
         "Dask: 7 tasks done, 2 workers, no task has finished for 1 m 00 s"

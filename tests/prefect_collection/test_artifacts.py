@@ -9,10 +9,12 @@ from uuid import uuid4
 
 import pytest
 from dask_blackbox import RunCard
+from dask_blackbox.events import ProcessingTask, RestrictedTask, Stall
 from dask_blackbox.finding import Evidence, Finding, Subject
 from dask_blackbox.overview import Overview, TaskCost
 from dask_blackbox.protocol.messages import Progress
 from msgspec import structs
+from msgspec.structs import replace
 from prefect_dask_blackbox.artifacts import FlowRunPage, slug
 from prefect_dask_blackbox.live import until_next
 from prefect_dask_blackbox.page import (
@@ -195,7 +197,7 @@ def test_a_card_that_is_too_long_for_a_page_is_cut() -> None:
 
 
 def test_a_run_that_goes_on_shows_how_far_it_is_and_why_it_stands_still() -> None:
-    stall = {"lasted": 40.0, "workers": 0}
+    stall = Stall(lasted=40.0, workers=0)
     progress = Progress(
         at=0.0, finished=3, failed=1, rate=0.5, workers=2, memory=2e9, stall=stall
     )
@@ -285,8 +287,9 @@ def test_the_card_of_a_long_run_is_updated_a_bounded_number_of_times() -> None:
 
 
 def test_a_stall_lasts_until_now() -> None:
-    processing = [{"key": "a-1", "executing_for": 61.0}, {"key": "b-1"}]
-    stall = {"lasted": 5.0, "workers": 1, "processing": processing}
+    started = ProcessingTask(key="a-1", executing_for=61.0)
+    processing = (started, ProcessingTask(key="b-1"))
+    stall = Stall(lasted=5.0, workers=1, processing=processing)
 
     said = stall_words(later(stall, 30.0), {"a-1": "nap-9"})
 
@@ -297,31 +300,34 @@ def test_a_stall_lasts_until_now() -> None:
     ("stall", "kind", "reason"),
     [
         (
-            {"workers": 1, "processing": [{"key": "a-1", "executing_for": 61.0}]},
+            Stall(
+                workers=1,
+                processing=(ProcessingTask(key="a-1", executing_for=61.0),),
+            ),
             "running",
             "running are nap-9 (for 61 s)",
         ),
         (
-            {"workers": 1, "processing": [{"key": "a-1", "executing_for": None}]},
+            Stall(workers=1, processing=(ProcessingTask(key="a-1"),)),
             "not-started",
             "nap-9 were sent to workers that run no task",
         ),
         (
-            {"workers": 1, "unrunnable": [{"key": "a-1"}]},
+            Stall(workers=1, unrunnable=(RestrictedTask(key="a-1"),)),
             "no-worker-can-run",
             "no worker can run nap-9",
         ),
         (
-            {"workers": 1, "paused": ["tcp://a"]},
+            Stall(workers=1, paused=("tcp://a",)),
             "workers-paused",
             "all workers are paused because their memory is full",
         ),
     ],
 )
 def test_a_stall_has_a_reason_with_prefects_names(
-    stall: dict[str, object], kind: str, reason: str
+    stall: Stall, kind: str, reason: str
 ) -> None:
     assert stall_kind(stall) == kind
-    said = stall_words({"lasted": 5.0, **stall}, {"a-1": "nap-9"})
+    said = stall_words(replace(stall, lasted=5.0), {"a-1": "nap-9"})
 
     assert said == f"No task has finished for 5 s: {reason}."

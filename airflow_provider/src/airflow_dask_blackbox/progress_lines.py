@@ -110,6 +110,6 @@ def progress_words(progress: Progress) -> str:
         )
         parts.append(f"{exact_size(progress.memory)}{limit} of memory")
     if progress.stall is not None:
-        lasted = float(progress.stall.get("lasted") or 0.0)
-        parts.append(f"no task has finished for {duration(lasted)}")
+        lasted = duration(progress.stall.lasted)
+        parts.append(f"no task has finished for {lasted}")
     return "Dask: " + ", ".join(parts)

@@ -28,6 +28,8 @@ from prefect_dask_blackbox.stalls import later, stall_kind, stall_words, stalled
 from prefect_dask_blackbox.submitted import keys_in, with_names
 
 if TYPE_CHECKING:
+    from dask_blackbox.events import Stall
+
     from prefect_dask_blackbox.artifacts import FlowRunPage
     from prefect_dask_blackbox.lost_tasks import LostTasks
     from prefect_dask_blackbox.submitted import Ledger, SubmittedTask
@@ -87,7 +89,7 @@ class Live(threading.Thread):
         self._every, self._count = 1, 0
         self._due = 0.0
         self._shown_stall = False
-        self._stall_heard: tuple[dict[str, Any], float] | None = None
+        self._stall_seen: tuple[Stall, float] | None = None
         self.lines_sent = 0
         """How many lines were put into the flow run's log."""
 
@@ -165,11 +167,11 @@ class Live(threading.Thread):
 
         stall, now = progress.stall, time.monotonic()
         if stall is None:
-            self._stall_heard = None
+            self._stall_seen = None
             return progress
-        if self._stall_heard is None or self._stall_heard[0] != stall:
-            self._stall_heard = (stall, now)
-        longer = later(stall, now - self._stall_heard[1])
+        if self._stall_seen is None or self._stall_seen[0] != stall:
+            self._stall_seen = (stall, now)
+        longer = later(stall, now - self._stall_seen[1])
         return msgspec.structs.replace(progress, stall=longer)
 
     def _note_stall(self, progress: Progress) -> None:

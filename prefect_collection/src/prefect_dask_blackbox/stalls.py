@@ -1,94 +1,83 @@
-"""Why nothing moves, in one sentence: of the particulars of a `stall` event."""
+"""Why no task finishes, in one sentence, of a `stall` event."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    # Only describes arguments.
+    from dask_blackbox.events import Stall
 
 __all__ = ["later", "stall_kind", "stall_words", "stalled_keys"]
 
 _FEW = 3
 
 
-def stall_words(stall: Mapping[str, Any], names: Mapping[str, str]) -> str:
+def stall_words(stall: Stall, names: Mapping[str, str]) -> str:
     """Return what a run waits for.
 
     Args:
-        stall: Particulars of the event.
+        stall: The event.
         names: Prefect's names of tasks, by key.
     """
-    lasted = f"No task has finished for {float(stall.get('lasted') or 0):.0f} s"
+    lasted = f"No task has finished for {stall.lasted:.0f} s"
     return f"{lasted}: {_reason(stall, names)}."
 
 
-def later(stall: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-    """Return particulars of a stall that has lasted longer by now."""
-    return {
-        **stall,
-        "lasted": float(stall.get("lasted") or 0) + seconds,
-        "processing": [
-            {**each, "executing_for": float(each["executing_for"]) + seconds}
-            if isinstance(each, Mapping) and each.get("executing_for")
-            else each
-            for each in stall.get("processing") or ()
-        ],
-    }
+def later(stall: Stall, seconds: float) -> Stall:
+    """Return a stall that has lasted longer by now."""
+    processing = tuple(
+        msgspec.structs.replace(each, executing_for=each.executing_for + seconds)
+        if each.executing_for
+        else each
+        for each in stall.processing
+    )
+    return msgspec.structs.replace(
+        stall, lasted=stall.lasted + seconds, processing=processing
+    )
 
 
-def stalled_keys(stall: Mapping[str, Any]) -> list[str]:
+def stalled_keys(stall: Stall) -> list[str]:
     """Return the keys that `stall_words` may name."""
-    return [
-        str(each.get("key", "")) if isinstance(each, Mapping) else str(each)
-        for name in ("unrunnable", "processing")
-        for each in stall.get(name) or ()
-    ]
+    return [each.key for each in (*stall.unrunnable, *stall.processing)]
 
 
-def stall_kind(stall: Mapping[str, Any]) -> str:
-    """Return what kind of stall it is, for automations: `running` may be no stall at all.
-
-    Args:
-        stall: Particulars of the event.
-    """
-    paused = stall.get("paused") or ()
-    if not stall.get("workers"):
+def stall_kind(stall: Stall) -> str:
+    """Return what kind of stall it is, for automations: `running` may be no stall at all."""
+    if not stall.workers:
         return "no-workers"
-    if stall.get("unrunnable"):
+    if stall.unrunnable:
         return "no-worker-can-run"
-    if paused and len(paused) == stall.get("workers"):
+    if len(stall.paused) == stall.workers:
         return "workers-paused"
-    processing = stall.get("processing") or ()
-    if any(each.get("executing_for") for each in processing):
+    if any(each.executing_for for each in stall.processing):
         return "running"
-    return "not-started" if processing else "waiting"
+    return "not-started" if stall.processing else "waiting"
 
 
-def _reason(stall: Mapping[str, Any], names: Mapping[str, str]) -> str:
-    processing = stall.get("processing") or ()
+def _reason(stall: Stall, names: Mapping[str, str]) -> str:
     match stall_kind(stall):
         case "no-workers":
             return "there is no worker"
         case "no-worker-can-run":
-            unrunnable = [_named(each, names) for each in stall["unrunnable"]]
+            unrunnable = [names.get(each.key, each.key) for each in stall.unrunnable]
             return f"no worker can run {_listed(unrunnable)}"
         case "workers-paused":
             return "all workers are paused because their memory is full"
         case "running":
             running = [
-                f"{_named(each, names)} (for {float(each['executing_for']):.0f} s)"
-                for each in processing
-                if each.get("executing_for")
+                f"{names.get(each.key, each.key)} (for {each.executing_for:.0f} s)"
+                for each in stall.processing
+                if each.executing_for
             ]
             return f"running are {_listed(running)}"
         case "not-started":
-            sent = [_named(each, names) for each in processing]
+            sent = [names.get(each.key, each.key) for each in stall.processing]
             return f"{_listed(sent)} were sent to workers that run no task"
     return "tasks are waiting, but none is running"
-
-
-def _named(each: Any, names: Mapping[str, str]) -> str:
-    key = str(each.get("key", "")) if isinstance(each, Mapping) else str(each)
-    return names.get(key, key)
 
 
 def _listed(names: list[str]) -> str:

@@ -93,7 +93,8 @@ def _settings(spooled: Spooled, store_url: str | None) -> dict[str, object]:
     """Return what goes before the settings of the store that a recording was meant for."""
     from dask_blackbox.store import store_settings
 
-    url = store_url or spooled.settings.get("url")
+    meant = spooled.settings.get("url")
+    url = store_url or (meant if isinstance(meant, str) else None)
     ours = store_settings(url)
     if store_url is not None:
         return ours

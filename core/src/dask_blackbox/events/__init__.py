@@ -17,9 +17,12 @@ from dask_blackbox.events.coding import (
     COLUMNS,
     KINDS,
     EventRow,
+    LogRow,
     Rows,
     decoded,
     encoded,
+    event_rows,
+    log_rows,
     of_kind,
 )
 from dask_blackbox.events.driver import (
@@ -164,6 +167,7 @@ __all__ = [
     "InstalledPackages",
     "LeftOut",
     "LinesLeftOut",
+    "LogRow",
     "Machine",
     "MemorySample",
     "NannyLost",
@@ -215,5 +219,7 @@ __all__ = [
     "WorkersRetired",
     "decoded",
     "encoded",
+    "event_rows",
+    "log_rows",
     "of_kind",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 import msgspec
 
@@ -18,13 +18,27 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.events.base import Event, Unrecognised
 
-__all__ = ["COLUMNS", "KINDS", "EventRow", "Rows", "decoded", "encoded", "of_kind"]
+__all__ = [
+    "COLUMNS",
+    "KINDS",
+    "EventRow",
+    "LogRow",
+    "Rows",
+    "decoded",
+    "encoded",
+    "event_rows",
+    "log_rows",
+    "of_kind",
+]
 
 _COMMON = ("at", "subject", "extra", "malformed")
 _WHOLE = ""
 
 EventRow = tuple[float, str, str, str]
 """A row of `COLUMNS["event"]`: moment, kind, subject, particulars as JSON."""
+
+LogRow = tuple[float, str, str, int, int, str, int | None, str, str | None]
+"""A row of `COLUMNS["log"]`."""
 
 KINDS: dict[str, type[Event]] = {
     each.kind: each
@@ -77,7 +91,7 @@ def of_kind(struct: type[E], at: float, subject: str, detail: str) -> E:
     # Not msgspec's own JSON: settings hold infinities, which Python writes.
     try:
         stored = json.loads(detail)
-    except (ValueError, RecursionError):
+    except (TypeError, ValueError, RecursionError):
         stored = None
     if not isinstance(stored, dict):
         return struct(at=at, subject=subject, malformed={_WHOLE: detail})
@@ -134,6 +148,17 @@ def _stored(event: Event) -> Iterator[tuple[str, object]]:
 
 Rows = Mapping[str, Sequence[Sequence[object]]]
 """Rows by kind, each in the column order of `COLUMNS`."""
+
+
+def event_rows(rows: Rows) -> Sequence[EventRow]:
+    """Return the rows of events in a batch."""
+    return cast("Sequence[EventRow]", rows.get("event", ()))
+
+
+def log_rows(rows: Rows) -> Sequence[LogRow]:
+    """Return the log lines in a batch."""
+    return cast("Sequence[LogRow]", rows.get("log", ()))
+
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     # One row for each finished execution of a task, with any outcome.

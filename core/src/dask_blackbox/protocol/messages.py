@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any
 
 import msgspec
 
+from dask_blackbox.events import Stall
 from dask_blackbox.manifest import DriverException, Manifest, Stopped
 from dask_blackbox.overview import Overview
 
@@ -207,7 +207,7 @@ class Progress(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
         workers: How many there are.
         memory: Bytes that they use together.
         memory_limit: Bytes that they may use together.
-        stall: Particulars of the stall that lasts (`stall` event), or null.
+        stall: The stall that lasts, or null.
         lines: Lines of scheduler, nannies and dead workers that are worth a look.
         lines_left_out: How many there were beside them.
     """
@@ -220,7 +220,7 @@ class Progress(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     workers: int = 0
     memory: float = 0.0
     memory_limit: float = 0.0
-    stall: dict[str, Any] | None = None
+    stall: Stall | None = None
     lines: tuple[LogLine, ...] = ()
     lines_left_out: int = 0
 

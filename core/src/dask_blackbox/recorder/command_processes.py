@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import msgspec
 
 from dask_blackbox.protocol.messages import Reply
 
-__all__ = ["CommandProcesses"]
+__all__ = ["Answer", "CommandProcesses"]
+
+Answer = Callable[[Reply], None]
+"""Takes what the recorder replies to one of the processes that talk to it."""
 
 
 class CommandProcesses:
@@ -21,11 +23,9 @@ class CommandProcesses:
         handle: Takes a line, and what answers it.
     """
 
-    def __init__(
-        self, handle: Callable[[bytes, Callable[[Reply], None]], Awaitable[None]]
-    ) -> None:
+    def __init__(self, handle: Callable[[bytes, Answer], Awaitable[None]]) -> None:
         self._handle_order = handle
-        self._reading: set[asyncio.Task[Any]] = set()
+        self._reading: set[asyncio.Task[None]] = set()
 
     async def serve(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

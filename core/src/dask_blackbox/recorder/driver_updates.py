@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
-from collections.abc import Mapping
-from typing import Any
 
+from dask_blackbox.events import (
+    Rows,
+    Stall,
+    StallOver,
+    WorkerExitCertificate,
+    decoded,
+    event_rows,
+    log_rows,
+)
 from dask_blackbox.protocol.messages import LogLine, Progress
 from dask_blackbox.recorder.progress import ProgressCounter
 
@@ -16,6 +22,7 @@ __all__ = ["DriverUpdates"]
 _ROLES = ("scheduler", "nanny")
 _MOST, _AT_ONCE = 200, 20
 _LONGEST = 2_000
+_SHOWN = {each.kind for each in (Stall, StallOver, WorkerExitCertificate)}
 
 
 class DriverUpdates:
@@ -27,19 +34,20 @@ class DriverUpdates:
 
     def __init__(self, counter: ProgressCounter) -> None:
         self._counter = counter
-        self._stall: dict[str, object] | None = None
+        self._stall: Stall | None = None
         self._lines: list[LogLine] = []
         self._said = self._left_out = 0
 
-    def add_rows(self, rows: Mapping[str, Any]) -> None:
+    def add_rows(self, rows: Rows) -> None:
         """Take the rows of a batch, redacted."""
-        for at, kind, subject, detail in rows.get("event", ()):
+        for at, kind, subject, detail in event_rows(rows):
             self._event(at, kind, subject, detail)
-        for at, role, source, _, _, logger, level, message, key in rows.get("log", ()):
-            wanted = role in _ROLES and (level or 0) >= logging.WARNING
-            if wanted and str(logger).startswith("distributed"):
+        for at, role, source, _, _, logger, level, message, key in log_rows(rows):
+            if role not in _ROLES or level is None or level < logging.WARNING:
+                continue
+            if logger.startswith("distributed"):
                 keys = (key,) if key else ()
-                self._line(at, int(level), f"{role} {source}", message, keys)
+                self._line(at, level, f"{role} {source}", message, keys)
 
     def report(self) -> Progress:
         """Return what has happened, and forget the lines that are in it."""
@@ -60,28 +68,28 @@ class DriverUpdates:
         )
 
     def _event(self, at: float, kind: str, subject: str, detail: str) -> None:
-        if kind == "stall":
-            self._stall = json.loads(detail)
-        elif kind == "stall-over":
-            self._stall = None
-        elif kind == "worker-certificate":
-            self._certificate(at, subject, json.loads(detail))
-
-    def _certificate(self, at: float, subject: str, reported: dict[str, Any]) -> None:
-        if reported.get("asked_to_close") or reported.get("exit_code") == 0:
+        if kind not in _SHOWN:
             return
-        keys = tuple(
-            str(each["key"])
-            for each in reported.get("executing", ())
-            if each.get("key")
-        )
-        how = reported.get("signal") or f"exit code {reported.get('exit_code')}"
+        match decoded(at, kind, subject, detail):
+            case Stall() as stall:
+                self._stall = stall
+            case StallOver():
+                self._stall = None
+            case WorkerExitCertificate() as certificate:
+                self._worker_exit(certificate)
+
+    def _worker_exit(self, certificate: WorkerExitCertificate) -> None:
+        if certificate.asked_to_close or certificate.exit_code == 0:
+            return
+        keys = tuple(each.key for each in certificate.executing if each.key)
+        how = certificate.signal or f"exit code {certificate.exit_code}"
         text = f"The worker died: {how}."
         if keys:
             text += f" It was executing {', '.join(keys)}."
-        if reported.get("stack"):
-            text += f"\n{reported['stack']}"
-        self._line(at, logging.ERROR, f"worker {subject}", text, keys)
+        if certificate.stack:
+            text += f"\n{certificate.stack}"
+        source = f"worker {certificate.subject}"
+        self._line(certificate.at, logging.ERROR, source, text, keys)
 
     def _line(
         self, at: float, level: int, source: str, text: str, keys: tuple[str, ...]

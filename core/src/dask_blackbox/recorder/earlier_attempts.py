@@ -12,7 +12,6 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any
 
 from dask_blackbox.errors import BlackboxError, BlobNotFoundError
 from dask_blackbox.layout import RunAddress
@@ -50,10 +49,10 @@ def earlier_attempts(own: RunAddress) -> list[RunAddress]:
 async def close_clusters_of(
     store: Store,
     addresses: list[RunAddress],
-    connection_args: Callable[[], Mapping[str, Any]],
+    connection_args: Callable[[], Mapping[str, object]],
     *,
     seconds: float = _TIMEOUT,
-) -> AsyncIterator[list[Any]]:
+) -> AsyncIterator[list[object]]:
     """Close what is left of the clusters of some recordings; yield a row for each.
 
     Waits until a recording has ended or is silent, and until the driver's client has left
@@ -109,7 +108,7 @@ def _read(store: Store, address: RunAddress) -> list[OwnedCluster]:
 
 async def _closed(
     cluster: OwnedCluster,
-    connection_args: Callable[[], Mapping[str, Any]],
+    connection_args: Callable[[], Mapping[str, object]],
     deadline: float,
 ) -> str | None:
     while True:

@@ -21,7 +21,7 @@ _SECONDS = 40.0
 _POLL_INTERVAL = 0.5
 _ACTIVE = ("pending", "running")
 
-Connected = Callable[[str, Mapping[str, Any]], Awaitable[bool]]
+Connected = Callable[[str, Mapping[str, object]], Awaitable[bool]]
 """Takes a scheduler's address and connection arguments: is the driver's client there?"""
 
 

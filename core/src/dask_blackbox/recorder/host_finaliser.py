@@ -12,10 +12,9 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import entry_points
-from typing import Any
 
 from dask_blackbox.card import RunCard
-from dask_blackbox.events import TaskNamed, of_kind
+from dask_blackbox.events import Rows, TaskNamed, event_rows, of_kind
 from dask_blackbox.manifest import Manifest
 from dask_blackbox.overview import Overview
 
@@ -37,9 +36,9 @@ class HostTasks:
     def __init__(self) -> None:
         self.tasks: list[TaskNamed] = []
 
-    def add_rows(self, rows: Mapping[str, Any]) -> None:
+    def add_rows(self, rows: Rows) -> None:
         """Take the rows of a batch."""
-        for at, kind, subject, detail in rows.get("event", ()):
+        for at, kind, subject, detail in event_rows(rows):
             if kind == TaskNamed.kind and len(self.tasks) < _MOST:
                 self.tasks.append(of_kind(TaskNamed, at, subject, detail))
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any
 
 from dask_blackbox.capture.nanny.worker_exit import oom_kills
+from dask_blackbox.events import EventRow
 from dask_blackbox.protocol.messages import End
 
 __all__ = ["KernelKills"]
@@ -30,7 +30,7 @@ class KernelKills:
             return {}
         return {"oom_kills": after - self._before}
 
-    def rows(self, end: End) -> dict[str, list[list[Any]]]:
+    def rows(self, end: End) -> dict[str, list[EventRow]]:
         """Return the rows on a command that a signal has ended; none of others."""
         code = end.exit_code or 0
         if 0 <= code <= _SHELLS:
@@ -38,4 +38,4 @@ class KernelKills:
         signal = -code if code < 0 else code - _SHELLS
         detail = {"state": end.state, "exit_code": code, "signal": signal}
         reported = json.dumps(detail | self.reported())
-        return {"event": [[time.time(), "driver-ended", "driver", reported]]}
+        return {"event": [(time.time(), "driver-ended", "driver", reported)]}

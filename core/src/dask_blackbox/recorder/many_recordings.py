@@ -15,7 +15,6 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -30,6 +29,7 @@ from dask_blackbox.protocol.messages import (
 from dask_blackbox.recorder import late_imports as loading
 from dask_blackbox.recorder.parent import Owner
 from dask_blackbox.recorder.recorder import Recorder
+from dask_blackbox.recorder.run_ending import Outcome
 
 __all__ = ["Many"]
 
@@ -148,7 +148,7 @@ class _OneOfMany(Recorder):
         # While the scheduler lives, the rings are also those of runs that are to come.
         return self._rings() if self._lost_scheduler() else None
 
-    async def _finalise(self, outcome: Any) -> None:
+    async def _finalise(self, outcome: Outcome) -> None:
         async with self._turn:
             await super()._finalise(outcome)
 

@@ -12,9 +12,15 @@ import contextlib
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from dask_blackbox.events import ClusterOrphaned, DriverAttached, of_kind
+from dask_blackbox.events import (
+    ClusterOrphaned,
+    DriverAttached,
+    Rows,
+    event_rows,
+    of_kind,
+)
 from dask_blackbox.recorder.gateway_clusters import STILL_CONNECTED, stop_at_gateway
 
 if TYPE_CHECKING:  # heavy
@@ -69,9 +75,9 @@ class GatewayClusters:
     def __init__(self) -> None:
         self.clusters: dict[str, OwnedCluster] = {}
 
-    def add_rows(self, rows: Mapping[str, Any]) -> None:
+    def add_rows(self, rows: Rows) -> None:
         """Take the rows of a batch."""
-        for at, kind, subject, detail in rows.get("event", ()):
+        for at, kind, subject, detail in event_rows(rows):
             if kind == DriverAttached.kind and '"gateway"' in detail:
                 found = OwnedCluster.of(of_kind(DriverAttached, at, subject, detail))
                 if found is not None and found.gateway:
@@ -103,10 +109,10 @@ async def close_cluster(
     """
     for address in addresses:
         try:
-            known = await _asked(address, connection_args, "identity")
+            found = await _scheduler_id(address, connection_args)
         except (OSError, TimeoutError, TypeError, ValueError):
             continue
-        if str(known.get("id") or "") != scheduler:
+        if found != scheduler:
             return None  # another cluster: the one that is meant is gone
         return await _closed(address, scheduler, connection_args)
     return None
@@ -128,8 +134,8 @@ async def close_if_disconnected(
             lambda at, args: _is_connected(cluster._replace(address=at), args),
         )
     try:
-        known = await _asked(cluster.address, connection_args, "identity")
-        if str(known.get("id") or "") != cluster.scheduler:
+        found = await _scheduler_id(cluster.address, connection_args)
+        if found != cluster.scheduler:
             return None
         if cluster.client and await _is_connected(cluster, connection_args):
             return STILL_CONNECTED
@@ -142,7 +148,12 @@ async def close_if_disconnected(
 
 async def _is_connected(cluster: OwnedCluster, args: Mapping[str, object]) -> bool:
     noted = await _asked(cluster.address, args, "events", topic=cluster.client)
-    actions = [each.get("action") for _, each in noted if isinstance(each, dict)]
+    events = (
+        [each for each in noted if isinstance(each, list | tuple) and len(each) > 1]
+        if isinstance(noted, list | tuple)
+        else []
+    )
+    actions = [each[1].get("action") for each in events if isinstance(each[1], dict)]
     moves = [each for each in actions if each in (_JOINED, _LEFT)]
     return moves[-1:] == [_JOINED]
 
@@ -168,7 +179,7 @@ async def until_closed(
             await comm.write({"op": "identity", "reply": True})
             async with asyncio.timeout(_ANSWERING):
                 known = await comm.read()
-            if str(known.get("id") or "") == scheduler:
+            if _id_in(known) == scheduler:
                 await comm.read()  # of a connection that nothing is asked on: its end
         except (OSError, TimeoutError):
             return
@@ -183,23 +194,33 @@ async def _closed(address: str, scheduler: str, args: Mapping[str, object]) -> s
     deadline = time.monotonic() + _CLOSING
     while time.monotonic() < deadline:
         try:
-            known = await _asked(address, args, "identity")
+            found = await _scheduler_id(address, args)
         except (OSError, TimeoutError):
             return ""
-        if str(known.get("id") or "") != scheduler:
+        if found != scheduler:
             return ""
         await asyncio.sleep(_POLL_INTERVAL)
     return f"its scheduler still answers {_CLOSING:.0f} s after it was asked to close"
 
 
-async def _asked(address: str, args: Mapping[str, object], op: str, **what: Any) -> Any:
+async def _scheduler_id(address: str, args: Mapping[str, object]) -> str:
+    return _id_in(await _asked(address, args, "identity"))
+
+
+def _id_in(identity: object) -> str:
+    return str(identity.get("id") or "") if isinstance(identity, dict) else ""
+
+
+async def _asked(
+    address: str, args: Mapping[str, object], op: str, **what: object
+) -> object:
     from distributed.comm import connect
     from distributed.core import send_recv
 
     comm = await connect(address, timeout=_CONNECTING, **args)
     try:
         async with asyncio.timeout(_ANSWERING):
-            return await send_recv(comm, op=op, **what)
+            return await send_recv(comm, reply=True, op=op, **what)
     finally:
         comm.abort()
 

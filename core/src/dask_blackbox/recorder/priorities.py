@@ -7,14 +7,12 @@ help to explain it; what was printed, samples and totals are what there is most 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from dask_blackbox.events import Rows
 from dask_blackbox.segments import frame, open_segment, read_segment
 
 __all__ = ["EVERYTHING", "LAST", "kept_of", "thinned"]
-
-Rows = Mapping[str, Sequence[Sequence[Any]]]
 
 EVERYTHING, _EXPLAINING, LAST = 0, 1, 2
 """The least rank that is kept: all rows; without prints and samples; only what tells most."""
@@ -24,11 +22,14 @@ _KIND, _LEVEL, _WARNING = 1, 6, 30  # places in the rows of events and log lines
 _TOTALS = ("fine-metrics", "process-load", "profile", "scheduler-load")
 
 
-def _rank_of(kind: str, row: Sequence[Any]) -> int:
+def _rank_of(kind: str, row: Sequence[object]) -> int:
     if kind == "event" and row[_KIND] in _TOTALS:
         return EVERYTHING
-    if kind == "log" and (row[_LEVEL] or 0) >= _WARNING:
-        return _EXPLAINING
+    if kind == "log":
+        level = row[_LEVEL]
+        return (
+            _EXPLAINING if isinstance(level, int) and level >= _WARNING else EVERYTHING
+        )
     return _BY_KIND.get(kind, EVERYTHING)
 
 

@@ -108,7 +108,7 @@ def _thin(tree: dict[str, Any], least: int) -> None:
 
 async def _ask(
     worker: str,
-    wanted: list[dict[str, Any]],
+    wanted: list[dict[str, object]],
     period: tuple[float, float],
     args: dict[str, object],
     turn: asyncio.Semaphore,
@@ -122,7 +122,12 @@ async def _ask(
                 try:
                     for each in wanted:
                         tree = await send_recv(
-                            comm, op="profile", start=start, stop=stop, **each
+                            comm,
+                            reply=True,
+                            op="profile",
+                            start=start,
+                            stop=stop,
+                            **each,
                         )
                         trees.append(tree if isinstance(tree, dict) else None)
                 finally:

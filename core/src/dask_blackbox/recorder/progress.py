@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from threading import Lock
-from typing import Any
 
-from dask_blackbox.events import COLUMNS
+from dask_blackbox.events import (
+    COLUMNS,
+    GraphUpdated,
+    Rows,
+    WorkerAdded,
+    WorkerRemoved,
+    event_rows,
+    of_kind,
+)
 from dask_blackbox.manifest import Progress
 
 __all__ = ["ProgressCounter"]
@@ -51,22 +57,22 @@ class ProgressCounter:
         self._recent: deque[tuple[float, int]] = deque()
         self._first: float | None = None
 
-    def add(self, rows: Mapping[str, Sequence[Sequence[object]]]) -> None:
+    def add(self, rows: Rows) -> None:
         """Count a batch of rows."""
         with self._lock:
             self._add(rows)
 
-    def _add(self, rows: Mapping[str, Sequence[Sequence[Any]]]) -> None:
-        for row in rows.get("event", ()):
-            self._add_event(str(row[1]), str(row[2] or ""), row[3])
+    def _add(self, rows: Rows) -> None:
+        for _, kind, subject, detail in event_rows(rows):
+            self._add_event(kind, subject or "", detail)
         for row in rows.get("metric", ()):
-            if (source := row[_SOURCE]) in self._limits:
-                self._memory[source] = int(row[_MEMORY] or 0)
-                self._executing[source] = int(row[_EXECUTING] or 0)
+            if (source := str(row[_SOURCE])) in self._limits:
+                self._memory[source] = _whole(row[_MEMORY])
+                self._executing[source] = _whole(row[_EXECUTING])
         if tasks := rows.get("task", ()):
             self._add_tasks(tasks)
 
-    def _add_tasks(self, tasks: Sequence[Sequence[Any]]) -> None:
+    def _add_tasks(self, tasks: Sequence[Sequence[object]]) -> None:
         finished = [row for row in tasks if row[_OUTCOME] == "finished"]
         self._done += sum(self._is_first(hash(row[_KEY])) for row in finished)
         self._failed += sum(row[_OUTCOME] in {"erred", "killed"} for row in tasks)
@@ -82,18 +88,19 @@ class ProgressCounter:
             self._keys.add(key)
         return True
 
-    def _add_event(self, kind: str, subject: str, detail: object) -> None:
+    def _add_event(self, kind: str, subject: str, detail: str) -> None:
         if kind == "worker-added":
-            facts = _facts(detail)
-            self._limits[subject] = int(facts.get("memory_limit") or 0)
-            self._threads[subject] = int(facts.get("nthreads") or 0)
+            added = of_kind(WorkerAdded, 0.0, subject, detail)
+            self._limits[subject] = added.memory_limit or 0
+            self._threads[subject] = added.nthreads or 0
         elif kind == "worker-removed":
-            self._deaths += _facts(detail).get("expected") is False
+            removed = of_kind(WorkerRemoved, 0.0, subject, detail)
+            self._deaths += removed.expected is False
             for known in (self._limits, self._threads, self._memory, self._executing):
                 known.pop(subject, None)
         elif kind == "graph-updated":
-            new = _facts(detail).get("new") or {}
-            self._submitted += sum(int(tasks) for tasks, _ in new.values())
+            graph = of_kind(GraphUpdated, 0.0, subject, detail)
+            self._submitted += sum(each.tasks for each in graph.new.values())
 
     def progress(self) -> Progress:
         """Return the numbers as they are."""
@@ -121,9 +128,5 @@ class ProgressCounter:
         )
 
 
-def _facts(detail: Any) -> dict[str, Any]:
-    try:
-        found = json.loads(detail or "{}")
-    except (TypeError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+def _whole(number: object) -> int:
+    return int(number) if isinstance(number, int | float) else 0

@@ -12,17 +12,17 @@ import time
 from collections.abc import Callable, Iterable
 from heapq import nlargest
 from pathlib import Path
-from typing import Any
 
 import msgspec
-from distributed.comm import connect, parse_host_port
+from distributed.comm import Comm, connect, parse_host_port
 from distributed.core import send_recv
 from distributed.security import Security
 
-from dask_blackbox.events import COLUMNS
+from dask_blackbox.events import COLUMNS, Rows, event_rows
 from dask_blackbox.manifest import SourceAccount
 from dask_blackbox.protocol.messages import Attach
 from dask_blackbox.recorder.profiles import profiles_of, scheduler_profile
+from dask_blackbox.recorder.spool import Take
 
 __all__ = ["Puller"]
 
@@ -37,8 +37,9 @@ _SHIPPING = 0.05
 _PROFILED_PREFIXES, _WORTH_A_PROFILE = 6, 0.5  # seconds of computing
 _PREFIX, _COMPUTE = (COLUMNS["task"].index(name) for name in ("prefix", "compute"))
 
-Take = Callable[[str, int | None, float, dict[str, object], dict[str, int]], None]
-"""Takes source, sequence number, time, rows and drop counts of a batch."""
+
+# Made at import: see docs/decisions/0014-decoders-at-import.md.
+_decode_rows = msgspec.msgpack.Decoder(dict[str, list[list[object]]]).decode
 
 
 class Puller:
@@ -79,7 +80,7 @@ class Puller:
         self._interval, self._profile_interval = interval, profile_interval
         security = Security(**attach.security)
         self.connection_args = security.get_connection_args("client")
-        self._comm: Any = None
+        self._comm: Comm | None = None
         self._acknowledged = 0
         self._dropped: dict[str, int] = {}
         self._batches = 0
@@ -215,19 +216,20 @@ class Puller:
         # Two pulls may have been on their way: the later answer may repeat the batch.
         if answer["rows"] is None or answer["seq"] <= self._acknowledged:
             return None
-        rows = msgspec.msgpack.decode(answer["rows"])
+        rows = _decode_rows(answer["rows"])
         self._note_rows(rows)
         self._take(self.source, answer["seq"], answer["at"], rows, self._dropped)
         self._acknowledged = answer["seq"]
         self._batches += 1
         return int(answer["waiting"])
 
-    def _note_rows(self, rows: dict[str, Any]) -> None:
+    def _note_rows(self, rows: Rows) -> None:
         """Note which workers there are, what they compute, and whether the scheduler closes."""
         for row in rows.get("task", ()):
-            prefix, seconds = row[_PREFIX], row[_COMPUTE] or 0.0
-            self._computed[prefix] = self._computed.get(prefix, 0.0) + seconds
-        for _, kind, subject, _ in rows.get("event", ()):
+            prefix, seconds = str(row[_PREFIX]), row[_COMPUTE]
+            if isinstance(seconds, int | float):
+                self._computed[prefix] = self._computed.get(prefix, 0.0) + seconds
+        for _, kind, subject, _ in event_rows(rows):
             if kind == "worker-added":
                 self._workers.add(subject)
             elif kind == "worker-removed":
@@ -277,14 +279,14 @@ class Puller:
         if rows:
             self._take("recorder", None, self._profiled, {"event": rows}, {})
 
-    async def _ask(self, op: str, **what: Any) -> object:
+    async def _ask(self, op: str, **what: object) -> object:
         try:
             # One question at a time on one connection.
             timeout = _LAST_CHANCE if self._silent else _ANSWERING
             async with asyncio.timeout(timeout), self._turn:
                 if self._comm is None or self._comm.closed():
                     self._comm = await self._connected()
-                answer = await send_recv(self._comm, op=op, **what)
+                answer = await send_recv(self._comm, reply=True, op=op, **what)
                 self.reached = True
                 return answer
         except asyncio.CancelledError:
@@ -296,7 +298,7 @@ class Puller:
         except Exception as error:
             raise LookupError(f"{op}: {error!r}") from error
 
-    async def _connected(self) -> object:
+    async def _connected(self) -> Comm:
         """Return a connection, by whichever way there is."""
         # A first knock would stand in the cluster's log; later ones find out at once that
         # nobody is there any more.
@@ -305,7 +307,9 @@ class Puller:
             try:
                 if knock:
                     await _check_port(way)
-                comm = await connect(way, timeout=_CONNECTING, **self.connection_args)
+                comm: Comm = await connect(
+                    way, timeout=_CONNECTING, **self.connection_args
+                )
             except (OSError, ValueError, TimeoutError):
                 if way == self._addresses[-1]:
                     raise

@@ -11,16 +11,18 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from dask_blackbox.capture.nanny.worker_exit import ring_folder
 from dask_blackbox.card import RunCard
+from dask_blackbox.events import Rows as RowsByKind
+from dask_blackbox.events import event_rows
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.manifest import SPOOL, SourceAccount, lasted
 from dask_blackbox.protocol.messages import (
@@ -36,7 +38,7 @@ from dask_blackbox.protocol.messages import (
     end_row,
 )
 from dask_blackbox.recorder import late_imports as loading
-from dask_blackbox.recorder.command_processes import CommandProcesses
+from dask_blackbox.recorder.command_processes import Answer, CommandProcesses
 from dask_blackbox.recorder.driver_updates import DriverUpdates
 from dask_blackbox.recorder.earlier_attempts import (
     close_clusters_of,
@@ -267,14 +269,17 @@ class Recorder:
                 if self._end is None:
                     self._take("recorder", None, time.time(), {"event": [row]}, {})
 
-    def _connection_args(self) -> Any:
+    def _connection_args(self) -> Mapping[str, object]:
         """Return what an earlier attempt's cluster is reached with: as this one's is."""
         from distributed.security import Security
 
         own = next(iter(self._pullers.values()), None)
-        if own is not None:
-            return own.connection_args
-        return Security().get_connection_args("client")
+        args: dict[str, object] = (
+            Security().get_connection_args("client")
+            if own is None
+            else own.connection_args
+        )
+        return args
 
     # Orders
 
@@ -284,7 +289,7 @@ class Recorder:
         if self._end is None:
             await self._continue_without_owner()
 
-    async def _handle_order(self, line: bytes, answer: Any) -> None:
+    async def _handle_order(self, line: bytes, answer: Answer) -> None:
         try:
             order = decode_order(line)
         except msgspec.MsgspecError as error:
@@ -316,7 +321,7 @@ class Recorder:
         beside.add(doing)
         doing.add_done_callback(beside.discard)
 
-    async def _drain_on_request(self, address: str, answer: Any) -> None:
+    async def _drain_on_request(self, address: str, answer: Answer) -> None:
         if self._attaching:
             await asyncio.wait(self._attaching)
         await self._drain(address, final=False)
@@ -348,7 +353,7 @@ class Recorder:
         source: str,
         seq: int | None,
         at: float,
-        rows: dict[str, Any],
+        rows: RowsByKind,
         dropped: dict[str, int],
     ) -> None:
         self._run_end.add_rows(rows)
@@ -356,7 +361,7 @@ class Recorder:
         self._host_tasks.add_rows(rows)
         self._at_gateways.add_rows(rows)
         abnormal = bool(rows.get("error"))
-        for _, kind, subject, detail in rows.get("event", ()):
+        for _, kind, subject, detail in event_rows(rows):
             abnormal = abnormal or kind in _ABNORMAL
             if kind == "worker-removed" and '"expected": false' in detail:
                 self._unexplained.add(subject)

@@ -9,7 +9,6 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any
 
 import msgspec
 
@@ -135,11 +134,14 @@ class Redactor:
             return {self._listed(k): self._listed(v) for k, v in value.items()}
         return self.value(value)
 
-    def _list(self, values: Sequence[Any], name: str, *, settings: bool) -> list[Any]:
-        if values and all(isinstance(each, str) for each in values):
+    def _list(
+        self, values: Sequence[object], name: str, *, settings: bool
+    ) -> list[object]:
+        texts = [each for each in values if isinstance(each, str)]
+        if values and len(texts) == len(values):
             if is_secret_name(name):
-                return [BLANK if each else each for each in values]
-            return self._redaction.lines([_prepared(each) for each in values])
+                return [BLANK if each else each for each in texts]
+            return [*self._redaction.lines([_prepared(each) for each in texts])]
         return [self.value(each, name, settings=settings) for each in values]
 
     def _words(self, words: list[str]) -> list[str]:
@@ -178,7 +180,9 @@ class Redactor:
         }
         return msgspec.structs.replace(manifest, host=host)
 
-    def rows(self, kind: str, rows: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
+    def rows(
+        self, kind: str, rows: Sequence[Sequence[object]]
+    ) -> Sequence[Sequence[object]]:
         """Return rows of a kind without secrets in any of their texts."""
         columns = COLUMNS.get(kind, ())
         keys = [i for i, name in enumerate(columns) if name in _KEYS]
@@ -189,16 +193,15 @@ class Redactor:
         for row in rows:
             fields = list(row)
             for i in keys:
-                if i < len(fields) and isinstance(fields[i], str):
-                    fields[i] = self.key(fields[i])
+                if i < len(fields) and isinstance(text := fields[i], str):
+                    fields[i] = self.key(text)
             for i in texts:
-                if i < len(fields) and isinstance(fields[i], str):
-                    fields[i] = self._field(kind, columns[i], fields)
+                if i < len(fields) and isinstance(text := fields[i], str):
+                    fields[i] = self._field(kind, columns[i], text, fields)
             cleaned.append(fields)
         return cleaned
 
-    def _field(self, kind: str, column: str, fields: list[Any]) -> str:
-        text: str = fields[COLUMNS[kind].index(column)]
+    def _field(self, kind: str, column: str, text: str, fields: list[object]) -> str:
         if column in ("source", "worker"):  # an address; a name that the user gave
             return self.key(text)
         if column == "detail":

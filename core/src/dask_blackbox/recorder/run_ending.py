@@ -10,12 +10,11 @@ import contextlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 
 from dask_blackbox.errors import BlackboxError
-from dask_blackbox.events import COLUMNS
+from dask_blackbox.events import COLUMNS, Rows, event_rows
 from dask_blackbox.manifest import (
     DriverException,
     SourceAccount,
@@ -58,26 +57,28 @@ class RunEndResolver:
         self._lost_at = math.inf
         self._failed, self._last_success = False, 0.0
 
-    def add_rows(self, rows: Mapping[str, Any]) -> None:
+    def add_rows(self, rows: Rows) -> None:
         """Take the rows of a batch."""
         # The scheduler's own order: by the clocks of workers, what came a millisecond
         # later may have been earlier.
         for row in rows.get("task", ()):
             if row[_OUTCOME] == _FINISHED:
                 self._failed = False
-                self._last_success = max(self._last_success, row[_STOP] or 0.0)
+                stop = row[_STOP]
+                if isinstance(stop, int | float):
+                    self._last_success = max(self._last_success, stop)
             elif row[_OUTCOME] in _FAILED:
                 self._failed = True
-        for row in rows.get("event", ()):
-            if row[1] == "graph-failed" and row[0] > self._last_success:
+        for at, kind, _, detail in event_rows(rows):
+            if kind == "graph-failed" and at > self._last_success:
                 self._failed = True
-            elif row[1] == "driver-lost":
-                self._lost_at = row[0]
-            elif row[1] in _REPORTED and row[0] <= self._lost_at:
+            elif kind == "driver-lost":
+                self._lost_at = at
+            elif kind in _REPORTED and at <= self._lost_at:
                 # What its processes raise later, as nobody reads what they print, for
                 # one, has not ended the run.
                 with contextlib.suppress(msgspec.MsgspecError):
-                    self._reported(row[1], row[3])
+                    self._reported(kind, detail)
 
     def _reported(self, kind: str, detail: str) -> None:
         if kind == "host-stopped":

@@ -22,23 +22,33 @@ import threading
 import time
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from dask_blackbox.errors import BlackboxError
+from dask_blackbox.events import Rows
 from dask_blackbox.manifest import SourceAccount
 from dask_blackbox.recorder.priorities import EVERYTHING, LAST, kept_of, thinned
 from dask_blackbox.segments import frame, open_segment
 
-__all__ = ["IN_MEMORY", "Spool", "checksum", "default_spool", "quota_for", "size_of"]
+__all__ = [
+    "IN_MEMORY",
+    "Spool",
+    "Take",
+    "checksum",
+    "default_spool",
+    "quota_for",
+    "size_of",
+]
 
 logger = logging.getLogger("dask_blackbox.recorder")
 
 _SOON, _LATER, _LARGE = 1.0, 5.0, 8 * 2**20
 
-Rows = Mapping[str, Sequence[Sequence[Any]]]
+
+Take = Callable[[str, int | None, float, Rows, dict[str, int]], None]
+"""Takes source, sequence number, time, rows and drop counts of a batch."""
 
 
 @dataclass

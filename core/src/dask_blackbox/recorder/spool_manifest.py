@@ -13,7 +13,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -41,7 +40,7 @@ logger = logging.getLogger("dask_blackbox.recorder")
 
 _CREDENTIALS = ("key", "secret", "token")
 _END = "end.json"
-_decode_settings = msgspec.json.Decoder(dict[str, Any]).decode
+_decode_settings = msgspec.json.Decoder(dict[str, object]).decode
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class Spooled:
     folder: Path
     manifest: Manifest
     ending: Ending | None
-    settings: dict[str, Any]
+    settings: dict[str, object]
     segments: list[Path]
     left: Left | None = None
 

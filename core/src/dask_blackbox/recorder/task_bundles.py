@@ -13,15 +13,17 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypedDict, cast
 
 from dask_blackbox.capture.worker.kept_tasks import place_for
 from dask_blackbox.capture.worker.task_bundle import read_bundle
 from dask_blackbox.errors import BlackboxError
+from dask_blackbox.events import BundleAnnounced, Rows, event_rows, of_kind
 from dask_blackbox.recorder.opening import Opening
+from dask_blackbox.recorder.spool import Take
 
 if TYPE_CHECKING:
     # Importing distributed takes a second, which the recorder spends later.
@@ -39,8 +41,6 @@ _PIECE = 4 * 2**20  # from a worker itself; less where the scheduler relays
 _DESCRIPTION = 4 * 2**20
 _OURS = ("dask-blackbox-", "-capsule")  # how the handlers of our plugins are called
 
-Take = Callable[[str, int | None, float, dict[str, object], dict[str, int]], None]
-Ask = Callable[..., Awaitable[object]]
 _DIED = "its worker was gone before it could send it"
 
 
@@ -55,6 +55,17 @@ class _Entry:
     key: str
     instead_of: _Entry | None = None
     uploaded: bool = False
+
+
+class _Answer(TypedDict, total=False):
+    """A part of a failed-task bundle, as its worker sends it."""
+
+    size: int
+    piece: bytes
+    failed: str
+
+
+Ask = Callable[..., Awaitable[_Answer]]
 
 
 class _Holder(NamedTuple):
@@ -97,23 +108,20 @@ class TaskBundles:
         self._numbers = len(writers) * _NUMBERS_OF_ONE
         self._work: dict[asyncio.Task[None], tuple[_Entry, str]] = {}
 
-    def look_at(self, puller: Puller | None, rows: dict[str, Any]) -> None:
+    def look_at(self, puller: Puller | None, rows: Rows) -> None:
         """Fetch what these rows announce."""
-        for _, kind, subject, detail in rows.get("event", ()):
+        for at, kind, subject, detail in event_rows(rows):
             if kind == "capsule-coming" and puller is not None:
-                with contextlib.suppress(KeyError, TypeError, ValueError):
-                    self._coming(puller, subject, json.loads(detail))
+                self._coming(puller, of_kind(BundleAnnounced, at, subject, detail))
             elif kind == "worker-removed" and self._work:
                 loop = asyncio.get_running_loop()
                 loop.call_later(_CLOSE_TIMEOUT, self._give_up, self._of(subject), _DIED)
 
-    def _coming(self, puller: Puller, key: str, reported: dict[str, Any]) -> None:
-        worker, number, prefix = (
-            reported["worker"],
-            reported["number"],
-            reported["prefix"],
-        )
-        op = str(reported["op"])
+    def _coming(self, puller: Puller, coming: BundleAnnounced) -> None:
+        key, worker, op = coming.subject, coming.worker, coming.op
+        number, prefix = coming.number, coming.prefix
+        if worker is None or number is None or prefix is None or op is None:
+            return
         if not (op.startswith(_OURS[0]) and op.endswith(_OURS[1])):
             return
         if (worker, number) in self._seen:  # reported again by the ring of the dead
@@ -185,15 +193,15 @@ class TaskBundles:
     async def _asked_for(self, holder: _Holder) -> bytearray:
         async with _asking(holder) as ask:
             answer = await ask()
-            size = int(answer.get("size", 0))
+            size = answer.get("size", 0)
             blob = bytearray(answer.get("piece", b""))
             while not answer.get("failed") and len(blob) < size:
                 if size > self._limit + _DESCRIPTION:
                     raise _LostError(f"it has {size} bytes, which is over the limit")
                 answer = await ask(offset=len(blob))
-                if not answer.get("piece"):
+                if not (piece := answer.get("piece")):
                     break
-                blob += answer["piece"]
+                blob += piece
             if answer.get("failed") or len(blob) != size or not size:
                 raise _LostError(answer.get("failed") or "only a part of it arrived")
             await ask(done=True)
@@ -228,22 +236,22 @@ class TaskBundles:
         detail = {"prefix": entry.prefix, "worker": worker, "error": why}
         self._record_event("capsule-lost", entry.key, detail)
 
-    def _record_event(self, kind: str, key: str, detail: dict[str, Any]) -> None:
+    def _record_event(self, kind: str, key: str, detail: Mapping[str, object]) -> None:
         now = time.time()
         row = [now, kind, key, json.dumps(detail)]
         self._take("recorder", None, now, {"event": [row]}, {})
 
 
 @contextlib.asynccontextmanager
-async def _asking(holder: _Holder) -> Any:
+async def _asking(holder: _Holder) -> AsyncIterator[Ask]:
     """Give a function that asks a worker: itself, or through its scheduler."""
-    from distributed.comm import connect
+    from distributed.comm import Comm, connect
     from distributed.core import send_recv
 
     puller, worker, number, op = holder
     args = puller.connection_args
     direct = not worker.startswith("inproc://")
-    comm: Any = None
+    comm: Comm | None = None
     try:
         if direct:
             try:
@@ -253,11 +261,11 @@ async def _asking(holder: _Holder) -> Any:
         if comm is None:
             comm = await connect(puller.address, timeout=_CONNECTING, **args)
 
-        async def ask(**what: Any) -> dict[str, Any]:
+        async def ask(**what: object) -> _Answer:
             async with asyncio.timeout(_ANSWERING):
                 if direct:
                     answer = await send_recv(
-                        comm, op=op, number=number, most=_PIECE, **what
+                        comm, reply=True, op=op, number=number, most=_PIECE, **what
                     )
                 else:
                     message = {"op": op, "number": number, **what}
@@ -265,8 +273,9 @@ async def _asking(holder: _Holder) -> Any:
                         comm, op="broadcast", msg=message, workers=[worker]
                     )
                     answer = answer.get(worker)
-            reported: dict[str, Any] = answer if isinstance(answer, dict) else {}
-            return reported or {"failed": f"its worker said {answer!r}"}
+            if isinstance(answer, dict) and answer:
+                return cast("_Answer", answer)
+            return {"failed": f"its worker answered {answer!r}"}
 
         yield ask
     except _LostError:

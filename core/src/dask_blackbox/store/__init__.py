@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from importlib.util import find_spec
-from typing import Any
+from pathlib import Path
 
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.store.base import Store
@@ -50,7 +50,7 @@ def store_settings(
     url: str | os.PathLike[str] | None = None,
     *,
     settings: Mapping[str, object] | None = None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return all settings of the store that `open_store` would return.
 
     They are plain values that another process of the same user can use, whatever its
@@ -67,8 +67,14 @@ def store_settings(
     return known | {"url": place.url if isinstance(place, Bucket) else str(place)}
 
 
-def _place(url: str | os.PathLike[str] | None, known: Mapping[str, Any]) -> Any:
+def _place(
+    url: str | os.PathLike[str] | None, known: Mapping[str, object]
+) -> Bucket | Path:
     chosen = known["url"] if url is None else url
     if chosen is None:
         return default_folder()
+    if not isinstance(chosen, str | os.PathLike):
+        raise ConfigurationError(
+            f"blackbox.store.url is {chosen!r}, which is not text; quote it"
+        )
     return place_of(chosen)

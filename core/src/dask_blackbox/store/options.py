@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import urlsplit
 
 from dask_blackbox.errors import ConfigurationError
@@ -98,44 +97,42 @@ class StoreOptions:
     attempts: int
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> StoreOptions:
+    def of(cls, settings: Mapping[str, object]) -> StoreOptions:
         """Check what `gathered` returned.
 
         Raises:
             ConfigurationError: naming the setting and what it could be.
         """
-        for name in _TEXTS:
-            _check_text(name, settings[name])
-        if bool(settings["key"]) != bool(settings["secret"]):
-            there, lacks = ("key", "secret") if settings["key"] else ("secret", "key")
+        texts = {name: _text(name, settings[name]) for name in _TEXTS}
+        if bool(texts["key"]) != bool(texts["secret"]):
+            there, lacks = ("key", "secret") if texts["key"] else ("secret", "key")
             raise ConfigurationError(
                 f"blackbox.store.{there} is set without blackbox.store.{lacks}; "
                 "set both, or neither to use the environment, a profile or a role"
             )
-        if settings["token"] and not settings["key"]:
+        if texts["token"] and not texts["key"]:
             raise ConfigurationError(
                 "blackbox.store.token is set without blackbox.store.key and .secret, which "
                 "it belongs to; set all three, or none to use the environment or a profile"
             )
-        _check_sse(settings["sse"], settings["sse-kms-key-id"])
-        _check_word("checksum", settings["checksum"], _CHECKSUMS)
+        _check_sse(texts["sse"], texts["sse-kms-key-id"])
         return cls(
             endpoint=_endpoint(settings["endpoint"]),
-            region=settings["region"] or None,
-            profile=settings["profile"] or None,
-            key=settings["key"] or None,
-            secret=settings["secret"] or None,
-            token=settings["token"] or None,
-            sse=settings["sse"] or None,
-            sse_kms_key_id=settings["sse-kms-key-id"] or None,
-            checksum=settings["checksum"],
-            connect_timeout=settings["connect-timeout"],
-            read_timeout=settings["read-timeout"],
+            region=texts["region"],
+            profile=texts["profile"],
+            key=texts["key"],
+            secret=texts["secret"],
+            token=texts["token"],
+            sse=texts["sse"],
+            sse_kms_key_id=texts["sse-kms-key-id"],
+            checksum=_word("checksum", settings["checksum"], _CHECKSUMS),
+            connect_timeout=_seconds("connect-timeout", settings["connect-timeout"]),
+            read_timeout=_seconds("read-timeout", settings["read-timeout"]),
             attempts=_attempts(settings["attempts"]),
         )
 
 
-def _check_text(name: str, value: object) -> None:
+def _text(name: str, value: object) -> str | None:
     if value is not None and not isinstance(value, str):
         shown = (
             "not text"
@@ -143,18 +140,20 @@ def _check_text(name: str, value: object) -> None:
             else f"{value!r}, which is not text"
         )
         raise ConfigurationError(f"blackbox.store.{name} is {shown}; quote it")
+    return value or None
 
 
-def _check_word(name: str, value: object, words: tuple[str, ...]) -> None:
-    if value not in words:
+def _word(name: str, value: object, words: tuple[str, ...]) -> str:
+    if not isinstance(value, str) or value not in words:
         raise ConfigurationError(
             f"blackbox.store.{name} is {value!r}; choose {' or '.join(words)}"
         )
+    return value
 
 
 def _check_sse(sse: str | None, kms_key: str | None) -> None:
     if sse:
-        _check_word("sse", sse, _SSES)
+        _word("sse", sse, _SSES)
     if kms_key and sse != "aws:kms":
         raise ConfigurationError(
             "blackbox.store.sse-kms-key-id needs blackbox.store.sse: aws:kms"
