@@ -89,7 +89,7 @@ def loaded(points: Iterable[EntryPoint]) -> UserRules:
     return UserRules(rules=tuple(rules), origins=origins, problems=tuple(problems))
 
 
-def _rules_in(named: Any) -> Iterator[Any]:
+def _rules_in(named: object) -> Iterator[Any]:
     if isinstance(named, list | tuple):
         yield from named
     else:

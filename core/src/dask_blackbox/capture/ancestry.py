@@ -14,7 +14,7 @@ __all__ = ["ancestry"]
 _MOST = 12
 
 
-def ancestry() -> dict[str, Any]:
+def ancestry() -> dict[str, object]:
     """Return `pid`, `ancestors` ([[pid, start time]], the parent first) and `boot`.
 
     `boot` names the running kernel and the space of process ids: where it is the same, process

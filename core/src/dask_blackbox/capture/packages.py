@@ -7,7 +7,7 @@ import re
 import sys
 from functools import lru_cache
 from importlib import metadata
-from typing import Any, Iterator
+from typing import Iterator
 
 from .images import image_variables
 
@@ -33,7 +33,7 @@ def installed() -> Iterator[tuple[str, str]]:
 
 
 @lru_cache(maxsize=1)
-def environment() -> dict[str, Any]:
+def environment() -> dict[str, object]:
     """Return Python, system and packages by name.  Reads the disk: not on an event loop."""
     packages: dict[str, str] = {}
     for name, version in installed():

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from typing import Any, Iterable, Iterator
+from typing import Iterable, Iterator
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 __all__ = [
@@ -273,7 +273,7 @@ def _is_common(text: str) -> bool:
     )
 
 
-def secret_values(mapping: Any, depth: int = 6) -> Iterator[str]:
+def secret_values(mapping: object, depth: int = 6) -> Iterator[str]:
     """Yield the texts in a mapping (an environment, a configuration) under secret names.
 
     Values under other names are searched for secrets inside them: `AIRFLOW_CONN_DB` is a

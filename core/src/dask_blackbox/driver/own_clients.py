@@ -125,7 +125,7 @@ def _note_joined(client: object, recording: Recording) -> None:
 
 def clients_without(
     on_loop: asyncio.AbstractEventLoop | None = None,
-) -> list[Any]:
+) -> list[object]:
     """Return the connected clients of this process that belong to no recording.
 
     Args:

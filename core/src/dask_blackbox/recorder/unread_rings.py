@@ -6,7 +6,6 @@ import json
 import shutil
 import time
 from collections.abc import Collection, Iterator
-from typing import Any
 
 from dask_blackbox.capture.nanny.worker_exit import (
     certificates_of_the_dead,
@@ -15,6 +14,7 @@ from dask_blackbox.capture.nanny.worker_exit import (
     rings_of,
     state_of_process,
 )
+from dask_blackbox.events import Rows
 
 __all__ = ["last_lines"]
 
@@ -26,7 +26,7 @@ def last_lines(
     silent: Collection[str] = (),
     everybody: bool,
     cut_off: bool = False,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Rows]:
     """Yield the rows that lie in rings of this host, and remove the rings.
 
     Args:
@@ -45,7 +45,9 @@ def last_lines(
         if state := state_of_process(facts["pid"]):
             facts["alive"] = state
         lines = facts.pop("lines")
-        rows: dict[str, Any] = {"log": [row[1:] for row in lines if row[0] == "log"]}
+        rows: dict[str, list[list[object]]] = {
+            "log": [row[1:] for row in lines if row[0] == "log"]
+        }
         if everybody or facts["worker"] in uncertified:
             reported = json.dumps(facts)
             event = [time.time(), "worker-certificate", facts["worker"], reported]

@@ -563,7 +563,7 @@ def _ask_part_failed(case: Case) -> Iterator[Finding]:
         )
 
 
-def _one_of(word: str, words: Any, otherwise: Any) -> Any:
+def _one_of(word: str, words: object, otherwise: object) -> Any:
     return word if word in get_args(words) else otherwise
 
 

@@ -285,7 +285,7 @@ def report(error: BaseException) -> None:
             )  # nothing to pull: the answer says that the exception has arrived
 
 
-def _process() -> dict[str, Any]:
+def _process() -> dict[str, object]:
     """Return the id of this process, and of the command's that it descends from."""
     known = [int(pid) for pid in os.environ.get(PROCESSES, "").split() if pid.isdigit()]
     pid = os.getpid()

@@ -296,7 +296,7 @@ def _watched_sync(inner: Any) -> object:
     return sync
 
 
-def _watched(inner: Any, client_of: Callable[[Any], Any]) -> Any:
+def _watched(inner: Any, client_of: Callable[[Any], Any]) -> object:
     """Return a coroutine function of a client that tells of failures to asynchronous users."""
 
     @functools.wraps(inner)

@@ -60,7 +60,7 @@ class NannyCapture(NannyPlugin):
         self._wrap_kill(getattr(nanny, "process", None))
         self._wrap_instantiate(nanny)
 
-    def teardown(self, nanny: Nanny) -> Any:
+    def teardown(self, nanny: Nanny) -> object:
         process = getattr(nanny, "process", None)
         alive = process is not None and process.is_alive()
         if nanny.status.name in _GOING and alive:

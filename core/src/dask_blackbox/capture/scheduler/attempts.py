@@ -97,7 +97,7 @@ class Attempts:
             self._emit(*_with(report[_OUTCOME] or "retried", report))
 
 
-def _with(outcome: str, report: list[Any]) -> tuple[list[Any], list[Any]]:
+def _with(outcome: str, report: list[Any]) -> tuple[list[object], list[object]]:
     return [*report[:4], outcome, *report[5:-1]], report[-1]
 
 

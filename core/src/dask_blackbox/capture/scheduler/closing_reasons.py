@@ -48,7 +48,7 @@ def closing_of(scheduler: Scheduler) -> dict[str, str]:
     return {"reason": notes.get("reason", ""), "by": notes.get("by", "")}
 
 
-def _wrap_close(scheduler: Any, notes: dict[str, Any]) -> None:
+def _wrap_close(scheduler: Any, notes: dict[str, object]) -> None:
     inner = scheduler.close
 
     async def close(*args: object, **kwargs: object) -> object:

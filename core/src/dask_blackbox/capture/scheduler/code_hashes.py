@@ -94,7 +94,7 @@ class CodeMarks:
         return found
 
 
-def mark_of(run_spec: Any) -> str | None:
+def mark_of(run_spec: object) -> str | None:
     """Return a hash of the functions that a task runs; None if none is known."""
     return _marked(run_spec).mark or None
 
@@ -320,7 +320,7 @@ def _class(kind: Any, parts: _Parts, seen: set[int], depth: int) -> None:
         _walk(each, parts, seen, depth + 1)
 
 
-def _plain(member: Any) -> Any:
+def _plain(member: Any) -> object:
     """Return the function behind a class's member."""
     if type(member) in (staticmethod, classmethod):
         return member.__func__

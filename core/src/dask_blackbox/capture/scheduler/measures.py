@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 from .samples import scheduler_load, scheduler_sample, worker_sample
 from .spans import Spans
@@ -31,7 +31,7 @@ class Measures:
         self,
         scheduler: Scheduler,
         *,
-        put: Callable[[str, Any], None],
+        put: Callable[[str, object], None],
         report: Callable[..., None],
         interval: float,
         each: Callable[[float], None],

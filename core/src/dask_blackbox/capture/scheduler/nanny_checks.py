@@ -29,7 +29,9 @@ _ENDED = re.compile(
 _SILENT = 5.0
 
 
-def silent_workers(scheduler: Any, now: float) -> Iterator[tuple[str, dict[str, Any]]]:
+def silent_workers(
+    scheduler: Any, now: float
+) -> Iterator[tuple[str, dict[str, object]]]:
     """Yield the workers that have sent nothing for a while, though they should have."""
     workers = scheduler.workers
     longest = max(_SILENT, 3 * heartbeat_interval(len(workers)))

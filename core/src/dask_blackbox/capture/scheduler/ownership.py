@@ -50,7 +50,7 @@ class Ownership:
         """Those that are ours because somebody said so."""
         self._processes: set[tuple[int, int]] = set()
         self._groups: dict[str, bool | None] = {}  # None: some are, some are not
-        self._keys: set[Any] = set()  # ours, of the groups that are shared
+        self._keys: set[object] = set()  # ours, of the groups that are shared
         self._named: frozenset[str] | None = None  # the same as texts, once asked for
         for client in clients or ():
             self.add(client)

@@ -218,7 +218,7 @@ class SchedulerCapture(SchedulerPlugin):
 
     async def pull(
         self, *, acknowledged: int = 0, limit: int = 2000, last: bool = False
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Return the next batch of rows (an RPC handler, called by the recorder).
 
         Args:
@@ -250,9 +250,9 @@ class SchedulerCapture(SchedulerPlugin):
         finish: str,
         *args: object,
         stimulus_id: str = "",
-        startstops: Any = None,
+        startstops: object = None,
         worker: str | None = None,
-        **facts: Any,
+        **facts: object,
     ) -> None:
         # Five times for each task: what comes most often is looked at first.
         if start == "processing" and finish == "memory":
@@ -270,7 +270,7 @@ class SchedulerCapture(SchedulerPlugin):
             facts |= {"startstops": startstops, "worker": worker}
             self._not_finished(key, start, facts)
 
-    def _not_finished(self, key: object, start: str, facts: dict[str, Any]) -> None:
+    def _not_finished(self, key: object, start: str, facts: dict[str, object]) -> None:
         if start == "processing" or "exception" in facts:
             self._erred(key, facts)
         elif key in self._actors:
@@ -282,7 +282,11 @@ class SchedulerCapture(SchedulerPlugin):
         return "" if last is None else str(last)
 
     def _finished(
-        self, key: object, startstops: Any, worker: str | None, facts: dict[str, Any]
+        self,
+        key: object,
+        startstops: object,
+        worker: str | None,
+        facts: dict[str, object],
     ) -> None:
         last_input = self._last_input(key) if self._last_inputs else ""
         ts = self._tasks[key]

@@ -206,7 +206,7 @@ class StallWatch:
         names = [n for n, at_most in most.items() if len(leases.get(n, ())) >= at_most]
         return {str(name): most[name] for name in names[:_FEW]}
 
-    async def _ask(self, ws: WorkerState, within: float) -> dict[str, Any]:
+    async def _ask(self, ws: WorkerState, within: float) -> dict[str, object]:
         """Ask a worker for the stacks of what it executes and for what its tasks wait."""
         keys = [ts.key for ts in self._ours(ws.processing)[:_FEW]]
         rpc = self._scheduler.rpc(ws.address)

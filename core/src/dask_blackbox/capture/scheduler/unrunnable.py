@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 from .ownership import Ownership
 
@@ -37,7 +37,7 @@ class UnrunnableWatch:
     ) -> None:
         self._scheduler, self._own, self._report = scheduler, own, report
         self._after = self._next = after
-        self._since: dict[Any, float] = {}
+        self._since: dict[object, float] = {}
         self._reported = False
 
     def check(self) -> None:

@@ -43,7 +43,7 @@ class PrintedLines:
         secrets: OwnSecrets,
         ring: Ring,
         lock: threading.Lock,
-        waiting: deque[tuple[str, list[Any]]],
+        waiting: deque[tuple[str, list[object]]],
         most: int,
         wake: Callable[[], None],
     ) -> None:
@@ -60,7 +60,7 @@ class PrintedLines:
         waiting, most, longest = self._waiting, self._most, LONGEST
         process, role = PROCESS, _ROLE
         active, now, wake = worker.active_threads, time.time, self._wake
-        known: tuple[Any, str | None, str] = (None, None, "null")
+        known: tuple[object, str | None, str] = (None, None, "null")
         source, numbers = tap.numbered(role)
         pid = os.getpid()
         write = self._ring.printing(

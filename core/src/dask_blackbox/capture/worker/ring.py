@@ -215,7 +215,7 @@ def read_ring(path: str) -> dict[str, Any] | None:
     }
 
 
-def identity_in(path: str) -> dict[str, Any]:
+def identity_in(path: str) -> dict[str, object]:
     """Return whose ring this is; nothing if it is none."""
     try:
         with open(path, "rb") as file:

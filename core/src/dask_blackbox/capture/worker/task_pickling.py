@@ -103,7 +103,7 @@ class _Picker(_Pickler):  # type: ignore[misc]
         self._policy.note("a secret in a text")
         return f"text:{clean}"
 
-    def _without_hidden(self, obj: dict[Any, Any]) -> Any:
+    def _without_hidden(self, obj: dict[Any, object]) -> object:
         if id(obj) in self._ours:
             return None
         hidden = [
@@ -117,7 +117,7 @@ class _Picker(_Pickler):  # type: ignore[misc]
         self._ours[id(clean)] = clean
         return ("is", clean)
 
-    def _without_hidden_parts(self, obj: Any) -> Any:
+    def _without_hidden_parts(self, obj: Any) -> object:
         """Look at a name with its value, and at a task as Dask had them before 2024.9."""
         if id(obj) in self._ours or len(obj) < _PAIR:
             return None
@@ -167,7 +167,7 @@ class _Picker(_Pickler):  # type: ignore[misc]
         except TypeError:  # a tuple of what cannot be hashed
             return False
 
-    def _plain_task(self, task: Any) -> Any:
+    def _plain_task(self, task: Any) -> object:
         clean = copy.copy(task)
         for name in ("_repr", "_token"):
             if hasattr(clean, name):

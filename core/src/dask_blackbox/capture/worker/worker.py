@@ -496,5 +496,5 @@ class WorkerCapture(WorkerPlugin):
         return None if key is None else str(key)
 
 
-def _process_of(worker: Worker) -> dict[str, Any]:
+def _process_of(worker: Worker) -> dict[str, object]:
     return {**ancestry(), "lifetime": getattr(worker, "lifetime", None)}
