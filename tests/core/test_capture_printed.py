@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from dask_blackbox.capture.logs import LogTap
@@ -21,6 +21,9 @@ from dask_blackbox.capture.worker.printed_lines import PrintedLines
 from dask_blackbox.capture.worker.ring import Ring, read_ring
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+if TYPE_CHECKING:
+    from distributed import Worker
 
 MOST = 50
 
@@ -41,7 +44,7 @@ class Printing:
             mask=self.secrets.mask,
         )  # fmt: skip
         self.lines = PrintedLines(
-            self.worker, self.tap, self.secrets, self.ring, threading.Lock(),
+            cast("Worker", self.worker), self.tap, self.secrets, self.ring, threading.Lock(),
             self.waiting, MOST, lambda: None,
         )  # fmt: skip
 

@@ -187,9 +187,12 @@ def captured(source: str, least: int, number: int, **facts: Any) -> Sketch:
     scope: dict[str, Any] = {"__name__": "job"}
     exec(compile(source, "/jobs/job.py", "exec"), scope)
     marks = CodeMarks().reported({"tidy": Graph(scope["tidy"](least))})
-    kinds = ("code", "bare", "values", "functions")
-    fields = {kind: marks[kind]["tidy"] for kind in kinds}
-    fields["functions"] = tuple(fields["functions"])
+    fields: dict[str, Any] = {
+        "code": marks["code"]["tidy"],
+        "bare": marks["bare"]["tidy"],
+        "values": marks["values"]["tidy"],
+        "functions": tuple(marks["functions"]["tidy"]),
+    }
     digest = len(source)
     return a_night(
         number,

@@ -21,6 +21,8 @@ from dask_blackbox.capture.driver.patches import Patches
 from dask_blackbox.guard import guard
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from dask_blackbox.driver.session import Recording
 
 __all__ = [
@@ -125,7 +127,7 @@ def _note_joined(client: object, recording: Recording) -> None:
 
 def clients_without(
     on_loop: asyncio.AbstractEventLoop | None = None,
-) -> list[object]:
+) -> list[Client]:
     """Return the connected clients of this process that belong to no recording.
 
     Args:
@@ -133,21 +135,22 @@ def clients_without(
     """
     from distributed import Client
 
-    clients: list[Any] = list(Client._instances)  # noqa: SLF001 - the only list of them
+    clients: list[Client] = list(Client._instances)  # noqa: SLF001 - the only list of them
     return [
         client
         for client in clients
         if client.status == "running"
         and client not in _owners
         and (
-            client.asynchronous and client.loop.asyncio_loop is on_loop
+            client.asynchronous
+            and getattr(client.loop, "asyncio_loop", None) is on_loop
             if on_loop is not None
             else not client.asynchronous
         )
     ]
 
 
-async def _joined(client: Any) -> None:
+async def _joined(client: Client) -> None:
     if client in _owners or client.status != "running":
         return
     for choose in _choosers_here():
@@ -170,7 +173,7 @@ def _choosers_here() -> list[ChooseRecording]:
     return choosers
 
 
-async def _client_closing(client: Any) -> None:
+async def _client_closing(client: Client) -> None:
     recording = _owners.pop(client, None)
     if recording is not None and client.status == "running" and client.scheduler:
         await asyncio.to_thread(recording.drain, str(client.scheduler.address))
@@ -184,14 +187,14 @@ def _install() -> None:
     start, close = client_class._start, client_class._close  # noqa: SLF001
 
     @functools.wraps(start)
-    async def _start(self: object, *args: object, **kwargs: object) -> object:
+    async def _start(self: Client, *args: object, **kwargs: object) -> object:
         result = await start(self, *args, **kwargs)
         with guard("a Dask client of this process"):
             await _joined(self)
         return result
 
     @functools.wraps(close)
-    async def _close(self: object, fast: bool = False) -> object:  # noqa: FBT001, FBT002
+    async def _close(self: Client, fast: bool = False) -> object:  # noqa: FBT001, FBT002
         if not fast:
             with guard("the final events of a cluster"):
                 await _client_closing(self)

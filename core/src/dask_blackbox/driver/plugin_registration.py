@@ -17,6 +17,8 @@ from dask_blackbox.settings import (
 )
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from dask_blackbox.capture.ship import ShippedScheduler
 
 __all__ = [
@@ -49,7 +51,9 @@ def _capsules() -> dict[str, object] | None:
     }
 
 
-async def install(client: Any, recording: str, *, everything: bool = False) -> Attach:
+async def install(
+    client: Client, recording: str, *, everything: bool = False
+) -> Attach:
     """Register our plugins on the client's cluster; return how the recorder reaches it.
 
     Args:
@@ -71,7 +75,7 @@ async def install(client: Any, recording: str, *, everything: bool = False) -> A
         # They are masked in what this process says of them, too.
         topic = f"{plugin.name}{MASKED}"
         client.subscribe_topic(topic, lambda event: mask_secret(event[1]))
-    seen_as = str(client.scheduler.address)
+    seen_as = str(getattr(client.scheduler, "address", ""))
     return Attach(
         address=str(address),
         # Within one process, nobody else gets there by that way.
@@ -177,7 +181,7 @@ def scheduler_config(name: str, recording: str, client: str | None) -> dict[str,
     }
 
 
-def install_now(client: Any, recording: str, *, everything: bool = False) -> Attach:
+def install_now(client: Client, recording: str, *, everything: bool = False) -> Attach:
     """As `install`, from a thread that is not the client's loop."""
     attach: Attach = client.sync(
         install,

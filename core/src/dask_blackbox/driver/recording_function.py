@@ -8,6 +8,7 @@ import platform
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from dask_blackbox.capture.redaction import Redaction
 from dask_blackbox.driver.host_task import host_task
@@ -17,11 +18,15 @@ from dask_blackbox.manifest import Manifest, own_version, since_boot
 from dask_blackbox.protocol.messages import Progress
 from dask_blackbox.settings import setting
 
+if TYPE_CHECKING:
+    # Only describe arguments.
+    from distributed import Client
+
 __all__ = ["recording"]
 
 
 def recording(
-    client: object = None,
+    client: Client | None = None,
     *,
     store: str | os.PathLike[str] | None = None,
     job: str | None = None,

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
@@ -47,6 +47,10 @@ from dask_blackbox.protocol.messages import LEFT, Config, End, Progress
 from dask_blackbox.settings import setting_seconds
 from dask_blackbox.store import store_settings as gathered_store_settings
 
+if TYPE_CHECKING:
+    # Only describe arguments.
+    from distributed import Client
+
 __all__ = ["Recording"]
 
 logger = logging.getLogger("dask_blackbox")
@@ -66,7 +70,7 @@ class Recording:
 
     def __init__(
         self,
-        client: Any = None,
+        client: Client | None = None,
         *,
         manifest: Manifest,
         store: str | os.PathLike[str] | None,
@@ -147,7 +151,7 @@ class Recording:
             self.wait_for_store()
 
     def attach(
-        self, client: Any, *, everything: bool = False, owned: bool = False
+        self, client: Client, *, everything: bool = False, owned: bool = False
     ) -> None:
         """Record the cluster of another client as well.
 
@@ -181,7 +185,7 @@ class Recording:
                 self._supervisor.attach(order, client.id, facts)
             self.attached = True
 
-    async def attach_on_loop(self, client: Any, *, everything: bool = False) -> None:
+    async def attach_on_loop(self, client: Client, *, everything: bool = False) -> None:
         """As `attach`, for a client on whose own event loop this runs.
 
         Args:

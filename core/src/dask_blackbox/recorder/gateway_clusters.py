@@ -7,10 +7,15 @@ holds their processes.  A cluster's name is never used again, so that it needs n
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    # Dask loads with what uses it.
+    from distributed.security import Security
 
 __all__ = ["STILL_CONNECTED", "stop_at_gateway"]
 
@@ -67,12 +72,33 @@ async def stop_at_gateway(
         return f"{gateway} did not stop it ({reason}); {by_hand}"
 
 
-async def _is_active(client: Any, name: str) -> bool:
+class _Listed(Protocol):
+    """A cluster in the gateway's list."""
+
+    name: str
+
+
+class _Cluster(Protocol):
+    """A connected cluster: `dask_gateway.GatewayCluster`."""
+
+    scheduler_address: str
+    security: Security
+
+
+class _Gateway(Protocol):
+    """What is used of `dask_gateway.Gateway`, which need not be installed here."""
+
+    async def list_clusters(self, *, status: Sequence[str]) -> Sequence[_Listed]: ...
+
+    def connect(self, cluster_name: str) -> AbstractAsyncContextManager[_Cluster]: ...
+
+
+async def _is_active(client: _Gateway, name: str) -> bool:
     found = await client.list_clusters(status=_ACTIVE)
     return any(each.name == name for each in found)
 
 
-async def _is_connected(client: Any, name: str, connected: Connected) -> bool:
+async def _is_connected(client: _Gateway, name: str, connected: Connected) -> bool:
     async with client.connect(name) as cluster:
         args = cluster.security.get_connection_args("client")
         return await connected(cluster.scheduler_address, args)

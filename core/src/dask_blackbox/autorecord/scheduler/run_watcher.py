@@ -13,10 +13,10 @@ import re
 import shutil
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from distributed.diagnostics.plugin import SchedulerPlugin
 
@@ -34,6 +34,14 @@ from dask_blackbox.protocol.messages import LEFT, Attach, End, Reply
 from dask_blackbox.recorder.spool import default_spool
 from dask_blackbox.settings import setting, setting_seconds
 from dask_blackbox.store import store_settings
+
+if TYPE_CHECKING:
+    from dask.typing import Key
+
+    # Only describe arguments.
+    from distributed import Scheduler
+    from distributed.scheduler import TaskState
+    from distributed.spans import Span
 
 __all__ = ["NAME", "RunWatcher"]
 
@@ -80,7 +88,7 @@ class RunWatcher(SchedulerPlugin):
 
     # Beginning and end of the scheduler
 
-    async def begin(self, scheduler: Any) -> None:
+    async def begin(self, scheduler: Scheduler) -> None:
         """Listen from now on."""
         from tornado.ioloop import PeriodicCallback
 
@@ -110,7 +118,13 @@ class RunWatcher(SchedulerPlugin):
     # What the scheduler tells
 
     def update_graph(
-        self, scheduler: object, *, client: str, tasks: object, **kwargs: object
+        self,
+        scheduler: object,
+        *,
+        client: str,
+        keys: Collection[Key],
+        tasks: Collection[Key],
+        **kwargs: object,
     ) -> None:
         with guard("a run on this scheduler"):
             for key, span in self._runs_in(client, tasks):
@@ -122,7 +136,7 @@ class RunWatcher(SchedulerPlugin):
                 if recorded is not None:
                     # Dask asks those that were there before this graph.
                     recorded.capture.update_graph(
-                        scheduler, client=client, tasks=tasks, **kwargs
+                        scheduler, client=client, keys=keys, tasks=tasks, **kwargs
                     )
 
     def log_event(self, topic: str, msg: Any) -> None:
@@ -148,11 +162,13 @@ class RunWatcher(SchedulerPlugin):
 
     # Runs
 
-    def _runs_in(self, client: str, tasks: Any) -> Iterable[tuple[str, object]]:
+    def _runs_in(
+        self, client: str, tasks: Iterable[Key]
+    ) -> Iterable[tuple[str, Span | None]]:
         """Return keys of the runs that a graph belongs to, with their outermost spans."""
         if not self._by_span:
             return [(client, None)]
-        found: dict[str, object] = {}
+        found: dict[str, Span | None] = {}
         groups: set[str] = set()
         for key in tasks:
             ts = self._scheduler.tasks.get(key)
@@ -167,7 +183,7 @@ class RunWatcher(SchedulerPlugin):
         return found.items()
 
     def _begin_run(
-        self, key: str, client: str, span: Any, tasks: Any
+        self, key: str, client: str, span: Span | None, tasks: Collection[Key]
     ) -> _RecordedRun | None:
         if key in self._runs or self._is_recorded(client):
             return None
@@ -215,7 +231,7 @@ class RunWatcher(SchedulerPlugin):
         self._runs[key] = recorded
         return recorded
 
-    def _span_of(self, span: Any) -> str | None:
+    def _span_of(self, span: Span | None) -> str | None:
         if not self._by_span:
             return None
         return _DEFAULT if span is None else str(span.id)
@@ -302,7 +318,9 @@ _NAMED = re.compile(
 )
 
 
-def job_of(scheduler: Any, client: str, keys: Iterable[object], setting: object) -> str:
+def job_of(
+    scheduler: Scheduler, client: str, keys: Iterable[Key], setting: object
+) -> str:
     """Return what is run again and again, as far as the scheduler can know.
 
     The outermost span says it, or the client's name, or the file whose code made the
@@ -328,7 +346,7 @@ def job_of(scheduler: Any, client: str, keys: Iterable[object], setting: object)
     return _file_in(scheduler) or _most_of(tasks) or "client"
 
 
-def _file_in(scheduler: object) -> str | None:
+def _file_in(scheduler: Scheduler) -> str | None:
     computations = getattr(scheduler, "computations", None)
     for frames in computations[-1].code if computations else ():
         for frame in frames:
@@ -338,14 +356,14 @@ def _file_in(scheduler: object) -> str | None:
     return None
 
 
-def _most_of(tasks: Iterable[Any]) -> str | None:
+def _most_of(tasks: Iterable[TaskState]) -> str | None:
     counts: dict[str, int] = {}
     for ts in tasks:
         counts[ts.prefix.name] = counts.get(ts.prefix.name, 0) + 1
     return max(counts, key=counts.__getitem__) if counts else None
 
 
-def host_of(scheduler: Any, client: str, span: Any) -> dict[str, object]:
+def host_of(scheduler: Scheduler, client: str, span: Span | None) -> dict[str, object]:
     """Return what started a run, as the scheduler sees it.
 
     Args:
@@ -364,7 +382,7 @@ def host_of(scheduler: Any, client: str, span: Any) -> dict[str, object]:
     return {name: value for name, value in facts.items() if value}
 
 
-def packages_of(scheduler: Any, client: str) -> dict[str, object]:
+def packages_of(scheduler: Scheduler, client: str) -> dict[str, object]:
     """Return what a client said of its environment when it connected."""
     versions = getattr(scheduler.clients.get(client), "versions", None) or {}
     packages = versions.get("packages") or {}

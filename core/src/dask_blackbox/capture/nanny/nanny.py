@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Awaitable, Callable
 
 from distributed.diagnostics.plugin import NannyPlugin
 
@@ -86,8 +86,8 @@ class NannyCapture(NannyPlugin):
             process.on_exit = nanny._on_worker_exit_sync
             process.__dict__.pop("kill", None)
 
-    def _wrap_last_kill(self, nanny: Any) -> None:
-        inner = nanny.kill
+    def _wrap_last_kill(self, nanny: Nanny) -> None:
+        inner: Callable[..., Awaitable[object]] = nanny.kill
 
         async def kill(*args: object, **kwargs: object) -> object:
             try:
@@ -95,10 +95,10 @@ class NannyCapture(NannyPlugin):
             finally:
                 await self._finish_sending(nanny)
 
-        nanny.kill = kill
+        nanny.__dict__["kill"] = kill
 
-    def _wrap_exit(self, nanny: Any) -> None:
-        inner = nanny._on_worker_exit_sync
+    def _wrap_exit(self, nanny: Nanny) -> None:
+        inner: Callable[[int], object] = nanny._on_worker_exit_sync
 
         def on_exit(exitcode: int) -> object:
             try:
@@ -107,19 +107,20 @@ class NannyCapture(NannyPlugin):
                 self._send({"failed": f"certificate: {error!r}"})
             return inner(exitcode)
 
-        nanny._on_worker_exit_sync = on_exit
-        if getattr(nanny, "process", None) is not None:
-            nanny.process.on_exit = on_exit
+        nanny.__dict__["_on_worker_exit_sync"] = on_exit
+        process = getattr(nanny, "process", None)
+        if process is not None:
+            process.on_exit = on_exit
 
-    def _wrap_instantiate(self, nanny: Any) -> None:
-        inner = nanny.instantiate
+    def _wrap_instantiate(self, nanny: Nanny) -> None:
+        inner: Callable[..., Awaitable[object]] = nanny.instantiate
 
         async def instantiate(*args: object, **kwargs: object) -> object:
             result = await inner(*args, **kwargs)
             self._wrap_kill(getattr(nanny, "process", None))
             return result
 
-        nanny.instantiate = instantiate
+        nanny.__dict__["instantiate"] = instantiate
 
     def _wrap_kill(self, process: Any) -> None:
         """Note that the nanny itself ends its worker: then its exit is nobody's death."""

@@ -6,7 +6,7 @@ scheduler; the last that leaves takes them off.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Awaitable, Callable
 
 if TYPE_CHECKING:
     from distributed import Scheduler
@@ -17,7 +17,7 @@ _NOTES = "_dask_blackbox_closing"
 _ASKED = "terminate"  # the operation that clients and cluster objects call
 
 
-def watch_closing(scheduler: object) -> None:
+def watch_closing(scheduler: Scheduler) -> None:
     """Note from now on why this scheduler closes."""
     notes = scheduler.__dict__.get(_NOTES)
     if notes is None:
@@ -48,18 +48,18 @@ def closing_of(scheduler: Scheduler) -> dict[str, str]:
     return {"reason": notes.get("reason", ""), "by": notes.get("by", "")}
 
 
-def _wrap_close(scheduler: Any, notes: dict[str, object]) -> None:
-    inner = scheduler.close
+def _wrap_close(scheduler: Scheduler, notes: dict[str, object]) -> None:
+    inner: Callable[..., Awaitable[object]] = scheduler.close
 
     async def close(*args: object, **kwargs: object) -> object:
         reason = kwargs.get("reason", args[1] if len(args) > 1 else "")
         notes.setdefault("reason", str(reason))
         return await inner(*args, **kwargs)
 
-    notes["close"] = scheduler.close = close
+    notes["close"] = scheduler.__dict__["close"] = close
 
 
-def _wrap_terminate(scheduler: Any, notes: dict[str, object]) -> None:
+def _wrap_terminate(scheduler: Scheduler, notes: dict[str, object]) -> None:
     inner = scheduler.handlers.get(_ASKED)
     if inner is None:
         return

@@ -14,7 +14,7 @@ import re
 import time
 import types
 from itertools import islice
-from typing import Any
+from typing import Iterable, Iterator, Mapping, TypedDict, cast
 
 from ..bytecode import DIALECT, code_hash, signed
 
@@ -33,12 +33,21 @@ _NODES = ("dask._task_spec", "dask.optimization", "dask.utils")
 _LARGEST = 1_000_000
 _WORD = re.compile(r"[^\W\d]{1,40}(?:[ _.-][^\W\d]{1,40})*")
 _MOST_REPORTED = 16  # names for one prefix
-_REPORTED = ("functions", "libraries", "bare", "values")
 _INSIDE = 2  # levels down: of a tuple of defaults in a tuple
 _HANDED = 2  # levels from a task down to what it was given by name
 _OWN = "own "
 _LIBRARY = "lib"  # the dialect of a mark that knows no code, only names of a library's
-_class_dict: Any = type.__dict__["__dict__"]
+_class_dict: types.GetSetDescriptorType = type.__dict__["__dict__"]
+
+
+class CodeOfPrefixes(TypedDict):
+    """What is new of the code of each prefix: fields of a `graph-updated` event."""
+
+    code: dict[str, str]
+    functions: dict[str, list[str]]
+    libraries: dict[str, list[str]]
+    bare: dict[str, str]
+    values: dict[str, dict[str, str]]
 
 
 class CodeMarks:
@@ -48,7 +57,7 @@ class CodeMarks:
         self._known: dict[str, list[str]] = {}
         self._done: set[str] = set()
 
-    def of(self, firsts: dict[str, object]) -> dict[str, str]:
+    def of(self, firsts: Mapping[str, object]) -> dict[str, str]:
         """Return the hashes that are new for their prefix, as far as a moment suffices.
 
         Args:
@@ -56,22 +65,26 @@ class CodeMarks:
         """
         return {name: each.mark for name, each in self._new(firsts).items()}
 
-    def reported(self, firsts: dict[str, object]) -> dict[str, Any]:
+    def reported(self, firsts: Mapping[str, object]) -> CodeOfPrefixes:
         """Return the same as `code`, and what of the user's own they stand for.
 
         Args:
             firsts: A task's `TaskState` of each prefix of a graph.
         """
         new = self._new(firsts)
-        reported: dict[str, object] = {
-            "code": {name: each.mark for name, each in new.items()}
+        return {
+            "code": {name: each.mark for name, each in new.items()},
+            "functions": {
+                n: each.functions for n, each in new.items() if each.functions
+            },
+            "libraries": {
+                n: each.libraries for n, each in new.items() if each.libraries
+            },
+            "bare": {name: each.bare for name, each in new.items() if each.bare},
+            "values": {name: each.values for name, each in new.items() if each.values},
         }
-        for kind in _REPORTED:
-            held = {name: getattr(each, kind) for name, each in new.items()}
-            reported[kind] = {name: each for name, each in held.items() if each}
-        return reported
 
-    def _new(self, firsts: dict[str, Any]) -> dict[str, _Marked]:
+    def _new(self, firsts: Mapping[str, object]) -> dict[str, _Marked]:
         found: dict[str, _Marked] = {}
         if len(firsts) <= len(self._done) and firsts.keys() <= self._done:
             return found  # as of every graph but the first few of a kind
@@ -83,7 +96,7 @@ class CodeMarks:
                 break
             known = self._known.setdefault(name, [])
             try:
-                marked = _marked(ts.run_spec)
+                marked = _marked(getattr(ts, "run_spec", None))
             except Exception:
                 marked = _Marked()
             if marked.mark and marked.mark not in known:
@@ -179,14 +192,14 @@ def _walk(value: object, parts: _Parts, seen: set[int], depth: int) -> None:
     if depth > _DEEPEST or len(parts) >= _MOST_PARTS or id(value) in seen:
         return
     kind = type(value)
-    if kind is types.FunctionType:
+    if type(value) is types.FunctionType:
         seen.add(id(value))
         _function(value, parts, seen, depth)
     elif kind in (types.BuiltinFunctionType, types.MethodDescriptorType):
         parts.append(str(getattr(value, "__qualname__", "")))
     elif issubclass(kind, type):
         seen.add(id(value))
-        _class(value, parts, seen, depth)
+        _class(cast("type", value), parts, seen, depth)
     else:
         inside = _inside(value, kind, parts)
         if inside is None:  # a context that is handed on holds the flow, and much more
@@ -196,25 +209,25 @@ def _walk(value: object, parts: _Parts, seen: set[int], depth: int) -> None:
             _walk(each, parts, seen, depth + 1)
 
 
-def _inside(value: Any, kind: Any, parts: _Parts) -> Any:
+def _inside(value: object, kind: type, parts: _Parts) -> Iterable[object] | None:
     """Return what may hold functions in turn; None of what is not known."""
-    if kind is dict:
+    if type(value) is dict:
         return islice(value.values(), _MOST_ITEMS)
-    if kind in (list, tuple):
+    if type(value) is list or type(value) is tuple:
         return islice(value, _MOST_ITEMS)
-    if kind is types.MethodType:
+    if type(value) is types.MethodType:
         owner = value.__self__
         return (value.__func__, owner if issubclass(type(owner), type) else type(owner))
-    if kind is functools.partial:
+    if type(value) is functools.partial:
         if _is_own(value.func):
             _partial(value, parts)
         return (value.func, value.args, value.keywords)
-    if kind is _Cached:
+    if type(value) is _Cached:
         return (value.__wrapped__,)
     return _inside_node(value, parts) if kind.__module__ in _NODES else None
 
 
-def _partial(value: Any, parts: _Parts) -> None:
+def _partial(value: functools.partial[object], parts: _Parts) -> None:
     """Add the values that a `partial` of a function of the user's own gives it."""
     owner = f"{value.func.__module__}:{value.func.__qualname__}"
     for place, each in enumerate(value.args[:_MOST_ITEMS], 1):
@@ -223,7 +236,7 @@ def _partial(value: Any, parts: _Parts) -> None:
         parts.given(f"{owner}:{name}", each, _INSIDE)
 
 
-def _wrapped(value: object) -> object:
+def _wrapped(value: object) -> tuple[object, ...]:
     """Return the function that an object stands for: a Prefect task, a decorated one."""
     try:
         # The object itself is not asked: it may do anything.
@@ -246,7 +259,9 @@ def _inside_node(value: object, parts: _Parts) -> list[object]:
     return inside
 
 
-def _function(function: Any, parts: _Parts, seen: set[int], depth: int) -> None:
+def _function(
+    function: types.FunctionType, parts: _Parts, seen: set[int], depth: int
+) -> None:
     if not _is_own(function):
         parts.append(f"{function.__module__}.{function.__qualname__}")
         parts.library(function.__module__)
@@ -274,7 +289,7 @@ def _function(function: Any, parts: _Parts, seen: set[int], depth: int) -> None:
             parts.given(f"{owner}:{name}", held)
 
 
-def _defaults(function: Any) -> Any:
+def _defaults(function: types.FunctionType) -> Iterator[tuple[str, object]]:
     """Yield the defaults of a function by name."""
     code, defaults = function.__code__, function.__defaults__ or ()
     names = code.co_varnames[: code.co_argcount]
@@ -283,7 +298,9 @@ def _defaults(function: Any) -> Any:
     yield from islice((function.__kwdefaults__ or {}).items(), _MOST_ITEMS)
 
 
-def _used(code: object, scope: dict[str, object]) -> Any:
+def _used(
+    code: types.CodeType, scope: dict[str, object]
+) -> Iterator[tuple[str, object]]:
     """Yield by name the globals that a function uses, and functions of the user's modules."""
     names = dict.fromkeys(islice(_names(code, 0), _MOST_NAMES))
     for name in names:
@@ -298,7 +315,7 @@ def _used(code: object, scope: dict[str, object]) -> Any:
                 yield attribute, used
 
 
-def _names(code: Any, depth: int) -> Any:
+def _names(code: types.CodeType, depth: int) -> Iterator[str]:
     """Yield the names that code uses, with that of comprehensions and functions in it."""
     yield from code.co_names
     for each in code.co_consts:
@@ -306,7 +323,7 @@ def _names(code: Any, depth: int) -> Any:
             yield from _names(each, depth + 1)
 
 
-def _class(kind: Any, parts: _Parts, seen: set[int], depth: int) -> None:
+def _class(kind: type, parts: _Parts, seen: set[int], depth: int) -> None:
     """Add a class: its name, and of one of the user's own what its methods do."""
     methods = [
         each
@@ -320,9 +337,9 @@ def _class(kind: Any, parts: _Parts, seen: set[int], depth: int) -> None:
         _walk(each, parts, seen, depth + 1)
 
 
-def _plain(member: Any) -> object:
+def _plain(member: object) -> object:
     """Return the function behind a class's member."""
-    if type(member) in (staticmethod, classmethod):
+    if type(member) is staticmethod or type(member) is classmethod:
         return member.__func__
     return member.fget if type(member) is property else member
 
@@ -335,16 +352,22 @@ def _is_own(function: object) -> bool:
     return not any(part in file for part in _FOREIGN)
 
 
-def _values(value: Any, parts: _Parts, depth: int) -> None:
+def _values(value: object, parts: _Parts, depth: int) -> None:
     """Add the plain values in what a function was given: small numbers, and words."""
     kind = type(value)
-    if kind in (bool, float) or (kind is int and abs(value) < _LARGEST):
+    if kind in (bool, float) or (type(value) is int and abs(value) < _LARGEST):
         parts.append(repr(value))
-    elif kind is str and _WORD.fullmatch(value[:200]):
-        parts.append(value[:200])
-    elif depth < 3 and kind in (dict, list, tuple):  # noqa: PLR2004
-        for each in islice(value.values() if kind is dict else value, _MOST_ITEMS):
+    elif type(value) is str:
+        if _WORD.fullmatch(value[:200]):
+            parts.append(value[:200])
+    elif depth < 3:  # noqa: PLR2004
+        inside: Iterable[object] = ()
+        if type(value) is dict:
+            inside = value.values()
+        elif type(value) is list or type(value) is tuple:
+            inside = value
+        for each in islice(inside, _MOST_ITEMS):
             _values(each, parts, depth + 1)
 
 
-_Cached: Any = type(functools.lru_cache(_plain))
+_Cached = type(functools.lru_cache(_plain))

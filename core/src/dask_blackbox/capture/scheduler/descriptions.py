@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import socket
-from typing import Any
+from typing import TYPE_CHECKING, Any, Mapping
 
 from ..ancestry import ancestry
+
+if TYPE_CHECKING:
+    # Only describe arguments.
+    from distributed import Scheduler
+    from distributed.scheduler import WorkerState
 
 __all__ = ["scheduler_facts", "worker_facts"]
 
 
-def scheduler_facts(scheduler: object) -> dict[str, object]:
+def scheduler_facts(scheduler: Scheduler) -> dict[str, object]:
     """Return the particulars of `scheduler-info`."""
     from dask import config
     from distributed.versions import get_versions
@@ -29,7 +34,7 @@ def scheduler_facts(scheduler: object) -> dict[str, object]:
     }
 
 
-def worker_facts(ws: Any) -> dict[str, object]:
+def worker_facts(ws: WorkerState) -> dict[str, object]:
     """Return the particulars of `worker-added`."""
     versions = getattr(ws, "versions", None) or {}
     return {
@@ -46,7 +51,7 @@ def worker_facts(ws: Any) -> dict[str, object]:
     }
 
 
-def _python_of(versions: dict[str, Any]) -> str | None:
+def _python_of(versions: Mapping[str, Any]) -> str | None:
     packages = versions.get("packages") or {}
     python = packages.get("python") or versions.get("python")
     if python is None:
@@ -54,7 +59,7 @@ def _python_of(versions: dict[str, Any]) -> str | None:
     return None if python is None else str(python)
 
 
-def _dashboard(scheduler: Any) -> str | None:
+def _dashboard(scheduler: Scheduler) -> str | None:
     port = (getattr(scheduler, "services", None) or {}).get("dashboard")
     number = getattr(port, "port", None)
     host = str(scheduler.address).split("://", 1)[-1].rsplit(":", 1)[0]

@@ -8,7 +8,11 @@ was asked (no columns, a filter that leaves nothing) comes of a task that reads.
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    # Only describe arguments.
+    from distributed.scheduler import TaskState
 
 __all__ = ["empty_reads"]
 
@@ -17,7 +21,7 @@ _MOST = 20  # tasks that are fused into one, and prefixes of a graph
 _GIVEN_BACK = ("identity", "_identity_cast")
 
 
-def empty_reads(firsts: dict[str, Any]) -> list[str]:
+def empty_reads(firsts: dict[str, TaskState]) -> list[str]:
     """Return the prefixes of a graph that are called reading and read nothing.
 
     Args:

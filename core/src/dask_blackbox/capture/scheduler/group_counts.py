@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from operator import attrgetter
-from typing import Any, Iterable, Mapping
+from typing import TYPE_CHECKING, Iterable, Mapping
+
+if TYPE_CHECKING:
+    # Only describe arguments.
+    from dask.typing import Key
+    from distributed.scheduler import TaskGroup, TaskState
 
 __all__ = ["GroupCounts"]
 
@@ -25,12 +30,12 @@ class GroupCounts:
         keys: Those of the graph.
     """
 
-    def __init__(self, known: Mapping[object, Any], keys: Iterable[Any]) -> None:
+    def __init__(self, known: Mapping[Key, TaskState], keys: Iterable[Key]) -> None:
         self._tasks = [ts for ts in map(known.get, keys) if ts is not None]
-        self.groups: dict[Any, int] = Counter(map(_group, self._tasks))
+        self.groups: dict[TaskGroup, int] = Counter(map(_group, self._tasks))
         """How many of the tasks are in which group, in the order of their first tasks."""
 
-    def keys_in(self, group: object) -> list[object]:
+    def keys_in(self, group: TaskGroup) -> list[Key]:
         """Return the keys of the tasks in a group."""
         return [ts.key for ts in self._tasks if ts.group is group]
 
@@ -64,17 +69,17 @@ class GroupCounts:
         most = list(found.items())[:_MOST_PREFIXES]
         return {name: sorted(own - {name})[:_MOST_INPUTS] for name, own in most}
 
-    def firsts(self) -> dict[str, object]:
+    def firsts(self) -> dict[str, TaskState]:
         """Return the first task of each prefix."""
         backwards = self._tasks[::-1]
         first_of = dict(zip(map(_group, backwards), backwards))
-        found: dict[str, object] = {}
+        found: dict[str, TaskState] = {}
         for group in self.groups:
             found.setdefault(group.prefix.name, first_of[group])
         return found
 
 
-def _by_prefix(groups: Mapping[Any, int]) -> dict[str, int]:
+def _by_prefix(groups: Mapping[TaskGroup, int]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for group, count in groups.items():
         name = group.prefix.name

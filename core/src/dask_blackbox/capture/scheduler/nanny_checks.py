@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import Any, Callable, Iterator
+from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 from distributed.comm import parse_host_port
 from distributed.scheduler import heartbeat_interval
+
+if TYPE_CHECKING:
+    # Only describe arguments.
+    from distributed import Scheduler
 
 __all__ = ["NannyCheck", "silent_workers"]
 
@@ -30,7 +34,7 @@ _SILENT = 5.0
 
 
 def silent_workers(
-    scheduler: Any, now: float
+    scheduler: Scheduler, now: float
 ) -> Iterator[tuple[str, dict[str, object]]]:
     """Yield the workers that have sent nothing for a while, though they should have."""
     workers = scheduler.workers
@@ -48,7 +52,7 @@ class NannyCheck:
         report: Takes kind, subject and particulars of an event.
     """
 
-    def __init__(self, scheduler: Any, report: Callable[..., None]) -> None:
+    def __init__(self, scheduler: Scheduler, report: Callable[..., None]) -> None:
         self._scheduler, self._report = scheduler, report
         self._nannies: dict[str, tuple[str, int]] = {}
         self._certified: set[int] = set()

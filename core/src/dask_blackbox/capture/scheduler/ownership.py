@@ -8,7 +8,7 @@ as they arrive.  Keys of one group nearly always come from one client; where the
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Any, Iterable
+from typing import TYPE_CHECKING, Iterable
 
 from distributed.utils import key_split_group
 
@@ -16,6 +16,8 @@ from .group_counts import GroupCounts
 
 if TYPE_CHECKING:
     from distributed import Scheduler
+    from distributed.scheduler import ClientState, TaskGroup, TaskState
+    from distributed.spans import Span
 
 __all__ = ["Ownership", "root_span"]
 
@@ -76,7 +78,7 @@ class Ownership:
             self._forget()
         return some if self._span else ours
 
-    def _is_in_our_span(self, group: object) -> bool:
+    def _is_in_our_span(self, group: TaskGroup) -> bool:
         if self._span is None:
             return True
         span = root_span(self._scheduler, group)
@@ -84,14 +86,14 @@ class Ownership:
             return span is not None
         return self._span == "default" and span.name == ("default",)
 
-    def has(self, ts: Any) -> bool:
+    def has(self, ts: TaskState) -> bool:
         """Return whether a task is ours.  Called for every execution."""
         if self.everything:
             return True
         ours = self._groups.get(ts.group.name, False)
         return ts.key in self._keys if ours is None else ours
 
-    def groups(self) -> list[Any]:
+    def groups(self) -> list[TaskGroup]:
         """Return the scheduler's task groups that hold tasks of ours."""
         alive = self._scheduler.task_groups
         if self.everything:
@@ -102,7 +104,7 @@ class Ownership:
             if ours is not False and name in alive
         ]
 
-    def wanting(self) -> list[Any]:
+    def wanting(self) -> list[ClientState]:
         """Return the clients whose tasks are ours: none of them to an onlooker."""
         if self.everything:
             return []
@@ -118,7 +120,7 @@ class Ownership:
             self._named = frozenset(map(str, self._keys))
         return key in self._named
 
-    def _note(self, group: Any, counts: GroupCounts, *, ours: bool) -> None:
+    def _note(self, group: TaskGroup, counts: GroupCounts, *, ours: bool) -> None:
         if ours and group.name not in self._groups:
             others_are_there = _size(group) > counts.groups[group]
             self._groups[group.name] = None if others_are_there else True
@@ -170,12 +172,12 @@ class Ownership:
         self._named = None
 
 
-def _size(group: Any) -> int:
+def _size(group: TaskGroup) -> int:
     states = group.states
     return int(sum(states.values()) - states.get("forgotten", 0))
 
 
-def root_span(scheduler: object, group: object) -> Any:
+def root_span(scheduler: Scheduler, group: TaskGroup) -> Span | None:
     """Return the outermost span that a task group is in; None without spans."""
     extension = (getattr(scheduler, "extensions", None) or {}).get("spans")
     span = getattr(extension, "spans", {}).get(getattr(group, "span_id", None))

@@ -9,9 +9,13 @@ the scheduler's.
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from ..packages import environment, settings_and_image
+
+if TYPE_CHECKING:
+    # Only describe arguments.
+    from distributed import Scheduler
 
 __all__ = ["Inventory"]
 
@@ -29,7 +33,9 @@ class Inventory:
         report: Takes kind, subject and particulars of an event.
     """
 
-    def __init__(self, scheduler: Any, name: str, report: Callable[..., None]) -> None:
+    def __init__(
+        self, scheduler: Scheduler, name: str, report: Callable[..., None]
+    ) -> None:
         self._scheduler, self._name, self._report = scheduler, name, report
         self._hosts: set[str] = set()
         about = settings_and_image()

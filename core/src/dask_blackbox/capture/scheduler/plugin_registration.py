@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Awaitable, Callable, Mapping
+
+if TYPE_CHECKING:
+    # Only describe arguments.
+    from distributed import Scheduler
 
 __all__ = ["register_everywhere", "unregister_everywhere"]
 
@@ -18,7 +22,7 @@ Plugins = tuple[bytes | None, bytes | None]
 
 
 async def register_everywhere(
-    scheduler: Any, name: str, plugins: Plugins, report: Callable[..., None]
+    scheduler: Scheduler, name: str, plugins: Plugins, report: Callable[..., None]
 ) -> None:
     """Register the plugins of workers and nannies, on all that there are and will be.
 
@@ -29,7 +33,10 @@ async def register_everywhere(
         report: Takes kind, subject and particulars of what went wrong.
     """
     there = set(scheduler.workers)
-    calls = (scheduler.register_worker_plugin, scheduler.register_nanny_plugin)
+    calls: tuple[Callable[..., Awaitable[Mapping[str, object] | None]], ...] = (
+        scheduler.register_worker_plugin,
+        scheduler.register_nanny_plugin,
+    )
     work = [
         asyncio.ensure_future(
             call(comm=None, plugin=plugin, name=name, idempotent=False)
@@ -55,7 +62,7 @@ async def register_everywhere(
         each.add_done_callback(lambda task: task.cancelled() or task.exception())
 
 
-async def _has_left(scheduler: Any, there: set[str]) -> bool:
+async def _has_left(scheduler: Scheduler, there: set[str]) -> bool:
     """Return whether one of the workers has left; the connection to it breaks before."""
     deadline = time.monotonic() + _LEAVING
     while there <= set(scheduler.workers):
@@ -65,7 +72,9 @@ async def _has_left(scheduler: Any, there: set[str]) -> bool:
     return True
 
 
-async def unregister_everywhere(scheduler: Any, name: str, plugins: Plugins) -> None:
+async def unregister_everywhere(
+    scheduler: Scheduler, name: str, plugins: Plugins
+) -> None:
     """Take the plugins off again, as far as workers and nannies answer."""
     calls = (scheduler.unregister_worker_plugin, scheduler.unregister_nanny_plugin)
     for call, plugin in zip(calls, plugins):

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import json
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any, Collection
 
 from distributed.diagnostics.plugin import SchedulerPlugin
 
@@ -35,6 +35,12 @@ from .row_buffer import RowBuffer
 from .stalls import StallWatch
 from .task_files import TaskFiles
 from .unrunnable import UnrunnableWatch
+
+if TYPE_CHECKING:
+    from dask.typing import Key
+
+    # Only describe arguments.
+    from distributed import Scheduler
 
 __all__ = ["SchedulerCapture"]
 
@@ -95,22 +101,22 @@ class SchedulerCapture(SchedulerPlugin):
         self._put, self._put_task = self._rows.put, self._rows.put_task
         self._graphs = 0
         self._marks = CodeMarks()
-        self._actors: dict[object, object] = {}  # who holds them
+        self._actors: dict[Key, str | None] = {}  # who holds them
         self._attempts = Attempts(self._attempted)
         self._masked: dict[str, None] = {}
         self._last_stimulus = "-"  # of the task that has finished last
-        self._last_finished: object = None  # its key
-        self._last_inputs: dict[object, object] = {}
+        self._last_finished: Key | None = None  # its key
+        self._last_inputs: dict[Key, Key | None] = {}
         """Of tasks that may run and have not ended."""
 
     # Beginning and end
 
-    async def start(self, scheduler: object) -> None:
+    async def start(self, scheduler: Scheduler) -> None:
         self.begin(scheduler)
         await self._listen_on_tcp()
         await register_everywhere(scheduler, self.name, self._plugins, self._event)
 
-    def begin(self, scheduler: Any) -> None:
+    def begin(self, scheduler: Scheduler) -> None:
         """Listen in the scheduler from now on."""
         self._scheduler = scheduler
         self._tasks = scheduler.tasks
@@ -245,7 +251,7 @@ class SchedulerCapture(SchedulerPlugin):
 
     def transition(
         self,
-        key: object,
+        key: Key,
         start: str,
         finish: str,
         *args: object,
@@ -270,20 +276,20 @@ class SchedulerCapture(SchedulerPlugin):
             facts |= {"startstops": startstops, "worker": worker}
             self._not_finished(key, start, facts)
 
-    def _not_finished(self, key: object, start: str, facts: dict[str, object]) -> None:
+    def _not_finished(self, key: Key, start: str, facts: dict[str, object]) -> None:
         if start == "processing" or "exception" in facts:
             self._erred(key, facts)
         elif key in self._actors:
             self._event("actor-lost", str(key), worker=self._actors.pop(key))
 
-    def _last_input(self, key: object) -> str:
+    def _last_input(self, key: Key) -> str:
         """Return the key of the input whose end let a task run; empty if none did."""
         last = self._last_inputs.pop(key, None)
         return "" if last is None else str(last)
 
     def _finished(
         self,
-        key: object,
+        key: Key,
         startstops: object,
         worker: str | None,
         facts: dict[str, object],
@@ -307,7 +313,7 @@ class SchedulerCapture(SchedulerPlugin):
             ),
         )  # fmt: skip
 
-    def _erred(self, key: object, facts: dict[str, Any]) -> None:
+    def _erred(self, key: Key, facts: dict[str, Any]) -> None:
         last_input = self._last_input(key)
         ts = self._tasks.get(key)
         if ts is None or not self.own.has(ts):
@@ -336,7 +342,7 @@ class SchedulerCapture(SchedulerPlugin):
         row = [time.time(), text, prefix, worker, outcome, *texts(facts), cause, None]
         self._attempts.decided(text, outcome, row)
 
-    def _released(self, key: object, stimulus: str) -> None:
+    def _released(self, key: Key, stimulus: str) -> None:
         """A task is taken off its worker: to be tried again, or since nobody wants it.
 
         When a task fails for good, Dask releases the others whose results only it or its
@@ -372,7 +378,13 @@ class SchedulerCapture(SchedulerPlugin):
             self._put_task(execution)
 
     def update_graph(
-        self, scheduler: object, *, client: str, keys: Any, tasks: Any, **kwargs: object
+        self,
+        scheduler: object,
+        *,
+        client: str,
+        keys: Collection[Key],
+        tasks: Collection[Key],
+        **kwargs: object,
     ) -> None:
         counts = GroupCounts(self._tasks, tasks)
         if not self.own.claim(client, counts):
@@ -390,7 +402,7 @@ class SchedulerCapture(SchedulerPlugin):
 
     # Workers and clients
 
-    def add_worker(self, scheduler: Any, worker: str) -> None:
+    def add_worker(self, scheduler: Scheduler, worker: str) -> None:
         ws = scheduler.workers.get(worker)
         if ws is None:
             return

@@ -6,7 +6,11 @@ it changes.  Without any span, Dask itself has one for all tasks, named `default
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable
+from typing import TYPE_CHECKING, Any, Callable, Iterable
+
+if TYPE_CHECKING:
+    # Only describe arguments.
+    from distributed.spans import Span
 
 __all__ = ["Spans"]
 
@@ -69,7 +73,7 @@ class Spans:
         return (getattr(self._scheduler, "extensions", None) or {}).get("spans")
 
 
-def _facts(span: Any) -> dict[str, Any]:
+def _facts(span: Span) -> dict[str, Any]:
     """Return what is known of a span itself, without the spans within it."""
     groups = list(span.groups)
     states: dict[str, int] = {}

@@ -16,7 +16,7 @@ from .unrunnable import restricted
 
 if TYPE_CHECKING:
     from distributed import Scheduler
-    from distributed.scheduler import WorkerState
+    from distributed.scheduler import TaskState, TaskStateState, WorkerState
 
 __all__ = ["StallWatch"]
 
@@ -26,7 +26,7 @@ _ANSWERING_AT_LAST = 1.0
 _NEARLY = 0.8
 _INNERMOST, _USERS = 12, 8
 _LIBRARIES = ("site-packages", "/lib/python3", "<frozen ")
-_WANTED = ("waiting", "processing", "queued", "no-worker")
+_WANTED: tuple[TaskStateState, ...] = ("waiting", "processing", "queued", "no-worker")
 _ASKED_FOR = _WANTED[1:]  # what waits does so for one of these, or for a task of others
 
 
@@ -119,7 +119,7 @@ class StallWatch:
         groups = self._own.groups()
         return any(group.states.get(s) for group in groups for s in _ASKED_FOR)
 
-    def _ours(self, tasks: Iterable[object]) -> list[Any]:
+    def _ours(self, tasks: Iterable[TaskState]) -> list[TaskState]:
         return [ts for ts in tasks if self._own.has(ts)]
 
     def _described(self, task: Any) -> None:
@@ -193,7 +193,10 @@ class StallWatch:
         for ws in list(self._scheduler.workers.values())[:_FEW]:
             for ts in self._ours(ws.processing)[:_FEW]:
                 for dependent in list(ts.waiters or ())[:3]:
-                    on = [(str(d.key), d.state) for d in list(dependent.waiting_on)[:5]]
+                    on = [
+                        (str(d.key), d.state)
+                        for d in list(dependent.waiting_on or ())[:5]
+                    ]
                     found.append({"key": str(dependent.key), "waits_for": on})
                 if len(found) >= _FEW:
                     return found

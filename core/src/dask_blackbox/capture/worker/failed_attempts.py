@@ -5,11 +5,18 @@ from __future__ import annotations
 import pickle
 import time
 import traceback
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..classes import bases_of, qualified
 from ..executions import split
 from ..logs import cut, plain, words_of
+
+if TYPE_CHECKING:
+    from dask.typing import Key
+
+    # Only describe arguments.
+    from distributed import Worker
+    from distributed.worker_state_machine import WorkerState
 
 __all__ = ["MESSAGE", "NAME", "report_of"]
 
@@ -19,7 +26,7 @@ NAME, MESSAGE = 5, 6
 _LONGEST = 20_000
 
 
-def report_of(worker: Any, key: object, *, released: bool) -> list[Any] | None:
+def report_of(worker: Worker, key: Key, *, released: bool) -> list[Any] | None:
     """Return the report of how a task failed; None if nothing is known of that.
 
     Args:
@@ -49,7 +56,7 @@ def report_of(worker: Any, key: object, *, released: bool) -> list[Any] | None:
     ]  # fmt: skip
 
 
-def _unasked_failure(state: Any, key: object) -> object:
+def _unasked_failure(state: WorkerState, key: Key) -> object:
     """Return how a task failed that had been released while it ran.
 
     Dask drops that exception; the worker's newest stimulus still holds it.

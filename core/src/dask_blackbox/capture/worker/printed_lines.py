@@ -10,12 +10,16 @@ import os
 import threading
 import time
 from collections import deque
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 from ..logs import LONGEST, PROCESS, LogTap, TakePrinted, cut, plain
 from ..masked_values import OwnSecrets
 from ..redaction import BLANK
 from .ring import Ring, quoted
+
+if TYPE_CHECKING:
+    # Only describe arguments.
+    from distributed import Worker
 
 __all__ = ["PrintedLines"]
 
@@ -38,7 +42,7 @@ class PrintedLines:
 
     def __init__(  # noqa: PLR0917
         self,
-        worker: Any,
+        worker: Worker,
         tap: LogTap,
         secrets: OwnSecrets,
         ring: Ring,

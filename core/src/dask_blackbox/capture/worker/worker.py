@@ -41,6 +41,7 @@ from .task_threads import TaskThreads
 from .wrapped_results import WrappedResults
 
 if TYPE_CHECKING:
+    from dask.typing import Key
     from distributed import Worker
 
 __all__ = ["WorkerCapture"]
@@ -79,7 +80,7 @@ class WorkerCapture(WorkerPlugin):
         self._bundles_wanted = capsules
         self._recording, self._ring_bytes, self._stdout = recording, ring_bytes, stdout
 
-    def setup(self, worker: Any) -> None:
+    def setup(self, worker: Worker) -> None:
         self._worker = worker
         self._lock = threading.Lock()
         self._waiting: deque[tuple[str, list[object]]] = deque()
@@ -159,7 +160,7 @@ class WorkerCapture(WorkerPlugin):
         except OSError:
             return None
 
-    async def task_states(self, keys: list[object]) -> dict[str, object]:
+    async def task_states(self, keys: list[Key]) -> dict[str, object]:
         """Return the states of some tasks and of what they wait for (an RPC handler)."""
         reported: dict[str, object] = {}
         for key in keys:
@@ -239,9 +240,7 @@ class WorkerCapture(WorkerPlugin):
         if self._watcher is not None:
             self._watcher.tell("gone")
 
-    def transition(
-        self, key: object, start: str, finish: str, **kwargs: object
-    ) -> None:
+    def transition(self, key: Key, start: str, finish: str, **kwargs: object) -> None:
         if finish == "executing":
             name, now = str(key), time.time()
             self._executing[name] = now
@@ -356,7 +355,7 @@ class WorkerCapture(WorkerPlugin):
         ):  # the connection is gone, and nothing else gets through either
             pass
 
-    def _report(self, key: object, *, released: bool) -> None:
+    def _report(self, key: Key, *, released: bool) -> None:
         """Report the exception of one attempt; the scheduler never sees those it retries."""
         row = report_of(self._worker, key, released=released)
         if row is None:

@@ -12,9 +12,15 @@ import threading
 import time
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dask.sizeof import sizeof
+
+if TYPE_CHECKING:
+    from dask.typing import Key
+
+    # Only describe arguments.
+    from distributed import Worker
 
 __all__ = ["WrappedResults"]
 
@@ -36,13 +42,13 @@ class WrappedResults:
             `result-size` for each large one, the latter in that thread.
     """
 
-    def __init__(self, worker: Any, keep: Callable[[list[object]], None]) -> None:
+    def __init__(self, worker: Worker, keep: Callable[[list[object]], None]) -> None:
         self._worker, self._keep = worker, keep
         self._finished: SimpleQueue[tuple[object, float, object] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._unmeasured = 0
 
-    def finished(self, key: object) -> None:
+    def finished(self, key: Key) -> None:
         """Note a task that has just finished, if its result is wrapped; never blocks."""
         ts = self._worker.state.tasks.get(key)
         if ts is None or ts.type is None or not _way(ts.type):
