@@ -154,6 +154,7 @@ def _place(store: str | None, settings: Mapping[str, Any] | None) -> dict[str, A
         known = store_settings(store, settings=settings)
     except ConfigurationError as error:  # the recording says so, too, in the task's log
         return {"problem": str(error)}
-    of_bucket = known["url"].startswith("s3://")
+    url = str(known["url"])
+    of_bucket = url.startswith("s3://")
     reported = {name: known[name] for name in _REPORTED if of_bucket and known[name]}
-    return {"store": known["url"], "settings": reported}
+    return {"store": url, "settings": reported}

@@ -42,7 +42,8 @@ def later(stall: Stall, seconds: float) -> Stall:
 
 def stalled_keys(stall: Stall) -> list[str]:
     """Return the keys that `stall_words` may name."""
-    return [each.key for each in (*stall.unrunnable, *stall.processing)]
+    unrunnable = [each.key for each in stall.unrunnable]
+    return unrunnable + [each.key for each in stall.processing]
 
 
 def stall_kind(stall: Stall) -> str:

@@ -127,7 +127,7 @@ def _opened(announced: Mapping[str, Any]) -> tuple[Store, dict[str, Any]]:
     # The task's own choice gives way to this server's connection.
     of_connection = store_settings_of(conn_id, None) or {}
     settings = store_settings(url, settings={**_IMPATIENT, **chosen, **of_connection})
-    _refuse_others(settings["url"])
+    _refuse_others(str(settings["url"]))
     store = open_store(None, settings=settings)
     with _lock:
         _stores[asked] = (time.monotonic() + _STORE_KEPT_FOR, store, settings)
