@@ -90,6 +90,8 @@ def main(store: str, times: int | None) -> None:
                 client.gather(client.map(work, range(first, first + 500)))
                 until(functools.partial(others_than, recorder), "another one")
             if times is None:
+                [recorder] = recorders()
+                os.kill(recorder, signal.SIGKILL)  # not a race with the run's end
                 threading.Thread(target=kill_all, daemon=True).start()
             if times == 0:
                 threading.Thread(target=kill_as_it_leaves, daemon=True).start()
