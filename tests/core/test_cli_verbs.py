@@ -12,11 +12,12 @@ import threading
 import urllib.request
 from pathlib import Path
 
+import dask
 import pytest
 from click.testing import CliRunner, Result
 from dask_blackbox.card import RunCard
 from dask_blackbox.cli import VERBS, blackbox
-from dask_blackbox.testing import EPOCH, a_log
+from dask_blackbox.testing import EPOCH, EmbeddedS3, a_log
 from stored_runs import Shelf
 
 DASK = [sys.executable, "-m", "dask", "blackbox"]
@@ -94,10 +95,53 @@ def test_ls_as_json_is_an_object_per_line(shelf: Shelf) -> None:
 
 
 def test_ls_of_an_empty_store_says_that_it_is_empty(shelf: Shelf) -> None:
+    Path(shelf.url).mkdir()
+
     result = typed("ls", "--store", shelf.url)
 
     assert result.exit_code == 0
     assert f"No run in {shelf.url}" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["ls"],
+        ["ls", "--json"],
+        ["ls", "--job", "nightly"],
+        ["show"],
+        ["why", "nightly/run-1"],
+        ["compare", "run-1", "run-2"],
+        ["history", "nightly"],
+    ],
+)
+def test_a_folder_that_does_not_exist_is_named_with_what_to_do(
+    tmp_path: Path, words: list[str]
+) -> None:
+    nowhere = tmp_path / "recordngs"
+
+    result = typed(*words, "--store", str(nowhere))
+
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr == (
+        f"dask blackbox: there is no folder {nowhere}; name the store that your runs "
+        "record into with `--store` or the setting `blackbox.store.url` "
+        "(`dask blackbox doctor` shows what is set)\n"
+    )
+    assert not nowhere.exists()
+
+
+@pytest.mark.parametrize("words", [["ls"], ["show"], ["why"], ["compare", "a", "b"]])
+def test_a_bucket_that_does_not_exist_is_named_with_what_to_do(
+    s3: EmbeddedS3, words: list[str]
+) -> None:
+    with dask.config.set({f"blackbox.store.{k}": v for k, v in s3.settings.items()}):
+        result = typed(*words, "--store", "s3://no-such-bucket/runs")
+
+    assert result.exit_code == 1
+    assert "there is no bucket 'no-such-bucket' at " in result.stderr
+    assert "aws s3 mb s3://no-such-bucket" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,9 @@ class RunNotFoundError(RecordingError):
         where: The store.
         what: What was asked for: a recording, or a job.
         close: Names that are there and that are spelt nearly so.
+
+    Attributes:
+        where: The store.
     """
 
     def __init__(
@@ -99,6 +102,7 @@ class RunNotFoundError(RecordingError):
         *,
         close: Sequence[str] = (),
     ) -> None:
+        self.where = where
         if name == "latest":
             super().__init__(
                 f"nothing is recorded in {where} yet; is it the store that the runs "

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dask_blackbox.cli.options import Verb, job_option, opened_store, store_option
+from dask_blackbox.cli.options import (
+    Verb,
+    job_option,
+    opened_store,
+    require_folder,
+    store_option,
+)
 from dask_blackbox.cli.terminal import Screen, screen
 from dask_blackbox.commandline import command
 from dask_blackbox.errors import RecordingError, RunNotFoundError
@@ -82,6 +88,8 @@ def ls(
     cards = Cards(store)
     with ThreadPoolExecutor(_AT_ONCE) as readers:
         rows = list(readers.map(lambda run: _row(cards, run), runs[:limit]))
+    if not rows:
+        require_folder(store.url)
     if as_json:
         for row in rows:
             click.echo(json.dumps(row, ensure_ascii=False))

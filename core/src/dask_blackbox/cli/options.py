@@ -19,6 +19,7 @@ __all__ = [
     "jobs_beginning",
     "opened_run",
     "opened_store",
+    "require_folder",
     "run_argument",
     "runs_beginning",
     "store_option",
@@ -37,6 +38,16 @@ class Verb(click.Command):
     def __init__(self, *args: Any, examples: Sequence[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.examples = tuple(examples)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; a folder that does not exist is more to say than its runs."""
+        from dask_blackbox.errors import RunNotFoundError
+
+        try:
+            return super().invoke(ctx)
+        except RunNotFoundError as error:
+            require_folder(error.where)
+            raise
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples, one to a line however long."""
@@ -86,6 +97,24 @@ def opened_store(url: str | None) -> Store:
     from dask_blackbox.store import open_store
 
     return open_store(url)
+
+
+def require_folder(url: str) -> None:
+    """Check that the folder of a store exists; S3 says itself where there is no bucket.
+
+    Raises:
+        StoreNotFoundError: if the store is a folder that does not exist.
+    """
+    from dask_blackbox.errors import StoreNotFoundError
+    from dask_blackbox.store.url import Bucket, place_of
+
+    place = place_of(url)
+    if isinstance(place, Bucket) or place.is_dir():
+        return
+    raise StoreNotFoundError(
+        f"there is no folder {place}; name the store that your runs record into with `--store` or the "
+        "setting `blackbox.store.url` (`dask blackbox doctor` shows what is set)"
+    )
 
 
 def opened_run(store: Store, name: str) -> Run:
