@@ -109,3 +109,20 @@ def test_a_driver_that_ends_well_on_a_cluster_that_lost_another_is_recorded(
     assert finished.card.state == "succeeded"
     assert recorded_rows(finished.run) == 20
     assert finished.reported["plugins"] == []
+
+
+def test_what_a_killed_driver_had_said_to_a_busy_recorder_is_recorded(
+    homes: Callable[[], Home],
+) -> None:
+    home = homes()
+    process = begin(home, "recorder_suspended.py", str(home.folder / "store"))
+    # While its recorder is suspended, the driver says how it ended, and is killed.
+    process.wait()
+    os.kill(reported(home, "recorder"), signal.SIGCONT)
+    ended(home, process)
+    home.quiet()
+
+    run = Run.open(reported(home, "links")["recording"])
+    assert run.ending is not None
+    assert run.ending.stopped is not None
+    assert (run.state, run.ending.stopped.reason) == ("aborted", "marked-failed")

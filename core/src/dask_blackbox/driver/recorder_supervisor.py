@@ -77,12 +77,18 @@ class RecorderSupervisor:
         """Say that something happened; never blocks."""
         self._link.row(kind, row)
 
-    def event(self, kind: str, detail: dict[str, Any]) -> None:
-        """Say that something happened to the driver; never blocks."""
+    def event(self, kind: str, detail: dict[str, Any], at: float | None = None) -> None:
+        """Say that something happened to the driver; never blocks.
+
+        Args:
+            kind: What.
+            detail: Its particulars.
+            at: When, epoch seconds; None: now.
+        """
         from dask_blackbox.capture.driver.driver import as_json
 
         text = as_json(detail)
-        self.row("event", [time.time(), kind, "driver", text])
+        self.row("event", [time.time() if at is None else at, kind, "driver", text])
 
     def mask(self, values: tuple[str, ...]) -> None:
         """Have more values masked from now on, wherever they occur; never blocks."""

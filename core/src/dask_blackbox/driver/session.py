@@ -350,7 +350,7 @@ class Recording:
         if self._supervisor is not None:
             with guard("who stopped the run"):
                 reported = msgspec.to_builtins(self._stopped)
-                self._supervisor.event("host-stopped", reported)
+                self._supervisor.event("host-stopped", reported, reported.pop("at"))
 
     def part_failed(self, what: str, name: str, card: RunCard, url: str = "") -> None:
         """Note that a part of this run, recorded as a run of its own, ends this run.

@@ -44,8 +44,11 @@ class Owner:
         while True:
             reading = asyncio.ensure_future(reader.readline())
             while not reading.done():
+                # What it wrote is read to its end: this process may have been too busy
+                # to read it before the owner went.
+                gone = not self._is_alive()
                 await asyncio.wait([reading], timeout=_POLL_INTERVAL)
-                if not reading.done() and not self._is_alive():
+                if gone and not reading.done():
                     reading.cancel()
                     self.exit_text = "its process is gone"
                     return

@@ -78,11 +78,11 @@ class RunEndResolver:
                 # What its processes raise later, as nobody reads what they print, for
                 # one, has not ended the run.
                 with contextlib.suppress(msgspec.MsgspecError):
-                    self._reported(kind, detail)
+                    self._reported(at, kind, detail)
 
-    def _reported(self, kind: str, detail: str) -> None:
+    def _reported(self, at: float, kind: str, detail: str) -> None:
         if kind == "host-stopped":
-            self._stopped = decode_stopped(detail)
+            self._stopped = msgspec.structs.replace(decode_stopped(detail), at=at)
             return
         exception = self._redact(decode_exception(detail))
         if kind == "driver-exception":

@@ -1,0 +1,27 @@
+"""A driver that its host stops, and kills, while its recorder cannot listen.
+
+python recorder_suspended.py STORE
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+import psutil
+from dask_blackbox import recording
+from scenario_reports import report
+
+rec = recording(store=sys.argv[1], job="suspended", run_id="killed")
+rec.start()
+(recorder,) = (
+    each
+    for each in psutil.Process().children()
+    if "dask_blackbox.recorder" in each.cmdline()
+)
+recorder.suspend()
+report(recorder=recorder.pid, links=rec.links)
+rec.stopped_by("airflow", "marked-failed")
+rec.finish(state="aborted", timeout=0.5)
+os.kill(os.getpid(), signal.SIGKILL)
