@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 from pathlib import Path
@@ -57,6 +58,34 @@ def test_the_first_dag_of_the_guide_runs_as_it_is(airflow: Any, tmp_path: Path) 
 
     assert ran.value == 4.0
     assert list((tmp_path / "store").glob("runs/*/*/*/card.json"))
+
+
+def test_the_first_run_of_the_guide_fails_as_the_guide_says(
+    airflow: Any, tmp_path: Path
+) -> None:
+    (text,) = [part for part in PARTS if 'DAG("first_run"' in part]
+    (headline,) = re.findall(r"its log ends with `(.*?)`", GUIDE.read_text())
+
+    ran = airflow.run_dag(load(airflow, tmp_path, text, "first_run"))
+
+    assert ran.state == "failed"
+    assert headline in ran.messages
+    assert ran.xcoms["dask_recording"]["headline"] == headline
+
+
+def test_the_json_of_a_connection_in_the_guide_starts_its_cluster(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from airflow_dask_blackbox.hooks.dask import DaskHook
+
+    (extra,) = re.findall(
+        r"^```json\n(.*?)^```", GUIDE.read_text(), re.MULTILINE | re.DOTALL
+    )
+    connection = {"conn_type": "dask", "extra": json.loads(extra)}
+    monkeypatch.setenv("AIRFLOW_CONN_FARM", json.dumps(connection))
+
+    with DaskHook("farm").get_cluster() as cluster:
+        assert len(cluster.workers) == 4
 
 
 @pytest.mark.parametrize("number", range(len(PARTS)))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
+from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from airflow_dask_blackbox.links import LINKS
@@ -27,6 +30,45 @@ def test_airflow_finds_the_provider_its_links_and_its_settings(airflow: Any) -> 
         "store",
         "store_conn_id",
     }
+
+
+def test_what_the_provider_says_of_itself_is_valid_and_is_there() -> None:
+    import airflow
+    import jsonschema  # type: ignore[import-untyped]
+    from airflow_dask_blackbox import get_provider_info
+
+    found = get_provider_info()
+    schema = Path(airflow.__file__).with_name("provider_info.schema.json")
+    jsonschema.validate(found, json.loads(schema.read_text()))
+
+    modules = [
+        name
+        for kind in ("operators", "hooks")
+        for each in found[kind]
+        for name in each["python-modules"]
+    ]
+    names = [
+        *found["notifications"],
+        *found["extra-links"],
+        *(each["hook-class-name"] for each in found["connection-types"]),
+        *(each["class-name"] for each in found["task-decorators"]),
+    ]
+    assert all(importlib.import_module(name) for name in modules)
+    for name in names:
+        module, _, attribute = name.rpartition(".")
+        assert callable(getattr(importlib.import_module(module), attribute))
+
+
+def test_the_registry_finds_documentation_and_source() -> None:
+    urls = dict(
+        each.split(", ")
+        for each in metadata.metadata("airflow-provider-dask-blackbox").get_all(
+            "Project-URL"
+        )
+        or []
+    )
+
+    assert {"Documentation", "Source", "Issues", "Changelog"} <= set(urls)
 
 
 def test_a_dag_file_pays_for_nothing_that_only_a_task_needs() -> None:

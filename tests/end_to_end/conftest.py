@@ -16,6 +16,9 @@ from dask_blackbox.testing import EmbeddedS3, embedded_s3
 ROOT = Path(__file__).parents[2]
 COMMANDS = Path(os.environ.get("AIRFLOW_COMMANDS", ROOT / ".venvs" / "airflow" / "bin"))
 DAGS = Path(__file__).with_name("airflow_dags")
+CHROMIUM = "/usr/bin/chromium"
+PATIENCE = 120_000
+"""Milliseconds, as slow as the machine is."""
 
 
 def _demo(name: str) -> Any:
@@ -53,6 +56,7 @@ def host(tmp_path_factory: pytest.TempPathFactory, s3: EmbeddedS3) -> Iterator[A
     environ = {
         **s3.environment,
         "AIRFLOW__CORE__AUTH_MANAGER": "per_dag_auth.PerDagAuthManager",
+        "AIRFLOW__CORE__TEST_CONNECTION": "Enabled",
         "DEMO_DATA": str(data),
         "DASK_BLACKBOX__SPOOL": str(folder / "spool"),
         "RECORDINGS_OF_TESTS": str(folder / "recordings"),
@@ -93,3 +97,28 @@ def screenshots() -> Path:
     folder = Path(os.environ.get("SCREENSHOTS", ROOT / ".screenshots"))
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A browser."""
+    # Not of every suite's environment.
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def ada(host: Any, browser: Any) -> Iterator[Any]:
+    """The browser of an administrator who is logged in."""
+    context = browser.new_context(viewport={"width": 1500, "height": 1000})
+    context.add_cookies([{"name": "_token", "value": host.token, "url": host.url}])
+    context.set_default_timeout(PATIENCE)
+    yield context
+    context.close()

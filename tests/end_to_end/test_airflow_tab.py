@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 from awaited import flag_of
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = Path(os.environ.get("AIRFLOW_COMMANDS", ROOT / ".venvs" / "airflow" / "bin"))
@@ -27,28 +26,6 @@ pytestmark = [
     pytest.mark.skipif(not Path(CHROMIUM).exists(), reason="needs Chromium"),
     pytest.mark.timeout(600),  # an Airflow, on a busy machine
 ]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """A browser."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM,
-            args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
-        )
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
-def ada(host: Any, browser: Browser) -> Iterator[BrowserContext]:
-    """The browser of an administrator who is logged in."""
-    context = browser.new_context(viewport={"width": 1500, "height": 1000})
-    context.add_cookies([{"name": "_token", "value": host.token, "url": host.url}])
-    context.set_default_timeout(PATIENCE)
-    yield context
-    context.close()
 
 
 def _tab(host: Any, run: Any, task: str, query: str = "") -> str:

@@ -17,7 +17,8 @@ needs_exception_in_callbacks = pytest.mark.skipif(
     _OLD, reason="the callbacks of dag.test() get no exception in Airflow 3.1"
 )
 needs_form_fields = pytest.mark.skipif(
-    _OLD, reason="Airflow 3.1 takes a form's fields from Flask-AppBuilder"
+    _OLD,
+    reason="Airflow 3.1 shows the fields of a form only where wtforms is installed",
 )
 needs_openlineage = pytest.mark.skipif(
     _OLD, reason="dag.test() of Airflow 3.1 calls no listeners when a task has failed"
