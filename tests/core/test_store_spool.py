@@ -21,7 +21,8 @@ from click.testing import CliRunner
 from dask_blackbox import Recording, Run, recording
 from dask_blackbox.cli.sync import sync
 from dask_blackbox.manifest import Manifest
-from dask_blackbox.recorder.spool import Spool, default_spool, quota_for
+from dask_blackbox.recorder.spool import Spool, quota_for
+from dask_blackbox.recorder.spool_folder import default_spool
 from dask_blackbox.recorder.spool_lock import Claim, claimed
 from dask_blackbox.recorder.spool_manifest import note_beginning
 from dask_blackbox.segments import read_segment

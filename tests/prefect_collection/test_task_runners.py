@@ -103,6 +103,29 @@ print(type(runner).__name__, runner.cluster_kwargs, flow.fn(1))
     assert done.stdout.split() == b"DaskTaskRunner {'n_workers': 2} 2".split()
 
 
+def test_a_worker_loads_nothing_of_what_a_recording_needs() -> None:
+    @observed_flow(task_runner=BlackboxTaskRunner(**SETTINGS))
+    def nightly() -> None: ...
+
+    script = """
+import sys, cloudpickle
+flow = cloudpickle.loads(sys.stdin.buffer.read())
+with flow.task_runner.duplicate():
+    pass
+needed = ("driver", "events", "recorder", "segments")
+print([name for name in needed if f"dask_blackbox.{name}" in sys.modules])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        input=pickled(nightly),
+        capture_output=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout.split() == [b"[]"]
+
+
 @pytest.fixture
 def foreign_cluster(tmp_path: Path) -> Iterator[str]:
     """The address of a cluster whose processes can't import anything of ours."""

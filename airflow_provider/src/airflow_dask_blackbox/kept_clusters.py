@@ -139,7 +139,7 @@ def _pickled(start: Any, adapt: Any) -> bytes:
 
 
 def _state_file(key: TaskKey) -> Path:
-    from dask_blackbox.recorder.spool import default_spool
+    from dask_blackbox.recorder.spool_folder import default_spool
     from dask_blackbox.settings import setting
 
     digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16]

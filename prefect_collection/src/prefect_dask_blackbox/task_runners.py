@@ -22,7 +22,6 @@ from prefect_dask_blackbox.deferred_signals import deferred_signals
 from prefect_dask_blackbox.fast_submit import FastSubmit
 from prefect_dask_blackbox.masked_blocks import follow_blocks
 from prefect_dask_blackbox.options import RecordingOptions
-from prefect_dask_blackbox.own_clients import entered, not_ours
 
 if TYPE_CHECKING:
     # Loaded when a run is observed: on workers, no run is.
@@ -75,14 +74,20 @@ class RecordedRunner(DaskTaskRunner):
                     )
 
                     self._patience.enter_context(longer_worker_timeout())
-        with not_ours():
-            client: PrefectDaskClient = super().client
+        client = self._prefects_client()
         if not self._attached:
             self._attached = True
             if observed is not None:
                 with guard("recording what happens on the Dask cluster"):
                     observed.attach(client, own_cluster=not self._shared)
         return client
+
+    def _prefects_client(self) -> PrefectDaskClient:
+        # On workers, tasks that submit tasks come here: nothing is recorded there.
+        from prefect_dask_blackbox.own_clients import not_ours
+
+        with not_ours():
+            return super().client
 
     def observe(self, began: float | None = None) -> ObservedRun | None:
         """Begin to observe the flow run that runs here, unless it is observed already.
@@ -100,6 +105,8 @@ class RecordedRunner(DaskTaskRunner):
         if self._observed is None and context is not None:
             self._observed = observed_here(context, self.options, began)
             if self._observed is not None:
+                from prefect_dask_blackbox.own_clients import entered
+
                 self._before = entered(self._observed)
         return self._observed
 
@@ -154,9 +161,18 @@ class RecordedRunner(DaskTaskRunner):
         )
         return PrefectDaskFuture(task_run_id=future.task_run_id, wrapped_future=future)
 
+    def __enter__(self) -> Self:
+        super().__enter__()  # type: ignore[no-untyped-call]
+        if _on_worker():
+            with guard("the logs of tasks"):
+                _send_task_logs()
+        return self
+
     def __exit__(self, *args: object) -> None:
         observed, self._observed = self._observed, None
         if observed is not None:
+            from prefect_dask_blackbox.own_clients import entered
+
             with guard("ending the recording of the flow run"):
                 observed.end_by_state(_exception(args))
             entered(self._before)
@@ -405,13 +421,29 @@ def _exception(args: tuple[object, ...]) -> BaseException | None:
 
 def _is_ours(context: FlowRunContext) -> bool:
     """Say whether this is the flow's own process, and not a worker."""
-    if context.detached or context.flow_run is None:
-        return False
+    return not (context.detached or context.flow_run is None or _on_worker())
+
+
+def _on_worker() -> bool:
+    """Say whether this is a Dask worker, in a task."""
     try:
         get_worker()
     except ValueError:
-        return True
-    return False
+        return False
+    return True
+
+
+def _send_task_logs() -> None:
+    """Send what tasks log to Prefect, where nothing does yet.
+
+    Prefect sets its logging up where somebody imports flows or tasks from it by name; on a
+    worker to which all of a flow travels by value, nobody does.  Newer versions of Prefect
+    set it up there, too.
+    """
+    from prefect.logging import configuration
+
+    if not configuration.PROCESS_LOGGING_CONFIG:
+        configuration.setup_logging()
 
 
 def _portable_revive() -> Callable[..., DaskTaskRunner]:

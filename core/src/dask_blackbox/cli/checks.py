@@ -87,7 +87,7 @@ def _settings() -> Iterator[Check]:
 
 
 def _spool() -> Iterator[Check]:
-    from dask_blackbox.recorder.spool import default_spool
+    from dask_blackbox.recorder.spool_folder import default_spool
     from dask_blackbox.recorder.spool_manifest import spooled_in
     from dask_blackbox.settings import setting
 

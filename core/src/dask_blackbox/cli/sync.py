@@ -45,7 +45,7 @@ def sync(spool: Path | None, store_url: str | None) -> None:
 
     Exits with 1 if any of them remains in the spool.
     """
-    from dask_blackbox.recorder.spool import default_spool
+    from dask_blackbox.recorder.spool_folder import default_spool
     from dask_blackbox.recorder.spool_manifest import spooled_in
     from dask_blackbox.settings import setting
 

@@ -13,7 +13,7 @@ from dask_blackbox.driver.known_secrets import known_secrets
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.manifest import Manifest
 from dask_blackbox.protocol.messages import Config
-from dask_blackbox.recorder.spool import default_spool
+from dask_blackbox.recorder.spool_folder import default_spool
 from dask_blackbox.settings import (
     setting,
     setting_bytes,

@@ -24,7 +24,6 @@ from dask_blackbox.manifest import (
     Stopped,
 )
 from dask_blackbox.protocol.messages import End
-from dask_blackbox.recorder.redact import Redactor
 from dask_blackbox.settings import name_misspelt_settings, setting
 from dask_blackbox.store.url import Bucket, forgotten_with_the_container, place_of
 
@@ -154,11 +153,11 @@ def _redacted(ending: Ending) -> Ending:
         return ending
     clean: list[DriverException] = []
     with guard("the exception of a run that was not recorded"):
-        clean.append(
-            Redactor(setting("redact"), values=known_secrets()).exception(
-                ending.exception
-            )
-        )
+        # Here: with all kinds of events, which a driver does not need otherwise.
+        from dask_blackbox.recorder.redact import Redactor
+
+        redactor = Redactor(setting("redact"), values=known_secrets())
+        clean.append(redactor.exception(ending.exception))
     return msgspec.structs.replace(ending, exception=clean[0] if clean else None)
 
 

@@ -17,7 +17,6 @@ import logging
 import os
 import shutil
 import stat
-import tempfile
 import threading
 import time
 import zlib
@@ -32,15 +31,7 @@ from dask_blackbox.manifest import SourceAccount
 from dask_blackbox.recorder.priorities import EVERYTHING, LAST, kept_of, thinned
 from dask_blackbox.segments import frame, open_segment
 
-__all__ = [
-    "IN_MEMORY",
-    "Spool",
-    "Take",
-    "checksum",
-    "default_spool",
-    "quota_for",
-    "size_of",
-]
+__all__ = ["IN_MEMORY", "Spool", "Take", "checksum", "quota_for", "size_of"]
 
 logger = logging.getLogger("dask_blackbox.recorder")
 
@@ -371,24 +362,6 @@ def _write_all(file: int, data: bytes | bytearray) -> None:
         while done < len(view):
             with view[done:] as rest:
                 done += os.write(file, rest)
-
-
-def default_spool() -> Path:
-    """Return the folder that holds the spools of this user's recordings."""
-    user = os.getuid() if hasattr(os, "getuid") else "user"
-    folder = Path(tempfile.gettempdir()) / f"dask-blackbox-{user}"
-    if _has_other_owner(folder):  # who might read what lies there
-        folder = Path("~/.cache/dask-blackbox").expanduser()
-    return folder / "spool"
-
-
-def _has_other_owner(folder: Path) -> bool:
-    try:
-        reported = folder.lstat()
-    except OSError:
-        return False
-    ours = not hasattr(os, "getuid") or reported.st_uid == os.getuid()
-    return not (ours and stat.S_ISDIR(reported.st_mode))
 
 
 def checksum(blob: bytes) -> str:

@@ -31,7 +31,7 @@ from dask_blackbox.guard import guard
 from dask_blackbox.identity import fresh_run_id
 from dask_blackbox.manifest import Manifest, own_version, since_boot
 from dask_blackbox.protocol.messages import LEFT, Attach, End, Reply
-from dask_blackbox.recorder.spool import default_spool
+from dask_blackbox.recorder.spool_folder import default_spool
 from dask_blackbox.settings import setting, setting_seconds
 from dask_blackbox.store import store_settings
 
