@@ -69,6 +69,90 @@ with DAG("stopped"):
     assert [each["rule"] for each in card["findings"] if "memory" in each["rule"]] == []
 
 
+def test_a_task_that_failed_after_airflow_had_ended_it_was_stopped(
+    airflow: Any, tmp_path: Path
+) -> None:
+    # As where the teardown of a marked task closes the cluster before the task hears of it.
+    ran = airflow.run(
+        f"""
+def work(ti, client):
+    from airflow.models import TaskInstance
+    from airflow.utils.session import create_session
+
+    client.gather(client.map(str, range(40)))
+    with create_session() as session:
+        session.query(TaskInstance).filter_by(dag_id=ti.dag_id).update(
+            {{"state": "failed"}}
+        )
+    raise RuntimeError("the scheduler is gone")
+
+with DAG("ended_before"):
+    DaskObservedOperator(
+        task_id="work",
+        python_callable=work,
+        cluster_kwargs=TINY,
+        store={str(tmp_path)!r},
+    )
+""",
+        "ended_before",
+    )
+
+    card = _card(tmp_path, "ended_before.work", ran.run_id)
+    assert card["state"] == "aborted"
+    assert card["verdict"]["rule"] == "stopped-by-host"
+    assert "(marked failed); 40 of 40 tasks were done" in card["headline"]
+
+
+@pytest.mark.parametrize(
+    ("comes", "said"),
+    [
+        ("raise AirflowTaskTimeout('Timeout')", "execution_timeout"),
+        ("os.kill(os.getpid(), signal.SIGTERM)", "marked failed"),
+    ],
+)
+def test_what_airflow_ends_while_the_cluster_closes_is_in_the_log(
+    airflow: Any, tmp_path: Path, comes: str, said: str
+) -> None:
+    ran = airflow.run(
+        f"""
+from airflow_dask_blackbox.compat import AirflowTaskTimeout
+
+def cluster():
+    import os, signal
+    from airflow.models import TaskInstance
+    from airflow.utils.session import create_session
+    from distributed import LocalCluster
+
+    class Slow(LocalCluster):
+        def close(self, timeout=None):
+            super().close(timeout)
+            with create_session() as session:
+                mine = session.query(TaskInstance).filter_by(dag_id="closing_slowly")
+                mine.update({{"state": "failed"}})
+            {comes}
+
+    return Slow(**TINY, dashboard_address="127.0.0.1:0")
+
+with DAG("closing_slowly"):
+    DaskObservedOperator(
+        task_id="work",
+        python_callable=lambda client: client.submit(abs, -1).result(),
+        cluster=cluster,
+        store={str(tmp_path)!r},
+        execution_timeout=timedelta(hours=1),
+    )
+""",
+        "closing_slowly",
+    )
+
+    card = _card(tmp_path, "closing_slowly.work", ran.run_id)
+    assert card["state"] == "succeeded"
+    assert (
+        f"Airflow stopped this task ({said}) while its cluster was closing; its Dask work "
+        "had succeeded by then"
+    ) in ran.messages
+
+
 @pytest.mark.parametrize("cleaning", ["pass", "{}['parts']"])
 def test_an_execution_timeout_is_reported_with_the_pace_of_the_work(
     airflow: Any, tmp_path: Path, cleaning: str

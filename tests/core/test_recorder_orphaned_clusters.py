@@ -14,7 +14,7 @@ import pytest
 from awaited import until
 from click.testing import CliRunner
 from dask_blackbox import Run, RunCard
-from dask_blackbox.analyse import run_state
+from dask_blackbox.analyse import findings_in, run_state
 from dask_blackbox.analyse.rules.driver_stopped import CLUSTER_ORPHANED
 from dask_blackbox.cli import blackbox
 from dask_blackbox.layout import RunAddress
@@ -77,6 +77,30 @@ def test_the_recorder_closes_the_cluster_of_a_killed_driver(
         Client(address, timeout="2 s")
     its_home.clear()
     cluster.communicate()
+
+
+@pytest.mark.timeout(180)
+def test_the_recorder_closes_a_cluster_to_which_no_client_had_connected(
+    homes: Callable[[], Home],
+) -> None:
+    home = homes()
+    process = begin(home, "orphaning_unconnected.py", str(home.folder / "store"))
+    address = reported(home, "address")
+    # It says it to the recorder in a thread of its own.
+    recording = reported(home, "links")["recording"]
+    until(lambda: list(owned_clusters(Run.open(recording))), "its cluster")
+    os.kill(reported(home, "driver"), signal.SIGKILL)
+    ended(home, process)
+    home.quiet()
+
+    run = Run.open(recording)
+    assert run.state == "aborted"
+    [orphaned] = details(run, "cluster-orphaned")
+    assert orphaned["closed"] is True
+    assert list(owned_clusters(run)) == []
+    card = msgspec.json.decode(run.store.get(f"{run.folder}card.json"), type=RunCard)
+    titles = [each.title for each in card.findings]
+    assert f"The recorder closed the cluster at {address}" in titles
 
 
 @pytest.mark.timeout(180)
@@ -262,6 +286,22 @@ def test_a_cluster_of_a_lost_driver_may_still_run() -> None:
 
     fires(CLUSTER_ORPHANED, a_run(owned, state="lost"), naming=["KubeCluster"])
     stays_silent(CLUSTER_ORPHANED, a_run(owned, state="succeeded"))
+
+
+def test_a_cluster_is_named_once_by_the_client_that_it_got() -> None:
+    owned = {"kind": "KubeCluster", "scheduler": "tcp://10.0.0.7:8786", "owned": "s-1"}
+    run = a_run(
+        an_event("driver-attached", "driver", pid=7),
+        an_event("driver-attached", "driver", pid=7, cluster=owned),
+        an_event("driver-attached", "driver", pid=7, client="c", cluster=owned),
+        state="lost",
+    )
+
+    assert list(owned_clusters(run)) == [
+        OwnedCluster("tcp://10.0.0.7:8786", "s-1", "c")
+    ]
+    titles = [each.title for each in findings_in(run)]
+    assert titles.count("The cluster at tcp://10.0.0.7:8786 may still run") == 1
 
 
 def test_a_cluster_that_was_given_by_its_address_is_nobodys_orphan() -> None:

@@ -9,7 +9,7 @@ import pytest
 from dask_blackbox.analyse import findings_in, verdict_of
 from dask_blackbox.analyse.causes.mechanisms import STALLED, WAITS
 from dask_blackbox.finding import Finding
-from dask_blackbox.manifest import DriverException, StopReason
+from dask_blackbox.manifest import DriverException, SourceAccount, StopReason
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
     LIMIT,
@@ -492,6 +492,56 @@ def test_a_time_limit_that_is_over_while_the_cluster_starts_is_reported_as_that(
         "Reached its time limit of 25 s while its cluster was starting"
     )
     assert "start its cluster earlier, or keep one running" in found.remedy
+
+
+def test_a_time_limit_that_is_over_while_the_cluster_closes_is_reported_as_that() -> (
+    None
+):
+    closing = an_exception(
+        "airflow.sdk.exceptions.AirflowTaskTimeout",
+        "Timeout",
+        traceback=(
+            f'  File "{LIB}/distributed/deploy/cluster.py", line 524, in __exit__\n'
+            '  File "/dags/nightly.py", line 27, in close\n    time.sleep(600)\n'
+        ),
+    )
+    limited = stopped_by(
+        "airflow", "task-timeout", at=40, exception=closing, limit=40.0
+    )
+
+    found = verdict(a_run(a_worker(), a_graph(tasks=1), a_task("load-1"), limited))
+
+    assert found.title == (
+        "Reached its time limit of 40 s while its cluster was closing; "
+        "1 of 1 task was done"
+    )
+    assert found.remedy == (
+        "Find what closing the cluster waits for, or raise `time limit`."
+    )
+
+
+@pytest.mark.parametrize(
+    ("last", "error", "when"),
+    [
+        (10.0, "Connect call failed", " when the scheduler last answered, 50 s before"),
+        (58.0, "Connect call failed", ""),
+        (10.0, None, ""),
+    ],
+)
+def test_how_far_a_run_was_is_as_of_the_last_answer_of_its_scheduler(
+    last: float, error: str | None, when: str
+) -> None:
+    kind, end = stopped_by("airflow", "marked-failed", at=60)
+    account = SourceAccount(batches=3, first=1, last=3, error=error)
+    end = msgspec.structs.replace(end, sources={"scheduler tcp://s": account})
+    heard = a_sample(at=last, source="scheduler", memory=MIB)
+
+    found = verdict(a_run(a_worker(), a_graph(), heard, (kind, end)))
+
+    assert found.title == (
+        "Airflow stopped this task after 1 m 00 s (marked failed); "
+        f"0 of 10 tasks were done{when}"
+    )
 
 
 def test_tasks_that_a_later_graph_names_again_count_once() -> None:

@@ -109,11 +109,13 @@ def connected_client(
     client_kwargs: Mapping[str, Any],
     adapt: Mapping[str, Any] | None,
     keep: bool = False,
+    on_start: Callable[[Any], None] = lambda _cluster: None,
 ) -> Iterator[Client]:
     """Bring up (or find) the cluster and make its client the default one inside the block.
 
     What was brought up here is closed at the end, unless `keep`; a cluster found at an
-    address is left alone.
+    address is left alone.  `on_start` is called with a cluster that ends with the task, as
+    soon as it is there.
 
     Raises:
         OperatorConfigurationError: if an argument cannot work.
@@ -138,6 +140,8 @@ def connected_client(
             if not isinstance(where, str):
                 if not keep:
                     stack.callback(_close, where)
+                    if _ends_with_client(where):
+                        on_start(where)
                 if adapt:
                     adapt_cluster(where, adapt)
         with _suiting("client_kwargs", "Client", client_kwargs):
@@ -152,8 +156,12 @@ def connected_client(
 def is_owned(client: Client) -> bool:
     """Say whether the cluster of a client is the task's, and meant to end with it."""
     cluster = getattr(client, "cluster", None)
+    return cluster is not None and _ends_with_client(cluster)
+
+
+def _ends_with_client(cluster: object) -> bool:
     # As classes for Kubernetes, Coiled and Dask Gateway have it.
-    return cluster is not None and getattr(cluster, "shutdown_on_close", True) is True
+    return getattr(cluster, "shutdown_on_close", True) is True
 
 
 def started(start: partial[Any]) -> Any:

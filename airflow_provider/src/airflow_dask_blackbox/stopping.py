@@ -27,6 +27,7 @@ __all__ = [
     "note_stop",
     "stop_by_error",
     "stop_by_signal",
+    "words_while_closing",
 ]
 
 GRACE: Final = 3.0
@@ -61,10 +62,14 @@ def stop_by_error(
     """Return that Airflow ended the task with `error`; None: the error is the task's own.
 
     Cleaning up (closing a cluster, a connection) may fail because of Airflow's exception, and
-    raises its own.
+    raises its own.  And a task that was marked or cleared hears of it seconds later: what
+    Airflow does at once, such as closing the cluster of a group, may end its work before.
     """
-    if not any(isinstance(each, AirflowTaskTimeout) for each in chained(error)):
+    if error is None:
         return None
+    if not any(isinstance(each, AirflowTaskTimeout) for each in chained(error)):
+        stop = _stop_by_state(context)
+        return None if stop is None or stop.reason == "evicted" else stop
     limit = getattr(context["ti"].task, "execution_timeout", None)
     return Stop(
         reason="task-timeout",
@@ -86,6 +91,13 @@ def stop_by_signal(
         context: Airflow's.
         late: Called with why, should Airflow's answer not come in time.
     """
+    return _stop_by_state(context, late) or Stop()
+
+
+def _stop_by_state(
+    context: Mapping[str, Any], late: Callable[[Stop], None] | None = None
+) -> Stop | None:
+    """Return what the state that Airflow has given the task says; None: no answer in time."""
     answers: list[Stop] = []
     turn, too_late = threading.Lock(), threading.Event()
 
@@ -103,7 +115,7 @@ def stop_by_signal(
     with turn:
         if not answers:
             too_late.set()
-    return answers[0] if answers else Stop()
+    return answers[0] if answers else None
 
 
 def note_stop(recording: Recording, stop: Stop, at: float | None = None) -> None:
@@ -149,19 +161,31 @@ def finish_stopped(
     return recording.finish(state="aborted", timeout=max(left, 0.0))
 
 
+def words_while_closing(stop: Stop, card: RunCard) -> str:
+    """Return a sentence on a task that Airflow stopped when its recording had ended."""
+    return (
+        f"{_who_stopped(stop)} while its cluster was closing; its Dask work had "
+        f"{'been ' if card.state == 'aborted' else ''}{card.state} by then"
+    )
+
+
 def _stopped_words(stop: Stop, page: str) -> str:
+    said = _who_stopped(stop)
+    return (
+        f"{said}; its recording ends. Dask run: {page}"
+        if page
+        else f"{said}; its recording ends"
+    )
+
+
+def _who_stopped(stop: Stop) -> str:
     from dask_blackbox.manifest import STOP_WORDS
 
     reason = stop.setting or STOP_WORDS.get(stop.reason, "")
     who = (
         "Airflow stopped this task" if stop.by == "airflow" else "This task is stopped"
     )
-    said = f"{who} ({reason})" if reason else who
-    return (
-        f"{said}; its recording ends. Dask run: {page}"
-        if page
-        else f"{said}; its recording ends"
-    )
+    return f"{who} ({reason})" if reason else who
 
 
 def _state_of(ti: Any) -> str | None:

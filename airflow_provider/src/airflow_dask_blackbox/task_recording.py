@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -23,6 +24,8 @@ from airflow_dask_blackbox.stopping import (
     finish_stopped,
     note_stop,
     stop_by_error,
+    stop_by_signal,
+    words_while_closing,
 )
 from airflow_dask_blackbox.stores import configured_store, store_settings_of
 from airflow_dask_blackbox.task_log import (
@@ -78,6 +81,7 @@ class TaskRecording:
         self._rec: Recording | None = None
         self._announced = LinkPublisher(context["ti"], buttons=self.links)
         self._ended = False
+        self._error: BaseException | None = None
         self._shown = threading.Event()
         self._ending: threading.Thread | None = None
 
@@ -146,6 +150,15 @@ class TaskRecording:
         rec = self._rec
         return None if rec is None else self._announced.addressed(rec.card)
 
+    def own(self, cluster: object) -> None:
+        """Have the recorder close a cluster that a killed task leaves, from now on.
+
+        Args:
+            cluster: That the task has started, and that is closed with it.
+        """
+        if self._rec is not None:
+            self._rec.own(cluster)
+
     def attach(self, client: Client, *, owned: bool = False) -> dict[str, Any]:
         """Record what this client's cluster does from here on; return what to show of it.
 
@@ -176,13 +189,42 @@ class TaskRecording:
         was doing, locks and all.  Another thread can be waited for with a limit, and if it
         does not manage, the recorder sees this process go and ends the recording itself.
         """
-        if self._rec is None or self._ended:
+        if self._rec is None:
+            return
+        if self._ended:
+            saying = threading.Thread(target=self._say_stopped, daemon=True)
+            saying.start()
+            saying.join(GRACE)
             return
         self._ending = threading.Thread(
             target=self._end_stopped, args=(time.time(),), daemon=True
         )
         self._ending.start()
         self._ending.join(GRACE)
+
+    @contextmanager
+    def while_closing(self) -> Iterator[None]:
+        """Say what Airflow ends in the block when the recording has ended.
+
+        The recording says how the work ended, and nothing of what came after it.
+        """
+        try:
+            yield
+        except BaseException as error:
+            if self._ended and error is not self._error:
+                with guard("saying that Airflow stopped this task"):
+                    stop = stop_by_error(self._context, error)
+                    if stop is not None and self._rec is not None:
+                        words = words_while_closing(stop, self._rec.card)
+                        self._log.error("%s", words)
+                        error.add_note(words)
+            raise
+
+    def _say_stopped(self) -> None:
+        with guard("saying that Airflow stopped this task"):
+            if self._rec is not None:
+                stop = stop_by_signal(self._context)
+                self._log.error("%s", words_while_closing(stop, self._rec.card))
 
     def _end_stopped(self, at: float) -> None:
         rec = self._rec
@@ -212,9 +254,10 @@ class TaskRecording:
         with guard("the card of this task"):
             # To Airflow, skipping is a way to end well, and so is coming again later.
             fine = isinstance(error, SIGNALS)
-            stop = stop_by_error(self._context, error)
-            if stop is not None and self._ending is None:
-                note_stop(rec, stop)
+            if self._ending is None and not fine:
+                stop = stop_by_error(self._context, error)
+                if stop is not None:
+                    note_stop(rec, stop)
             # A task that exits has failed in Airflow, whatever its exit code.
             exits: RunState | None = None
             if isinstance(error, SystemExit):
@@ -227,7 +270,7 @@ class TaskRecording:
                 error.add_note(exception_note(card))
             # Before the cluster is closed: that may take longer than Airflow waits.
             self.show()
-        self._ended = True
+        self._error, self._ended = error, True
 
     def show(self) -> None:
         """Print the card in the task's log, once."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -223,11 +223,12 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
             hidden_main(),
             shipped_by_value(module),
             folded_dask_log(self.log),
+            self._recorded.while_closing(),
             # The recording ends first: it asks the cluster for its last events.
             ExitStack() as afterwards,
             self._recorded as recorded,
         ):
-            self._client = afterwards.enter_context(self._connected())
+            self._client = afterwards.enter_context(self._connected(recorded.own))
             owned = not self.keep_cluster and is_owned(self._client)
             self.dask_run = recorded.attach(self._client, owned=owned)
             store_rendered_templates(self)
@@ -242,7 +243,7 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
             return value
 
     @contextmanager
-    def _connected(self) -> Iterator[Client]:
+    def _connected(self, own: Callable[[object], None]) -> Iterator[Client]:
         """Connect to what the operator names, or else its connection."""
         import dask.config
 
@@ -266,6 +267,7 @@ class DaskObservedOperator(OpenLineageFacets, PythonOperator):
                 client_kwargs=of_client,
                 adapt=self._rendered("adapt"),
                 keep=self.keep_cluster,
+                on_start=own,
             ) as client,
         ):
             yield client

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dask_blackbox.capture.masked_values import MASKED, mask_secret
 from dask_blackbox.guard import guard
-from dask_blackbox.protocol.messages import Attach
+from dask_blackbox.protocol.messages import Attach, OwnedScheduler
 from dask_blackbox.settings import (
     setting,
     setting_bytes,
@@ -25,6 +26,7 @@ __all__ = [
     "install",
     "install_at",
     "install_now",
+    "owned_scheduler",
     "scheduler_config",
     "worker_and_nanny",
 ]
@@ -192,6 +194,27 @@ def install_now(client: Client, recording: str, *, everything: bool = False) -> 
         callback_timeout=_INSTALLING + 1,
     )
     return attach
+
+
+def owned_scheduler(cluster: Any) -> OwnedScheduler | None:
+    """Return how the recorder reaches the scheduler of a cluster that was just started.
+
+    Args:
+        cluster: A `distributed.deploy.Cluster`, or a class with its attributes.
+
+    Returns:
+        None: it has no id, or nobody else gets to it.
+    """
+    address = getattr(cluster, "scheduler_address", None)
+    known = getattr(cluster, "scheduler_info", None)
+    named = known.get("id") if isinstance(known, Mapping) else None
+    if not named or not isinstance(address, str) or address.startswith("inproc://"):
+        return None
+    return OwnedScheduler(
+        address=address,
+        scheduler=str(named),
+        security=_set_in(getattr(cluster, "security", None)),
+    )
 
 
 def _set_in(security: object) -> dict[str, object]:

@@ -29,6 +29,7 @@ from dask_blackbox.protocol.messages import (
     Config,
     Drain,
     End,
+    OwnedScheduler,
     Progress,
     Reply,
     Rows,
@@ -62,7 +63,7 @@ class RecorderSupervisor:
         on_progress: Callable[[Progress], None] = lambda _progress: None,
     ) -> None:
         self._config, self._on_progress = config, on_progress
-        self._orders: list[Attach] = []
+        self._orders: list[Attach | OwnedScheduler] = []
         self._losses = 0
         self._done = self._concluding = False
         self._needed = threading.Event()  # ends the pause before another recorder
@@ -130,6 +131,17 @@ class RecorderSupervisor:
         self._link.order(order)
         self._attached(client, cluster)
 
+    def own(self, order: OwnedScheduler, cluster: dict[str, object]) -> None:
+        """Have a cluster closed that the driver leaves when it is killed.
+
+        Args:
+            order: How to reach its scheduler.
+            cluster: Of what kind the cluster is.
+        """
+        self._orders.append(order)
+        self._link.order(order)
+        self._attached(None, cluster)
+
     def relay(
         self, order: Attach, client: Client, cluster: dict[str, object] | None = None
     ) -> Relay:
@@ -148,7 +160,7 @@ class RecorderSupervisor:
     def _forward(self, rows: Rows) -> None:
         self._link.order(rows)  # to whichever recorder it is by now
 
-    def _attached(self, client: str, cluster: dict[str, object] | None) -> None:
+    def _attached(self, client: str | None, cluster: dict[str, object] | None) -> None:
         self.event(
             "driver-attached",
             {"pid": os.getpid(), "client": client, "cluster": cluster},
@@ -201,7 +213,7 @@ class RecorderSupervisor:
 
     def _continues_after_card(self) -> bool:
         """Say whether the recorder goes on after the card, to see clusters closed."""
-        owned = any(order.owned for order in self._orders)
+        owned = any(isinstance(o, Attach) and o.owned for o in self._orders)
         return owned or self._config.manifest.attempt > 1
 
     def _write_end_to_spool(self, end: End) -> None:

@@ -19,7 +19,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
-from dask_blackbox.capture.driver.driver_environment import cluster_facts, scheduler_id
+from dask_blackbox.capture.driver.driver_environment import (
+    cluster_facts,
+    facts_of_cluster,
+    scheduler_id,
+)
 from dask_blackbox.capture.masked_values import (
     follow_masked_values,
     unfollow_masked_values,
@@ -184,6 +188,25 @@ class Recording:
             else:
                 self._supervisor.attach(order, client.id, facts)
             self.attached = True
+
+    def own(self, cluster: Any) -> None:
+        """Have a cluster closed if this process is killed before it does so.
+
+        `attach` with `owned` says it of a client's cluster; this is for the time before a
+        client has connected.
+
+        Args:
+            cluster: That was just started, and that this process is to close.
+        """
+        from dask_blackbox.driver.plugin_registration import owned_scheduler
+
+        if self._supervisor is None:
+            return
+        with guard("the cluster that was started"):
+            order = owned_scheduler(cluster)
+            if order is not None:
+                where = {"scheduler": order.address, "owned": order.scheduler}
+                self._supervisor.own(order, facts_of_cluster(cluster) | where)
 
     async def attach_on_loop(self, client: Client, *, everything: bool = False) -> None:
         """As `attach`, for a client on whose own event loop this runs.

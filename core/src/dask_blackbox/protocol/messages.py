@@ -26,6 +26,7 @@ __all__ = [
     "LogLine",
     "Mask",
     "Order",
+    "OwnedScheduler",
     "Parcel",
     "Progress",
     "Reply",
@@ -126,6 +127,25 @@ class Attach(msgspec.Struct, kw_only=True, frozen=True, tag="attach", tag_field=
     owned: str = ""
 
 
+class OwnedScheduler(
+    msgspec.Struct, kw_only=True, frozen=True, tag="owned", tag_field="op"
+):
+    """The scheduler of a cluster that the driver has just started, and is to close.
+
+    Said before a client connects to it: until it is attached, nothing else says that it is
+    there.
+
+    Attributes:
+        address: Of the scheduler.
+        scheduler: Its id.
+        security: Fields of `distributed.Security` that are set.
+    """
+
+    address: str
+    scheduler: str
+    security: dict[str, object] = {}
+
+
 class Rows(msgspec.Struct, kw_only=True, frozen=True, tag="rows", tag_field="op"):
     """Rows of a driver."""
 
@@ -174,7 +194,7 @@ def end_row(end: End) -> list[object]:
     return [time.time(), "run-ended", "driver", json.dumps(reported)]
 
 
-Order = Attach | Rows | Drain | Mask | End
+Order = Attach | OwnedScheduler | Rows | Drain | Mask | End
 
 
 class LogLine(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):

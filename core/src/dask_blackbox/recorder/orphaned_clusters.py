@@ -21,6 +21,7 @@ from dask_blackbox.events import (
     event_rows,
     of_kind,
 )
+from dask_blackbox.protocol.messages import OwnedScheduler
 from dask_blackbox.recorder.gateway_clusters import STILL_CONNECTED, stop_at_gateway
 
 if TYPE_CHECKING:  # heavy
@@ -33,6 +34,7 @@ __all__ = [
     "close_cluster",
     "close_if_disconnected",
     "close_now",
+    "close_owned",
     "orphan_row",
     "owned_clusters",
     "until_closed",
@@ -87,12 +89,13 @@ class GatewayClusters:
 def owned_clusters(run: RunTables) -> Iterator[OwnedCluster]:
     """Yield the clusters of a run's driver that its recorder has not closed."""
     closed = {each.scheduler for each in run.of(ClusterOrphaned) if each.closed}
-    seen = set(closed)
+    owned: dict[str, OwnedCluster] = {}
     for attached in run.of(DriverAttached):
         found = OwnedCluster.of(attached)
-        if found is not None and found.scheduler not in seen:
-            seen.add(found.scheduler)
-            yield found
+        # It is reported before it has a client, and again with its first one.
+        if found is not None and not owned.get(found.scheduler, found).client:
+            owned[found.scheduler] = found
+    yield from (each for name, each in owned.items() if name not in closed)
 
 
 async def close_cluster(
@@ -116,6 +119,14 @@ async def close_cluster(
             return None  # another cluster: the one that is meant is gone
         return await _closed(address, scheduler, connection_args)
     return None
+
+
+async def close_owned(cluster: OwnedScheduler) -> str | None:
+    """As `close_cluster`, of a cluster to which its driver had not connected yet."""
+    from distributed.security import Security
+
+    args = Security(**cluster.security).get_connection_args("client")
+    return await close_cluster((cluster.address,), cluster.scheduler, args)
 
 
 async def close_if_disconnected(

@@ -32,6 +32,7 @@ from dask_blackbox.protocol.messages import (
     Drain,
     End,
     Mask,
+    OwnedScheduler,
     Reply,
     Rows,
     decode_order,
@@ -52,6 +53,7 @@ from dask_blackbox.recorder.opening import Opening, open_recording
 from dask_blackbox.recorder.orphaned_clusters import (
     GatewayClusters,
     close_cluster,
+    close_owned,
     orphan_row,
     until_closed,
 )
@@ -144,6 +146,7 @@ class Recorder:
         self._progress = ProgressCounter()
         self._host_tasks = HostTasks()
         self._at_gateways = GatewayClusters()
+        self._owned: dict[str, OwnedScheduler] = {}
         self._orphaned = False
         self._updates = (
             DriverUpdates(self._progress) if config.progress_interval else None
@@ -298,6 +301,8 @@ class Recorder:
         # Not found waits: what comes next may be the exception that ends the process.
         if isinstance(order, Attach):
             self._begin(self._attach(order), self._attaching)
+        elif isinstance(order, OwnedScheduler):
+            self._owned[order.scheduler] = order
         elif isinstance(order, Rows):
             self._drivers[order.source] = _counted(
                 self._drivers.get(order.source, SourceAccount()), order
@@ -505,6 +510,13 @@ class Recorder:
             if error is None:
                 continue  # it ended with its driver
             self._note_orphan(orphan_row(puller.address, puller.owned, error))
+        attached = {puller.owned for puller in self._pullers.values()}
+        for each in self._owned.values():
+            if each.scheduler not in attached:
+                error = await close_owned(each)
+                if error is not None:
+                    row = orphan_row(each.address, each.scheduler, error)
+                    self._note_orphan(row)
         for cluster in self._at_gateways.clusters.values():
             error = await stop_at_gateway(cluster.gateway, cluster.address)
             if error is not None:

@@ -396,9 +396,14 @@ def _ask_cluster_orphaned(case: Case) -> Iterator[Finding]:
         )
     if case.state != "lost":
         return
-    for attached in case.run.of(DriverAttached):
+    owned = {
+        each.cluster.owned: each
+        for each in case.run.of(DriverAttached)
+        if each.cluster is not None and each.cluster.owned
+    }
+    for scheduler, attached in owned.items():
         kind = attached.cluster
-        if kind is None or not kind.owned or kind.owned in found:
+        if kind is None or scheduler in found:
             continue
         yield CLUSTER_ORPHANED.found(
             f"The cluster at {kind.scheduler} may still run",
@@ -717,10 +722,11 @@ def _stopped(case: Case, stopped: Stopped) -> Finding:
     hung = hang is not None and hang.long
     blocked = hang is not None and hang.long and not hang.executing
     return STOPPED_BY_HOST.found(
-        f"{host} stopped this {case.dialect.run} after {after}{why}{_progress(case, '; ')}",
+        f"{host} stopped this {case.dialect.run} after {after}{why}"
+        f"{_progress(case, stopped, '; ')}",
         cause=(
             f"{host} ended the run{why} {after} after its start"
-            f"{_progress(case, '; ')}.{detail} "
+            f"{_progress(case, stopped, '; ')}.{detail} "
             f"{case.stall() if hung else 'No failure had been recorded by then.'}"
         ),
         remedy=(
@@ -742,10 +748,10 @@ def _suspended(case: Case, stopped: Stopped) -> Finding:
     own = case.exception
     where = f" at {own.file}:{own.line}" if own is not None and own.file else ""
     return STOPPED_BY_HOST.found(
-        f"Suspended after {after}{_progress(case, '; ')}",
+        f"Suspended after {after}{_progress(case, stopped, '; ')}",
         cause=(
             f"{host} suspended this {case.dialect.run}{where}, {after} after its start"
-            f"{_progress(case, '; ')}. Its process and the clusters that it had started "
+            f"{_progress(case, stopped, '; ')}. Its process and the clusters that it had started "
             "ended with that, and so did what was running on them."
         ),
         remedy=(
@@ -770,8 +776,11 @@ def _out_of_time(case: Case, stopped: Stopped) -> Finding:
         title += f" with {pace.done:,} of {counted(pace.sent, 'task')} done"
         title += f", at this rate {duration(needs)}"
     none_yet = started is None and _was_starting_a_cluster(case)
+    closing = not none_yet and _was_closing_a_cluster(case)
     if none_yet:
         title += " while its cluster was starting"
+    elif closing:
+        title += f" while its cluster was closing{_progress(case, stopped, '; ')}"
     slow = started is not None and started > max(_LONG, 0.1 * (stopped.limit or 0.0))
     if started is not None and slow:
         title += f"; cluster start took {duration(started)}"
@@ -780,7 +789,11 @@ def _out_of_time(case: Case, stopped: Stopped) -> Finding:
     return STOPPED_BY_HOST.found(
         title,
         cause=f"{_host(stopped)} ended {whose.lower()} at its {name}{limit}.{reported}{more}",
-        remedy=_remedy_stopped_by_host(name, needs, cluster_is_slow=slow or none_yet),
+        remedy=(
+            f"Find what closing the cluster waits for, or raise `{name}`."
+            if closing
+            else _remedy_stopped_by_host(name, needs, cluster_is_slow=slow or none_yet)
+        ),
         confidence="high" if pace is not None else "medium",
         retry_advice=_advice_stopped_by_host(needs),
         evidence=_evidence_stopped_by_host(case, stopped),
@@ -791,6 +804,18 @@ def _was_starting_a_cluster(case: Case) -> bool:
     """Say whether the driver was making a cluster object when it was interrupted."""
     exception = case.exception
     return exception is not None and "/distributed/deploy/" in exception.traceback
+
+
+def _was_closing_a_cluster(case: Case) -> bool:
+    """Say whether the driver was closing a cluster object when it was interrupted."""
+    exception = case.exception
+    return exception is not None and bool(_CLOSING_CLUSTER.search(exception.traceback))
+
+
+_CLOSING_CLUSTER = re.compile(
+    r"/distributed/deploy/\S+, line \d+, in (?:close|_close|__exit__|__aexit__)$",
+    re.MULTILINE,
+)
 
 
 def _remedy_stopped_by_host(
@@ -824,14 +849,35 @@ def _cluster_start(case: Case) -> float | None:
     return max(first.timestamp() - case.run.manifest.started, 0.0)
 
 
-def _progress(case: Case, before: str) -> str:
+def _progress(case: Case, stopped: Stopped, before: str) -> str:
     """Return how far the work had come, in a clause; nothing if there was none."""
     finished = case.run.tasks.filter(pl.col("outcome") == "finished")
     sent = sum(map(new_tasks, case.run.of(GraphUpdated)))
     if not sent:
         return ""
     done = min(finished["key"].n_unique(), sent)
-    return f"{before}{done:,} of {counted(sent, 'task')} {'was' if sent == 1 else 'were'} done"
+    unheard = _unheard_for(case, stopped)
+    when = (
+        ""
+        if unheard is None
+        else f" when the scheduler last answered, {duration(unheard)} before"
+    )
+    were = "was" if sent == 1 else "were"
+    return f"{before}{done:,} of {counted(sent, 'task')} {were} done{when}"
+
+
+def _unheard_for(case: Case, stopped: Stopped) -> float | None:
+    """Return for how long nothing had come from the schedulers, if the end is missing."""
+    ending = case.run.ending
+    own = case.run.metrics.filter(pl.col("source") == "scheduler")["at"]
+    if ending is None or not len(own):
+        return None
+    sources = ending.sources.items()
+    if not any(each.error for name, each in sources if name.startswith("scheduler ")):
+        return None
+    last: datetime = own.sort()[-1]
+    unheard = _moment(case, stopped) - last.timestamp()
+    return unheard if unheard > _LONG else None
 
 
 def _moment(case: Case, stopped: Stopped) -> float:

@@ -24,6 +24,7 @@ from .source_text import sources_of
 __all__ = [
     "cluster_facts",
     "code_facts",
+    "facts_of_cluster",
     "folder_of_code",
     "machine_facts",
     "modules_of",
@@ -201,8 +202,11 @@ def scheduler_id(client: object) -> str:
 def cluster_facts(client: object) -> dict[str, object]:
     """Return of what kind the cluster of a client is, and its image where it has one."""
     cluster = getattr(client, "cluster", None)
-    if cluster is None:
-        return {}
+    return {} if cluster is None else facts_of_cluster(cluster)
+
+
+def facts_of_cluster(cluster: object) -> dict[str, object]:
+    """Return of what kind a cluster is, and its image where it has one."""
     # Not by `getattr`: a property may ask a remote service.
     held = getattr(cluster, "__dict__", {})
     images = [held.get(name) for name in _IMAGES]
