@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -167,3 +169,47 @@ def test_identity_comes_from_the_host_in_the_environment(
     ).card
 
     assert (card.job, card.run_id, card.attempt) == ("nightly.load", "manual__1", 3)
+
+
+INTERRUPTED = """
+import asyncio, os, signal, sys
+from dask_blackbox.driver.run_end import end_of
+
+async def work():
+    try:
+        if sys.argv[1] == "interrupted":
+            os.kill(os.getpid(), signal.SIGINT)
+        else:
+            asyncio.current_task().cancel()
+        await asyncio.sleep(60)
+    except asyncio.CancelledError as error:
+        end = end_of(error, None)
+        print(end.state, end.exception.exception)
+        raise
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+try:
+    asyncio.run(work())
+except (asyncio.CancelledError, KeyboardInterrupt):
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "end"),
+    [
+        ("interrupted", ["aborted", "KeyboardInterrupt"]),
+        ("cancelled", ["failed", "asyncio.exceptions.CancelledError"]),
+    ],
+)
+def test_an_interrupt_that_asyncio_made_a_cancellation_of_is_one(
+    how: str, end: list[str]
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, how],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout.split() == end

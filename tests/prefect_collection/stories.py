@@ -81,6 +81,18 @@ def interrupted() -> Any:
     return kill_once_it_works(signal.SIGINT)
 
 
+@observed_flow(name="async-interrupted", task_runner=runner())
+async def async_interrupted() -> None:
+    """asyncio makes a cancellation of the interrupt."""
+    flag = Path(os.environ["FLAG"])
+    futures = [signalled.submit(str(flag)) for _ in range(3)]
+    while not flag.exists():  # noqa: ASYNC110, ASYNC240 - a worker makes it
+        await asyncio.sleep(0.05)
+    os.kill(os.getpid(), signal.SIGINT)
+    while futures:  # noqa: ASYNC110 - until it is interrupted
+        await asyncio.sleep(0.2)
+
+
 @observed_flow(name="endless", task_runner=runner())
 def endless() -> Any:
     """Run until somebody ends it: one task done, two running, one queued."""

@@ -11,7 +11,10 @@ import pytest
 # The flows run two at a time: a test may wait for those before its own.
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1200)]
 
-STORIES = ("schedulerless", "interrupted", "tried_again", "unsendable", "unreadable")
+STORIES = (
+    "schedulerless", "interrupted", "async_interrupted", "tried_again", "unsendable",
+    "unreadable",
+)  # fmt: skip
 
 Tell = Callable[[str], Path]
 
@@ -20,8 +23,11 @@ def states(seen: Any) -> list[str]:
     return sorted(task.state for task in seen.all_tasks)
 
 
-def test_ctrl_c_ends_running_and_queued_task_runs(reported: Tell, prefect: Any) -> None:
-    seen = prefect.newest("interrupted", reported("interrupted"))
+@pytest.mark.parametrize("story", ["interrupted", "async_interrupted"])
+def test_ctrl_c_ends_running_and_queued_task_runs(
+    story: str, reported: Tell, prefect: Any
+) -> None:
+    seen = prefect.newest(story.replace("_", "-"), reported(story))
 
     assert seen.state == "CRASHED"
     assert seen.card.headline == "The driver was interrupted (Ctrl-C or SIGINT)"

@@ -443,6 +443,36 @@ def test_each_attempt_of_a_task_run_is_on_the_card(
 
 
 @task
+def linger() -> int:
+    import time
+
+    time.sleep(300)
+    return 1
+
+
+@task
+def add(numbers: list[int]) -> int:
+    return sum(numbers)
+
+
+@pytest.mark.nightly
+def test_an_input_of_a_task_that_could_not_run_says_so(
+    prefect: Any, store: Path
+) -> None:
+    @observed_flow(name="needless", task_runner=tiny())
+    def needless() -> Any:
+        numbers: Any = [die.submit(), linger.submit()]
+        return add.submit(numbers)
+
+    with pytest.raises(LostTasksError):
+        needless()
+
+    tasks = prefect.newest("needless", store).tasks
+    assert tasks["linger"].state == "CRASHED"
+    assert tasks["linger"].message.startswith("Not done: it was needed by add-")
+
+
+@task
 def make(nbytes: int) -> bytes:
     return bytes(nbytes)
 

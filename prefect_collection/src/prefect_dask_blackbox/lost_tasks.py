@@ -21,7 +21,12 @@ from prefect.states import Cancelled, Crashed
 
 from prefect_dask_blackbox.identity import prefect_client
 from prefect_dask_blackbox.settling import FinalState, read_runs, settle
-from prefect_dask_blackbox.submitted import Ledger, SubmittedTask, one_line
+from prefect_dask_blackbox.submitted import (
+    Ledger,
+    SubmittedTask,
+    one_line,
+    shown_name,
+)
 
 __all__ = ["LostTasks", "cause_of", "finding_about"]
 
@@ -35,6 +40,7 @@ _RELEASED = (
     "Abandoned: nobody waited for its result. The flow cancelled it or kept no future of "
     "it, so that Dask released it before it was done; then the flow run ended."
 )
+_WORKERS_DIED = "workers-died"
 _UNHEARD = "It ended, but its result was lost with its worker."
 
 
@@ -97,8 +103,12 @@ class LostTasks:
             return
         self._let_them_end(entries)
         finals = []
+        users = self._ledger.failed_users
         for entry in entries:
-            own = _RELEASED if entry.released else why or _ABANDONED
+            own = why or _ABANDONED
+            if entry.released:
+                user = users.get(entry.key)
+                own = _RELEASED if user is None else _needless(user)
             state: State[Any] = Crashed(message=own)
             if cancelled is not None:
                 state = Cancelled(message=cancelled)
@@ -137,6 +147,13 @@ class LostTasks:
                 settle(client, self._flow_run_id, wanted)
 
 
+def _needless(user: SubmittedTask) -> str:
+    return (
+        f"Not done: it was needed by {shown_name(user.name)}, which was lost or could not "
+        "run any more, so that Dask released it."
+    )
+
+
 def _final(
     entry: SubmittedTask, state: State[Any], *, again: bool = False
 ) -> FinalState:
@@ -173,8 +190,23 @@ def finding_about(card: RunCard | None, key: str) -> Finding | None:
     if card is None:
         return None
     found = [card.verdict] if card.verdict is not None else []
-    found += [each for each in card.findings if each.severity != "notice"]
+    found += [each for each in card.findings if _is_reason(each, card)]
     return next((each for each in found if _is_about(each, key)), None)
+
+
+def _is_reason(finding: Finding, card: RunCard) -> bool:
+    """Say whether a finding beside the verdict may be why a task was lost.
+
+    What has cost the run something is none; and where there is a verdict, no other reason
+    was found but that workers died.
+    """
+    if finding.severity == "notice" or finding.cost is not None:
+        return False
+    return (
+        card.verdict is None
+        or finding.severity == "failure"
+        or finding.rule == _WORKERS_DIED
+    )
 
 
 def _is_about(finding: Finding, key: str) -> bool:

@@ -16,6 +16,7 @@ from uuid import UUID
 import dask.config
 from dask_blackbox.card import RunCard
 from dask_blackbox.driver import own_clients as joined_clients
+from dask_blackbox.driver.known_secrets import known_secrets
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import TIME_LIMITS
@@ -106,7 +107,9 @@ class ObservedRun:
         if context.flow_run is None or context.flow is None:
             raise MissingContextError("there is no flow run to observe")
         self.flow_run: FlowRun = context.flow_run
-        self.ledger = Ledger()
+        self.ledger = Ledger(
+            known_secrets(self.flow_run.parameters, secrets_of_prefect())
+        )
         self.lost_tasks = LostTasks(self.flow_run.id, self.ledger)
         self.card: RunCard | None = None
         self._options = options = options.with_settings()
@@ -198,10 +201,11 @@ class ObservedRun:
         task: Task[Any, Any],
         parameters: Mapping[str, Any],
         future: PrefectDaskFuture[Any],
+        wait_for: Any = None,
     ) -> BlackboxFuture[Any]:
         """Note a submitted task, and return a future that tells when it is lost."""
         entry = self.ledger.enter(
-            future.wrapped_future, task, future.task_run_id, parameters
+            future.wrapped_future, task, future.task_run_id, parameters, wait_for
         )
         self.recording.task_named(
             entry.key,
@@ -499,7 +503,8 @@ class ObservedRun:
                     why = f"It waited for {self.ledger.named(entry.culprit)}"
                 state = "lost" if gone else "never ran"
             elif entry.state is not None and entry.state.is_failed():
-                state, why = "failed", one_line(entry.state.message or "")
+                why = self.ledger.redaction.text(entry.state.message or "")
+                state, why = "failed", one_line(why)
             else:
                 continue
             yield TaskLine(

@@ -8,14 +8,15 @@ lets go of a result must be able to free it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from dask_blackbox.capture.redaction import is_secret_name
+from dask_blackbox.capture.redaction import Redaction, is_secret_name
 from dask_blackbox.formatting import plain
 from dask_blackbox.guard import guard
+from dask_blackbox.settings import setting_patterns
 from distributed import Future
 from prefect.client.schemas.objects import State
 from prefect.tasks import Task
@@ -57,6 +58,7 @@ class SubmittedTask:
         logged: The reason is in its log.
         released: Dask let go of it while the flow ran: the flow cancelled it or kept no
             future of it.
+        inputs: The tasks whose results it was given, in lists, too, or was to wait for.
     """
 
     key: str
@@ -72,6 +74,7 @@ class SubmittedTask:
     message: str | None = None
     logged: bool = False
     released: bool = False
+    inputs: tuple[SubmittedTask, ...] = ()
 
     @property
     def parameters(self) -> str:
@@ -129,26 +132,36 @@ def own_name(task: Task[Any, Any], parameters: Mapping[str, Any]) -> str | None:
 
 _PLAIN = (str, int, float, bool, type(None))
 _LONGEST_VALUE, _MOST_VALUES = 60, 6
+_LONGEST_SEARCHED = 2_000
 
 
 def in_short(
-    parameters: Mapping[str, Any],
+    parameters: Mapping[str, Any], redaction: Redaction
 ) -> tuple[tuple[str, str | SubmittedTask], ...]:
-    """Return what a task was called with, in a few words; no value of a secret name."""
+    """Return what a task was called with, in a few words, without secrets."""
     return tuple(
-        (name, "***" if is_secret_name(name) else _value(value))
+        (name, "***" if is_secret_name(name) else _value(value, redaction))
         for name, value in list(parameters.items())[: _MOST_VALUES + 1]
     )
 
 
-def _value(value: Any) -> str | SubmittedTask:
+def _value(value: Any, redaction: Redaction) -> str | SubmittedTask:
     awaited = getattr(value, "_entry", None)  # of a future of ours
     if isinstance(awaited, SubmittedTask):
         return awaited
     if not isinstance(value, _PLAIN):
         return f"<{type(value).__name__}>"
-    text = repr(value)
+    # Before it is cut: half a secret does not look like one.
+    text = redaction.text(repr(value)[:_LONGEST_SEARCHED])
     return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
+
+
+def _inputs_in(values: Iterable[Any]) -> Iterator[SubmittedTask]:
+    for value in values:
+        for each in value if isinstance(value, (list, tuple)) else (value,):
+            found = getattr(each, "_entry", None)
+            if isinstance(found, SubmittedTask):
+                yield found
 
 
 # From where a word begins: text without an end would take its length squared.
@@ -180,11 +193,19 @@ def keys_in(text: str) -> list[str]:
 
 
 class Ledger:
-    """All tasks that one flow run submitted, in order."""
+    """All tasks that one flow run submitted, in order.
 
-    def __init__(self) -> None:
+    Args:
+        secrets: Values that are shown nowhere.
+    """
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._tasks: list[SubmittedTask] = []
         self._over = False
+        self.redaction = Redaction(values=secrets)
+        """Of what is shown of the tasks; not of their names, which Prefect shows."""
+        with guard("the patterns of secrets"):
+            self.redaction = Redaction(setting_patterns("redact"), values=secrets)
         self.elsewhere: dict[str, UUID] = {}
         """Task runs by key that other flow runs of this process submitted meanwhile, as
         subflows do: they may share a cluster, whose recording then has their tasks, too."""
@@ -198,13 +219,15 @@ class Ledger:
         task: Task[Any, Any],
         run_id: UUID,
         parameters: Mapping[str, Any],
+        wait_for: Any = None,
     ) -> SubmittedTask:
         """Note a task and follow what becomes of it."""
         entry = SubmittedTask(
             key=str(future.key),
             task_run_id=run_id,
             task=task,
-            given=in_short(parameters),
+            given=in_short(parameters, self.redaction),
+            inputs=tuple(_inputs_in([*parameters.values(), wait_for])),
         )
         own = own_name(task, parameters)
         entry.name, entry.named = (
@@ -261,6 +284,17 @@ class Ledger:
         """Return the name of the task run of a key; the key where there is none."""
         names = (shown_name(each.name) for each in self._tasks if each.key == key)
         return next(names, key)
+
+    @property
+    def failed_users(self) -> dict[str, SubmittedTask]:
+        """By the key of a task: one that needed its result, itself or by others, and is lost."""
+        found: dict[str, SubmittedTask] = {}
+        for entry in reversed(self._tasks):  # who needs a result is submitted later
+            user = entry if entry.lost else found.get(entry.key)
+            if user is not None:
+                for each in entry.inputs:
+                    found.setdefault(each.key, user)
+        return found
 
     @property
     def unnoticed(self) -> list[SubmittedTask]:

@@ -138,7 +138,7 @@ class RecordedRunner(DaskTaskRunner):
                 )
         if self._observed is not None:
             with guard("following a submitted task"):
-                future = self._observed.follow(task, parameters, future)
+                future = self._observed.follow(task, parameters, future, wait_for)
         return future
 
     def _submit_with_key(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import signal
 import sys
 from collections.abc import Mapping
 from importlib import import_module
@@ -46,8 +48,23 @@ def end_of(
         state = (
             state if state == "succeeded" else "aborted"
         )  # it did not fail by itself
-    end = _end_of(exception, state)
+    end = _end_of(_as_interrupted(exception), state)
     return msgspec.structs.replace(end, stopped=stopped)
+
+
+def _as_interrupted(exception: BaseException | None) -> BaseException | None:
+    """Return the interrupt that asyncio made a cancellation of; any other exception as it is.
+
+    `asyncio.run` answers the first SIGINT by cancelling its main task, and raises
+    KeyboardInterrupt when that has ended, which is after the recording.
+    """
+    if not isinstance(exception, asyncio.CancelledError):
+        return exception
+    handler = signal.getsignal(signal.SIGINT)
+    runner = getattr(getattr(handler, "func", None), "__self__", None)
+    if not getattr(runner, "_interrupt_count", 0):
+        return exception
+    return KeyboardInterrupt().with_traceback(exception.__traceback__)
 
 
 def _end_of(exception: BaseException | None, state: RunState | None) -> End:

@@ -1,0 +1,63 @@
+"""What is shown of a submitted task: what it was called with, and why it was lost."""
+
+from __future__ import annotations
+
+import pytest
+from dask_blackbox import RunCard
+from dask_blackbox.capture.redaction import Redaction
+from dask_blackbox.finding import Cost, Finding, Subject
+from prefect_dask_blackbox.lost_tasks import finding_about
+from prefect_dask_blackbox.submitted import in_short
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "postgresql://etl:hunter2secret@db/prod",
+        f"postgresql://etl:hunter2secret{'x' * 60}@db/prod",
+        "the token is hunter2secret",
+    ],
+)
+def test_a_parameter_is_shown_without_secrets(value: str) -> None:
+    shown = in_short({"name": value}, Redaction(values=["hunter2secret"]))
+
+    assert "hunter2" not in str(shown)
+
+
+def found(rule: str, **more: object) -> Finding:
+    facts = {"severity": "warning", "subject": Subject(prefix="load"), **more}
+    given = {"title": rule, "cause": "", "confidence": "high", "remedy": ""}
+    return Finding(rule=rule, **given, **facts)  # type: ignore[arg-type]
+
+
+VERDICT = found("worker-signalled", severity="failure", subject=Subject(key="die-1"))
+WASTE = found("recomputed-work", cost=Cost(amount=5.0))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "other", "reason"),
+    [
+        (VERDICT, WASTE, None),
+        (None, WASTE, None),
+        (VERDICT, found("event-loop-blocked"), None),
+        (VERDICT, found("workers-died"), "workers-died"),
+        (None, found("worker-segfault"), "worker-segfault"),
+    ],
+)
+def test_a_task_was_not_lost_of_what_only_cost_time(
+    verdict: Finding | None, other: Finding, reason: str | None
+) -> None:
+    known = () if verdict is None else (verdict,)
+    card = RunCard(
+        job="etl",
+        run_id="1",
+        attempt=1,
+        state="failed",
+        headline="",
+        verdict=verdict,
+        findings=(*known, other),
+    )
+
+    about = finding_about(card, "load-1")
+
+    assert (about.rule if about is not None else None) == reason
