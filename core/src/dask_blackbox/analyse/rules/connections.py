@@ -286,7 +286,10 @@ def _ask_tls_misconfigured(case: Case) -> Iterator[Finding]:
 
 def _driver_tls_failure(case: Case) -> _TlsFailure | None:
     exception = case.exception
-    if exception is None or case.recorded_cluster:
+    if exception is None:
+        return None
+    # A run may have reached a cluster, and fail to connect to it, or to another, later.
+    if case.recorded_cluster and "in _ensure_connected" not in exception.traceback:
         return None
     if case.search_exception(TLS_WITHOUT_CONTEXT.pattern) or case.search_exception(
         TLS_REQUIRED.pattern

@@ -74,8 +74,9 @@ def _ask(case: Case) -> Iterator[Finding]:
         or _lost_worker_connection(case)
     ):
         return
-    if case.search_exception(_CONNECTING) and not case.recorded_cluster:
-        return  # it was never there
+    connecting = bool(case.search_exception(_CONNECTING))
+    if connecting and not (case.recorded_cluster and _ended_before(case)):
+        return  # it was never there, or was there and refused
     reported = bool(case.search_exception(SCHEDULER_CONNECTION_LOST.pattern)) or (
         case.raised(*_CLASSES) and not case.search_exception("trying to connect")
     )
@@ -143,6 +144,12 @@ def _ask(case: Case) -> Iterator[Finding]:
             *_reported_by("scheduler-lost", lost),
         ),
     )
+
+
+def _ended_before(case: Case) -> bool:
+    """Say whether a scheduler had ended when the outcome was decided."""
+    ends = [*case.run.of(SchedulerLost), *case.run.of(SchedulerClosing)]
+    return any(not case.outcome.is_after(end.at) for end in ends)
 
 
 def _received(case: Case) -> tuple[DriverCallFailed, ...]:
