@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 import polars as pl
@@ -12,6 +13,7 @@ from dask_blackbox.run_tables import RunTables
 # `distributed.admin.log-format`, or as its loggers' own rows.
 _LOGGERS = r"(?:distributed|dask|tornado|bokeh|asyncio|py\.warnings)\b"
 _PRINTED_BY_THEM = rf"^\S+ \S+ - {_LOGGERS}\S* - [A-Z]+ - "
+_ERRORS_OF_THEM = rf"^\S+ \S+ - {_LOGGERS}\S* - (?:WARNING|ERROR|CRITICAL) - "
 # Python's own process for shared memory, which outlives a process that was killed.
 _AT_EXIT = "resource_tracker: "
 # The further lines of "Compute Failed".
@@ -50,6 +52,11 @@ def was_printed(run: RunTables, name: str, message: str) -> bool:
     first = message.partition("\n")[0].strip()
     own = _own_lines(run)["message"].str.strip_chars()
     return own.str.ends_with(f"{name}: {first}").any()
+
+
+def is_error_of_dask(line: str) -> bool:
+    """Say whether a line of the driver's output is an error or warning that Dask logged."""
+    return re.match(_ERRORS_OF_THEM, line) is not None
 
 
 def _own_lines(run: RunTables) -> pl.DataFrame:

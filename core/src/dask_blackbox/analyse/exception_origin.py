@@ -105,11 +105,35 @@ def failure_behind(
     for leads_to in _LEADS:
         for failure in candidates:
             if leads_to(exception, failure):
-                return _first_of(failure, failures), True
+                missed = _failed_before_it_gave_up(failure, failures, unheard)
+                return missed or _first_of(failure, failures), missed is None
     lacked = next((f for f in failures if f.key in unheard), None)
     if lacked is not None and class_of(exception.exception) in _MISSING:
         return lacked, False  # what it was to make was missed
     return _failure_presumed(exception, failures, ended), False
+
+
+def _failed_before_it_gave_up(
+    failure: TaskFailure, failures: tuple[TaskFailure, ...], unheard: frozenset[str]
+) -> TaskFailure | None:
+    """Return the task that another one may have waited for, and of whose failure nobody heard."""
+    if not _gave_up_waiting(failure):
+        return None
+    before = (
+        other
+        for other in failures
+        if other.key in unheard
+        and other.prefix != failure.prefix
+        and other.at < failure.at
+        and not _gave_up_waiting(other)
+    )
+    return next(before, None)
+
+
+def _gave_up_waiting(failure: TaskFailure) -> bool:
+    """Say whether a task's own code raised because its time was up."""
+    named = class_of(failure.exception).endswith(("Timeout", "TimeoutError"))
+    return named and raised_on_purpose(failure.traceback)
 
 
 def _first_of(failure: TaskFailure, failures: tuple[TaskFailure, ...]) -> TaskFailure:

@@ -22,8 +22,10 @@ from dask_blackbox.analyse.frames import (
     raised_by_a_library,
     raised_on_purpose,
     root_of_chain,
+    user_frame,
 )
 from dask_blackbox.analyse.noise import NOISE
+from dask_blackbox.analyse.printed_failures import PrintedFailure, printed_failures
 from dask_blackbox.analyse.progress import Pace, pace_of
 from dask_blackbox.analyse.replaced_exceptions import untangled
 from dask_blackbox.analyse.retry_advice import UNKNOWN as OF_UNKNOWN
@@ -62,6 +64,11 @@ _ERROR_DRIVER_EXCEPTION, _NOT_FOUND = 40, 127
 _CONFIGURATION = "dask_blackbox.errors.ConfigurationError"
 """What this package and its hosts' raise of arguments and settings that cannot work."""
 
+_LACKED = frozenset((
+    "BrokenBarrierError", "BrokenPipeError", "Empty", "EOFError", "FileNotFoundError", "Full",
+))  # fmt: skip
+"""What Python raises where something that another thread was to make or take is not there."""
+
 _MISTAKES = frozenset((
     "AttributeError", "IndexError", "NameError", "NotImplementedError", "TypeError",
     "UnboundLocalError", "ZeroDivisionError",
@@ -75,6 +82,8 @@ def _ask_driver_exception(case: Case) -> Iterator[Finding]:
     if case.exception is not None:
         if _is_of_configuration(case.exception):
             yield _configuration_finding(case, case.exception)
+        elif (thread := _thread_that_was_missed(case, case.exception)) is not None:
+            yield _thread_finding(case, case.exception, thread)
         elif not _is_of_dead_workers(case):
             yield _exception_finding(case, case.exception)
         return
@@ -152,8 +161,15 @@ def _exception_finding(case: Case, exception: DriverException) -> Finding:
             "Before, an exception had only been logged, and this may be its consequence: "
             f"{logged.raised}"
         )
+    thread = _ended_thread(case, exception)
+    if thread is not None:
+        sentences.append(
+            f"Before, the thread '{thread.thread}' of the driver had ended with "
+            f"{short(thread.text, 200)}"
+        )
     doubt = (
         waited
+        or thread is not None
         or case.unhandled_failures
         or case.deaths
         or (logged is not None and logged.raised)
@@ -185,6 +201,70 @@ def _exception_finding(case: Case, exception: DriverException) -> Finding:
         ),
         confidence=sure,
         evidence=_evidence(case, exception),
+        retry_advice=advice,
+        retry_confidence=certainty,
+    )
+
+
+def _ended_thread(case: Case, exception: DriverException) -> PrintedFailure | None:
+    """Return the first thread of the driver that had ended with an exception of its own."""
+    own = {class_of(name) for name in (exception.exception, *exception.chain)}
+    return next(
+        (
+            each
+            for each in printed_failures(case.run)
+            if each.thread is not None
+            and each.exception not in own
+            and not case.outcome.is_after(each.at)
+        ),
+        None,
+    )
+
+
+def _thread_that_was_missed(
+    case: Case, exception: DriverException
+) -> PrintedFailure | None:
+    """Return a thread that had ended, where the driver lacked what it was to make."""
+    name = class_of(exception.exception)
+    lacked = name in _LACKED or name.endswith(("Timeout", "TimeoutError"))
+    if not lacked or case.failures or case.deaths:
+        return None
+    return _ended_thread(case, exception)
+
+
+def _thread_finding(
+    case: Case, exception: DriverException, thread: PrintedFailure
+) -> Finding:
+    frame = user_frame(thread.traceback)
+    at = f", at {frame}" if frame else ""
+    where = f" at {exception.file}:{exception.line}" if exception.file else ""
+    look = f"{frame.file}:{frame.line}" if frame else "the traceback of that thread"
+    name, message = _named(exception)
+    advice, certainty = advice_on_text(
+        thread.exception, thread.message, (), thread.traceback
+    )
+    return DRIVER_EXCEPTION.found(
+        f"{thread.exception} in thread '{thread.thread}' of the driver: "
+        f"{short_with_paths(thread.message, 80)}",
+        cause=(
+            f"The thread '{thread.thread}' of the driver ended with {short(thread.text, 300)}"
+            f"{at}. Python only prints that; the driver continued, and then raised "
+            f"{name}: {short(message, 200)}{where}."
+        ),
+        remedy=(
+            f"Look at {look}. Keep what a thread raises, and raise it again where the driver "
+            "waits for the thread (`concurrent.futures` does)."
+        ),
+        confidence="medium",
+        evidence=(
+            Evidence(
+                text=f"The driver's standard error: {thread.text}",
+                source="logs",
+                at=thread.at,
+                see=case.show_command("logs", "--role", "driver"),
+            ),
+            *_evidence(case, exception),
+        ),
         retry_advice=advice,
         retry_confidence=certainty,
     )

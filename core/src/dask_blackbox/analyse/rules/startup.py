@@ -20,6 +20,7 @@ from dask_blackbox.analyse.frames import (
 )
 from dask_blackbox.analyse.hang_evidence import evidence_of_hang, how_it_ended
 from dask_blackbox.analyse.hangs import Hang
+from dask_blackbox.analyse.printed_failures import PrintedFailure, printed_failures
 from dask_blackbox.analyse.restrictions import (
     asks_for,
     offered,
@@ -31,6 +32,7 @@ from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.analyse.signatures import any_of, printed_by
 from dask_blackbox.analyse.signatures.distributed import (
     CLUSTER_FAILED_TO_START,
+    CONNECT_TIMED_OUT,
     NANNY_EXIT_STATUS,
     NANNY_PLUGIN_FAILED,
     NANNY_PROCESS_FAILED,
@@ -71,6 +73,7 @@ __all__ = ["NO_VALID_WORKER", "WORKERS_NEVER_ARRIVED", "WORKER_START_FAILED"]
 
 _SAID = (
     NANNY_PROCESS_FAILED,
+    CONNECT_TIMED_OUT,
     PRELOAD_FAILED,
     WORKER_NOT_CONNECTED,
     WORKER_PLUGIN_FAILED,
@@ -98,6 +101,12 @@ _REGISTERED = re.compile(
 _UNIQUE = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 """Dask makes names of plugins unique, which says nothing to people."""
 
+_COMMAND = re.compile(
+    r"\bdask(?:\.exe)? (?:worker|scheduler|spec)\b|\bdask-(?:worker|scheduler)\b|"
+    r"dask/__main__\.py|distributed/cli/|bin/dask\b"
+)
+_OF_SCHEDULER = re.compile(r"dask[ -]scheduler|dask_scheduler\.py")
+
 _GENERIC = ("RuntimeError", "TimeoutError", "StreamClosedError", "CommClosedError")
 
 
@@ -110,22 +119,9 @@ def _ask_worker_start_failed(case: Case) -> Iterator[Finding]:
         yield from _plugin_findings(case, lines)
         return
     failed = case.search_exception(PROCESS_FAILED_TO_START.pattern)
-    if (
-        failed is None
-        and exception is not None
-        and case.outcome.kind == "exception"
-        and CLUSTER_FAILED_TO_START.search(exception.message)
-    ):
-        yield _cluster_finding(exception, case.exception_evidence())
-        return
-    if (
-        failed is None
-        and exception is not None
-        and case.outcome.kind == "exception"
-        and not case.raised("CancelledError")
-        and came_from_the_start_of_a_worker(exception.traceback)
-    ):
-        yield _cluster_object_finding(exception, case.exception_evidence())
+    found = None if failed else _start_by_the_driver(case)
+    if found is not None:
+        yield found
         return
     if failed is None and not (lines and _no_workers_joined(case)):
         return
@@ -153,6 +149,73 @@ def _ask_worker_start_failed(case: Case) -> Iterator[Finding]:
         confidence=sure,
         evidence=(*_evidence(case, lines), *case.exception_evidence()),
     )
+
+
+def _start_by_the_driver(case: Case) -> Finding | None:
+    """Return what the driver could not start, in its own process or by a command."""
+    exception = case.exception
+    if exception is not None and case.outcome.kind == "exception":
+        if CLUSTER_FAILED_TO_START.search(exception.message):
+            return _cluster_finding(exception, case.exception_evidence())
+        if not case.raised("CancelledError") and came_from_the_start_of_a_worker(
+            exception.traceback
+        ):
+            return _cluster_object_finding(exception, case.exception_evidence())
+    ended = _ended_command(case)
+    return None if ended is None else _command_finding(case, ended)
+
+
+def _ended_command(case: Case) -> PrintedFailure | None:
+    """Return the end of a command of Dask's that the run itself had started, and waited for."""
+    unreached = case.search_exception(CONNECT_TIMED_OUT.pattern)
+    if unreached and case.recorded_cluster:
+        return None
+    if not unreached and not _no_workers_joined(case):
+        return None
+    for each in printed_failures(case.run):
+        of_dask = _COMMAND.search(each.program or each.traceback)
+        if of_dask and not case.outcome.is_after(each.at):
+            return each
+    return None
+
+
+def _command_finding(case: Case, ended: PrintedFailure) -> Finding:
+    who = (
+        "scheduler"
+        if _OF_SCHEDULER.search(ended.program or ended.traceback)
+        else "worker"
+    )
+    command = f"`{ended.program}`" if ended.program else f"A {who}'s command"
+    frame = user_frame(ended.traceback)
+    where = f", at {frame}" if frame else ""
+    look = (
+        f"Look at {frame.file}:{frame.line}, which runs as the {who} starts"
+        if frame
+        else f"Correct how the run starts its {who}"
+    )
+    hint = hint_on(ended.text)
+    return WORKER_START_FAILED.found(
+        f"A {who} failed to start: {short(ended.text, 80)}",
+        cause=(
+            f"{command}, which the run itself had started, ended before it was ready: "
+            f"{_sentence_of(ended.text)}{where}. The driver waited for it."
+        ),
+        remedy=f"{look}." + (f" {hint}" if hint else ""),
+        confidence="high",
+        evidence=(
+            Evidence(
+                text=f"The driver's standard error, which its programs share: {ended.text}",
+                source="logs",
+                at=ended.at,
+                see=case.show_command("logs", "--role", "driver"),
+            ),
+            *case.exception_evidence(),
+        ),
+    )
+
+
+def _sentence_of(text: str) -> str:
+    return short(text, 240).rstrip(".")
 
 
 def _plugin_findings(case: Case, lines: list[dict[str, object]]) -> Iterator[Finding]:
