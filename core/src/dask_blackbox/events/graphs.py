@@ -94,11 +94,13 @@ class GraphFailed(Event, frozen=True, kw_only=True):
 
     Attributes:
         status: `error` or `cancelled`.
+        scheduler: Address of that scheduler.
     """
 
     kind: ClassVar[str] = "graph-failed"
 
     status: str | None = None
+    scheduler: str | None = None
 
 
 class ClientAdded(Event, frozen=True, kw_only=True):

@@ -25,7 +25,9 @@ from dask_blackbox.analyse.sketching.prefixes import inputs_of, prefixes_of
 from dask_blackbox.events import (
     ClusterRestarted,
     DriverClosing,
+    GraphFailed,
     GraphUpdated,
+    SchedulerInfo,
     WorkerAdded,
     WorkerClosing,
     WorkerRemoved,
@@ -186,6 +188,9 @@ def _released(case: Case, key: str, missing: tuple[str, float]) -> Finding:
     )
     if not _was_ever_asked_for(case, gone):
         return _never_here(case, key, gone, evidence)
+    if (clusters := _clusters_apart(case, gone)) is not None:
+        return _elsewhere(case, key, gone, clusters, evidence)
+    several = len({each.subject for each in case.run.of(SchedulerInfo)}) > 1
     return DATA_LOST.found(
         f"'{short(gone, 60)}' was needed, and had been released before",
         cause=(
@@ -197,6 +202,53 @@ def _released(case: Case, key: str, missing: tuple[str, float]) -> Finding:
             f"Keep a reference to the future of '{short(case.prefix_of(gone), 40)}' for as "
             "long as others need it, and hand futures on as arguments rather than by their "
             "keys; or put what belongs together into one graph."
+            + (_ONE_OF_SEVERAL if several else "")
+        ),
+        confidence="medium" if several else "high",
+        subject=Subject(key=gone, prefix=case.prefix_of(gone)),
+        evidence=evidence,
+    )
+
+
+_ONE_OF_SEVERAL = (
+    " This run used several clusters: check that the future belongs to the client that it is "
+    "passed to."
+)
+
+
+def _clusters_apart(case: Case, gone: str) -> tuple[str, str] | None:
+    """Return the cluster that computed a key and the one that was asked for it, if they differ."""
+    clusters = {each.subject: each.scheduler for each in case.run.of(WorkerAdded)}
+    tasks = case.run.tasks
+    workers = tasks.filter(tasks["key"] == gone)["worker"].to_list()
+    computed = {clusters.get(worker) for worker in workers} - {None}
+    asked = [each.scheduler for each in case.run.of(GraphFailed) if each.scheduler]
+    if not computed or not asked or asked[-1] in computed:
+        return None
+    return str(next(iter(computed))), asked[-1]
+
+
+def _elsewhere(
+    case: Case,
+    key: str,
+    gone: str,
+    clusters: tuple[str, str],
+    evidence: tuple[Evidence, ...],
+) -> Finding:
+    """Return that a future was passed to the client of a cluster that does not have it."""
+    computed, asked = clusters
+    prefix = short(case.prefix_of(gone), 40)
+    return DATA_LOST.found(
+        f"'{short(gone, 60)}' was passed to another cluster than its own",
+        cause=(
+            f"'{short(key, 80)}' needs '{short(gone, 80)}', which the cluster at {computed} "
+            f"had computed; it was submitted to the cluster at {asked}, which does not know "
+            f"that key and cancelled the task.{_requested_at(case)}"
+        ),
+        remedy=(
+            f"Submit what needs the future of '{prefix}' with the client that made it, or "
+            "pass its result (`future.result()`), or write it to storage between the two "
+            "clusters."
         ),
         confidence="high",
         subject=Subject(key=gone, prefix=case.prefix_of(gone)),

@@ -432,6 +432,8 @@ class SchedulerCapture(SchedulerPlugin):
             self._measures.stealing(msg)
         else:
             for kind, subject, detail in reported_by_dask(topic, msg):
+                if kind == "graph-failed":
+                    detail["scheduler"] = self._address
                 self._event(kind, subject, **detail)
                 if kind == "worker-removed":
                     expected = bool(detail["expected"])
