@@ -26,6 +26,7 @@ from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import (
     raised_apart_from_dask,
     raised_by_a_library,
+    raised_in_a_wait_for_dask,
     raised_on_purpose,
 )
 from dask_blackbox.analyse.hangs import ENDED_BY_US
@@ -176,6 +177,7 @@ def only_waited(exception: DriverException) -> bool:
         timed_out_waiting(exception)
         or _is_any_of(exception, _STOPPED)
         or _user_code_gave_up(exception)
+        or raised_in_a_wait_for_dask(exception.traceback)
     )
 
 

@@ -9,13 +9,23 @@ from dask_blackbox.analyse.signatures.distributed import (
     GRAPH_HAS_A_CYCLE,
     IOLOOP_CLOSED,
 )
-from dask_blackbox.analyse.signatures.python import DAEMON_HAS_NO_CHILDREN
+from dask_blackbox.analyse.signatures.python import (
+    DAEMON_HAS_NO_CHILDREN,
+    FILE_TOO_LARGE,
+)
 from dask_blackbox.formatting import class_of, short
 from dask_blackbox.manifest import DriverException
 
 __all__ = ["hint_on", "plain_message"]
 
 _HINTS = (
+    (
+        FILE_TOO_LARGE,
+        (
+            "The process may not write files of that size: raise its limit where it is started "
+            "(`ulimit -f`, `LimitFSIZE=`, RLIMIT_FSIZE), or write smaller files."
+        ),
+    ),
     (
         DAEMON_HAS_NO_CHILDREN,
         (

@@ -22,6 +22,7 @@ from dask_blackbox.analyse.signatures.distributed import (
     HEARTBEAT_RAISED,
     MESSAGE_NOT_SERIALIZED,
     NOT_DESERIALIZED,
+    WORKER_OVER_MEMORY_BUDGET,
 )
 from dask_blackbox.analyse.signatures.python import BUFFER_NOT_ALLOCATED, IMPORT_FAILED
 from dask_blackbox.events import ProcessAncestors
@@ -77,7 +78,7 @@ class ExitCause:
 def cause_of_exit(death: WorkerExit, run: RunTables) -> ExitCause:
     """Return what a worker died of."""
     return (
-        _cause_from_nanny(death)
+        _cause_from_nanny(death, run)
         or _cause_from_host(death, run)
         or _cause_from_environment(death, run)
         or _cause_from_python_version(death, run)
@@ -88,12 +89,25 @@ def cause_of_exit(death: WorkerExit, run: RunTables) -> ExitCause:
     )
 
 
-def _cause_from_nanny(death: WorkerExit) -> ExitCause | None:
+def _terminated_at(run: RunTables) -> str:
+    """Return the share of its limit at which a nanny terminates a worker, as nannies write it."""
+    lines = run.logs.filter(
+        (pl.col("role") == "nanny") & printed_by(WORKER_OVER_MEMORY_BUDGET)
+    )
+    for message in lines["message"].tail(1).to_list():
+        found = WORKER_OVER_MEMORY_BUDGET.search(message)
+        if found is not None and found["share"]:
+            return f"{found['share']} %"
+    return "95 %"  # Dask's own setting
+
+
+def _cause_from_nanny(death: WorkerExit, run: RunTables) -> ExitCause | None:
     if death.restarted_for_memory is not None:
         seen = death.restarted_for_memory or death.peak_memory
         at = f" at {size(seen)}" if seen else ""
         limit = f" of {size(death.memory_limit)}" if death.memory_limit else ""
-        because = f"its nanny terminated it{at}, over 95 % of its memory limit{limit}"
+        over = f"over {_terminated_at(run)} of its memory limit{limit}"
+        because = f"its nanny terminated it{at}, {over}"
         return ExitCause(slug="worker-memory-limit", confidence="high", because=because)
     closing = death.closing or ""
     if death.frozen_for is not None or closing.startswith("check-worker-ttl"):

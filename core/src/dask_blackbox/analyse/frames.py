@@ -30,6 +30,7 @@ __all__ = [
     "raised_apart_from_dask",
     "raised_at_end",
     "raised_by_a_library",
+    "raised_in_a_wait_for_dask",
     "raised_in_user_code",
     "raised_on_purpose",
     "read_by_the_driver",
@@ -297,6 +298,21 @@ def raised_on_purpose(traceback: str) -> bool:
     last = last_frame(traceback)
     return (
         last is not None and is_the_users(last) and _RAISES.match(last.code) is not None
+    )
+
+
+def raised_in_a_wait_for_dask(traceback: str) -> bool:
+    """Say whether a handler of a signal raised this while a call to Dask was waiting."""
+    sections = _sections(traceback)
+    frames = _frames(sections[-1]) if sections else []
+    waiting = [
+        n for n, each in enumerate(frames) if each.file.endswith("/threading.py")
+    ]
+    return (
+        bool(waiting)
+        and raised_on_purpose(traceback)
+        and any("/distributed/" in each.file for each in frames[: waiting[0]])
+        and all(is_the_users(each) for each in frames[waiting[-1] + 1 :])
     )
 
 

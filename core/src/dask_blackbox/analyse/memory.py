@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import polars as pl
 
@@ -337,6 +338,8 @@ def how_the_scheduler_grew(run: RunTables) -> str:
 _BEFORE = 2  # tasks that ended there: one may have loaded what all of them need
 _SHARE = 0.5
 _LONG = 1.0  # seconds
+_STEADY = 5  # tasks within that
+_HELD = 0.98  # of what it had a sample before
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -395,7 +398,10 @@ def retained_memory_of(case: Case, death: WorkerExit) -> RetainedMemory | None:
     ]
     if len(between) < _BEFORE:
         return None
-    floor = min(between)
+    inside = int((done["stop"].dt.epoch("us") / 1e6 > begun - _LONG).sum())
+    # Where it only grew, over many tasks, nothing was given back in between.
+    grew = inside >= _STEADY and all(b >= _HELD * a for a, b in pairwise(between))
+    floor = between[-1] if grew else min(between)
     idle = min(rss for _, rss in death.memory)
     samples = case.run.metrics.filter(pl.col("source") == death.address)
     if len(samples):

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from dask_blackbox.analyse.frames import is_of_environment
 from dask_blackbox.analyse.signatures.distributed import GRAPH_HAS_A_CYCLE
 from dask_blackbox.analyse.signatures.python import FILE_TOO_LARGE
+from dask_blackbox.analyse.signatures.services import AWS_REFUSED
 from dask_blackbox.finding import Confidence, RetryAdvice
 from dask_blackbox.formatting import class_of
 
@@ -88,6 +89,12 @@ _TRANSIENT_WORDS = re.compile(
     r"|not (?:yet )?(?:ready|available)",
     re.IGNORECASE,
 )
+_REFUSED_BY_AWS = frozenset((
+    "403", "AccessDenied", "AccessDeniedException", "AllAccessDisabled", "Forbidden",
+    "InvalidAccessKeyId", "NoSuchBucket", "SignatureDoesNotMatch",
+    "UnrecognizedClientException",
+))  # fmt: skip
+"""What is wrong with a role, a key or the name of a bucket, whatever is read."""
 NO_SPACE = re.compile(
     r"No space left on device|(?:database or )?disk is full|[Dd]isk quota exceeded"
     r"|not enough (?:free |disk )*space|could not extend file",
@@ -174,6 +181,9 @@ def advice_on_text(
         # What fills a disk may be gone with the run that filled it.
         return Advice("environment", "medium")
     if FILE_TOO_LARGE.search(message):
+        return Advice("environment", "medium")
+    refused = AWS_REFUSED.search(message)
+    if refused is not None and refused["code"] in _REFUSED_BY_AWS:
         return Advice("environment", "medium")
     if GRAPH_HAS_A_CYCLE.search(message):
         return Advice("code", "high")

@@ -332,9 +332,9 @@ def _remedy_stalled(hang: Hang, longest: HangingTask | None) -> str:
         )
     if longest.silent:
         return (
-            f"{look}look at what '{short(longest.prefix, 40)}' does with this input: a "
-            "regular expression that backtracks without end, or native code that keeps "
-            "the GIL. `py-spy dump --native` shows where such a worker is."
+            f"{look}{'c' if look else 'C'}heck what '{short(longest.prefix, 40)}' does with this "
+            "input: a regular expression that backtracks without end, or native code that "
+            "keeps the GIL. `py-spy dump --native` shows where such a worker is."
         )
     return (
         f"{look}does it wait without a timeout (for a connection, a lock, a service)? "

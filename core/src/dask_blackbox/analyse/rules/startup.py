@@ -173,8 +173,10 @@ def _ended_command(case: Case) -> PrintedFailure | None:
     if not unreached and not _no_workers_joined(case):
         return None
     for each in printed_failures(case.run):
+        # Dask's own words for a start that failed say nothing of the reason.
+        vague = each.exception in _GENERIC and user_frame(each.traceback) is None
         of_dask = _COMMAND.search(each.program or each.traceback)
-        if of_dask and not case.outcome.is_after(each.at):
+        if of_dask and not vague and not case.outcome.is_after(each.at):
             return each
     return None
 

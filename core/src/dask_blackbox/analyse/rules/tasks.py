@@ -45,6 +45,7 @@ from dask_blackbox.analyse.signatures.distributed import (
     ACTOR_WORKER_LOST,
     SHUFFLE_PHASE_FAILED,
 )
+from dask_blackbox.analyse.signatures.python import FILE_TOO_LARGE
 from dask_blackbox.analyse.single_worker_failures import (
     SingleWorkerFailure,
     single_worker_failure,
@@ -251,6 +252,8 @@ def _file_in_brackets(case: Case, failure: TaskFailure) -> str:
     own = failure.members or explained_failure(case.run, failure) is not None
     if files is None or not name or own or name in failure.raised.message:
         return ""
+    if FILE_TOO_LARGE.search(failure.raised.message):
+        return ""  # it was writing, whatever its arguments name
     return f" ({'reading' if files.reads else 'data from'} {short(name, 40)})"
 
 

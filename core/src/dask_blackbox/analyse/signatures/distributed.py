@@ -7,7 +7,7 @@ from dask_blackbox.analyse.signatures.signature import Signature
 # Ends of worker processes
 
 WORKER_OVER_MEMORY_BUDGET = Signature(
-    r"Worker (?P<address>\S+) \(pid=(?P<pid>\d+)\) exceeded .*memory budget",
+    r"Worker (?P<address>\S+) \(pid=(?P<pid>\d+)\) exceeded (?:(?P<share>\d+)%)?.*memory budget",
     "Worker tcp://127.0.0.1:4001 (pid=12) exceeded 95% memory budget. Restarting...",
 )
 NANNY_KILLED_BY_SIGNAL = Signature(
