@@ -244,7 +244,7 @@ def test_host_and_driver_are_what_the_scheduler_knows(
 
     assert host["kind"] == "scheduler"
     assert host["scheduler"] == resident.address
-    assert host["client"].startswith("Client-fails-")
+    assert str(host["client"]).startswith("Client-fails-")
     assert driver["packages"]["distributed"]
 
 

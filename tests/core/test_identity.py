@@ -99,7 +99,7 @@ SLURM = {
 }
 
 
-def _facts(identity: Identity) -> tuple[str, str, int, str]:
+def _facts(identity: Identity) -> tuple[str, str, int, object]:
     return identity.job, identity.run_id, identity.attempt, identity.host["kind"]
 
 

@@ -6,7 +6,7 @@ import time
 import zlib
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Literal, TypedDict
+from typing import Literal, TypedDict
 
 import msgspec
 
@@ -90,7 +90,7 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
     attempt: int = 1
     started: float
     since_boot: float | None = None
-    host: dict[str, Any] = {}
+    host: dict[str, object] = {}
     machine: str = ""
     blackbox: str = ""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgspec
 
@@ -34,7 +34,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     at: float = 0.0
     subject: str = ""
     extra: dict[str, object] = {}
-    malformed: dict[str, Any] = {}
+    malformed: dict[str, object] = {}
 
     @property
     def moment(self) -> datetime:

@@ -130,7 +130,7 @@ def encoded(event: Event | Unrecognised) -> EventRow:
     if isinstance(event, Unrecognised):
         return event.at, event.kind, event.subject, event.detail
     if _WHOLE in event.malformed:
-        return event.at, event.kind, event.subject, event.malformed[_WHOLE]
+        return event.at, event.kind, event.subject, str(event.malformed[_WHOLE])
     reported = {
         stored: value
         for stored, value in _stored(event)

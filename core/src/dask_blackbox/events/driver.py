@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from dask_blackbox.events.base import Event, Part
 
@@ -107,7 +107,7 @@ class DriverAttached(Event, frozen=True, kw_only=True):
     machine: str | None = None
     python: str | None = None
     packages: dict[str, object] = {}
-    config: dict[str, Any] = {}
+    config: dict[str, object] = {}
     git: GitCommit | None = None
     callable: FunctionCode | None = None
     parameters: dict[str, object] | None = None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import PurePath
-from typing import Any
 
 import msgspec
 
@@ -28,7 +27,7 @@ class Identity(msgspec.Struct, kw_only=True, frozen=True):
     job: str
     run_id: str
     attempt: int = 1
-    host: dict[str, Any] = {}
+    host: dict[str, object] = {}
 
 
 def filled(**facts: str | None) -> dict[str, object]:

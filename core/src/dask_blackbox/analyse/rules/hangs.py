@@ -9,6 +9,7 @@ import polars as pl
 
 from dask_blackbox.analyse.blame import timed_out_waiting
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.dask_config import dask_setting
 from dask_blackbox.analyse.death_texts import name_of
 from dask_blackbox.analyse.driver_position import (
     evidence_of_position,
@@ -752,12 +753,9 @@ def _was_restarted(case: Case, last: dict[str, Any]) -> bool:
 def _worker_timeout(case: Case) -> str:
     """Return for how long the driver's cluster waits for a worker, as it was set."""
     for driver in case.run.of(DriverAttached):
-        config = driver.config.get("distributed") or {}
-        deploy = config.get("deploy") or {}
-        # Where a variable sets it, Dask keeps the underscores.
-        for name in ("lost-worker-timeout", "lost_worker_timeout"):
-            if deploy.get(name) is not None:
-                return str(deploy[name])
+        waits = dask_setting(driver.config, "distributed.deploy.lost-worker-timeout")
+        if waits is not None:
+            return str(waits)
     return "15 s"
 
 

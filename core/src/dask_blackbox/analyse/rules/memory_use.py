@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
 from dask_blackbox.analyse.case import Case
+from dask_blackbox.analyse.dask_config import dask_setting
 from dask_blackbox.analyse.facts.lifetimes import limits_at_once, spilled_at_once
 from dask_blackbox.analyse.memory import peaks_of
 from dask_blackbox.analyse.rule import documented
@@ -547,12 +547,10 @@ def _reduced(case: Case, first: Row, mine: pl.DataFrame, after: pl.DataFrame) ->
 
 def _saturation(case: Case) -> float:
     for info in case.run.of(SchedulerInfo):
-        config: Any = info.config
-        for word in ("distributed", "scheduler", "worker-saturation"):
-            config = config.get(word) if isinstance(config, dict) else None
+        setting = dask_setting(info.config, "distributed.scheduler.worker-saturation")
         try:
-            return float(config)
-        except (TypeError, ValueError):
+            return float(str(setting))
+        except ValueError:
             continue
     return _DEFAULT_SATURATION
 
