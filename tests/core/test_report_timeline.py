@@ -80,7 +80,7 @@ def a_crowd(number: int, *, workers: int = 4, threads: int = 2) -> RunTables:
 class Drawn(NamedTuple):
     """An execution as the page reads it: times in units of `unit` µs since the axis began."""
 
-    seat: str
+    worker: str
     lane: int
     begin: int
     stop: int
@@ -120,9 +120,9 @@ def drawn(run: RunTables) -> list[Drawn]:
     made = timeline(run)
     pack = made.pack
     lanes = [
-        (seat.label, lane - seat.first)
-        for seat in made.seats
-        for lane in range(seat.first, seat.first + seat.lanes)
+        (worker.label, lane - worker.first)
+        for worker in made.workers
+        for lane in range(worker.first, worker.first + worker.lanes)
     ]
     gaps = unpacked_signed(pack.gap)
     lengths, prefixes = unpacked(pack.length), unpacked(pack.prefix)
@@ -235,8 +235,8 @@ def test_killed_work_counts_the_same_everywhere() -> None:
     assert counts.seconds == pytest.approx(4.0)
     assert (card.numbers["executions"], card.numbers["killed"]) == (3, 2)
     assert sum(row.tasks for row in prefix_rows(executions_of(run))) == 3
-    assert sum(life.tasks for life in worker_processes(run)) == 3
-    assert sum(life.busy for life in worker_processes(run)) == pytest.approx(4.0)
+    assert sum(process.tasks for process in worker_processes(run)) == 3
+    assert sum(process.busy for process in worker_processes(run)) == pytest.approx(4.0)
     assert timeline(run).summary.startswith("3 task executions")
     assert "number of task executions: 3" in performance_html(run, card)
 
@@ -269,12 +269,12 @@ def test_a_worker_that_did_nothing_has_its_row_and_a_restarted_one_keeps_it() ->
         succeeded(at=10),
     )
 
-    seats = timeline(run).seats
-    labels = [life.label for life in worker_processes(run)]
+    workers = timeline(run).workers
+    labels = [process.label for process in worker_processes(run)]
 
-    assert [seat.lives for seat in seats] == [[0, 1], [2]]
+    assert [worker.processes for worker in workers] == [[0, 1], [2]]
     assert len(set(labels)) == 3
-    assert len({seat.label for seat in seats}) == 2
+    assert len({worker.label for worker in workers}) == 2
 
 
 def test_no_mark_is_left_out() -> None:

@@ -49,11 +49,11 @@ class Curves(msgspec.Struct):
     summary: str
 
 
-def curves_of(run: RunTables, axis: Axis, lives: list[WorkerProcess]) -> Curves:
+def curves_of(run: RunTables, axis: Axis, processes: list[WorkerProcess]) -> Curves:
     """Return the curves of all workers that were ever measured."""
-    metrics = _with_last_lines(run.metrics, lives)
+    metrics = _with_last_lines(run.metrics, processes)
     sources = metrics["source"].unique().sort().to_list()
-    by_address = {life.address: life for life in lives}
+    by_address = {process.address: process for process in processes}
     ranked = sorted(sources, key=lambda source: _gravity(by_address.get(source)))
     shown = ranked[:_MOST_WORKERS]
     points = max(_FEWEST_POINTS, min(_MOST_POINTS, _POINTS // max(1, len(shown))))
@@ -69,28 +69,33 @@ def curves_of(run: RunTables, axis: Axis, lives: list[WorkerProcess]) -> Curves:
     )
 
 
-def _gravity(life: WorkerProcess | None) -> tuple[bool, int]:
-    return (life is None or life.fate != "died", -((life.peak or 0) if life else 0))
+def _gravity(process: WorkerProcess | None) -> tuple[bool, int]:
+    return (
+        process is None or process.fate != "died",
+        -((process.peak or 0) if process else 0),
+    )
 
 
-def _with_last_lines(metrics: pl.DataFrame, lives: list[WorkerProcess]) -> pl.DataFrame:
+def _with_last_lines(
+    metrics: pl.DataFrame, processes: list[WorkerProcess]
+) -> pl.DataFrame:
     """Add what dead workers' certificates say of their last half minute."""
     samples = metrics.filter(pl.col("source") != "scheduler").select(
         "at", "source", "memory", "cpu"
     )
     rows = [
-        (round(at * 1e6), life.address, round(memory))
-        for life in lives
-        for at, memory in life.samples
+        (round(at * 1e6), process.address, round(memory))
+        for process in processes
+        for at, memory in process.samples
     ]
     if not rows:
         return samples
     # The scheduler's samples of then are of the heartbeat before: they lag behind.
-    for life in lives:
-        if life.samples:
-            begin, end = (round(life.samples[n][0] * 1e6) for n in (0, -1))
+    for process in processes:
+        if process.samples:
+            begin, end = (round(process.samples[n][0] * 1e6) for n in (0, -1))
             stale = pl.col("at").dt.epoch("us").is_between(begin, end)
-            samples = samples.filter(~((pl.col("source") == life.address) & stale))
+            samples = samples.filter(~((pl.col("source") == process.address) & stale))
     schema = {"at": pl.Int64, "source": pl.String, "memory": pl.Int64}
     last = pl.DataFrame(rows, schema=schema, orient="row").with_columns(
         pl.col("at").cast(samples.schema["at"]), pl.lit(None, pl.Float64).alias("cpu")
@@ -117,16 +122,16 @@ def _thinned(metrics: pl.DataFrame, axis: Axis, step: int) -> pl.DataFrame:
 
 
 def _curve(
-    source: str, part: pl.DataFrame, life: WorkerProcess | None, axis: Axis
+    source: str, part: pl.DataFrame, process: WorkerProcess | None, axis: Axis
 ) -> Curve:
     curve = Curve(
         source, part["ms"].to_list(), part["memory"].to_list(), part["cpu"].to_list()
     )
-    if life is not None:
-        curve.limit = round(life.limit / 2**20, 1) if life.limit else None
-        curve.nthreads = life.nthreads
-        if life.fate == "died" and life.left is not None:
-            curve.died = round((life.left - axis.start) * 1000)
+    if process is not None:
+        curve.limit = round(process.limit / 2**20, 1) if process.limit else None
+        curve.nthreads = process.nthreads
+        if process.fate == "died" and process.left is not None:
+            curve.died = round((process.left - axis.start) * 1000)
     return curve
 
 

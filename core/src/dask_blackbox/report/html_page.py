@@ -65,23 +65,25 @@ def html(run: RunTables, card: RunCard, *, logs_limit: int = 2000) -> str:
         logs_limit: How many log lines the page may hold; it says which it holds.
     """
     axis = axis_of(run)
-    lives = worker_processes(run)
+    processes = worker_processes(run)
     executions = executions_of(run)
-    logs = loglines_of(run, lives, limit=logs_limit)
+    logs = loglines_of(run, processes, limit=logs_limit)
     named = {line.key for line in logs.lines if line.key}
     drawn = {
         "start": axis.start,
         "length": axis.length,
-        "timeline": timeline_of(executions, axis, lives, named, last_inputs_of(run)),
-        "curves": curves_of(run, axis, lives),
-        "marks": packed_marks(marks_of(run, axis, lives)),
-        "lives": [_worker_row(life, axis) for life in lives],
+        "timeline": timeline_of(
+            executions, axis, processes, named, last_inputs_of(run)
+        ),
+        "curves": curves_of(run, axis, processes),
+        "marks": packed_marks(marks_of(run, axis, processes)),
+        "processes": [_worker_row(process, axis) for process in processes],
         "series": series_of(run, axis),
         "flames": flames_for_page(run, axis),
     }
-    dead = [life for life in lives if life.fate == "died"]
-    dead.sort(key=lambda life: life.left or 0.0)
-    alive = [life for life in lives if life.fate != "died"]
+    dead = [process for process in processes if process.fate == "died"]
+    dead.sort(key=lambda process: process.left or 0.0)
+    alive = [process for process in processes if process.fate != "died"]
     prefixes = prefix_rows(executions)
     page = template("report.html")
     script = script_of(TEMPLATES)
@@ -91,15 +93,15 @@ def html(run: RunTables, card: RunCard, *, logs_limit: int = 2000) -> str:
         axis=axis,
         drawn=drawn,
         data=_embedded(drawn),
-        lives=[*dead, *alive][: max(_MOST_ROWS, len(dead))],
-        lives_total=len(lives),
-        labels={life.address: life.label for life in lives},
+        processes=[*dead, *alive][: max(_MOST_ROWS, len(dead))],
+        processes_total=len(processes),
+        labels={process.address: process.label for process in processes},
         dead=dead,
         death_groups=death_groups(dead),
         logs=logs,
         prefixes=prefixes,
         graph=prefix_graph_of(run, prefixes),
-        bandwidth=_bandwidth_of(run, lives),
+        bandwidth=_bandwidth_of(run, processes),
         time_bar=time_bar_of(run),
         spans=run.spans.rows(named=True),
         failures=failure_groups(run),
@@ -145,7 +147,7 @@ def _paper(
     run: RunTables, card: RunCard, lines: list[LogLine], dead: list[WorkerProcess]
 ) -> _Paper:
     """Return the picture as a `data:` address, and the lines before the first deaths."""
-    moments = [life.left for life in dead if life.left][:_PRINTED_DEATHS]
+    moments = [process.left for process in dead if process.left][:_PRINTED_DEATHS]
     chosen: set[int] = set()
     for moment in moments or [float("inf")]:
         before = [place for place, line in enumerate(lines) if line.at <= moment + 1]
@@ -156,19 +158,21 @@ def _paper(
     return _Paper(f"data:image/png;base64,{image}", chosen)
 
 
-def _worker_row(life: WorkerProcess, axis: Axis) -> dict[str, object]:
+def _worker_row(process: WorkerProcess, axis: Axis) -> dict[str, object]:
     return {
-        "address": life.address,
-        "label": plain(life.label),
+        "address": process.address,
+        "label": plain(process.label),
         "joined": None
-        if life.joined is None
-        else round((life.joined - axis.start) * 1e3),
-        "left": None if life.left is None else round((life.left - axis.start) * 1e3),
-        "fate": life.fate,
-        "how": plain(life.how),
-        "peak": life.peak,
-        "nthreads": life.nthreads,
-        "host": plain(life.host),
+        if process.joined is None
+        else round((process.joined - axis.start) * 1e3),
+        "left": None
+        if process.left is None
+        else round((process.left - axis.start) * 1e3),
+        "fate": process.fate,
+        "how": plain(process.how),
+        "peak": process.peak,
+        "nthreads": process.nthreads,
+        "host": plain(process.host),
     }
 
 
@@ -192,20 +196,20 @@ class DeathGroup(NamedTuple):
 def death_groups(dead: list[WorkerProcess]) -> list[DeathGroup]:
     """Return the deaths, in order, those that are alike together."""
     groups: dict[tuple[object, ...], DeathGroup] = {}
-    for life in dead:
-        alike = _alike(life)
+    for process in dead:
+        alike = _alike(process)
         if alike in groups:
-            groups[alike].others.append(life)
+            groups[alike].others.append(process)
         else:
-            groups[alike] = DeathGroup(life, [])
+            groups[alike] = DeathGroup(process, [])
     return [*groups.values()]
 
 
-def _alike(life: WorkerProcess) -> tuple[object, ...]:
-    death = life.death
-    running = tuple(sorted({prefix_of(key) for key, _ in life.running}))
+def _alike(process: WorkerProcess) -> tuple[object, ...]:
+    death = process.death
+    running = tuple(sorted({prefix_of(key) for key, _ in process.running}))
     if death is None:
-        return (life.fate, running)
+        return (process.fate, running)
     return (
         death.exit_code,
         death.restarted_for_memory is not None,
@@ -244,12 +248,12 @@ class Bandwidth(NamedTuple):
         return self.step * len(self.names)
 
 
-def _bandwidth_of(run: RunTables, lives: list[WorkerProcess]) -> Bandwidth:
+def _bandwidth_of(run: RunTables, processes: list[WorkerProcess]) -> Bandwidth:
     """Return what the scheduler reported last; empty where nothing was moved."""
     loads = [each for each in run.of(SchedulerLoad) if each.bandwidth]
     if not loads:
         return Bandwidth([], 0, [], [], 0)
-    labels = {life.address: plain(life.label) for life in lives}
+    labels = {process.address: plain(process.label) for process in processes}
     # Dask tells who received first.
     pairs = [
         (labels.get(source, plain(source)), labels.get(to, plain(to)), speed)

@@ -39,7 +39,9 @@ class LogLines(NamedTuple):
     total: int
 
 
-def loglines_of(run: RunTables, lives: list[WorkerProcess], *, limit: int) -> LogLines:
+def loglines_of(
+    run: RunTables, processes: list[WorkerProcess], *, limit: int
+) -> LogLines:
     """Choose at most `limit` lines: warnings and worse, last words, then the newest."""
     logs = run.logs
     total = logs.height
@@ -51,7 +53,7 @@ def loglines_of(run: RunTables, lives: list[WorkerProcess], *, limit: int) -> Lo
     numbered = logs.with_row_index("row").sort("at", maintain_order=True)
     grave = numbered.filter(pl.col("level") >= _WARNING)["row"]
     chosen, text = _important_lines(grave, limit)
-    last = _last_lines(numbered, lives)
+    last = _last_lines(numbered, processes)
     chosen.update(row for row in last if len(chosen) < limit)
     for row in reversed(numbered["row"].to_list()):
         if len(chosen) >= limit:
@@ -85,9 +87,9 @@ def _important_lines(grave: pl.Series, limit: int) -> tuple[set[int], str]:
     return chosen, text
 
 
-def _last_lines(numbered: pl.DataFrame, lives: list[WorkerProcess]) -> list[int]:
+def _last_lines(numbered: pl.DataFrame, processes: list[WorkerProcess]) -> list[int]:
     rows: list[int] = []
-    dead = [life.address for life in lives if life.fate == "died"]
+    dead = [process.address for process in processes if process.fate == "died"]
     if dead:
         own = numbered.filter(pl.col("source").is_in(dead))
         for _, part in own.group_by("source", maintain_order=True):

@@ -69,19 +69,19 @@ _FLAME_TOOLTIP = """
 def performance_html(run: RunTables, card: RunCard) -> str:
     """Return the performance report of a run, as one page with Bokeh in it."""
     axis = axis_of(run)
-    lives = worker_processes(run)
+    processes = worker_processes(run)
     executions = executions_of(run)
     tabs = [
-        ("Summary", _text(summary_markup(run, card, axis, lives, executions))),
-        ("Task Stream", _stream(executions, lives)),
-        ("System", system_figures(run.metrics, axis, lives)),
+        ("Summary", _text(summary_markup(run, card, axis, processes, executions))),
+        ("Task Stream", _stream(executions, processes)),
+        ("System", system_figures(run.metrics, axis, processes)),
         ("Scheduler Logs", _text(log_markup(run.logs, ("scheduler",)))),
         ("Worker Profile (compute)", _flame_graph(run, "compute")),
         ("Worker Profile (administrative)", _flame_graph(run, "workers")),
         ("Scheduler Profile (administrative)", _flame_graph(run, "scheduler")),
         (
             "Bandwidth (Workers)",
-            bandwidth_by_worker(run, lives) or _transfer_by_worker(run, lives),
+            bandwidth_by_worker(run, processes) or _transfer_by_worker(run, processes),
         ),
         ("Bandwidth (Types)", bandwidth_by_type(run) or _bytes_by_type(run)),
         ("Worker Logs", _text(log_markup(run.logs, ("worker", "nanny")))),
@@ -125,8 +125,8 @@ def _text(markup: Markup) -> Any:
     )
 
 
-def _stream(executions: pl.DataFrame, lives: list[WorkerProcess]) -> object | None:
-    return stream_figure(executions, lives) if executions.height else None
+def _stream(executions: pl.DataFrame, processes: list[WorkerProcess]) -> object | None:
+    return stream_figure(executions, processes) if executions.height else None
 
 
 def _flame_graph(run: RunTables, of: str) -> object | None:
@@ -173,8 +173,10 @@ def _colour(filename: str) -> str:
     return Category20_20[zlib.crc32(filename.encode()) % len(Category20_20)]
 
 
-def _transfer_by_worker(run: RunTables, lives: list[WorkerProcess]) -> object | None:
-    labels = {life.address: life.label for life in lives}
+def _transfer_by_worker(
+    run: RunTables, processes: list[WorkerProcess]
+) -> object | None:
+    labels = {process.address: process.label for process in processes}
     table = (
         run.tasks.group_by("worker", maintain_order=True)
         .agg(pl.col("transfer").sum())
@@ -258,7 +260,7 @@ def summary_markup(
     run: RunTables,
     card: RunCard,
     axis: Axis,
-    lives: list[WorkerProcess],
+    processes: list[WorkerProcess],
     executions: pl.DataFrame,
 ) -> Markup:
     """Return the first tab: what ran, for how long, on what; and the verdict."""
@@ -277,7 +279,7 @@ def summary_markup(
         Markup("<h2>Tasks Information</h2>"),
         _list(_tasks(executions)),
         Markup("<h2>Scheduler Information</h2>"),
-        _list(_cluster(run, lives)),
+        _list(_cluster(run, processes)),
         Markup("<h2>Calling Code</h2>"),
         _list(_calling(run)),
     ]
@@ -299,14 +301,16 @@ def _tasks(tasks: pl.DataFrame) -> list[str]:
     return parts
 
 
-def _cluster(run: RunTables, lives: list[WorkerProcess]) -> list[str]:
+def _cluster(run: RunTables, processes: list[WorkerProcess]) -> list[str]:
     scheduler = next(iter(run.of(SchedulerInfo)[-1:]), SchedulerInfo())
-    threads = sum(life.nthreads or 0 for life in lives if life.left is None)
-    memory = sum(life.limit or 0 for life in lives if life.left is None)
-    died = sum(life.fate == "died" for life in lives)
+    threads = sum(
+        process.nthreads or 0 for process in processes if process.left is None
+    )
+    memory = sum(process.limit or 0 for process in processes if process.left is None)
+    died = sum(process.fate == "died" for process in processes)
     return [
         f"Address: {plain(scheduler.subject or 'unknown')}",
-        f"Workers seen: {count(len(lives))}"
+        f"Workers seen: {count(len(processes))}"
         + (f", {count(died)} died" if died else ""),
         f"Threads at the end: {count(threads)}",
         f"Memory at the end: {exact_size(memory)}",

@@ -66,11 +66,11 @@ def _covered(moments: object, edges: Any) -> Any:
 
 
 class _Rows(NamedTuple):
-    """Which workers are drawn where: numbers of their lives, and pixels."""
+    """Which workers are drawn where: numbers of their processes, and pixels."""
 
     scale: _Scale
-    lives: list[WorkerProcess]
-    seats: list[list[int]]
+    processes: list[WorkerProcess]
+    workers: list[list[int]]
     top: int
     height: int
 
@@ -87,13 +87,13 @@ class _Scale:
 
 
 def _picture(run: RunTables, card: RunCard) -> Drawing:
-    axis, lives = axis_of(run), worker_processes(run)
+    axis, processes = axis_of(run), worker_processes(run)
     scale = _Scale(axis)
-    seats = _seats(lives)
-    height = max(3, min(_TALLEST, _WORK // max(1, len(seats))))
-    curves = curves_of(run, axis, lives).workers[:_MOST_CURVES]
+    workers = _rows_of(processes)
+    height = max(3, min(_TALLEST, _WORK // max(1, len(workers))))
+    curves = curves_of(run, axis, processes).workers[:_MOST_CURVES]
     work_top = 64
-    memory_top = work_top + height * len(seats) + 22
+    memory_top = work_top + height * len(workers) + 22
     bottom = memory_top + (_MEMORY + 8 if curves else 0)
     title = f"{card.state}: {plain(card.headline)}"
     drawing = Drawing(_WIDTH, bottom + 24, title)
@@ -102,51 +102,51 @@ def _picture(run: RunTables, card: RunCard) -> Drawing:
         _RIGHT, 36, _cut(f"{plain(card.job)} · {plain(card.run_id)}", 60), _SOFT
     )
     _ticks(drawing, scale, work_top - 6, bottom)
-    prefixes = _work(drawing, run, _Rows(scale, lives, seats, work_top, height))
+    prefixes = _work(drawing, run, _Rows(scale, processes, workers, work_top, height))
     _legend(drawing, prefixes)
     if curves:
         _memory(drawing, curves, scale, memory_top)
     return drawing
 
 
-def _seats(lives: list[WorkerProcess]) -> list[list[int]]:
-    """Return the numbers of the lives of each row, deaths first where there are too many."""
+def _rows_of(processes: list[WorkerProcess]) -> list[list[int]]:
+    """Return the numbers of the processes of each row, deaths first where there are too many."""
     own: dict[str, list[int]] = {}
-    for number, life in enumerate(lives):
-        own.setdefault(life.seat, []).append(number)
-    seats = [*own.values()]
-    if len(seats) > _MOST_ROWS:
-        died = [any(lives[n].fate == "died" for n in seat) for seat in seats]
-        order = sorted(range(len(seats)), key=lambda n: (not died[n], n))[:_MOST_ROWS]
-        seats = [seats[n] for n in sorted(order)]
-    return seats
+    for number, process in enumerate(processes):
+        own.setdefault(process.worker, []).append(number)
+    workers = [*own.values()]
+    if len(workers) > _MOST_ROWS:
+        died = [any(processes[n].fate == "died" for n in worker) for worker in workers]
+        order = sorted(range(len(workers)), key=lambda n: (not died[n], n))[:_MOST_ROWS]
+        workers = [workers[n] for n in sorted(order)]
+    return workers
 
 
 def _work(drawing: Drawing, run: RunTables, rows: _Rows) -> list[str]:
     """Draw a row for each worker; return the prefixes that have a colour."""
-    scale, lives, seats, top, height = rows
-    table = _placed(run, lives, scale.axis)
+    scale, processes, workers, top, height = rows
+    table = _placed(run, processes, scale.axis)
     totals = table.group_by("prefix", maintain_order=True).agg(
         (pl.col("stop") - pl.col("begin")).sum()
     )
     totals = totals.sort("stop", "prefix", descending=[True, False])
     prefixes = [str(name) for name in totals["prefix"].head(len(PALETTE))]
-    for place, seat in enumerate(seats):
+    for place, worker in enumerate(workers):
         y = top + place * height
         tall = height - (2 if height > 6 else 0)  # noqa: PLR2004
-        for life in (lives[number] for number in seat):
-            a = scale.x(max(life.joined or 0.0, scale.axis.start))
-            b = scale.x(min(life.left or scale.axis.stop, scale.axis.stop))
+        for process in (processes[number] for number in worker):
+            a = scale.x(max(process.joined or 0.0, scale.axis.start))
+            b = scale.x(min(process.left or scale.axis.stop, scale.axis.stop))
             drawing.box(a, y, max(0.0, b - a), tall, _LANE)
-        own = table.filter(pl.col("life").is_in(seat))
-        threads = max((lives[number].nthreads or 1) for number in seat)
+        own = table.filter(pl.col("process").is_in(worker))
+        threads = max((processes[number].nthreads or 1) for number in worker)
         _row(drawing, own, prefixes, scale, (y, tall, threads))
-        for life in (lives[number] for number in seat):
-            if life.fate == "died" and life.left:
-                drawing.cross(scale.x(life.left), y + tall / 2, _BAD)
+        for process in (processes[number] for number in worker):
+            if process.fate == "died" and process.left:
+                drawing.cross(scale.x(process.left), y + tall / 2, _BAD)
         if height >= 9 or place % (12 // height + 1) == 0:  # noqa: PLR2004
-            label = _cut(plain(lives[seat[0]].label), 18)
-            lost = any(lives[number].fate == "died" for number in seat)
+            label = _cut(plain(processes[worker[0]].label), 18)
+            lost = any(processes[number].fate == "died" for number in worker)
             drawing.text(
                 _LEFT - 6, y + tall / 2, label, _BAD if lost else _SOFT,
                 size=11, anchor="end",
@@ -154,13 +154,13 @@ def _work(drawing: Drawing, run: RunTables, rows: _Rows) -> list[str]:
     return prefixes
 
 
-def _placed(run: RunTables, lives: list[WorkerProcess], axis: Axis) -> pl.DataFrame:
+def _placed(run: RunTables, processes: list[WorkerProcess], axis: Axis) -> pl.DataFrame:
     executions = executions_of(run)
     return (
-        executions.with_columns(process_numbers(executions, lives))
+        executions.with_columns(process_numbers(executions, processes))
         .filter(pl.col("begin").is_not_null())
         .select(
-            "prefix", "life",
+            "prefix", "process",
             (pl.col("begin").dt.epoch("us") / 1e6 - axis.start).alias("begin"),
             (pl.col("stop").dt.epoch("us") / 1e6 - axis.start).alias("stop"),
         )

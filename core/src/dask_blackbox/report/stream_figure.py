@@ -45,7 +45,7 @@ _TOOLTIP = """
 """
 
 
-def stream_figure(tasks: pl.DataFrame, lives: list[WorkerProcess]) -> object:
+def stream_figure(tasks: pl.DataFrame, processes: list[WorkerProcess]) -> object:
     """Return the figure; its title says what it shows."""
     placed = tasks.filter(pl.col("start").is_not_null() & pl.col("stop").is_not_null())
     bars, lanes = _bars(placed), _lanes(placed)
@@ -61,7 +61,7 @@ def stream_figure(tasks: pl.DataFrame, lives: list[WorkerProcess]) -> object:
     if shown.height < bars.height:
         text += f"; showing the {count(shown.height)} longest, and what failed"
     shown = shown.join(lanes, on=["worker", "thread"], how="left", nulls_equal=True)
-    return _figure(shown, lanes, lives, text)
+    return _figure(shown, lanes, processes, text)
 
 
 def _bars(tasks: pl.DataFrame) -> pl.DataFrame:
@@ -139,7 +139,7 @@ def _colours(words: pl.Series, prefixes: list[str]) -> tuple[pl.Series, list[str
 
 
 def _figure(
-    bars: pl.DataFrame, lanes: pl.DataFrame, lives: list[WorkerProcess], text: str
+    bars: pl.DataFrame, lanes: pl.DataFrame, processes: list[WorkerProcess], text: str
 ) -> object:
     plot = figure(
         title=f"Task Stream: {text}",
@@ -153,7 +153,7 @@ def _figure(
         sizing_mode="stretch_both",
         output_backend="canvas",
     )
-    labels = {life.address: life.label for life in lives}
+    labels = {process.address: process.label for process in processes}
     words = bars.group_by("label", maintain_order=True).agg(pl.col("seconds").sum())
     words = words.filter(~pl.col("label").is_in(list(_ACTIONS)))
     prefixes = words.sort("seconds", "label", descending=[True, False])[

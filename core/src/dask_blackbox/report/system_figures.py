@@ -75,14 +75,18 @@ _PANELS: tuple[tuple[str, str, tuple[tuple[str, str, str], ...]], ...] = (
 
 
 def system_figures(
-    metrics: pl.DataFrame, axis: Axis, lives: list[WorkerProcess]
+    metrics: pl.DataFrame, axis: Axis, processes: list[WorkerProcess]
 ) -> object | None:
     """Return the panels below each other, deaths marked in all; None without samples."""
     table = summed_metrics(metrics, axis)
     if table.height == 0:
         return None
     source = ColumnDataSource({name: table[name].to_numpy() for name in table.columns})
-    deaths = [life.left * 1e3 for life in lives if life.fate == "died" and life.left]
+    deaths = [
+        process.left * 1e3
+        for process in processes
+        if process.fate == "died" and process.left
+    ]
     panels: list[Any] = []
     for title, form, lines in _PANELS:
         if all(table[name].null_count() == table.height for name, _, _ in lines):
@@ -189,13 +193,18 @@ def _last_load(run: RunTables) -> SchedulerLoad | None:
     )
 
 
-def bandwidth_by_worker(run: RunTables, lives: list[WorkerProcess]) -> object | None:
+def bandwidth_by_worker(
+    run: RunTables, processes: list[WorkerProcess]
+) -> object | None:
     """Return Dask's map of how fast results went from each worker to each other."""
     load = _last_load(run)
     if load is None:
         return None
     pairs = {(to, source): speed for to, source, speed in load.bandwidth}
-    names = {life.address: SimpleNamespace(name=plain(life.label)) for life in lives}
+    names = {
+        process.address: SimpleNamespace(name=plain(process.label))
+        for process in processes
+    }
 
     def make() -> object:
         from distributed.dashboard.components.scheduler import BandwidthWorkers

@@ -1,6 +1,6 @@
 """The task timeline: every execution of the run, packed for the page.
 
-Executions are sorted by lane (a thread of a worker's seat) and by their begin; of each the
+Executions are sorted by lane (a thread of a worker) and by their begin; of each the
 page has the gap to the one before, its length, its transfer and its prefix, in units that
 are as exact as the page's size allows.  Keys are in the page for all executions of a run of
 usual size; of a larger one for those that failed, the longest ones, and those that log
@@ -37,19 +37,19 @@ _MOST_LONGEST = 2_000
 _LONGEST_KEY = 200
 
 
-class Seat(msgspec.Struct, array_like=True):
+class WorkerLanes(msgspec.Struct, array_like=True):
     """A row of the picture: processes that followed each other, and its lanes.
 
     Attributes:
         label: What people call it.
-        lives: Numbers of its processes.
+        processes: Numbers of its processes.
         threads: How many threads it had at most.
         first: Number of its first lane.
         lanes: How many lanes it has.
     """
 
     label: str
-    lives: list[int]
+    processes: list[int]
     threads: int
     first: int
     lanes: int
@@ -118,7 +118,7 @@ class Pack(msgspec.Struct):
 class Timeline(msgspec.Struct):
     """What the page draws, and the sentence that says how."""
 
-    seats: list[Seat]
+    workers: list[WorkerLanes]
     prefixes: list[str]
     outcomes: tuple[str, ...]
     pack: Pack
@@ -135,7 +135,7 @@ class _Links(NamedTuple):
 def timeline_of(
     executions: pl.DataFrame,
     axis: Axis,
-    lives: list[WorkerProcess],
+    processes: list[WorkerProcess],
     named: set[str],
     waits: LastInputs,
 ) -> Timeline:
@@ -144,29 +144,29 @@ def timeline_of(
     Args:
         executions: From `executions_of`.
         axis: That they lie on.
-        lives: The workers.
+        processes: The processes of the workers.
         named: Keys that the page names elsewhere.
         waits: What they waited for, from `last_inputs_of`.
     """
     numbered = executions.with_row_index("row")
-    placed = _placed(numbered, axis, lives)
+    placed = _placed(numbered, axis, processes)
     prefixes, placed = _prefixed(placed)
-    seats, placed = _seated(placed, lives)
+    workers, placed = _with_lanes(placed, processes)
     placed = placed.sort("lane", "begin", "stop", "key")
     places = np.full(executions.height, -1, dtype=np.int64)
     places[placed["row"].to_numpy()] = np.arange(placed.height)
     inputs = np.append(places, NO_INPUT)[waits.rows[placed["row"].to_numpy()]]
     chain = places[list(waits.longest.rows)] if waits.longest else places[:0]
     links = _Links(inputs, chain[chain >= 0])
-    pack = _pack(placed, axis, seats, named, links)
+    pack = _pack(placed, axis, workers, named, links)
     text = _summary(executions.height, placed.height, pack)
-    return Timeline(seats, prefixes, OUTCOMES, pack, text)
+    return Timeline(workers, prefixes, OUTCOMES, pack, text)
 
 
 def _placed(
-    executions: pl.DataFrame, axis: Axis, lives: list[WorkerProcess]
+    executions: pl.DataFrame, axis: Axis, processes: list[WorkerProcess]
 ) -> pl.DataFrame:
-    table = executions.with_columns(process_numbers(executions, lives))
+    table = executions.with_columns(process_numbers(executions, processes))
     before, after = -_LONGEST_RUN, int(axis.length * 1e6) + _LONGEST_RUN
     return (
         table.filter(pl.col("begin").is_not_null())
@@ -176,7 +176,7 @@ def _placed(
             "prefix",
             "worker",
             "outcome",
-            "life",
+            "process",
             "slot",
             micros_since(axis, "begin").alias("begin"),
             micros_since(axis, "stop").alias("stop"),
@@ -200,59 +200,71 @@ def _prefixed(tasks: pl.DataFrame) -> tuple[list[str], pl.DataFrame]:
     return names, tasks.join(numbers, on="prefix", how="left", nulls_equal=True)
 
 
-def _seated(
-    tasks: pl.DataFrame, lives: list[WorkerProcess]
-) -> tuple[list[Seat], pl.DataFrame]:
+def _with_lanes(
+    tasks: pl.DataFrame, processes: list[WorkerProcess]
+) -> tuple[list[WorkerLanes], pl.DataFrame]:
     """Give each execution the number of its lane."""
     places: dict[str, int] = {}
-    for life in lives:
-        places.setdefault(life.seat, len(places))
-    seats = [Seat("", [], 1, 0, 1) for _ in places]
-    for number, life in enumerate(lives):
-        seat = seats[places[life.seat]]
-        seat.lives.append(number)
-        seat.threads = max(seat.threads, life.nthreads or 1)
-    unseen = tasks.filter(pl.col("life").is_null())["worker"].unique().sort().to_list()
-    of_worker = {worker: len(seats) + n for n, worker in enumerate(unseen)}
-    seats += [Seat(_shown(worker), [], 1, 0, 1) for worker in unseen]
-    tasks = tasks.with_columns(_seat_of(tasks, lives, places, of_worker).alias("seat"))
+    for process in processes:
+        places.setdefault(process.worker, len(places))
+    workers = [WorkerLanes("", [], 1, 0, 1) for _ in places]
+    for number, process in enumerate(processes):
+        worker = workers[places[process.worker]]
+        worker.processes.append(number)
+        worker.threads = max(worker.threads, process.nthreads or 1)
+    unseen = (
+        tasks.filter(pl.col("process").is_null())["worker"].unique().sort().to_list()
+    )
+    of_worker = {worker: len(workers) + n for n, worker in enumerate(unseen)}
+    workers += [WorkerLanes(_shown(worker), [], 1, 0, 1) for worker in unseen]
+    tasks = tasks.with_columns(
+        _worker_numbers(tasks, processes, places, of_worker).alias("worker_number")
+    )
     used = dict(
-        tasks.group_by("seat", maintain_order=True)
+        tasks.group_by("worker_number", maintain_order=True)
         .agg(pl.col("slot").max())
         .iter_rows()
     )
     first = 0
-    labels = _seat_labels(lives, places)
-    for number, seat in enumerate(seats):
-        seat.label = seat.label or _shown(labels[number])
-        seat.first, seat.lanes = first, max(seat.threads, (used.get(number) or 0) + 1)
-        first += seat.lanes
+    labels = _worker_labels(processes, places)
+    for number, worker in enumerate(workers):
+        worker.label = worker.label or _shown(labels[number])
+        worker.first, worker.lanes = (
+            first,
+            max(worker.threads, (used.get(number) or 0) + 1),
+        )
+        first += worker.lanes
     starts = pl.DataFrame(
-        {"seat": list(range(len(seats))), "first": [seat.first for seat in seats]},
-        schema={"seat": pl.Int64, "first": pl.Int64},
+        {
+            "worker_number": list(range(len(workers))),
+            "first": [worker.first for worker in workers],
+        },
+        schema={"worker_number": pl.Int64, "first": pl.Int64},
     )
-    tasks = tasks.join(starts, on="seat", how="left")
+    tasks = tasks.join(starts, on="worker_number", how="left")
     lane = pl.col("first") + pl.col("slot").fill_null(0)
-    return seats, tasks.with_columns(lane.alias("lane"))
+    return workers, tasks.with_columns(lane.alias("lane"))
 
 
-def _seat_of(
+def _worker_numbers(
     tasks: pl.DataFrame,
-    lives: list[WorkerProcess],
+    processes: list[WorkerProcess],
     places: dict[str, int],
     of_worker: dict[str, int],
 ) -> pl.Series:
-    of_life = np.array([*(places[life.seat] for life in lives), -1], dtype=np.int64)
-    numbers = tasks["life"].fill_null(-1).to_numpy()
+    of_process = np.array(
+        [*(places[process.worker] for process in processes), -1], dtype=np.int64
+    )
+    numbers = tasks["process"].fill_null(-1).to_numpy()
     unseen = tasks["worker"].replace_strict(of_worker, default=0, return_dtype=pl.Int64)
-    return pl.Series(np.where(numbers < 0, unseen.to_numpy(), of_life[numbers]))
+    return pl.Series(np.where(numbers < 0, unseen.to_numpy(), of_process[numbers]))
 
 
-def _seat_labels(lives: list[WorkerProcess], places: dict[str, int]) -> list[str]:
-    """Return the seat's name: the common part of what its processes are called."""
+def _worker_labels(processes: list[WorkerProcess], places: dict[str, int]) -> list[str]:
+    """Return the worker's name: the common part of what its processes are called."""
     own: list[list[str]] = [[] for _ in places]
-    for life in lives:
-        own[places[life.seat]].append(life.label)
+    for process in processes:
+        own[places[process.worker]].append(process.label)
     names = [
         labels[0] if len(labels) == 1 else labels[0].split(" ")[0] for labels in own
     ]
@@ -265,7 +277,7 @@ def _seat_labels(lives: list[WorkerProcess], places: dict[str, int]) -> list[str
 def _pack(
     tasks: pl.DataFrame,
     axis: Axis,
-    seats: list[Seat],
+    workers: list[WorkerLanes],
     named: set[str],
     links: _Links,
 ) -> Pack:
@@ -276,7 +288,7 @@ def _pack(
     begin = tasks["begin"].to_numpy() // unit - origin
     stop = np.maximum(tasks["stop"].to_numpy() // unit - origin, begin)
     lane = tasks["lane"].to_numpy()
-    lanes = sum(seat.lanes for seat in seats)
+    lanes = sum(worker.lanes for worker in workers)
     first = np.ones(tasks.height, dtype=bool)
     first[1:] = lane[1:] != lane[:-1]
     before = np.where(first, 0, np.concatenate([[0], stop[:-1]])[: tasks.height])

@@ -95,10 +95,10 @@ def packed_marks(marks: list[Mark]) -> PackedMarks:
     )
 
 
-def marks_of(run: RunTables, axis: Axis, lives: list[WorkerProcess]) -> list[Mark]:
+def marks_of(run: RunTables, axis: Axis, processes: list[WorkerProcess]) -> list[Mark]:
     """Return everything that is marked on the time axis, in order."""
     marks = [
-        *_worker_marks(axis, lives),
+        *_worker_marks(axis, processes),
         *_event_marks(run, axis),
         *_sample_marks(run, axis),
     ]
@@ -106,17 +106,17 @@ def marks_of(run: RunTables, axis: Axis, lives: list[WorkerProcess]) -> list[Mar
     return sorted(there, key=lambda mark: mark.at)
 
 
-def _worker_marks(axis: Axis, lives: list[WorkerProcess]) -> list[Mark]:
+def _worker_marks(axis: Axis, processes: list[WorkerProcess]) -> list[Mark]:
     marks = []
-    for life in lives:
-        if life.joined is not None:
+    for process in processes:
+        if process.joined is not None:
             marks.append(
-                Mark(_ms(life.joined, axis), "arrival", life.address, "joined")
+                Mark(_ms(process.joined, axis), "arrival", process.address, "joined")
             )
-        if life.left is not None:
-            kind = "death" if life.fate == "died" else "departure"
-            text = f"died: {life.how}" if kind == "death" else life.how
-            marks.append(Mark(_ms(life.left, axis), kind, life.address, text))
+        if process.left is not None:
+            kind = "death" if process.fate == "died" else "departure"
+            text = f"died: {process.how}" if kind == "death" else process.how
+            marks.append(Mark(_ms(process.left, axis), kind, process.address, text))
     return marks
 
 

@@ -26,7 +26,7 @@ class WorkerProcess(msgspec.Struct, kw_only=True):
     Attributes:
         label: What people call it: Dask's name for it, with as much of its address as tells
             it from the others of that name; or else its address.
-        seat: Whose place it took: processes of one name on one scheduler follow each other.
+        worker: Which worker it is: processes of one name on one scheduler follow each other.
         fate: `stayed` to the end, `left` in good order, or `died`.
         how: How it ended, in words.
         joined: Epoch seconds.
@@ -39,7 +39,7 @@ class WorkerProcess(msgspec.Struct, kw_only=True):
 
     address: str
     label: str
-    seat: str
+    worker: str
     host: str
     pid: int | None
     nthreads: int | None
@@ -82,62 +82,66 @@ def _lives(run: RunTables) -> list[WorkerProcess]:
     peaks = _peaks_by_address(run.metrics)
     deaths = {(death.address, death.pid): death for death in deaths_of(run)}
     rows = run.workers.sort("joined", maintain_order=True).rows(named=True)
-    lives = [
-        _life(row, deaths.get((row["address"], row["pid"])), label, seat)
-        for row, label, seat in zip(rows, _labels(rows), _seats(run, rows), strict=True)
+    processes = [
+        _worker_process(row, deaths.get((row["address"], row["pid"])), label, worker)
+        for row, label, worker in zip(
+            rows, _labels(rows), _worker_names(run, rows), strict=True
+        )
     ]
-    did = _work(executions_of(run), lives)
-    for place, life in enumerate(lives):
-        life.tasks, life.troubles, life.busy = did.get(place, (0, 0, 0.0))
-        peak, life.spilled = peaks.get(life.address, (None, None))
-        last = life.death.peak_memory if life.death else None
-        life.peak = max(peak or 0, last or 0) or None
-    return lives
+    did = _work(executions_of(run), processes)
+    for place, process in enumerate(processes):
+        process.tasks, process.troubles, process.busy = did.get(place, (0, 0, 0.0))
+        peak, process.spilled = peaks.get(process.address, (None, None))
+        last = process.death.peak_memory if process.death else None
+        process.peak = max(peak or 0, last or 0) or None
+    return processes
 
 
-def process_numbers(executions: pl.DataFrame, lives: list[WorkerProcess]) -> pl.Series:
-    """Return which of the lives each execution was in; null for a worker nobody saw.
+def process_numbers(
+    executions: pl.DataFrame, processes: list[WorkerProcess]
+) -> pl.Series:
+    """Return which of the processes each execution was in; null for a worker nobody saw.
 
     An address may be used again: then the times decide.
     """
     places: dict[str, list[int]] = {}
-    for place, life in enumerate(lives):
-        places.setdefault(life.address, []).append(place)
+    for place, process in enumerate(processes):
+        places.setdefault(process.address, []).append(place)
     first = pl.DataFrame(
-        {"worker": list(places), "life": [own[0] for own in places.values()]},
-        schema={"worker": pl.String, "life": pl.Int64},
+        {"worker": list(places), "process": [own[0] for own in places.values()]},
+        schema={"worker": pl.String, "process": pl.Int64},
     )
     found = executions.select("worker", "stop").join(
         first, on="worker", how="left", maintain_order="left"
     )
-    number = pl.col("life")
+    number = pl.col("process")
     for own in places.values():
         for place in own[1:]:
-            joined = (lives[place].joined or 0.0) * 1e6
+            joined = (processes[place].joined or 0.0) * 1e6
             later = pl.col("stop").dt.epoch("us") > joined
-            same = pl.col("worker") == lives[place].address
+            same = pl.col("worker") == processes[place].address
             number = (
                 pl.when(same & later).then(pl.lit(place, pl.Int64)).otherwise(number)
             )
-    return found.select(number.alias("life"))["life"]
+    return found.select(number.alias("process"))["process"]
 
 
-def _seats(run: RunTables, rows: list[Row]) -> list[str]:
+def _worker_names(run: RunTables, rows: list[Row]) -> list[str]:
     """Return whose place each process took: its name's, while nobody else has it."""
     schedulers = schedulers_of(run)
     scheduler_of = {each.subject: each.scheduler for each in run.of(WorkerAdded)}
-    seats: list[str] = []
+    workers: list[str] = []
     until: dict[str, float] = {}
     for row in rows:
         joined = row["joined"].timestamp() if row["joined"] else 0.0
         left = row["left"].timestamp() if row["left"] else float("inf")
         scheduler = schedulers.of_worker(scheduler_of.get(row["address"]), joined)
-        seat = f"{row['name']} of {scheduler}" if row["name"] else row["address"]
-        if until.get(seat, 0.0) > joined:
-            seat = f"{row['address']} {row['pid']}"
-        until[seat] = left
-        seats.append(seat)
-    return seats
+        worker = f"{row['name']} of {scheduler}" if row["name"] else row["address"]
+        if until.get(worker, 0.0) > joined:
+            worker = f"{row['address']} {row['pid']}"
+        until[worker] = left
+        workers.append(worker)
+    return workers
 
 
 def _labels(rows: list[dict[str, object]]) -> list[str]:
@@ -164,7 +168,9 @@ def _ways(row: Row) -> tuple[str, ...]:
     return name, f"{name} :{port}", f"{name} {bare}", f"{name} {process}"
 
 
-def _life(row: Row, death: WorkerExit | None, label: str, seat: str) -> WorkerProcess:
+def _worker_process(
+    row: Row, death: WorkerExit | None, label: str, worker: str
+) -> WorkerProcess:
     left = row["left"].timestamp() if row["left"] else None
     if death is not None:
         fate, how, left = "died", _cause(death), death.at
@@ -176,7 +182,7 @@ def _life(row: Row, death: WorkerExit | None, label: str, seat: str) -> WorkerPr
     return WorkerProcess(
         address=row["address"],
         label=label,
-        seat=seat,
+        worker=worker,
         host=row["host"] or "",
         pid=row["pid"],
         nthreads=row["nthreads"],
@@ -211,12 +217,12 @@ def _cause(death: WorkerExit) -> str:
 
 
 def _work(
-    executions: pl.DataFrame, lives: list[WorkerProcess]
+    executions: pl.DataFrame, processes: list[WorkerProcess]
 ) -> dict[int, tuple[int, int, float]]:
-    """Return executions, those of them in trouble, and seconds, by the number of a life."""
+    """Return executions, those of them in trouble, and seconds, by the number of a process."""
     done = (
-        executions.with_columns(process_numbers(executions, lives))
-        .group_by("life", maintain_order=True)
+        executions.with_columns(process_numbers(executions, processes))
+        .group_by("process", maintain_order=True)
         .agg(
             pl.len().alias("tasks"),
             (pl.col("outcome") != "finished").sum().alias("troubles"),

@@ -53,14 +53,14 @@ def write(run: RunTables, form: str, to: Path) -> list[Path]:
 
 def packets(run: RunTables) -> Iterator[bytes]:
     """Yield the packets of the trace, in an order that a reader can follow."""
-    lives = worker_processes(run)
-    table = _placed(run, lives)
+    processes = worker_processes(run)
+    table = _placed(run, processes)
     prefixes = table["prefix"].unique().sort().to_list()
     yield _names(prefixes)
-    yield from _tracks(table, lives)
+    yield from _tracks(table, processes)
     yield from _executions(table, prefixes)
-    yield from _memory(run, lives)
-    yield from _marks(run, lives)
+    yield from _memory(run, processes)
+    yield from _marks(run, processes)
 
 
 def _names(prefixes: list[str]) -> bytes:
@@ -80,43 +80,43 @@ def _names(prefixes: list[str]) -> bytes:
     )
 
 
-def _placed(run: RunTables, lives: list[WorkerProcess]) -> pl.DataFrame:
+def _placed(run: RunTables, processes: list[WorkerProcess]) -> pl.DataFrame:
     executions = executions_of(run)
     return (
-        executions.with_columns(process_numbers(executions, lives))
+        executions.with_columns(process_numbers(executions, processes))
         .filter(pl.col("begin").is_not_null())
         .select(
             "key", "outcome",
             pl.col("prefix").fill_null("?"),
-            pl.col("life").fill_null(len(lives)),
+            pl.col("process").fill_null(len(processes)),
             pl.col("slot").fill_null(0).clip(0, _LANES - 2),
             (pl.col("begin").dt.epoch("us") * 1000).alias("begin"),
             (pl.col("stop").dt.epoch("us") * 1000).alias("stop"),
         )
-        .sort("life", "slot", "begin", "stop")
+        .sort("process", "slot", "begin", "stop")
     )  # fmt: skip
 
 
-def _process(life: int) -> int:
-    return _FIRST_TRACK + life * _LANES
+def _track_of(process: int) -> int:
+    return _FIRST_TRACK + process * _LANES
 
 
-def _tracks(table: pl.DataFrame, lives: list[WorkerProcess]) -> Iterator[bytes]:
+def _tracks(table: pl.DataFrame, processes: list[WorkerProcess]) -> Iterator[bytes]:
     yield _track(_EVENTS_TRACK, text(_LABEL, "events"))
-    named = [*lives, None]
+    named = [*processes, None]
     threads = (
-        table.group_by("life", maintain_order=True).agg(pl.col("slot").max()).rows()
+        table.group_by("process", maintain_order=True).agg(pl.col("slot").max()).rows()
     )
-    for life, most in sorted(threads):
-        own = named[life]
+    for process, most in sorted(threads):
+        own = named[process]
         label = plain(own.label) if own else "unknown worker"
-        pid = life + 1  # a process id may come twice, on two hosts
-        process = varint(1, pid) + text(6, f"worker {label}")
-        yield _track(_process(life), message(_PROCESS, process))
+        pid = process + 1  # a process id may come twice, on two hosts
+        described = varint(1, pid) + text(6, f"worker {label}")
+        yield _track(_track_of(process), message(_PROCESS, described))
         for slot in range(most + 1):
             tid = pid * _LANES + slot
             thread = varint(1, pid) + varint(2, tid) + text(5, f"thread {slot + 1}")
-            yield _track(_process(life) + 1 + slot, message(_THREAD, thread))
+            yield _track(_track_of(process) + 1 + slot, message(_THREAD, thread))
 
 
 def _track(uuid: int, described: bytes) -> bytes:
@@ -132,8 +132,8 @@ def _event(at: int, kind: int, track: int, more: bytes = b"") -> bytes:
 def _executions(table: pl.DataFrame, prefixes: list[str]) -> Iterator[bytes]:
     numbers = {name: varint(_NAME_ID, n + 1) for n, name in enumerate(prefixes)}
     before, last = None, 0
-    for key, outcome, prefix, life, slot, begun, ended in table.iter_rows():
-        track = _process(life) + 1 + slot
+    for key, outcome, prefix, process, slot, begun, ended in table.iter_rows():
+        track = _track_of(process) + 1 + slot
         # Slices of a track must not overlap; clocks may say that they do, by a little.
         begin = max(begun, last) if track == before else begun
         stop = max(begin, ended)
@@ -145,15 +145,15 @@ def _executions(table: pl.DataFrame, prefixes: list[str]) -> Iterator[bytes]:
         yield _event(stop, _END, track)
 
 
-def _memory(run: RunTables, lives: list[WorkerProcess]) -> Iterator[bytes]:
+def _memory(run: RunTables, processes: list[WorkerProcess]) -> Iterator[bytes]:
     tracks: dict[str, int] = {}
     counted = message(_COUNTS, varint(3, _BYTES))
-    for number, life in enumerate(lives):
-        if life.address not in tracks:
-            uuid = tracks[life.address] = _process(number) + _LANES - 1
-            above = varint(_ABOVE, _process(number))
+    for number, process in enumerate(processes):
+        if process.address not in tracks:
+            uuid = tracks[process.address] = _track_of(number) + _LANES - 1
+            above = varint(_ABOVE, _track_of(number))
             yield _track(
-                uuid, above + text(_LABEL, f"memory {plain(life.label)}") + counted
+                uuid, above + text(_LABEL, f"memory {plain(process.label)}") + counted
             )
     samples = run.metrics.filter(pl.col("memory").is_not_null()).select(
         "source", pl.col("at").dt.epoch("us") * 1000, "memory"
@@ -163,10 +163,10 @@ def _memory(run: RunTables, lives: list[WorkerProcess]) -> Iterator[bytes]:
             yield _event(at, _COUNTER, tracks[source], double(_VALUE, float(memory)))
 
 
-def _marks(run: RunTables, lives: list[WorkerProcess]) -> Iterator[bytes]:
+def _marks(run: RunTables, processes: list[WorkerProcess]) -> Iterator[bytes]:
     axis = axis_of(run)
-    labels = {life.address: plain(life.label) for life in lives}
-    for mark in marks_of(run, axis, lives):
+    labels = {process.address: plain(process.label) for process in processes}
+    for mark in marks_of(run, axis, processes):
         at = round((axis.start + mark.at / 1000) * 1e9)
         who = f"{labels.get(mark.subject, mark.subject)}: " if mark.subject else ""
         yield _event(at, _INSTANT, _EVENTS_TRACK, text(_NAME, f"{who}{mark.text}"))

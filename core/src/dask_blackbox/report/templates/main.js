@@ -5,7 +5,7 @@ import { SIGNS, isGrave, overviewCharts } from "./overview.js";
 import { element, fillPane, pinTask } from "./pane.js";
 import { flameGraph } from "./flames.js";
 import { arrange, rows, taskChart } from "./rows.js";
-import { DATA, LENGTH, laneOf, marks, millis, prefixes, seats, tasks, unpack } from "./run.js";
+import { DATA, LENGTH, laneOf, marks, millis, prefixes, workers, tasks, unpack } from "./run.js";
 import { tabs } from "./tables.js";
 import { changed, clock, goTo, look, onChange, recall, size, view } from "./view.js";
 
@@ -73,7 +73,7 @@ function byEvent(by) {
 /** Pin the next execution of the same thread, or the one before. */
 function byTask(by) {
   if (view.task === null) {
-    const lane = view.seat === null ? 0 : seats[view.seat][3];
+    const lane = view.worker === null ? 0 : workers[view.worker][3];
     if (tasks.first[lane] < tasks.first[lane + 1]) pinTask(tasks.first[lane]);
     return;
   }
@@ -91,7 +91,7 @@ function keys(toggle) {
     ArrowLeft: () => byEvent(-1), ArrowRight: () => byEvent(1), ",": () => byTask(-1), ".": () => byTask(1),
     w: () => zoom(0.5), s: () => zoom(2), a: () => pan(-0.25), d: () => pan(0.25), "+": () => zoom(0.5), "-": () => zoom(2),
     0: () => look(0, LENGTH), " ": toggle,
-    Escape: () => { view.task = view.seat = view.area = null; view.chain = false; goTo(null); changed("pin", "chain"); },
+    Escape: () => { view.task = view.worker = view.area = null; view.chain = false; goTo(null); changed("pin", "chain"); },
   };
   document.getElementById("charts").addEventListener("keydown", (event) => {
     if (!acts[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;

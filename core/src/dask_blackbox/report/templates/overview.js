@@ -1,6 +1,6 @@
 // The whole run in a strip: how busy the cluster was, and which part of it is shown.
 import { Chart, PALETTE, colourOf, ink, labelTicks } from "./chart.js";
-import { LENGTH, labelOf, lives, marks, seats } from "./run.js";
+import { LENGTH, labelOf, processes, marks, workers } from "./run.js";
 import { addUp } from "./rows.js";
 import { changed, clock, goTo, look, view } from "./view.js";
 
@@ -12,7 +12,7 @@ function stripOf(width) {
   const key = `${width} ${view.only}`;
   if (strip?.key === key) return strip;
   const sums = new Float32Array(width * (PALETTE.length + 1));
-  const lanes = seats.reduce((sum, seat) => sum + seat[4], 0);
+  const lanes = workers.reduce((sum, worker) => sum + worker[4], 0);
   for (let lane = 0; lane < lanes; lane += 1) addUp(sums, lane, 0, LENGTH, width);
   strip = { key, sums, width, there: threadsThere(width) };
   return strip;
@@ -21,11 +21,11 @@ function stripOf(width) {
 /** Return how many threads there were in each step. */
 function threadsThere(width) {
   const there = new Float32Array(width);
-  for (const [, own, threads] of seats) {
-    for (const life of own.map((number) => lives[number])) {
-      const a = (Math.max(0, life.joined ?? 0) / LENGTH) * width;
-      const b = (Math.min(LENGTH, life.left ?? LENGTH) / LENGTH) * width;
-      for (let x = Math.floor(a); x < Math.min(width, Math.ceil(b)); x += 1) there[x] += (life.nthreads ?? threads) * (Math.min(b, x + 1) - Math.max(a, x));
+  for (const [, own, threads] of workers) {
+    for (const process of own.map((number) => processes[number])) {
+      const a = (Math.max(0, process.joined ?? 0) / LENGTH) * width;
+      const b = (Math.min(LENGTH, process.left ?? LENGTH) / LENGTH) * width;
+      for (let x = Math.floor(a); x < Math.min(width, Math.ceil(b)); x += 1) there[x] += (process.nthreads ?? threads) * (Math.min(b, x + 1) - Math.max(a, x));
     }
   }
   return there;

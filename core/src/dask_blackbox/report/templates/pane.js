@@ -1,8 +1,8 @@
 // The pane beside the charts: what is selected, what is pinned, and everything at the playhead.
 import { colourOf } from "./chart.js";
 import { curves, nearest } from "./curves.js";
-import { LENGTH, firstAt, labelOf, lives, marks, millis, named, outcomeOf, prefixOf, prefixes, seats, tasks, units, within } from "./run.js";
-import { seatOfTask } from "./rows.js";
+import { LENGTH, firstAt, labelOf, processes, marks, millis, named, outcomeOf, prefixOf, prefixes, workers, tasks, units, within } from "./run.js";
+import { workerOfTask } from "./rows.js";
 import { SIGNS, isGrave, textOf } from "./overview.js";
 import { chainTo, executed, followersOf } from "./waits.js";
 import { changed, clock, count, duration, goTo, look, onChange, share, size, view } from "./view.js";
@@ -32,7 +32,7 @@ const title = (text, more = "") => element("h3", {}, text, element("span", { cla
 /** Pin an execution and move the playhead to it. */
 export function pinTask(task, { move = true } = {}) {
   view.task = task;
-  view.seat = seatOfTask(task);
+  view.worker = workerOfTask(task);
   view.area = null;
   if (move) {
     const [a, b] = [millis(tasks.begin[task]), millis(tasks.end[task])];
@@ -62,9 +62,9 @@ export function summary(from, to, lanes) {
 
 function threadTime(from, to, lanes) {
   let sum = 0;
-  for (const [, own, threads, first, number] of seats) {
+  for (const [, own, threads, first, number] of workers) {
     const part = lanes ? Array.from({ length: number }, (_, i) => first + i).filter((lane) => lanes.has(lane)).length / number : 1;
-    for (const life of own.map((each) => lives[each])) sum += part * (life.nthreads ?? threads) * Math.max(0, Math.min(to, life.left ?? LENGTH) - Math.max(from, life.joined ?? 0));
+    for (const process of own.map((each) => processes[each])) sum += part * (process.nthreads ?? threads) * Math.max(0, Math.min(to, process.left ?? LENGTH) - Math.max(from, process.joined ?? 0));
   }
   return sum;
 }
@@ -107,7 +107,7 @@ function differences(from, to, lanes) {
 function aboutTask(task) {
   const [a, b] = [millis(tasks.begin[task]), millis(tasks.end[task])];
   const waited = tasks.transfer[task] * tasks.unit;
-  const [label] = seats[seatOfTask(task)] ?? ["an unknown worker"];
+  const [label] = workers[workerOfTask(task)] ?? ["an unknown worker"];
   const facts = [["Ended", outcomeOf(task)], ["Prefix", prefixOf(task)], ["Worker", label], ["From", clock(a)], ["To", clock(b)], ["Took", duration(b - a)]];
   if (waited) facts.push(["Waited for its inputs", duration(waited)]);
   const parts = [title(named(task)), element("dl", {}, ...facts.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]))];
@@ -156,13 +156,13 @@ function neighbours(task) {
   return [element("p", {}, sentence)];
 }
 
-function aboutSeat(seat) {
-  const [label, own] = seats[seat];
+function aboutWorker(worker) {
+  const [label, own] = workers[worker];
   const parts = [title(label)];
-  for (const life of own.map((each) => lives[each])) {
-    parts.push(element("p", {}, life.joined !== null ? `joined ${clock(life.joined)}; ` : "", life.how, life.left !== null ? ` at ${clock(life.left)}` : "", element("span", { className: "faint" }, ` ${life.address}`)));
+  for (const process of own.map((each) => processes[each])) {
+    parts.push(element("p", {}, process.joined !== null ? `joined ${clock(process.joined)}; ` : "", process.how, process.left !== null ? ` at ${clock(process.left)}` : "", element("span", { className: "faint" }, ` ${process.address}`)));
   }
-  const [, , , first, lanes] = seats[seat];
+  const [, , , first, lanes] = workers[worker];
   return [...parts, ...aboutPeriod("Its work", view.from, view.to, new Set(Array.from({ length: lanes }, (_, i) => first + i)))];
 }
 
@@ -174,14 +174,14 @@ function logsOf(keep, heading) {
 }
 
 function atMoment(ms) {
-  const there = lives.filter((life) => (life.joined ?? 0) <= ms && (life.left ?? LENGTH + 1) > ms);
+  const there = processes.filter((process) => (process.joined ?? 0) <= ms && (process.left ?? LENGTH + 1) > ms);
   const running = [];
   for (let lane = 0; lane < tasks.first.length - 1; lane += 1) within(lane, ms, ms, (task) => running.push(task));
   const [paused, waiting] = [pausedAt(ms, there), waitingAt(ms)];
   const counts = [`${count(there.length)} ${there.length === 1 ? "worker" : "workers"}`, ...(paused ? [`${count(paused)} paused`] : []), `${count(running.length)} executing`, ...(waiting ? [`${count(waiting)} waiting for data`] : [])];
   const parts = [title(`At ${clock(ms)}`, counts.join(", "))];
   running.sort((a, b) => tasks.begin[a] - tasks.begin[b]);
-  parts.push(list(running.slice(0, MOST).map((task) => line([swatch(tasks.prefix[task]), ` ${named(task)} `, element("span", { className: "faint" }, `for ${duration(ms - millis(tasks.begin[task]))} on ${seats[seatOfTask(task)]?.[0] ?? "?"}`)], () => pinTask(task, { move: false })))));
+  parts.push(list(running.slice(0, MOST).map((task) => line([swatch(tasks.prefix[task]), ` ${named(task)} `, element("span", { className: "faint" }, `for ${duration(ms - millis(tasks.begin[task]))} on ${workers[workerOfTask(task)]?.[0] ?? "?"}`)], () => pinTask(task, { move: false })))));
   if (running.length > MOST) parts.push(element("p", { className: "faint" }, `+${count(running.length - MOST)} more`));
   parts.push(...memoryAt(ms), ...eventsAt(ms), ...logsOf((row) => +row.dataset.at <= ms, "The last log lines"));
   return parts;
@@ -194,7 +194,7 @@ function pausedAt(ms, there) {
     if (at > ms) break;
     if (kind === "paused") paused.add(subject); else if (kind === "resumed") paused.delete(subject);
   }
-  return there.filter((life) => paused.has(life.address)).length;
+  return there.filter((process) => paused.has(process.address)).length;
 }
 
 /** Return for how many threads the inputs of their next execution were on their way. */
@@ -211,7 +211,7 @@ function waitingAt(ms) {
 
 function memoryAt(ms) {
   const now = [];
-  const there = new Set(lives.filter((life) => (life.joined ?? 0) <= ms && (life.left ?? LENGTH + 1) >= ms).map((life) => life.address));
+  const there = new Set(processes.filter((process) => (process.joined ?? 0) <= ms && (process.left ?? LENGTH + 1) >= ms).map((process) => process.address));
   for (const curve of curves) {
     if (!there.has(curve.worker)) continue;
     const i = nearest(curve.at, ms);
@@ -236,7 +236,7 @@ function fill() {
   } else {
     if (view.task !== null && view.task < tasks.number) parts.push(...aboutTask(view.task));
     if (view.now !== null) parts.push(...atMoment(view.now));
-    if (view.task === null && view.seat !== null && seats[view.seat]) parts.push(...aboutSeat(view.seat));
+    if (view.task === null && view.worker !== null && workers[view.worker]) parts.push(...aboutWorker(view.worker));
     else if (view.now === null) parts.push(...aboutPeriod("Shown", view.from, view.to, null), element("p", { className: "faint" }, "Click for the state at that time; drag to zoom; drag with Shift to select."));
   }
   pane.replaceChildren(...parts);

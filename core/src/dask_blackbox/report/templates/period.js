@@ -1,5 +1,5 @@
 // What the tabs below the charts are about: the selection, or else the part of the run that is shown.
-import { LENGTH, lives, seats } from "./run.js";
+import { LENGTH, processes, workers } from "./run.js";
 import { view } from "./view.js";
 
 /** @returns {{from: number, to: number, lanes: Set<number> | null}} */
@@ -15,9 +15,9 @@ export function chosenWorkers() {
   const { lanes } = period();
   if (!lanes) return null;
   const found = new Set();
-  for (const [, own, , first, number] of seats) {
+  for (const [, own, , first, number] of workers) {
     for (let lane = first; lane < first + number; lane += 1) {
-      if (lanes.has(lane)) { for (const life of own) found.add(lives[life].address); break; }
+      if (lanes.has(lane)) { for (const process of own) found.add(processes[process].address); break; }
     }
   }
   return found;

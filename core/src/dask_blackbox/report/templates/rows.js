@@ -1,13 +1,13 @@
 // The task track: a row per worker or thread, each pixel as strong as its share of work.
 import { Chart, OTHER, PALETTE, ink, shorten } from "./chart.js";
-import { LENGTH, firstAt, laneOf, lives, millis, named, outcomeOf, seatOf, seats, tasks, units, within } from "./run.js";
+import { LENGTH, firstAt, laneOf, processes, millis, named, outcomeOf, workerOf, workers, tasks, units, within } from "./run.js";
 import { drawWaits } from "./waits.js";
 import { changed, clock, duration, goTo, view } from "./view.js";
 
 const MOST_THREAD_LANES = 120;
 const RGB = [...PALETTE, OTHER].map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
 
-/** @type {{seat: number, lanes: number[], top: number, height: number}[]} */
+/** @type {{worker: number, lanes: number[], top: number, height: number}[]} */
 export const rows = [];
 let order = "joined";
 
@@ -15,18 +15,18 @@ let order = "joined";
 export function arrange(by = order) {
   order = by;
   rows.length = 0;
-  const chosen = seats.map((_, seat) => seat).sort(ORDERS[by]);
-  const lanes = seats.reduce((sum, seat) => sum + seat[4], 0);
+  const chosen = workers.map((_, worker) => worker).sort(ORDERS[by]);
+  const lanes = workers.reduce((sum, worker) => sum + worker[4], 0);
   const apart = lanes <= MOST_THREAD_LANES;
-  const number = apart ? lanes : seats.length;
+  const number = apart ? lanes : workers.length;
   const height = Math.max(1, Math.min(18, Math.floor((apart ? 440 : 620) / Math.max(1, number))));
   const gap = height >= 6 ? 4 : height >= 3 ? 1 : 0;
   let top = 4;
-  for (const seat of chosen) {
-    const [, , , first, own] = seats[seat];
+  for (const worker of chosen) {
+    const [, , , first, own] = workers[worker];
     const all = Array.from({ length: own }, (_, i) => first + i);
     for (const part of apart ? all.map((lane) => [lane]) : [all]) {
-      rows.push({ seat, lanes: part, top, height });
+      rows.push({ worker, lanes: part, top, height });
       top += height;
     }
     top += gap;
@@ -35,16 +35,16 @@ export function arrange(by = order) {
 }
 export const arranged = { height: 10 };
 
-const peak = (seat) => Math.max(0, ...seats[seat][1].map((life) => lives[life].peak ?? 0));
-const busy = (seat) => {
+const peak = (worker) => Math.max(0, ...workers[worker][1].map((process) => processes[process].peak ?? 0));
+const busy = (worker) => {
   let sum = 0;
-  const [, , , first, own] = seats[seat];
+  const [, , , first, own] = workers[worker];
   for (let task = tasks.first[first]; task < tasks.first[first + own]; task += 1) sum += tasks.end[task] - tasks.begin[task];
   return sum;
 };
-const death = (seat) => Math.min(Infinity, ...seats[seat][1].map((life) => (lives[life].fate === "died" ? lives[life].left : Infinity)));
-const hostOf = (seat) => lives[seats[seat][1][0]]?.host ?? "";
-const byName = (a, b) => seats[a][0].localeCompare(seats[b][0], undefined, { numeric: true });
+const death = (worker) => Math.min(Infinity, ...workers[worker][1].map((process) => (processes[process].fate === "died" ? processes[process].left : Infinity)));
+const hostOf = (worker) => processes[workers[worker][1][0]]?.host ?? "";
+const byName = (a, b) => workers[a][0].localeCompare(workers[b][0], undefined, { numeric: true });
 const ORDERS = {
   joined: (a, b) => a - b, name: byName,
   host: (a, b) => hostOf(a).localeCompare(hostOf(b), undefined, { numeric: true }) || byName(a, b),
@@ -64,25 +64,25 @@ export function cross(pen, x, y, r) {
 }
 
 const thickness = (row) => (row.height > 4 ? row.height - 1 : row.height);
-const lost = (seat) => seats[seat][1].some((life) => lives[life].fate === "died");
+const lost = (worker) => workers[worker][1].some((process) => processes[process].fate === "died");
 
 function drawRows(pen, chart) {
   pen.textBaseline = "middle"; pen.textAlign = "right";
   let free = -Infinity;
-  groups().forEach(({ seat, top, height }) => {
+  groups().forEach(({ worker, top, height }) => {
     const middle = top + height / 2;
-    if (middle - free < 13 && !(lost(seat) && middle - free >= 11)) return;
+    if (middle - free < 13 && !(lost(worker) && middle - free >= 11)) return;
     free = middle;
-    pen.fillStyle = lost(seat) ? ink("fail") : ink("soft");
-    pen.fillText(shorten(pen, seats[seat][0], chart.left - 12), chart.left - 8, middle);
+    pen.fillStyle = lost(worker) ? ink("fail") : ink("soft");
+    pen.fillText(shorten(pen, workers[worker][0], chart.left - 12), chart.left - 8, middle);
   });
   chart.inside(pen);
   pen.fillStyle = ink("lane");
   for (const row of rows) {
-    const own = seats[row.seat][1];
-    for (const life of own.length ? own.map((number) => lives[number]) : [{ joined: 0, left: null }]) {
-      const a = chart.x(Math.max(life.joined ?? 0, view.from));
-      const b = chart.x(Math.min(life.left ?? LENGTH, view.to));
+    const own = workers[row.worker][1];
+    for (const process of own.length ? own.map((number) => processes[number]) : [{ joined: 0, left: null }]) {
+      const a = chart.x(Math.max(process.joined ?? 0, view.from));
+      const b = chart.x(Math.min(process.left ?? LENGTH, view.to));
       if (b > a) pen.fillRect(a, row.top, b - a, thickness(row));
     }
   }
@@ -92,7 +92,7 @@ function groups() {
   const found = [];
   for (const row of rows) {
     const last = found[found.length - 1];
-    if (last && last.seat === row.seat) last.height += row.height; else found.push({ seat: row.seat, top: row.top, height: row.height });
+    if (last && last.worker === row.worker) last.height += row.height; else found.push({ worker: row.worker, top: row.top, height: row.height });
   }
   return found;
 }
@@ -133,7 +133,7 @@ function paintWork(pen, chart) {
   for (const row of rows) {
     sums.fill(0);
     for (const lane of row.lanes) addUp(sums, lane, view.from, view.to, width);
-    mix(line, sums, width, row.lanes.length > 1 ? seats[row.seat][2] : 1);
+    mix(line, sums, width, row.lanes.length > 1 ? workers[row.worker][2] : 1);
     const [y0, y1] = [Math.round(row.top * ratio), Math.round((row.top + thickness(row)) * ratio)];
     for (let y = y0; y < y1; y += 1) image.data.set(line, y * width * 4);
   }
@@ -178,9 +178,9 @@ function decorate(chart, pen) {
     pen.lineWidth = row.height > 5 ? 2 : 1;
     pen.strokeRect(x + 0.5, row.top + 0.5, width - 1, Math.max(1, thickness(row) - 1));
   }
-  for (const { seat, top, height } of groups()) {
-    for (const life of seats[seat][1].map((number) => lives[number])) {
-      if (life.fate === "died" && life.left >= view.from && life.left <= view.to) cross(pen, chart.x(life.left), top + height / 2, Math.max(3, Math.min(6, height / 2)));
+  for (const { worker, top, height } of groups()) {
+    for (const process of workers[worker][1].map((number) => processes[number])) {
+      if (process.fate === "died" && process.left >= view.from && process.left <= view.to) cross(pen, chart.x(process.left), top + height / 2, Math.max(3, Math.min(6, height / 2)));
     }
   }
   if (view.task !== null || view.chain) drawWaits(pen, chart, rowOf);
@@ -225,9 +225,9 @@ export function taskAt(x, y, chart) {
 function probe(x, y, chart) {
   const [row, task] = taskAt(Math.max(x, chart.left), y, chart);
   if (!row) return null;
-  const thread = row.lanes.length > 1 || seats[row.seat][4] < 2 ? "" : `, thread ${row.lanes[0] - seats[row.seat][3] + 1}`;
-  const where = seats[row.seat][0] + thread;
-  if (x < chart.left) return [where, ...seats[row.seat][1].map((life) => lives[life].address)];
+  const thread = row.lanes.length > 1 || workers[row.worker][4] < 2 ? "" : `, thread ${row.lanes[0] - workers[row.worker][3] + 1}`;
+  const where = workers[row.worker][0] + thread;
+  if (x < chart.left) return [where, ...workers[row.worker][1].map((process) => processes[process].address)];
   const ms = chart.ms(x);
   if (task === null) return [clock(ms), where];
   const [a, b] = [millis(tasks.begin[task]), millis(tasks.end[task])];
@@ -239,7 +239,7 @@ function pin(x, y, ms, chart) {
   const [row, task] = taskAt(Math.max(x, chart.left), y, chart);
   view.area = null;
   view.task = x < chart.left ? null : task;
-  view.seat = row ? row.seat : null;
+  view.worker = row ? row.worker : null;
   goTo(x < chart.left ? view.now : ms);
   changed("pin");
 }
@@ -257,4 +257,4 @@ export function taskChart() {
   return chart;
 }
 
-export const seatOfTask = (task) => seatOf(laneOf(task));
+export const workerOfTask = (task) => workerOf(laneOf(task));

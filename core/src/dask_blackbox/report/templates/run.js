@@ -4,8 +4,8 @@ import { integers, signed, summed, texts } from "./unpack.js";
 export const DATA = JSON.parse(document.getElementById("data").textContent);
 export const LENGTH = DATA.length * 1000;
 const T = DATA.timeline;
-export const { seats, prefixes, outcomes } = T;
-export const lives = DATA.lives;
+export const { workers, prefixes, outcomes } = T;
+export const processes = DATA.processes;
 
 /**
  * All executions, sorted by lane and begin; `begin`, `end` and `reach` in units of `unit` ms.
@@ -25,7 +25,7 @@ export const marks = [];
 /** Unpack what the page holds. */
 export async function unpack() {
   const pack = T.pack;
-  const lanes = seats.reduce((sum, seat) => sum + seat[4], 0);
+  const lanes = workers.reduce((sum, worker) => sum + worker[4], 0);
   const [counts, gap, length, transfer, prefix, steps, keySteps, keyTexts] = await Promise.all([
     integers(pack.counts, lanes), signed(pack.gap, pack.number), integers(pack.length, pack.number),
     integers(pack.transfer, pack.number), integers(pack.prefix, pack.number), integers(pack.outcome_at, pack.odd),
@@ -111,7 +111,7 @@ export function laneOf(task) {
 }
 
 /** @param {number} lane */
-export const seatOf = (lane) => seats.findIndex(([, , , first, lanes]) => lane >= first && lane < first + lanes);
+export const workerOf = (lane) => workers.findIndex(([, , , first, lanes]) => lane >= first && lane < first + lanes);
 
 /** @param {number} task */
 export const named = (task) => tasks.keys.get(task) ?? `an execution of ${prefixOf(task)}`;
@@ -120,7 +120,7 @@ export const prefixOf = (task) => prefixes[tasks.prefix[task]] ?? "another prefi
 /** @param {number} task */
 export const outcomeOf = (task) => outcomes[tasks.outcome.get(task) ?? 0];
 
-const labels = new Map(lives.map((life) => [life.address, life.label]));
+const labels = new Map(processes.map((process) => [process.address, process.label]));
 /** @param {string} address */
 export const labelOf = (address) => labels.get(address) ?? address.replace(/^\w+:\/\//, "");
 export const knows = (address) => labels.has(address);

@@ -4,7 +4,7 @@ import { DATA, LENGTH } from "./run.js";
 /**
  * `now`: the playhead, in ms since the run's begin; `only`: the number of one prefix;
  * `chain`: whether the longest chain of tasks is drawn. */
-export const view = { from: 0, to: LENGTH, now: null, task: null, seat: null, area: null, only: null, chain: false };
+export const view = { from: 0, to: LENGTH, now: null, task: null, worker: null, area: null, only: null, chain: false };
 
 const listeners = [];
 /** Call back whenever something of the view has changed; "look" is the visible part. */
@@ -42,7 +42,7 @@ function remember() {
     if (view.now !== null) params.set("t", seconds(view.now));
     if (view.from > 0 || view.to < LENGTH) { params.set("from", seconds(view.from)); params.set("to", seconds(view.to)); }
     if (view.task !== null) params.set("task", view.task);
-    if (view.seat !== null) params.set("worker", view.seat);
+    if (view.worker !== null) params.set("worker", view.worker);
     if (view.chain) params.set("chain", "1");
     const own = params.toString();
     // In a sandbox, or in a file that is not allowed to, the address stays as it is.
@@ -58,7 +58,7 @@ export function recall() {
   const number = (name) => (params.has(name) && Number.isFinite(+params.get(name)) ? +params.get(name) : null);
   const [from, to, now] = [number("from"), number("to"), number("t")];
   view.task = number("task");
-  view.seat = number("worker");
+  view.worker = number("worker");
   view.chain = number("chain") === 1;
   if (from !== null && to !== null && to > from) look(from * 1000, to * 1000);
   else look(0, LENGTH);
