@@ -293,10 +293,10 @@ def _cause_from_exit_code(death: WorkerExit) -> ExitCause | None:
 
 def _nanny_unavailable(death: WorkerExit, run: RunTables) -> ExitCause:
     """Nobody saw the exit: is that because its nanny ended with it?"""
-    life = run.workers.filter(
+    rows = run.workers.filter(
         (pl.col("address") == death.address) & pl.col("nanny").is_not_null()
     )
-    nanny = life["nanny"].to_list()[-1] if len(life) else None
+    nanny = rows["nanny"].to_list()[-1] if len(rows) else None
     if death.ended_by == "with-its-nanny":
         return ExitCause(
             slug="worker-host-lost",

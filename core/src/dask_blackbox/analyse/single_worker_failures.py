@@ -76,20 +76,20 @@ def single_worker_failure(
 
 def _late_arrival(case: Case, worker: str, well: pl.DataFrame) -> str:
     """Return how a worker came after the others had begun, or nothing."""
-    life = case.run.workers.filter(pl.col("address") == worker).sort("joined").tail(1)
+    own = case.run.workers.filter(pl.col("address") == worker).sort("joined").tail(1)
     begun = well["start"].min()
-    if not len(life) or begun is None or life["joined"][0] <= begun:
+    if not len(own) or begun is None or own["joined"][0] <= begun:
         return ""
-    row = life.row(0, named=True)
+    row = own.row(0, named=True)
     moment = row["joined"].timestamp()
     late = duration((row["joined"] - begun).total_seconds())
     reported = f"That worker joined {late} after they had started"
-    lives = case.run.workers.filter(pl.col("address") != worker)
+    others = case.run.workers.filter(pl.col("address") != worker)
     same = pl.lit(value=False)
     for word in ("name", "nanny"):
         if row[word] and row[word] != worker:
             same = same | (pl.col(word) == row[word]).fill_null(value=False)
-    before = set(lives.filter(same)["address"])
+    before = set(others.filter(same)["address"])
     dead = [d for d in case.deaths if d.address in before and d.at <= moment]
     if dead:
         died = case.cause_of(dead[-1]).died

@@ -65,22 +65,24 @@ def waiting_prefixes(case: Case, *, share: float) -> list[WaitingPrefix]:
 
 def computing(case: Case) -> list[Computing]:
     """Return the workers' processes, as they were while the run computed."""
-    lives = {life["address"]: life for life in case.run.workers.iter_rows(named=True)}
+    workers = {
+        worker["address"]: worker for worker in case.run.workers.iter_rows(named=True)
+    }
     hosts = {
-        life["address"]: host
+        worker["address"]: host
         for host in case.task_activity.hosts
-        for life in lives.values()
-        if str(life["host"]) == host.name
+        for worker in workers.values()
+        if str(worker["host"]) == host.name
     }
     found = []
     for address, reported in case.task_activity.loads.items():
         sums = case.task_activity.of_worker(address)
-        if address not in lives or sums["seconds"] <= 0 or sums["woken"] <= 0:
+        if address not in workers or sums["seconds"] <= 0 or sums["woken"] <= 0:
             continue
         found.append(
             Computing(
                 address=address,
-                threads=lives[address]["nthreads"] or 1,
+                threads=workers[address]["nthreads"] or 1,
                 cores=max(int(each.cores or 1) for each in reported),
                 cpu=sums["cpu"] / sums["seconds"],
                 late=sums["late"] / sums["woken"],

@@ -111,9 +111,9 @@ def _totals(reported: dict[str, dict[str, Any]], tasks: pl.DataFrame) -> pl.Data
 
 
 def workers_of(events: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per worker process, from the events that tell of its life."""
-    lives: list[dict[str, object]] = []
-    open_lives: dict[str, dict[str, object]] = {}
+    """Return one row per worker process, from the events about it."""
+    processes: list[dict[str, object]] = []
+    present: dict[str, dict[str, object]] = {}
     certificates: list[tuple[str, float, dict[str, object]]] = []
     for at, kind, subject, detail in events.select(
         pl.col("at").dt.epoch("us") / 1e6, "kind", "subject", "detail"
@@ -122,38 +122,42 @@ def workers_of(events: pl.DataFrame) -> pl.DataFrame:
             continue
         facts = json.loads(detail)
         if kind == "worker-added":
-            life = dict.fromkeys(WORKER_COLUMNS) | {"address": subject, "joined": at}
-            life |= {k: facts.get(k) for k in ("name", "host", "pid", "nanny")}
-            life |= {k: facts.get(k) for k in ("nthreads", "memory_limit")}
-            life["name"] = None if life["name"] is None else str(life["name"])
-            open_lives[subject] = life
-            lives.append(life)
+            process = dict.fromkeys(WORKER_COLUMNS) | {"address": subject, "joined": at}
+            process |= {k: facts.get(k) for k in ("name", "host", "pid", "nanny")}
+            process |= {k: facts.get(k) for k in ("nthreads", "memory_limit")}
+            process["name"] = None if process["name"] is None else str(process["name"])
+            present[subject] = process
+            processes.append(process)
         elif kind == "worker-certificate":
             certificates.append((subject, at, facts))
-        elif subject in open_lives and kind == "worker-closing":
-            open_lives[subject]["closing"] = facts.get("reason")
-        elif subject in open_lives and kind == "worker-removed":
-            life = open_lives.pop(subject)
-            life |= {"left": at, "expected": facts.get("expected")}
-            life["stimulus_id"] = facts.get("stimulus_id")
-            life["lost"] = len(facts.get("processing", ()))
+        elif subject in present and kind == "worker-closing":
+            present[subject]["closing"] = facts.get("reason")
+        elif subject in present and kind == "worker-removed":
+            process = present.pop(subject)
+            process |= {"left": at, "expected": facts.get("expected")}
+            process["stimulus_id"] = facts.get("stimulus_id")
+            process["lost"] = len(facts.get("processing", ()))
     for address, _, facts in certificates:
-        for life in lives:
-            if life["address"] == address and life["pid"] in (facts.get("pid"), None):
-                _testify(life, facts)
+        for process in processes:
+            if process["address"] == address and process["pid"] in (
+                facts.get("pid"),
+                None,
+            ):
+                _add_certificate(process, facts)
     return frame_of_columns(
-        "workers", {name: [life[name] for life in lives] for name in WORKER_COLUMNS}
+        "workers",
+        {name: [process[name] for process in processes] for name in WORKER_COLUMNS},
     )
 
 
-def _testify(life: Row, facts: dict[str, object]) -> None:
-    """Put a certificate into a life; several may testify to one death."""
+def _add_certificate(process: Row, facts: dict[str, object]) -> None:
+    """Put a certificate into the row of its process; several may report one exit."""
     for fact in ("exit_code", "asked_to_close"):
         if facts.get(fact) is not None:
-            life[fact] = facts[fact]
+            process[fact] = facts[fact]
     # Nobody's silence takes back what another has seen.
-    known = json.loads(life["certificate"] or "{}")
+    known = json.loads(process["certificate"] or "{}")
     reported = {
         name: fact for name, fact in facts.items() if fact not in (None, "", [])
     }
-    life["certificate"] = json.dumps({**facts, **known, **reported})
+    process["certificate"] = json.dumps({**facts, **known, **reported})

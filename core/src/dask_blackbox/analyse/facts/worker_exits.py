@@ -85,11 +85,11 @@ def _deaths(run: RunTables) -> tuple[WorkerExit, ...]:
 
 def _worker_exits(run: RunTables) -> tuple[WorkerExit, ...]:
     witnesses = _ExitSources(run)
-    lives = run.workers.with_columns(
+    processes = run.workers.with_columns(
         (pl.col("joined").dt.epoch("us") / 1e6).alias("joined"),
         (pl.col("left").dt.epoch("us") / 1e6).alias("left"),
     )
-    found = [witnesses.exit_of(life) for life in lives.iter_rows(named=True)]
+    found = [witnesses.exit_of(process) for process in processes.iter_rows(named=True)]
     return tuple(sorted(found, key=lambda each: each.joined))
 
 
@@ -135,34 +135,34 @@ class _ExitSources:
         own = run.metrics.filter(pl.col("source") == "scheduler")
         self._scheduler_samples = (own["at"].dt.epoch("us") / 1e6).sort().to_list()
 
-    def exit_of(self, life: Row) -> WorkerExit:
+    def exit_of(self, process: Row) -> WorkerExit:
         """Return what is known of a process, and how it ended if it has."""
-        named_scheduler = self._added.get(life["address"])
-        scheduler = self._schedulers.of_worker(named_scheduler, life["joined"])
+        named_scheduler = self._added.get(process["address"])
+        scheduler = self._schedulers.of_worker(named_scheduler, process["joined"])
         gone = self._schedulers.end_of(scheduler)
         identity: dict[str, Any] = {
-            name: life[name]
+            name: process[name]
             for name in ("address", "joined", "left", "pid", "host", "nanny")
         }
-        identity |= {"name": life["name"], "nthreads": life["nthreads"]}
-        identity["memory_limit"] = life["memory_limit"] or None
+        identity |= {"name": process["name"], "nthreads": process["nthreads"]}
+        identity["memory_limit"] = process["memory_limit"] or None
         identity["scheduler"] = named_scheduler
-        reported = self._certificates_of(life["address"], life["pid"])
-        if life["left"] is None and not reported:
+        reported = self._certificates_of(process["address"], process["pid"])
+        if process["left"] is None and not reported:
             return WorkerExit(**identity, gone=gone)
-        at = life["left"] if life["left"] is not None else reported[0].at
-        account = self._fields_of(life, reported, at)
+        at = process["left"] if process["left"] is not None else reported[0].at
+        account = self._fields_of(process, reported, at)
         made = WorkerExit(
             **(identity | account.fields | {"left": at}),
             certified=bool(reported),
             gone=at if gone is None else min(at, gone),
-            stimulus=life["stimulus_id"] or "",
+            stimulus=process["stimulus_id"] or "",
             sources=account.sources,
         )
         teardown = self._is_of_teardown(made, self._schedulers.closing_of(scheduler))
         asked = any(each.asked_to_close for each in reported)
         died = not teardown and _is_unexpected(
-            made, expected=bool(life["expected"]), asked=asked
+            made, expected=bool(process["expected"]), asked=asked
         )
         return replace(made, died=died, ended_by=_ended_by(made, died=died))
 
@@ -175,30 +175,32 @@ class _ExitSources:
 
     def _fields_of(
         self,
-        life: Row,
+        process: Row,
         reported: tuple[WorkerExitCertificate, ...],
         at: float,
     ) -> _ExitFields:
-        address, pid = life["address"], life["pid"]
+        address, pid = process["address"], process["pid"]
         removal = _near(self._removals, address, at) or WorkerRemoved()
         logged = self._nannies.exit_of(pid)
-        if (asked := self._closed_after_exit(life)) is not None:
+        if (asked := self._closed_after_exit(process)) is not None:
             reported = tuple(
                 x for x in reported if not _is_of_closing(x.exit_code, x.at, asked)
             )
             if logged is not None and _is_of_closing(logged[1], logged[0], asked):
                 logged = None
         account = _ExitFields()
-        account.add("left", ("scheduler-removal", life["left"]), ("certificate", at))
+        account.add("left", ("scheduler-removal", process["left"]), ("certificate", at))
         account.certified("exit_code", [each.exit_code for each in reported])
         account.add("exit_code", ("nanny-log", None if logged is None else logged[1]))
         # A nanny hears of the exit before the scheduler does, or after.
-        self._add_closing(account, life, reported, at if logged is None else logged[0])
+        self._add_closing(
+            account, process, reported, at if logged is None else logged[0]
+        )
         account.certified("running", [_running(each) for each in reported])
         account.add("processing", ("scheduler-removal", removal.processing))
         account.add("lost_scattered", ("scheduler-removal", removal.lost_scattered))
         account.certified("memory", [_samples(each) for each in reported])
-        account.add("memory", ("heartbeats", self._samples_of(address, life, at)))
+        account.add("memory", ("heartbeats", self._samples_of(address, process, at)))
         account.certified("stack", [each.stack for each in reported])
         account.add("last_lines", ("worker-log", self._lines_before(address, pid, at)))
         account.certified("oom_kills", [each.oom_kills for each in reported])
@@ -217,17 +219,17 @@ class _ExitSources:
     def _add_closing(
         self,
         account: _ExitFields,
-        life: Row,
+        process: Row,
         reported: tuple[WorkerExitCertificate, ...],
         ended: float,
     ) -> None:
         """Note the reason for closing.
 
-        A nanny that lives on has not passed its own signal to its worker; and a cluster that
+        A nanny that still runs has not passed its own signal to its worker; and a cluster that
         closes moments after a death has not caused it: the certificate knows whether the
         nanny had been asked.
         """
-        nanny = life["nanny"]
+        nanny = process["nanny"]
         received = self._nannies.signal_to(nanny, ended, WINDOW)
         of_host = received is not None and not self._outcome.is_after(received[0])
         text = self._nannies.closing_of(nanny, ended, WINDOW) or ""
@@ -239,27 +241,27 @@ class _ExitSources:
         account.certified("closing", [each.close_reason for each in reported])
         account.add(
             "closing",
-            ("scheduler-event", life["closing"]),
+            ("scheduler-event", process["closing"]),
             ("nanny-log", text),
-            ("worker-log", self._reason_of(life, ended)),
+            ("worker-log", self._reason_of(process, ended)),
         )
 
-    def _closed_after_exit(self, life: Row) -> float | None:
+    def _closed_after_exit(self, process: Row) -> float | None:
         """Return when the nanny of a worker that had left before was asked to end, if it was.
 
         A worker that has left its scheduler, and says why, may take a while to end.  If the
         script ends its cluster meanwhile, how the process ended is not why the worker left.
         """
-        left, since = life["left"], self._teardown.since
-        asked = self._nannies.first_signal_to(life["nanny"])
+        left, since = process["left"], self._teardown.since
+        asked = self._nannies.first_signal_to(process["nanny"])
         if left is None or since is None or asked is None or not left < since <= asked:
             return None
-        text = self._reason_of(life, left)
+        text = self._reason_of(process, left)
         return asked if text and not text.startswith(_BY_SIGNAL) else None
 
-    def _reason_of(self, life: Row, ended: float) -> str:
+    def _reason_of(self, process: Row, ended: float) -> str:
         """Return why a worker stopped, as it logged itself."""
-        lines = self._lines_before(life["address"], life["pid"], ended)
+        lines = self._lines_before(process["address"], process["pid"], ended)
         match = [found for each in lines if (found := WORKER_STOPPING.match(each))]
         return match[-1]["reason"] if match else ""
 
@@ -318,12 +320,12 @@ class _ExitSources:
             account.add("scheduler_silent_for", ("heartbeats", longest))
 
     def _samples_of(
-        self, address: str, life: Row, at: float
+        self, address: str, process: Row, at: float
     ) -> tuple[tuple[float, int], ...]:
         own = self._metrics.filter(pl.col("source") == address).select(
             pl.col("at").dt.epoch("us") / 1e6, "memory"
         )
-        own = own.filter(pl.col("at").is_between(life["joined"] or 0.0, at + 1))
+        own = own.filter(pl.col("at").is_between(process["joined"] or 0.0, at + 1))
         return tuple(own.sort("at").tail(_SAMPLES).rows())
 
     def _lines_before(

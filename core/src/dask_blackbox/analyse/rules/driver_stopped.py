@@ -259,7 +259,7 @@ def _no_progress(case: Case) -> bool:
 
 
 def _scheduler_unresponsive_for(case: Case) -> float | None:
-    """Return for how long the scheduler had given no sign of life, if it was long."""
+    """Return for how long the scheduler had given no sign, if it was long."""
     own = case.run.metrics.filter(pl.col("source") == "scheduler")
     moments = (own["at"].dt.epoch("us") / 1e6).sort().to_list()
     if not moments:
@@ -640,8 +640,8 @@ def _all_were_closed(case: Case, moment: float) -> bool:
     """Say whether around then all workers left because their cluster object closed them."""
     if case.deaths:
         return False
-    lives = case.run.workers.with_columns(pl.col("left").dt.epoch("us") / 1e6)
-    there = lives.filter(
+    workers = case.run.workers.with_columns(pl.col("left").dt.epoch("us") / 1e6)
+    there = workers.filter(
         pl.col("left").is_null() | (pl.col("left") > moment - _AT_ONCE)
     )
     closed = there.filter(

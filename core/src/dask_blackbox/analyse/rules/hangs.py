@@ -640,8 +640,8 @@ def _waiting_on_all_threads(
     case: Case, hang: Hang, waits: Callable[[HangingTask], bool]
 ) -> list[HangingTask]:
     """Return the tasks that wait like this, on workers that have no other thread."""
-    lives = case.run.workers.select("address", "nthreads").drop_nulls()
-    threads = dict(lives.iter_rows())
+    workers = case.run.workers.select("address", "nthreads").drop_nulls()
+    threads = dict(workers.iter_rows())
     busy: dict[str, list[HangingTask]] = {}
     for task in hang.executing:
         if task.state != _SECEDED:
@@ -729,11 +729,11 @@ def _ask_cluster_lost_worker(case: Case) -> Iterator[Finding]:
         evidence=(
             *(
                 Evidence(
-                    text=f"{case.name_of(life['address'])} left: {_CLOSED}.",
+                    text=f"{case.name_of(worker['address'])} left: {_CLOSED}.",
                     source="workers",
-                    at=life["left"],
+                    at=worker["left"],
                 )
-                for life in closed[-3:]
+                for worker in closed[-3:]
             ),
             *evidence_of_hang(case, hang),
         ),
@@ -742,11 +742,11 @@ def _ask_cluster_lost_worker(case: Case) -> Iterator[Finding]:
 
 def _was_restarted(case: Case, last: dict[str, Any]) -> bool:
     """Say whether an earlier process of the same worker had left to be restarted."""
-    lives = case.run.workers.filter(
+    workers = case.run.workers.filter(
         (pl.col("name") == last["name"])
         & (pl.col("left").dt.epoch("us") / 1e6 < last["left"])
     )
-    closing = lives["closing"].fill_null("").str.starts_with(_RESTART)
+    closing = workers["closing"].fill_null("").str.starts_with(_RESTART)
     return bool(closing.any())
 
 
@@ -764,18 +764,18 @@ def _closed_before(case: Case, hang: Hang) -> list[dict[str, Any]]:
 
     A worker's own word, or that of its nanny, which was closed while it made a new one.
     """
-    lives = case.run.workers.with_columns(pl.col("left").dt.epoch("us") / 1e6)
+    workers = case.run.workers.with_columns(pl.col("left").dt.epoch("us") / 1e6)
     nannies = _nannies_closed(case, hang)
-    known = lives.drop_nulls("left").sort("left").to_dicts()
-    newest = {life["nanny"]: life for life in known}
+    known = workers.drop_nulls("left").sort("left").to_dicts()
+    newest = {worker["nanny"]: worker for worker in known}
     return [
-        life
-        for life in known
-        if not (life["stimulus_id"] or "").startswith(_RETIRED)
-        and life["left"] < hang.at
+        worker
+        for worker in known
+        if not (worker["stimulus_id"] or "").startswith(_RETIRED)
+        and worker["left"] < hang.at
         and (
-            (life["closing"] or "").startswith(_CLOSED)
-            or (life["nanny"] in nannies and life is newest[life["nanny"]])
+            (worker["closing"] or "").startswith(_CLOSED)
+            or (worker["nanny"] in nannies and worker is newest[worker["nanny"]])
         )
     ]
 

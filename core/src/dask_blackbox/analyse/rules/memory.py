@@ -59,10 +59,10 @@ def _ask_task_memory_error(case: Case) -> Iterator[Finding]:
     name, message = own if own[0] in _CLASSES else (class_of(root[0]), root[1])
     if name not in _CLASSES:
         return
-    life = case.run.workers.filter(
+    rows = case.run.workers.filter(
         case.run.workers["address"] == (failure.worker or "")
     )
-    limit = max((n for n in life["memory_limit"].to_list() if n), default=None)
+    limit = max((n for n in rows["memory_limit"].to_list() if n), default=None)
     what = f"'{short(failure.prefix or failure.key, 40)}'"
     wanted = _wanted(message)
     where = f", at {failure.frame}" if failure.frame else ""
@@ -84,7 +84,7 @@ def _ask_task_memory_error(case: Case) -> Iterator[Finding]:
             f"{more_pieces(of_host=is_of_host(case.run, failure.key))})"
             + (f": it asked for {wanted} in one piece" if wanted else "")
             + (f"; a worker has {size(limit)}" if limit else "")
-            + _split(wanted, limit, life["nthreads"].max())
+            + _split(wanted, limit, rows["nthreads"].max())
             + ". Check the shape or join that grew so large."
         ),
         confidence="high" if case.blame.proven else "medium",
@@ -300,14 +300,14 @@ def _ask_memory_limit_ignored(case: Case) -> Iterator[Finding]:
             evidence=lines,
         )
         return
-    lives = len(host.limited)
+    workers = len(host.limited)
     excess = host.limits - host.memory
     yield MEMORY_LIMIT_IGNORED.found(
         f"The memory limits of the workers on a host add up to {size(host.limits)}; it has "
         f"{size(host.memory)}",
         cause=(
-            f"{counted(lives, 'worker')} on {host.name} may use "
-            f"{size(host.limits / max(lives, 1))} each according to Dask, "
+            f"{counted(workers, 'worker')} on {host.name} may use "
+            f"{size(host.limits / max(workers, 1))} each according to Dask, "
             f"{size(host.limits)} together: {size(excess)} more than the host has. "
             "They will not spill or pause in time; the kernel kills a process first."
             + (
@@ -316,12 +316,12 @@ def _ask_memory_limit_ignored(case: Case) -> Iterator[Finding]:
                 else ""
             )
         ),
-        remedy=_remedy(host, lives),
+        remedy=_remedy(host, workers),
         confidence="high",
         cost=Cost(amount=excess, unit="bytes", share=excess / host.limits),
         evidence=(
             Evidence(
-                text=f"{host.name}: {counted(lives, 'worker')}, limits {size(host.limits)}, "
+                text=f"{host.name}: {counted(workers, 'worker')}, limits {size(host.limits)}, "
                 f"memory {size(host.memory)}",
                 source="workers",
             ),
@@ -349,16 +349,16 @@ def _over(case: Case, host: Host) -> bool:
     return used >= (_PLANNED if each_has_all else 1.0) * share * host.memory
 
 
-def _remedy(host: Host | None, lives: int) -> str:
-    if host is None or not host.memory or not lives:
+def _remedy(host: Host | None, workers: int) -> str:
+    if host is None or not host.memory or not workers:
         return (
             "Set `memory_limit` to what the host has, divided by its workers, or leave it "
             "at `auto`."
         )
-    each = _PART * host.memory / lives
+    each = _PART * host.memory / workers
     return (
         f"Set `memory_limit` to at most {size(each)} (nine tenths of {size(host.memory)} for "
-        f"{counted(lives, 'worker')}), or leave it at `auto`."
+        f"{counted(workers, 'worker')}), or leave it at `auto`."
     )
 
 

@@ -818,8 +818,8 @@ def _relevance_text(case: Case, main: str) -> str:
 
 def _remedy_unexplained(case: Case, death: WorkerExit) -> str:
     """Return what to do about a death that nobody can explain."""
-    lives = case.run.workers
-    own = lives.filter(lives["address"] == death.address)["nanny"].drop_nulls()
+    workers = case.run.workers
+    own = workers.filter(workers["address"] == death.address)["nanny"].drop_nulls()
     if not len(own):
         return "Run workers with a nanny, so that their exit codes are recorded."
     see = case.show_command("logs", "--worker", death.address)
