@@ -42,7 +42,7 @@ def _said_at(interval: float, until: int) -> list[int]:
     for second in range(0, until, 2):
         clock.now = float(second)
         before = len(log.lines)
-        lines.heard(Progress(at=0.0, finished=second, workers=2))
+        lines.update(Progress(at=0.0, finished=second, workers=2))
         if len(log.lines) > before:
             moments.append(second)
     return moments
@@ -61,7 +61,7 @@ def test_what_has_not_changed_is_not_said_again() -> None:
     lines = ProgressLines(log, interval=10.0, now=clock)
     for second in range(0, 100, 2):
         clock.now = float(second)
-        lines.heard(Progress(at=0.0, finished=7, workers=2))
+        lines.update(Progress(at=0.0, finished=7, workers=2))
 
     assert log.lines == ["Dask: 7 tasks done, 2 workers"]
 
@@ -88,7 +88,9 @@ def test_a_stall_is_said_at_once_and_once() -> None:
     log, clock = Lines(), Clock()
     lines = ProgressLines(log, interval=300.0, now=clock)
     for lasted in (60.0, 62.0):
-        lines.heard(Progress(at=0.0, finished=7, workers=2, stall=Stall(lasted=lasted)))
+        lines.update(
+            Progress(at=0.0, finished=7, workers=2, stall=Stall(lasted=lasted))
+        )
 
     assert log.lines == [
         "Dask: 7 tasks done, 2 workers, no task has finished for 1 m 00 s"
@@ -105,7 +107,7 @@ def test_deaths_of_workers_are_said_in_a_line_each_and_not_without_end() -> None
         text="The worker died: SIGKILL.\nFile …",
     )
     for _ in range(30):
-        lines.heard(Progress(at=0.0, lines=(death,)))
+        lines.update(Progress(at=0.0, lines=(death,)))
 
     assert log.lines[0] == "Dask worker tcp://w: The worker died: SIGKILL."
     assert len(log.lines) == 11

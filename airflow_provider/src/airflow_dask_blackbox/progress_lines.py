@@ -54,7 +54,7 @@ class ProgressLines:
         self._deaths = 0
         self._stalled = False
 
-    def heard(self, progress: Progress) -> None:
+    def update(self, progress: Progress) -> None:
         """Take a report, and print it if a line is due."""
         if not self._interval:
             return

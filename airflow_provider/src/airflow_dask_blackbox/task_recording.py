@@ -122,7 +122,7 @@ class TaskRecording:
             callable=self._function,
             required=self._required,
             command=self._command,
-            on_progress=lines.heard,
+            on_progress=lines.update,
         )
         if self.driver_thread is not None:
             rec.driver_thread = self.driver_thread

@@ -76,14 +76,14 @@ class BlackboxFuture(PrefectDaskFuture[R]):
             try:
                 outcome = self._wrapped_future.result(timeout=timeout)
             except Exception as error:
-                self._heard(error)
+                self._note_failure(error)
                 raise
             if isinstance(outcome, State):
                 self._final_state = self._entry.state = outcome
         elif self._entry.error is not None:
             raise self._entry.error
 
-    def _heard(self, error: Exception) -> None:
+    def _note_failure(self, error: Exception) -> None:
         status = self._wrapped_future.status
         if status == "pending":
             return  # the timeout was reached, or the client is closed

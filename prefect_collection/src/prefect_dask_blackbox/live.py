@@ -93,7 +93,7 @@ class Live(threading.Thread):
         self.lines_sent = 0
         """How many lines were put into the flow run's log."""
 
-    def heard(self, progress: Progress) -> None:
+    def update(self, progress: Progress) -> None:
         """Take a report of the recorder; never blocks."""
         self._progress = progress
         self._lines.extend(progress.lines)

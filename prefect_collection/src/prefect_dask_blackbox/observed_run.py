@@ -49,7 +49,7 @@ from prefect_dask_blackbox.lost_tasks import LostTasks, cause_of, finding_about
 from prefect_dask_blackbox.options import RecordingOptions
 from prefect_dask_blackbox.page import TaskLine
 from prefect_dask_blackbox.retries import FlowRetries
-from prefect_dask_blackbox.returned_states import exception_of, exception_said_by
+from prefect_dask_blackbox.returned_states import exception_of, exception_of_state
 from prefect_dask_blackbox.settling import read_runs
 from prefect_dask_blackbox.submitted import (
     Ledger,
@@ -118,7 +118,7 @@ class ObservedRun:
         self._began = time.monotonic() if began is None else began
         self._stop: HostStop | None = None
         self._failed = False
-        self._said_unrecorded = False
+        self._reported_unrecorded = False
         identity = identity_of(self.flow_run, self._flow_name, options.job)
         self._attempt = identity.attempt
         self._page = FlowRunPage(self.flow_run.id, self._flow_name)
@@ -140,7 +140,7 @@ class ObservedRun:
             options,
             context.flow.fn,
             self.flow_run.parameters,
-            self._live.heard,
+            self._live.update,
         )
 
     @property
@@ -177,9 +177,9 @@ class ObservedRun:
     def _log_if_unrecorded(self, card: RunCard) -> None:
         """Put one line into the flow run's log, if there is no recording, with the reason."""
         known = card.completeness
-        if self._said_unrecorded or known.get("recorded", True):
+        if self._reported_unrecorded or known.get("recorded", True):
             return
-        self._said_unrecorded = True
+        self._reported_unrecorded = True
         with guard("the line that this run is not recorded"):
             reason = one_line(str(known.get("reason") or "the reason is unknown"))
             flow_run_logger(self.flow_run).warning("Not recorded: %s", reason)
@@ -366,7 +366,7 @@ class ObservedRun:
                 state = entry.state
                 if state is None or not (state.is_failed() or state.is_crashed()):
                     continue
-                error = exception_said_by(state)
+                error = exception_of_state(state)
                 if error is not None:
                     found.append(error)
                     over = state.name == "TimedOut" and entry.task.timeout_seconds

@@ -17,7 +17,7 @@ from uuid import UUID
 from prefect.client.schemas.objects import State
 from prefect.exceptions import FailedRun, UnfinishedRun
 
-__all__ = ["exception_in", "exception_of", "exception_said_by", "say_why"]
+__all__ = ["exception_in", "exception_of", "exception_of_state", "say_why"]
 
 _RAISED = re.compile(r"Task run encountered an exception (\w+): (.*)", re.DOTALL)
 _SUMMED_UP = re.compile(
@@ -33,7 +33,7 @@ def exception_of(state: Any) -> BaseException | None:
     return found if isinstance(found, BaseException) else None
 
 
-def exception_said_by(state: State[Any]) -> BaseException | None:
+def exception_of_state(state: State[Any]) -> BaseException | None:
     """Return what a failed task raised: of the state's message, if no more is left of it.
 
     The exception itself is in the task's result, which Dask releases with its last future.

@@ -111,7 +111,7 @@ def page(dag_id: str, run_id: str, task_id: str) -> Response:
 
 def _lines(found: Sequence[Announced]) -> list[Line]:
     """Return a line for each; the recording is opened where the task could not say how it ended."""
-    wanted = [each for each in found if _is_unsaid(each)][:_MOST_OPENED]
+    wanted = [each for each in found if _ended_meanwhile(each)][:_MOST_OPENED]
     # And the newest of each task: it has what changed.
     newest: dict[str, Announced] = {}
     for each in found:
@@ -129,7 +129,7 @@ def _lines(found: Sequence[Announced]) -> list[Line]:
     return [_line(each, opened.get((each.key, each.name))) for each in found]
 
 
-def _is_unsaid(one: Announced) -> bool:
+def _ended_meanwhile(one: Announced) -> bool:
     return (
         one.announced.get("state", "running") == "running" and one.task_state in _ENDED
     )

@@ -107,7 +107,7 @@ def blame_of(
     recovered: tuple[WorkerExit, ...] = (),
     ended: float | None = None,
     certain: bool = True,
-    unheard: frozenset[str] = frozenset(),
+    unreceived: frozenset[str] = frozenset(),
 ) -> Blame:
     """Return where a failure comes from.
 
@@ -121,9 +121,9 @@ def blame_of(
         recovered: Deaths that nobody waits for any more: their work was done elsewhere.
         ended: When the driver's work ended, epoch seconds.
         certain: Whether the exception is known to have ended it.
-        unheard: Keys of the failed tasks of which no call of the driver's heard.
+        unreceived: Keys of the failed tasks of which no call of the driver's received.
     """
-    failure, proven = failure_behind(exception, failures, state, ended, unheard)
+    failure, proven = failure_behind(exception, failures, state, ended, unreceived)
     proven = proven and certain
     killed = (failure is not None and failure.killed) or names_killed_worker(exception)
     if not killed:

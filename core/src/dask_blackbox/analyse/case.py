@@ -170,18 +170,18 @@ class Case:
             recovered=self._recovered_deaths,
             ended=self.outcome.decided_at,
             certain=not self.outcome.stopped_after,
-            unheard=self._unheard,
+            unreceived=self._unreceived,
         )
 
     @property
-    def _unheard(self) -> frozenset[str]:
-        """The keys of failed tasks of which no call of the driver's heard (`fire_and_forget`)."""
-        heard = {each.key for each in self.outcome.received}
+    def _unreceived(self) -> frozenset[str]:
+        """The keys of failed tasks of which no call of the driver received (`fire_and_forget`)."""
+        received = {each.key for each in self.outcome.received}
         texts = {(each.exception, each.message) for each in self.outcome.received}
         return frozenset(
             each.key
             for each in self.failures
-            if each.key not in heard and (each.exception, each.message) not in texts
+            if each.key not in received and (each.exception, each.message) not in texts
         )
 
     @property
@@ -298,10 +298,10 @@ class Case:
         """What was still wanted when the run ended, if the driver only waited for it."""
         if not self.failed or self.blame.failure is not None:
             return None
-        unheard = self.exception is None or self.raised("KeyboardInterrupt")
+        uninformed = self.exception is None or self.raised("KeyboardInterrupt")
         if self.exception is not None and only_waited(self.exception):
-            unheard = True
-        return self.standstill if unheard else None
+            uninformed = True
+        return self.standstill if uninformed else None
 
     @property
     def hang_confidence(self) -> Confidence:

@@ -203,8 +203,8 @@ def _gaps_in_logs(run: RunTables) -> pl.DataFrame:
         lost=pl.col("seq").max() - pl.col("seq").min() + 1 - pl.col("seq").n_unique(),
     )
     driver = pl.col("source") == _DRIVER  # numbers its lines anew for each recording
-    unheard = pl.when(driver).then(pl.col("first") - 1).otherwise(0)
-    counted_lines = counted_lines.with_columns(lost=pl.col("lost") + unheard)
+    before_first = pl.when(driver).then(pl.col("first") - 1).otherwise(0)
+    counted_lines = counted_lines.with_columns(lost=pl.col("lost") + before_first)
     if others := _numbers_of_others(run):
         lost = [
             each["lost"]

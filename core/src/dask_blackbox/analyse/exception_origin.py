@@ -58,7 +58,7 @@ def failures_that_count(
         failures: The tasks that raised, by time.
         outcome: What ended the driver's work.
     """
-    heard = {each.key for each in outcome.survived if each.key}
+    received = {each.key for each in outcome.survived if each.key}
     reached = {each.key for each in outcome.received if each.key}
     handled = outcome.exception is None
     return tuple(
@@ -66,7 +66,7 @@ def failures_that_count(
         for failure in failures
         # What reached the driver came before it got there, whatever the clocks say.
         if (failure.key in reached or not outcome.is_after(failure.at - _ESTIMATE))
-        and not (handled and failure.key in heard)
+        and not (handled and failure.key in received)
         and not (handled and outcome.has_survived(failure.exception, failure.message))
     )
 
@@ -76,7 +76,7 @@ def failure_behind(
     failures: tuple[TaskFailure, ...],
     state: State,
     ended: float | None,
-    unheard: frozenset[str] = frozenset(),
+    unreceived: frozenset[str] = frozenset(),
 ) -> tuple[TaskFailure | None, bool]:
     """Return the failure that reached the driver, and whether that is proven.
 
@@ -85,7 +85,7 @@ def failure_behind(
         failures: The tasks that raised, by time.
         state: How the run ended.
         ended: When, epoch seconds.
-        unheard: Keys of the tasks of whose failure no call of the driver's heard.
+        unreceived: Keys of the tasks of whose failure no call of the driver's received.
     """
     if exception is None:
         # A command that ended with an exit code and without an exception; or one that was
@@ -105,16 +105,16 @@ def failure_behind(
     for leads_to in _LEADS:
         for failure in candidates:
             if leads_to(exception, failure):
-                missed = _failed_before_it_gave_up(failure, failures, unheard)
+                missed = _failed_before_it_gave_up(failure, failures, unreceived)
                 return missed or _first_of(failure, failures), missed is None
-    lacked = next((f for f in failures if f.key in unheard), None)
+    lacked = next((f for f in failures if f.key in unreceived), None)
     if lacked is not None and class_of(exception.exception) in _MISSING:
         return lacked, False  # what it was to make was missed
     return _failure_presumed(exception, failures, ended), False
 
 
 def _failed_before_it_gave_up(
-    failure: TaskFailure, failures: tuple[TaskFailure, ...], unheard: frozenset[str]
+    failure: TaskFailure, failures: tuple[TaskFailure, ...], unreceived: frozenset[str]
 ) -> TaskFailure | None:
     """Return the task that another one may have waited for, and of whose failure nobody heard."""
     if not _gave_up_waiting(failure):
@@ -122,7 +122,7 @@ def _failed_before_it_gave_up(
     before = (
         other
         for other in failures
-        if other.key in unheard
+        if other.key in unreceived
         and other.prefix != failure.prefix
         and other.at < failure.at
         and not _gave_up_waiting(other)

@@ -13,7 +13,7 @@ import sys
 import types
 from typing import Any
 
-__all__ = ["DIALECT", "NO_CODE", "code_hash", "said_by", "signed"]
+__all__ = ["DIALECT", "NO_CODE", "code_hash", "instruction_bytes", "signed"]
 
 DIALECT = f"2py{sys.version_info[0]}{sys.version_info[1]}"
 """What a hash begins with: the version of this way to hash, and that of Python."""
@@ -85,12 +85,12 @@ def _body_parts(code: types.CodeType, depth: int) -> Any:
             continue
         if before is not None:
             yield before
-        before = said_by(each, depth)
+        before = instruction_bytes(each, depth)
     if before is not None:
         yield before
 
 
-def said_by(instruction: dis.Instruction, depth: int = 0) -> bytes:
+def instruction_bytes(instruction: dis.Instruction, depth: int = 0) -> bytes:
     """Return what an instruction of a body does, wherever it stands; empty if nothing."""
     if instruction.opname in _SILENT:
         return b""

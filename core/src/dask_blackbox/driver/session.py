@@ -112,7 +112,7 @@ class Recording:
         """The thread in which the user's code runs; set it before `start`."""
         self._reason: str | None = None
         self._exit_code: int | None = None
-        self._left = self._heard = False
+        self._left = self._store_checked = False
         self._finished: RunCard | None = None
         self._finishing = threading.RLock()
         self._owner = os.getpid()
@@ -633,9 +633,9 @@ class Recording:
 
     def wait_for_store(self) -> None:
         """Wait until it is known whether the store works, once; as long as `start` may take."""
-        if self._supervisor is None or self._heard:
+        if self._supervisor is None or self._store_checked:
             return
-        self._heard = True
+        self._store_checked = True
         if self._required and self._client is not None and not self.attached:
             self._cannot(RecorderError("the client's cluster could not be recorded"))
         reported = self._supervisor.store_reply(self._start_timeout)

@@ -36,7 +36,7 @@ class DriverUpdates:
         self._counter = counter
         self._stall: Stall | None = None
         self._lines: list[LogLine] = []
-        self._said = self._left_out = 0
+        self._reported = self._left_out = 0
 
     def add_rows(self, rows: Rows) -> None:
         """Take the rows of a batch, redacted."""
@@ -94,10 +94,10 @@ class DriverUpdates:
     def _line(
         self, at: float, level: int, source: str, text: str, keys: tuple[str, ...]
     ) -> None:
-        if self._said >= _MOST:
+        if self._reported >= _MOST:
             self._left_out += 1
             return
-        self._said += 1
+        self._reported += 1
         cut = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
         self._lines.append(
             LogLine(at=at, level=level, source=source, text=cut, keys=keys)

@@ -73,7 +73,7 @@ async def close_clusters_of(
             continue
         for cluster in left:
             error = await _closed(cluster, connection_args, deadline)
-            logger.info("the cluster at %s: %s", cluster.address, _said(error))
+            logger.info("the cluster at %s: %s", cluster.address, _outcome(error))
             if error not in (None, STILL_CONNECTED):
                 run = "/".join(map(str, address))
                 yield orphan_row(cluster.address, cluster.scheduler, error, run)
@@ -118,5 +118,5 @@ async def _closed(
         await asyncio.sleep(_POLL_INTERVAL)
 
 
-def _said(error: str | None) -> str:
+def _outcome(error: str | None) -> str:
     return "was closed already" if error is None else error or "closed"

@@ -121,7 +121,7 @@ class Recorder:
         )
         self._opening: Opening | None = None
         self._uploader: Uploader | None = None
-        self._capsules = TaskBundles(
+        self._bundles = TaskBundles(
             Path(config.spool) / "capsules",
             most=config.capsules,
             limit=config.bundle_limit,
@@ -331,7 +331,7 @@ class Recorder:
             await asyncio.wait(self._attaching)
         await self._drain(address, final=False)
         self._prepare_if_last(address)
-        await self._capsules.settle(_BUNDLES_DURING_RUN)
+        await self._bundles.settle(_BUNDLES_DURING_RUN)
         with contextlib.suppress(OSError):
             answer(Reply(what="drained"))
 
@@ -383,7 +383,7 @@ class Recorder:
             with contextlib.suppress(ValueError, TypeError, KeyError):
                 self._updates.add_rows(clean)
         puller = self._pullers.get(source.removeprefix("scheduler "))
-        self._capsules.look_at(puller, rows)
+        self._bundles.look_at(puller, rows)
         if any(kind != "metric" for kind in rows):
             self._last_row = time.monotonic()
 
@@ -479,7 +479,7 @@ class Recorder:
         await asyncio.gather(*self._pulling.values(), return_exceptions=True)
         for address in self._pullers:
             await self._drain(address, final=True)
-        await self._capsules.settle(_BUNDLES)
+        await self._bundles.settle(_BUNDLES)
         self._certify_from_rings()
         for puller in self._pullers.values():
             with contextlib.suppress(TimeoutError):

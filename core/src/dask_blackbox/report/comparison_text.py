@@ -101,8 +101,8 @@ def _numbers(numbers: Sequence[Measured]) -> Table:
         if each.before or each.after:
             table.add_row(
                 each.name.replace("_", " "),
-                _said(each.name, each.before),
-                _said(each.name, each.after),
+                _value_text(each.name, each.before),
+                _value_text(each.name, each.after),
                 _times(each),
             )
     return table
@@ -153,7 +153,7 @@ def _size(value: float) -> str:
     return measure("bytes", value)
 
 
-def _said(name: str, value: float | None) -> str:
+def _value_text(name: str, value: float | None) -> str:
     return _UNKNOWN if value is None else measure(name, value)
 
 

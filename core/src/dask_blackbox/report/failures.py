@@ -31,7 +31,7 @@ class FailureGroup(NamedTuple):
     Attributes:
         outcomes: How many of them ended how (`erred`, `retried`, `killed`).
         attempts: The first of them.
-        unsaid: How many more there are.
+        omitted: How many more there are.
     """
 
     exception: str
@@ -43,7 +43,7 @@ class FailureGroup(NamedTuple):
     first: float
     last: float
     attempts: list[Attempt]
-    unsaid: int
+    omitted: int
 
 
 def failure_groups(run: RunTables) -> list[FailureGroup]:
@@ -97,7 +97,7 @@ def _group(part: pl.DataFrame) -> FailureGroup:
         first=first["at"],
         last=float(str(part["at"].max())),
         attempts=[_attempt(row) for row in attempts.iter_rows()],
-        unsaid=max(0, part.height - _MOST_ATTEMPTS),
+        omitted=max(0, part.height - _MOST_ATTEMPTS),
     )
 
 

@@ -38,12 +38,13 @@ def history_text(
     """
     parts: list[Text | Table] = [_head(reported), Text()]
     parts += _runs(reported.runs, width=width, colour=colour)
-    unsaid = reported.total - len(reported.runs)
-    if unsaid > 0:
+    omitted = reported.total - len(reported.runs)
+    if omitted > 0:
         more = "more than " if reported.more else ""
         parts.append(
             Text(
-                f"{more}{counted(unsaid, 'older run')}: --limit shows more", style="dim"
+                f"{more}{counted(omitted, 'older run')}: --limit shows more",
+                style="dim",
             )
         )
     if reported.groups:

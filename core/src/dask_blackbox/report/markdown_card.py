@@ -128,8 +128,8 @@ def _changes(card: RunCard) -> Iterator[str]:
     if rest:
         lines = "\n".join(f"- {escaped(change_words(each))}" for each in rest)
         number = len(card.changes) - _MOST_CHANGES
-        unsaid = len(card.changes) - _MOST_ROWS
-        lines += f"\n- and {unsaid} more" if unsaid > 0 else ""
+        omitted = len(card.changes) - _MOST_ROWS
+        lines += f"\n- and {omitted} more" if omitted > 0 else ""
         yield f"<details><summary>{number} more</summary>\n\n{lines}\n\n</details>"
     diff = [line for each in card.changes for line in diffs_of(each)]
     if diff:

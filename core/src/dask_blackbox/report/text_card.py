@@ -166,8 +166,8 @@ def _change(change: Change) -> Text:
     for line in diff[:_MOST_LINES_OF_A_DIFF]:
         message.append(f"\n  {line}")
     if len(diff) > _MOST_LINES_OF_A_DIFF:
-        unsaid = len(diff) - _MOST_LINES_OF_A_DIFF
-        message.append(f"\n  … {unsaid} more lines", style="dim")
+        omitted = len(diff) - _MOST_LINES_OF_A_DIFF
+        message.append(f"\n  … {omitted} more lines", style="dim")
     return message
 
 
@@ -177,8 +177,8 @@ def _fact(fact: Evidence) -> Text:
     if len(lines) > _MOST_LINES_OF_ONE_FACT:
         # The end of a traceback says more than its middle.
         tail = lines[-(_MOST_LINES_OF_ONE_FACT - 2) :]
-        unsaid = len(lines) - 1 - len(tail)
-        lines = [lines[0], f"  … {unsaid} more lines …", *tail]
+        omitted = len(lines) - 1 - len(tail)
+        lines = [lines[0], f"  … {omitted} more lines …", *tail]
     message = Text(f"{clock(fact.at)}  " if fact.at is not None else "", style="cyan")
     message.append("\n".join(lines), style="default")
     return message

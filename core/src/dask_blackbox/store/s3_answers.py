@@ -114,17 +114,17 @@ def _busy(answer: Any, request: Request) -> StoreError:
         # So botocore takes every page that S3 would not have sent.
         advice += "; if not, the server may not speak S3"
     return StoreUnreachableError(
-        f"{request.could_not}: {_said(answer, request)}; {advice}"
+        f"{request.could_not}: {_answer_text(answer, request)}; {advice}"
     )
 
 
 def _refused(answer: object, request: Request) -> StoreError:
     return StoreError(
-        f"{request.could_not}: {_said(answer, request)}; see the server's documentation"
+        f"{request.could_not}: {_answer_text(answer, request)}; see the server's documentation"
     )
 
 
-def _said(answer: Any, request: Request) -> str:
+def _answer_text(answer: Any, request: Request) -> str:
     error = answer.get("Error", {})
     status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode")
     text = plain(str(error.get("Message") or "no reason given"), request)
@@ -227,13 +227,13 @@ def _old_server(answer: object, request: Request) -> StoreError:
         advice = "this server lacks an S3 feature"
     if request.options.sse:
         advice += ", or remove blackbox.store.sse, which few servers support"
-    return StoreError(f"{request.could_not}: {_said(answer, request)}; {advice}")
+    return StoreError(f"{request.could_not}: {_answer_text(answer, request)}; {advice}")
 
 
 def _kms(answer: object, request: Request) -> StoreError:
     return StoreDeniedError(
         f"{request.could_not}: the KMS key cannot be used: "
-        f"{_said(answer, request)}; check "
+        f"{_answer_text(answer, request)}; check "
         "blackbox.store.sse-kms-key-id: it must be enabled and in the bucket's region"
     )
 

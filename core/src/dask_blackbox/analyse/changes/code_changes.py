@@ -50,8 +50,8 @@ class Places:
         """Return what of a prefix's functions has changed, or what was given to them."""
         own, beside = self._changes_of_prefix(name)
         if own:
-            return self._said(own)
-        return f"given by {self._said(beside)}" if beside else ""
+            return self._listed(own)
+        return f"given by {self._listed(beside)}" if beside else ""
 
     def _changes_of_prefix(self, name: str) -> tuple[list[str], list[str]]:
         """Return which functions of a prefix have changed, and what else in their modules."""
@@ -62,14 +62,14 @@ class Places:
 
     def of_module(self, name: str) -> str:
         """Return what of a module has changed."""
-        return self._said(self._changes_of_module(name))
+        return self._listed(self._changes_of_module(name))
 
     def _changes_of_module(self, name: str) -> list[str]:
         return [each for each in self.changed if _module(each) == name]
 
     def of_callable(self, name: str) -> str:
         """Return where a callable stands that has changed."""
-        return self._said(self._changes_of_callable(name))
+        return self._listed(self._changes_of_callable(name))
 
     def _changes_of_callable(self, name: str) -> list[str]:
         return [each for each in self.changed if each.partition(":")[2] == name]
@@ -109,7 +109,7 @@ class Places:
         )
         return "\n".join(islice(lines, _MOST_LINES))
 
-    def _said(self, names: Iterable[str]) -> str:
+    def _listed(self, names: Iterable[str]) -> str:
         parts = [f"{each.partition(':')[2]} at {self.changed[each]}" for each in names]
         return listed(parts, most=_MOST) if parts else ""
 

@@ -33,7 +33,7 @@ def _ask_slower_than_usual(case: Case) -> Iterator[Finding]:
         return  # others had the host: a slow night, and nothing of the job's
     yield SLOWER_THAN_USUAL.found(
         _title(first),
-        cause=f"{_said(first)} {_whose(first, prefixes)}".strip(),
+        cause=f"{_sentence(first)} {_whose(first, prefixes)}".strip(),
         remedy=_remedy(first, prefixes),
         confidence="medium",
         severity="warning" if first.unusual.factor >= _GRAVE else "notice",
@@ -53,7 +53,7 @@ def _title(part: UnusualPart) -> str:
     return f"Tasks of '{part.prefix}' took {times} as long as usual"
 
 
-def _said(part: UnusualPart) -> str:
+def _sentence(part: UnusualPart) -> str:
     unusual = part.unusual
     whose = "It took" if part.prefix is None else f"One of '{part.prefix}' took"
     if part.cpu:

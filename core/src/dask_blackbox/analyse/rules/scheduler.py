@@ -80,8 +80,8 @@ def _ask(case: Case) -> Iterator[Finding]:
     reported = bool(case.search_exception(SCHEDULER_CONNECTION_LOST.pattern)) or (
         case.raised(*_CLASSES) and not case.search_exception("trying to connect")
     )
-    heard = _received(case)
-    reported = reported or bool(heard)
+    received = _received(case)
+    reported = reported or bool(received)
     lost: Sequence[SchedulerLost | DriverLost] = case.run.of(SchedulerLost)
     closing: Sequence[SchedulerClosing] = case.run.of(SchedulerClosing)
     if not reported:  # a driver that it was reported to before did not close it itself
@@ -104,10 +104,10 @@ def _ask(case: Case) -> Iterator[Finding]:
         reported = reported or bool(lost or closing)
     if not reported:
         closing = []
-    unheard = case.exception is None and (
+    uninformed = case.exception is None and (
         case.state == "failed" or _before_the_driver(case, lost)
     )
-    if not reported and not (lost and unheard):
+    if not reported and not (lost and uninformed):
         return
     reason = _reason(case, closing)
     how, advice, remedy = _how_it_was_lost(case, reason)
@@ -123,7 +123,7 @@ def _ask(case: Case) -> Iterator[Finding]:
     seen = (
         lost
         or closing
-        or any(SCHEDULER_CONNECTION_LOST.search(each.message) for each in heard)
+        or any(SCHEDULER_CONNECTION_LOST.search(each.message) for each in received)
     )
     sure: Confidence = "high" if reported and seen else "medium"
     yield SCHEDULER_LOST.found(
@@ -138,7 +138,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         retry_advice=advice,
         evidence=(
             *case.exception_evidence(),
-            *_raised_before(heard),
+            *_raised_before(received),
             *_reported_by("scheduler-closing", closing),
             *_reported_by("scheduler-silent", case.run.of(SchedulerUnresponsive)),
             *_reported_by("scheduler-lost", lost),
@@ -177,8 +177,8 @@ def _received(case: Case) -> tuple[DriverCallFailed, ...]:
     return reported if ended_of_it else ()
 
 
-def _raised_before(heard: tuple[DriverCallFailed, ...]) -> Iterator[Evidence]:
-    for each in heard[:1]:
+def _raised_before(received: tuple[DriverCallFailed, ...]) -> Iterator[Evidence]:
+    for each in received[:1]:
         yield Evidence(
             text=f"{each.call} had raised {class_of(each.exception)}: "
             f"{short(each.message, 200)}",

@@ -288,7 +288,9 @@ def _ask_worker_exit(case: Case) -> Iterator[Finding]:
         deaths,
         did="exited",
         how=f"with code {code}",
-        more=(f"`sys.exit` was called at {frame}{_said(deaths)}. " if frame else "")
+        more=(
+            f"`sys.exit` was called at {frame}{_exit_text(deaths)}. " if frame else ""
+        )
         + _printed(case, deaths[-1]),
         remedy=(
             f"Code run by {what} ends its process (`sys.exit`, `os._exit`, `exit()`, "
@@ -343,7 +345,7 @@ def _in_a_thread(case: Case) -> Iterator[Finding]:
         )
 
 
-def _said(deaths: tuple[WorkerExit, ...]) -> str:
+def _exit_text(deaths: tuple[WorkerExit, ...]) -> str:
     """Return what `sys.exit` was given, if that was a text."""
     lines = (line for death in reversed(deaths) for line in reversed(death.last_lines))
     found = next(filter(None, map(TASK_CALLED_EXIT.search, lines)), None)

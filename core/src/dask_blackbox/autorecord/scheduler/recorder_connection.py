@@ -39,13 +39,13 @@ class RecorderConnection:
     Args:
         log: File for what the process has to complain of.
         topic: Of the workers' plugins, whose rings lie under that name.
-        heard: Takes the id of a recording and what it says; called from a thread.
+        on_reply: Takes the id of a recording and what it says; called from a thread.
     """
 
     def __init__(
-        self, log: Path, topic: str, heard: Callable[[str, Reply], None]
+        self, log: Path, topic: str, on_reply: Callable[[str, Reply], None]
     ) -> None:
-        self._log, self._topic, self._on_reply = log, topic, heard
+        self._log, self._topic, self._on_reply = log, topic, on_reply
         self._parcels: queue.Queue[Parcel | None] = queue.Queue(_WAITING)
         self._open: dict[str, list[Parcel]] = {}
         self._process: subprocess.Popen[bytes] | None = None

@@ -79,7 +79,7 @@ class RunWatcher(SchedulerPlugin):
     def __init__(self) -> None:
         self._runs: dict[str, _RecordedRun] = {}  # by client or span
         self._refused: set[str] = set()
-        self._said: set[str] = set()
+        self._reported_errors: set[str] = set()
         self._by_span = setting("preload.runs") == "span"
         self._most = int(setting("preload.most"))
         self._quiet = setting_seconds("preload.quiet")
@@ -287,8 +287,8 @@ class RunWatcher(SchedulerPlugin):
 
     def _on_reply(self, recording: str, reply: Reply) -> None:
         """What the recordings say; from a thread."""
-        if reply.error is not None and reply.error not in self._said:
-            self._said = {*list(self._said)[-100:], reply.error}
+        if reply.error is not None and reply.error not in self._reported_errors:
+            self._reported_errors = {*list(self._reported_errors)[-100:], reply.error}
             logger.warning("recording %s: %s", recording, reply.error)
 
     def _warn(self, kind: str, subject: str, /, **detail: object) -> None:

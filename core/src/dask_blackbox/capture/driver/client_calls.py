@@ -82,7 +82,7 @@ class DriverCalls:
         while self._held:
             self._sink("event", self._held.popleft())
 
-    def heard(self, row: list[object]) -> None:
+    def take_row(self, row: list[object]) -> None:
         """Take an event; of very many, only the newest are reported, at the end."""
         if os.getpid() != self._pid:
             return  # a forked child: what it does is not the driver's
@@ -126,7 +126,7 @@ def users_frame(frame: FrameType | None, stop: str = "") -> FrameType | None:
 def _note(kind: str, detail: dict[str, object]) -> None:
     text = json.dumps({**detail, "pid": os.getpid()})
     for listener in tuple(_listeners):
-        listener.heard([time.time(), kind, "driver", text])
+        listener.take_row([time.time(), kind, "driver", text])
 
 
 def _place(frame: FrameType | None) -> dict[str, object]:

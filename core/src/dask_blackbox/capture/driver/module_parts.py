@@ -12,7 +12,7 @@ import hashlib
 import types
 from typing import Any
 
-from ..bytecode import NO_CODE, code_hash, said_by
+from ..bytecode import NO_CODE, code_hash, instruction_bytes
 
 __all__ = ["parts_of"]
 
@@ -55,7 +55,7 @@ def _body(code: types.CodeType, inside: str, depth: int) -> Any:
                 continue
             text.append(code_hash(held).encode())
         elif each.opname not in _ENDS:
-            text.append(said_by(each))
+            text.append(instruction_bytes(each))
         elif each.opname == "POP_TOP":
             text.append(b";")
         else:

@@ -49,7 +49,7 @@ class NannyCapture(NannyPlugin):
         self._nanny = nanny
         self._folder = ring_folder(self._recording)
         self._reasons: list[str] = []
-        self._saying: set[Any] = set()
+        self._sending: set[Any] = set()
         self._read: set[str] = set()
         self._oom_kills = oom_kills() or 0
         self._tap = LogTap(
@@ -71,8 +71,8 @@ class NannyCapture(NannyPlugin):
 
     async def _finish_sending(self, nanny: Nanny) -> None:
         """Say what is still to be said, for a moment; then leave no trace."""
-        if self._saying:
-            _, late = await asyncio.wait(tuple(self._saying), timeout=_CLOSE_TIMEOUT)
+        if self._sending:
+            _, late = await asyncio.wait(tuple(self._sending), timeout=_CLOSE_TIMEOUT)
             for each in late:
                 each.cancel()
             if late:
@@ -172,7 +172,7 @@ class NannyCapture(NannyPlugin):
 
     def _take_line(self, row: list[Any]) -> None:
         signalled = _SIGNALLED.search(row[7]) if row[5] == _SIGNALS else None
-        if signalled:  # `dask spec` closes then without saying why
+        if signalled:  # `dask spec` closes then without sending why
             self._reasons.insert(0, f"signal-{signalled[1]}")
         self._send({"rows": {"log": [row]}, "dropped": 0})
 
@@ -188,14 +188,14 @@ class NannyCapture(NannyPlugin):
         self._later(self._log_event(message))
 
     def _later(self, work: Any) -> None:
-        saying = asyncio.ensure_future(work)
-        self._saying.add(saying)
-        saying.add_done_callback(self._said)
+        sending = asyncio.ensure_future(work)
+        self._sending.add(sending)
+        sending.add_done_callback(self._message_sent)
 
-    def _said(self, saying: Any) -> None:
-        self._saying.discard(saying)
-        if not saying.cancelled():
-            saying.exception()  # noted nowhere: the scheduler is gone
+    def _message_sent(self, sending: Any) -> None:
+        self._sending.discard(sending)
+        if not sending.cancelled():
+            sending.exception()  # noted nowhere: the scheduler is gone
 
     async def _log_event(self, message: dict[str, Any]) -> None:
         telling = self._nanny.scheduler.log_event(topic=self.name, msg=message)

@@ -149,9 +149,9 @@ def watch(
         facts["close_reason"] = reason
         if word == "":
             facts["alive"] = True
-        heard = _heard(scheduler, security, topic, {"certificate": facts})
+        delivered = _delivered(scheduler, security, topic, {"certificate": facts})
         if word in _LAST:
-            if heard:
+            if delivered:
                 forget_ring(ring)
                 leave_rings(os.path.basename(os.path.dirname(ring)))
             else:
@@ -163,7 +163,7 @@ class _Life:
     """The life of another process, and what it tells us through our standard input."""
 
     def __init__(self, pid: int, handle: int | None) -> None:
-        self._pid, self._said = pid, b""
+        self._pid, self._received = pid, b""
         self._listening = True
         self.exit_code: int | None = None
         self._handle = handle  # where there are none, the end of file has to do
@@ -172,8 +172,8 @@ class _Life:
         """Return the next word, `dead` at the end, or nothing after `timeout` seconds."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
-            if b"\n" in self._said:
-                word, _, self._said = self._said.partition(b"\n")
+            if b"\n" in self._received:
+                word, _, self._received = self._received.partition(b"\n")
                 return word.decode("ascii", "replace")
             sources: list[int] = [] if self._handle is None else [self._handle]
             if self._listening:
@@ -186,7 +186,7 @@ class _Life:
                 self.exit_code = exit_code_of(self._pid, self._handle)
                 return "dead"
             reported = os.read(sys.stdin.fileno(), 256)
-            self._said += reported
+            self._received += reported
             if not reported:
                 self._listening = False
                 if self._handle is None:
@@ -245,7 +245,7 @@ def _status_by_handle(handle: int) -> int | None:
     return None
 
 
-def _heard(
+def _delivered(
     scheduler: str, security: dict[str, object], topic: str, message: dict[str, object]
 ) -> bool:
     """Say a thing to the scheduler; return whether it was there to hear it."""

@@ -137,9 +137,9 @@ class WorkerCapture(WorkerPlugin):
         ).start()
         worker.handlers[f"{self.name}-tell"] = self.task_states
         worker.handlers[f"{self.name}-packages"] = self.packages
-        self._capsules: BundleCollector | None = None
+        self._bundles: BundleCollector | None = None
         if self._bundles_wanted is not None:
-            self._capsules = BundleCollector(
+            self._bundles = BundleCollector(
                 worker, op=f"{self.name}-capsule", **self._bundles_wanted
             )
         self._watcher = self._start_watcher(worker)
@@ -364,8 +364,8 @@ class WorkerCapture(WorkerPlugin):
             self._keep("attempt", row)
             ts, raised = self._worker.state.tasks[key], (row[NAME], row[MESSAGE])
             coming = None
-            if self._capsules is not None and not released:
-                coming = self._capsules.failed(key, ts, raised)
+            if self._bundles is not None and not released:
+                coming = self._bundles.failed(key, ts, raised)
             if coming is not None:
                 self._keep("event", [row[0], "capsule-coming", str(key), coming])
         self._ship()  # at once: the next attempt may kill this worker
