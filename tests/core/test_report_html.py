@@ -287,6 +287,29 @@ def test_links_of_a_page_that_is_kept_hold_no_signature() -> None:
     assert 'href="https://bucket.example/report.html"' in page
 
 
+def test_what_leads_elsewhere_opens_a_page_of_its_own() -> None:
+    run = a_failed_run()
+    page = {"kind": "airflow", "url": "https://airflow.example/dags/etl"}
+    manifest = msgspec.structs.replace(run.manifest, host=page)
+    frames = {
+        n: getattr(run, n) for n in ("tasks", "errors", "logs", "metrics", "events")
+    }
+    run = RunTables(manifest, run.ending, frames)
+    card = msgspec.structs.replace(
+        card_of(run, ()), links={"finding": "https://docs.example/finding"}
+    )
+
+    for shown in (html(run, card), placeholder_html(card)):
+        elsewhere = [
+            attributes
+            for tag, attributes in _Page(shown).tags
+            if tag == "a" and str(attributes.get("href")).startswith("http")
+        ]
+        assert elsewhere
+        assert {each["target"] for each in elsewhere} == {"_blank"}
+    assert "its page in Airflow" in html(run, card)
+
+
 def test_a_run_that_succeeded_with_deaths_does_not_look_like_any_good_one() -> None:
     run = a_run(a_worker(), a_death(exit_code=-9, at=3))
 

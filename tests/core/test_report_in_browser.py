@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.card import card_of
@@ -111,6 +112,38 @@ def test_a_report_in_a_sandboxed_frame_takes_the_theme_of_the_page_around(
 
     expect(report.locator("#theme")).to_have_text("Light")
     expect(report.locator("html")).to_have_attribute("data-theme", "dark")
+    page.close()
+
+
+def test_a_report_whose_frame_may_open_nothing_asks_the_page_around_to(
+    browser: Browser, tmp_path: Path
+) -> None:
+    run = a_hostile_run()
+    address = "https://airflow.example/dags/etl"
+    manifest = msgspec.structs.replace(
+        run.manifest, host={"kind": "airflow", "url": address}
+    )
+    frames = {
+        n: getattr(run, n) for n in ("tasks", "errors", "logs", "metrics", "events")
+    }
+    run = RunTables(manifest, run.ending, frames)
+    (tmp_path / "report.html").write_text(html(run, card_of(run, ())), "utf-8")
+    around = tmp_path / "around.html"
+    around.write_text("<iframe sandbox='allow-scripts' src='report.html'></iframe>")
+    page = browser.new_page(color_scheme="light")
+    page.goto(around.as_uri())
+    report = page.frame_locator("iframe")
+    expect(report.locator("#theme")).to_have_text("Dark")
+    page.evaluate(
+        "addEventListener('message', (said) => { window.asked = said.data; })"
+    )
+    page.evaluate("frames[0].postMessage({theme: 'dark', opens: true}, '*')")
+    expect(report.locator("#theme")).to_have_text("Light")
+
+    report.get_by_role("link", name="its page in Airflow").click()
+
+    page.wait_for_function("window.asked")
+    assert page.evaluate("window.asked") == {"open": address}
     page.close()
 
 

@@ -321,9 +321,12 @@ def test_nobody_there_is_said_with_the_address() -> None:
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
         with pytest.raises(StoreUnreachableError, match="is that server running") as no:
             a_store(url).check()
+        with pytest.raises(StoreUnreachableError) as of_list:
+            list(a_store(url).folders("runs/"))
 
     assert url in str(no.value)
     assert no.value.transient
+    assert "prefix=" not in str(of_list.value)
 
 
 def test_a_name_that_nobody_knows_is_said() -> None:

@@ -78,6 +78,12 @@ def test_the_button_on_details_opens_the_tab_with_the_report(
     expect(_inside(page).locator(".bar .state")).to_have_text(re.compile("failed"))
     expect(_report(page).locator("body")).to_contain_text("worker-memory-limit")
     _pictures(page, screenshots, "failed")
+    with ada.expect_page() as opened:
+        _report(page).get_by_role("link", name="its page in Airflow").click()
+    # Airflow's own page works there: it is no part of the report's sandbox.
+    expect(opened.value.get_by_role("link", name="Logs").first).to_be_visible()
+    opened.value.close()
+    expect(_report(page).locator("body")).to_contain_text("worker-memory-limit")
 
     _inside(page).get_by_role("button", name="performance report").click()
     expect(_report(page).locator(".bk-Tabs, .bk-Figure").first).to_be_visible()

@@ -37,9 +37,8 @@ class Log(Protocol):
 
 
 def show_beginning(card: RunCard, log: Log) -> None:
-    """Say where the run is being recorded, or why it is not."""
-    if reason := _unrecorded(card):
-        log.warning("This run is not recorded: %s", reason)
+    """Say where the run is being recorded; why it is not, the core has logged."""
+    if not is_recorded(card):
         return
     log.info("Recording %s, attempt %d", card.job, card.attempt)
     log.info("  into %s", card.links.get("recording", "its store"))

@@ -249,9 +249,7 @@ def _live(entry: Entry | None) -> dict[str, Any] | None:
             "submitted": f"of {progress.total:,} tasks" if progress.total else "tasks",
             "failed": f"{progress.failed:,} failed" if progress.failed else "",
             "rate": f"{progress.rate:,.1f}",
-            "left": ""
-            if soon is None
-            else f"{formatting.duration(soon)} left at this rate",
+            "left": "" if soon is None else f"{formatting.duration(soon)} left",
             "workers": f"{progress.workers:,}",
             "threads": f"{progress.executing:,} of {progress.threads:,} threads busy",
             "lost": f"{progress.lost_workers:,} lost" if progress.lost_workers else "",

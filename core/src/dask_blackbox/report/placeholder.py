@@ -42,7 +42,9 @@ ends; the page refreshes every 15 seconds.</p>
 </body>
 </html>
 """)
-_LINK = Markup('<a href="{address}" rel="noopener noreferrer">{address}</a>')
+_LINK = Markup(
+    '<a href="{address}" target="_blank" rel="noopener noreferrer">{address}</a>'
+)
 _ITSELF = ("report", "performance report")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from dask_blackbox.errors import (
@@ -81,6 +82,8 @@ def _too_late(why: str, request: Request) -> StoreError:
 
 
 def _nothing_there(why: str, request: Request) -> StoreError:
+    # The query of the request says nothing of the server, and is long.
+    why = re.sub(r"\?[^\"\s]*", "", why)
     return StoreUnreachableError(
         f"{request.could_not}: {why}; is that server running, and is "
         "blackbox.store.endpoint right?"

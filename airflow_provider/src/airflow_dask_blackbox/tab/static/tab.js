@@ -13,9 +13,21 @@ function around() {
 }
 
 // The report has an origin of its own: it can be sent a message, and nothing else.
-function passTheme() {
+function tellReport() {
   const { theme } = document.documentElement.dataset;
-  if (theme) document.querySelector(".frame iframe")?.contentWindow.postMessage({ theme }, "*");
+  document.querySelector(".frame iframe")?.contentWindow.postMessage({ theme, opens: Boolean(around()) }, "*");
+}
+
+// Airflow lets nothing in a tab open a page: a link of the report is opened by Airflow's page.
+function openLinks() {
+  const host = around();
+  addEventListener("message", ({ source, data }) => {
+    if (!host || source !== document.querySelector(".frame iframe")?.contentWindow) return;
+    if (typeof data?.open !== "string" || !/^https?:\/\//i.test(data.open)) return;
+    const link = host.document.createElement("a");
+    Object.assign(link, { href: data.open, target: "_blank", rel: "noopener noreferrer" });
+    link.click();
+  });
 }
 
 function followTheme() {
@@ -27,7 +39,7 @@ function followTheme() {
     const dark = root.classList.contains("dark") || root.dataset.theme === "dark";
     const light = root.classList.contains("light") || root.dataset.theme === "light";
     if (dark || light) document.documentElement.dataset.theme = dark ? "dark" : "light";
-    passTheme();
+    tellReport();
   };
   apply();
   new MutationObserver(apply).observe(root, { attributes: true, attributeFilter: ["class", "data-theme"] });
@@ -52,7 +64,7 @@ function showFrame() {
   if (!frame) return;
   frame.addEventListener("load", () => {
     frame.style.visibility = "visible";
-    passTheme();
+    tellReport();
   });
   const load = (address) => {
     frame.style.visibility = "hidden";
@@ -167,6 +179,7 @@ function follow() {
 
 followTheme();
 if (!followTry()) {
+  openLinks();
   showFrame();
   follow();
 }

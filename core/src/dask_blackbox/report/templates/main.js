@@ -145,13 +145,22 @@ function showChain(on) {
 
 let showTheme = () => {};
 
-/** Follow the theme of a page that shows this one in a frame. */
+/** Follow the theme of a page that shows this one in a frame, and have it open links where only it can. */
 function framed() {
+  let opened = false;
   addEventListener("message", (event) => {
+    if (event.source !== parent) return;
+    opened = event.data?.opens === true;
     const theme = event.data?.theme;
-    if (event.source !== parent || (theme !== "light" && theme !== "dark")) return;
+    if (theme !== "light" && theme !== "dark") return;
     root.dataset.theme = theme;
     showTheme();
+  });
+  addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[target=_blank]");
+    if (!opened || !link) return;
+    event.preventDefault();
+    parent.postMessage({ open: link.href }, "*");
   });
 }
 
