@@ -144,6 +144,17 @@ def test_the_lines_of_the_log_count_as_the_tab_does() -> None:
     assert (said.workers, said.memory) == (seen.workers, seen.memory) == (1, GIB // 2)
 
 
+def test_a_line_of_the_log_names_its_writer_once() -> None:
+    updates = DriverUpdates(ProgressCounter())
+    writers = [("scheduler", "scheduler"), ("nanny", "tcp://a:1")]
+    text = ("distributed.core", 30, "Lost all workers", None)
+    updates.add_rows({"log": [(1.0, *who, 7, 1, *text) for who in writers]})
+
+    named = [line.source for line in updates.report().lines]
+
+    assert named == ["scheduler", "nanny tcp://a:1"]
+
+
 def test_the_rate_forgets_what_is_older_than_half_a_minute() -> None:
     moments = iter([100.0, 125.0, 130.0, 140.0, 900.0])
     counter = ProgressCounter(lambda: next(moments))

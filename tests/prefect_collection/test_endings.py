@@ -97,6 +97,8 @@ def test_the_failure_of_a_subflow_is_the_verdict_of_its_parent(
     assert "ubflow 'child (" in parent.card.verdict.title
     assert child.card.verdict.title in parent.card.verdict.title
     assert parent.card.verdict.retry_advice == child.card.verdict.retry_advice
+    page = parent.artifacts["dask-run-parent"]
+    assert re.search(rf"failed subflow's page\]\(<http\S+/flow-run/{child.id}>\)", page)
 
 
 def test_how_a_worker_died_is_in_the_log_of_the_task_run(

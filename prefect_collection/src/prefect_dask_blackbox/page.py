@@ -113,7 +113,7 @@ def card_page(
     bare = _named(msgspec.structs.replace(card, links={}), shown_names)
     tasks = [replace(each, why=with_names(each.why, shown_names)) for each in tasks]
     head, _, rest = markdown(bare).partition("\n\n")
-    parts = [head, _links(card.links)]
+    parts = [head, _links(card.links), _failed_subflow(card)]
     if attempts is not None and attempts[1] > 1:
         parts.append(f"Attempt {attempts[0]} of {attempts[1]} of this flow run.")
     parts += before
@@ -339,6 +339,15 @@ def _links(links: Mapping[str, str]) -> str:
             # A browser opens neither s3:// nor a folder from Prefect's page.
             parts.append(f"{title}: `{address.replace('`', '')}`")
     return " · ".join(parts)
+
+
+def _failed_subflow(card: RunCard) -> str:
+    """Return a link to the page of the subflow whose failure the card is about."""
+    if card.verdict is None or card.verdict.rule != "part-failed":
+        return ""
+    seen = (each.see or "" for each in card.verdict.evidence)
+    address = next((each for each in seen if _OPENS.fullmatch(each)), "")
+    return f"[The failed subflow's page](<{address}>)" if address else ""
 
 
 def _affected_task_runs(tasks: Sequence[TaskLine]) -> str:

@@ -47,7 +47,9 @@ class DriverUpdates:
                 continue
             if logger.startswith("distributed"):
                 keys = (key,) if key else ()
-                self._line(at, level, f"{role} {source}", message, keys)
+                # In one process with others, it is called what it is.
+                who = role if source == role else f"{role} {source}"
+                self._line(at, level, who, message, keys)
 
     def report(self) -> Progress:
         """Return what has happened, and forget the lines that are in it."""
