@@ -189,7 +189,7 @@ class CommandNotStarted(Event, frozen=True, kw_only=True):
     Attributes:
         argv: The command.
         exit_code: 127: not found; 126: not executable.
-        error: What the system said.
+        error: The system's message.
     """
 
     kind: ClassVar[str] = "command-not-started"

@@ -28,7 +28,7 @@ PROGRESS = Progress(
 )
 
 
-def a_flying_run(shelf: Shelf, *lines: str) -> None:
+def a_running_run(shelf: Shelf, *lines: str) -> None:
     address = shelf.record("nightly", "run-1", *map(a_log, lines), state="running")
     counted = Counted(submitted=100, done=40, workers=2, threads=4, executing=3)
     beat = Heartbeat(at=time.time(), progress=counted)
@@ -36,7 +36,7 @@ def a_flying_run(shelf: Shelf, *lines: str) -> None:
 
 
 def test_top_says_how_far_a_run_is(shelf: Shelf) -> None:
-    a_flying_run(shelf, "a line")
+    a_running_run(shelf, "a line")
 
     result = CliRunner().invoke(blackbox, ["top", "--store", shelf.url, "--once"])
 
@@ -59,13 +59,13 @@ def test_top_ends_with_the_card_of_a_run_that_has_ended(shelf: Shelf) -> None:
 def test_logs_are_followed_until_the_end(tmp_path: Path) -> None:
     home = Home(tmp_path)
     shelf = Shelf(home.folder / "store")
-    a_flying_run(shelf, "the first line")
+    a_running_run(shelf, "the first line")
     words = ("blackbox", "logs", "--store", shelf.url, "--follow")
     process = begin_command(home, *words)
     assert process.stdout is not None
 
     first = process.stdout.readline()
-    a_flying_run(shelf, "the first line", "a later line")
+    a_running_run(shelf, "the first line", "a later line")
     second = process.stdout.readline()
     shelf.record("nightly", "run-1", a_log("the first line"), state="succeeded")
     rest, errors = process.communicate(timeout=60)
