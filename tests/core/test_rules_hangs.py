@@ -544,6 +544,30 @@ def test_how_far_a_run_was_is_as_of_the_last_answer_of_its_scheduler(
     )
 
 
+@pytest.mark.parametrize(
+    ("closed", "rule"), [(57.0, "stopped-by-host"), (20.0, "scheduler-lost")]
+)
+def test_a_host_that_ends_a_run_may_close_its_cluster_before_the_run_hears_of_it(
+    closed: float, rule: str
+) -> None:
+    lost = an_exception(
+        "distributed.client.FutureCancelledError",
+        "load-1 cancelled for reason: scheduler-connection-lost.\n"
+        "Client lost the connection to the scheduler.",
+    )
+    found = verdict(
+        a_run(
+            a_worker(),
+            a_graph(),
+            an_event("scheduler-closing", at=closed, reason="terminate", by="tcp://c"),
+            an_event("scheduler-lost", at=closed + 0.5),
+            stopped_by("airflow", "cleared", at=60, exception=lost),
+        )
+    )
+
+    assert found.rule == rule
+
+
 def test_tasks_that_a_later_graph_names_again_count_once() -> None:
     first = an_event("graph-updated", "c", tasks=1, new={"load": [1, 1]})
     second = an_event("graph-updated", "c", tasks=2, new={"total": [1, 0]})

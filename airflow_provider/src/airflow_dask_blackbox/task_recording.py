@@ -21,6 +21,7 @@ from airflow_dask_blackbox.progress_lines import ProgressLines, progress_interva
 from airflow_dask_blackbox.rendered import cluster_facts
 from airflow_dask_blackbox.stopping import (
     GRACE,
+    Stop,
     finish_stopped,
     note_stop,
     stop_by_error,
@@ -82,6 +83,7 @@ class TaskRecording:
         self._announced = LinkPublisher(context["ti"], buttons=self.links)
         self._ended = False
         self._error: BaseException | None = None
+        self._said_stopped = False
         self._shown = threading.Event()
         self._ending: threading.Thread | None = None
 
@@ -192,7 +194,7 @@ class TaskRecording:
         if self._rec is None:
             return
         if self._ended:
-            saying = threading.Thread(target=self._say_stopped, daemon=True)
+            saying = threading.Thread(target=self._stopped_while_closing, daemon=True)
             saying.start()
             saying.join(GRACE)
             return
@@ -214,17 +216,19 @@ class TaskRecording:
             if self._ended and error is not self._error:
                 with guard("saying that Airflow stopped this task"):
                     stop = stop_by_error(self._context, error)
-                    if stop is not None and self._rec is not None:
-                        words = words_while_closing(stop, self._rec.card)
-                        self._log.error("%s", words)
-                        error.add_note(words)
+                    if stop is not None:
+                        self._say_stopped(stop)
             raise
 
-    def _say_stopped(self) -> None:
+    def _stopped_while_closing(self) -> None:
         with guard("saying that Airflow stopped this task"):
-            if self._rec is not None:
-                stop = stop_by_signal(self._context)
-                self._log.error("%s", words_while_closing(stop, self._rec.card))
+            self._say_stopped(stop_by_signal(self._context))
+
+    def _say_stopped(self, stop: Stop) -> None:
+        # Airflow calls `on_kill` after its `execution_timeout`, too.
+        if self._rec is not None and not self._said_stopped:
+            self._said_stopped = True
+            self._log.error("%s", words_while_closing(stop, self._rec.card))
 
     def _end_stopped(self, at: float) -> None:
         rec = self._rec

@@ -73,9 +73,11 @@ def incident_of(
 ) -> Incident:
     """Return what a rule found as an incident."""
     own = tuple(each for each in finding.evidence if each.source != "driver")
+    by = case.outcome.by if finding.rule == "stopped-by-host" else None
+    seen = [each.at for each in own if each.at is not None]
     return Incident(
         kind=finding.rule,
-        at=min((each.at for each in own if each.at is not None), default=None),
+        at=min(seen, default=None if by is None else by.at),
         text=finding.title,
         subject=finding.subject,
         strength=finding.confidence,

@@ -11,6 +11,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 from typing import Literal
 
+from dask_blackbox.analyse.facts.outcome import CLOCKS
 from dask_blackbox.finding import Confidence
 
 __all__ = [
@@ -102,6 +103,8 @@ class Mechanism:
         on: What both must be about.
         within: Seconds after the cause within which the effect begins; where it is infinite,
             their times decide nothing.
+        before: Seconds before the cause in which the effect may be noticed: clocks differ,
+            and a process may hear late of what ended it.
         sure: How sure the link is; a chain is as sure as its weakest link.
         same: Both describe one incident, and the first says more of it.
         survived: Dask recovers from the cause alone.  So the effect is the verdict, and the
@@ -115,6 +118,7 @@ class Mechanism:
     because: str
     on: Literal["anything", "task", "worker"] = "anything"
     within: float = float("inf")
+    before: float = CLOCKS
     sure: Confidence = "high"
     same: bool = False
     survived: bool = False
@@ -218,6 +222,13 @@ MECHANISMS: tuple[Mechanism, ...] = (
         causes={"stopped-by-host"},
         effects={"cancelled"},
         because="it is how the host stopped the run",
+    ),
+    Mechanism(
+        causes={"stopped-by-host"},
+        effects={"scheduler-lost"},
+        within=60.0,
+        before=15.0,
+        because="a host that ends a run closes its cluster, maybe before the run hears of it",
     ),
     # What the client learns when something else has happened.
     Mechanism(

@@ -14,7 +14,6 @@ import msgspec
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.causes.incidents import Incident
 from dask_blackbox.analyse.causes.mechanisms import EXPLAINS, MECHANISMS, Mechanism
-from dask_blackbox.analyse.facts.outcome import CLOCKS
 from dask_blackbox.finding import Confidence, Finding
 from dask_blackbox.formatting import short
 
@@ -104,7 +103,7 @@ def _fits(how: Mechanism, cause: Incident, effect: Incident) -> bool:
         return False
     if how.same or cause.at is None or effect.at is None:
         return True
-    return how.within == inf or -CLOCKS <= effect.at - cause.at <= how.within
+    return how.within == inf or -how.before <= effect.at - cause.at <= how.within
 
 
 def _comes_first(cause: Incident, effect: Incident) -> str | None:
