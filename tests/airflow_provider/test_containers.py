@@ -13,7 +13,7 @@ from dask_blackbox.testing import embedded_s3
 
 pytestmark = [
     pytest.mark.nightly,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(600),  # two Airflows without bytecode, on a busy machine
     pytest.mark.skipif(
         os.geteuid() != 0
         or not (shutil.which("unshare") and shutil.which("setpriv"))
@@ -71,7 +71,26 @@ except ImportError:
     from airflow.models.dagbag import DagBag
 bag = DagBag(str(home / "dags" / "pod.py"))
 assert bag.import_errors == {}
-print("state:", *(ti.state for ti in bag.dags["pod"].test().get_task_instances()))
+(ti,) = bag.dags["pod"].test().get_task_instances()
+print("state:", ti.state)
+
+# The API server, in a container of the same kind.
+from airflow.api_fastapi.app import create_app, get_auth_manager
+from airflow.api_fastapi.auth.managers.simple.user import SimpleAuthManagerUser
+from airflow_dask_blackbox.addresses import TaskKey, page_of
+from starlette.testclient import TestClient
+
+app = create_app(apps="core")
+user = SimpleAuthManagerUser(username="ada", role="viewer")
+token = get_auth_manager().generate_jwt(user)
+client = TestClient(app, base_url="http://airflow.example")
+for page, holds in (
+    ("task", "<iframe"), ("report.html", "pod.work"), ("performance_report.html", "Bokeh")
+):
+    answer = client.get(
+        page_of(TaskKey.of(ti), page), headers={"Authorization": f"Bearer {token}"}
+    )
+    print(f"{page}:", answer.status_code, holds in answer.text)
 """
 
 
@@ -86,6 +105,7 @@ def test_a_task_of_a_random_user_without_a_home_records_into_a_bucket() -> None:
             "LOGNAME": "default",
             "AIRFLOW_HOME": "/tmp/airflow",
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "AIRFLOW__API_AUTH__JWT_SECRET": "of-tests-only" * 6,
             "AIRFLOW__CORE__DAGS_FOLDER": "/tmp/airflow/dags",
             "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": "sqlite:////tmp/airflow/airflow.db",
             "PYTHONDONTWRITEBYTECODE": "1",
@@ -99,6 +119,8 @@ def test_a_task_of_a_random_user_without_a_home_records_into_a_bucket() -> None:
         )
         said = done.stdout + done.stderr
         assert "state: success" in said, said[-4000:]
+        for page in ("task", "report.html", "performance_report.html"):
+            assert f"{page}: 200 True" in said, said[-4000:]
 
         client = s3.client()
         listed = client.list_objects_v2(Bucket=s3.bucket)["Contents"]
