@@ -83,7 +83,7 @@ def test_the_command_ends_a_flow_run_of_which_no_process_is_left(
 
     assert before.state == "RUNNING"
     assert "RUNNING" in {task.state for task in before.all_tasks}
-    assert first.endswith("its flow run's state is corrected\n")
+    assert first.endswith("its flow run's card and states are complete now\n")
     assert after.state == "CRASHED"
     assert len(after.all_tasks) == 4
     assert {task.state for task in after.all_tasks} == {"COMPLETED", "CRASHED"}

@@ -40,4 +40,8 @@ def finalise(*, name: str, store_url: str | None) -> None:
     tasks = run.of(TaskNamed)
     changed = finalise_run(run.manifest.host, card, tasks, overview_of(run, card))
     click.echo(card.headline)
-    click.echo("its flow run's state is corrected" if changed else "nothing to do")
+    click.echo(
+        "its flow run's card and states are complete now"
+        if changed
+        else "nothing to do"
+    )
