@@ -123,6 +123,7 @@ def _ask(case: Case) -> Iterator[Finding]:
     seen = (
         lost
         or closing
+        or act is not None
         or any(SCHEDULER_CONNECTION_LOST.search(each.message) for each in received)
     )
     sure: Confidence = "high" if reported and seen else "medium"
@@ -193,11 +194,13 @@ def _is_teardown(case: Case, end: _End) -> bool:
 
 def _act_of_the_script(case: Case, ends: Sequence[_End]) -> DriverSignalled | None:
     """Return how the script itself ended the scheduler, if it did."""
-    for end in ends:
-        act = case.teardown.act_on(_address(case, end), end.at)
-        if act is not None:
-            return act
-    return None
+    moments = [(_address(case, end), end.at) for end in ends]
+    decided = case.outcome.decided_at
+    if not moments and decided is not None:
+        # The driver itself lost it before the recorder did.
+        moments = [(each.subject, decided) for each in case.run.of(SchedulerInfo)]
+    acts = (case.teardown.act_on(address, at) for address, at in moments)
+    return next((act for act in acts if act is not None), None)
 
 
 def _address(case: Case, end: _End) -> str:

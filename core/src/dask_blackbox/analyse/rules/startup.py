@@ -508,6 +508,19 @@ _ASKED_FOR_FEWER = (
 )
 
 
+_ASKED_FOR_NONE = (
+    "A LocalCluster starts the workers that it is asked for at once, and this one had started "
+    "none: check what it is asked for (`n_workers=`, `cluster.scale(…)`, the `maximum=` of "
+    "`cluster.adapt(…)`), or the workers that the run starts by other means."
+)
+
+_PENDING = (
+    "Check why workers are pending: quota, queue or nodes of the cluster manager, an image "
+    "that cannot be pulled, a security group or interface that keeps them from reaching the "
+    "scheduler."
+)
+
+
 def _is_local(case: Case) -> bool:
     """Say whether the cluster's workers are started on demand, without a queue."""
     kinds = {e.cluster.kind for e in case.run.of(DriverAttached) if e.cluster}
@@ -564,20 +577,19 @@ def _missing_workers_findings(case: Case) -> Iterator[Finding]:
     hang = case.hang
     if hang is None or hang.workers or not hang.wanted or len(case.run.workers):
         return
+    local = _is_local(case)
     yield WORKERS_NEVER_ARRIVED.found(
         f"No worker ever arrived, and {counted(hang.wanted, 'task')} waited",
         cause=(
             f"{counted(hang.wanted, 'task')} reached the scheduler, but no worker did."
             f" {how_it_ended(case, hang)}"
         ),
-        remedy=(
-            "Check why workers are pending: quota, queue or nodes of the cluster "
-            "manager, an image that cannot be pulled, a security group or interface "
-            "that keeps them from reaching the scheduler. `client.wait_for_workers(1, "
-            "timeout=…)` before computing makes it fail soon, and "
-            "`distributed.scheduler.no-workers-timeout` later."
-        ),
+        remedy=(_ASKED_FOR_NONE if local else _PENDING)
+        + " `client.wait_for_workers(1, timeout=…)` before computing makes it fail soon, "
+        "and `distributed.scheduler.no-workers-timeout` later.",
         confidence=case.hang_confidence,
+        retry_advice="code" if local else None,
+        retry_confidence="medium" if local else None,
         evidence=evidence_of_hang(case, hang),
     )
 

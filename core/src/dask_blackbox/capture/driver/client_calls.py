@@ -35,6 +35,7 @@ _MOST_FUTURES = 100_000
 _FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen")
 _OURS = f"{os.sep}dask_blackbox{os.sep}"
 _DASKS = f"{os.sep}distributed{os.sep}"
+_PROCESSES = f"{os.sep}multiprocessing{os.sep}"
 _CLOSING = ("_close", "_shutdown", "__aexit__")
 _MODULES = ("distributed.utils", "distributed.client", "distributed.actor")
 
@@ -215,7 +216,9 @@ def _audit(event: str, args: tuple[Any, ...]) -> None:
         target, number = int(args[0]), int(args[1])
         # Nannies end their workers from this process, too: what they do is Dask's.
         frame = users_frame(sys._getframe(1), stop=_DASKS)
-        if not number or target == os.getpid() or frame is None:
+        if not number or target == os.getpid():
+            return
+        if frame is None and not _in_a_users_thread(sys._getframe(1)):
             return
         _note(
             "driver-signalled",
@@ -230,6 +233,18 @@ def _audit(event: str, args: tuple[Any, ...]) -> None:
         )
     except Exception:  # an error here would stop the user's own call
         pass
+
+
+def _in_a_users_thread(frame: FrameType | None) -> bool:
+    """Say whether a thread that Dask did not start called this (`Timer(9, process.kill)`)."""
+    if threading.current_thread() is threading.main_thread():
+        return False
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if _DASKS in name or _OURS in name or _PROCESSES in name:
+            return False
+        frame = frame.f_back
+    return True
 
 
 def _scheduler_of(pid: int) -> str | None:
