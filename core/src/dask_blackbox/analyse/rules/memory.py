@@ -66,6 +66,8 @@ def _ask_task_memory_error(case: Case) -> Iterator[Finding]:
     what = f"'{short(failure.prefix or failure.key, 40)}'"
     wanted = _wanted(message)
     where = f", at {failure.frame}" if failure.frame else ""
+    held = _fits(case, failure.worker, wanted, limit)
+    beyond = _beyond_reach(wanted, limit)
     yield TASK_MEMORY_ERROR.found(
         f"{what} could not allocate {wanted or 'the memory it asked for'}",
         cause=(
@@ -78,9 +80,10 @@ def _ask_task_memory_error(case: Case) -> Iterator[Finding]:
             )
             + "The worker survived"
             + (f"; its limit is {size(limit)}." if limit else ".")
+            + (_OTHER_LIMIT.format(held=size(held)) if held else "")
         ),
         remedy=(
-            "Make the input of one task smaller ("
+            f"{_RAISE if held else 'Make'} the input of one task smaller ("
             f"{more_pieces(of_host=is_of_host(case.run, failure.key))})"
             + (f": it asked for {wanted} in one piece" if wanted else "")
             + (f"; a worker has {size(limit)}" if limit else "")
@@ -88,8 +91,8 @@ def _ask_task_memory_error(case: Case) -> Iterator[Finding]:
             + ". Check the shape or join that grew so large."
         ),
         confidence="high" if case.blame.proven else "medium",
-        retry_advice="code" if _beyond_reach(wanted, limit) else None,
-        retry_confidence="medium" if _beyond_reach(wanted, limit) else None,
+        retry_advice="code" if beyond else "environment" if held else None,
+        retry_confidence="medium" if beyond or held else None,
         subject=Subject(key=failure.key, prefix=failure.prefix, worker=failure.worker),
         evidence=(
             Evidence(
@@ -100,6 +103,26 @@ def _ask_task_memory_error(case: Case) -> Iterator[Finding]:
             *case.exception_evidence(),
         ),
     )
+
+
+_OTHER_LIMIT = (
+    " It had used {held} of that when sampled, so another limit was probably met: of the "
+    "process's address space (`ulimit -v`, RLIMIT_AS), of its container, or the memory of the "
+    "host."
+)
+_RAISE = "Raise the limit that was met, where workers are started, or make"
+_SURELY = 0.7  # of the worker's limit
+
+
+def _fits(
+    case: Case, worker: str | None, wanted: str | None, limit: int | None
+) -> int | None:
+    """Return what a worker had used at most, if what was asked for fits into the rest."""
+    used = case.run.metrics.filter(pl.col("source") == (worker or ""))["memory"]
+    peak = int(used.max() or 0)  # type: ignore[arg-type]
+    if not (peak and wanted and limit):
+        return None
+    return peak if peak + _bytes(wanted) < _SURELY * limit else None
 
 
 _TIMES = 16  # what retries with more memory may reach
