@@ -340,6 +340,17 @@ def test_workers_that_never_came_are_missed() -> None:
     assert found.title == "No worker ever arrived, and 4 tasks waited"
 
 
+def test_a_local_cluster_that_never_had_a_worker_is_not_waiting_for_a_queue() -> None:
+    stall = a_stall(workers=0, statuses={}, states={"queued": 4})
+    cluster = an_event("driver-attached", "driver", cluster={"kind": "LocalCluster"})
+    found = verdict(hung(stall, cluster, workers=()))
+
+    assert found.remedy.startswith(
+        "A LocalCluster starts the workers that it is asked for"
+    )
+    assert (found.retry_advice, found.retry_confidence) == ("code", "medium")
+
+
 def test_paused_workers_say_how_full_they_were() -> None:
     sample = a_sample(memory=360 * MIB, at=70, status="paused")
     found = verdict(hung(sample, all_paused()))

@@ -643,6 +643,24 @@ def test_a_package_is_asked_for_in_the_version_that_the_driver_has() -> None:
 # Who closed what
 
 
+def test_a_scheduler_that_its_script_killed_need_not_be_lost_by_the_recorder() -> None:
+    error = an_exception(
+        "distributed.client.FutureCancelledError",
+        "slow-1 cancelled for reason: scheduler-connection-lost.",
+    )
+    found = verdict(
+        an_event("driver-attached", "driver", at=0, pid=1, boot="b"),
+        an_event("scheduler-info", "tcp://s", at=1, pid=7, boot="b"),
+        a_worker(),
+        an_event("driver-signalled", "driver", at=9.5, signal="SIGKILL", target=7),
+        failed_with(error, at=10),
+    )
+
+    assert (found.rule, found.confidence) == ("scheduler-lost", "high")
+    assert found.title == "The scheduler was lost: its own script ended it (SIGKILL)"
+    assert found.retry_advice == "code"
+
+
 def test_a_client_that_the_driver_closed_itself_is_no_lost_scheduler() -> None:
     error = an_exception(
         "distributed.client.ClosedClientError",

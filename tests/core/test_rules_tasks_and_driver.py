@@ -9,12 +9,14 @@ from dask_blackbox.finding import Finding
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.run_tables import RunTables
 from runs_from_rows import (
+    MIB,
     Piece,
     a_death,
     a_failed_task,
     a_graph,
     a_log_line,
     a_run,
+    a_sample,
     a_task,
     a_worker,
     aborted,
@@ -498,6 +500,23 @@ def test_a_memory_error_of_a_task_says_what_it_asked_for(
     assert found.title == f"'huge' could not allocate {shown}"
     assert f"it asked for {shown} in one piece" in found.remedy
     assert (found.retry_advice, found.retry_confidence) == advice
+
+
+@pytest.mark.parametrize(
+    ("held", "advice"), [(60 * MIB, "environment"), (None, "memory")]
+)
+def test_an_allocation_that_fits_into_the_workers_memory_met_another_limit(
+    held: int | None, advice: str
+) -> None:
+    error = an_exception(
+        "numpy._core._exceptions._ArrayMemoryError",
+        "Unable to allocate 128. MiB for an array with shape (1,) and data type float64",
+    )
+    worker = a_worker(memory_limit=1024 * MIB)
+    found = verdict(a_run(worker, a_sample(memory=held), *raised_in("huge-1", error)))
+
+    assert (found.rule, found.retry_advice) == ("task-memory-error", advice)
+    assert ("RLIMIT_AS" in found.cause) == (advice == "environment")
 
 
 def test_a_result_that_the_scheduler_refused_is_no_death() -> None:
