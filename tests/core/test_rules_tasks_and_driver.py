@@ -503,10 +503,10 @@ def test_a_memory_error_of_a_task_says_what_it_asked_for(
 
 
 @pytest.mark.parametrize(
-    ("held", "advice"), [(60 * MIB, "environment"), (None, "memory")]
+    ("held", "advice"), [(60 * MIB, "environment"), (900 * MIB, "memory")]
 )
 def test_an_allocation_that_fits_into_the_workers_memory_met_another_limit(
-    held: int | None, advice: str
+    held: int, advice: str
 ) -> None:
     error = an_exception(
         "numpy._core._exceptions._ArrayMemoryError",
