@@ -52,6 +52,7 @@ def _all_cases(runner: Any) -> dict[str, Any]:
         ("fourth", 62, 20),
         ("fifth", 34, 11),
         ("sixth", 52, 14),
+        ("seventh", 60, 14),
     ],
 )
 def test_every_script_has_expectations_that_can_be_judged(
