@@ -132,6 +132,17 @@ def test_a_word_in_the_message_does_not_excuse_a_programming_error() -> None:
     assert advice_on_text("TypeError", message) == ("code", "high")
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "An error occurred (AccessDenied) when calling the PutObject operation: Denied",
+        "[Errno 27] Error writing bytes to file. Detail: [errno 27] File too large",
+    ],
+)
+def test_what_roles_and_limits_refuse_is_of_the_environment(message: str) -> None:
+    assert advice_on_text("OSError", message) == ("environment", "medium")
+
+
 # What a verdict makes of it
 
 

@@ -632,6 +632,32 @@ def test_what_was_refused_for_its_own_input_is_traced_to_that_input() -> None:
     assert "'z-1' needs 'x-1'" in found.cause
 
 
+def test_a_future_of_another_cluster_is_named_with_both_clusters() -> None:
+    error = an_exception(
+        "distributed.client.FutureCancelledError",
+        "merge-1 cancelled for reason: lost dependencies.",
+    )
+    line = (
+        "User asked for computation on lost data. "
+        "Final key is merge-1 with missing dependency accounts-1"
+    )
+    worker = {"nthreads": 1, "memory_limit": 2**30, "pid": 100}
+    found = verdict(
+        an_event("worker-added", "tcp://w1", scheduler="tcp://lyon:1", **worker),
+        an_event("worker-added", "tcp://w2", scheduler="tcp://turin:1", **worker),
+        a_graph(),
+        a_task("accounts-1", worker="tcp://w1"),
+        a_log_line(line, role="scheduler", source="scheduler", level=20, at=5),
+        an_event("graph-failed", at=5, status="cancelled", scheduler="tcp://turin:1"),
+        failed_with(error),
+    )
+
+    assert found.title == "'accounts-1' was passed to another cluster than its own"
+    assert "tcp://lyon:1" in found.cause
+    assert "tcp://turin:1" in found.cause
+    assert (found.rule, found.confidence) == ("data-lost", "high")
+
+
 def test_a_package_is_asked_for_in_the_version_that_the_driver_has() -> None:
     attached = an_event("driver-attached", "driver", packages={"s3fs": "2026.5.0"})
 

@@ -181,6 +181,23 @@ def could_not_connect(
     )
 
 
+def test_a_refused_client_after_an_earlier_cluster_is_not_a_lost_scheduler() -> None:
+    refused = could_not_connect(
+        "distributed.comm.core.FatalCommClosedError",
+        "TLS certificate does not match. Check your security settings.",
+        "ssl.SSLCertVerificationError: [SSL: CERTIFICATE_VERIFY_FAILED] certificate "
+        "verify failed: self-signed certificate (_ssl.c:1006)",
+        "ssl.SSLCertVerificationError",
+    )
+    closing = an_event("scheduler-closing", "tcp://s", at=20.5, reason="terminate")
+    run = a_run(a_worker(), a_graph(), a_task(), refused, closing)
+    found = verdict_of(findings_in(run), run)
+
+    assert found is not None
+    assert found.rule == "tls-misconfigured"
+    assert "self-signed certificate" in found.title
+
+
 @pytest.mark.parametrize(
     ("end", "said", "sure"),
     [

@@ -113,6 +113,15 @@ def test_the_memory_limit_is_known_from_the_nannys_log_line_alone() -> None:
     assert verdict(run).rule == "worker-memory-limit"
 
 
+def test_the_share_of_the_limit_is_that_which_the_nanny_logged() -> None:
+    line = "Worker tcp://w1 (pid=100) exceeded 90% memory budget. Restarting..."
+    run = a_run(
+        a_log_line(line, at=9.9, role="nanny", source="tcp://n1"), killed_by(-15)
+    )
+
+    assert "over 90 % of its memory limit" in verdict(run).cause
+
+
 def test_a_budget_line_about_another_process_proves_nothing() -> None:
     line = "Worker tcp://w9 (pid=999) exceeded 95% memory budget. Restarting..."
     run = a_run(

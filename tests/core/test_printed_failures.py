@@ -1,0 +1,224 @@
+"""What threads and programs of the driver printed of their own ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse.frames import raised_in_a_wait_for_dask
+from dask_blackbox.analyse.printed_failures import printed_failures
+from dask_blackbox.finding import Finding
+from runs_from_rows import (
+    Piece,
+    a_failed_task,
+    a_log_line,
+    a_run,
+    a_task,
+    a_worker,
+    an_exception,
+    failed_with,
+)
+
+SITE = "/venv/lib/python3.12/site-packages"
+OF_THREAD = (
+    "Exception in thread print-queue:",
+    "Traceback (most recent call last):",
+    '  File "/usr/lib/python3.12/threading.py", line 1075, in _bootstrap_inner',
+    "    self.run()",
+    '  File "/jobs/labels.py", line 19, in run',
+    '    line = f"{weight:.1f}"',
+    "TypeError: unsupported format string passed to NoneType.__format__",
+)
+OF_PRELOAD = (
+    "2026-11-23 22:54:37,001 - distributed.preloading - INFO - Import preload module: units.py",
+    "Traceback (most recent call last):",
+    f'  File "{SITE}/dask/__main__.py", line 7, in main',
+    "    run_cli()",
+    f'  File "{SITE}/distributed/cli/dask_worker.py", line 451, in main',
+    "    asyncio_run(run())",
+    '  File "/jobs/units.py", line 5, in <module>',
+    '    TABLE = os.environ["UNITS"]',
+    "KeyError: 'UNITS'",
+)
+OF_OPTION = (
+    "Usage: python -m dask scheduler [OPTIONS] [PRELOAD_ARGV]...",
+    "Try 'python -m dask scheduler --help' for help.",
+    "",
+    "Error: No such option '--idle-limit'. Did you mean --idle-timeout?",
+)
+
+
+def printed(lines: Sequence[str], *, at: float = 5.0) -> list[Piece]:
+    """Return what the driver's standard error shows."""
+    return [
+        a_log_line(
+            line,
+            at=at,
+            role="driver",
+            source="driver",
+            seq=n,
+            logger="stderr",
+            level=20,
+        )
+        for n, line in enumerate(lines)
+    ]
+
+
+def verdict(*pieces: Piece | list[Piece], recorded: bool = True) -> Finding:
+    """Return the verdict on a run of these pieces."""
+    run = a_run(*pieces, recorded=recorded)
+    found = verdict_of(findings_in(run), run)
+    assert found is not None
+    return found
+
+
+def test_a_thread_that_ended_is_read_with_its_name_and_its_traceback() -> None:
+    [found] = printed_failures(a_run(printed(OF_THREAD)))
+
+    assert found.thread == "print-queue"
+    assert found.exception == "TypeError"
+    assert found.text == OF_THREAD[-1]
+    assert found.traceback.splitlines() == list(OF_THREAD[1:])
+
+
+def test_a_traceback_after_what_dask_logged_as_information_is_a_programs_own() -> None:
+    [found] = printed_failures(a_run(printed(OF_PRELOAD)))
+
+    assert (found.thread, found.text) == (None, "KeyError: 'UNITS'")
+
+
+def test_a_traceback_that_dask_logged_is_not_a_programs_end() -> None:
+    logged = [OF_PRELOAD[0].replace("INFO", "ERROR"), *OF_PRELOAD[1:]]
+
+    assert printed_failures(a_run(printed(logged))) == ()
+
+
+@pytest.mark.parametrize(
+    ("lines", "program", "text"),
+    [
+        (OF_OPTION, "python -m dask scheduler", OF_OPTION[-1].removeprefix("Error: ")),
+        (
+            [
+                "usage: rates.py [-h] --period PERIOD",
+                "rates.py: error: argument --period: invalid period value: '2026-13'",
+            ],
+            "rates.py",
+            "argument --period: invalid period value: '2026-13'",
+        ),
+    ],
+)
+def test_options_that_a_program_does_not_accept_are_read(
+    lines: Sequence[str], program: str, text: str
+) -> None:
+    [found] = printed_failures(a_run(printed(lines)))
+
+    assert (found.program, found.exception, found.text) == (program, "", text)
+
+
+def test_an_error_without_a_usage_before_it_is_no_refused_option() -> None:
+    assert printed_failures(a_run(printed(OF_OPTION[2:]))) == ()
+
+
+# Verdicts
+
+
+MISSING = an_exception(
+    "FileNotFoundError", "[Errno 2] No such file or directory: '/jobs/labels.txt'"
+)
+NOT_ARRIVED = an_exception(
+    "distributed.exceptions.WorkerStartTimeoutError",
+    "Only 0/2 workers arrived after 12",
+)
+
+
+def test_a_thread_that_was_to_make_what_the_driver_lacks_is_the_cause() -> None:
+    found = verdict(a_worker(), a_task(), printed(OF_THREAD), failed_with(MISSING))
+
+    assert found.rule == "driver-exception"
+    assert found.title.startswith("TypeError in thread 'print-queue' of the driver")
+    assert "FileNotFoundError" in found.cause
+    assert found.confidence == "medium"
+
+
+def test_a_thread_that_ended_later_is_not_the_cause() -> None:
+    found = verdict(
+        a_worker(), a_task(), printed(OF_THREAD, at=25), failed_with(MISSING, at=20)
+    )
+
+    assert found.title.startswith("FileNotFoundError in the driver")
+    assert found.confidence == "high"
+
+
+def test_a_preload_that_raised_in_the_runs_own_worker_is_why_none_arrived() -> None:
+    found = verdict(printed(OF_PRELOAD), failed_with(NOT_ARRIVED))
+
+    assert found.rule == "worker-start-failed"
+    assert found.title == "A worker failed to start: KeyError: 'UNITS'"
+    assert "/jobs/units.py:5" in found.remedy
+
+
+def test_an_option_that_the_scheduler_does_not_have_is_why_nothing_listens() -> None:
+    refused = an_exception(
+        "OSError", "Timed out trying to connect to tcp://127.0.0.1:60245 after 8 s"
+    )
+    found = verdict(printed(OF_OPTION), failed_with(refused), recorded=False)
+
+    assert found.rule == "worker-start-failed"
+    assert found.title.startswith("A scheduler failed to start: No such option")
+
+
+def test_dasks_own_words_for_a_failed_start_are_no_reason() -> None:
+    vague = [
+        "Traceback (most recent call last):",
+        f'  File "{SITE}/distributed/cli/dask_worker.py", line 451, in main',
+        "    asyncio_run(run())",
+        "RuntimeError: Nanny failed to start.",
+    ]
+    found = verdict(printed(vague), failed_with(NOT_ARRIVED))
+
+    assert found.rule == "workers-never-arrived"
+
+
+def test_a_task_that_failed_unheard_comes_before_one_that_gave_up_waiting() -> None:
+    purpose = 'Traceback:\n  File "/jobs/shops.py", line 18, in relabel\n    raise TimeoutError(text)\n'
+    text = "shop 0: no price list"
+    own = f"{purpose}TimeoutError: {text}"
+    found = verdict(
+        a_worker(),
+        a_failed_task("publish-1", "ValueError", "could not convert 'n/a'", at=4),
+        a_failed_task("relabel-1", "TimeoutError", text, at=12, traceback=own),
+        failed_with(an_exception("TimeoutError", text, traceback=own), at=13),
+    )
+
+    assert (found.rule, found.subject.key) == ("task-exception", "publish-1")
+    assert found.confidence == "medium"
+
+
+IN_A_WAIT = f"""Traceback (most recent call last):
+  File "/jobs/seats.py", line 30, in main
+    print(dict(client.gather(futures)))
+  File "{SITE}/distributed/client.py", line 2565, in gather
+    return self.sync(
+  File "{SITE}/distributed/utils.py", line 428, in sync
+    wait(10)
+  File "/usr/lib/python3.12/threading.py", line 359, in wait
+    gotit = waiter.acquire(True, timeout)
+  File "/jobs/seats.py", line 16, in on_alarm
+    raise SlotOver("slot of 12 s is over")
+SlotOver: slot of 12 s is over
+"""
+
+
+def test_what_the_handler_of_a_signal_raised_ended_a_wait_for_dask() -> None:
+    assert raised_in_a_wait_for_dask(IN_A_WAIT)
+
+
+def test_what_the_driver_raised_after_a_call_of_dask_did_not_end_a_wait() -> None:
+    own = [
+        line
+        for line in IN_A_WAIT.splitlines()
+        if "distributed" not in line and "sync" not in line and "wait(10)" not in line
+    ]
+
+    assert not raised_in_a_wait_for_dask("\n".join(own))
