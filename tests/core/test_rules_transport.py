@@ -189,7 +189,7 @@ def test_a_refused_client_after_an_earlier_cluster_is_not_a_lost_scheduler() -> 
         "verify failed: self-signed certificate (_ssl.c:1006)",
         "ssl.SSLCertVerificationError",
     )
-    closing = an_event("scheduler-closing", "tcp://s", at=20.5, reason="terminate")
+    closing = an_event("scheduler-closing", "tcp://s", at=25, reason="terminate")
     run = a_run(a_worker(), a_graph(), a_task(), refused, closing)
     found = verdict_of(findings_in(run), run)
 
