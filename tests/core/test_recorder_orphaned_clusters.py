@@ -288,14 +288,16 @@ def test_a_cluster_of_a_lost_driver_may_still_run() -> None:
     stays_silent(CLUSTER_ORPHANED, a_run(owned, state="succeeded"))
 
 
-def test_a_cluster_is_named_once_by_the_client_that_it_got() -> None:
+@pytest.mark.parametrize("clients", [(None, "c"), ("c",), ("c", "d")])
+def test_a_cluster_is_named_once_by_the_client_that_it_got(
+    clients: tuple[str | None, ...],
+) -> None:
     owned = {"kind": "KubeCluster", "scheduler": "tcp://10.0.0.7:8786", "owned": "s-1"}
-    run = a_run(
-        an_event("driver-attached", "driver", pid=7),
-        an_event("driver-attached", "driver", pid=7, cluster=owned),
-        an_event("driver-attached", "driver", pid=7, client="c", cluster=owned),
-        state="lost",
-    )
+    attached = [
+        an_event("driver-attached", "driver", pid=7, client=client, cluster=owned)
+        for client in clients
+    ]
+    run = a_run(an_event("driver-attached", "driver", pid=7), *attached, state="lost")
 
     assert list(owned_clusters(run)) == [
         OwnedCluster("tcp://10.0.0.7:8786", "s-1", "c")

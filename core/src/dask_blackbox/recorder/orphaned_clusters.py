@@ -92,8 +92,11 @@ def owned_clusters(run: RunTables) -> Iterator[OwnedCluster]:
     owned: dict[str, OwnedCluster] = {}
     for attached in run.of(DriverAttached):
         found = OwnedCluster.of(attached)
+        if found is None:
+            continue
         # It is reported before it has a client, and again with its first one.
-        if found is not None and not owned.get(found.scheduler, found).client:
+        known = owned.get(found.scheduler)
+        if known is None or not known.client:
             owned[found.scheduler] = found
     yield from (each for name, each in owned.items() if name not in closed)
 
