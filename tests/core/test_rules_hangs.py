@@ -351,6 +351,22 @@ def test_a_local_cluster_that_never_had_a_worker_is_not_waiting_for_a_queue() ->
     assert (found.retry_advice, found.retry_confidence) == ("code", "medium")
 
 
+def test_paused_workers_say_at_which_share_they_paused() -> None:
+    memory = {"pause": 0.7, "spill": False}
+    config = {"distributed": {"worker": {"memory": memory}}}
+    set_so = an_event("scheduler-info", "tcp://s", config=config)
+    sample = a_sample(memory=360 * MIB, at=70, status="paused")
+
+    assert (
+        "pause`, 70%; spilling is switched off)"
+        in verdict(hung(sample, all_paused(), set_so)).cause
+    )
+    assert (
+        "(`distributed.worker.memory.pause`)"
+        in verdict(hung(sample, all_paused())).cause
+    )
+
+
 def test_paused_workers_say_how_full_they_were() -> None:
     sample = a_sample(memory=360 * MIB, at=70, status="paused")
     found = verdict(hung(sample, all_paused()))

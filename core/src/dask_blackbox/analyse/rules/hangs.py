@@ -38,6 +38,7 @@ from dask_blackbox.analyse.signatures.python import FILE_TOO_LARGE, NO_SPACE_LEF
 from dask_blackbox.events import (
     DriverAttached,
     GraphUpdated,
+    SchedulerInfo,
     StallCancelledTasks,
     WorkerUnresponsive,
 )
@@ -406,6 +407,18 @@ def fullest(case: Case) -> tuple[Full, ...]:
     return tuple(sorted(found, key=lambda full: -full.memory / (full.limit or 2**60)))
 
 
+def _paused_at(case: Case) -> str:
+    """Return the share at which workers pause, and that they do not spill, where that is set."""
+    configs = [each.config for each in case.run.of(SchedulerInfo)]
+    name = "distributed.worker.memory"
+    shares = [dask_setting(each, f"{name}.pause") for each in configs]
+    share = next((each for each in reversed(shares) if isinstance(each, float)), None)
+    at = "" if share is None else f", {share:.0%}"
+    if any(dask_setting(each, f"{name}.spill") is False for each in configs):
+        at += "; spilling is switched off"
+    return at
+
+
 def _ask_workers_paused(case: Case) -> Iterator[Finding]:
     hang = case.hang
     if hang is None or not hang.all_paused:
@@ -426,7 +439,7 @@ def _ask_workers_paused(case: Case) -> Iterator[Finding]:
         f"{every} paused for lack of memory, and {counted(hang.wanted, 'task')} waited",
         cause=(
             f"{every} above the share of memory at which Dask stops starting tasks "
-            "(`distributed.worker.memory.pause`, 80 %), and none went below it again."
+            f"(`distributed.worker.memory.pause`{_paused_at(case)}), and none went below it again."
             f"{f' The fullest, {case.name_of(first.worker)}: {first}.' if first else ''} "
             f"{how_it_ended(case, hang)}"
         ),
