@@ -113,6 +113,28 @@ def test_the_memory_limit_is_known_from_the_nannys_log_line_alone() -> None:
     assert verdict(run).rule == "worker-memory-limit"
 
 
+@pytest.mark.parametrize(
+    ("falls", "retained"), [(0, True), (250, False)], ids=["grows", "falls"]
+)
+def test_memory_that_only_grows_over_many_short_tasks_is_retained(
+    falls: int, *, retained: bool
+) -> None:
+    tasks = [
+        a_task(f"hog-{n}", start=7 + n / 10, compute=0.1, nbytes=8) for n in range(20)
+    ]
+    memory = [
+        (7 + n / 10, (60 + 16 * n - falls * (n % 5 == 4 and n > 10)) * MIB)
+        for n in range(21)
+    ]
+    over = an_event(
+        "worker-restarted-for-memory", "tcp://w1", at=9.2, pid=100, rss=390 * MIB
+    )
+    found = verdict(a_run(tasks, over, killed_by(-15, "hog-20", at=9.3, memory=memory)))
+
+    assert found.rule == "worker-memory-limit"
+    assert ("was retained by the 20 tasks" in found.cause) == retained
+
+
 def test_the_share_of_the_limit_is_that_which_the_nanny_logged() -> None:
     line = "Worker tcp://w1 (pid=100) exceeded 90% memory budget. Restarting..."
     run = a_run(

@@ -253,7 +253,7 @@ def _file_in_brackets(case: Case, failure: TaskFailure) -> str:
     if files is None or not name or own or name in failure.raised.message:
         return ""
     if FILE_TOO_LARGE.search(failure.raised.message):
-        return ""  # it was writing, whatever its arguments name
+        return ""
     return f" ({'reading' if files.reads else 'data from'} {short(name, 40)})"
 
 
@@ -325,6 +325,8 @@ def _cause(
 
 
 def _with_files(case: Case, failure: TaskFailure) -> str:
+    if FILE_TOO_LARGE.search(failure.raised.message):
+        return ""  # it was writing, whatever its arguments name
     files = files_clause(files_of_task(case.run, failure.key))
     return f", {files}" if files else ""
 
