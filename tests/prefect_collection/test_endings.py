@@ -8,14 +8,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import distributed
 import pytest
+from packaging.version import Version
 
 # The flows run two at a time: a test may wait for those before its own.
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1200)]
 
+# Before 2026.7 Dask itself starts a worker that died at its start again for ever.
+GIVES_UP = Version(distributed.__version__) >= Version("2026.7")
 STORIES = (
     "evicted", "killed", "overdue", "async_overdue", "parent", "direct", "stalls",
-    "unguarded", "with_a_client", "waits_for_a_slow_task",
+    *(["unguarded"] if GIVES_UP else []), "with_a_client", "waits_for_a_slow_task",
 )  # fmt: skip
 PATIENCE = 120.0
 
@@ -158,6 +162,7 @@ def test_dask_clients_of_the_flows_own_are_recorded(
     assert set(seen.artifacts) >= {"dask-run-direct"}
 
 
+@pytest.mark.skipif(not GIVES_UP, reason="Dask starts such workers for ever")
 def test_a_missing_main_guard_is_named(reported: Tell, prefect: Any) -> None:
     cards = prefect.cards("unguarded", reported("unguarded"))
 

@@ -19,6 +19,7 @@ from dask_blackbox.errors import chained
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import StopReason
 from prefect.exceptions import Pause, TerminationSignal
+from prefect.flow_engine import FlowRunEngine
 from pydantic_core import PydanticSerializationError
 
 from prefect_dask_blackbox.cancelling import CANCELLED, cancel_words
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FailedPart",
     "HostStop",
+    "dies_unreported",
     "failed_part",
     "interrupt_in",
     "note_failed",
@@ -98,6 +100,16 @@ def stop_of(
     if isinstance(error, TerminationSignal):
         return HostStop(reason="evicted", detail="its process got SIGTERM")
     return None
+
+
+def dies_unreported() -> bool:
+    """Say whether this Prefect ends a process that got SIGTERM before it reports a crash.
+
+    Up to 3.7 its engine sends itself the signal again on the way out, while it leaves what
+    a flow run is set up with; of a plain script nobody else reports it.
+    """
+    set_up = getattr(FlowRunEngine.setup_run_context, "__wrapped__", None)
+    return set_up is not None and "capture_sigterm" in set_up.__code__.co_names
 
 
 def interrupt_in(error: BaseException) -> BaseException:

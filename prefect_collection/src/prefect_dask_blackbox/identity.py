@@ -12,6 +12,8 @@ from dask_blackbox.identity import Identity
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.utilities.urls import url_for
 
+from prefect_dask_blackbox.retried_requests import RetriedRequests
+
 if TYPE_CHECKING:
     # Host types that only describe arguments.
     from prefect.client.schemas.objects import FlowRun
@@ -30,7 +32,8 @@ _TIMEOUT = 10.0
 
 def prefect_client() -> SyncPrefectClient:
     """Return a client of Prefect's API that does not wait for long; close it after use."""
-    return get_client(httpx_settings={"timeout": _TIMEOUT}, sync_client=True)
+    settings = {"timeout": _TIMEOUT, "auth": RetriedRequests()}
+    return get_client(httpx_settings=settings, sync_client=True)
 
 
 @contextmanager

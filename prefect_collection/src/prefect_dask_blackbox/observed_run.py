@@ -25,7 +25,7 @@ from distributed import Client
 from prefect.client.schemas.objects import State
 from prefect.exceptions import FailedRun, MissingContextError
 from prefect.logging.loggers import flow_run_logger
-from prefect.states import Failed
+from prefect.states import Crashed, Failed
 from prefect.tasks import Task
 from prefect_dask.task_runners import PrefectDaskFuture
 
@@ -35,6 +35,7 @@ from prefect_dask_blackbox.diagnosed import emit_diagnosed, tag_cause
 from prefect_dask_blackbox.endings import (
     HostStop,
     as_reported,
+    dies_unreported,
     failed_part,
     note_failed,
     stop_of,
@@ -313,7 +314,7 @@ class ObservedRun:
         """Tell the recording what Prefect calls the tasks that the card may be about."""
         entries = {e.task_run_id: e for e in self.ledger if self._failed or e.lost}
         chosen = list(entries)[:_MOST_NAMES] if self._failed else list(entries)
-        self._read_names(entries[identity] for identity in chosen)
+        self._read_names((entries[identity] for identity in chosen), again=True)
         with guard("the names of task runs"):
             for identity in chosen:
                 entry, text = entries[identity], str(identity)
@@ -339,13 +340,21 @@ class ObservedRun:
                     lines[key] = TaskLine(name=run.name, url=url)
         return lines
 
-    def _read_names(self, entries: Iterable[SubmittedTask]) -> None:
-        """Ask Prefect for names that only it knows, of these tasks and those they needed."""
+    def _read_names(
+        self, entries: Iterable[SubmittedTask], *, again: bool = False
+    ) -> None:
+        """Ask Prefect for names that only it knows, of these tasks and those they needed.
+
+        Args:
+            entries: The tasks.
+            again: Those that are known too: Prefect names a task run that is executed a
+                second time anew.
+        """
         unknown = {
             each.task_run_id: each
             for entry in entries
             for each in (entry, *entry.awaited)
-            if not each.named
+            if again or not each.named
         }
         if not unknown:
             return
@@ -427,6 +436,17 @@ class ObservedRun:
         )
         with guard("the attempts of failed task runs"):
             self._show_task_attempts()
+        self.report_eviction()
+
+    def report_eviction(self) -> None:
+        """Set the state of a flow run that got SIGTERM, where Prefect does not live to."""
+        evicted = self._stop is not None and self._stop.reason == "evicted"
+        if not evicted or self.card is None or not dies_unreported():
+            return
+        with guard("the state of a flow run that got SIGTERM"):
+            state: State[Any] = Crashed(message=self.card.headline)
+            with prefect_client() as client:
+                client.set_flow_run_state(self.flow_run.id, state, force=True)
 
     def _show_task_attempts(self) -> None:
         """Add to the card what each attempt of the failed task runs failed with."""
@@ -522,7 +542,8 @@ class ObservedRun:
         if overview is None:
             return {}
         keys = {each.key for each in (*overview.slowest, *overview.largest)}
-        self._read_names(entry for entry in self.ledger if entry.key in keys)
+        of_card = [entry for entry in self.ledger if entry.key in keys]
+        self._read_names(of_card, again=True)
         own = {
             entry.key: TaskLine(
                 name=entry.name,

@@ -152,6 +152,8 @@ class Watch:
                 other = self._run.explained_exception(error)
                 if isinstance(error, TimeoutError) or not isinstance(error, Exception):
                     self._say_why(self._run)
+                if self._runner is None:  # else it does so, when all else is settled
+                    self._run.report_eviction()
         return other
 
 
