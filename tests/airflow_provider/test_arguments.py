@@ -14,8 +14,6 @@ from airflow_dask_blackbox.operators.dask import DaskObservedOperator
 from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.layout import RunAddress
 
-from tests.support.airflow_versions import needs_exception_in_callbacks
-
 
 def _operator(**arguments: Any) -> DaskObservedOperator:
     return DaskObservedOperator(task_id="t", python_callable=print, **arguments)
@@ -211,21 +209,38 @@ def test_arguments_that_cannot_work_fail_the_task_before_it_costs_anything(
         pass
 
 
-@needs_exception_in_callbacks
+def test_a_wrong_argument_for_scaling_is_refused_before_a_cluster_starts() -> None:
+    from airflow_dask_blackbox.clusters import connected_client
+    from distributed import LocalCluster
+
+    started: list[LocalCluster] = []
+
+    class Counted(LocalCluster):
+        def __init__(self, **more: Any) -> None:
+            started.append(self)
+            super().__init__(**more)  # type: ignore[no-untyped-call]
+
+    with (
+        pytest.raises(OperatorConfigurationError, match=r"did you mean 'minimum'\?"),
+        connected_client(
+            Counted, cluster_kwargs={}, client_kwargs={}, adapt={"minimun": 1}
+        ),
+    ):
+        pass
+
+    assert started == []
+
+
 def test_a_wrong_argument_is_the_verdict(airflow: Any, tmp_path: Path) -> None:
     ran = airflow.run(
         f"""
-def caught(context):
-    context["ti"].xcom_push(key="caught", value=str(context["exception"]))
-
 with DAG("wrong_argument"):
-    DaskObservedOperator(
+    Watched(
         task_id="work",
         python_callable=print,
         cluster_kwargs={{**TINY, "processes": False}},
         adapt={{"minimun": 1}},
         store={str(tmp_path)!r},
-        on_failure_callback=caught,
     )
 """,
         "wrong_argument",
@@ -238,7 +253,7 @@ with DAG("wrong_argument"):
     folder = RunAddress.of("wrong_argument.work", ran.run_id, 1).folder
     verdict = json.loads((tmp_path / folder / "card.json").read_text())["verdict"]
     assert ran.state == "failed"
-    assert ran.xcoms["caught"] == said
+    assert ran.xcoms["caught"] == ["OperatorConfigurationError", said]
     assert verdict["title"] == f"Configuration error: {said}"
     assert f"cannot work: {said} No Dask work had begun." in verdict["cause"]
     assert "clusters.py" not in verdict["remedy"]

@@ -11,14 +11,11 @@ import pytest
 from airflow_dask_blackbox.lazy_results import LazyResultError, refuse_lazy
 from dask_blackbox.layout import RunAddress
 
-from tests.support.airflow_versions import needs_exception_in_callbacks
-
 
 def work() -> None:
     """Stand for a callable."""
 
 
-@needs_exception_in_callbacks
 def test_a_lazy_result_fails_the_task_and_is_the_verdict(
     airflow: Any, tmp_path: Path
 ) -> None:
@@ -28,16 +25,12 @@ def work():
     import dask
     return dask.delayed(str.upper)("friday")
 
-def caught(context):
-    context["ti"].xcom_push(key="caught", value=str(context["exception"]))
-
 with DAG("lazy"):
-    DaskObservedOperator(
+    Watched(
         task_id="work",
         python_callable=work,
         cluster_kwargs={{**TINY, "processes": False}},
         store={str(tmp_path)!r},
-        on_failure_callback=caught,
     )
 """,
         "lazy",
@@ -46,7 +39,7 @@ with DAG("lazy"):
     folder = RunAddress.of("lazy.work", ran.run_id, 1).folder
     card = json.loads((tmp_path / folder / "card.json").read_text())
     assert ran.state == "failed"
-    assert ran.xcoms["caught"].startswith(
+    assert ran.xcoms["caught"][1].startswith(
         "work returned something lazy, a Delayed: call .compute(), "
     )
     assert card["state"] == "failed"

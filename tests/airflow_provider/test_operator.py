@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.support.airflow_versions import needs_exception_in_callbacks
-
 
 def test_the_callables_dask_work_goes_to_the_tasks_own_cluster(airflow: Any) -> None:
     ran = airflow.run(
@@ -107,7 +105,6 @@ def test_a_cluster_can_be_named_made_or_found(airflow: Any) -> None:
     }
 
 
-@needs_exception_in_callbacks
 def test_the_callables_exception_is_the_tasks_exception(airflow: Any) -> None:
     ran = airflow.run(
         """
@@ -120,19 +117,11 @@ def test_the_callables_exception_is_the_tasks_exception(airflow: Any) -> None:
             import dask
             dask.delayed(fails)("Friday").compute()
 
-        def caught(context):
-            context["ti"].xcom_push(key="caught", value=repr(context["exception"]))
-
         with DAG("failing"):
-            DaskObservedOperator(
-                task_id="work",
-                python_callable=work,
-                cluster_kwargs=TINY,
-                on_failure_callback=caught,
-            )
+            Watched(task_id="work", python_callable=work, cluster_kwargs=TINY)
         """,
         "failing",
     )
 
     assert ran.state == "failed"
-    assert ran.xcoms["caught"] == "OutOfStockError('nothing left on Friday')"
+    assert ran.xcoms["caught"] == ["OutOfStockError", "nothing left on Friday"]

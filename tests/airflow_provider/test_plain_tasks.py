@@ -172,6 +172,36 @@ def test_the_python_of_a_bash_task_is_recorded(airflow: Any, store: Path) -> Non
     assert (card["state"], card["numbers"]["tasks"]) == ("succeeded", 1)
 
 
+def test_the_command_that_a_function_returns_is_recorded(
+    airflow: Any, store: Path
+) -> None:
+    script = store / "job.py"
+    script.write_text(
+        "import sys\n"
+        "from distributed import Client\n"
+        "if __name__ == '__main__':\n"
+        "    with Client(processes=False, dashboard_address=':0') as client:\n"
+        "        print(client.submit(str.upper, sys.argv[1]).result())\n"
+    )
+    ran = airflow.run(
+        f"""
+        from airflow.sdk import task
+
+        with DAG("plain_bash_function"):
+            @task.bash
+            def work(day):
+                return f"{sys.executable} {script} {{day}}"
+
+            work("friday")
+        """,
+        "plain_bash_function",
+    )
+
+    assert ran.value == "FRIDAY"
+    card = _card(store, "plain_bash_function.work", ran.run_id)
+    assert (card["state"], card["numbers"]["tasks"]) == ("succeeded", 1)
+
+
 def test_the_last_line_of_a_bash_task_is_still_its_own(
     airflow: Any, store: Path
 ) -> None:

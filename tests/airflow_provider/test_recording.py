@@ -10,15 +10,10 @@ from typing import Any
 import pytest
 from dask_blackbox.layout import RunAddress
 
-from tests.support.airflow_versions import needs_exception_in_callbacks
-
 _WORK = """
 def work(day="Friday"):
     import dask
     return dask.delayed(str.upper)(day).compute()
-
-def caught(context):
-    context["ti"].xcom_push(key="caught", value=repr(context["exception"]))
 
 """
 
@@ -122,7 +117,6 @@ with DAG("unrecorded"):
     assert caplog.text.count("this run is not recorded:") == 1
 
 
-@needs_exception_in_callbacks
 def test_a_recording_that_is_required_fails_the_task_before_its_cluster(
     airflow: Any, tmp_path: Path
 ) -> None:
@@ -134,23 +128,21 @@ def no_cluster():
     raise AssertionError("a cluster was asked for")
 
 with DAG("required"):
-    DaskObservedOperator(
+    Watched(
         task_id="work",
         python_callable=work,
         cluster=no_cluster,
         store={str(tmp_path / "file")!r},
         required=True,
-        on_failure_callback=caught,
     )
 """,
         "required",
     )
 
     assert ran.state == "failed"
-    assert "the store has to be a folder or s3://" in ran.xcoms["caught"]
+    assert "the store has to be a folder or s3://" in ran.xcoms["caught"][1]
 
 
-@needs_exception_in_callbacks
 def test_a_cluster_that_does_not_come_up_is_on_the_card(
     airflow: Any, tmp_path: Path
 ) -> None:
@@ -160,18 +152,17 @@ def broken():
     raise RuntimeError("the quota is used up")
 
 with DAG("no_cluster_at_all"):
-    DaskObservedOperator(
+    Watched(
         task_id="work",
         python_callable=work,
         cluster=broken,
         store={str(tmp_path)!r},
-        on_failure_callback=caught,
     )
 """,
         "no_cluster_at_all",
     )
 
-    assert ran.xcoms["caught"] == "RuntimeError('the quota is used up')"
+    assert ran.xcoms["caught"] == ["RuntimeError", "the quota is used up"]
     card = _document(tmp_path, "no_cluster_at_all.work", ran.run_id, "card.json")
     assert card["verdict"]["rule"] == "driver-exception"
     assert "the quota is used up" in card["verdict"]["cause"]

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from airflow.sdk.execution_time import task_runner
 from airflow_dask_blackbox.stopping import Stop, stop_by_signal
+from airflow_dask_blackbox.supervisor_watch import (
+    supervisor_is_gone,
+    watch_supervisor,
+)
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.reader.job_histories import job_history
 from dask_blackbox.store import open_store
@@ -64,6 +70,8 @@ with DAG("stopped"):
     assert "/plugin/dask-run" in first
     assert card["headline"] in said
     assert card["state"] == "aborted"
+    assert "dask_run" in ran.xcoms
+    assert "dask_dashboard" not in ran.xcoms
     assert card["verdict"]["rule"] == "stopped-by-host"
     assert card["numbers"]["deaths"] == 0
     assert [each["rule"] for each in card["findings"] if "memory" in each["rule"]] == []
@@ -348,3 +356,61 @@ def test_an_answer_of_airflow_that_comes_late_is_reported_all_the_same() -> None
     assert reported.wait(60)
     assert first.reason == "other"
     assert [stop.reason for stop in stops] == ["marked-failed"]
+
+
+def test_a_task_whose_supervisor_is_gone_is_ended_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    supervisor, own = socket.socketpair()
+    comms = SimpleNamespace(socket=own)
+    monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", comms, raising=False)
+    calls: list[bool] = []
+    ended = threading.Event()
+
+    def on_kill() -> None:
+        calls.append(supervisor_is_gone())
+        ended.set()
+
+    task = SimpleNamespace(on_kill=on_kill)
+    with own:
+        watch_supervisor(task)
+        watch_supervisor(task)  # by another recording of the same task
+        supervisor.send(b"an answer that the task has not read")
+        assert not supervisor_is_gone()
+
+        supervisor.close()
+
+        assert ended.wait(60)
+        assert stop_by_signal({}) == Stop(by="host", reason="supervisor-lost")
+    assert calls == [True]
+
+
+def test_a_task_that_has_ended_is_watched_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    supervisor, own = socket.socketpair()
+    comms = SimpleNamespace(socket=own)
+    monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", comms, raising=False)
+    task = SimpleNamespace(on_kill=lambda: pytest.fail("it has ended"))
+    before = threading.enumerate()
+    with supervisor:
+        watch_supervisor(task)
+        (watching,) = set(threading.enumerate()).difference(before)
+
+        own.close()  # as Airflow does at the end
+
+        watching.join(60)
+        assert not watching.is_alive()
+        assert supervisor.recv(1) == b""  # and nothing else keeps it open
+        assert not supervisor_is_gone()
+
+
+def test_a_task_without_a_supervisor_is_not_watched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # As in `dag.test()`, whatever becomes of the process that has started that.
+    monkeypatch.delattr(task_runner, "SUPERVISOR_COMMS", raising=False)
+
+    watch_supervisor(SimpleNamespace())
+
+    assert not supervisor_is_gone()

@@ -58,6 +58,10 @@ def _terminated(_host: Any, _run: Any, pid: int) -> None:
     os.kill(pid, signal.SIGTERM)
 
 
+def _supervisor_killed(_host: Any, _run: Any, pid: int) -> None:
+    os.kill(psutil.Process(pid).ppid(), signal.SIGKILL)
+
+
 def _left_alone(_host: Any, _run: Any, _pid: int) -> None:
     """Airflow's own clock runs out."""
 
@@ -77,10 +81,18 @@ class Ending(NamedTuple):
         Ending("moments", _marked, "marked failed"),
         Ending("moments", _cleared, "cleared"),
         Ending("moments", _terminated, "SIGTERM"),
+        Ending("moments", _supervisor_killed, "its supervisor process is gone"),
         Ending("moments_of_task", _left_alone, "execution_timeout"),
         Ending("moments_of_run", _left_alone, "dagrun_timeout"),
     ],
-    ids=["marked", "cleared", "sigterm", "task-timeout", "run-timeout"],
+    ids=[
+        "marked",
+        "cleared",
+        "sigterm",
+        "supervisor",
+        "task-timeout",
+        "run-timeout",
+    ],
 )
 def test_the_verdict_names_who_stopped_the_task(
     host: Any,
@@ -96,7 +108,9 @@ def test_the_verdict_names_who_stopped_the_task(
 
     card = until(lambda: _ended_card(s3, how.dag, run.run_id), interval=0.2)
 
-    if how.stop in (_cleared, _terminated):
+    if how.stop is _supervisor_killed:
+        os.kill(pid, signal.SIGKILL)  # its callable sleeps on, unseen
+    elif how.stop in (_cleared, _terminated):
         # No more tries of it; and after SIGTERM alone, the callable sleeps on.
         host.set_state(run, "work", "failed")
     verdict = card["verdict"]

@@ -113,6 +113,10 @@ class LinkPublisher:
             self._ti.xcom_push(key=self._key, value=self._announced)
         self._push({"dashboard": self._dashboard})
 
+    def cluster_ends(self) -> None:
+        """Take the button of the dashboard away: its cluster ends with the task."""
+        self._push({"dashboard": ""})
+
     def show_state(self, card: RunCard) -> None:
         """Say how the recording stands."""
         over = {} if card.state == "running" else {"dashboard": ""}

@@ -134,6 +134,8 @@ def connected_client(
     with ExitStack() as stack:
         where = prepared(cluster, cluster_kwargs, adapt)
         if not isinstance(where, str):
+            if adapt and isinstance(where.func, type):
+                _check_adapt(where.func, adapt)  # before it costs anything
             with guard("settings of the cluster"):
                 stack.enter_context(longer_worker_timeout())
             where = started(where)
@@ -218,9 +220,16 @@ def adapt_cluster(cluster: Any, adapt: Mapping[str, Any]) -> None:
     Raises:
         OperatorConfigurationError: if it cannot, or not with these arguments.
     """
+    _check_adapt(type(cluster), adapt)
+    with _suiting("adapt", f"{type(cluster).__name__}.adapt", adapt):
+        cluster.adapt(**adapt)
+
+
+def _check_adapt(kind: type, adapt: Mapping[str, Any]) -> None:
+    """Refuse arguments that the `adapt()` of a class of clusters does not take."""
     from distributed.deploy.adaptive import Adaptive
 
-    scale, name = getattr(cluster, "adapt", None), type(cluster).__name__
+    scale, name = getattr(kind, "adapt", None), kind.__name__
     if scale is None:
         raise OperatorConfigurationError(
             f"{name} has no adapt(); leave adapt= out, or take another class of cluster"
@@ -228,9 +237,7 @@ def adapt_cluster(cluster: Any, adapt: Mapping[str, Any]) -> None:
     names = accepted_by(scale)
     if names is not None and "Adaptive" in names:  # as Dask's own: it hands on the rest
         names |= accepted_by(Adaptive) or set()
-        check_names("adapt", adapt, names - {"cluster"}, of=f"{name}.adapt")
-    with _suiting("adapt", f"{name}.adapt", adapt):
-        scale(**adapt)
+        check_names("adapt", adapt, names - {"cluster", "self"}, of=f"{name}.adapt")
 
 
 def refuse_secrets_on_workers(client: Client) -> Any:

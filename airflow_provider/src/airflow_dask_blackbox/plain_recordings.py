@@ -25,6 +25,7 @@ from airflow_dask_blackbox.stopping import (
     stop_by_error,
 )
 from airflow_dask_blackbox.stores import configured_store, store_settings_of
+from airflow_dask_blackbox.supervisor_watch import watch_supervisor
 from airflow_dask_blackbox.task_log import exception_note, verdict_of
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ class PlainRecording:
         if address := self._announced.address:
             self._task.log.info("Dask run: %s", address)
         self._hear_of_kill(recording)
+        with guard("watching the supervisor of this task"):
+            watch_supervisor(self._task)
 
     def ends(
         self, recording: Recording, exception: BaseException | None

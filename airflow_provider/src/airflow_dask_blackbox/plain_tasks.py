@@ -56,14 +56,13 @@ def watch(ti: Any) -> None:
     if OPT_OUT in (getattr(task.dag, "tags", None) or ()):
         return
     if _is_command(task):
-        if _MAY_RUN_PYTHON.search(str(task.bash_command)):
-            task.execute = _recorded_command(task, task.execute)
+        task.execute = _recorded_command(task, task.execute)
     elif getattr(task, "python_callable", None) is not None:
         task.execute = _recorded_callable(task, task.execute)
 
 
 def _is_command(task: Any) -> bool:
-    return hasattr(task, "bash_command") and hasattr(task, "env")
+    return hasattr(task, "bash_command") and hasattr(task, "get_env")
 
 
 def _recorded_callable(task: Any, execute: Callable[..., Any]) -> Callable[..., Any]:
@@ -190,37 +189,61 @@ def _recorded_command(task: Any, execute: Callable[..., Any]) -> Callable[..., A
     @functools.wraps(execute)
     def observed(context: Mapping[str, Any]) -> Any:
         with ExitStack() as stack:
-            with guard("recording the Dask clients of this command"):
-                recorded = recording_of(
-                    task, context, command=["bash", "-c", str(task.bash_command)]
-                )
-                kill = task.on_kill
-
-                def on_kill() -> None:
-                    recorded.abort()
-                    kill()
-
-                task.on_kill = on_kill
-                stack.callback(recorded.show)
-                stack.enter_context(recorded)
-                task.env = _environment(task, recorded.recording)
-                task.append_env = True
+            task.get_env = _environment_of_recorded(task, task.get_env, stack)
             return execute(context)
 
     return observed
 
 
-def _environment(task: Any, recording: Any) -> dict[str, str]:
-    """Return a command's environment, so changed that its clients record themselves."""
+def _environment_of_recorded(
+    task: Any, get_env: Callable[..., dict[str, str]], stack: ExitStack
+) -> Callable[..., dict[str, str]]:
+    """Return what gives a command's environment, and begins its recording.
+
+    Airflow asks for it just before the command starts: that of `@task.bash` is what a
+    function has returned by then, and templates are rendered.
+    """
+
+    def environment(context: Mapping[str, Any]) -> dict[str, str]:
+        given = get_env(context)
+        command = str(task.bash_command)
+        if _MAY_RUN_PYTHON.search(command):
+            with guard("recording the Dask clients of this command"):
+                recording = _begun(task, context, command, stack)
+                return {**given, **_of_recording(recording, task.env or {})}
+        return given
+
+    return environment
+
+
+def _begun(
+    task: Any, context: Mapping[str, Any], command: str, stack: ExitStack
+) -> Any:
+    """Begin the recording of a command, which ends with the stack."""
+    recorded = recording_of(task, context, command=["bash", "-c", command])
+    kill = task.on_kill
+
+    def on_kill() -> None:
+        recorded.abort()
+        kill()
+
+    task.on_kill = on_kill
+    stack.callback(recorded.show)
+    stack.enter_context(recorded)
+    return recorded.recording
+
+
+def _of_recording(recording: Any, given: Mapping[str, str]) -> dict[str, str]:
+    """Return variables by which a command's clients record themselves; not the task's own."""
     import os
 
     from dask_blackbox.autorecord.command import environment_for
 
-    given = dict(task.env or {})
     if recording is None or not recording.control:
-        return given
+        return {}
     ours = environment_for(recording.control, recording.id)
-    changed = {
-        name: text for name, text in ours.items() if os.environ.get(name) != text
+    return {
+        name: text
+        for name, text in ours.items()
+        if name not in given and os.environ.get(name) != text
     }
-    return {**changed, **given}

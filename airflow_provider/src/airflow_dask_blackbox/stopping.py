@@ -12,6 +12,7 @@ from dask_blackbox.errors import chained
 from dask_blackbox.guard import guard
 
 from airflow_dask_blackbox.compat import AirflowTaskTimeout
+from airflow_dask_blackbox.supervisor_watch import supervisor_is_gone
 
 if TYPE_CHECKING:
     # The real ones bring Dask along, and DAG files are parsed all day.
@@ -98,6 +99,8 @@ def _stop_by_state(
     context: Mapping[str, Any], late: Callable[[Stop], None] | None = None
 ) -> Stop | None:
     """Return what the state that Airflow has given the task says; None: no answer in time."""
+    if supervisor_is_gone():  # and nobody can be asked
+        return Stop(by="host", reason="supervisor-lost")
     answers: list[Stop] = []
     turn, too_late = threading.Lock(), threading.Event()
 
@@ -137,7 +140,13 @@ def note_stop(recording: Recording, stop: Stop, at: float | None = None) -> None
 
 
 def finish_stopped(
-    recording: Recording, context: Mapping[str, Any], at: float, log: Log, page: str
+    recording: Recording,
+    context: Mapping[str, Any],
+    at: float,
+    log: Log,
+    page: str,
+    *,
+    then: Callable[[], None] = lambda: None,
 ) -> RunCard:
     """End the recording of a task that got SIGTERM, within the grace; return its card.
 
@@ -150,13 +159,16 @@ def finish_stopped(
         at: When the signal came, epoch seconds.
         log: The task's.
         page: Address of the page that will show the recording; empty: there is none.
+        then: Called when that is logged: what cannot wait for the end of the recording.
     """
 
     def report(stop: Stop) -> None:
         note_stop(recording, stop, at)
-        log.error("%s", _stopped_words(stop, page))
+        with guard("logging who stopped this task"):
+            log.error("%s", _stopped_words(stop, page))
 
     report(stop_by_signal(context, late=report))
+    then()
     left = at + GRACE - time.time()
     return recording.finish(state="aborted", timeout=max(left, 0.0))
 

@@ -29,6 +29,7 @@ from airflow_dask_blackbox.stopping import (
     words_while_closing,
 )
 from airflow_dask_blackbox.stores import configured_store, store_settings_of
+from airflow_dask_blackbox.supervisor_watch import watch_supervisor
 from airflow_dask_blackbox.task_log import (
     Log,
     exception_note,
@@ -130,6 +131,8 @@ class TaskRecording:
             rec.driver_thread = self.driver_thread
         self._rec = rec
         rec.start()
+        with guard("watching the supervisor of this task"):
+            watch_supervisor(self._context["ti"].task)
         earlier.show()
         card = self._announced.addressed(rec.card)
         show_beginning(card, self._log)
@@ -235,7 +238,14 @@ class TaskRecording:
         assert rec is not None  # noqa: S101 - `abort` has looked
         with guard("the end of the recording of a stopped task"):
             page = self._announced.address
-            ended = finish_stopped(rec, self._context, at, self._log, page)
+            ended = finish_stopped(
+                rec,
+                self._context,
+                at,
+                self._log,
+                page,
+                then=self._announced.cluster_ends,
+            )
             card = self._announced.addressed(ended)
             if is_recorded(card):
                 self.show()
