@@ -8,13 +8,21 @@ import time
 from pathlib import Path
 from typing import Any
 
+import dask
+import psutil
 import pytest
+from awaited import until
 from dask_blackbox import recording
 from dask_blackbox.layout import RunAddress
 from dask_blackbox.manifest import Progress
 from dask_blackbox.reader.documents import read_heartbeat
 from dask_blackbox.recorder.driver_updates import DriverUpdates
-from dask_blackbox.recorder.progress import ProgressCounter
+from dask_blackbox.recorder.progress import (
+    KeptProgress,
+    ProgressCounter,
+    keep_progress,
+    kept_progress,
+)
 from dask_blackbox.store import open_store
 from distributed import Client, LocalCluster
 
@@ -125,6 +133,101 @@ def test_no_total_is_known_of_graphs_from_before_the_recording() -> None:
     now = counter.progress()
 
     assert (now.done, now.total) == (5, 0)
+
+
+def test_a_recorder_that_takes_over_goes_on_counting(tmp_path: Path) -> None:
+    keep_progress(
+        tmp_path,
+        KeptProgress(
+            progress=Progress(
+                submitted=20,
+                done=8,
+                failed=1,
+                workers=3,
+                threads=6,
+                lost_workers=1,
+                memory=3 * GIB,
+                memory_limit=6 * GIB,
+            )
+        ),
+    )
+    now = [100.0]
+    counter = ProgressCounter(lambda: now[0], before=kept_progress(tmp_path).progress)
+
+    at_once = counter.progress()
+    assert (at_once.workers, at_once.threads) == (3, 6)
+    assert (at_once.memory, at_once.memory_limit) == (3 * GIB, 6 * GIB)
+
+    # One has left before its metrics came, one is new, and one has just not reported yet.
+    counter.add(
+        {
+            "event": [_removed("tcp://a:1", expected=False), _added("tcp://d:1")],
+            "metric": [
+                _metric("tcp://a:1", GIB, 0),
+                _metric("tcp://b:1", 2 * GIB, 1),
+                _metric("scheduler", 9 * GIB, 0),
+            ],
+            "task": [_task(100.0)],
+        }
+    )
+    then = counter.progress()
+    assert (then.submitted, then.done, then.failed) == (20, 9, 1)
+    assert (then.workers, then.threads, then.lost_workers) == (3, 6, 2)
+    assert (then.memory, then.memory_limit) == (3 * GIB, 5 * GIB)
+
+    now[0] += 20
+    later = counter.progress()
+    assert (later.workers, later.memory) == (2, 2 * GIB)
+
+
+def test_nobody_has_counted_before_the_first_recorder(tmp_path: Path) -> None:
+    assert kept_progress(tmp_path) == KeptProgress()
+    (tmp_path / "progress.json").write_text("{")
+    assert kept_progress(tmp_path) == KeptProgress()
+
+
+def _is_kept(spool: Path, *, workers: int, done: int) -> bool:
+    kept = [kept_progress(each).progress for each in spool.iterdir()]
+    return [(each.workers, each.done) for each in kept] == [(workers, done)]
+
+
+def test_workers_and_tasks_stay_known_when_the_recorder_is_killed(
+    tmp_path: Path,
+) -> None:
+    spool = tmp_path / "spool"
+    seen: list[tuple[int, int]] = []
+
+    with (
+        dask.config.set({"blackbox.spool": str(spool)}),
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=False,
+            dashboard_address=":0",
+            memory_limit=LARGE,
+        ) as cluster,
+        Client(cluster) as client,
+        recording(
+            client,
+            store=str(tmp_path / "store"),
+            job="killed",
+            on_progress=lambda now: seen.append((now.workers, now.finished)),
+        ),
+    ):
+        client.gather(client.map(str, range(20)))
+        until(lambda: seen[-1:] == [(2, 20)])
+        (recorder,) = (
+            each
+            for each in psutil.Process().children()
+            if "dask_blackbox.recorder" in each.cmdline()
+        )
+        # As it does every second.
+        until(lambda: _is_kept(spool, workers=2, done=20))
+        reported = len(seen)
+        recorder.kill()
+        until(lambda: len(seen) > reported + 1)
+
+    assert set(seen[reported:]) == {(2, 20)}
 
 
 def test_the_lines_of_the_log_count_as_the_tab_does() -> None:

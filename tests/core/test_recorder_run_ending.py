@@ -55,6 +55,22 @@ def test_what_a_process_raises_after_one_that_started_it_did_not_end_the_run(
 
 
 @pytest.mark.parametrize(
+    ("state", "code", "named"), [("failed", 1, True), ("aborted", 143, False)]
+)
+def test_what_a_child_process_raised_did_not_end_a_run_that_a_signal_ended(
+    state: str, code: int, *, named: bool
+) -> None:
+    raised = {"exception": "OSError", "message": "", "pid": 7, "parents": [5]}
+
+    end = judged(
+        End(state=state, exit_code=code),
+        (1.0, "driver-exception", "driver", json.dumps(raised)),
+    )
+
+    assert (end.exception is not None) is named
+
+
+@pytest.mark.parametrize(
     ("outcomes", "state"),
     [(("erred", "finished"), "succeeded"), (("finished", "erred"), "failed")],
 )

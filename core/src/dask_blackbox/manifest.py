@@ -197,12 +197,13 @@ StopReason = Literal[
     "cancelled",
     "suspended",
     "evicted",
+    "supervisor-lost",
     "other",
 ]
 """Why a host ends a run: somebody marked its task failed or succeeded, or cleared it; the whole
 DAG run or flow run, or this task, reached its time limit; somebody cancelled it; its code or
 somebody suspended it, to be resumed later by a new attempt; its process or pod was asked to end
-(SIGTERM)."""
+(SIGTERM); the host's process that supervised it is gone, so that it could report nothing."""
 
 
 BY_A_PERSON = ("marked-failed", "marked-success", "cleared", "cancelled", "suspended")
@@ -214,6 +215,7 @@ STOP_WORDS: Mapping[str, str] = {
     "cleared": "cleared",
     "cancelled": "cancelled",
     "evicted": "SIGTERM",
+    "supervisor-lost": "its supervisor process is gone",
     "other": "",
 }
 """What people are shown of a reason, in brackets; empty: nothing is known."""

@@ -277,6 +277,7 @@ class RecorderSupervisor:
         # Those that became known since its start went to the one before.
         link.mask(self._config.secrets)
         link.take_over(before)
+        before.close(timeout=1.0)  # its process is a zombie until somebody asks
         self.event("recorder-restarted", {"times": self._losses})
 
     def _another_took_over(self, link: Link, deadline: float) -> bool:

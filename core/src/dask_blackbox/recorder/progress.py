@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from threading import Lock
+
+import msgspec
 
 from dask_blackbox.events import (
     COLUMNS,
@@ -18,13 +22,18 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.manifest import Progress
 
-__all__ = ["ProgressCounter"]
+__all__ = ["KeptProgress", "ProgressCounter", "keep_progress", "kept_progress"]
 
 _WINDOW = 30.0
 """Seconds over which the rate is taken."""
 
 _MOST_KEYS = 100_000
 """Tasks that are known by their keys, to count each once; later ones count by execution."""
+
+_SETTLED = 10.0
+"""Seconds after which every worker of an earlier recorder has been heard of, or is gone."""
+
+_FILE = "progress.json"
 
 _KEY = COLUMNS["task"].index("key")
 _OUTCOME = COLUMNS["task"].index("outcome")
@@ -33,23 +42,52 @@ _MEMORY = COLUMNS["metric"].index("memory")
 _EXECUTING = COLUMNS["metric"].index("executing")
 
 
+class KeptProgress(msgspec.Struct, kw_only=True, frozen=True):
+    """What a recorder had counted when it was killed.
+
+    Attributes:
+        progress: As counted.
+        batches: The last batch of each scheduler that is in it, by source; a batch that the
+            scheduler does not know to be safe is sent again.
+    """
+
+    progress: Progress = Progress()
+    batches: dict[str, int] = {}
+
+
+_KEPT = msgspec.json.Decoder(KeptProgress)
+
+
 class ProgressCounter:
     """Counts tasks and workers as their rows arrive; a handful of numbers, never the rows.
 
     A task whose result was lost with its worker is executed again, and is still one task.
 
+    A recorder that takes over goes on from where the one before was.  Workers that this one
+    knew are a number, until their metrics come and name them.
+
     Args:
         clock: Returns seconds, by a clock that nobody sets.
+        before: What the recorder before this one had counted.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        before: Progress | None = None,
+    ) -> None:
         self._clock = clock
         self._lock = Lock()  # the heartbeat is written by another thread
-        self._submitted = 0
-        self._done = 0
+        self._before = before = before or Progress()
+        self._unnamed = before.workers
+        self._named_since: float | None = None
+        self._gone: set[str] = set()  # while there are unnamed ones
+        self._submitted = before.submitted
+        self._done = before.done
         self._keys: set[int] = set()
-        self._failed = 0
-        self._deaths = 0
+        self._failed = before.failed
+        self._deaths = before.lost_workers
         self._limits: dict[str, int] = {}
         self._threads: dict[str, int] = {}
         self._memory: dict[str, int] = {}
@@ -66,11 +104,34 @@ class ProgressCounter:
         for _, kind, subject, detail in event_rows(rows):
             self._add_event(kind, subject or "", detail)
         for row in rows.get("metric", ()):
-            if (source := str(row[_SOURCE])) in self._limits:
+            source = str(row[_SOURCE])
+            if self._unnamed:
+                self._name(source)
+            if source in self._limits:
                 self._memory[source] = _whole(row[_MEMORY])
                 self._executing[source] = _whole(row[_EXECUTING])
         if tasks := rows.get("task", ()):
             self._add_tasks(tasks)
+
+    def _name(self, source: str) -> None:
+        """Count a worker of the recorder before by its address from now on."""
+        if source in self._limits or source in self._gone or "://" not in source:
+            return
+        if self._named_since is None:
+            self._named_since = self._clock()
+        self._unnamed -= 1
+        self._limits[source] = self._of_one(self._before.memory_limit)
+        self._threads[source] = self._of_one(self._before.threads)
+
+    def _of_one(self, total: int) -> int:
+        return total // max(self._before.workers, 1)
+
+    def _unnamed_now(self) -> int:
+        since = self._named_since
+        if since is not None and self._clock() > since + _SETTLED:
+            self._unnamed = 0
+            self._gone.clear()
+        return self._unnamed
 
     def _add_tasks(self, tasks: Sequence[Sequence[object]]) -> None:
         finished = [row for row in tasks if row[_OUTCOME] == "finished"]
@@ -96,6 +157,9 @@ class ProgressCounter:
         elif kind == "worker-removed":
             removed = of_kind(WorkerRemoved, 0.0, subject, detail)
             self._deaths += removed.expected is False
+            if self._unnamed and subject not in self._gone:
+                self._gone.add(subject)
+                self._unnamed -= subject not in self._limits
             for known in (self._limits, self._threads, self._memory, self._executing):
                 known.pop(subject, None)
         elif kind == "graph-updated":
@@ -114,19 +178,49 @@ class ProgressCounter:
         recent = sum(tasks for _, tasks in self._recent)
         since = now if self._first is None else self._first
         limits = self._limits.values()
+        unnamed = self._unnamed_now()
+        limited = all(limits) and (self._before.memory_limit or not unnamed)
         return Progress(
             submitted=self._submitted,
             done=self._done,
             failed=self._failed,
             rate=recent / min(max(now - since, 1.0), _WINDOW),
-            workers=len(self._limits),
-            threads=sum(self._threads.values()),
+            workers=len(self._limits) + unnamed,
+            threads=sum(self._threads.values())
+            + unnamed * self._of_one(self._before.threads),
             executing=sum(self._executing.values()),
             lost_workers=self._deaths,
-            memory=sum(self._memory.values()),
-            memory_limit=sum(limits) if all(limits) else 0,
+            memory=sum(self._memory.values())
+            + unnamed * self._of_one(self._before.memory),
+            memory_limit=sum(limits) + unnamed * self._of_one(self._before.memory_limit)
+            if limited
+            else 0,
         )
 
 
 def _whole(number: object) -> int:
     return int(number) if isinstance(number, int | float) else 0
+
+
+def keep_progress(folder: Path, kept: KeptProgress) -> None:
+    """Keep in the spool how far a run has come, for a recorder that takes over.
+
+    Args:
+        folder: Of the recording.
+        kept: What to keep.
+    """
+    new = folder / f"{_FILE}.new"
+    with contextlib.suppress(OSError):
+        new.write_bytes(msgspec.json.encode(kept))
+        new.replace(folder / _FILE)
+
+
+def kept_progress(folder: Path) -> KeptProgress:
+    """Return what the recorder before had counted: nothing if there was none.
+
+    Args:
+        folder: Of the recording.
+    """
+    with contextlib.suppress(OSError, msgspec.MsgspecError):
+        return _KEPT.decode((folder / _FILE).read_bytes())
+    return KeptProgress()

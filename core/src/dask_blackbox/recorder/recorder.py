@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import logging
 import os
@@ -24,7 +25,7 @@ from dask_blackbox.card import RunCard
 from dask_blackbox.events import Rows as RowsByKind
 from dask_blackbox.events import event_rows
 from dask_blackbox.layout import RunAddress
-from dask_blackbox.manifest import SPOOL, SourceAccount, lasted
+from dask_blackbox.manifest import SPOOL, Progress, SourceAccount, lasted
 from dask_blackbox.protocol.messages import (
     LONGEST_LINE,
     Attach,
@@ -58,7 +59,12 @@ from dask_blackbox.recorder.orphaned_clusters import (
     until_closed,
 )
 from dask_blackbox.recorder.parent import Owner
-from dask_blackbox.recorder.progress import ProgressCounter
+from dask_blackbox.recorder.progress import (
+    KeptProgress,
+    ProgressCounter,
+    keep_progress,
+    kept_progress,
+)
 from dask_blackbox.recorder.redact import Redactor
 from dask_blackbox.recorder.run_ending import Outcome, RunEndResolver
 from dask_blackbox.recorder.spool import Spool, quota_for
@@ -77,6 +83,7 @@ __all__ = ["Recorder"]
 logger = logging.getLogger("dask_blackbox.recorder")
 
 _TICK = 0.2
+_TICKS_PER_PROGRESS = 5
 _BEFORE_WARMING = 0.3
 _LEAVING = 5.0
 _FINAL_EVENTS = (
@@ -143,7 +150,10 @@ class Recorder:
         self._ended = asyncio.Event()
         self._command_processes = CommandProcesses(self._handle_order)
         self._run_end = RunEndResolver(self._redactor.exception)
-        self._progress = ProgressCounter()
+        kept = kept_progress(folder)
+        self._progress = ProgressCounter(before=kept.progress)
+        self._counted_before = kept.batches
+        self._counted = dict(kept.batches)
         self._host_tasks = HostTasks()
         self._at_gateways = GatewayClusters()
         self._owned: dict[str, OwnedScheduler] = {}
@@ -353,6 +363,15 @@ class Recorder:
 
     # Rows
 
+    def _count(self, source: str, seq: int | None, rows: RowsByKind) -> None:
+        """Count rows for the progress, unless the recorder before has counted them."""
+        if seq is not None and source.startswith("scheduler "):
+            if seq <= self._counted_before.get(source, -1):
+                return
+            self._counted_before.pop(source, None)
+            self._counted[source] = seq
+        self._progress.add(rows)
+
     def _take(
         self,
         source: str,
@@ -362,7 +381,7 @@ class Recorder:
         dropped: dict[str, int],
     ) -> None:
         self._run_end.add_rows(rows)
-        self._progress.add(rows)
+        self._count(source, seq, rows)
         self._host_tasks.add_rows(rows)
         self._at_gateways.add_rows(rows)
         abnormal = bool(rows.get("error"))
@@ -388,10 +407,17 @@ class Recorder:
             self._last_row = time.monotonic()
 
     async def _tick(self) -> None:
-        while True:
+        kept = Progress()
+        for tick in itertools.count():
             await asyncio.sleep(_TICK)
             self._spool.close_if_due()
             self._acknowledge()
+            if tick % _TICKS_PER_PROGRESS == 0:
+                now = self._progress.progress()
+                if now != kept:
+                    kept_now = KeptProgress(progress=now, batches=self._counted)
+                    keep_progress(Path(self._config.spool), kept_now)
+                    kept = now
 
     def _acknowledge(self) -> None:
         """Tell those who sent rows up to which they are on the disk."""

@@ -52,6 +52,7 @@ class RunEndResolver:
         self._redact = redact
         self._exception: DriverException | None = None
         self._raised_by: int | None = None
+        self._of_child = False
         self._test: DriverException | None = None
         self._stopped: Stopped | None = None
         self._lost_at = math.inf
@@ -91,6 +92,7 @@ class RunEndResolver:
             # its cluster, for one, that no longer finds a scheduler.
             if self._raised_by is None or self._raised_by not in process.parents:
                 self._exception, self._raised_by = exception, process.pid
+                self._of_child = bool(process.parents)
         elif self._test is None:  # the first test that failed
             self._test = exception
 
@@ -108,6 +110,8 @@ class RunEndResolver:
         if end.exception is None and end.state in ("failed", "aborted"):
             # Tests that failed say more than the exit code that their runner ends with.
             exception = self._test or self._exception
+            if end.state == "aborted" and self._of_child:
+                exception = None  # its parent had survived that, and ended of a signal
             end = msgspec.structs.replace(end, exception=exception)
         return end
 
