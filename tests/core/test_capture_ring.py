@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 from dask_blackbox.capture.logs import LogTap
+from dask_blackbox.capture.nanny.worker_exit import remove_old_rings
 from dask_blackbox.capture.worker.ring import Ring, read_ring
 from hypothesis import given
 from hypothesis import strategies as st
@@ -152,3 +154,28 @@ def test_on_a_full_disk_there_is_no_file_and_that_is_known(disk: Path) -> None:
 
     assert "No space left" in str(ring.failed)
     assert not (disk / "ring").exists()
+
+
+def test_rings_that_nobody_read_in_a_day_are_removed_but_those_of_the_living(
+    tmp_path: Path,
+) -> None:
+    def rings_of_one(recording: str, pid: int, *, old: bool) -> Path:
+        folder = tmp_path / recording
+        folder.mkdir()
+        Ring(str(folder / f"{pid}.ring"), {"pid": pid}, 2**15).close()
+        if old:
+            before = time.time() - 90_000
+            for each in (folder / f"{pid}.ring", folder):
+                os.utime(each, (before, before))
+        return folder
+
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    unread = rings_of_one("unread", ended.pid, old=True)
+    new = rings_of_one("new", ended.pid, old=False)
+    living = rings_of_one("living", os.getpid(), old=True)
+    own = rings_of_one("own", ended.pid, old=True)
+    remove_old_rings(str(own))
+
+    assert not unread.exists()
+    assert all(each.exists() for each in (new, living, own))

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import faulthandler
+import signal
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from dask_blackbox import recording
+from distributed import Client, LocalCluster
 from scenario_runs import Home, ScenarioRun, run_scenario
 from stored_events import details
 
@@ -48,3 +53,23 @@ def test_nothing_is_left_behind(finished: ScenarioRun) -> None:
     finished.home.quiet()
 
     assert finished.home.left_over() == []
+
+
+@pytest.mark.parametrize("processes", [True, False])
+def test_stacks_are_written_at_sigterm_in_a_workers_own_process_alone(
+    tmp_path: Path, *, processes: bool
+) -> None:
+    def unregistered() -> object:
+        unregister: Callable[[int], object] = faulthandler.unregister
+        return unregister(signal.SIGTERM)
+
+    with (
+        LocalCluster(
+            n_workers=1, processes=processes, protocol="tcp://", dashboard_address=":0"
+        ) as cluster,
+        Client(cluster) as client,
+        recording(client, store=tmp_path / "store", job="stacks"),
+    ):
+        client.submit(abs, -1).result()
+
+        assert list(client.run(unregistered).values()) == [processes]

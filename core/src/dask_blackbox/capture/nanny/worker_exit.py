@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import tempfile
+import time
 from typing import Any
 
 from ..worker.ring import identity_in, read_ring
@@ -19,12 +21,14 @@ __all__ = [
     "leave_rings",
     "oom_kills",
     "process_started",
+    "remove_old_rings",
     "ring_folder",
     "rings_of",
     "state_of_process",
 ]
 
 _LONGEST_STACK = 20_000
+_UNREAD = 86_400.0  # seconds that rings which nobody reads are kept
 _FATAL = (
     ("Segmentation fault", signal.SIGSEGV),
     ("Aborted", signal.SIGABRT),
@@ -194,6 +198,32 @@ def leave_rings(recording: str) -> None:
         os.rmdir(ring_folder(recording))
     except OSError:
         pass
+
+
+def remove_old_rings(folder: str) -> None:
+    """Remove the rings of other recordings that nobody came to read in a day.
+
+    A scheduler that was suspended, or cut off, while its recorder ended starts workers with
+    rings that no recorder looks for.
+
+    Args:
+        folder: Of this recording's rings, beside which the others lie.
+    """
+    try:
+        found = list(os.scandir(os.path.dirname(folder)))
+    except OSError:
+        return
+    for each in found:
+        try:
+            files = [each, *os.scandir(each.path)]
+            newest = max(file.stat().st_mtime for file in files)
+        except OSError:  # its own recording is removing it
+            continue
+        if newest > time.time() - _UNREAD or each.path == folder:
+            continue
+        # A worker that is silent for a day may still live.
+        if len(certificates_of_the_dead(each.path)) == len(rings_of(each.path)):
+            shutil.rmtree(each.path, ignore_errors=True)
 
 
 def keep_certificate(ring: str, certificate: dict[str, object]) -> None:

@@ -29,7 +29,13 @@ from ..masked_values import (
     masked_values,
     unfollow_masked_values,
 )
-from ..nanny.worker_exit import forget_ring, leave_rings, process_started, ring_folder
+from ..nanny.worker_exit import (
+    forget_ring,
+    leave_rings,
+    process_started,
+    remove_old_rings,
+    ring_folder,
+)
 from ..nanny.worker_watcher import Watcher
 from ..packages import environment, settings_and_image
 from .failed_attempts import MESSAGE, NAME, report_of
@@ -383,6 +389,7 @@ class WorkerCapture(WorkerPlugin):
         }
         # Two workers can share one process; each has a ring of its own.
         path = os.path.join(folder, f"{os.getpid()}-{id(worker):x}.ring")
+        remove_old_rings(folder)
         for _ in range(2):  # another one may just have left, and taken the folder along
             try:
                 os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -401,14 +408,19 @@ class WorkerCapture(WorkerPlugin):
             self._enabled_faults = not faulthandler.is_enabled()
             if self._enabled_faults:
                 faulthandler.enable(file, all_threads=True)
-            faulthandler.register(signal.SIGTERM, file, all_threads=True, chain=True)
+            self._registered_faults = not _is_the_drivers_process()
+            if self._registered_faults:
+                faulthandler.register(
+                    signal.SIGTERM, file, all_threads=True, chain=True
+                )
         except (OSError, RuntimeError, ValueError):
             return None
         return file
 
     def _ignore_faults(self) -> None:
         if self._faults is not None:
-            faulthandler.unregister(signal.SIGTERM)
+            if self._registered_faults:
+                faulthandler.unregister(signal.SIGTERM)
             if self._enabled_faults:
                 faulthandler.disable()
             self._faults.close()
@@ -493,6 +505,19 @@ class WorkerCapture(WorkerPlugin):
     def _key_of_thread(self, thread: int) -> str | None:
         key = self._worker.active_threads.get(thread)
         return None if key is None else str(key)
+
+
+def _is_the_drivers_process() -> bool:
+    """Say whether a client or a scheduler shares the process of a worker.
+
+    Its SIGTERM is the driver's then, which must not end of what we do at it: writing the
+    stacks of threads that go on meanwhile may crash Python.
+    """
+    client = sys.modules.get("distributed.client")
+    scheduler = sys.modules.get("distributed.scheduler")
+    return bool(getattr(client, "_global_clients", None)) or bool(
+        getattr(getattr(scheduler, "Scheduler", None), "_instances", None)
+    )
 
 
 def _process_of(worker: Worker) -> dict[str, object]:
