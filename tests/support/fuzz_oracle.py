@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import signal
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +18,7 @@ from dask_blackbox import Run
 from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.run_state import state_of
+from dask_blackbox.capture.nanny.worker_exit import remove_old_rings
 from dask_blackbox.cli.ls import ls
 from dask_blackbox.cli.show import show
 from dask_blackbox.cli.sync import sync
@@ -99,6 +102,17 @@ def judged(truth: Truth) -> Judgement:
     return found
 
 
+def _remove_rings_of_a_suspended_scheduler(truth: Truth) -> None:
+    """Do with rings that are made when a run is over what the next run does a day later."""
+    if not any(d.how.startswith("SIGSTOP") for d in truth.done_to("scheduler")):
+        return
+    for folder in truth.home.temporary.glob("dask-blackbox-*/rings/*"):
+        before = time.time() - 2 * 86_400
+        for each in (*folder.iterdir(), folder):
+            os.utime(each, (before, before))
+        remove_old_rings(str(folder.with_name("of the next run")))
+
+
 def _bring_home(truth: Truth, found: Judgement) -> None:
     """Let the store work again, and upload what it did not take."""
     waits = list(truth.home.temporary.glob("dask-blackbox-*/spool/*/run.json"))
@@ -130,6 +144,7 @@ def _look_at_processes(truth: Truth, found: Judgement) -> None:
     except AssertionError:
         found.say(f"left running: {here()}")
     truth.home.clear()
+    _remove_rings_of_a_suspended_scheduler(truth)
     kills = [d for d in truth.done_to("recorder") if d.how not in _MILD]
     disturbed = truth.round.victim in ("spool", "store", "driver's group") or orphans
     if len(kills) < 2 and not disturbed and (left := truth.home.left_over()):
@@ -223,6 +238,10 @@ def _look_at_the_run(truth: Truth, run: Run, found: Judgement, *, lost: bool) ->
     # Of a worker that ended before it had our plugin, nobody knows the last lines.
     first = truth.reported.get("at_first", math.inf)
     early = any(deed.at < first for deed in truth.done_to("worker"))
+    # Nor, on a cluster that many runs share, of one that is suspended until the end.
+    early |= truth.round.recorded == "preload" and any(
+        deed.how == "SIGSTOP" for deed in truth.done_to("worker")
+    )
     if not (
         truth.round.victim not in quiet or truth.hung or early or reported["complete"]
     ):
@@ -369,8 +388,9 @@ def _look_at_lines(truth: Truth, run: Run, found: Judgement, *, complete: bool) 
         if hit := _SAID.match(message):
             recorded.setdefault(hit[1], set()).add(int(hit[2]))
     until_when, allowed = _recorded_until(truth)
-    if truth.round.recorded == "preload" and truth.done_to("nanny"):
-        # Rings of workers that many runs share are read by their nannies alone.
+    # Rings of workers that many runs share are read by their nannies alone.
+    unread = truth.round.recorded == "preload" and bool(truth.done_to("nanny"))
+    if unread:
         allowed = max(allowed, 0.5)
     said = lost = 0
     behind = 0.0
@@ -380,17 +400,30 @@ def _look_at_lines(truth: Truth, run: Run, found: Judgement, *, complete: bool) 
             if at > until_when or number in recorded.get(who, ()):
                 continue
             lost += 1
-            behind = max(behind, until_when - at)
+            end = (
+                lines[-1][0] if unread else until_when
+            )  # such a worker ended long before
+            behind = max(behind, min(end, until_when) - at)
     found.seen["said"], found.seen["lost"] = said, lost
     found.seen["behind"] = round(behind, 2)
-    if behind > allowed:
+    if behind > allowed and lost > _dropped(found, "log line"):
         found.say(f"{lost} of {said} lines lost, the first {behind:.1f} s before")
     if lost and complete:
         found.say(f"{lost} lines are lost, and the card says that it is complete")
+    _look_at_tasks(truth, run, found, until_when - allowed - 1.0)
+
+
+def _dropped(found: Judgement, what: str) -> int:
+    """Return how many rows the card says were deleted before the store had them."""
+    reported = str(found.seen["missing"].get("spool", ""))
+    return sum(map(int, re.findall(rf"(\d+) {what}s? dropped", reported)))
+
+
+def _look_at_tasks(truth: Truth, run: Run, found: Judgement, until_when: float) -> None:
     keys = set(run.tasks["key"].to_list())
-    gone = [key for at, key in _done(truth) if at < until_when - allowed - 1.0 and key not in keys]  # fmt: skip
+    gone = [key for at, key in _done(truth) if at < until_when and key not in keys]
     hit_pids = truth.done_to("worker", "nanny")
-    if gone and not (hit_pids and len(gone) <= 2 * len(hit_pids)):
+    if len(gone) > 2 * len(hit_pids) + _dropped(found, "task row"):
         found.say(f"{len(gone)} finished tasks are not recorded: {gone[:3]}")
 
 

@@ -54,6 +54,8 @@ def run_round(round: Round, home: Home, s3: EmbeddedS3 | None) -> Truth:  # noqa
             proxy = ends.enter_context(faulty_s3(s3))
             truth.store = f"{s3.url}/{home.folder.name}"
             truth.settings = s3.settings
+            if round.recorded == "preload":  # it uploads when the cluster has ended
+                ends.callback(_await_the_recorder, home)
             environment |= proxy.server.environment
             fault = _SERVICES.get(round.how)
             trouble = proxy.refuse if fault is None else partial(_begin, proxy, fault)
