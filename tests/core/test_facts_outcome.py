@@ -116,6 +116,14 @@ def test_without_anything_better_the_hook_tells_and_then_the_end_of_the_process(
     assert outcome(a_run(failed(at=60))).decided_at == START + 60
 
 
+def test_what_a_child_process_raised_does_not_decide_what_a_signal_ended() -> None:
+    hook = an_event("driver-exception", "driver", at=50, exception="ValueError")
+    asked = an_event("driver-got-signal", "driver", at=80, signal="SIGTERM")
+    found = outcome(a_run(hook, asked, aborted(exit_code=-15, at=90)))
+
+    assert (found.kind, found.decided_at) == ("signal", START + 80)
+
+
 def test_clocks_of_several_machines_are_given_a_second() -> None:
     elsewhere = an_event("scheduler-info", SCHEDULER, at=0.2, pid=10, boot="other")
     found = outcome(a_run(HERE[0], elsewhere, raised("7", at=20), failed("7")))
@@ -159,6 +167,37 @@ def test_a_driver_that_went_on_after_it_closed_a_cluster_was_stopped_at_its_work
 
     assert not found.stopped_after
     assert (found.kind, found.exception) == ("signal", None)
+
+
+def closed(*, at: float, handling: str | None = None) -> Piece:
+    """Return that the driver began to close its cluster."""
+    detail = {"what": "SpecCluster.close", "pid": 1, "handling": handling}
+    return an_event("driver-closing", "driver", at=at, **detail)
+
+
+def close_raised(identity: str, *, at: float) -> Piece:
+    """Return that closing the cluster raised."""
+    detail = {"call": "SpecCluster.close", "exception": "OSError", "pid": 1}
+    return an_event(
+        "driver-call-failed", "driver", at=at, identity=identity, message="no", **detail
+    )
+
+
+@pytest.mark.parametrize(
+    ("handling", "exception", "decided"),
+    [("7", "ValueError", 20), (None, "OSError", 30)],
+)
+def test_what_closing_the_cluster_raises_follows_from_what_was_handled_then(
+    handling: str | None, exception: str, decided: float
+) -> None:
+    error = msgspec.structs.replace(an_exception("OSError", "no"), chain_ids=("9",))
+    closing = (closed(at=20.1, handling=handling), close_raised("9", at=30))
+    found = outcome(a_run(HERE, raised("7", at=20), closing, failed_with(error, at=60)))
+
+    assert found.exception is not None
+    assert found.exception.exception == exception
+    assert (found.kind, found.decided_at) == ("exception", START + decided)
+    assert not found.stopped_after
 
 
 def test_what_the_script_ends_after_its_failure_is_teardown() -> None:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from dask_blackbox.analyse.frames import Frame, is_the_users, own_frame_in
+from dask_blackbox.analyse.frames import (
+    Frame,
+    came_from_the_start_of_a_worker,
+    is_the_users,
+    own_frame_in,
+)
 
 
 @pytest.mark.parametrize(
@@ -23,3 +28,34 @@ def test_libraries_and_what_we_send_into_the_cluster_are_not_the_users(
 
     assert not is_the_users(other)
     assert own_frame_in((theirs, other)) == theirs
+
+
+_CLUSTER = """Traceback (most recent call last):
+  File "/home/me/etl.py", line 7, in main
+    {call}
+  File "/x/site-packages/distributed/deploy/spec.py", line 454, in {function}
+    await self._correct_state()
+  File "/x/site-packages/distributed/deploy/spec.py", line 359, in _correct_state_internal
+    {inner}
+OSError: no
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "function", "inner", "starts"),
+    [
+        ("SpecCluster(workers)", "_start", "await w  # for tornado gen", True),
+        (
+            "cluster.close()",
+            "_close",
+            "await self.scheduler_comm.retire_workers()",
+            False,
+        ),
+    ],
+)
+def test_retiring_workers_is_not_starting_them(
+    call: str, function: str, inner: str, *, starts: bool
+) -> None:
+    text = _CLUSTER.format(call=call, function=function, inner=inner)
+
+    assert came_from_the_start_of_a_worker(text) is starts

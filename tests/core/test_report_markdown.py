@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
+import msgspec
 import pytest
 from dask_blackbox.analyse import findings_in
 from dask_blackbox.analyse.frames import end_of
@@ -194,3 +195,19 @@ def test_no_text_of_a_run_can_turn_the_direction_of_what_is_shown() -> None:
     ]
     assert [one for one in shown if set(one) & set(TURNING)] == []
     assert "left" in card.headline
+
+
+def test_the_title_of_another_finding_is_shown_as_it_is() -> None:
+    title = "1 task of 'ratio<script>|x & y_' failed"
+    notice = Finding(
+        rule="task-exception",
+        title=title,
+        cause="It divided by zero.",
+        severity="notice",
+        confidence="high",
+        remedy="",
+        evidence=(),
+    )
+    card = msgspec.structs.replace(a_card_that_says("x"), findings=(notice,))
+
+    assert f"notice: {title}" in rendered(card).text

@@ -547,6 +547,21 @@ def test_a_time_limit_that_is_over_while_the_cluster_closes_is_reported_as_that(
     )
 
 
+def test_a_time_limit_is_no_hang_of_tasks_that_finished_before_the_cluster_closed() -> (
+    None
+):
+    # Its scheduler closed before its next look, and never reported that the stall was over.
+    stall = a_stall(a_task_at("load-1", executing_for=60), at=70)
+    limited = stopped_by("airflow", "task-timeout", at=95, limit=95.0)
+
+    def run(stop: float) -> RunTables:
+        task = a_task("load-1", start=stop - 70, compute=70)
+        return a_run(a_worker(), a_graph(tasks=1), stall, task, limited)
+
+    assert verdict(run(stop=75)).rule == "stopped-by-host"
+    assert verdict(run(stop=94.5)).rule != "stopped-by-host"
+
+
 @pytest.mark.parametrize(
     ("last", "error", "when"),
     [

@@ -5,10 +5,10 @@
     python tests/recordings/scripts/run.py --store FOLDER --keep      # into ../kept
     python tests/recordings/scripts/run.py --bare [--only NAME…]      # without recording
 
-`--set second` does so with the scripts of `../scripts_second`, `third`, `fourth`, `fifth`, `sixth` and `seventh`
-likewise.  `expected.toml` of each set
+`--set second` does so with the scripts of `../scripts_second`, `third`, `fourth`, `fifth`, `sixth`,
+`seventh` and `eighth` likewise.  `expected.toml` of each set
 has what each script must be reported as; it was written before any script was recorded (of the
-seventh set, only its author's words were).  `--out` also writes a Markdown table beside the JSON.  NAME is the name of
+seventh and eighth sets, only their author's words were).  `--out` also writes a Markdown table beside the JSON.  NAME is the name of
 a script or a folder of them; without names, all are run.
 """
 
@@ -44,6 +44,7 @@ SETS = {
     "fifth": Path(__file__).parents[1] / "scripts_fifth",
     "sixth": Path(__file__).parents[1] / "scripts_sixth",
     "seventh": Path(__file__).parents[1] / "scripts_seventh",
+    "eighth": Path(__file__).parents[1] / "scripts_eighth",
 }
 """Where the scripts of each set are, and what is expected of them."""
 

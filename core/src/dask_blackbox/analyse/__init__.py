@@ -18,6 +18,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.causes import Resolution, resolve, unexplained
 from dask_blackbox.analyse.causes.incidents import Precedence, incident_of
 from dask_blackbox.analyse.causes.mechanisms import STALLED, WAITS
+from dask_blackbox.analyse.earlier_failures import doubted
 from dask_blackbox.analyse.history import History
 from dask_blackbox.analyse.retry_history import with_retry_history
 from dask_blackbox.analyse.rule import Rule
@@ -112,6 +113,7 @@ def diagnosis_of(case: Case, *, muted: Collection[str] = ()) -> Diagnosis:
             for finding in _candidates(found[rule.slug])
         ),
     )
+    resolution = _apply_earlier_failures(case, resolution)
     resolution = _apply_retry_counts(case, resolution)
     case.verdict = resolution.verdict
     found |= {r.slug: _ask(case, r) for r in asked if _is_after(r, "run")}
@@ -153,6 +155,15 @@ def _candidates(found: Iterable[Finding]) -> Iterator[Finding]:
 
 def _precedence(rule: Rule) -> Precedence:
     return rule.turn if rule.slug in installed_rules().origins else "rule"
+
+
+def _apply_earlier_failures(case: Case, resolution: Resolution) -> Resolution:
+    """Return a resolution whose verdict is not sure of a symptom that failures came before."""
+    with guard("what had failed before the verdict"):
+        if resolution.verdict is not None:
+            verdict = doubted(case, resolution.verdict)
+            return replace(resolution, verdict=verdict)
+    return resolution
 
 
 def _apply_retry_counts(case: Case, resolution: Resolution) -> Resolution:

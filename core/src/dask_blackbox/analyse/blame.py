@@ -108,6 +108,7 @@ def blame_of(
     ended: float | None = None,
     certain: bool = True,
     unreceived: frozenset[str] = frozenset(),
+    idle: bool = False,
 ) -> Blame:
     """Return where a failure comes from.
 
@@ -122,8 +123,11 @@ def blame_of(
         ended: When the driver's work ended, epoch seconds.
         certain: Whether the exception is known to have ended it.
         unreceived: Keys of the failed tasks of which no call of the driver's received.
+        idle: Whether the cluster had nothing to do at the end.
     """
-    failure, proven = failure_behind(exception, failures, state, ended, unreceived)
+    failure, proven = failure_behind(
+        exception, failures, state, ended, unreceived, idle=idle
+    )
     proven = proven and certain
     killed = (failure is not None and failure.killed) or names_killed_worker(exception)
     if not killed:

@@ -170,11 +170,12 @@ class Case:
             recovered=self._recovered_deaths,
             ended=self.outcome.decided_at,
             certain=not self.outcome.stopped_after,
-            unreceived=self._unreceived,
+            unreceived=self.unreceived,
+            idle=self.standstill is None,
         )
 
-    @property
-    def _unreceived(self) -> frozenset[str]:
+    @cached_property
+    def unreceived(self) -> frozenset[str]:
         """The keys of failed tasks of which no call of the driver received (`fire_and_forget`)."""
         received = {each.key for each in self.outcome.received}
         texts = {(each.exception, each.message) for each in self.outcome.received}

@@ -11,9 +11,9 @@ from dask_blackbox.run_tables import RunTables
 
 # Loggers of Dask and of what it brings. Their lines reach stderr in the format of
 # `distributed.admin.log-format`, or as its loggers' own rows.
-_LOGGERS = r"(?:distributed|dask|tornado|bokeh|asyncio|py\.warnings)\b"
-_PRINTED_BY_THEM = rf"^\S+ \S+ - {_LOGGERS}\S* - [A-Z]+ - "
-_ERRORS_OF_THEM = rf"^\S+ \S+ - {_LOGGERS}\S* - (?:WARNING|ERROR|CRITICAL) - "
+OF_DASK = r"(?:distributed|dask|dask_blackbox|tornado|bokeh|asyncio|py\.warnings)\b"
+_PRINTED_BY_THEM = rf"\S+ \S+ - {OF_DASK}\S* - [A-Z]+ - "
+_ERRORS_OF_THEM = rf"^\S+ \S+ - {OF_DASK}\S* - (?:WARNING|ERROR|CRITICAL) - "
 # Python's own process for shared memory, which outlives a process that was killed.
 _AT_EXIT = "resource_tracker: "
 # The further lines of "Compute Failed".
@@ -60,9 +60,18 @@ def is_error_of_dask(line: str) -> bool:
 
 
 def _own_lines(run: RunTables) -> pl.DataFrame:
+    return own_lines(run).filter(pl.col("role") == "driver")
+
+
+def own_lines(run: RunTables) -> pl.DataFrame:
+    """Return the lines of the job's own code, in whichever process.
+
+    Args:
+        run: The recording.
+    """
     return run.logs.filter(
-        (pl.col("role") == "driver")
-        & ~pl.col("logger").fill_null("").str.contains(f"^{_LOGGERS}")
+        pl.col("role").is_in(["driver", "worker"])
+        & ~pl.col("logger").fill_null("").str.contains(f"^{OF_DASK}")
         & ~pl.col("message").str.contains(
             f"{_PRINTED_BY_THEM}|{_OF_A_FAILED_TASK}|{_AT_EXIT}"
         )

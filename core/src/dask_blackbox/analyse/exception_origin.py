@@ -12,12 +12,15 @@ from dask_blackbox.analyse.facts.outcome import Outcome
 from dask_blackbox.analyse.failures import TaskFailure, blamed_key
 from dask_blackbox.analyse.frames import (
     came_from_a_task,
+    raised_apart_from_dask,
+    raised_in_a_wait_for_dask,
     raised_in_user_code,
     raised_on_purpose,
     user_frame,
 )
 from dask_blackbox.analyse.replaced_exceptions import classes_of, lost_by_client
 from dask_blackbox.analyse.run_state import State
+from dask_blackbox.analyse.symptoms import is_symptom
 from dask_blackbox.formatting import class_of
 from dask_blackbox.manifest import DriverException
 
@@ -31,8 +34,8 @@ __all__ = [
 ]
 
 _WRAPPERS = ("prefect.", "airflow.")
-_NO_EXCEPTIONS = ("CancelledError", "GeneratorExit", "KeyboardInterrupt", "SystemExit")
 _MISSING = ("FileNotFoundError", "NoSuchKey", "NoSuchKeyError", "KeyNotFoundError")
+_NO_EXCEPTIONS = ("CancelledError", "GeneratorExit", "KeyboardInterrupt", "SystemExit")
 _QUOTABLE = 12
 _SOON = 5.0
 # Workers give times by the scheduler's clock, whose offset Dask estimates from heartbeats.
@@ -77,6 +80,8 @@ def failure_behind(
     state: State,
     ended: float | None,
     unreceived: frozenset[str] = frozenset(),
+    *,
+    idle: bool = False,
 ) -> tuple[TaskFailure | None, bool]:
     """Return the failure that reached the driver, and whether that is proven.
 
@@ -86,6 +91,7 @@ def failure_behind(
         state: How the run ended.
         ended: When, epoch seconds.
         unreceived: Keys of the tasks of whose failure no call of the driver's received.
+        idle: Whether the cluster had nothing to do when the driver gave up.
     """
     if exception is None:
         # A command that ended with an exit code and without an exception; or one that was
@@ -108,9 +114,27 @@ def failure_behind(
                 missed = _failed_before_it_gave_up(failure, failures, unreceived)
                 return missed or _first_of(failure, failures), missed is None
     lacked = next((f for f in failures if f.key in unreceived), None)
-    if lacked is not None and class_of(exception.exception) in _MISSING:
-        return lacked, False  # what it was to make was missed
+    if lacked is not None:
+        soon = ended is not None and ended - failures[-1].at <= _SOON
+        if _missed_something(exception, idle=idle, soon=soon):
+            return lacked, False  # what it was to make was missed
     return _failure_presumed(exception, failures, ended), False
+
+
+def _missed_something(exception: DriverException, *, idle: bool, soon: bool) -> bool:
+    """Say whether the driver lacked something, and did not only wait for tasks.
+
+    Other things fail too: of what its own code raises, only what comes soon counts.
+    """
+    name, text = class_of(exception.exception), exception.traceback
+    if idle and name.endswith("TimeoutError"):
+        return True  # of a `Variable`, a `Queue` or an `Event`
+    return name in _MISSING or (
+        soon
+        and is_symptom(name, exception.message)
+        and raised_apart_from_dask(text)
+        and not raised_in_a_wait_for_dask(text)
+    )
 
 
 def _failed_before_it_gave_up(

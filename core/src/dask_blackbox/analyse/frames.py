@@ -85,6 +85,7 @@ _WAITING = (
 _WAITS = ("/threading.py", "/selectors.py", "/asyncio/base_events.py")
 _WAITING_FILES = (*_WAITS, _CLUSTER)
 _STARTS = "_correct_state_internal"
+_CLOSES = frozenset({"_close"})
 _COMPILED = (".pyx", ".pxi", ".pxd")  # libraries' Cython names its files like this
 _STEPS = 4
 _RUNS_TASKS = "_run_task"
@@ -205,12 +206,15 @@ def came_from_a_task(traceback: str) -> bool:
 
 
 def came_from_the_start_of_a_worker(traceback: str) -> bool:
-    """Say whether a cluster object raised this when it started a worker, or a job for one."""
-    return any(
-        frame.file.endswith(_CLUSTER) and frame.function == _STARTS
-        for section in _sections(traceback)
-        for frame in _frames(section)
-    )
+    """Say whether a cluster object raised this when it started a worker, or a job for one.
+
+    Dask's cluster objects use the same method to retire workers when they are closed.
+    """
+    for section in _sections(traceback):
+        of_cluster = [f.function for f in _frames(section) if f.file.endswith(_CLUSTER)]
+        if _STARTS in of_cluster and not _CLOSES & set(of_cluster):
+            return True
+    return False
 
 
 def came_from_the_cluster(traceback: str) -> bool:

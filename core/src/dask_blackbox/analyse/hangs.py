@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import polars as pl
+
 from dask_blackbox.analyse.frames import (
     Frame,
     HasStack,
@@ -128,9 +130,12 @@ def hang_of(run: RunTables) -> Hang | None:
         return None
     last = stalls[-1]
     at, reported_after = last.at, last.lasted
-    overs = [fact.at for fact in run.of(StallOver)]
     # What ends in the last moments ends because the run does.
-    if any(at < over < end - _CLOSING_SECONDS for over in overs):
+    closing = end - _CLOSING_SECONDS
+    if any(at < fact.at < closing for fact in run.of(StallOver)):
+        return None
+    # Where the scheduler closes before its next look, nothing reports that it is over.
+    if _finished_within(run, at, closing):
         return None
     # It tells again when twice the time has passed: a longer silence is an idle cluster.
     if end - at > max(reported_after, _RECENT):
@@ -149,6 +154,13 @@ def hang_of(run: RunTables) -> Hang | None:
         tasks=_tasks(last, _begun_on_the_dead(run)),
         ended_by_us=bool(run.of(StallCancelledTasks)),
     )
+
+
+def _finished_within(run: RunTables, begin: float, end: float) -> bool:
+    """Say whether a task finished between two moments."""
+    stop = pl.col("stop").dt.epoch("us") / 1e6
+    finished = pl.col("outcome") == "finished"
+    return not run.tasks.filter(finished & (stop > begin) & (stop < end)).is_empty()
 
 
 def _moment_of_the_end(run: RunTables) -> float:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from dask_blackbox.analyse.driver_output import is_error_of_dask
+from dask_blackbox.analyse.signatures.distributed import CALLBACK_FAILED
 from dask_blackbox.analyse.signatures.python import THREAD_FAILED
 from dask_blackbox.formatting import class_of
 from dask_blackbox.run_tables import RunTables
@@ -39,6 +40,7 @@ class PrintedFailure:
         message: Its text.
         traceback: As printed; empty for a program that did not accept its options.
         thread: Name of the thread of the driver that ended.
+        callback: Name of the function that Dask had called as a future was done.
         program: What did not accept its options (`python -m dask scheduler`).
     """
 
@@ -47,7 +49,15 @@ class PrintedFailure:
     message: str
     traceback: str = ""
     thread: str | None = None
+    callback: str | None = None
     program: str | None = None
+
+    @property
+    def place(self) -> str:
+        """Where it was raised, for a sentence; empty for a program."""
+        if self.callback is not None:
+            return f"the callback '{self.callback.rpartition('.')[2]}'"
+        return "" if self.thread is None else f"thread '{self.thread}'"
 
     @property
     def text(self) -> str:
@@ -59,7 +69,7 @@ class PrintedFailure:
 def printed_failures(run: RunTables) -> tuple[PrintedFailure, ...]:
     """Return what ended with a traceback, or of its options, in the driver's output.
 
-    Not what Dask logged with a traceback.
+    Of what Dask logged with a traceback, only what callbacks of futures raised.
 
     Args:
         run: The recording.
@@ -81,7 +91,8 @@ def printed_failures(run: RunTables) -> tuple[PrintedFailure, ...]:
 def _with_tracebacks(lines: list[tuple[float, str]]) -> Iterator[PrintedFailure]:
     before = ""
     for index, (_, line) in enumerate(lines):
-        if line == _TRACEBACK and not is_error_of_dask(before):
+        of_dask = is_error_of_dask(before) and not CALLBACK_FAILED.search(before)
+        if line == _TRACEBACK and not of_dask:
             found = _traceback_at(lines[index : index + _LONGEST], before)
             if found is not None:
                 yield found
@@ -90,7 +101,7 @@ def _with_tracebacks(lines: list[tuple[float, str]]) -> Iterator[PrintedFailure]
 
 
 def _traceback_at(lines: list[tuple[float, str]], before: str) -> PrintedFailure | None:
-    thread = THREAD_FAILED.search(before)
+    thread, callback = THREAD_FAILED.search(before), CALLBACK_FAILED.search(before)
     for index, (at, line) in enumerate(lines[1:], start=1):
         if line.startswith(" ") or not line:
             continue
@@ -103,6 +114,7 @@ def _traceback_at(lines: list[tuple[float, str]], before: str) -> PrintedFailure
             (ended["message"] or "").strip(),
             "\n".join(text for _, text in lines[: index + 1]),
             thread=thread["thread"] if thread else None,
+            callback=callback["callback"] if callback else None,
         )
     return None
 

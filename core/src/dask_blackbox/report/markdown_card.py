@@ -217,14 +217,10 @@ def _quoted(sentences: Sequence[str]) -> str:
     return "\n>\n".join(f"> **{escaped(sentence)}**" for sentence in sentences)
 
 
-def _html(text: str) -> str:
-    text = _SPACES.sub(" ", plain(text)).strip()
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
 def _in_html(text: str) -> str:
     """Return text for inside a tag, where some renderers see Markdown and some don't."""
-    marked = _MARKUP.sub(lambda found: _entity(found[0]), _html(text))
+    text = _SPACES.sub(" ", plain(text)).strip()
+    marked = _MARKUP.sub(lambda found: _entity(found[0]), text)
     return _AUTOLINK.sub(_unlinked, marked)
 
 

@@ -41,6 +41,7 @@ class Explained:
         expected: What should have been there.
         file: The file, object or service that it is about.
         fix: What to do, in sentences with code; None if the headline says it all.
+        is_missing_file: It says that `file` does not exist.
     """
 
     headline: str
@@ -49,6 +50,7 @@ class Explained:
     expected: str | None = None
     file: str | None = None
     fix: str | None = None
+    is_missing_file: bool = False
 
     @property
     def is_about_data(self) -> bool:

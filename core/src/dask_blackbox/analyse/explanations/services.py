@@ -194,6 +194,8 @@ def _relative(file: str) -> str:
     """Say that a path depends on where a process was started."""
     if file.startswith(("/", "~", "\\")) or ":" in file[:12]:
         return ""
+    if "/" not in file and "." not in file:
+        return ""  # it may be a program
     return ", relative to the working directory there"
 
 
@@ -202,6 +204,7 @@ def _no_file(found: re.Match[str], _: Context) -> Explained:
         headline=f"{found['file']} does not exist{_relative(found['file'])}",
         file=found["file"],
         fix="Check that the path exists where this ran: workers need shared storage.",
+        is_missing_file=True,
     )
 
 

@@ -152,7 +152,9 @@ def outcome_of(run: RunTables) -> Outcome:
             survived=received,
         )
     handled = (
-        None if ending.exception is not None else _handled_at_the_end(run, received)
+        _replaced_while_closing(run, received, ending.exception)
+        if ending.exception is not None
+        else _handled_at_the_end(run, received)
     )
     exception = ending.exception if handled is None else _as_exception(handled)
     of_program = _raised_by_its_program(run, exception)
@@ -173,7 +175,7 @@ def outcome_of(run: RunTables) -> Outcome:
         decided_at=min(at, ending.ended),
         source=source,
         exact=exact,
-        stopped_after=handled is not None,
+        stopped_after=handled is not None and ending.exception is None,
         clocks=_clocks(run),
         exception=exception,
         passed_on=ending.exception if of_program is not None else None,
@@ -231,7 +233,9 @@ def _moments(
         yield min(handled), "handler", False
     if exit_call is not None:
         yield exit_call.at, "exit-call", True
-    for raised in reversed(run.of(DriverRaised)):
+    # What a child process raised is not what a signal ended.
+    signalled = signal_of_driver(run) is not None and not own
+    for raised in () if signalled else reversed(run.of(DriverRaised)):
         yield raised.at, "exception-hook", False
     if signal_of_driver(run) in ASKED:
         for sent in run.of(DriverGotSignal):
@@ -275,6 +279,26 @@ def _handled_at_the_end(
             (r for r in received if act.handling in {r.identity} - {None}), None
         )
     return None
+
+
+def _replaced_while_closing(
+    run: RunTables, received: tuple[DriverCallFailed, ...], exception: DriverException
+) -> DriverCallFailed | None:
+    """Return what the driver was handling when a close of its own raised `exception`.
+
+    A `with` statement closes its cluster when an exception leaves it; where that fails too,
+    Python goes on with the second exception, and may print nothing of the first.
+    """
+    last = received[-1] if received else None
+    if last is None or last.identity not in exception.chain_ids:
+        return None
+    acts = [
+        act
+        for act in run.of(DriverClosing)
+        if act.what == last.call and act.pid == last.pid and act.at <= last.at
+    ]
+    handled = max(acts, key=lambda act: act.at).handling if acts else None
+    return next((r for r in received if handled and r.identity == handled), None)
 
 
 def _raised_by_its_program(

@@ -14,7 +14,11 @@ from dask_blackbox.analyse.completeness import missing_from
 from dask_blackbox.analyse.death_texts import evidence_of
 from dask_blackbox.analyse.driver_output import last_output
 from dask_blackbox.analyse.error_hints import hint_on, plain_message
-from dask_blackbox.analyse.explanations import explained_exception, words_of_exception
+from dask_blackbox.analyse.explanations import (
+    explained_exception,
+    words_of_exception,
+    words_of_failure,
+)
 from dask_blackbox.analyse.frames import (
     end_of,
     raised_apart_from_dask,
@@ -207,13 +211,13 @@ def _exception_finding(case: Case, exception: DriverException) -> Finding:
 
 
 def _ended_thread(case: Case, exception: DriverException) -> PrintedFailure | None:
-    """Return the first thread of the driver that had ended with an exception of its own."""
+    """Return the first thread, or callback, of the driver's that had failed of its own."""
     own = {class_of(name) for name in (exception.exception, *exception.chain)}
     return next(
         (
             each
             for each in printed_failures(case.run)
-            if each.thread is not None
+            if each.place
             and each.exception not in own
             and not case.outcome.is_after(each.at)
         ),
@@ -244,16 +248,17 @@ def _thread_finding(
         thread.exception, thread.message, (), thread.traceback
     )
     return DRIVER_EXCEPTION.found(
-        f"{thread.exception} in thread '{thread.thread}' of the driver: "
+        f"{thread.exception} in {thread.place} of the driver: "
         f"{short_with_paths(thread.message, 80)}",
         cause=(
-            f"The thread '{thread.thread}' of the driver ended with {short(thread.text, 300)}"
-            f"{at}. Python only prints that; the driver continued, and then raised "
+            f"{_capital(thread.place)} of the driver ended with {short(thread.text, 300)}"
+            f"{at}. {'Dask' if thread.callback else 'Python'} only prints that; the driver "
+            "continued, and then raised "
             f"{name}: {short(message, 200)}{where}."
         ),
         remedy=(
-            f"Look at {look}. Keep what a thread raises, and raise it again where the driver "
-            "waits for the thread (`concurrent.futures` does)."
+            f"Look at {look}. Keep what it raises, and raise it again where the driver waits "
+            "for it (`concurrent.futures` does, for threads)."
         ),
         confidence="medium",
         evidence=(
@@ -268,6 +273,10 @@ def _thread_finding(
         retry_advice=advice,
         retry_confidence=certainty,
     )
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def _named(exception: DriverException) -> tuple[str, str]:
@@ -371,8 +380,9 @@ def _remedy(
         if exception.file
         else "Look at its traceback"
     )
-    to_do = _asked_of_function(exception)
-    if released or to_do:
+    to_do, known = _asked_of_function(exception), explained_exception(exception)
+    # An exception that is explained has not come of tasks that nobody wanted any more.
+    if to_do or (released and not (known and known.fix)):
         return to_do or (
             f"{look}, and keep the futures that `submit` and `map` return until their tasks "
             "are done, or pass them to `fire_and_forget`: Dask cancels what nobody holds."
@@ -389,8 +399,7 @@ def _remedy(
             "Check what the workers were doing then; raise the timeout only if they "
             "were making progress."
         )
-    reported = explained_exception(exception)
-    fix = hosts or (reported.fix if reported else None)
+    fix = hosts or (known.fix if known else None)
     if hint := fix or hint_on(exception.message):
         return f"{look}. {hint}"
     if name in ("FileNotFoundError", "NotADirectoryError"):
@@ -563,9 +572,20 @@ def _is_of(line: str | None, handled: DriverCallFailed) -> bool:
 
 def _in_task(case: Case, handled: DriverCallFailed) -> str:
     """Return an exception and the prefix of its task, for a headline."""
-    name = class_of(handled.exception)
-    task = f" in '{short(case.prefix_of(handled.key), 40)}'" if handled.key else ""
-    return f"{name}{task}: {short_with_paths(handled.message, 80)}"
+    failure = next(
+        (
+            each
+            for each in case.failures
+            if (each.exception, each.message) == (handled.exception, handled.message)
+        ),
+        None,
+    )
+    if failure is not None:  # the key that the driver asked for may be another one
+        prefix, message = failure.prefix, words_of_failure(case.run, failure)
+    else:
+        prefix, message = case.prefix_of(handled.key or ""), handled.message
+    task = f" in '{short(prefix, 40)}'" if prefix else ""
+    return f"{class_of(handled.exception)}{task}: {short_with_paths(message, 80)}"
 
 
 def _handled_before(handled: DriverCallFailed | None) -> Iterator[Evidence]:

@@ -249,6 +249,8 @@ def _before_the_driver(case: Case, lost: Sequence[_End]) -> bool:
     if own & {each.pid for each in case.run.of(SchedulerInfo)}:
         return False  # one process, and what froze it froze both
     gone = [each.at for each in drivers]
+    if case.outcome.kind == "signal" and case.outcome.decided_at is not None:
+        gone.append(case.outcome.decided_at)
     return bool(
         case.state == "aborted" and lost and gone and gone[-1] - lost[0].at > _OUTLIVED
     )

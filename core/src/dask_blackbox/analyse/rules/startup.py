@@ -176,9 +176,19 @@ def _ended_command(case: Case) -> PrintedFailure | None:
         # Dask's own words for a start that failed say nothing of the reason.
         vague = each.exception in _GENERIC and user_frame(each.traceback) is None
         of_dask = _COMMAND.search(each.program or each.traceback)
-        if of_dask and not vague and not case.outcome.is_after(each.at):
+        if not of_dask or vague or case.outcome.is_after(each.at):
+            continue
+        if not _lost_its_scheduler(case, each):
             return each
     return None
+
+
+def _lost_its_scheduler(case: Case, ended: PrintedFailure) -> bool:
+    """Say whether a command ended as the scheduler, which had been there, was not any more."""
+    unreached = CONNECT_TIMED_OUT.search(ended.message)
+    return bool(unreached) and any(
+        each.subject in ended.message for each in case.run.of(SchedulerInfo)
+    )
 
 
 def _command_finding(case: Case, ended: PrintedFailure) -> Finding:

@@ -36,6 +36,8 @@ from dask_blackbox.analyse.facts.worker_exit import WINDOW, WorkerExit
 from dask_blackbox.analyse.failures import TaskFailure, succeeded_later
 from dask_blackbox.analyse.frames import came_from_a_task, end_of, user_frame
 from dask_blackbox.analyse.memory import is_of_host
+from dask_blackbox.analyse.missing_files import remedy_for_missing_file
+from dask_blackbox.analyse.none_results import NoneResult, none_result_behind
 from dask_blackbox.analyse.plugin_setup import setup_failed_before
 from dask_blackbox.analyse.retry_advice import NO_SPACE, UNKNOWN, Advice, advice_on_text
 from dask_blackbox.analyse.rule import documented
@@ -207,9 +209,12 @@ def _finding(
     name = first.raised.name or "an exception"
     prefix = short(called(first) or case.prefix_of(first.key), 40)
     over = timed_out(case.run, first.key)
+    nothing = none_result_behind(case.run, first)
     if over is not None:
         title = over.title(f"'{short(over.prefix, 40)}'")
         title += in_brackets(case, first) if severity == "failure" else ""
+    elif severity == "failure" and nothing is not None:
+        title = _title_of_none(first, nothing)
     elif severity == "failure":
         begin = f"{name} in '{prefix}': "
         title = (begin + _task_outcome_text(case, first, 90)).rstrip(": ")
@@ -239,6 +244,15 @@ def _finding(
         evidence=_evidence(case, first),
         retry_advice=advice,
         retry_confidence=sure,
+    )
+
+
+def _title_of_none(failure: TaskFailure, nothing: NoneResult) -> str:
+    how_often = f" ({nothing.number:,} of {counted(nothing.finished, 'task')})"
+    return (
+        f"'{short(nothing.prefix, 30)}' returned None{how_often}, and "
+        f"'{short(called(failure) or failure.prefix, 30)}' failed on it: "
+        f"{failure.raised.name}"
     )
 
 
@@ -284,6 +298,12 @@ def _cause(
     over = timed_out(case.run, first.key)
     if over is not None:
         sentences = [f"{over.cause(first.key)}{_with_files(case, first)}"]
+    if (nothing := none_result_behind(case.run, first)) is not None:
+        sentences.append(
+            f"Its input came from '{nothing.prefix}': {nothing.number:,} of the "
+            f"{counted(nothing.finished, 'task')} of it that finished had returned None, "
+            f"such as '{short(nothing.key, 80)}'"
+        )
     sentences.extend(where_it_was(case, first))
     sentences.extend(how_it_came(first))
     sentences.extend(how_it_was_lost(case, first))
@@ -338,6 +358,8 @@ def _advice(
     before = _lasting_before(case, failure)
     if before is not None and reported.advice in ("code", "data"):
         reported = advice_on_text(*before)
+    if none_result_behind(case.run, failure) is not None:
+        return UNKNOWN  # why the other task returned None is not known
     # What succeeded on other workers may do so again.
     otherwise = lone is not None or dead_at(case, failure)
     return UNKNOWN if otherwise and reported.advice in ("code", "data") else reported
@@ -367,6 +389,12 @@ def _remedy_task_exception(
     if over is not None:
         return over.remedy(_retries(case, failure))
     look = _look_at_text(failure)
+    if (nothing := none_result_behind(case.run, failure)) is not None:
+        return (
+            f"Look at why '{nothing.prefix}' returns None: an `except` that returns nothing, "
+            "or a branch without a `return`. Raise there, or handle None where it is used "
+            f"({look.removeprefix('Look at ')})."
+        )
     if dead := dead_at(case, failure):
         return (
             f"{look}, and at the partial output of an attempt whose worker died: write "
@@ -385,6 +413,8 @@ def _fix(case: Case, failure: TaskFailure) -> str:
     if hosts := case.dialect.remedy(failure.message_of[1]):
         return f". {hosts}"
     reported = explained_failure(case.run, failure)
+    if reported is not None and reported.is_missing_file and reported.file:
+        return f". {remedy_for_missing_file(case.run, failure, reported.file)}"
     if reported is not None and reported.fix:
         more = _replay(case, failure) if reported.is_about_data else ""
         return f". {reported.fix}{more}"
@@ -395,16 +425,14 @@ def _fix(case: Case, failure: TaskFailure) -> str:
             ": the disk that it writes to is full, and a retry does not change that. "
             "Free space or write elsewhere, and remove the output of failed attempts."
         )
-    if advice == "transient":
-        return (
-            f". {article(name).capitalize()} {name} is often temporary: "
-            f"{_retries(case, failure)} retries only this task, not the whole run."
+    if advice in ("transient", "unknown"):
+        start = (
+            f"{article(name).capitalize()} {name} is often temporary:"
+            if advice == "transient"
+            else f"It is not known whether {article(name)} {name} is temporary; if it is,"
         )
-    if advice == "unknown":
-        return (
-            f". It is not known whether {article(name)} {name} is temporary; if it is, "
-            f"{_retries(case, failure)} retries only this task, not the whole run."
-        )
+        retries = _retries(case, failure)
+        return f". {start} {retries} retries only this task, not the whole run."
     same = "The same input fails again: fix the code, or check the input of this key."
     return f". {hint_on(failure.raised.message) or same}{_replay(case, failure)}"
 

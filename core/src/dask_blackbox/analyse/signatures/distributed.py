@@ -81,6 +81,11 @@ GRAPH_HAS_A_CYCLE = Signature(
 
 # Starts of clusters, workers, plugins, preloads
 
+CALLBACK_FAILED = Signature(
+    r"Error in callback <(?:function|bound method) (?P<callback>[\w.<>]+)",
+    "Error in callback <function on_tile at 0x7ff094985120> of <Future: finished, type: dict>:",
+)
+
 CLUSTER_FAILED_TO_START = Signature(
     r"^Cluster failed to start: ",
     "Cluster failed to start: [Errno 13] Permission denied: '/scratch/dask'",

@@ -1,0 +1,220 @@
+"""Causes that a run had swallowed, and the exceptions that followed from them."""
+
+from __future__ import annotations
+
+import pytest
+from dask_blackbox.analyse import findings_in, verdict_of
+from dask_blackbox.analyse.printed_failures import printed_failures
+from dask_blackbox.finding import Finding
+from runs_from_rows import (
+    Piece,
+    a_departure,
+    a_failed_task,
+    a_log_line,
+    a_run,
+    a_task,
+    a_worker,
+    an_event,
+    an_exception,
+    failed_with,
+    raised_in,
+)
+
+NONE = "'NoneType' object is not subscriptable"
+
+
+def verdict(*pieces: Piece | list[Piece]) -> Finding:
+    run = a_run(a_worker(), *pieces)
+    found = verdict_of(findings_in(run), run)
+    assert found is not None
+    return found
+
+
+def fetched(number: int, typename: str) -> Piece:
+    return a_task(f"fetch-{number}", typename=typename, start=1 + number)
+
+
+def hedged(number: int, last_input: str) -> Piece:
+    return a_task(f"hedge-{number}", outcome="erred", last_input=last_input, start=8)
+
+
+# A task that returned None
+
+
+def failed_on_none(*pieces: Piece, message: str = NONE) -> Finding:
+    return verdict(*pieces, raised_in("hedge-9", an_exception("TypeError", message)))
+
+
+def test_the_task_that_returned_none_is_named() -> None:
+    found = failed_on_none(
+        fetched(1, "dict"), fetched(2, "NoneType"), hedged(9, "fetch-2")
+    )
+
+    assert found.title == (
+        "'fetch' returned None (1 of 2 tasks), and 'hedge' failed on it: TypeError"
+    )
+    assert found.subject.key == "hedge-9"
+    assert found.retry_advice == "unknown"
+    assert "'fetch-2'" in found.cause
+    assert found.remedy is not None
+    assert "why 'fetch' returns None" in found.remedy
+
+
+def test_of_several_inputs_those_of_tasks_that_failed_alike_say_which() -> None:
+    found = failed_on_none(
+        fetched(1, "NoneType"),
+        fetched(2, "NoneType"),
+        a_task("forecast-1", typename="numpy.ndarray"),
+        hedged(9, "forecast-1"),
+        hedged(8, "fetch-2"),
+    )
+
+    assert found.title.startswith("'fetch' returned None (2 of 2 tasks)")
+
+
+@pytest.mark.parametrize(
+    ("typename", "message"), [("dict", NONE), ("NoneType", "unhashable type: 'list'")]
+)
+def test_without_a_none_nobody_is_said_to_have_returned_it(
+    typename: str, message: str
+) -> None:
+    found = failed_on_none(fetched(2, typename), hedged(9, "fetch-2"), message=message)
+
+    assert found.title.startswith("TypeError in 'hedge'")
+
+
+# A task of whose failure nobody heard
+
+SKIPPED = a_failed_task("sessions-5", "EOFError", "Compressed file ended", at=4)
+OWN_CODE = """Traceback (most recent call last):
+  File "/jobs/clicks.py", line 44, in main
+    assert len(days) == 24, "incomplete day"
+AssertionError: incomplete day
+"""
+OF_DASK = OWN_CODE.replace("/jobs/clicks.py", "/site-packages/distributed/client.py")
+
+
+@pytest.mark.parametrize(
+    ("exception", "traceback", "rule"),
+    [
+        ("AssertionError", OWN_CODE, "task-exception"),
+        ("UnicodeDecodeError", OWN_CODE, "driver-exception"),
+        ("AssertionError", OF_DASK, "driver-exception"),
+    ],
+)
+def test_a_task_that_failed_unheard_comes_before_what_the_driver_then_missed(
+    exception: str, traceback: str, rule: str
+) -> None:
+    error = an_exception(exception, "incomplete day", traceback=traceback)
+    found = verdict(SKIPPED, failed_with(error, at=8))
+
+    assert found.rule == rule
+    assert found.confidence == "medium"
+
+
+def test_one_that_the_driver_had_received_does_not() -> None:
+    received = an_event(
+        "driver-call-failed", "driver", at=5.0, call="Future.result", key="sessions-5",
+        exception="EOFError", message="Compressed file ended", identity="1", pid=1,
+    )  # fmt: skip
+    error = an_exception("AssertionError", "incomplete day", traceback=OWN_CODE)
+    found = verdict(SKIPPED, received, failed_with(error, at=10))
+
+    assert found.rule == "driver-exception"
+    assert found.confidence == "medium"
+
+
+# A callback of a future
+
+CALLBACK = (
+    (
+        "2026-11-24 02:11:47,263 - distributed.client - ERROR - Error in callback "
+        "<function on_tile at 0x7ff094985120> of <Future: finished, type: dict>:"
+    ),
+    "Traceback (most recent call last):",
+    '  File "/site-packages/distributed/client.py", line 513, in execute_callback',
+    "    fn(fut)",
+    '  File "/jobs/tiles.py", line 23, in on_tile',
+    "    index[ZOOM[level]] = path",
+    "KeyError: 'z4'",
+)
+
+
+def printed(*lines: str, role: str = "driver", logger: str = "stderr") -> list[Piece]:
+    return [
+        a_log_line(line, at=5.0, role=role, source=role, seq=n, logger=logger, level=20)
+        for n, line in enumerate(lines)
+    ]
+
+
+def test_a_callback_that_raised_is_read_with_its_name() -> None:
+    [found] = printed_failures(a_run(printed(*CALLBACK)))
+
+    assert (found.callback, found.text) == ("on_tile", "KeyError: 'z4'")
+
+
+def test_a_callback_that_raised_is_why_the_driver_waited_in_vain() -> None:
+    error = an_exception("TimeoutError", "27 of 36 registered")
+    found = verdict(a_task(), printed(*CALLBACK), failed_with(error))
+
+    assert found.title == "KeyError in the callback 'on_tile' of the driver: 'z4'"
+    assert found.confidence == "medium"
+
+
+# What the job printed
+
+
+@pytest.mark.parametrize(
+    ("line", "confidence"),
+    [
+        ("rate table not loaded: ValueError('n/a')", "medium"),
+        ("feeder harbour skipped: 'kwh'", "medium"),
+        ("30 files read", "high"),
+        ("  raise ValueError('n/a')", "high"),
+        ("2026-11-24 02:11:47,263 - distributed.worker - ERROR - Failed", "high"),
+    ],
+)
+def test_what_a_job_printed_of_an_error_before_lowers_the_confidence(
+    line: str, confidence: str
+) -> None:
+    found = verdict(
+        printed(line, role="worker", logger="stdout"),
+        raised_in("rate-9", an_exception("ZeroDivisionError", "division by zero")),
+    )
+
+    assert found.confidence == confidence
+    shown = found.evidence[-1].text == f"A worker had printed: {line}"
+    assert shown is (confidence == "medium")
+
+
+# A file that is missing
+
+
+def missing(file: str, *pieces: Piece | list[Piece]) -> str:
+    message = f"[Errno 2] No such file or directory: '{file}'"
+    found = verdict(
+        *pieces, raised_in("read-9", an_exception("FileNotFoundError", message))
+    )
+    assert found.remedy is not None
+    return found.remedy
+
+
+def test_a_file_of_a_worker_that_left_is_said_to_be_removed_by_dask() -> None:
+    came = an_event(
+        "worker-added", "tcp://w2", at=1, name="2", host="h", pid=2, nthreads=1,
+        local_directory="/tmp/scratch/worker-ab",
+    )  # fmt: skip
+    remedy = missing(
+        "/tmp/scratch/worker-ab/shots.npy", came, a_departure("tcp://w2", at=5)
+    )
+
+    assert "local directory of worker tcp://w2, which had left" in remedy
+
+
+def test_on_the_drivers_own_host_shared_storage_is_not_advised() -> None:
+    driver = an_event("driver-attached", "driver", at=0.1, pid=1, boot="b")
+    worker = an_event("process-ancestors", "tcp://w1", at=1.1, pid=100, boot="b")
+
+    assert "removed or renamed it" in missing("/data/x.csv", driver, worker)
+    assert "workers need shared storage" in missing("/data/x.csv", driver)
+    assert "use an absolute one" in missing("data/x.csv", driver, worker)
