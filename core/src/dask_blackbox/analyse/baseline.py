@@ -15,8 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Unusual", "usual_of"]
-
 LEAST_RUNS = 4
 """Earlier runs without which nothing is called unusual."""
 

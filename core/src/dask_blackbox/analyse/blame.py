@@ -37,14 +37,6 @@ from dask_blackbox.finding import Confidence
 from dask_blackbox.formatting import class_of, prefix_of
 from dask_blackbox.manifest import DriverException
 
-__all__ = [
-    "Blame",
-    "blame_of",
-    "closed_connection_to",
-    "only_waited",
-    "timed_out_waiting",
-]
-
 _WAITED = ("TimeoutError", "Timeout")
 _STOPPED = ("CancelledRun", "TerminationSignal", "AirflowTaskTerminated")
 _DEADLINE_WORDS = re.compile(

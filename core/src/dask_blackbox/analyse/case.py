@@ -48,8 +48,6 @@ from dask_blackbox.formatting import class_of, counted, duration, prefix_of
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["Case"]
-
 _RECENT = 120.0  # seconds
 _MOMENT = 2.0  # seconds of all threads
 _LONG = 3.0

@@ -21,8 +21,6 @@ from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import counted, duration, short
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["Curve", "Loads", "computed_by_prefix", "evidence_of_prefixes"]
-
 _HARDLY = 0.5
 
 

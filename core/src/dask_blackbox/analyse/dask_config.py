@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["dask_setting"]
-
 
 def dask_setting(config: Mapping[str, object], name: str) -> object:
     """Return a setting; None if it is not set.

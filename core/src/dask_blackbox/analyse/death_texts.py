@@ -30,16 +30,6 @@ from dask_blackbox.formatting import (
     size,
 )
 
-__all__ = [
-    "deaths_blamed_on",
-    "evidence_of",
-    "how_died",
-    "name_of",
-    "names_at_fault",
-    "verdict_on_deaths",
-    "where_it_was",
-]
-
 _SHOWN = 4
 _FEW = 3
 

@@ -20,14 +20,6 @@ from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import duration, short
 from dask_blackbox.run_tables import RunTables
 
-__all__ = [
-    "DriverPosition",
-    "driver_position_of",
-    "evidence_of_position",
-    "position_in",
-    "shared_in",
-]
-
 SHARED = {
     "distributed/lock.py": ("a `Lock`", "release it"),
     "distributed/multi_lock.py": ("a `MultiLock`", "release it"),

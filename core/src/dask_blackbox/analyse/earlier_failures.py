@@ -24,8 +24,6 @@ from dask_blackbox.analyse.symptoms import is_symptom
 from dask_blackbox.finding import Evidence, Finding
 from dask_blackbox.formatting import class_of, counted, short
 
-__all__ = ["doubted"]
-
 _ERROR_WORDS = (
     r"(?i)\b[A-Z]\w*(?:Error|Exception)\b|\b(?:errors?|fail(?:ed|ure|s)?|skipp(?:ed|ing)|"
     r"problems?|could not|cannot|can't|unable|refused|denied|giving up|gave up)\b"

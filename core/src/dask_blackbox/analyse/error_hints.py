@@ -16,8 +16,6 @@ from dask_blackbox.analyse.signatures.python import (
 from dask_blackbox.formatting import class_of, short
 from dask_blackbox.manifest import DriverException
 
-__all__ = ["hint_on", "plain_message"]
-
 _HINTS = (
     (
         FILE_TOO_LARGE,

@@ -21,8 +21,6 @@ from dask_blackbox.finding import weaker
 from dask_blackbox.formatting import class_of
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["TaskFailure", "blamed_key", "failures_of", "succeeded_later"]
-
 _NO_TEXT = "<exception str() failed>"  # Python's own words
 
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from dask_blackbox.sketch import Sketch
 
-__all__ = ["NEAR", "TERMINATED_AT", "Forecast", "forecast_of"]
-
 TERMINATED_AT = 0.95
 """Share of its limit at which a worker is terminated, unless configured otherwise."""
 

@@ -13,8 +13,6 @@ from dask_blackbox.formatting import counted, duration, short, size
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["headline_of", "headline_of_a_damaged_end", "with_killed_tasks"]
-
 _LONGEST = 120
 _LOCAL = "work in local threads and processes is not recorded"
 

@@ -12,8 +12,6 @@ from dask_blackbox.finding import ChainStep, Finding
 from dask_blackbox.formatting import short
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["HostNames"]
-
 _KEY = re.compile(r"[\w.<>\[\]-]+-[0-9a-f]{3,32}(…?)")
 
 

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from dask_blackbox.events import DriverAttached, WorkerAdded
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["KNOWN_BUGS", "KnownBug", "pythons_apart", "version"]
-
 _NUMBERS = re.compile(r"\d+")
 
 

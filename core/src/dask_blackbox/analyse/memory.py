@@ -15,15 +15,6 @@ from dask_blackbox.events import GraphUpdated, ProcessLoad, TaskNamed
 from dask_blackbox.formatting import counted, need, quoted, short, size
 from dask_blackbox.run_tables import RunTables
 
-__all__ = [
-    "how_the_scheduler_grew",
-    "is_of_host",
-    "memory_need",
-    "more_pieces",
-    "peaks_of",
-    "retained_memory_of",
-]
-
 _ENOUGH = 4
 _UNEVEN = 3.0
 _REPORTABLE = 0.01

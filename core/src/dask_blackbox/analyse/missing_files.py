@@ -11,8 +11,6 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["remedy_for_missing_file"]
-
 
 def remedy_for_missing_file(run: RunTables, failure: TaskFailure, file: str) -> str:
     """Return what to do about a file that a task did not find.

@@ -9,8 +9,6 @@ import polars as pl
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["NoneResult", "none_result_behind"]
-
 _NONE = "NoneType"
 
 

@@ -17,8 +17,6 @@ import msgspec
 
 from dask_blackbox.finding import Confidence, RetryAdvice, Severity
 
-__all__ = ["FINDINGS", "Page", "Threshold", "read_page"]
-
 FINDINGS = Path(__file__).with_name("findings")
 
 _PAGE = re.compile(

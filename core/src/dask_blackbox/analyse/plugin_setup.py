@@ -21,8 +21,6 @@ from dask_blackbox.analyse.signatures.distributed import (
 from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import class_of, short
 
-__all__ = ["setup_failed_before"]
-
 _SAID = ((WORKER_PLUGIN_FAILED, "plugin"), (PRELOAD_FAILED, "preload"))
 _SOON = timedelta(seconds=2)
 _RAISED = re.compile(r"^(?P<name>[A-Za-z_][\w.]*): (?P<message>.+)$", re.MULTILINE)

@@ -20,16 +20,6 @@ from dask_blackbox.analyse.signatures.services import AWS_REFUSED
 from dask_blackbox.finding import Confidence, RetryAdvice
 from dask_blackbox.formatting import class_of
 
-__all__ = [
-    "NO_SPACE",
-    "UNKNOWN",
-    "Advice",
-    "advice_on",
-    "advice_on_class",
-    "advice_on_text",
-    "passes",
-]
-
 
 class Advice(NamedTuple):
     """Whether a retry helps, and how sure that is."""

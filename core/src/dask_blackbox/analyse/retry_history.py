@@ -24,8 +24,6 @@ from dask_blackbox.formatting import counted
 from dask_blackbox.layout import SketchName
 from dask_blackbox.sketch import Sketch
 
-__all__ = ["Retries", "with_retry_history"]
-
 _SOON = 600.0  # seconds between a failed run and the one that somebody started again
 _WHAT_RUNS = frozenset(("package", "python", "dask-config", "parameters", "code"))
 _EXCEPTIONS = ("task-exception", "driver-exception")

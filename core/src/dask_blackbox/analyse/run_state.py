@@ -9,20 +9,6 @@ from typing import Literal, cast, get_args
 from dask_blackbox.events import DriverEnded, DriverLost
 from dask_blackbox.run_tables import RunTables
 
-__all__ = [
-    "ASKED",
-    "FAILED",
-    "STALE",
-    "State",
-    "exit_code_of_driver",
-    "last_sign_of_life",
-    "recorded_until",
-    "seconds_of",
-    "signal_of_driver",
-    "silent_for",
-    "state_of",
-]
-
 State = Literal["running", "succeeded", "failed", "aborted", "lost"]
 
 FAILED: tuple[State, ...] = ("failed", "aborted", "lost")

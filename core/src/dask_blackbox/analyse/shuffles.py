@@ -18,8 +18,6 @@ from dask_blackbox.events import GraphUpdated, P2PMessage
 from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import counted
 
-__all__ = ["Shuffle", "shuffle_behind"]
-
 _TRANSFER = re.compile(r"(?:rechunk|shuffle|merge|join|hash-join).*transfer|transfer")
 
 

@@ -16,8 +16,6 @@ from dask_blackbox.analyse.rule import Rule
 from dask_blackbox.finding import Evidence, Finding, Subject
 from dask_blackbox.formatting import counted, duration, listed, short
 
-__all__ = ["SingleWorkerFailure", "single_worker_failure", "verdict_on_failure"]
-
 _ENOUGH_ELSEWHERE = 3
 _ENOUGH_THERE = 2
 _SETUP_HINT = (

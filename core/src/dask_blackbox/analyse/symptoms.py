@@ -6,8 +6,6 @@ import re
 
 from dask_blackbox.formatting import class_of
 
-__all__ = ["is_symptom"]
-
 _CLASSES = re.compile(
     r"Timeout|TimedOut|Expired|NotFound|DoesNotExist|NoSuch|Missing|^(?:AssertionError|"
     r"SystemExit|KeyError|IndexError|StopIteration|Exception|RuntimeError)$"

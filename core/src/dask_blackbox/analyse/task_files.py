@@ -6,8 +6,6 @@ from dask_blackbox.events import FailedTaskFiles
 from dask_blackbox.formatting import short
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["files_clause", "files_of_task", "one_file"]
-
 
 def files_of_task(run: RunTables, key: str) -> FailedTaskFiles | None:
     """Return what is recorded of the files of a task that failed, or None."""

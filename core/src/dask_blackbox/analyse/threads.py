@@ -8,8 +8,6 @@ import polars as pl
 
 from dask_blackbox.analyse.case import Case
 
-__all__ = ["Computing", "WaitingPrefix", "computing", "waiting_prefixes"]
-
 _SOME = 0.02  # of all that was computed
 
 

@@ -15,8 +15,6 @@ from dask_blackbox.analyse.signatures.distributed import CONNECT_TIMED_OUT
 from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import short
 
-__all__ = ["unreached"]
-
 _CLOSING_SECONDS, _RECENT = 5.0, 15.0
 
 

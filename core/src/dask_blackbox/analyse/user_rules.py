@@ -21,15 +21,6 @@ from dask_blackbox.analyse.rule import Rule
 from dask_blackbox.analyse.rules import RULES
 from dask_blackbox.finding import Finding
 
-__all__ = [
-    "GROUP",
-    "all_rules",
-    "ask_in_isolation",
-    "installed_rules",
-    "loaded",
-    "rule_called",
-]
-
 GROUP = "dask_blackbox.rules"
 """The group of entry points."""
 

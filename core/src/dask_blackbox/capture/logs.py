@@ -19,8 +19,6 @@ from _thread import get_ident
 from itertools import count
 from typing import Any, Callable, Iterator
 
-__all__ = ["LONGEST", "PROCESS", "LogTap", "cut", "plain", "role_of", "words_of"]
-
 LONGEST = 32_768
 _LONGEST_ERRORS = 1_000
 _OURS = "dask_blackbox"

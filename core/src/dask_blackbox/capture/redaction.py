@@ -14,17 +14,6 @@ import re
 from typing import Iterable, Iterator
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
-__all__ = [
-    "BLANK",
-    "MOST_VALUES",
-    "PemState",
-    "Redaction",
-    "is_secret_name",
-    "maskable_values",
-    "secret_values",
-    "secrets_in",
-]
-
 BLANK = "[redacted]"
 
 _SHORTEST = 5  # characters: a shorter value occurs by chance in ordinary text

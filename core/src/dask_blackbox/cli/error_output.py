@@ -10,8 +10,6 @@ import threading
 import time
 from collections import deque
 
-__all__ = ["ErrorOutput"]
-
 _LINES, _LONGEST, _AT_ONCE = 200, 4_000, 65_536
 _DRAINING = 1.0
 """Seconds to wait for a command's children that still hold its standard error."""

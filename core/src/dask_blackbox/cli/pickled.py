@@ -7,8 +7,6 @@ import pickletools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["differences", "names_in"]
-
 _WEIGHTY = (
     "dask",
     "distributed",

@@ -25,8 +25,6 @@ if TYPE_CHECKING:  # heavy: imported when it runs
     from dask_blackbox.capture.worker.task_bundle import TaskBundle
     from dask_blackbox.reader import Run
 
-__all__ = ["replay"]
-
 _OTHER, _NONE, _DIED = 3, 4, 5
 _RERUN = Path(__file__).with_name("rerun.py")
 _DESCRIBING = 60.0

@@ -18,8 +18,6 @@ from dask_blackbox.cli.options import Verb, store_option
 if TYPE_CHECKING:  # heavy
     from dask_blackbox.card import RunCard
 
-__all__ = ["run"]
-
 _NOT_FOUND, _NOT_EXECUTABLE, _BY_SIGNAL = 127, 126, 128
 
 

@@ -12,8 +12,6 @@ from distributed.security import Security
 
 from dask_blackbox.errors import ConfigurationError
 
-__all__ = ["WatchedScheduler"]
-
 _CONNECTING, _ANSWERING = 10.0, 20.0
 _GIVE_UP_AFTER = 10.0
 

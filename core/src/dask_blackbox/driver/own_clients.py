@@ -25,15 +25,6 @@ if TYPE_CHECKING:
 
     from dask_blackbox.driver.session import Recording
 
-__all__ = [
-    "EveryClient",
-    "clients_without",
-    "joined_to",
-    "listen",
-    "note_owner",
-    "unlisten",
-]
-
 ChooseRecording = Callable[[object], "Recording | Awaitable[Recording | None] | None"]
 
 _lock = threading.Lock()

@@ -22,15 +22,6 @@ if TYPE_CHECKING:
 
     from dask_blackbox.capture.ship import ShippedScheduler
 
-__all__ = [
-    "install",
-    "install_at",
-    "install_now",
-    "owned_scheduler",
-    "scheduler_config",
-    "worker_and_nanny",
-]
-
 _CONNECTING, _INSTALLING = 10.0, 15.0
 _SECURITY = (
     "require_encryption",

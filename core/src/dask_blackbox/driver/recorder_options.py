@@ -21,8 +21,6 @@ from dask_blackbox.settings import (
     setting_seconds,
 )
 
-__all__ = ["config_of"]
-
 _LONGEST_FOLDER = 80
 _PROGRESS = 2.0  # seconds
 

@@ -39,8 +39,6 @@ from dask_blackbox.recorder.spool_manifest import note_end
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["RecorderSupervisor"]
-
 logger = logging.getLogger("dask_blackbox")
 
 _PAUSES = (0.0, 3.0, 15.0, 60.0)  # seconds before each recorder that takes over

@@ -21,8 +21,6 @@ from dask_blackbox.settings import setting_seconds
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["Relay", "must_relay"]
-
 _KNOWN = ("tcp", "tls", "ws", "wss", "inproc")  # to every process that has distributed
 _BATCH = 2_000
 _ANSWERING = 20.0

@@ -29,8 +29,6 @@ from dask_blackbox.protocol.messages import End
 from dask_blackbox.settings import name_misspelt_settings, setting
 from dask_blackbox.store.url import Bucket, forgotten_with_the_container, place_of
 
-__all__ = ["end_of", "error_of_kind", "log_run_end", "unrecorded_card", "warn_of"]
-
 
 def end_of(
     exception: BaseException | None,

@@ -19,8 +19,6 @@ from dask_blackbox.settings import setting
 if TYPE_CHECKING:
     from dask_blackbox.protocol.messages import Progress
 
-__all__ = ["StatusLine", "progress_text", "status_line"]
-
 _SAVE, _BACK = "\x1b7", "\x1b8"
 _ALL_SCROLLS = "\x1b[r"
 _FEWEST_ROWS = 5

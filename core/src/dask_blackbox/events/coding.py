@@ -18,19 +18,6 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.events.base import Event, Unrecognised
 
-__all__ = [
-    "COLUMNS",
-    "KINDS",
-    "EventRow",
-    "LogRow",
-    "Rows",
-    "decoded",
-    "encoded",
-    "event_rows",
-    "log_rows",
-    "of_kind",
-]
-
 _COMMON = ("at", "subject", "extra", "malformed")
 _WHOLE = ""
 

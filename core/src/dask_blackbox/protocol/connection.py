@@ -34,8 +34,6 @@ from dask_blackbox.protocol.messages import (
     encode,
 )
 
-__all__ = ["Link", "call_recorder"]
-
 logger = logging.getLogger("dask_blackbox")
 
 _WAITING = 5_000

@@ -24,8 +24,6 @@ from dask_blackbox.reader.run_lookup import find_run
 from dask_blackbox.sketch import Sketch, read_sketch
 from dask_blackbox.store import Store
 
-__all__ = ["compare_runs"]
-
 
 def compare_runs(store: Store, before: str, after: str) -> Comparison:
     """Compare two runs.

@@ -31,8 +31,6 @@ from dask_blackbox.manifest import Manifest
 from dask_blackbox.sketch import Sketch, read_sketch
 from dask_blackbox.store import Store
 
-__all__ = ["earlier_runs", "read_sketches", "sketched_runs"]
-
 logger = logging.getLogger("dask_blackbox")
 
 _MOST_NAMES = 10_000

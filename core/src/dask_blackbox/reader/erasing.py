@@ -22,8 +22,6 @@ from dask_blackbox.layout import (
 from dask_blackbox.reader.documents import last_heartbeat, read_manifest
 from dask_blackbox.store import Store
 
-__all__ = ["Erasure", "erase", "job_erasures", "old_erasures", "run_erasures"]
-
 _AT_ONCE = 16
 _ALIVE = 60.0  # seconds since the last heartbeat
 

@@ -21,8 +21,6 @@ from dask_blackbox.reader.reading import checksum_fits
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.store import Store
 
-__all__ = ["end_in_segments", "evidence_of_end", "read_card"]
-
 _COMPLETE = "complete.json"
 _T = TypeVar("_T")
 

@@ -17,8 +17,6 @@ from dask_blackbox.layout import SketchName, safe
 from dask_blackbox.reader.earlier_runs import read_sketches, sketched_runs
 from dask_blackbox.store import Store
 
-__all__ = ["FOR_NAMES", "job_history"]
-
 FOR_NAMES = 2.0  # seconds; a page of 1,000 takes a bucket a tenth of that
 _FOR_SKETCHES = 10.0
 _PAGE = 500

@@ -43,8 +43,6 @@ from dask_blackbox.store import Store, open_store
 if TYPE_CHECKING:  # listing runs asks no rules
     from dask_blackbox.analyse.history import History
 
-__all__ = ["Run"]
-
 _PAGES = re.compile(
     r"/(?:run|card|complete|heartbeat)\.json$|/(?:performance_)?report\.html$"
 )

@@ -14,8 +14,6 @@ from dask_blackbox.reader.listing import marked_runs
 from dask_blackbox.reader.run import Run
 from dask_blackbox.store import Store
 
-__all__ = ["beginning_runs", "find_addresses", "find_job", "find_run"]
-
 _URL = re.compile(r"[A-Za-z0-9+]+://|/|~|\.\.?/|runs/job=")
 _MOST = 10
 _MOST_ALIKE = 3

@@ -18,8 +18,6 @@ from dask_blackbox.events import BundleStored
 from dask_blackbox.reader.run import Run
 from dask_blackbox.store.url import Bucket, place_of
 
-__all__ = ["find_bundle", "is_trusted"]
-
 
 def find_bundle(run: Run, key: str | None = None) -> TaskBundle:
     """Return the capsule of a failed task.

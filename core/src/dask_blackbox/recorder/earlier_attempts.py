@@ -30,8 +30,6 @@ from dask_blackbox.recorder.orphaned_clusters import (
 )
 from dask_blackbox.store import Store
 
-__all__ = ["close_clusters_of", "earlier_attempts"]
-
 logger = logging.getLogger("dask_blackbox.recorder")
 
 _MOST = 10

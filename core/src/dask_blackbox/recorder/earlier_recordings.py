@@ -17,8 +17,6 @@ from dask_blackbox.reader.listing import marked_runs
 from dask_blackbox.recorder.spool_manifest import Spooled, spooled_in
 from dask_blackbox.store import Store
 
-__all__ = ["SILENT", "silent_runs", "waiting_beside"]
-
 _LOOKED_AT = 20
 
 SILENT = 300.0

@@ -34,8 +34,6 @@ from dask_blackbox.run_tables import RunTables
 from dask_blackbox.segments import read_segment
 from dask_blackbox.tables import frames_of_batches, write_tables
 
-__all__ = ["finalise"]
-
 logger = logging.getLogger("dask_blackbox.recorder")
 
 _TIMEOUT = 20.0

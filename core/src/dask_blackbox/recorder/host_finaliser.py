@@ -18,8 +18,6 @@ from dask_blackbox.events import Rows, TaskNamed, event_rows, of_kind
 from dask_blackbox.manifest import Manifest
 from dask_blackbox.overview import Overview
 
-__all__ = ["GROUP", "HostTasks", "finalise_for_host"]
-
 logger = logging.getLogger("dask_blackbox.recorder")
 
 GROUP = "dask_blackbox.finalisers"

@@ -15,8 +15,6 @@ from dask_blackbox.report import placeholder_html
 from dask_blackbox.store import open_store
 from dask_blackbox.store.base import Store
 
-__all__ = ["Opening", "manifest_json", "open_recording", "write_beginning"]
-
 
 @dataclass(frozen=True)
 class Opening:

@@ -22,8 +22,6 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.manifest import Progress
 
-__all__ = ["KeptProgress", "ProgressCounter", "keep_progress", "kept_progress"]
-
 _WINDOW = 30.0
 """Seconds over which the rate is taken."""
 

@@ -24,8 +24,6 @@ from dask_blackbox.manifest import (
 )
 from dask_blackbox.protocol.messages import LEFT, End
 
-__all__ = ["Outcome", "RunEndResolver"]
-
 _REPORTED = ("driver-exception", "test-failed", "host-stopped")
 _STOP, _OUTCOME = (COLUMNS["task"].index(name) for name in ("stop", "outcome"))
 _FAILED, _FINISHED = ("erred", "killed"), "finished"

@@ -31,8 +31,6 @@ from dask_blackbox.manifest import SourceAccount
 from dask_blackbox.recorder.priorities import EVERYTHING, LAST, kept_of, thinned
 from dask_blackbox.segments import frame, open_segment
 
-__all__ = ["IN_MEMORY", "Spool", "Take", "checksum", "quota_for", "size_of"]
-
 logger = logging.getLogger("dask_blackbox.recorder")
 
 _SOON, _LATER, _LARGE = 1.0, 5.0, 8 * 2**20

@@ -10,8 +10,6 @@ import contextlib
 import os
 from pathlib import Path
 
-__all__ = ["Claim", "claimed"]
-
 _NAME = "recorder.pid"
 
 

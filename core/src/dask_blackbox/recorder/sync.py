@@ -28,8 +28,6 @@ from dask_blackbox.segments import Batch, read_segment
 from dask_blackbox.settings import setting_seconds
 from dask_blackbox.tables import frames_of_batches
 
-__all__ = ["upload_recording", "upload_waiting_recordings"]
-
 logger = logging.getLogger("dask_blackbox.recorder")
 
 _TIMEOUT = 20.0

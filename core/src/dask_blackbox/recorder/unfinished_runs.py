@@ -31,8 +31,6 @@ from dask_blackbox.recorder.run_ending import Outcome
 from dask_blackbox.settings import setting, setting_seconds
 from dask_blackbox.store import Store
 
-__all__ = ["finish_lost_run", "finish_lost_runs"]
-
 logger = logging.getLogger("dask_blackbox.recorder")
 
 _MOST_SEGMENTS = 200  # larger ones are diagnosed when somebody opens them

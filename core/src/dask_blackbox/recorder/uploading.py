@@ -20,8 +20,6 @@ from dask_blackbox.recorder.opening import Opening
 from dask_blackbox.recorder.spool import Spool, checksum
 from dask_blackbox.store.base import Store
 
-__all__ = ["RetryingPut", "Uploader", "heartbeat"]
-
 logger = logging.getLogger("dask_blackbox.recorder")
 
 _HEARTBEAT = 5.0

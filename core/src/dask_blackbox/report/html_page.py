@@ -41,14 +41,6 @@ from dask_blackbox.report.timeline_marks import marks_of, packed_marks
 from dask_blackbox.report.workers import WorkerProcess, worker_processes
 from dask_blackbox.run_tables import RunTables
 
-__all__ = [
-    "MODULES",
-    "Bandwidth",
-    "death_groups",
-    "html",
-    "script_of",
-]
-
 _TURNING = re.compile(f"[{BIDIRECTIONAL}]")
 _MOST_ROWS = 300
 _PRINTED_DEATHS, _PRINTED_LINES = 2, 30

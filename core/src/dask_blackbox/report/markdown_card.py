@@ -37,8 +37,6 @@ from dask_blackbox.report.history_sentences import (
 )
 from dask_blackbox.report.inline_code import pieces
 
-__all__ = ["escaped", "markdown"]
-
 _MOST_EVIDENCE = 12
 _MOST_ROWS = 20
 _MOST_LINES_OF_DIFFS = 120

@@ -10,8 +10,6 @@ from dask_blackbox.overview import Overview, TaskCost
 from dask_blackbox.report.picture import picture_png
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["overview_of"]
-
 _MOST = 5
 _LARGE = 2**20
 

@@ -8,18 +8,6 @@ from dask_blackbox.events import Profile
 from dask_blackbox.formatting import plain
 from dask_blackbox.run_tables import RunTables
 
-__all__ = [
-    "INTERVAL",
-    "Flame",
-    "FrameDescription",
-    "ProfileNode",
-    "flames_of",
-    "merged_profile",
-    "profiled_prefixes",
-    "seen_at_least",
-    "with_leaves",
-]
-
 INTERVAL = 0.01
 """Seconds between two samples, Dask's default."""
 

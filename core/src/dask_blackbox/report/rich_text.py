@@ -9,8 +9,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["Paper", "printed"]
-
 
 class Paper(Console):
     """A console that writes what it prints into a string.

@@ -40,8 +40,6 @@ from dask_blackbox.report.history_sentences import (
 )
 from dask_blackbox.report.rich_text import Paper
 
-__all__ = ["text"]
-
 _MOST_EVIDENCE = 6
 _MOST_CHANGES = 5
 _MOST_FINDINGS = 8

@@ -22,8 +22,6 @@ from dask_blackbox.report.axis import Axis, micros_since
 from dask_blackbox.report.packing import packed, packed_signed, packed_texts
 from dask_blackbox.report.workers import WorkerProcess, process_numbers
 
-__all__ = ["OTHER", "Keys", "Timeline", "timeline_of"]
-
 OTHER = 200
 """Index of "all other prefixes" in `Timeline.prefixes`."""
 

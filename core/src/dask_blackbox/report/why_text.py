@@ -32,8 +32,6 @@ from dask_blackbox.report.history_sentences import (
 )
 from dask_blackbox.report.rich_text import Paper
 
-__all__ = ["why_as_dict", "why_text"]
-
 _NARROWEST = 60
 _AROUND = 2.0
 _TABLES = ("tasks", "errors", "workers", "metrics", "events")

@@ -32,8 +32,6 @@ from dask_blackbox.serve.searching import Found, runs_found
 from dask_blackbox.serve.templating import LogForm, SearchForm
 from dask_blackbox.store import Store
 
-__all__ = ["Api"]
-
 _EVERY = 2.0
 _LONGEST = 3600.0
 

@@ -26,8 +26,6 @@ from dask_blackbox.serve.pages import Pages
 from dask_blackbox.serve.templating import Templates
 from dask_blackbox.store import Store
 
-__all__ = ["create_app"]
-
 _STATIC = Path(__file__).with_name("static")
 
 _POLICY = (

@@ -11,8 +11,6 @@ from dask_blackbox.layout import index_names, read_index_name
 from dask_blackbox.reader import RunEntry, marked_runs
 from dask_blackbox.store import Store
 
-__all__ = ["CHOICES", "Page", "page_of_runs", "states_of"]
-
 CHOICES = {
     "failed": frozenset({"failed"}),
     "aborted": frozenset({"aborted"}),

@@ -16,8 +16,6 @@ import msgspec
 from dask_blackbox.errors import RecordingError
 from dask_blackbox.layout import RunAddress
 
-__all__ = ["rendered_page"]
-
 _TIMEOUT = 120.0
 
 

@@ -18,8 +18,6 @@ from dask_blackbox.errors import (
 )
 from dask_blackbox.store.base import checked_name, checked_prefix, is_name
 
-__all__ = ["LocalStore"]
-
 # No blob's name holds a `+`, so what is being written is never listed.
 _PART = "+part"
 

@@ -20,8 +20,6 @@ from dask_blackbox.store.options import StoreOptions
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-__all__ = ["client_of", "credentials_found", "longest", "within"]
-
 _SOMEWHERE = "us-east-1"
 
 

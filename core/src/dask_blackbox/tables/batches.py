@@ -17,8 +17,6 @@ from dask_blackbox.events import COLUMNS, Rows
 from dask_blackbox.segments import Batch, Column
 from dask_blackbox.tables.schemas import MOMENT, SCHEMAS, TABLES
 
-__all__ = ["frame_of_columns", "frames_of", "frames_of_batches"]
-
 _MICROS = 1_000_000
 
 

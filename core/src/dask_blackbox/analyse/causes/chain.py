@@ -26,8 +26,6 @@ from dask_blackbox.analyse.signals import signal_in
 from dask_blackbox.finding import ChainStep, Change, Evidence, Finding, Subject
 from dask_blackbox.formatting import counted, short, size
 
-__all__ = ["chain_of"]
-
 _MOST = 6
 _APART = 1.0  # seconds by which the clocks of two processes may differ
 

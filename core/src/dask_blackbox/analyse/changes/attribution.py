@@ -15,8 +15,6 @@ from dask_blackbox.earlier_runs import Blame
 from dask_blackbox.finding import Confidence, Finding
 from dask_blackbox.formatting import listed
 
-__all__ = ["listed_changes", "sides"]
-
 _SIDE: dict[str, Blame] = {
     "input-size": "data",
     "parameters": "data",

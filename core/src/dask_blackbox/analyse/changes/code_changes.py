@@ -16,8 +16,6 @@ from dask_blackbox.analyse.changes.prefixes import functions_of
 from dask_blackbox.formatting import listed
 from dask_blackbox.sketch import Sketch
 
-__all__ = ["Places"]
-
 _MOST = 3
 _MOST_DIFFS = 10
 _MOST_LINES = 60  # of one function

@@ -19,8 +19,6 @@ from dask_blackbox.analyse.sketching import normal_value
 from dask_blackbox.formatting import counted, size
 from dask_blackbox.sketch import Sketch
 
-__all__ = ["Difference", "differences"]
-
 _ROLES = ("driver", "scheduler", "workers")
 _LEAST_GROWTH = math.log(1.1)
 _LOOSE = ("script",)

@@ -9,8 +9,6 @@ from dask_blackbox.earlier_runs import EarlierTry, Seen
 from dask_blackbox.layout import SketchName
 from dask_blackbox.sketch import Sketch
 
-__all__ = ["alike", "seen_before", "tries_of"]
-
 _DIGITS = 8  # that a name holds
 
 

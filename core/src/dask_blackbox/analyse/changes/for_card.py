@@ -20,8 +20,6 @@ from dask_blackbox.finding import Change
 from dask_blackbox.formatting import short
 from dask_blackbox.sketch import Sketch
 
-__all__ = ["CardChanges", "as_changes", "changes_on_card"]
-
 _MOST = 100
 _MOST_HABITS = 10
 _LONGEST = 200

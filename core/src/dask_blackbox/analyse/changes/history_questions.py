@@ -13,8 +13,6 @@ from dask_blackbox.finding import Finding
 from dask_blackbox.layout import STOPPED_BY_HOST, safe
 from dask_blackbox.sketch import Sketch
 
-__all__ = ["changes_of_run", "verdict_context"]
-
 _UNUSUAL = ("slower-than-usual", "more-memory-than-usual", "memory-forecast")
 
 

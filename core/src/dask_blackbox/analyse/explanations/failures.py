@@ -13,15 +13,6 @@ from dask_blackbox.analyse.task_files import files_of_task, one_file
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.run_tables import RunTables
 
-__all__ = [
-    "called",
-    "explained",
-    "explained_exception",
-    "explained_failure",
-    "words_of_exception",
-    "words_of_failure",
-]
-
 _JUST_NOW = 1.0  # seconds that a line of a failed program is older than its exception
 
 

@@ -19,8 +19,6 @@ from dask_blackbox.analyse.signatures.distributed import (
 from dask_blackbox.formatting import short
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["nanny_log_of"]
-
 _ABOUT_ENDS = (
     WORKER_OVER_MEMORY_BUDGET,
     NANNY_KILLED_BY_SIGNAL,

@@ -10,8 +10,6 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["Schedulers", "schedulers_of"]
-
 
 class Schedulers:
     """The schedulers of a run.

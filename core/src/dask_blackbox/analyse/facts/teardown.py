@@ -23,8 +23,6 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["Teardown", "teardown_of"]
-
 _SOON = 10.0
 """Seconds within which a process ends that was asked to."""
 

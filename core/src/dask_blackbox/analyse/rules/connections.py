@@ -36,9 +36,6 @@ from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Su
 from dask_blackbox.formatting import class_of, counted, duration, short
 from dask_blackbox.manifest import DriverException
 
-__all__ = ["CANNOT_CONNECT", "TLS_MISCONFIGURED", "TOO_MANY_OPEN_FILES"]
-
-
 # cannot-connect
 
 _BEGINNING = r'distributed/client\.py", line \d+, in (?:__init__|start)\n'

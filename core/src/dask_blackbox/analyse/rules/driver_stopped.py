@@ -45,9 +45,6 @@ from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Su
 from dask_blackbox.formatting import class_of, counted, duration, quoted, short
 from dask_blackbox.manifest import BY_A_PERSON, STOP_WORDS, TIME_LIMITS, Stopped
 
-__all__ = ["CANCELLED", "CLUSTER_ORPHANED", "DRIVER_KILLED", "STOPPED_BY_HOST"]
-
-
 # driver-killed
 
 _WAITS = ("gather", "result", "compute", "wait")

@@ -22,16 +22,6 @@ from dask_blackbox.events import Stall
 from dask_blackbox.finding import Cost, Evidence, Finding, Subject
 from dask_blackbox.formatting import counted, duration, short, size
 
-__all__ = [
-    "CPU_OVERSUBSCRIBED",
-    "DRIVER_BOUND",
-    "GC_TIME",
-    "GIL_BOUND",
-    "IO_BOUND",
-    "NETWORK_BOUND",
-]
-
-
 # gil-bound
 
 

@@ -32,9 +32,6 @@ from dask_blackbox.events import (
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice
 from dask_blackbox.formatting import class_of, short, size
 
-__all__ = ["SCHEDULER_LOST"]
-
-
 # scheduler-lost
 #
 # Everything that follows (cancelled futures, closed connections by the thousand, workers that

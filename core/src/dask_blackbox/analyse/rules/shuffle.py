@@ -28,9 +28,6 @@ from dask_blackbox.events import WorkerAdded
 from dask_blackbox.finding import Confidence, Cost, Evidence, Finding, Subject
 from dask_blackbox.formatting import class_of, counted, duration, listed, short
 
-__all__ = ["P2P_FAILED", "P2P_OUT_OF_DISK", "SHUFFLE_RESTARTED"]
-
-
 # p2p-failed
 
 _CLASSES = (

@@ -66,9 +66,6 @@ from dask_blackbox.formatting import (
 )
 from dask_blackbox.manifest import DriverException
 
-__all__ = ["NO_VALID_WORKER", "WORKERS_NEVER_ARRIVED", "WORKER_START_FAILED"]
-
-
 # worker-start-failed
 
 _SAID = (

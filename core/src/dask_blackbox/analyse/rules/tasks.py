@@ -71,9 +71,6 @@ from dask_blackbox.formatting import (
     short_with_paths,
 )
 
-__all__ = ["ACTOR_LOST", "RETRIES_HID_ERRORS", "TASK_EXCEPTION"]
-
-
 # task-exception
 
 _NOT_TASKS = {

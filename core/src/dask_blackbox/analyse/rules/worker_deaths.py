@@ -45,21 +45,6 @@ from dask_blackbox.formatting import (
     size,
 )
 
-__all__ = [
-    "KERNEL_OOM",
-    "WORKERS_DIED",
-    "WORKER_ABORT",
-    "WORKER_EXIT",
-    "WORKER_HEARTBEAT_TIMEOUT",
-    "WORKER_HOST_LOST",
-    "WORKER_LIFETIME",
-    "WORKER_MEMORY_LIMIT",
-    "WORKER_PREEMPTED",
-    "WORKER_SEGFAULT",
-    "WORKER_SIGNALLED",
-]
-
-
 # worker-memory-limit
 #
 # The nanny of a worker terminates it at 95 % of its limit.  The client only hears that a

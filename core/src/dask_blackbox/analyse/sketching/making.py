@@ -28,8 +28,6 @@ from dask_blackbox.manifest import BY_A_PERSON, Manifest
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.sketch import Fingerprint, Inputs, Sketch
 
-__all__ = ["facts_of_sketch", "fingerprint_of", "sketch_of"]
-
 _STATE = 512  # bytes that a state of Prefect's seems to have at most
 _made: WeakKeyDictionary[RunTables, Sketch] = WeakKeyDictionary()
 """Sketches by run: rules, card and store ask for the same one."""

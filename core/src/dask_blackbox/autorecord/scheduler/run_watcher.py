@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from distributed.scheduler import TaskState
     from distributed.spans import Span
 
-__all__ = ["NAME", "RunWatcher"]
-
 logger = logging.getLogger("dask_blackbox")
 NAME = "dask-blackbox-resident"
 _POLL_INTERVAL = 2_000  # milliseconds

@@ -25,8 +25,6 @@ from ..classes import bases_of, qualified
 from ..logs import cut, words_of
 from .patches import Patches
 
-__all__ = ["DriverCalls", "identity_of", "key_of", "users_frame"]
-
 _MOST, _KEPT = 100, 20
 _LONGEST = 2_000
 _ADDRESS = re.compile(r"(?:tcp|tls|ws|wss|ucx)://[^\s@]+$")

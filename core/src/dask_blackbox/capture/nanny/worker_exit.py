@@ -12,21 +12,6 @@ from typing import Any
 
 from ..worker.ring import identity_in, read_ring
 
-__all__ = [
-    "certificates_of_the_dead",
-    "certify",
-    "forget_ring",
-    "keep_certificate",
-    "kept_certificate",
-    "leave_rings",
-    "oom_kills",
-    "process_started",
-    "remove_old_rings",
-    "ring_folder",
-    "rings_of",
-    "state_of_process",
-]
-
 _LONGEST_STACK = 20_000
 _UNREAD = 86_400.0  # seconds that rings which nobody reads are kept
 _FATAL = (

@@ -28,8 +28,6 @@ from .worker_exit import (
 if TYPE_CHECKING:
     from distributed import Worker
 
-__all__ = ["Watcher", "exit_code_of", "handle_of", "watch"]
-
 _START = """
 import pickle, sys
 boot, names, config = pickle.load(sys.stdin.buffer)

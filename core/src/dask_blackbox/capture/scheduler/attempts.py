@@ -11,8 +11,6 @@ import time
 from collections import OrderedDict
 from typing import Any, Callable
 
-__all__ = ["Attempts"]
-
 _WAITING = 1_000
 _OUTCOME = 4  # its place in an `error` row
 

@@ -16,8 +16,6 @@ from .ownership import Ownership
 if TYPE_CHECKING:
     from distributed import Scheduler
 
-__all__ = ["ForeignLines"]
-
 _AT, _ROLE, _SOURCE, _PID, _SEQ, _LOGGER, _LEVEL, _TEXT, _KEY = range(9)
 _CLUSTERS = ("distributed", "tornado", "asyncio", "bokeh", "dask")
 _FAILED = re.compile(r"Compute Failed\nKey: +(.*)\n")  # quotes the task's arguments

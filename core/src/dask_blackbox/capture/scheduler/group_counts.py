@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from dask.typing import Key
     from distributed.scheduler import TaskGroup, TaskState
 
-__all__ = ["GroupCounts"]
-
 _MOST_PREFIXES, _MOST_INPUTS = 200, 50
 _group = attrgetter("group")
 _dependencies = attrgetter("dependencies")

@@ -11,8 +11,6 @@ from .spans import Spans
 if TYPE_CHECKING:
     from distributed import Scheduler
 
-__all__ = ["Measures"]
-
 _TOTALS_EVERY = 10.0
 
 

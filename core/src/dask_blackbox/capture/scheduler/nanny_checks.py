@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     # Only describe arguments.
     from distributed import Scheduler
 
-__all__ = ["NannyCheck", "silent_workers"]
-
 _CERTIFICATE_SECONDS = (
     1.0  # for a certificate: the exit code is known after the connection breaks
 )

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from distributed.scheduler import ClientState, TaskGroup, TaskState
     from distributed.spans import Span
 
-__all__ = ["Ownership", "root_span"]
-
 _MOST_GROUPS = 20_000
 _PID_BITS = 0x3FFF  # what a client's id keeps of its process id
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     # Only describe arguments.
     from distributed import Scheduler
 
-__all__ = ["Inventory"]
-
 _HOSTS = 4
 _ANSWERING = 20.0
 _MOST = 100  # settings in which a worker differs

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     # Only describe arguments.
     from distributed import Scheduler
 
-__all__ = ["register_everywhere", "unregister_everywhere"]
-
 _REGISTERING, _UNREGISTERING, _LEAVING = 5.0, 2.0, 1.0
 _LONGEST = 2_000
 

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     # Only describe arguments.
     from distributed import Scheduler
 
-__all__ = ["SchedulerCapture"]
-
 _OF_TASKS = ("capsule-coming", "result-cached", "result-size")
 """Kinds of events of workers whose subject is the key of a task."""
 _RUNNABLE_STATES = ("processing", "queued", "no-worker")

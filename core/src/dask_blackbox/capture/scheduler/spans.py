@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     # Only describe arguments.
     from distributed.spans import Span
 
-__all__ = ["Spans"]
-
 _MOST_SPANS = 1_000
 _MOST_GROUPS, _MOST_METRICS = 200, 500
 

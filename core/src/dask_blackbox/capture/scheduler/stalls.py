@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from distributed import Scheduler
     from distributed.scheduler import TaskState, TaskStateState, WorkerState
 
-__all__ = ["StallWatch"]
-
 _FEW, _MANY = 20, 50
 _ANSWERING = 5.0
 _ANSWERING_AT_LAST = 1.0

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from distributed import Scheduler
     from distributed.scheduler import TaskState
 
-__all__ = ["UnrunnableWatch", "restricted"]
-
 _LOOKED_AT, _REPORTED = 200, 20
 
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from distributed import Worker
     from distributed.worker_state_machine import TaskState
 
-__all__ = ["BundleCollector", "place_for"]
-
 _PIECE = 2**20
 _MAKING = 30.0  # seconds that pickling one capsule may take
 _ASKING = 60.0  # seconds that an asker waits for one that is being made

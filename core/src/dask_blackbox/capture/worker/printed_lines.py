@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     # Only describe arguments.
     from distributed import Worker
 
-__all__ = ["PrintedLines"]
-
 _ROLE = "worker"
 
 

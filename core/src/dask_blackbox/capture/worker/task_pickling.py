@@ -17,8 +17,6 @@ import cloudpickle
 from ..redaction import BLANK
 from .privacy_policy import Policy, is_node, key_of
 
-__all__ = ["LeftOut", "TooLongError", "dump", "dump_task"]
-
 _PAIR = 2  # a name and its value
 _PLAIN = frozenset(
     (int, float, complex, bool, bytes, bytearray, list, tuple, set, frozenset, type(None), type)

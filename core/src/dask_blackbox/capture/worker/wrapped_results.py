@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     # Only describe arguments.
     from distributed import Worker
 
-__all__ = ["WrappedResults"]
-
 _HOLDERS = {("prefect.client.schemas.objects", "State"): ("data", "result")}
 """Where the classes of hosts hold a result: attributes of attributes, by module and name."""
 _FROM_CACHE = {("prefect.client.schemas.objects", "State"): ("name", "Cached")}
