@@ -98,8 +98,6 @@ class Usual:
         """Return in which way a number is unusual; None if it is not.
 
         Args:
-            value: The number.
-            size: Of the input.
             strict: By how much the bar is raised, where many numbers of one run are judged.
         """
         if value <= 0 or (self.by_input and not size):

@@ -106,9 +106,7 @@ def blame_of(
 
     Args:
         exception: What ended the driver's work.
-        failures: The tasks that raised.
         dead: The deaths of the run with their causes.
-        state: How the run ended.
         deserted: Whether no worker was left at the end.
         again: Whether a task had ended worker after worker when the driver gave up.
         recovered: Deaths that nobody waits for any more: their work was done elsewhere.

@@ -250,7 +250,6 @@ def completeness_of(
     """Return the card's account of its recording.
 
     Args:
-        run: The recording.
         recorded: Whether it is in the store.
         reason: Why not, if not.
     """

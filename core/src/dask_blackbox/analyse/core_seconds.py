@@ -25,11 +25,7 @@ _HARDLY = 0.5
 
 
 class Loads:
-    """What a run's threads did.
-
-    Args:
-        run: The recording.
-    """
+    """What a run's threads did."""
 
     def __init__(self, run: RunTables) -> None:
         self._run = run

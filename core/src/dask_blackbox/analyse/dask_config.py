@@ -9,7 +9,6 @@ def dask_setting(config: Mapping[str, object], name: str) -> object:
     """Return a setting; None if it is not set.
 
     Args:
-        config: The recorded configuration.
         name: As in Dask's documentation, with dots and hyphens.
     """
     found: object = config

@@ -56,12 +56,9 @@ def verdict_on_deaths(
     """Yield the verdict that these deaths explain the failure.
 
     Args:
-        case: The run.
-        rule: Whose verdict it is.
         deaths: What it is about, by time; at least one.
         did: What each of them did: `died`.
         how: And how: `at their memory limit`.
-        remedy: What to do.
         more: Sentences to add to the cause.
         retry_advice: If this differs from the rule's.
         retry_confidence: How sure that is, at most, if this differs from the rule's.

@@ -110,7 +110,6 @@ def position_in(traceback: str, at: float) -> DriverPosition:
     """Return where the driver was whose own patience ended, as its traceback tells.
 
     Args:
-        traceback: Of what it raised.
         at: When it did, epoch seconds.
     """
     return DriverPosition(at=at, lasted=0.0, stack=frames_of_call_stack((traceback,)))

@@ -52,12 +52,7 @@ class _Earlier:
 
 
 def doubted(case: Case, verdict: Finding) -> Finding:
-    """Return a verdict on a symptom with what had failed before it, and less sure.
-
-    Args:
-        case: The run.
-        verdict: Its verdict.
-    """
+    """Return a verdict on a symptom with what had failed before it, and less sure."""
     if verdict.confidence == "low" or verdict.rule not in _KINDS | _RAISED:
         return verdict
     texts = " ".join(_texts(case, verdict))

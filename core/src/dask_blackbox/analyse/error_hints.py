@@ -79,7 +79,6 @@ def plain_message(exception: DriverException, message: str) -> str:
     """Return a message without the advice in it, and with the error that it is about.
 
     Args:
-        exception: What the driver raised.
         message: Its text, as far as it is to be reported.
     """
     failed, root = (

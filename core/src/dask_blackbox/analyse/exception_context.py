@@ -182,10 +182,6 @@ def failed_alike(run: RunTables, failure: TaskFailure) -> FailedAlike:
     """Return how many tasks failed as one did.
 
     Those count that Dask had released when they raised, as nobody waited for them any more.
-
-    Args:
-        run: The recording.
-        failure: Of the one task.
     """
     same = pl.col("prefix") == failure.prefix
     own = pl.col("cause").is_null() | (pl.col("cause") == pl.col("key"))

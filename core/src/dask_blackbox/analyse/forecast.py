@@ -55,7 +55,6 @@ def forecast_of(earlier: Sequence[Sketch], sketch: Sketch) -> Forecast | None:
 
     Args:
         earlier: Runs that ended well, the newest first.
-        sketch: This run.
     """
     peak, limit = sketch.measure("peak_memory"), sketch.measure("memory_limit")
     if not peak or not limit:

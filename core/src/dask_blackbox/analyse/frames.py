@@ -85,7 +85,6 @@ def end_of(traceback: str, *, most: int = 8) -> str:
     """Return the last lines of a traceback, from the beginning of a frame on.
 
     Args:
-        traceback: As it was printed.
         most: How many lines at most.
     """
     lines = traceback.strip().splitlines()[-most:]

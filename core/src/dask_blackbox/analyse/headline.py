@@ -29,10 +29,8 @@ def headline_of(
     """Return the card's headline, at most 120 characters long.
 
     Args:
-        state: How the run ended.
         verdict: Why, if it failed.
         findings: All else that was found.
-        numbers: The card's measures.
         unrecorded: Why there is no recording, if there is none.
         clusterless: The driver was recorded and no cluster was: there was no client.
     """
@@ -97,7 +95,6 @@ def with_killed_tasks(
     says nothing more.
 
     Args:
-        run: The run.
         findings: What was found in it.
     """
     from dask_blackbox.analyse import findings_in, verdict_of

@@ -19,11 +19,7 @@ _LONGEST = 80
 
 
 class HostNames:
-    """Puts the names of a run's host into what is written of it.
-
-    Args:
-        run: The run.
-    """
+    """Puts the names of a run's host into what is written of it."""
 
     def __init__(self, run: RunTables) -> None:
         # On one line and cut: users may choose them freely.

@@ -61,7 +61,6 @@ def job_history_of(
     """Return a job's history.
 
     Args:
-        job: Its name.
         names: Of all runs, the newest first, one for each run.
         sketches: Those of `wanted_for_groups` that could be read, by name.
         limit: How many runs to list.

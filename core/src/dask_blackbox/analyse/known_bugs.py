@@ -88,12 +88,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
 
 
 def pythons_apart(run: RunTables, worker: str) -> tuple[str, str] | None:
-    """Return the driver's Python and a worker's, if their minor versions differ.
-
-    Args:
-        run: The run.
-        worker: An address.
-    """
+    """Return the driver's Python and a worker's, if their minor versions differ."""
     ours = _reported(each.python for each in run.of(DriverAttached))
     theirs = _reported(
         each.python for each in run.of(WorkerAdded) if each.subject == worker

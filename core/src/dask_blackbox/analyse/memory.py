@@ -46,7 +46,6 @@ def _skew_before(run: RunTables, moment: float, limit: int | None) -> Skew | Non
     """Return the most uneven large results that there were at a moment.
 
     Args:
-        run: The recording.
         moment: Epoch seconds.
         limit: Bytes that a worker may have: pieces of less than a hundredth don't matter.
     """
@@ -219,7 +218,6 @@ def memory_need(
     """Return what workers that died of memory had, and what to give them.
 
     Args:
-        case: The run.
         deaths: Of workers that died of memory.
         met_its_limit: It was Dask's own limit; otherwise what they were seen with is all
             that is known of how much there was.

@@ -13,13 +13,7 @@ from dask_blackbox.run_tables import RunTables
 
 
 def remedy_for_missing_file(run: RunTables, failure: TaskFailure, file: str) -> str:
-    """Return what to do about a file that a task did not find.
-
-    Args:
-        run: The recording.
-        failure: The task.
-        file: Its path.
-    """
+    """Return what to do about a file that a task did not find."""
     if "/" not in file and "." not in file:
         return "If that is a program, install it where this ran; else check the path."
     if not file.startswith(("/", "~", "\\")) and ":" not in file[:12]:

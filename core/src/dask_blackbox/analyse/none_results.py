@@ -34,10 +34,6 @@ def none_result_behind(run: RunTables, failure: TaskFailure) -> NoneResult | Non
 
     Its exception names the type, and the last input of it, or of one that failed like it,
     had that.
-
-    Args:
-        run: The recording.
-        failure: The task that raised.
     """
     if _NONE not in failure.message:
         return None

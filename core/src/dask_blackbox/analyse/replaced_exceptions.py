@@ -42,7 +42,6 @@ def untangled(qualified: str, message: str) -> Raised:
 
     Args:
         qualified: Name of the class that arrived, with its module.
-        message: Its text.
     """
     name = class_of(qualified)
     cut = LONG_MESSAGE_CUT.match(message)

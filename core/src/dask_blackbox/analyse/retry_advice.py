@@ -129,7 +129,6 @@ def _advice_for_class(qualified: str, *, closed: bool) -> Advice | None:
     """Return what a class in the line of an exception says; None: ask the next one.
 
     Args:
-        qualified: The class.
         closed: Of what fails again, only the closed list counts.
     """
     name = class_of(qualified)

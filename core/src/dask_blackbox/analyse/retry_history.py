@@ -43,7 +43,6 @@ def with_retry_history(case: Case, verdict: Finding) -> Finding:
 
     Args:
         case: The run, with its history.
-        verdict: Why it failed.
     """
     past = _retries_in_earlier_runs(case, verdict)
     here = _retries_in_this_run(case)
@@ -131,7 +130,6 @@ def _retries_before(names: Iterable[SketchName], fingerprint: str) -> Retries:
 
     Args:
         names: Of all attempts that are known, in any order.
-        fingerprint: Of the kind.
     """
     inorder = sorted(names, key=lambda each: each.address)
     retried = [

@@ -27,7 +27,6 @@ def state_of(run: RunTables, *, now: float | None = None) -> State:
     """Return the state of a run.
 
     Args:
-        run: The run.
         now: Epoch seconds; the present, if not given.
     """
     if run.ending is not None:
@@ -40,7 +39,6 @@ def silent_for(run: RunTables, *, now: float | None = None) -> float:
     """Return for how many seconds nothing has been heard of a run.
 
     Args:
-        run: The run.
         now: Epoch seconds; the present, if not given.
     """
     present = time.time() - run.clock_ahead if now is None else now

@@ -79,7 +79,6 @@ def shuffle_behind(case: Case, known: str | None = None) -> Shuffle:
     """Return the shuffle that failed: the one that is named, else the last that failed.
 
     Args:
-        case: The run.
         known: Its id, if an exception names it.
     """
     failed = [fact.message for fact in case.run.of(P2PMessage)]

@@ -19,10 +19,5 @@ _NOTHING = re.compile(
 
 
 def is_symptom(exception: str, message: str) -> bool:
-    """Say whether an exception may well follow from an earlier one that was swallowed.
-
-    Args:
-        exception: Name of its class.
-        message: Its text.
-    """
+    """Say whether an exception may well follow from an earlier one that was swallowed."""
     return bool(_CLASSES.search(class_of(exception)) or _NOTHING.search(message))

@@ -90,11 +90,7 @@ class DriverTime:
 
 
 class TaskActivity:
-    """Seconds and bytes beside computing.
-
-    Args:
-        run: The recording.
-    """
+    """Seconds and bytes beside computing."""
 
     def __init__(self, run: RunTables) -> None:
         self._run = run

@@ -109,8 +109,6 @@ def ask_in_isolation(rule: Rule, case: Case, *, of: str) -> list[Finding]:
     """Return what a user's rule finds; one that fails is a line and a fact on the card.
 
     Args:
-        rule: Whom to ask.
-        case: The run.
         of: The package that it comes from.
     """
     try:

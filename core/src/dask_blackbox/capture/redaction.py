@@ -344,7 +344,6 @@ class Redaction:
         """Return `text` without secrets.
 
         Args:
-            text: Any text.
             names: Whether what follows a secret name is one: not where names of modules
                 and functions are listed (`my_secrets:load`).
         """

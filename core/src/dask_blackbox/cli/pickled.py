@@ -53,7 +53,6 @@ def differences(
     """Return what differs between the worker's environment and this one, gravest first.
 
     Args:
-        there: Of the worker.
         here: Of the interpreter that is to run the task.
         modules: Top-level modules that the pickle names.
     """

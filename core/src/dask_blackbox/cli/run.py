@@ -109,7 +109,6 @@ def _run(
     """Run the command to its end, passing on the signals that are meant for it.
 
     Args:
-        command: The command.
         environment: Its environment; None: ours.
         tell: Takes what happens to it.
         keep: Takes the last lines of one that failed.

@@ -33,14 +33,12 @@ class HostTask(Protocol):
 
         Args:
             store: As `recording` was given it.
-            settings: Likewise.
         """
 
     def begins(self, recording: Recording, settings: Mapping[str, object]) -> None:
         """Take that a recording begins.
 
         Args:
-            recording: Which.
             settings: Of its store, all that is known.
         """
 

@@ -40,9 +40,6 @@ class EveryClient:
 
     Those that are made in its own context are its own before anybody else's; those of other
     threads are, unless somebody else takes them.
-
-    Args:
-        recording: The recording.
     """
 
     def __init__(self, recording: Recording) -> None:

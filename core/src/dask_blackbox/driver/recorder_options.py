@@ -39,7 +39,6 @@ def config_of(
     """Return what to record and where to.
 
     Args:
-        manifest: Who this is.
         store_settings: Of the store, as `dask_blackbox.store.store_settings` gathers them.
         parameters: Of the run: values under secret names in them are masked.
         secrets: What the host knows of: values under secret names in it are masked, too.

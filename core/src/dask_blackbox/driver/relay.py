@@ -38,7 +38,6 @@ class Relay(threading.Thread):
     """Pulls from one scheduler through a client, until it is asked to finish.
 
     Args:
-        client: A connected, synchronous client.
         order: What the recorder would have received.
         say: Hands rows to the recorder.
         failed: Takes what failed, and how.

@@ -25,11 +25,7 @@ _FEWEST_ROWS = 5
 
 
 class StatusLine:
-    """The last row of the terminal that a file descriptor is.
-
-    Args:
-        descriptor: Of the terminal.
-    """
+    """The last row of the terminal that a file descriptor is."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor

@@ -70,10 +70,7 @@ def of_kind(struct: type[E], at: float, subject: str, detail: str) -> E:
     """Return an event of a kind.
 
     Args:
-        struct: The kind.
         at: Epoch seconds.
-        subject: Whom it is about.
-        detail: Its particulars as JSON.
     """
     # Not msgspec's own JSON: settings hold infinities, which Python writes.
     try:

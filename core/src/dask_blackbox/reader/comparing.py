@@ -29,7 +29,6 @@ def compare_runs(store: Store, before: str, after: str) -> Comparison:
     """Compare two runs.
 
     Args:
-        store: Where they lie.
         before: The first, as people type it.
         after: The second.
 

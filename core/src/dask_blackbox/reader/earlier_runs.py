@@ -46,7 +46,6 @@ def sketched_runs(store: Store, job: str, *, after: str = "") -> Iterator[Sketch
     """Yield what the names of a job's sketches tell, the newest first.
 
     Args:
-        store: Where they lie.
         job: Its name as the host gave it, or in its safe form.
         after: Those that come after this name.
 
@@ -69,8 +68,6 @@ def earlier_runs(
     """Return the history of a run: those of its job that began before it.
 
     Args:
-        store: Where it lies.
-        manifest: Of the run.
         most: How many sketches are read at most.
         timeout: Seconds that this may take.
     """

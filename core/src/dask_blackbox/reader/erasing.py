@@ -71,7 +71,6 @@ def job_erasures(store: Store, job: str) -> list[Erasure]:
     """Return what is to be deleted of all runs of a job, the newest first.
 
     Args:
-        store: Where they lie.
         job: Its name, or its safe form.
 
     Raises:
@@ -94,7 +93,6 @@ def old_erasures(
     """Yield what is to be deleted of runs that began before a moment.
 
     Args:
-        store: Where they lie.
         before: Epoch seconds.
         job: Of this job only.
         states: In these states only.
@@ -125,8 +123,6 @@ def erase(
     """Delete runs; return how many blobs that were.
 
     Args:
-        store: Where they lie.
-        erasures: What is to go.
         tell: Is called for each run that is gone.
 
     Raises:

@@ -44,8 +44,6 @@ def evidence_of_end(
 
     Args:
         run: The run, read from its segments.
-        store: Where it lies.
-        folder: Its folder there.
         damaged: What could not be read; a `complete.json` that is gone is noted there.
     """
     marked = _marked_state(store, run)
@@ -104,8 +102,6 @@ def read_card(
     """Return the card that the recorder wrote; None if there is none, or not legibly.
 
     Args:
-        store: Where it lies.
-        folder: The recording's folder there.
         damaged: What cannot be read is noted there.
         crc: Its checksum as it was noted, if it was.
     """

@@ -28,7 +28,6 @@ def job_history(
     """Return the history of a job.
 
     Args:
-        store: Where it lies.
         job: Its name, or a beginning of one that fits no other.
         limit: How many runs to list; failures and trends are of all that are looked at.
         timeout: Seconds for listing names: it stops with those that it has by then, 500

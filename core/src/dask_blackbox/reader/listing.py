@@ -59,7 +59,6 @@ def marked_runs(
     Nothing is read but names, so that a page of a viewer is one listing.
 
     Args:
-        store: Where they lie.
         job: Of this job only.
         after: Those that come after this one.
     """

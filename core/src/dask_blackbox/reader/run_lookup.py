@@ -27,7 +27,6 @@ def find_run(store: Store, name: str) -> Run:
     """Open the run that somebody means.
 
     Args:
-        store: Where to look.
         name: `latest`; `JOB` (its newest run); `JOB/RUN` (its newest attempt);
             `JOB/RUN/ATTEMPT`; a run's id alone; the beginning of any of these, if only
             one run or job begins so; or the URL of a recording.
@@ -48,7 +47,6 @@ def find_addresses(store: Store, name: str) -> list[RunAddress]:
     """Return where the recording that somebody means lies: all attempts, unless it names one.
 
     Args:
-        store: Where to look.
         name: As for `find_run`; a URL must lie in this store.
 
     Raises:

@@ -23,7 +23,6 @@ def find_bundle(run: Run, key: str | None = None) -> TaskBundle:
     """Return the capsule of a failed task.
 
     Args:
-        run: The recording.
         key: Of the task; None: of the one that the verdict is about, if that was kept,
             else of the last one that was.
 
@@ -83,7 +82,6 @@ def is_trusted(url: str, trusted: Iterable[str]) -> bool:
     """Tell whether a store is one of those that the user trusts, or lies within one.
 
     Args:
-        url: Of the store.
         trusted: URLs of buckets, of prefixes in buckets, or of folders.
 
     Raises:

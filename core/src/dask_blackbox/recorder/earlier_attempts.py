@@ -57,10 +57,7 @@ async def close_clusters_of(
     the cluster; one that has not is left alone.
 
     Args:
-        store: Where the recordings lie.
-        addresses: Which recordings.
         connection_args: Gives what `distributed.Security` gives, to connect with.
-        seconds: How long to wait.
     """
     deadline = time.monotonic() + seconds
     for address in addresses:

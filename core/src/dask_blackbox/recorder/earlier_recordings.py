@@ -31,7 +31,6 @@ def waiting_beside(own: Path, settings: Mapping[str, object]) -> list[Spooled]:
 
     Args:
         own: The spool folder of the recording that this process makes.
-        settings: Of its store.
     """
     return [
         each
@@ -45,7 +44,6 @@ def silent_runs(store: Store, own: RunAddress) -> Iterator[RunAddress]:
     """Yield the last recordings of the same job that have no end and are silent.
 
     Args:
-        store: Where they lie.
         own: Address of the recording that this process makes.
 
     Raises:

@@ -46,7 +46,6 @@ def finalise(
     """Make tables, verdict, reports and card of what the spool holds; store and tell them.
 
     Args:
-        config: Of this recording.
         opening: What came of opening the store.
         outcome: How it ended, and what became of the segments.
         send: Says something to the owner.

@@ -51,8 +51,6 @@ def finalise_for_host(
     """Call the finaliser of the host that started a run, if its package is installed.
 
     Args:
-        manifest: Who the run is.
-        card: Its final card.
         tasks: What the host calls its tasks.
         environment: What the host's client needs to know, as environment variables.
         overview: What the host's page shows beside the card.

@@ -102,8 +102,6 @@ def links_of(
     """Return URLs of the recording's pages; they open once the pages are there.
 
     Args:
-        store: Where it lies.
-        address: Of the recording.
         expires: Seconds for which presigned URLs open.
         viewer: Address of the viewer in which they open instead, without expiring.
     """

@@ -23,7 +23,6 @@ class Owner:
     the pipe open for it, so the recorder also looks for the owner itself.
 
     Args:
-        pid: Of the owner.
         handle: Of the owner's process, if it has given us one.
     """
 

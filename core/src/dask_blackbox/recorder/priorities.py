@@ -37,7 +37,6 @@ def kept_of(rows: Rows, least: int) -> tuple[Rows, Counter[str]]:
     """Return the rows of a rank and above, and how many of each kind are not.
 
     Args:
-        rows: By kind.
         least: The least rank that is kept.
     """
     if least == EVERYTHING:
@@ -56,9 +55,6 @@ def thinned(
     """Return a segment without the rows below a rank, and how many those were.
 
     Args:
-        blob: The segment.
-        recording: Id of the recording.
-        number: Of the segment.
         least: The least rank that is kept.
 
     Raises:

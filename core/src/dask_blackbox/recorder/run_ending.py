@@ -40,11 +40,7 @@ _PROCESS = msgspec.json.Decoder(_Process)
 
 
 class RunEndResolver:
-    """Listens to what happens, and judges at the end.
-
-    Args:
-        redact: Cleans an exception.
-    """
+    """Listens to what happens, and judges at the end."""
 
     def __init__(self, redact: Callable[[DriverException], DriverException]) -> None:
         self._redact = redact

@@ -57,7 +57,6 @@ class Spool:
 
     Args:
         folder: The recording's own folder; made if missing.
-        recording: Id of the recording.
         writer: Tells this recorder process from an earlier one of the same recording.
         quota: Bytes that its segments may take.
     """
@@ -385,7 +384,6 @@ def quota_for(folder: Path, limit: int) -> int:
     holds some.
 
     Args:
-        folder: The recording's own.
         limit: The setting `blackbox.spool-limit`, bytes.
     """
     others = 0

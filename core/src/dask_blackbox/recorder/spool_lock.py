@@ -14,11 +14,7 @@ _NAME = "recorder.pid"
 
 
 class Claim:
-    """The right to work on a spool folder, until it is released or the process ends.
-
-    Args:
-        folder: The folder.
-    """
+    """The right to work on a spool folder, until it is released or the process ends."""
 
     def __init__(self, folder: Path) -> None:
         self._file: int | None = None

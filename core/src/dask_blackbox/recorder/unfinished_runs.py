@@ -46,9 +46,6 @@ def finish_lost_runs(
 
     Args:
         config: Of the recording that this process makes.
-        store: Where they lie.
-        silent: Which.
-        stop: Asked between two recordings.
     """
     for address in silent:
         if stop():
@@ -75,8 +72,6 @@ def finish_lost_run(
     """Finish a recording whose recorder went silent.
 
     Args:
-        store: Where it lies.
-        address: Which recording.
         config: Of the recording that this process makes; None: it makes none.
         silent: Seconds without a sign of life that count as silent.
 

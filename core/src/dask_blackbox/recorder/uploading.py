@@ -34,8 +34,6 @@ class Uploader(threading.Thread):
 
     Args:
         opening: The store as it was found; opened again if that failed.
-        reopen: Opens it again.
-        spool: Where from.
         progress: Returns how far the run has come.
     """
 
@@ -184,7 +182,6 @@ class RetryingPut:
     """Puts blobs, each again while that may help.
 
     Args:
-        store: Where to.
         timeout: Seconds from the first failure on, for all of them together.
     """
 

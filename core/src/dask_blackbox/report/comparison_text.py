@@ -34,8 +34,6 @@ def comparison_text(
     """Return a comparison as text.
 
     Args:
-        reported: What to show.
-        width: Columns.
         colour: With terminal colours.
     """
     parts: list[Text | Table] = [

@@ -30,8 +30,6 @@ def history_text(
     """Return a job's history as text.
 
     Args:
-        reported: What to show.
-        width: Columns.
         colour: With terminal colours.
     """
     parts: list[Text | Table] = [_head(reported), Text()]

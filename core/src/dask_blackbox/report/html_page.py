@@ -53,7 +53,6 @@ def html(run: RunTables, card: RunCard, *, logs_limit: int = 2000) -> str:
 
     Args:
         run: What was recorded; may be empty or incomplete.
-        card: What was concluded.
         logs_limit: How many log lines the page may hold; it says which it holds.
     """
     axis = axis_of(run)

@@ -15,12 +15,7 @@ _LARGE = 2**20
 
 
 def overview_of(run: RunTables, card: RunCard) -> Overview:
-    """Return the overview of a run.
-
-    Args:
-        run: The run.
-        card: Its card.
-    """
+    """Return the overview of a run."""
     executions = executions_of(run)
     if not len(executions):
         return Overview()

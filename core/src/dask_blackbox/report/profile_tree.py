@@ -57,7 +57,6 @@ def merged_profile(
     """Return the sum of the recorded profile trees of a kind, or None without any.
 
     Args:
-        run: The recording.
         of: Whose threads: `compute`, `workers` or `scheduler` (their event loops).
         prefix: Of tasks of this prefix only.
     """

@@ -14,7 +14,6 @@ class Paper(Console):
     """A console that writes what it prints into a string.
 
     Args:
-        width: Columns.
         colour: With terminal colours.
     """
 

@@ -62,7 +62,6 @@ def text(card: RunCard, *, width: int = 100, colour: bool = False) -> str:
     """Return the card as text.
 
     Args:
-        card: What to show.
         width: Columns; links are longer than that where they have to be.
         colour: With terminal colours.
     """

@@ -141,7 +141,6 @@ def timeline_of(
 
     Args:
         executions: From `executions_of`.
-        axis: That they lie on.
         processes: The processes of the workers.
         named: Keys that the page names elsewhere.
         waits: What they waited for, from `last_inputs_of`.

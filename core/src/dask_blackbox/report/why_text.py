@@ -41,7 +41,6 @@ def _how_to_see(evidence: Evidence, run: str) -> str:
     """Return a command that shows where a piece of evidence comes from.
 
     Args:
-        evidence: The fact.
         run: What names the run to other commands.
     """
     if evidence.see:
@@ -115,8 +114,6 @@ def why_text(
     """Return why a run failed, with each fact that says so.
 
     Args:
-        card: Of the run.
-        others: What else was considered.
         run: What names the run to other commands.
         width: Columns; commands are longer than that where they have to be.
         colour: With terminal colours.

@@ -13,7 +13,6 @@ def open_segment(recording: str, number: int) -> bytes:
     """Return what a segment begins with.
 
     Args:
-        recording: Id of the recording.
         number: Of the segment among those of its writer.
     """
     return header_bytes(recording, number)

@@ -165,12 +165,7 @@ def _json(value: object) -> Response:
 
 
 class Api:
-    """The answers, each a method.
-
-    Args:
-        store: Where the runs lie.
-        cards: Their cards.
-    """
+    """The answers, each a method."""
 
     def __init__(self, store: Store, cards: Cards) -> None:
         self._store = store

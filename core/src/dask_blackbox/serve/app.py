@@ -58,7 +58,6 @@ def create_app(
     through, can read the recordings.
 
     Args:
-        store: Where the runs lie.
         hosts: The names under which it may be asked for; None: any.
         authenticate: Decides on each request, static files included.
     """

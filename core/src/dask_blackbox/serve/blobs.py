@@ -44,12 +44,7 @@ _VALUES = "A capsule holds values of the run; read it from the store itself: "
 
 
 class Blobs:
-    """What lies in a run's folder, each kind a method.
-
-    Args:
-        store: Where the runs lie.
-        cards: Their cards.
-    """
+    """What lies in a run's folder, each kind a method."""
 
     def __init__(self, store: Store, cards: Cards) -> None:
         self._store = store

@@ -25,7 +25,6 @@ class Cards:
     """The cards of a store's runs.
 
     Args:
-        store: Where the runs lie.
         now: Tells monotonic seconds.
     """
 

@@ -66,11 +66,9 @@ def page_of_runs(
     """Return a page of the newest runs.
 
     Args:
-        store: Where they lie.
         job: Of this job only.
         states: In these states only.
         after: The `older` of the page before.
-        size: Runs on a page.
     """
     runs: list[RunEntry] = []
     last = _entry(after)

@@ -43,8 +43,6 @@ class Pages:
     """The pages, each a method.
 
     Args:
-        store: Where the runs lie.
-        cards: Their cards.
         templates: What the pages are made from.
     """
 

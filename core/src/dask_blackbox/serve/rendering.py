@@ -41,7 +41,6 @@ def rendered_page(
 
     Args:
         settings: Of its store, as `store_settings` returns them.
-        address: Which run.
         page: One of `REPORTS`, or `card.json`.
         finish: Finish the recording if its recorder is gone; who may only read the store
             gets the page all the same.

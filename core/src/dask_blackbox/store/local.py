@@ -26,11 +26,7 @@ _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 class LocalStore:
-    """Named blobs as the files of a folder, which is made when first needed.
-
-    Args:
-        folder: An absolute path.
-    """
+    """Named blobs as the files of a folder, which is made when first needed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -125,7 +125,6 @@ def longest(options: StoreOptions, size: int = 0) -> float:
     """Return how many seconds a request may take, all of its attempts included.
 
     Args:
-        options: Its timeouts.
         size: Bytes that are sent or received; less than 64 KiB a second is no answer.
     """
     each = options.connect_timeout + options.read_timeout

@@ -223,7 +223,6 @@ def _with_measured_results(tasks: pl.DataFrame, events: pl.DataFrame) -> pl.Data
     """Return the table `tasks`, its `nbytes` corrected by what workers have measured.
 
     Args:
-        tasks: One row per execution.
         events: Those of the run; `result-size` events name the key and the bytes.
     """
     reported = events.filter(pl.col("kind") == _KIND)

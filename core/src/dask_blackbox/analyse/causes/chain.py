@@ -51,8 +51,6 @@ def chain_of(
     """Return the steps that lead to the outcome, the last one; none if nothing failed.
 
     Args:
-        case: The run.
-        verdict: The root.
         changes: What changed since the last good run, the most telling first.
     """
     if verdict is None or not case.failed:

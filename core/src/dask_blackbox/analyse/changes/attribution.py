@@ -62,7 +62,6 @@ def sides(
 
     Args:
         ranked: The changes, habits left out.
-        verdict: Why the run failed.
         steps: How many earlier times one run came after another.
         blind: Kinds of facts that one of the two runs does not tell of.
         habits: How many habits were left out.

@@ -22,12 +22,7 @@ _MOST_LINES = 60  # of one function
 
 
 class Places:
-    """What of the job's own code is not as it was.
-
-    Args:
-        before: A run.
-        after: A later one.
-    """
+    """What of the job's own code is not as it was."""
 
     def __init__(self, before: Sketch, after: Sketch) -> None:
         self._before, self._after = before, after

@@ -142,8 +142,6 @@ def _changed(
     """Yield what is not the same.
 
     Args:
-        old: Values by name.
-        new: The same, later.
         loosely: A value in which only a date, a token or a port differs is the same.
     """
     for name in sorted({*old, *new}):

@@ -24,12 +24,7 @@ _NUMBER = re.compile(r"-?[\d,]*\.?\d+")
 
 
 class Causes:
-    """Which change between two runs explains which other.
-
-    Args:
-        before: A run.
-        after: A later one.
-    """
+    """Which change between two runs explains which other."""
 
     def __init__(self, before: Sketch, after: Sketch) -> None:
         self._before, self._after = before, after

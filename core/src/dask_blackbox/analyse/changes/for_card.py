@@ -44,9 +44,6 @@ def changes_on_card(
     """Return what a job's history says of a run.
 
     Args:
-        history: The runs before it.
-        sketch: The run.
-        accused: Why it failed.
         compare: A command that compares it with the last good run.
         blames: Whether a cause is asked for: the run failed, or was slower than usual.
     """

@@ -49,7 +49,6 @@ def words_of_exception(exception: DriverException, message: str) -> str:
     """Return what the driver's exception says, in one line.
 
     Args:
-        exception: What the driver raised.
         message: Its text, as far as it is to be shown.
     """
     reported = explained_exception(exception)

@@ -22,7 +22,6 @@ def most_at_once(
 
     Args:
         workers: Worker processes of any time.
-        weight: What is summed.
     """
     known = tuple(workers)
     # Those that leave at the very moment at which others join are counted out first.

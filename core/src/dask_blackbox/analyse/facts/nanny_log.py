@@ -37,11 +37,7 @@ _TOGETHER = 0.25
 
 
 class NannyLog:
-    """The lines in which nannies speak of ends.
-
-    Args:
-        run: The recording.
-    """
+    """The lines in which nannies speak of ends."""
 
     def __init__(self, run: RunTables) -> None:
         self._budgets: dict[tuple[str, int], float] = {}
@@ -98,8 +94,6 @@ class NannyLog:
         it did not end with its worker.
 
         Args:
-            nanny: Its address.
-            ended: When its worker ended.
             window: Seconds before that in which it may have come.
         """
         received = [

@@ -90,7 +90,6 @@ def teardown_of(run: RunTables, outcome: Outcome) -> Teardown:
     """Return what the script did to its own cluster.
 
     Args:
-        run: The recording.
         outcome: What ended the driver's work.
     """
     pids = _pids(run)

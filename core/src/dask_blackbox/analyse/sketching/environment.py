@@ -226,7 +226,6 @@ def recorded_sources(run: RunTables, first: Iterable[str]) -> dict[str, str]:
     """Return the text of functions and constants, where it was recorded.
 
     Args:
-        run: The recording.
         first: What to keep before anything else, as `module:name`.
     """
     found = {

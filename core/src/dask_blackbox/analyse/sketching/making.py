@@ -39,7 +39,6 @@ def sketch_of(case: Case, verdict: Finding | None = None) -> Sketch:
     A part that cannot be made is left out (`guard`); the others stay.
 
     Args:
-        case: The run.
         verdict: Why it failed, if it did and that is known by now.
     """
     sketch = _made.get(case.run)
@@ -124,12 +123,7 @@ _DIGITS = 12
 
 
 def fingerprint_of(case: Case, verdict: Finding) -> Fingerprint:
-    """Return the fingerprint of a failure.
-
-    Args:
-        case: The run.
-        verdict: Why it failed.
-    """
+    """Return the fingerprint of a failure."""
     prefix = _prefix(case, verdict)
     exception, message, frames = _raised(case, verdict)
     parts = [verdict.rule, prefix, exception, *frames, message]

@@ -326,8 +326,6 @@ def job_of(
     mostly consists of.
 
     Args:
-        scheduler: The scheduler.
-        client: Id of the client.
         keys: Of the first graph.
         setting: `blackbox.job`, which has the last word.
     """
@@ -365,8 +363,6 @@ def host_of(scheduler: Scheduler, client: str, span: Span | None) -> dict[str, o
     """Return what started a run, as the scheduler sees it.
 
     Args:
-        scheduler: The scheduler.
-        client: Id of the client.
         span: The outermost span, if it is the run.
     """
     comm = getattr(scheduler.client_comms.get(client), "comm", None)

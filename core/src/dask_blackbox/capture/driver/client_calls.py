@@ -107,7 +107,6 @@ def users_frame(frame: FrameType | None, stop: str = "") -> FrameType | None:
     """Return the innermost frame of the user's own; None if Dask's own code comes before.
 
     Args:
-        frame: Where to begin.
         stop: A part of the names of files at which to give up.
     """
     for _ in range(_DEEPEST):

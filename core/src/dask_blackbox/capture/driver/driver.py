@@ -230,7 +230,6 @@ class DriverTap:
     """Log lines and warnings of the driver process, as rows.
 
     Args:
-        recording: Id of the recording.
         sink: Takes a kind and a row; must not block.
     """
 

@@ -24,9 +24,6 @@ _ENDS = ("STORE_NAME", "STORE_GLOBAL", "POP_TOP")
 def parts_of(code: types.CodeType) -> dict[str, tuple[int, str]]:
     """Return of each name of a module the line where it stands, and a hash.
 
-    Args:
-        code: Of the module's body.
-
     Returns:
         `Tax.added` for a method.  Of a name that is set more than once, the last line and
         a hash of all; what is set nowhere (calls, loops) counts to the name after it.

@@ -15,11 +15,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def sources_of(text: str) -> dict[str, str]:
-    """Return the source of each function, method and constant, named as in `parts_of`.
-
-    Args:
-        text: Of the module.
-    """
+    """Return the source of each function, method and constant, named as in `parts_of`."""
     found: dict[str, str] = {}
     lines = text.splitlines()
     for name, node in _named(ast.parse(text).body, "", 0):

@@ -64,7 +64,6 @@ def certify(ring: str, exit_code: int | None, **more: object) -> dict[str, Any]:
     """Return the certificate of the process that wrote `ring`.
 
     Args:
-        ring: Path of the ring.
         exit_code: As `multiprocessing` gives it: negative for a signal, None if unknown.
         more: Particulars that the one who certifies knows.
     """

@@ -47,9 +47,6 @@ class Watcher:
 
     Args:
         package: The package that these modules make up where they run.
-        worker: The worker.
-        ring: Path of its ring.
-        topic: Where a certificate goes.
     """
 
     def __init__(self, package: Any, worker: Worker, ring: str, topic: str) -> None:

@@ -25,12 +25,7 @@ _LATE = (
 
 
 class ForeignLines:
-    """Tells the lines of other clients' tasks from our own and from the cluster's.
-
-    Args:
-        scheduler: The scheduler.
-        own: Which tasks are ours.
-    """
+    """Tells the lines of other clients' tasks from our own and from the cluster's."""
 
     def __init__(self, scheduler: Scheduler, own: Ownership) -> None:
         self._scheduler, self._own = scheduler, own

@@ -25,7 +25,6 @@ class GroupCounts:
 
     Args:
         known: The scheduler's tasks, by key.
-        keys: Those of the graph.
     """
 
     def __init__(self, known: Mapping[Key, TaskState], keys: Iterable[Key]) -> None:

@@ -46,7 +46,6 @@ class NannyCheck:
     """Looks after the nannies of workers that left unexpectedly.
 
     Args:
-        scheduler: The scheduler.
         report: Takes kind, subject and particulars of an event.
     """
 

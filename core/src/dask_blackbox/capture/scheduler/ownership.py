@@ -27,7 +27,6 @@ class Ownership:
     """Tells the tasks of some clients from all others.
 
     Args:
-        scheduler: The scheduler.
         clients: Ids of the clients that are ours; None: everything is.
         resident: Each client is a run of its own, even of one process; and who records
             himself is not disturbed.

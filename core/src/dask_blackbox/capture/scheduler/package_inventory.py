@@ -26,7 +26,6 @@ class Inventory:
     """Asks for packages, once for each host.
 
     Args:
-        scheduler: The scheduler.
         name: Of our plugins; workers answer to `<name>-packages`.
         report: Takes kind, subject and particulars of an event.
     """

@@ -25,8 +25,6 @@ async def register_everywhere(
     """Register the plugins of workers and nannies, on all that there are and will be.
 
     Args:
-        scheduler: The scheduler.
-        name: Of both plugins.
         plugins: The workers' and the nannies', pickled; None: others have theirs there.
         report: Takes kind, subject and particulars of what went wrong.
     """

@@ -57,7 +57,6 @@ class SchedulerCapture(SchedulerPlugin):
 
     Args:
         name: Of this plugin, of the workers' and nannies', and of their topic.
-        recording: Id of the recording.
         client: Id of the client that is recorded; None: everything is.
         worker: The workers' plugin, pickled; None: others have one there for us.
         nanny: The nannies' plugin, pickled, or None.

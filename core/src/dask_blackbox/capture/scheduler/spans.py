@@ -20,7 +20,6 @@ class Spans:
     """Tells of the spans in which tasks of ours are, each time that one has changed.
 
     Args:
-        scheduler: The scheduler.
         report: Takes kind, subject and particulars of an event.
     """
 

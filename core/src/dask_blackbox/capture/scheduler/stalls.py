@@ -32,7 +32,6 @@ class StallWatch:
     """Looks for progress, and tells of its absence with growing intervals.
 
     Args:
-        scheduler: The scheduler.
         name: Of our plugin, and of its handlers on workers.
         after: Seconds without progress that make a stall; 0 for never.
         end_after: Seconds without progress after which the wanted tasks are cancelled, so

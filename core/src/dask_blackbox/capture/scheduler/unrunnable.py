@@ -19,8 +19,6 @@ class UnrunnableWatch:
     """Looks for tasks of ours that ask for what no worker has, and tells of them.
 
     Args:
-        scheduler: The scheduler.
-        own: Whose tasks matter.
         after: Seconds that such a task waits until it is reported; 0 for never.
         report: Takes kind, subject and particulars of an event.
     """

@@ -64,7 +64,6 @@ class BundleWriter:
 
         Args:
             write: Writes the part to the file-like object that it is given.
-            facts: What it is.
 
         Raises:
             TooLargeError: if it does not fit.

@@ -204,9 +204,7 @@ def dump(value: object, sink: object, policy: Policy, deadline: float) -> None:
     """Pickle a value.
 
     Args:
-        value: What to pickle.
         sink: Takes the bytes.
-        policy: What to leave out.
         deadline: When it is to be done, on the monotonic clock.
 
     Raises:
@@ -223,9 +221,7 @@ def dump_task(
 
     Args:
         task: A part of a graph, or function, arguments and keyword arguments.
-        inputs: Keys of its inputs.
         sink: Takes the bytes.
-        policy: What to leave out.
         deadline: When it is to be done, on the monotonic clock.
 
     Returns:

@@ -18,11 +18,7 @@ _USER, _SYSTEM = 11, 12  # fields of /proc/…/stat after the name
 
 
 class TaskThreads:
-    """The threads of a worker's tasks.
-
-    Args:
-        worker: The worker.
-    """
+    """The threads of a worker's tasks."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker

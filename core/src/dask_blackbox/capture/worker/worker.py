@@ -65,9 +65,6 @@ class WorkerCapture(WorkerPlugin):
 
     Args:
         name: Of the plugin; also the topic.
-        recording: Id of the recording.
-        ring_bytes: Size of the ring.
-        stdout: Keep printed lines too.
         capsules: How to keep failed tasks with their inputs; None: not at all.
     """
 

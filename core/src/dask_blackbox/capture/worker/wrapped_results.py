@@ -35,7 +35,6 @@ class WrappedResults:
     """Reports what tasks of a host returned; measures it in a thread of its own.
 
     Args:
-        worker: The Dask worker.
         keep: Takes a row `result-cached` for each result from a cache, and a row
             `result-size` for each large one, the latter in that thread.
     """
