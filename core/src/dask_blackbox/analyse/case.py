@@ -27,7 +27,12 @@ from dask_blackbox.analyse.facts.outcome import Outcome, outcome_of, returned_er
 from dask_blackbox.analyse.facts.teardown import Teardown, teardown_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.facts.worker_exits import deaths_of
-from dask_blackbox.analyse.failures import TaskFailure, failures_of
+from dask_blackbox.analyse.failures import (
+    NoneResult,
+    TaskFailure,
+    failures_of,
+    none_result_behind,
+)
 from dask_blackbox.analyse.hangs import Hang, hang_of
 from dask_blackbox.analyse.history import History
 from dask_blackbox.analyse.replaced_exceptions import classes_of, untangled
@@ -80,6 +85,7 @@ class Case:
         self.verdict: Finding | None = None
         self.broken: list[str] = []
         self._thresholds = thresholds or {}
+        self._none_results: dict[str, NoneResult | None] = {}
 
     @cached_property
     def state(self) -> State:
@@ -139,6 +145,13 @@ class Case:
             for each in self.failures
             if not handled(each.key, each.exception, each.message)
         )
+
+    def none_result_behind(self, failure: TaskFailure) -> NoneResult | None:
+        """Return the task whose None another task failed on; None if it did not."""
+        if failure.key not in self._none_results:
+            found = none_result_behind(self.run, failure)
+            self._none_results[failure.key] = found
+        return self._none_results[failure.key]
 
     @cached_property
     def deaths(self) -> tuple[WorkerExit, ...]:

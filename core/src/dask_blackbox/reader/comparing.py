@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from dask_blackbox.analyse import Case, History
-from dask_blackbox.analyse.changes.history_questions import verdict_context
+from dask_blackbox.analyse.changes.for_card import verdict_context
 from dask_blackbox.analyse.changes.relevance import VerdictContext
 from dask_blackbox.analyse.comparing import comparison_of
 from dask_blackbox.analyse.history import one_per_run

@@ -7,9 +7,9 @@ from dask_blackbox.analyse.explanations import arrow, frames, services
 from dask_blackbox.analyse.explanations.explained import Context, Explained, in_one_line
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import user_frames
+from dask_blackbox.analyse.missing_files import files_of_task, one_file
 from dask_blackbox.analyse.replaced_exceptions import untangled
 from dask_blackbox.analyse.signatures.python import PROGRAM_FAILED
-from dask_blackbox.analyse.task_files import files_of_task, one_file
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.run_tables import RunTables
 
