@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
+from typing import Any
 
 import polars as pl
 
@@ -35,6 +36,7 @@ from dask_blackbox.analyse.failures import (
 )
 from dask_blackbox.analyse.hangs import Hang, hang_of
 from dask_blackbox.analyse.history import History
+from dask_blackbox.analyse.printed_failures import PrintedFailure
 from dask_blackbox.analyse.replaced_exceptions import classes_of, untangled
 from dask_blackbox.analyse.run_state import (
     ASKED,
@@ -49,7 +51,7 @@ from dask_blackbox.commandline import command, run_words
 from dask_blackbox.dialect import RemedyDialect, dialect_of
 from dask_blackbox.events import RecordingStarted, SchedulerInfo, TestFailed
 from dask_blackbox.finding import Confidence, Evidence, Finding
-from dask_blackbox.formatting import class_of, counted, duration, prefix_of
+from dask_blackbox.formatting import class_of, counted, duration, prefix_of, short
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.run_tables import RunTables
 
@@ -299,6 +301,30 @@ class Case:
         reported = self.run.manifest
         run = run_words(self.run.url, reported.job, reported.run_id, reported.attempt)
         return command(verb, run, *options)
+
+    def line_evidence(
+        self, row: Mapping[str, Any], *options: str, longest: int = 300
+    ) -> Evidence:
+        """Return a line of the log as evidence.
+
+        Args:
+            options: Of the command that shows it; none: the lines of its role.
+        """
+        return Evidence(
+            text=f"{row['role']} {row['source']}: {short(row['message'], longest)}",
+            source="logs",
+            at=row["at"].timestamp(),
+            see=self.show_command("logs", *(options or ("--role", row["role"]))),
+        )
+
+    def output_evidence(self, printed: PrintedFailure, what: str = "") -> Evidence:
+        """Return what a thread or program of the driver printed, as evidence."""
+        return Evidence(
+            text=f"The driver's standard error{what}: {printed.text}",
+            source="logs",
+            at=printed.at,
+            see=self.show_command("logs", "--role", "driver"),
+        )
 
     @cached_property
     def standstill(self) -> Hang | None:

@@ -12,7 +12,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.facts.suspects import suspects_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.events import GraphUpdated, ProcessLoad, TaskNamed
-from dask_blackbox.formatting import counted, need, quoted, short, size
+from dask_blackbox.formatting import capital, counted, need, quoted, short, size
 from dask_blackbox.run_tables import RunTables
 
 _ENOUGH = 4
@@ -173,14 +173,12 @@ class MemoryNeed:
             ways.append("or load less in what the driver runs on every worker")
         text = ", ".join(ways)
         if not self.at_once:
-            return f"{text[0].upper()}{text[1:]}."
+            return f"{capital(text)}."
         verb = "had" if self.at_once == 1 else "shared"
         had = f"{counted(self.at_once, 'task')} {verb} {size(limit)}"
         if self.idle:
             had += f", of which an idle worker already uses {size(self.idle)}"
-        return (
-            f"{text[0].upper()}{text[1:]}. {had[0].upper()}{had[1:]}.{self._uneven()}"
-        )
+        return f"{capital(text)}. {capital(had)}.{self._uneven()}"
 
     def _smaller(self) -> str:
         if self.pieces < 2 or not self.limit:  # noqa: PLR2004

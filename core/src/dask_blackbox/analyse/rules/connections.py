@@ -32,7 +32,7 @@ from dask_blackbox.analyse.signatures.python import (
 )
 from dask_blackbox.events import SchedulerInfo
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
-from dask_blackbox.formatting import class_of, counted, duration, short
+from dask_blackbox.formatting import capital, class_of, counted, duration, short
 from dask_blackbox.manifest import DriverException
 
 _CLOSING_SECONDS, _RECENT = 5.0, 15.0
@@ -57,12 +57,7 @@ def unreached(case: Case) -> list[tuple[str, Evidence]]:
         tried = CONNECT_TIMED_OUT.search(row["message"])
         if tried is None or tried["address"] not in there:
             continue
-        found[tried["address"]] = Evidence(
-            text=f"{row['role']} {row['source']}: {short(row['message'], 240)}",
-            source="logs",
-            at=row["at"].timestamp(),
-            see=case.show_command("logs", "--role", row["role"]),
-        )
+        found[tried["address"]] = case.line_evidence(row, longest=240)
     return list(found.items())
 
 
@@ -223,9 +218,9 @@ def _unreachable_worker_findings(case: Case) -> Iterator[Finding]:
     ran = f" {counted(len(ended), 'task')} finished there." if len(ended) else ""
     who = case.name_of(address)
     yield CANNOT_CONNECT.found(
-        f"{who[0].upper()}{who[1:]} cannot be reached at the address that it announces",
+        f"{capital(who)} cannot be reached at the address that it announces",
         cause=(
-            f"{who[0].upper()}{who[1:]} had registered with the scheduler and had not "
+            f"{capital(who)} had registered with the scheduler and had not "
             f"left, but no process can connect to {address}.{ran} Its results cannot "
             "be fetched, and tasks that need them wait."
         ),
@@ -561,12 +556,7 @@ def _found(
         evidence=(
             *case.exception_evidence(),
             *(
-                Evidence(
-                    text=f"{row['role']} {row['source']}: {short(row['message'], 240)}",
-                    source="logs",
-                    at=row["at"].timestamp(),
-                    see=case.show_command("logs", "--filter", "Too many open files"),
-                )
+                case.line_evidence(row, "--filter", "Too many open files", longest=240)
                 for row in lines.tail(2).iter_rows(named=True)
             ),
         ),

@@ -28,7 +28,7 @@ from dask_blackbox.analyse.signatures.distributed import (
 )
 from dask_blackbox.events import GraphUpdated, P2PMessage, WorkerAdded
 from dask_blackbox.finding import Confidence, Cost, Evidence, Finding, Subject
-from dask_blackbox.formatting import class_of, counted, duration, listed, short
+from dask_blackbox.formatting import capital, class_of, counted, duration, listed, short
 
 _TRANSFER = re.compile(r"(?:rechunk|shuffle|merge|join|hash-join).*transfer|transfer")
 
@@ -75,7 +75,7 @@ class Shuffle:
         if self.restarts:
             reported.append(f"it had been restarted {counted(self.restarts, 'time')}")
         text = ", and ".join(reported)
-        return f"{text[0].upper()}{text[1:]}." if text else ""
+        return f"{capital(text)}." if text else ""
 
     def evidence(self) -> Iterator[Evidence]:
         """Yield what the scheduler said of it."""

@@ -70,6 +70,7 @@ from dask_blackbox.events import (
 from dask_blackbox.finding import Confidence, Evidence, Finding, Severity, Subject
 from dask_blackbox.formatting import (
     article,
+    capital,
     class_of,
     counted,
     listed,
@@ -616,7 +617,7 @@ def _ask_actor_lost(case: Case) -> Iterator[Finding]:
     prefix = case.prefix_of(key) if key else None
     sure: Confidence = "high" if match and (death or actor) else "medium"
     yield ACTOR_LOST.found(
-        f"{who[0].upper()}{who[1:]} was lost with its worker",
+        f"{capital(who)} was lost with its worker",
         cause=(
             f"The driver needed {who}, and {where}. An actor's state lives on one "
             "worker only, and Dask does not recreate it."
