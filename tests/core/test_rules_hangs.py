@@ -742,6 +742,18 @@ def test_a_driver_that_was_stopped_while_the_scheduler_stood_was_stopped(
     assert "scheduler had been unresponsive for 1 m 3" in found.cause
 
 
+def test_between_two_clusters_no_scheduler_is_unresponsive() -> None:
+    samples = [a_sample("scheduler", at=at) for at in (1, 2, 3, 99)]
+    closing = an_event("scheduler-closing", at=3.5, reason="terminate")
+    by_a_host = an_event("driver-lost", at=100, pid=7, exit_code=-9)
+    run = a_run(a_worker(), a_graph(), *samples, closing, by_a_host, aborted(at=101))
+
+    found = verdict(run)
+
+    assert found.rule == "driver-killed"
+    assert "unresponsive" not in found.cause
+
+
 def test_a_scheduler_that_a_driver_outlived_is_why_it_was_stopped() -> None:
     lost = an_event("scheduler-lost", at=60)
     by_a_host = an_event("driver-lost", at=100, pid=7, exit_code=-15)

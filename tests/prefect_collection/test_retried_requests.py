@@ -15,8 +15,12 @@ from typing import Any, TypeVar
 
 import httpx
 import pytest
+from dask_blackbox.card import RunCard
+from prefect import flow
 from prefect.settings import PREFECT_API_URL, temporary_settings
+from prefect.states import Running
 from prefect_dask_blackbox import retried_requests
+from prefect_dask_blackbox.finalising import finalise_run
 from prefect_dask_blackbox.identity import prefect_client
 
 T = TypeVar("T")
@@ -134,6 +138,29 @@ def test_a_user_in_the_address_of_the_api_still_signs_in() -> None:
 
         signed_in = "Basic " + base64.b64encode(b"ann:p@ss").decode()
         assert server.seen == [signed_in, signed_in]
+
+
+@flow
+def idle() -> None: ...
+
+
+def test_a_flow_run_is_ended_though_a_part_failed_and_the_failure_is_raised(
+    swallowed: Any,
+) -> None:
+    card = RunCard(job="idle", run_id="r", state="aborted", headline="Killed")
+    with prefect_client() as client:
+        run = client.create_flow_run(idle, state=Running())
+    host = {"flow_run_id": str(run.id), "flow_name": "idle"}
+
+    with gateway(refusals=1, status=409), pytest.raises(httpx.HTTPStatusError):
+        finalise_run(host, card, [])
+
+    with prefect_client() as client:
+        seen = client.read_flow_run(run.id)
+    assert seen.state is not None
+    assert (seen.state.type.value, seen.state.message) == ("CRASHED", "Killed")
+    assert not finalise_run(host, card, [])
+    assert len(swallowed) == 1
 
 
 def test_a_process_that_only_finalises_can_make_states() -> None:

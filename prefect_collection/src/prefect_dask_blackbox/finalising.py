@@ -37,6 +37,8 @@ __all__ = ["finalise", "finalise_run"]
 
 _OTHERS = 15.0
 """Seconds in which Prefect's runner may notice by itself; it takes up to ten."""
+_REQUEST = 60.0
+"""Seconds that a request may take: no flow waits for it, and nobody else makes it."""
 _PAGE = 200
 
 
@@ -82,36 +84,51 @@ def finalise_run(
 
     Returns:
         Whether there was something to set right.
+
+    Raises:
+        Exception: the first failure of a part; all others were tried nevertheless.
     """
     flow_run_id = UUID(str(host["flow_run_id"]))
-    with prefect_client() as client:
+    failures: list[Exception] = []
+
+    def note(_doing: str, error: Exception) -> None:
+        failures.append(error)
+
+    with prefect_client(_REQUEST) as client:
         run = _ended(client, flow_run_id, timeout)
         if run is None:
             return False  # deleted
         again = run.run_count > card.attempt
         there: dict[UUID, TaskRun] = {}
-        with guard("the task runs of a flow run that was killed"):
+        with guard("the task runs of a flow run that was killed", on_error=note):
             there = {each.id: each for each in _task_runs(client, run.id)}
         changed = False
-        with guard("the card of a flow run that was killed"):
+        with guard("the card of a flow run that was killed", on_error=note):
             page = FlowRunPage(run.id, str(host.get("flow_name", "flow")), client)
             named = _with_names(tasks, there)
             changed = _show(client, run, page, card, overview=overview, tasks=named)
             if changed and not again:
                 tag_cause(card, run, client, before=page.causes)
-        with guard("the task runs of a flow run that was killed"):
+        with guard("the task runs of a flow run that was killed", on_error=note):
             if again or run.state is None or not run.state.is_completed():
                 mine = {UUID(each.id) for each in tasks if each.id}
                 own = {i: each for i, each in there.items() if i in mine or not again}
                 settled = _settle(client, run, card, tasks, there=own, again=again)
                 changed = settled or changed
-        if again:
-            return changed  # its state is the newer attempt's
-        run = client.read_flow_run(flow_run_id)
-        if run.state is None or not (run.state.is_final() or _is_suspended(run)):
-            client.set_flow_run_state(flow_run_id, _last_state(run, card), force=True)
-            changed = True
+        if not again:  # else its state is the newer attempt's
+            changed = _end(client, flow_run_id, card) or changed
+    if failures:
+        raise failures[0]
     return changed
+
+
+def _end(client: SyncPrefectClient, flow_run_id: UUID, card: RunCard) -> bool:
+    """Give a flow run its last state, unless it has one."""
+    run = client.read_flow_run(flow_run_id)
+    if run.state is not None and (run.state.is_final() or _is_suspended(run)):
+        return False
+    client.set_flow_run_state(flow_run_id, _last_state(run, card), force=True)
+    return True
 
 
 def _show(

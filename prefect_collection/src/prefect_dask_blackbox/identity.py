@@ -30,9 +30,13 @@ _TIMEOUT = 10.0
 """Seconds that a request to Prefect's API may take before we go on without it."""
 
 
-def prefect_client() -> SyncPrefectClient:
-    """Return a client of Prefect's API that does not wait for long; close it after use."""
-    settings = {"timeout": _TIMEOUT, "auth": RetriedRequests()}
+def prefect_client(timeout: float = _TIMEOUT) -> SyncPrefectClient:
+    """Return a client of Prefect's API that does not wait for long; close it after use.
+
+    Args:
+        timeout: Seconds that a request may take.
+    """
+    settings = {"timeout": timeout, "auth": RetriedRequests()}
     return get_client(httpx_settings=settings, sync_client=True)
 
 

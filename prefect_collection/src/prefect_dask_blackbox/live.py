@@ -23,7 +23,7 @@ from prefect.client.schemas.actions import LogCreate
 
 from prefect_dask_blackbox.diagnosed import STALL_OVER, STALLED, emit
 from prefect_dask_blackbox.identity import prefect_client
-from prefect_dask_blackbox.page import Ended, live_page
+from prefect_dask_blackbox.page import Ended, ended_text, live_page
 from prefect_dask_blackbox.stalls import later, stall_kind, stall_words, stalled_keys
 from prefect_dask_blackbox.submitted import keys_in, with_names
 
@@ -147,9 +147,7 @@ class Live(threading.Thread):
             memory=self._memory,
             before=self._page.before,
         )
-        done = sum(each.ended for each in tasks.values())
-        of = sum(each.submitted for each in tasks.values())
-        text = f"Running: {done:,} of {of:,} task runs have ended"
+        text = f"Running: {ended_text(tasks, progress)}"
         self._page.show_live(self._card(), data, text)
         self._shown_stall = stalled
 

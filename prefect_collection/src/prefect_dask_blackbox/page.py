@@ -22,7 +22,15 @@ from dask_blackbox.report import escaped, markdown
 from prefect_dask_blackbox.stalls import stall_words
 from prefect_dask_blackbox.submitted import shown_name, with_names
 
-__all__ = ["Ended", "TaskLine", "attempt_line", "card_page", "live_page", "table_cell"]
+__all__ = [
+    "Ended",
+    "TaskLine",
+    "attempt_line",
+    "card_page",
+    "ended_text",
+    "live_page",
+    "table_cell",
+]
 
 _LONGEST = 90_000
 """Characters; lists of artifacts carry their data."""
@@ -263,22 +271,38 @@ def live_page(
 
 
 def _bar(tasks: Mapping[str, Ended], progress: Progress | None) -> str:
-    """Return how much of what was submitted has ended: of task runs, else of Dask tasks."""
-    done = sum(each.ended for each in tasks.values())
-    of = sum(each.submitted - each.released for each in tasks.values())
-    kind, rate = "task runs", 0.0
-    if progress is not None:
-        rate = progress.rate if progress.stall is None else 0.0
-        if not of:
-            done, of, kind = progress.finished, progress.submitted, "Dask tasks"
+    done, of, _ = _counts(tasks, progress)
     if not of:
         return ""
-    done = min(done, of)
+    rate = 0.0 if progress is None or progress.stall is not None else progress.rate
     bar = "█" * int(_BAR * done / of)
-    text = f"`{bar:░<{_BAR}}` {done / of:.0%}: {done:,} of {of:,} {kind} have ended"
+    text = f"`{bar:░<{_BAR}}` {done / of:.0%}: {ended_text(tasks, progress)}"
     if rate and done < of:
         text += f"; at this rate, the rest takes {_duration((of - done) / rate)}"
     return text
+
+
+def ended_text(tasks: Mapping[str, Ended], progress: Progress | None) -> str:
+    """Return in words how much of what was submitted has ended.
+
+    Args:
+        tasks: The task runs that the flow has submitted, by the name of their task.
+        progress: How Dask gets on.
+    """
+    done, of, kind = _counts(tasks, progress)
+    return f"{done:,} of {of:,} {kind} have ended"
+
+
+def _counts(
+    tasks: Mapping[str, Ended], progress: Progress | None
+) -> tuple[int, int, str]:
+    """Return how many have ended of how many: of task runs, else of Dask tasks."""
+    done = sum(each.ended for each in tasks.values())
+    of = sum(each.submitted - each.released for each in tasks.values())
+    kind = "task runs"
+    if not of and progress is not None:
+        done, of, kind = progress.finished, progress.submitted, "Dask tasks"
+    return min(done, of), of, kind
 
 
 def _progress(progress: Progress | None, memory: Sequence[float]) -> str:

@@ -75,6 +75,7 @@ def findings_in(
     A rule that fails is noted (`guard`), and the others go on.
 
     Args:
+        run: The recording.
         muted: Slugs of rules that are not asked; verdicts of ours cannot be muted.
         thresholds: Numbers that the user set otherwise, by `<slug>.<name>`.
         history: The runs before it, for what is unusual about it.
@@ -91,6 +92,7 @@ def diagnosis_of(case: Case, *, muted: Collection[str] = ()) -> Diagnosis:
     Within each of these, the order in which they are asked is of no account.
 
     Args:
+        case: The run.
         muted: Slugs of rules that are not asked; verdicts of ours cannot be muted.
     """
     users = installed_rules()

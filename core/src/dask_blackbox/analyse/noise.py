@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["NOISE"]
+
 NOISE = (
     "CommClosedError",
     "StreamClosedError",

@@ -23,6 +23,8 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.run_tables import RunTables
 
+__all__ = ["MANY_EDGES", "Host", "TaskActivity"]
+
 MANY_EDGES = 20
 """Inputs of a task, on average, that are many."""
 
@@ -90,7 +92,11 @@ class DriverTime:
 
 
 class TaskActivity:
-    """Seconds and bytes beside computing."""
+    """Seconds and bytes beside computing.
+
+    Args:
+        run: The recording.
+    """
 
     def __init__(self, run: RunTables) -> None:
         self._run = run

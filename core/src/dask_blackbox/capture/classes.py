@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["bases_of", "qualified"]
+
 _MOST = 1_000  # characters
 
 

@@ -17,6 +17,8 @@ from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.report.export import FORMATS
 from dask_blackbox.report.export import export as export_run
 
+__all__ = ["export"]
+
 
 @click.command(
     cls=Verb,

@@ -16,6 +16,8 @@ from dask_blackbox.errors import ConfigurationError
 if TYPE_CHECKING:  # heavy: imported when it runs
     from dask_blackbox.analyse.rule import Rule
 
+__all__ = ["rules"]
+
 
 @click.command(
     cls=Verb,

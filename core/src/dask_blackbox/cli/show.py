@@ -13,6 +13,8 @@ from dask_blackbox.cli.options import (
 )
 from dask_blackbox.cli.terminal import screen
 
+__all__ = ["show"]
+
 
 @click.command(
     cls=Verb,

@@ -15,6 +15,8 @@ from dask_blackbox.cli.options import (
 )
 from dask_blackbox.cli.terminal import screen
 
+__all__ = ["why"]
+
 
 @click.command(
     cls=Verb,

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     # Only describe arguments.
     from distributed import Client
 
+__all__ = ["recording"]
+
 
 def recording(
     client: Client | None = None,

@@ -42,7 +42,10 @@ def _first_line() -> bytes:
 def _log_to(spool: Path) -> None:
     try:
         spool.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handler: logging.Handler = logging.FileHandler(spool / "recorder.log")
+        # No `FileHandler`: a host's package that configures logging, as Prefect does when it
+        # is imported, closes those, and they open their file again in a folder that is gone.
+        file = (spool / "recorder.log").open("a", encoding="utf-8")
+        handler: logging.Handler = logging.StreamHandler(file)
     except OSError:  # where nothing can be spooled, nothing can be logged
         handler = logging.NullHandler()
     logging.basicConfig(

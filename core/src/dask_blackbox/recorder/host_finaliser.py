@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import entry_points
 
@@ -18,12 +19,21 @@ from dask_blackbox.events import Rows, TaskNamed, event_rows, of_kind
 from dask_blackbox.manifest import Manifest
 from dask_blackbox.overview import Overview
 
+__all__ = ["GROUP", "PAUSES", "HostTasks", "finalise_for_host"]
+
 logger = logging.getLogger("dask_blackbox.recorder")
 
 GROUP = "dask_blackbox.finalisers"
 """The group of entry points."""
 
 Finaliser = Callable[[Manifest, RunCard, Sequence[TaskNamed], Overview | None], None]
+
+PAUSES = (2.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+"""Seconds between the attempts of a recorder, which nobody waits for.
+
+A host's server is overloaded, or starts again, when the machine is in trouble that killed
+the driver, too.  What is not set right then, nobody sets right later.
+"""
 
 _MOST = 100_000
 
@@ -47,21 +57,30 @@ def finalise_for_host(
     tasks: Iterable[TaskNamed],
     environment: Mapping[str, str] | None = None,
     overview: Overview | None = None,
+    *,
+    pauses: Sequence[float] = (),
 ) -> None:
     """Call the finaliser of the host that started a run, if its package is installed.
 
     Args:
+        manifest: Who the run is.
+        card: Its final card.
         tasks: What the host calls its tasks.
         environment: What the host's client needs to know, as environment variables.
         overview: What the host's page shows beside the card.
+        pauses: Seconds before each further attempt, where one failed.
     """
     kind = str(manifest.host.get("kind", ""))
+    named = tuple(tasks)
     for point in entry_points(group=GROUP, name=kind) if kind else ():
         os.environ.update(environment or {})
-        try:
-            finaliser: Finaliser = point.load()
-            finaliser(manifest, card, tuple(tasks), overview)
-        except Exception:
-            logger.exception("the run's state in %s", kind)
-        else:
-            logger.info("the run's state in %s is set right", kind)
+        for pause in (0.0, *pauses):
+            time.sleep(pause)
+            try:
+                finaliser: Finaliser = point.load()
+                finaliser(manifest, card, named, overview)
+            except Exception:
+                logger.exception("the run's state in %s", kind)
+            else:
+                logger.info("the run's state in %s is set right", kind)
+                break

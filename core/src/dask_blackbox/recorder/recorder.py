@@ -48,7 +48,7 @@ from dask_blackbox.recorder.earlier_attempts import (
 )
 from dask_blackbox.recorder.earlier_recordings import silent_runs, waiting_beside
 from dask_blackbox.recorder.gateway_clusters import stop_at_gateway
-from dask_blackbox.recorder.host_finaliser import HostTasks, finalise_for_host
+from dask_blackbox.recorder.host_finaliser import PAUSES, HostTasks, finalise_for_host
 from dask_blackbox.recorder.kernel_kills import KernelKills
 from dask_blackbox.recorder.opening import Opening, open_recording
 from dask_blackbox.recorder.orphaned_clusters import (
@@ -77,6 +77,8 @@ from dask_blackbox.recorder.uploading import Uploader
 if TYPE_CHECKING:
     from dask_blackbox.recorder.pulling import Puller
     from dask_blackbox.store import Store
+
+__all__ = ["Recorder"]
 
 logger = logging.getLogger("dask_blackbox.recorder")
 
@@ -642,6 +644,7 @@ class Recorder:
                 self._host_tasks.tasks,
                 self._config.host_environment,
                 reported[-1].overview,
+                pauses=PAUSES,
             )
 
 

@@ -10,11 +10,17 @@ import contextlib
 import os
 from pathlib import Path
 
+__all__ = ["Claim", "claimed"]
+
 _NAME = "recorder.pid"
 
 
 class Claim:
-    """The right to work on a spool folder, until it is released or the process ends."""
+    """The right to work on a spool folder, until it is released or the process ends.
+
+    Args:
+        folder: The folder.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._file: int | None = None

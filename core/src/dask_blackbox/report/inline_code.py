@@ -12,6 +12,8 @@ from markupsafe import Markup, escape
 
 from dask_blackbox.formatting import plain
 
+__all__ = ["pieces", "prose"]
+
 _CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 
 

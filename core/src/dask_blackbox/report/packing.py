@@ -12,6 +12,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
+__all__ = ["packed", "packed_signed", "packed_texts"]
+
 _MOST = 10
 _LEVEL = 9
 

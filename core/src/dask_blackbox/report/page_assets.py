@@ -10,6 +10,8 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
+__all__ = ["TEMPLATES", "asset", "policy"]
+
 TEMPLATES = Path(__file__).with_name("templates")
 
 

@@ -32,6 +32,8 @@ from dask_blackbox.serve.searching import Found, runs_found
 from dask_blackbox.serve.templating import LogForm, SearchForm
 from dask_blackbox.store import Store
 
+__all__ = ["Api"]
+
 _EVERY = 2.0
 _LONGEST = 3600.0
 
@@ -165,7 +167,12 @@ def _json(value: object) -> Response:
 
 
 class Api:
-    """The answers, each a method."""
+    """The answers, each a method.
+
+    Args:
+        store: Where the runs lie.
+        cards: Their cards.
+    """
 
     def __init__(self, store: Store, cards: Cards) -> None:
         self._store = store

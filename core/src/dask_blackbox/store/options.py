@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 
 from dask_blackbox.errors import ConfigurationError
 
+__all__ = ["KEYS", "StoreOptions", "gathered"]
+
 KEYS = (
     "url",
     "endpoint",

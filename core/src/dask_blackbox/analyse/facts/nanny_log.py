@@ -19,6 +19,8 @@ from dask_blackbox.analyse.signatures.distributed import (
 from dask_blackbox.formatting import short
 from dask_blackbox.run_tables import RunTables
 
+__all__ = ["nanny_log_of"]
+
 _ABOUT_ENDS = (
     WORKER_OVER_MEMORY_BUDGET,
     NANNY_KILLED_BY_SIGNAL,
@@ -37,7 +39,11 @@ _TOGETHER = 0.25
 
 
 class NannyLog:
-    """The lines in which nannies speak of ends."""
+    """The lines in which nannies speak of ends.
+
+    Args:
+        run: The recording.
+    """
 
     def __init__(self, run: RunTables) -> None:
         self._budgets: dict[tuple[str, int], float] = {}
@@ -94,6 +100,8 @@ class NannyLog:
         it did not end with its worker.
 
         Args:
+            nanny: Its address.
+            ended: When its worker ended.
             window: Seconds before that in which it may have come.
         """
         received = [

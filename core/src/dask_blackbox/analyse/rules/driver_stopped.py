@@ -42,8 +42,11 @@ from dask_blackbox.events import (
     SchedulerInfo,
 )
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
-from dask_blackbox.formatting import capital, class_of, counted, duration, quoted, short
+from dask_blackbox.formatting import class_of, counted, duration, quoted, short
 from dask_blackbox.manifest import BY_A_PERSON, STOP_WORDS, TIME_LIMITS, Stopped
+
+__all__ = ["CANCELLED", "CLUSTER_ORPHANED", "DRIVER_KILLED", "STOPPED_BY_HOST"]
+
 
 # driver-killed
 
@@ -265,7 +268,16 @@ def _scheduler_unresponsive_for(case: Case) -> float | None:
     end = min(ends, default=last_sign_of_life(case.run))
     # What froze may have gone on by now.
     moments = [at for at in moments if at > end - _RECENT] + [end]
-    longest = max((b - a for a, b in pairwise(sorted(moments))), default=0.0)
+    # From the end of one cluster to the start of the next one there is no scheduler.
+    closed = [each.at for each in case.run.of(SchedulerClosing)]
+    longest = max(
+        (
+            b - a
+            for a, b in pairwise(sorted(moments))
+            if not any(a <= at <= b for at in closed)
+        ),
+        default=0.0,
+    )
     return longest if longest > _BLOCKED else None
 
 
@@ -602,7 +614,7 @@ def _cancelled_by(case: Case, key: str | None) -> _Asked | None:
     return _Asked(
         own=own,
         by=by,
-        reported=f" {capital(who)} requested this ({counted(number, 'key')}).",
+        reported=f" {who[0].upper()}{who[1:]} requested this ({counted(number, 'key')}).",
         remedy=remedy,
         evidence=Evidence(text=short(row["message"], 200), source="logs", at=at),
     )

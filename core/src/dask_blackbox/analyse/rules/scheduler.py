@@ -30,7 +30,10 @@ from dask_blackbox.events import (
     SchedulerUnresponsive,
 )
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice
-from dask_blackbox.formatting import capital, class_of, short, size
+from dask_blackbox.formatting import class_of, short, size
+
+__all__ = ["SCHEDULER_LOST"]
+
 
 # scheduler-lost
 #
@@ -128,7 +131,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         f"The scheduler was lost: {how}",
         cause=(
             "The driver lost its connection to the scheduler, and with it all futures. "
-            f"{capital(how)}{by}.{memory} Lost workers and closed connections after "
+            f"{how[0].upper()}{how[1:]}{by}.{memory} Lost workers and closed connections after "
             "that are consequences."
         ),
         remedy=remedy,

@@ -66,6 +66,9 @@ from dask_blackbox.formatting import (
 )
 from dask_blackbox.manifest import DriverException
 
+__all__ = ["NO_VALID_WORKER", "WORKERS_NEVER_ARRIVED", "WORKER_START_FAILED"]
+
+
 # worker-start-failed
 
 _SAID = (
@@ -144,7 +147,7 @@ def _ask_worker_start_failed(case: Case) -> Iterator[Finding]:
         cause=_cause(case, who, root, lines),
         remedy=_remedy_worker_start_failed(case, who, root),
         confidence=sure,
-        evidence=(*map(case.line_evidence, lines[-3:]), *case.exception_evidence()),
+        evidence=(*_evidence(case, lines), *case.exception_evidence()),
     )
 
 
@@ -212,7 +215,12 @@ def _command_finding(case: Case, ended: PrintedFailure) -> Finding:
         remedy=f"{look}." + (f" {hint}" if hint else ""),
         confidence="high",
         evidence=(
-            case.output_evidence(ended, ", which its programs share"),
+            Evidence(
+                text=f"The driver's standard error, which its programs share: {ended.text}",
+                source="logs",
+                at=ended.at,
+                see=case.show_command("logs", "--role", "driver"),
+            ),
             *case.exception_evidence(),
         ),
     )
@@ -244,7 +252,7 @@ def _plugin_findings(case: Case, lines: list[dict[str, object]]) -> Iterator[Fin
             f"packages, not the driver's.{look}"
         ),
         confidence="high",
-        evidence=(*map(case.line_evidence, lines[-3:]), *case.exception_evidence()),
+        evidence=(*_evidence(case, lines), *case.exception_evidence()),
     )
 
 
@@ -319,7 +327,7 @@ def _main_module_finding(
                 text=f'{place} is not under `if __name__ == "__main__":`',
                 source="driver",
             ),
-            *map(case.line_evidence, lines[-3:]),
+            *_evidence(case, lines),
             *case.exception_evidence(),
         ),
     )
@@ -437,6 +445,16 @@ def _remedy_worker_start_failed(
         "Fix that, and test it where workers run: `python -c 'import …'` for a "
         "preload, `setup` of a plugin on one worker."
     )
+
+
+def _evidence(case: Case, lines: list[dict[str, Any]]) -> Iterator[Evidence]:
+    for line in lines[-3:]:
+        yield Evidence(
+            text=f"{line['role']} {line['source']}: {short(line['message'], 300)}",
+            source="logs",
+            at=line["at"].timestamp(),
+            see=case.show_command("logs", "--role", line["role"]),
+        )
 
 
 WORKER_START_FAILED = documented("worker-start-failed", ask=_ask_worker_start_failed)

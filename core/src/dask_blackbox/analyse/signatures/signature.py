@@ -9,6 +9,8 @@ from typing import Literal
 
 import polars as pl
 
+__all__ = ["Signature", "Source", "any_of", "printed_by"]
+
 Source = Literal[
     "dask",
     "databases",

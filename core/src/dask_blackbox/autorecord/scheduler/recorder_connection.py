@@ -25,6 +25,8 @@ from dask_blackbox.protocol.messages import (
     encode,
 )
 
+__all__ = ["RecorderConnection"]
+
 logger = logging.getLogger("dask_blackbox")
 
 _WAITING = 10_000

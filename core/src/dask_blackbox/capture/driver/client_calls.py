@@ -25,6 +25,8 @@ from ..classes import bases_of, qualified
 from ..logs import cut, words_of
 from .patches import Patches
 
+__all__ = ["DriverCalls", "identity_of", "key_of", "users_frame"]
+
 _MOST, _KEPT = 100, 20
 _LONGEST = 2_000
 _ADDRESS = re.compile(r"(?:tcp|tls|ws|wss|ucx)://[^\s@]+$")
@@ -107,6 +109,7 @@ def users_frame(frame: FrameType | None, stop: str = "") -> FrameType | None:
     """Return the innermost frame of the user's own; None if Dask's own code comes before.
 
     Args:
+        frame: Where to begin.
         stop: A part of the names of files at which to give up.
     """
     for _ in range(_DEEPEST):

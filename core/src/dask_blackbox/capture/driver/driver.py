@@ -27,6 +27,8 @@ from ..packages import installed
 from .client_calls import identity_of, key_of
 from .driver_environment import folder_of_code
 
+__all__ = ["DriverTap", "as_json", "code_of", "describe_driver", "describe_exception"]
+
 _LONGEST = 20_000
 _SHORT = 2_000
 _REGISTERING = ("register_plugin", "register_worker_plugin")
@@ -230,6 +232,7 @@ class DriverTap:
     """Log lines and warnings of the driver process, as rows.
 
     Args:
+        recording: Id of the recording.
         sink: Takes a kind and a row; must not block.
     """
 

@@ -14,6 +14,8 @@ from typing import Any
 
 from ..bytecode import NO_CODE, code_hash, instruction_bytes
 
+__all__ = ["parts_of"]
+
 _OPTIMISED = 0x1  # as in `bytecode`: a function's flag
 _DEEPEST = 3  # of classes in classes
 _DIGITS = 8
@@ -23,6 +25,9 @@ _ENDS = ("STORE_NAME", "STORE_GLOBAL", "POP_TOP")
 
 def parts_of(code: types.CodeType) -> dict[str, tuple[int, str]]:
     """Return of each name of a module the line where it stands, and a hash.
+
+    Args:
+        code: Of the module's body.
 
     Returns:
         `Tax.added` for a method.  Of a name that is set more than once, the last line and

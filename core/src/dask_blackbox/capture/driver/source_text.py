@@ -9,13 +9,19 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+__all__ = ["sources_of"]
+
 _LONGEST = 4_000  # characters of one of them
 _DEEPEST = 3  # of classes in classes
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def sources_of(text: str) -> dict[str, str]:
-    """Return the source of each function, method and constant, named as in `parts_of`."""
+    """Return the source of each function, method and constant, named as in `parts_of`.
+
+    Args:
+        text: Of the module.
+    """
     found: dict[str, str] = {}
     lines = text.splitlines()
     for name, node in _named(ast.parse(text).body, "", 0):

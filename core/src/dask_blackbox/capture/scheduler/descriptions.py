@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from distributed import Scheduler
     from distributed.scheduler import WorkerState
 
+__all__ = ["scheduler_facts", "worker_facts"]
+
 
 def scheduler_facts(scheduler: Scheduler) -> dict[str, object]:
     """Return the particulars of `scheduler-info`."""
