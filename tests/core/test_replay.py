@@ -29,7 +29,7 @@ from dask_blackbox.capture.worker.privacy_policy import Policy
 from dask_blackbox.capture.worker.task_bundle import read_bundle
 from dask_blackbox.capture.worker.task_pickling import TooLongError, dump, dump_task
 from dask_blackbox.cli import blackbox
-from dask_blackbox.cli.pickled import differences, names_in
+from dask_blackbox.cli.replay import differences, names_in
 from dask_blackbox.cli.rerun import Unpickler
 from dask_blackbox.events import BundleAnnounced, BundleStored
 from dask_blackbox.reader.task_bundles import is_trusted

@@ -8,8 +8,14 @@ from pathlib import Path
 
 import pytest
 from dask_blackbox.analyse import RULES, rules
-from dask_blackbox.analyse.pages import FINDINGS, Page, Threshold, read_page
-from dask_blackbox.analyse.rule import Rule, documented
+from dask_blackbox.analyse.rule import (
+    FINDINGS,
+    Page,
+    Rule,
+    Threshold,
+    documented,
+    read_page,
+)
 
 MODULES = sorted(Path(rules.__file__).parent.glob("[a-z]*.py"))
 DOCS = Path(__file__).parents[2] / "docs"

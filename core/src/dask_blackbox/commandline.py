@@ -14,8 +14,6 @@ def command(verb: str, *words: str, store: str | None = None) -> str:
     """Return a `dask blackbox` command, quoted for a shell.
 
     Args:
-        verb: Which one.
-        words: What follows it.
         store: The URL of the store; None where it is not known, or where a word is the URL
             of a recording.
     """

@@ -196,6 +196,11 @@ def _cut_path(path: re.Match[str]) -> str:
     return f"{path['host']}/…/{name}" if path["host"] else f"…/{folder}/{name}"
 
 
+def capital(text: str) -> str:
+    """Return a text that begins with a capital letter."""
+    return text[:1].upper() + text[1:]
+
+
 def clean(text: str) -> str:
     """Return the text without what terminals and browsers obey and JSON cannot hold."""
     plain = _UNPRINTABLE.sub("", text.replace("\r\n", "\n"))

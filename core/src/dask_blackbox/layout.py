@@ -76,12 +76,7 @@ class RunAddress(NamedTuple):
 
 
 def viewer_links(viewer: str, address: RunAddress) -> dict[str, str]:
-    """Return where a recording's pages open in a viewer (`dask blackbox serve`).
-
-    Args:
-        viewer: Its address.
-        address: Of the recording.
-    """
+    """Return where a recording's pages open in a viewer (`dask blackbox serve`)."""
     job, run = quote(address.job, safe=""), quote(address.run, safe="")
     here = f"{viewer.rstrip('/')}/runs/{job}/{run}/{address.attempt}"
     return {
@@ -103,7 +98,6 @@ def index_names(address: RunAddress, started: float, state: str) -> tuple[str, s
     """Return the names of the two markers that say `address` reached `state`.
 
     Args:
-        address: The recording.
         started: Epoch seconds.
         state: A word of `RunState`.
     """

@@ -75,7 +75,6 @@ def findings_in(
     A rule that fails is noted (`guard`), and the others go on.
 
     Args:
-        run: The recording.
         muted: Slugs of rules that are not asked; verdicts of ours cannot be muted.
         thresholds: Numbers that the user set otherwise, by `<slug>.<name>`.
         history: The runs before it, for what is unusual about it.
@@ -92,7 +91,6 @@ def diagnosis_of(case: Case, *, muted: Collection[str] = ()) -> Diagnosis:
     Within each of these, the order in which they are asked is of no account.
 
     Args:
-        case: The run.
         muted: Slugs of rules that are not asked; verdicts of ours cannot be muted.
     """
     users = installed_rules()

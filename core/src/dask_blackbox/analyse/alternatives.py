@@ -16,8 +16,6 @@ from dask_blackbox.finding import Finding
 from dask_blackbox.formatting import counted, listed, quoted, short, size
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["RejectedCause", "rejected_causes"]
-
 _ERROR = 40
 _MUCH = 0.8
 _DEADLY = ("worker-", "kernel-oom", "environment-mismatch", "module-not-shipped")

@@ -8,8 +8,6 @@ from typing import NamedTuple
 from dask_blackbox.analyse.baseline import Unusual, usual_of
 from dask_blackbox.sketch import REST, PrefixSketch, Sketch
 
-__all__ = ["UnusualPart", "more_memory", "slower"]
-
 _ALIKE = 0.1
 _MEDIAN = 2  # of sketch.QUANTILES
 _HIGH = 4

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Unusual", "usual_of"]
-
 LEAST_RUNS = 4
 """Earlier runs without which nothing is called unusual."""
 
@@ -100,8 +98,6 @@ class Usual:
         """Return in which way a number is unusual; None if it is not.
 
         Args:
-            value: The number.
-            size: Of the input.
             strict: By how much the bar is raised, where many numbers of one run are judged.
         """
         if value <= 0 or (self.by_input and not size):

@@ -37,14 +37,6 @@ from dask_blackbox.finding import Confidence
 from dask_blackbox.formatting import class_of, prefix_of
 from dask_blackbox.manifest import DriverException
 
-__all__ = [
-    "Blame",
-    "blame_of",
-    "closed_connection_to",
-    "only_waited",
-    "timed_out_waiting",
-]
-
 _WAITED = ("TimeoutError", "Timeout")
 _STOPPED = ("CancelledRun", "TerminationSignal", "AirflowTaskTerminated")
 _DEADLINE_WORDS = re.compile(
@@ -114,9 +106,7 @@ def blame_of(
 
     Args:
         exception: What ended the driver's work.
-        failures: The tasks that raised.
         dead: The deaths of the run with their causes.
-        state: How the run ended.
         deserted: Whether no worker was left at the end.
         again: Whether a task had ended worker after worker when the driver gave up.
         recovered: Deaths that nobody waits for any more: their work was done elsewhere.

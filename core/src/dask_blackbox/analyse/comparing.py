@@ -15,8 +15,6 @@ from dask_blackbox.comparison import ComparedRun, Comparison, Measured, PrefixPa
 from dask_blackbox.earlier_runs import Past
 from dask_blackbox.sketch import PrefixSketch, Sketch
 
-__all__ = ["comparison_of"]
-
 _MEDIAN, _HIGH = 2, 4  # of sketch.QUANTILES
 _NOTHING = PrefixSketch(name="")
 

@@ -20,8 +20,6 @@ from dask_blackbox.formatting import counted, duration, short
 from dask_blackbox.manifest import SPOOL, Completeness, Ending
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["completeness_of", "missing_from"]
-
 _BEHIND = 30.0
 _SOURCES = 20
 _READ_NO_LINES = ("itself", "the nanny's log")  # of those who certify an exit
@@ -252,7 +250,6 @@ def completeness_of(
     """Return the card's account of its recording.
 
     Args:
-        run: The recording.
         recorded: Whether it is in the store.
         reason: Why not, if not.
     """

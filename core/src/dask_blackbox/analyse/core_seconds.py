@@ -21,17 +21,11 @@ from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import counted, duration, short
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["Curve", "Loads", "computed_by_prefix", "evidence_of_prefixes"]
-
 _HARDLY = 0.5
 
 
 class Loads:
-    """What a run's threads did.
-
-    Args:
-        run: The recording.
-    """
+    """What a run's threads did."""
 
     def __init__(self, run: RunTables) -> None:
         self._run = run

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["dask_setting"]
-
 
 def dask_setting(config: Mapping[str, object], name: str) -> object:
     """Return a setting; None if it is not set.
 
     Args:
-        config: The recorded configuration.
         name: As in Dask's documentation, with dots and hyphens.
     """
     found: object = config

@@ -30,16 +30,6 @@ from dask_blackbox.formatting import (
     size,
 )
 
-__all__ = [
-    "deaths_blamed_on",
-    "evidence_of",
-    "how_died",
-    "name_of",
-    "names_at_fault",
-    "verdict_on_deaths",
-    "where_it_was",
-]
-
 _SHOWN = 4
 _FEW = 3
 
@@ -66,12 +56,9 @@ def verdict_on_deaths(
     """Yield the verdict that these deaths explain the failure.
 
     Args:
-        case: The run.
-        rule: Whose verdict it is.
         deaths: What it is about, by time; at least one.
         did: What each of them did: `died`.
         how: And how: `at their memory limit`.
-        remedy: What to do.
         more: Sentences to add to the cause.
         retry_advice: If this differs from the rule's.
         retry_confidence: How sure that is, at most, if this differs from the rule's.

@@ -30,7 +30,6 @@ def last_error_before(run: RunTables, at: float, *, within: float) -> str | None
     """Return the last line on the driver's stderr, which local workers' programs share.
 
     Args:
-        run: The recording.
         at: Epoch seconds; later lines do not count.
         within: Seconds before it; earlier lines do not count.
     """
@@ -45,9 +44,7 @@ def was_printed(run: RunTables, name: str, message: str) -> bool:
     """Say whether the driver printed or logged an exception, as Python ends a traceback.
 
     Args:
-        run: The recording.
         name: The exception's class, without its module.
-        message: Its message.
     """
     first = message.partition("\n")[0].strip()
     own = _own_lines(run)["message"].str.strip_chars()
@@ -64,11 +61,7 @@ def _own_lines(run: RunTables) -> pl.DataFrame:
 
 
 def own_lines(run: RunTables) -> pl.DataFrame:
-    """Return the lines of the job's own code, in whichever process.
-
-    Args:
-        run: The recording.
-    """
+    """Return the lines of the job's own code, in whichever process."""
     return run.logs.filter(
         pl.col("role").is_in(["driver", "worker"])
         & ~pl.col("logger").fill_null("").str.contains(f"^{OF_DASK}")

@@ -20,14 +20,6 @@ from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import duration, short
 from dask_blackbox.run_tables import RunTables
 
-__all__ = [
-    "DriverPosition",
-    "driver_position_of",
-    "evidence_of_position",
-    "position_in",
-    "shared_in",
-]
-
 SHARED = {
     "distributed/lock.py": ("a `Lock`", "release it"),
     "distributed/multi_lock.py": ("a `MultiLock`", "release it"),
@@ -118,7 +110,6 @@ def position_in(traceback: str, at: float) -> DriverPosition:
     """Return where the driver was whose own patience ended, as its traceback tells.
 
     Args:
-        traceback: Of what it raised.
         at: When it did, epoch seconds.
     """
     return DriverPosition(at=at, lasted=0.0, stack=frames_of_call_stack((traceback,)))

@@ -24,8 +24,6 @@ from dask_blackbox.analyse.symptoms import is_symptom
 from dask_blackbox.finding import Evidence, Finding
 from dask_blackbox.formatting import class_of, counted, short
 
-__all__ = ["doubted"]
-
 _ERROR_WORDS = (
     r"(?i)\b[A-Z]\w*(?:Error|Exception)\b|\b(?:errors?|fail(?:ed|ure|s)?|skipp(?:ed|ing)|"
     r"problems?|could not|cannot|can't|unable|refused|denied|giving up|gave up)\b"
@@ -54,12 +52,7 @@ class _Earlier:
 
 
 def doubted(case: Case, verdict: Finding) -> Finding:
-    """Return a verdict on a symptom with what had failed before it, and less sure.
-
-    Args:
-        case: The run.
-        verdict: Its verdict.
-    """
+    """Return a verdict on a symptom with what had failed before it, and less sure."""
     if verdict.confidence == "low" or verdict.rule not in _KINDS | _RAISED:
         return verdict
     texts = " ".join(_texts(case, verdict))

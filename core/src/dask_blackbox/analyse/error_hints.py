@@ -16,8 +16,6 @@ from dask_blackbox.analyse.signatures.python import (
 from dask_blackbox.formatting import class_of, short
 from dask_blackbox.manifest import DriverException
 
-__all__ = ["hint_on", "plain_message"]
-
 _HINTS = (
     (
         FILE_TOO_LARGE,
@@ -81,7 +79,6 @@ def plain_message(exception: DriverException, message: str) -> str:
     """Return a message without the advice in it, and with the error that it is about.
 
     Args:
-        exception: What the driver raised.
         message: Its text, as far as it is to be reported.
     """
     failed, root = (

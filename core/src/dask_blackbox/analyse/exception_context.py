@@ -18,21 +18,6 @@ from dask_blackbox.events import GraphUpdated
 from dask_blackbox.formatting import class_of, counted, listed, short
 from dask_blackbox.run_tables import RunTables
 
-__all__ = [
-    "FailedAlike",
-    "at_its_line",
-    "dead_at",
-    "died_before",
-    "errors_before",
-    "failed_alike",
-    "how_it_came",
-    "how_it_was_lost",
-    "how_many_failed",
-    "in_brackets",
-    "raised_before",
-    "where_it_was",
-]
-
 
 def at_its_line(failure: TaskFailure) -> str:
     """Return the line of the user's own code that raised, as a clause."""
@@ -197,10 +182,6 @@ def failed_alike(run: RunTables, failure: TaskFailure) -> FailedAlike:
     """Return how many tasks failed as one did.
 
     Those count that Dask had released when they raised, as nobody waited for them any more.
-
-    Args:
-        run: The recording.
-        failure: Of the one task.
     """
     same = pl.col("prefix") == failure.prefix
     own = pl.col("cause").is_null() | (pl.col("cause") == pl.col("key"))

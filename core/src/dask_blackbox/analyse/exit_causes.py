@@ -30,8 +30,6 @@ from dask_blackbox.finding import Confidence
 from dask_blackbox.formatting import duration, short, size
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["DIED", "ExitCause", "cause_of_exit", "lifetime_of"]
-
 _NOT_READ = (NOT_DESERIALIZED, GRAPH_NOT_DESERIALIZED, IMPORT_FAILED)
 # Dask's own lines, not a task's: a task that could not allocate need not end its worker.
 _MEMORY_ERROR = "MemoryError"

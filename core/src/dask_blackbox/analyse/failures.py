@@ -1,4 +1,4 @@
-"""Which tasks failed of themselves, and which only inherited it."""
+"""Which tasks failed of themselves, which only inherited it, and on whose None they failed."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ from dask_blackbox.analyse.signatures.distributed import TASK_KILLED_ITS_WORKERS
 from dask_blackbox.finding import weaker
 from dask_blackbox.formatting import class_of
 from dask_blackbox.run_tables import RunTables
-
-__all__ = ["TaskFailure", "blamed_key", "failures_of", "succeeded_later"]
 
 _NO_TEXT = "<exception str() failed>"  # Python's own words
 
@@ -195,3 +193,54 @@ def blamed_key(message: str) -> str | None:
     """Return the key that a `KilledWorker` message blames, or None."""
     found = TASK_KILLED_ITS_WORKERS.search(message)
     return found["key"] if found else None
+
+
+_NONE = "NoneType"
+
+
+@dataclass(frozen=True)
+class NoneResult:
+    """The result that a task failed on.
+
+    Attributes:
+        key: Of a task that returned None.
+        prefix: Of that task.
+        number: How many tasks of the prefix returned None.
+        finished: How many of them finished.
+    """
+
+    key: str
+    prefix: str
+    number: int
+    finished: int
+
+
+def none_result_behind(run: RunTables, failure: TaskFailure) -> NoneResult | None:
+    """Return the task whose None another task failed on; None if it did not.
+
+    Its exception names the type, and the last input of it, or of one that failed like it,
+    had that.
+    """
+    if _NONE not in failure.message:
+        return None
+    tasks = run.tasks.select("key", "prefix", "outcome", "typename", "last_input")
+    finished = tasks.filter(pl.col("outcome") == "finished")
+    of_none = finished.filter(pl.col("typename") == _NONE)
+    # Of several inputs, the last one need not be the one that is None: others say more.
+    alike = tasks.filter(
+        (pl.col("prefix") == failure.prefix) & (pl.col("outcome") == "erred")
+    )
+    own = alike.filter(pl.col("key") == failure.key)
+    for failed in (own, alike):
+        made = of_none.filter(pl.col("key").is_in(failed["last_input"].to_list()))
+        if len(made):
+            break
+    else:
+        return None
+    prefix = str(made["prefix"][0])
+    return NoneResult(
+        key=str(made["key"][0]),
+        prefix=prefix,
+        number=of_none.filter(pl.col("prefix") == prefix)["key"].n_unique(),
+        finished=finished.filter(pl.col("prefix") == prefix)["key"].n_unique(),
+    )

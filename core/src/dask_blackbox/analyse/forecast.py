@@ -10,8 +10,6 @@ import numpy as np
 
 from dask_blackbox.sketch import Sketch
 
-__all__ = ["NEAR", "TERMINATED_AT", "Forecast", "forecast_of"]
-
 TERMINATED_AT = 0.95
 """Share of its limit at which a worker is terminated, unless configured otherwise."""
 
@@ -57,7 +55,6 @@ def forecast_of(earlier: Sequence[Sketch], sketch: Sketch) -> Forecast | None:
 
     Args:
         earlier: Runs that ended well, the newest first.
-        sketch: This run.
     """
     peak, limit = sketch.measure("peak_memory"), sketch.measure("memory_limit")
     if not peak or not limit:

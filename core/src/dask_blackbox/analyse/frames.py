@@ -8,39 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-__all__ = [
-    "Frame",
-    "HasStack",
-    "TaskStack",
-    "before_the_last",
-    "beyond_own_code",
-    "call_path_of",
-    "came_from_a_task",
-    "came_from_the_cluster",
-    "came_from_the_start_of_a_worker",
-    "cause_of_last",
-    "end_of",
-    "frame_of_stack",
-    "frames_of_call_stack",
-    "is_of_environment",
-    "is_the_users",
-    "last_frame",
-    "members_of_group",
-    "own_frame_in",
-    "raised_apart_from_dask",
-    "raised_at_end",
-    "raised_by_a_library",
-    "raised_in_a_wait_for_dask",
-    "raised_in_user_code",
-    "raised_on_purpose",
-    "read_by_the_driver",
-    "root_of_chain",
-    "task_stacks",
-    "user_frame",
-    "user_frames",
-    "within",
-]
-
 _FRAME = re.compile(
     r'^[\s|]*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<name>.+)$'
 )
@@ -118,7 +85,6 @@ def end_of(traceback: str, *, most: int = 8) -> str:
     """Return the last lines of a traceback, from the beginning of a frame on.
 
     Args:
-        traceback: As it was printed.
         most: How many lines at most.
     """
     lines = traceback.strip().splitlines()[-most:]

@@ -16,16 +16,6 @@ from dask_blackbox.analyse.signatures import Signature, printed_by
 from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import counted, duration, short
 
-__all__ = [
-    "Wait",
-    "awaited",
-    "evidence_of_hang",
-    "evidence_of_stack",
-    "how_it_ended",
-    "idle_share",
-    "log_evidence",
-]
-
 _NEWLINE = "\n"
 
 

@@ -30,8 +30,6 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["ENDED_BY_US", "Hang", "HangingTask", "hang_of"]
-
 ENDED_BY_US = "cancelled for reason: dask-blackbox"
 """What a driver gets whose run our own option ended."""
 

@@ -13,8 +13,6 @@ from dask_blackbox.formatting import counted, duration, short, size
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["headline_of", "headline_of_a_damaged_end", "with_killed_tasks"]
-
 _LONGEST = 120
 _LOCAL = "work in local threads and processes is not recorded"
 
@@ -31,10 +29,8 @@ def headline_of(
     """Return the card's headline, at most 120 characters long.
 
     Args:
-        state: How the run ended.
         verdict: Why, if it failed.
         findings: All else that was found.
-        numbers: The card's measures.
         unrecorded: Why there is no recording, if there is none.
         clusterless: The driver was recorded and no cluster was: there was no client.
     """
@@ -99,7 +95,6 @@ def with_killed_tasks(
     says nothing more.
 
     Args:
-        run: The run.
         findings: What was found in it.
     """
     from dask_blackbox.analyse import findings_in, verdict_of

@@ -14,15 +14,6 @@ from functools import cached_property
 from dask_blackbox.layout import RunAddress, SketchName
 from dask_blackbox.sketch import Sketch
 
-__all__ = [
-    "History",
-    "in_turn",
-    "is_backfill",
-    "of_one_series",
-    "one_per_run",
-    "tries_before",
-]
-
 _MAPPED = re.compile(r"\.map(\d+)(?:-[0-9a-f]{8})?$")
 _RANK = ("lost", "aborted", "failed", "succeeded")
 

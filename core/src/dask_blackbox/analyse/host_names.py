@@ -12,8 +12,6 @@ from dask_blackbox.finding import ChainStep, Finding
 from dask_blackbox.formatting import short
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["HostNames"]
-
 _KEY = re.compile(r"[\w.<>\[\]-]+-[0-9a-f]{3,32}(…?)")
 
 
@@ -21,11 +19,7 @@ _LONGEST = 80
 
 
 class HostNames:
-    """Puts the names of a run's host into what is written of it.
-
-    Args:
-        run: The run.
-    """
+    """Puts the names of a run's host into what is written of it."""
 
     def __init__(self, run: RunTables) -> None:
         # On one line and cut: users may choose them freely.

@@ -12,8 +12,6 @@ from dask_blackbox.job_history import FailureGroup, JobHistory, PastRun, Trend
 from dask_blackbox.layout import SketchName
 from dask_blackbox.sketch import Sketch
 
-__all__ = ["job_history_of", "wanted_for_groups"]
-
 _WINDOW = 20
 _SHOWN = 60
 _MOST_GROUPS = 12
@@ -63,7 +61,6 @@ def job_history_of(
     """Return a job's history.
 
     Args:
-        job: Its name.
         names: Of all runs, the newest first, one for each run.
         sketches: Those of `wanted_for_groups` that could be read, by name.
         limit: How many runs to list.

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from dask_blackbox.events import DriverAttached, WorkerAdded
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["KNOWN_BUGS", "KnownBug", "pythons_apart", "version"]
-
 _NUMBERS = re.compile(r"\d+")
 
 
@@ -90,12 +88,7 @@ KNOWN_BUGS: tuple[KnownBug, ...] = (
 
 
 def pythons_apart(run: RunTables, worker: str) -> tuple[str, str] | None:
-    """Return the driver's Python and a worker's, if their minor versions differ.
-
-    Args:
-        run: The run.
-        worker: An address.
-    """
+    """Return the driver's Python and a worker's, if their minor versions differ."""
     ours = _reported(each.python for each in run.of(DriverAttached))
     theirs = _reported(
         each.python for each in run.of(WorkerAdded) if each.subject == worker

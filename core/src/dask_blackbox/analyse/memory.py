@@ -12,17 +12,8 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.facts.suspects import suspects_of
 from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.events import GraphUpdated, ProcessLoad, TaskNamed
-from dask_blackbox.formatting import counted, need, quoted, short, size
+from dask_blackbox.formatting import capital, counted, need, quoted, short, size
 from dask_blackbox.run_tables import RunTables
-
-__all__ = [
-    "how_the_scheduler_grew",
-    "is_of_host",
-    "memory_need",
-    "more_pieces",
-    "peaks_of",
-    "retained_memory_of",
-]
 
 _ENOUGH = 4
 _UNEVEN = 3.0
@@ -55,7 +46,6 @@ def _skew_before(run: RunTables, moment: float, limit: int | None) -> Skew | Non
     """Return the most uneven large results that there were at a moment.
 
     Args:
-        run: The recording.
         moment: Epoch seconds.
         limit: Bytes that a worker may have: pieces of less than a hundredth don't matter.
     """
@@ -183,14 +173,12 @@ class MemoryNeed:
             ways.append("or load less in what the driver runs on every worker")
         text = ", ".join(ways)
         if not self.at_once:
-            return f"{text[0].upper()}{text[1:]}."
+            return f"{capital(text)}."
         verb = "had" if self.at_once == 1 else "shared"
         had = f"{counted(self.at_once, 'task')} {verb} {size(limit)}"
         if self.idle:
             had += f", of which an idle worker already uses {size(self.idle)}"
-        return (
-            f"{text[0].upper()}{text[1:]}. {had[0].upper()}{had[1:]}.{self._uneven()}"
-        )
+        return f"{capital(text)}. {capital(had)}.{self._uneven()}"
 
     def _smaller(self) -> str:
         if self.pieces < 2 or not self.limit:  # noqa: PLR2004
@@ -228,7 +216,6 @@ def memory_need(
     """Return what workers that died of memory had, and what to give them.
 
     Args:
-        case: The run.
         deaths: Of workers that died of memory.
         met_its_limit: It was Dask's own limit; otherwise what they were seen with is all
             that is known of how much there was.

@@ -11,17 +11,6 @@ from dask_blackbox.analyse.frames import came_from_the_cluster
 from dask_blackbox.analyse.signatures.python import MODULE_MISSING, NAME_NOT_IN_MODULE
 from dask_blackbox.events import DriverAttached, DriverCode, InstalledPackages
 
-__all__ = [
-    "OwnModule",
-    "driver_has_package",
-    "lacking_module",
-    "missing_elsewhere",
-    "missing_module",
-    "own_module",
-    "package_of",
-    "worker_has_package",
-]
-
 _BY_A_HOST = re.compile(r"^(?:unusual_prefix_|__prefect_loader|__main__|__mp_main__)")
 
 

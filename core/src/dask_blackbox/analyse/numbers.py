@@ -22,8 +22,6 @@ from dask_blackbox.analyse.run_state import seconds_of
 from dask_blackbox.events import FineMetrics, RecordingStarted, SchedulerInfo
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["NUMBERS", "numbers_of"]
-
 NUMBERS = {
     "duration": "seconds from the start of the run to its end (or last heartbeat)",
     "executions": "executions of tasks, however they ended",

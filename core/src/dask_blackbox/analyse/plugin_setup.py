@@ -21,8 +21,6 @@ from dask_blackbox.analyse.signatures.distributed import (
 from dask_blackbox.finding import Evidence
 from dask_blackbox.formatting import class_of, short
 
-__all__ = ["setup_failed_before"]
-
 _SAID = ((WORKER_PLUGIN_FAILED, "plugin"), (PRELOAD_FAILED, "preload"))
 _SOON = timedelta(seconds=2)
 _RAISED = re.compile(r"^(?P<name>[A-Za-z_][\w.]*): (?P<message>.+)$", re.MULTILINE)
@@ -31,12 +29,7 @@ _RAISED = re.compile(r"^(?P<name>[A-Za-z_][\w.]*): (?P<message>.+)$", re.MULTILI
 def setup_failed_before(
     case: Case, failure: TaskFailure
 ) -> tuple[str, Evidence] | None:
-    """Return what had failed to set up on the worker where a task failed, and the line.
-
-    Args:
-        case: The run.
-        failure: Of the task.
-    """
+    """Return what had failed to set up on the worker where a task failed, and the line."""
     if failure.worker is None:
         return None
     # What it logged before it was recorded is on the stderr that it shares with the script.

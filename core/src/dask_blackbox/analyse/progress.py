@@ -10,8 +10,6 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.events import GraphUpdated
 from dask_blackbox.formatting import counted, duration, quoted
 
-__all__ = ["Pace", "new_tasks", "pace_of"]
-
 _RECENT = 5.0
 _FEW = 3
 _SHARE = 0.3

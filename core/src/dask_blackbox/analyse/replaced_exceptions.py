@@ -15,8 +15,6 @@ from dask_blackbox.analyse.signatures.distributed import LONG_MESSAGE_CUT
 from dask_blackbox.formatting import class_of
 from dask_blackbox.manifest import DriverException
 
-__all__ = ["Raised", "classes_of", "lost_by_client", "untangled"]
-
 _QUOTED = re.compile(r"^(?P<name>[A-Z]\w*)\((?P<text>.*)\)$", re.DOTALL)
 _CLIENT = "distributed/utils.py"
 _END = re.compile(r"['\"]\)$")
@@ -44,7 +42,6 @@ def untangled(qualified: str, message: str) -> Raised:
 
     Args:
         qualified: Name of the class that arrived, with its module.
-        message: Its text.
     """
     name = class_of(qualified)
     cut = LONG_MESSAGE_CUT.match(message)

@@ -11,8 +11,6 @@ from dask_blackbox.analyse.run_state import last_sign_of_life
 from dask_blackbox.events import RestrictedTask, WorkerAdded
 from dask_blackbox.formatting import duration, listed
 
-__all__ = ["asks_for", "offered", "restrictions_in", "to_start"]
-
 _LINE = re.compile(
     r"(host|worker|resource)_restrictions=(.*?)(?=\s\w+_restrictions=|$)"
 )

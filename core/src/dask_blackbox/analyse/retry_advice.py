@@ -20,16 +20,6 @@ from dask_blackbox.analyse.signatures.services import AWS_REFUSED
 from dask_blackbox.finding import Confidence, RetryAdvice
 from dask_blackbox.formatting import class_of
 
-__all__ = [
-    "NO_SPACE",
-    "UNKNOWN",
-    "Advice",
-    "advice_on",
-    "advice_on_class",
-    "advice_on_text",
-    "passes",
-]
-
 
 class Advice(NamedTuple):
     """Whether a retry helps, and how sure that is."""
@@ -139,7 +129,6 @@ def _advice_for_class(qualified: str, *, closed: bool) -> Advice | None:
     """Return what a class in the line of an exception says; None: ask the next one.
 
     Args:
-        qualified: The class.
         closed: Of what fails again, only the closed list counts.
     """
     name = class_of(qualified)

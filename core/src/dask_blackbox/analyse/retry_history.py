@@ -24,8 +24,6 @@ from dask_blackbox.formatting import counted
 from dask_blackbox.layout import SketchName
 from dask_blackbox.sketch import Sketch
 
-__all__ = ["Retries", "with_retry_history"]
-
 _SOON = 600.0  # seconds between a failed run and the one that somebody started again
 _WHAT_RUNS = frozenset(("package", "python", "dask-config", "parameters", "code"))
 _EXCEPTIONS = ("task-exception", "driver-exception")
@@ -45,7 +43,6 @@ def with_retry_history(case: Case, verdict: Finding) -> Finding:
 
     Args:
         case: The run, with its history.
-        verdict: Why it failed.
     """
     past = _retries_in_earlier_runs(case, verdict)
     here = _retries_in_this_run(case)
@@ -133,7 +130,6 @@ def _retries_before(names: Iterable[SketchName], fingerprint: str) -> Retries:
 
     Args:
         names: Of all attempts that are known, in any order.
-        fingerprint: Of the kind.
     """
     inorder = sorted(names, key=lambda each: each.address)
     retried = [

@@ -17,8 +17,6 @@ from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.guard import guard
 from dask_blackbox.settings import setting
 
-__all__ = ["asking", "asking_or_default"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Asking:

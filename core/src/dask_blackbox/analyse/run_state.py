@@ -9,20 +9,6 @@ from typing import Literal, cast, get_args
 from dask_blackbox.events import DriverEnded, DriverLost
 from dask_blackbox.run_tables import RunTables
 
-__all__ = [
-    "ASKED",
-    "FAILED",
-    "STALE",
-    "State",
-    "exit_code_of_driver",
-    "last_sign_of_life",
-    "recorded_until",
-    "seconds_of",
-    "signal_of_driver",
-    "silent_for",
-    "state_of",
-]
-
 State = Literal["running", "succeeded", "failed", "aborted", "lost"]
 
 FAILED: tuple[State, ...] = ("failed", "aborted", "lost")
@@ -41,7 +27,6 @@ def state_of(run: RunTables, *, now: float | None = None) -> State:
     """Return the state of a run.
 
     Args:
-        run: The run.
         now: Epoch seconds; the present, if not given.
     """
     if run.ending is not None:
@@ -54,7 +39,6 @@ def silent_for(run: RunTables, *, now: float | None = None) -> float:
     """Return for how many seconds nothing has been heard of a run.
 
     Args:
-        run: The run.
         now: Epoch seconds; the present, if not given.
     """
     present = time.time() - run.clock_ahead if now is None else now

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from dask_blackbox.finding import RetryAdvice
 from dask_blackbox.formatting import signal_name
 
-__all__ = ["CRASHES", "NATIVE", "sender_of", "signal_in"]
-
 _BY_SIGNAL = "signal-"
 
 NATIVE = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP")

@@ -16,8 +16,6 @@ from dask_blackbox.analyse.rule import Rule
 from dask_blackbox.finding import Evidence, Finding, Subject
 from dask_blackbox.formatting import counted, duration, listed, short
 
-__all__ = ["SingleWorkerFailure", "single_worker_failure", "verdict_on_failure"]
-
 _ENOUGH_ELSEWHERE = 3
 _ENOUGH_THERE = 2
 _SETUP_HINT = (
@@ -41,12 +39,7 @@ class SingleWorkerFailure(NamedTuple):
 def single_worker_failure(
     case: Case, failure: TaskFailure
 ) -> SingleWorkerFailure | None:
-    """Return what is reported of the only worker on which a task's like failed, or None.
-
-    Args:
-        case: The run.
-        failure: Of the task.
-    """
+    """Return what is reported of the only worker on which a task's like failed, or None."""
     worker, prefix = failure.worker, failure.prefix
     if not worker or not prefix:
         return None
@@ -110,12 +103,8 @@ def verdict_on_failure(
     """Return a finding of a rule about the task whose failure ended the run.
 
     Args:
-        case: The run.
-        rule: Which rule says so.
-        failure: Of the task.
         what: What is wrong with workers (`have no module 'x'`), for the title.
         cause: Why, with the names.
-        remedy: What to do.
     """
     text = Evidence(
         text=f"{failure.key}: {short(str(failure), 300)}",

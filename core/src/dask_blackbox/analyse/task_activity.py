@@ -23,8 +23,6 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["MANY_EDGES", "Host", "TaskActivity"]
-
 MANY_EDGES = 20
 """Inputs of a task, on average, that are many."""
 
@@ -92,11 +90,7 @@ class DriverTime:
 
 
 class TaskActivity:
-    """Seconds and bytes beside computing.
-
-    Args:
-        run: The recording.
-    """
+    """Seconds and bytes beside computing."""
 
     def __init__(self, run: RunTables) -> None:
         self._run = run

@@ -12,8 +12,6 @@ from dask_blackbox.finding import Evidence, Finding
 from dask_blackbox.formatting import counted, short, size
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["bundle_links", "bundles_of", "lost_bundles", "with_bundle"]
-
 _REDACTED = "redacted"
 
 

@@ -10,8 +10,6 @@ from dask_blackbox.events import TaskTimedOut
 from dask_blackbox.formatting import counted, duration, short
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["timed_out"]
-
 _BEYOND = 1.5
 """Times of the limit from which a task ran on although its time was over."""
 

@@ -21,15 +21,6 @@ from dask_blackbox.analyse.rule import Rule
 from dask_blackbox.analyse.rules import RULES
 from dask_blackbox.finding import Finding
 
-__all__ = [
-    "GROUP",
-    "all_rules",
-    "ask_in_isolation",
-    "installed_rules",
-    "loaded",
-    "rule_called",
-]
-
 GROUP = "dask_blackbox.rules"
 """The group of entry points."""
 
@@ -118,8 +109,6 @@ def ask_in_isolation(rule: Rule, case: Case, *, of: str) -> list[Finding]:
     """Return what a user's rule finds; one that fails is a line and a fact on the card.
 
     Args:
-        rule: Whom to ask.
-        case: The run.
         of: The package that it comes from.
     """
     try:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 from typing import Any
 
-__all__ = ["ancestry"]
-
 _MOST = 12
 
 

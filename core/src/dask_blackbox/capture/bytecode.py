@@ -13,8 +13,6 @@ import sys
 import types
 from typing import Any
 
-__all__ = ["DIALECT", "NO_CODE", "code_hash", "instruction_bytes", "signed"]
-
 DIALECT = f"2py{sys.version_info[0]}{sys.version_info[1]}"
 """What a hash begins with: the version of this way to hash, and that of Python."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["bases_of", "qualified"]
-
 _MOST = 1_000  # characters
 
 

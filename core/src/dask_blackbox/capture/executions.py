@@ -8,8 +8,6 @@ from typing import Any
 from .classes import qualified
 from .logs import words_of
 
-__all__ = ["scheduler_exception", "split", "texts"]
-
 
 def split(startstops: Any) -> tuple[float | None, ...]:
     """Return start, stop and the seconds of compute, transfer, disk, deserialize."""

@@ -10,8 +10,6 @@ import os
 import re
 from typing import Mapping
 
-__all__ = ["image_variables"]
-
 _NAMES = re.compile(
     r"(?:^|_)(?:IMAGE|IMAGE_(?:NAME|TAG|ID|VERSION|DIGEST)|(?:DOCKER|CONTAINER|RELEASE|BUILD)"
     r"_(?:TAG|VERSION|ID)|GIT_(?:SHA|COMMIT|REVISION)|COMMIT_SHA)$"

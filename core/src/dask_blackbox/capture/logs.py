@@ -19,8 +19,6 @@ from _thread import get_ident
 from itertools import count
 from typing import Any, Callable, Iterator
 
-__all__ = ["LONGEST", "PROCESS", "LogTap", "cut", "plain", "role_of", "words_of"]
-
 LONGEST = 32_768
 _LONGEST_ERRORS = 1_000
 _OURS = "dask_blackbox"
@@ -133,7 +131,6 @@ class LogTap:
     Args:
         mark: Name of the recording: a record that another tap of the same recording has
             already taken (several roles in one process) is not taken twice.
-        role: Whose process this is.
         source: Returns its address, given the role that a line has.
         sink: Takes a row; must not block.
         key_of_thread: Returns the key of the task that a thread is running, or None.

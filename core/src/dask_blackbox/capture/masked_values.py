@@ -26,15 +26,6 @@ from .redaction import (
     secrets_in,
 )
 
-__all__ = [
-    "MASKED",
-    "OwnSecrets",
-    "follow_masked_values",
-    "mask_secret",
-    "masked_values",
-    "unfollow_masked_values",
-]
-
 logger = logging.getLogger("dask_blackbox")
 
 MASKED = "-masked"

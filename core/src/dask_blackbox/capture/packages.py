@@ -11,8 +11,6 @@ from typing import Iterator
 
 from .images import image_variables
 
-__all__ = ["environment", "installed", "settings_and_image"]
-
 _MOST = 800  # settings
 _LONGEST = 160
 _FIELD = re.compile(r"(?im)^(name|version):[ \t]*(\S+)")

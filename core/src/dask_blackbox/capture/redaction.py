@@ -14,17 +14,6 @@ import re
 from typing import Iterable, Iterator
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
-__all__ = [
-    "BLANK",
-    "MOST_VALUES",
-    "PemState",
-    "Redaction",
-    "is_secret_name",
-    "maskable_values",
-    "secret_values",
-    "secrets_in",
-]
-
 BLANK = "[redacted]"
 
 _SHORTEST = 5  # characters: a shorter value occurs by chance in ordinary text
@@ -355,7 +344,6 @@ class Redaction:
         """Return `text` without secrets.
 
         Args:
-            text: Any text.
             names: Whether what follows a secret name is one: not where names of modules
                 and functions are listed (`my_secrets:load`).
         """

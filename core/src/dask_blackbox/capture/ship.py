@@ -15,8 +15,6 @@ from typing import Any
 from distributed.diagnostics.plugin import SchedulerPlugin
 from distributed.protocol.pickle import dumps
 
-__all__ = ["ShippedScheduler", "shipped"]
-
 # In the order in which they import each other.
 _MODULES = (
     "ancestry",

@@ -19,8 +19,6 @@ from dask_blackbox.versions import versions
 if TYPE_CHECKING:
     from dask_blackbox.store import Store
 
-__all__ = ["Check", "checks"]
-
 _OLDEST = {"distributed": (2025, 1), "dask": (2025, 1)}
 _SKEW_ODD, _SKEW_REFUSED = 2.0, 15 * 60.0
 """Seconds by which clocks differ: where times of a report are off, and where S3 refuses."""

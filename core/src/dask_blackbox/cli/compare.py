@@ -8,8 +8,6 @@ import msgspec
 from dask_blackbox.cli.options import Verb, opened_store, runs_beginning, store_option
 from dask_blackbox.cli.terminal import screen
 
-__all__ = ["compare"]
-
 _PIPED = 160
 
 

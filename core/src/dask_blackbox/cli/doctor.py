@@ -9,8 +9,6 @@ import click
 from dask_blackbox.cli.options import Verb, store_option
 from dask_blackbox.cli.terminal import screen
 
-__all__ = ["doctor"]
-
 _SIGNS = {"ok": ("✔", "green"), "warning": ("!", "yellow"), "wrong": ("✖", "red")}
 
 

@@ -17,8 +17,6 @@ from dask_blackbox.errors import ConfigurationError
 from dask_blackbox.report.export import FORMATS
 from dask_blackbox.report.export import export as export_run
 
-__all__ = ["export"]
-
 
 @click.command(
     cls=Verb,

@@ -8,8 +8,6 @@ import msgspec
 from dask_blackbox.cli.options import Verb, jobs_beginning, opened_store, store_option
 from dask_blackbox.cli.terminal import screen
 
-__all__ = ["history"]
-
 _PIPED = 240
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:  # heavy
     from dask_blackbox.reader import Run
     from dask_blackbox.report.log_search import LogQuery
 
-__all__ = ["logs"]
-
 _LINES_AT_ONCE = 500
 _EVERY = 2.0
 _COLOURS = ((40, "red"), (30, "yellow"))

@@ -29,8 +29,6 @@ if TYPE_CHECKING:  # heavy
     from dask_blackbox.serve.cards import Cards
     from dask_blackbox.store import Store
 
-__all__ = ["ls"]
-
 _AT_ONCE = 8
 _STATES = ("running", "succeeded", "failed", "aborted", "lost")
 _HEADINGS = ("STATE", "RUN", "STARTED", "TOOK", "HEADLINE")

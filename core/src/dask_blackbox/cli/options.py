@@ -12,19 +12,6 @@ if TYPE_CHECKING:  # heavy: the verbs import them when they run
     from dask_blackbox.reader import Run
     from dask_blackbox.store import Store
 
-__all__ = [
-    "Verb",
-    "examples_of",
-    "job_option",
-    "jobs_beginning",
-    "opened_run",
-    "opened_store",
-    "require_folder",
-    "run_argument",
-    "runs_beginning",
-    "store_option",
-]
-
 _F = TypeVar("_F", bound=Callable[..., object])
 
 

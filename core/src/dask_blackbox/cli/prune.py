@@ -15,9 +15,6 @@ if TYPE_CHECKING:  # heavy
     from dask_blackbox.reader.erasing import Erasure
     from dask_blackbox.store import Store
 
-
-__all__ = ["delete", "deleting_options", "prune"]
-
 _F = TypeVar("_F", bound=Callable[..., object])
 
 

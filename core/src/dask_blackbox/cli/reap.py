@@ -16,8 +16,6 @@ if TYPE_CHECKING:  # heavy
     from dask_blackbox.reader import Run
     from dask_blackbox.store import Store
 
-__all__ = ["reap"]
-
 _STATES = ("aborted", "lost")
 
 

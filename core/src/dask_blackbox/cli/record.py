@@ -13,8 +13,6 @@ from dask_blackbox.cli.options import Verb, store_option
 if TYPE_CHECKING:  # it imports distributed
     from dask_blackbox.cli.watched_scheduler import WatchedScheduler
 
-__all__ = ["record"]
-
 _POLL_INTERVAL = 0.5
 
 

@@ -17,8 +17,6 @@ from dask_blackbox.cli.options import (
 )
 from dask_blackbox.errors import ConfigurationError
 
-__all__ = ["report"]
-
 
 @click.command(
     cls=Verb,

@@ -15,8 +15,6 @@ if TYPE_CHECKING:  # heavy
     from dask_blackbox.reader.erasing import Erasure
     from dask_blackbox.store import Store
 
-__all__ = ["rm"]
-
 
 @click.command(
     cls=Verb,

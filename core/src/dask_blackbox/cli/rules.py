@@ -16,8 +16,6 @@ from dask_blackbox.errors import ConfigurationError
 if TYPE_CHECKING:  # heavy: imported when it runs
     from dask_blackbox.analyse.rule import Rule
 
-__all__ = ["rules"]
-
 
 @click.command(
     cls=Verb,

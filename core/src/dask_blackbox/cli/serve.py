@@ -12,8 +12,6 @@ import click
 from dask_blackbox.cli.options import Verb, opened_store, store_option
 from dask_blackbox.errors import ConfigurationError
 
-__all__ = ["serve"]
-
 
 @click.command(
     cls=Verb,

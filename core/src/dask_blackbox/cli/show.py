@@ -13,8 +13,6 @@ from dask_blackbox.cli.options import (
 )
 from dask_blackbox.cli.terminal import screen
 
-__all__ = ["show"]
-
 
 @click.command(
     cls=Verb,

@@ -13,8 +13,6 @@ from dask_blackbox.errors import BlackboxError
 if TYPE_CHECKING:  # heavy
     from dask_blackbox.recorder.spool_manifest import Spooled
 
-__all__ = ["sync"]
-
 _CREDENTIALS = ("key", "secret", "token")
 _CORRECTED = (
     *("endpoint", "region", "profile", "sse", "sse-kms-key-id"),

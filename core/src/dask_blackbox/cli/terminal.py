@@ -13,9 +13,6 @@ if TYPE_CHECKING:  # heavy
     from dask_blackbox.store import Store
 
 
-__all__ = ["Screen", "screen", "snapshots_of"]
-
-
 class Screen(NamedTuple):
     """How to print.
 

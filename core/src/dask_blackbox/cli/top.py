@@ -20,8 +20,6 @@ from dask_blackbox.manifest import Progress
 if TYPE_CHECKING:  # heavy
     from dask_blackbox.reader import Run
 
-__all__ = ["top"]
-
 _WARNING = 30
 _LINES = 6
 

@@ -12,19 +12,12 @@ from distributed.security import Security
 
 from dask_blackbox.errors import ConfigurationError
 
-__all__ = ["WatchedScheduler"]
-
 _CONNECTING, _ANSWERING = 10.0, 20.0
 _GIVE_UP_AFTER = 10.0
 
 
 class WatchedScheduler:
-    """Says whether a scheduler is there.
-
-    Args:
-        address: Of the scheduler.
-        security: How to reach it.
-    """
+    """Says whether a scheduler is there."""
 
     def __init__(self, address: str, security: Security) -> None:
         self.address, self.security = address, security

@@ -15,8 +15,6 @@ from dask_blackbox.cli.options import (
 )
 from dask_blackbox.cli.terminal import screen
 
-__all__ = ["why"]
-
 
 @click.command(
     cls=Verb,

@@ -19,8 +19,6 @@ from types import FrameType
 
 from dask_blackbox.guard import guard
 
-__all__ = ["DriverPositionWatcher"]
-
 _FOREIGN = ("site-packages", "dist-packages", f"{os.sep}lib{os.sep}python", "<frozen")
 _OURS = f"{os.sep}dask_blackbox{os.sep}"
 _OFTEN, _SELDOM = 0.5, 5.0

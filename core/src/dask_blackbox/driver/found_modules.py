@@ -14,8 +14,6 @@ from typing import Any
 from dask_blackbox.capture.driver.driver import describe_exception
 from dask_blackbox.guard import guard
 
-__all__ = ["described", "found_here"]
-
 _SAID = re.compile(
     r"(?:No module named|cannot import name '[^']+' from|Can't get attribute '[^']+' on "
     r"<module|\bmodule) '(?P<name>[\w.]+)'"

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from dask_blackbox.card import RunCard
     from dask_blackbox.driver.session import Recording
 
-__all__ = ["GROUP", "HostTask", "host_task"]
-
 GROUP = "dask_blackbox.host_tasks"
 """The group of entry points; each is called without arguments: a `HostTask` or None."""
 
@@ -35,14 +33,12 @@ class HostTask(Protocol):
 
         Args:
             store: As `recording` was given it.
-            settings: Likewise.
         """
 
     def begins(self, recording: Recording, settings: Mapping[str, object]) -> None:
         """Take that a recording begins.
 
         Args:
-            recording: Which.
             settings: Of its store, all that is known.
         """
 

@@ -14,8 +14,6 @@ import dask.config
 from dask_blackbox.capture.masked_values import masked_values
 from dask_blackbox.capture.redaction import maskable_values, secret_values
 
-__all__ = ["known_secrets"]
-
 
 def known_secrets(*mappings: Mapping[str, object] | None) -> tuple[str, ...]:
     """Return the values to mask, those that were added in this process included.

@@ -25,15 +25,6 @@ if TYPE_CHECKING:
 
     from dask_blackbox.driver.session import Recording
 
-__all__ = [
-    "EveryClient",
-    "clients_without",
-    "joined_to",
-    "listen",
-    "note_owner",
-    "unlisten",
-]
-
 ChooseRecording = Callable[[object], "Recording | Awaitable[Recording | None] | None"]
 
 _lock = threading.Lock()
@@ -49,9 +40,6 @@ class EveryClient:
 
     Those that are made in its own context are its own before anybody else's; those of other
     threads are, unless somebody else takes them.
-
-    Args:
-        recording: The recording.
     """
 
     def __init__(self, recording: Recording) -> None:

@@ -12,8 +12,6 @@ from collections.abc import Callable
 from dask_blackbox.guard import guard
 from dask_blackbox.settings import setting
 
-__all__ = ["DriverCodeReporter"]
-
 _TIMEOUT = 1.0
 
 

@@ -22,15 +22,6 @@ if TYPE_CHECKING:
 
     from dask_blackbox.capture.ship import ShippedScheduler
 
-__all__ = [
-    "install",
-    "install_at",
-    "install_now",
-    "owned_scheduler",
-    "scheduler_config",
-    "worker_and_nanny",
-]
-
 _CONNECTING, _INSTALLING = 10.0, 15.0
 _SECURITY = (
     "require_encryption",
@@ -60,7 +51,6 @@ async def install(
 
     Args:
         client: A connected `distributed.Client`, on whose loop this runs.
-        recording: Id of the recording.
         everything: Record the tasks of all clients, not only of this one.
 
     Raises:
@@ -95,9 +85,7 @@ async def install_at(address: str, security: Any, recording: str) -> Attach:
     needs of the scheduler has not changed.
 
     Args:
-        address: Of the scheduler.
         security: A `distributed.Security`.
-        recording: Id of the recording.
 
     Raises:
         OSError: if nobody answers there.
@@ -146,7 +134,6 @@ def worker_and_nanny(name: str, recording: str) -> tuple[bytes, bytes]:
 
     Args:
         name: Of both, and of the topic on which they speak.
-        recording: Id of the recording.
     """
     from dask_blackbox.capture.ship import shipped
 
@@ -168,8 +155,6 @@ def scheduler_config(name: str, recording: str, client: str | None) -> dict[str,
     """Return the arguments of `SchedulerCapture`, as the settings want them.
 
     Args:
-        name: Of the plugin.
-        recording: Id of the recording.
         client: Id of the client that is recorded; None: everything is.
     """
     return {

@@ -21,8 +21,6 @@ from dask_blackbox.settings import (
     setting_seconds,
 )
 
-__all__ = ["config_of"]
-
 _LONGEST_FOLDER = 80
 _PROGRESS = 2.0  # seconds
 
@@ -41,7 +39,6 @@ def config_of(
     """Return what to record and where to.
 
     Args:
-        manifest: Who this is.
         store_settings: Of the store, as `dask_blackbox.store.store_settings` gathers them.
         parameters: Of the run: values under secret names in them are masked.
         secrets: What the host knows of: values under secret names in it are masked, too.

@@ -18,8 +18,6 @@ from dask_blackbox.errors import RecorderError
 from dask_blackbox.protocol.connection import Link
 from dask_blackbox.protocol.messages import Config, Progress, encode
 
-__all__ = ["start_recorder"]
-
 logger = logging.getLogger("dask_blackbox")
 
 

@@ -39,8 +39,6 @@ from dask_blackbox.recorder.spool_manifest import note_end
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["RecorderSupervisor"]
-
 logger = logging.getLogger("dask_blackbox")
 
 _PAUSES = (0.0, 3.0, 15.0, 60.0)  # seconds before each recorder that takes over
@@ -82,8 +80,6 @@ class RecorderSupervisor:
         """Say that something happened to the driver; never blocks.
 
         Args:
-            kind: What.
-            detail: Its particulars.
             at: When, epoch seconds; None: now.
         """
         from dask_blackbox.capture.driver.driver import as_json
@@ -123,8 +119,6 @@ class RecorderSupervisor:
         """Have a scheduler pulled from, by this recorder and by one that takes over.
 
         Args:
-            order: How to reach it.
-            client: Id of the client.
             cluster: Of what kind the client's cluster is.
         """
         self._orders.append(order)
@@ -149,7 +143,6 @@ class RecorderSupervisor:
 
         Args:
             order: How the recorder would have reached it.
-            client: The client.
             cluster: Of what kind the client's cluster is.
         """
         relay = Relay(client, order, self._forward, self.failed, self.mask)
@@ -183,7 +176,6 @@ class RecorderSupervisor:
         """Say how the run ended; return what tells of the card, or None without one.
 
         Args:
-            end: How it ended.
             timeout: Seconds to wait; what is known by then is returned.
             leave: Take the card as soon as it is known, and let the recorder upload the
                 rest alone.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     # Only describe arguments.
     from distributed import Client
 
-__all__ = ["recording"]
-
 
 def recording(
     client: Client | None = None,

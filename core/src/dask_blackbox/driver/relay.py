@@ -21,8 +21,6 @@ from dask_blackbox.settings import setting_seconds
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["Relay", "must_relay"]
-
 _KNOWN = ("tcp", "tls", "ws", "wss", "inproc")  # to every process that has distributed
 _BATCH = 2_000
 _ANSWERING = 20.0
@@ -40,7 +38,6 @@ class Relay(threading.Thread):
     """Pulls from one scheduler through a client, until it is asked to finish.
 
     Args:
-        client: A connected, synchronous client.
         order: What the recorder would have received.
         say: Hands rows to the recorder.
         failed: Takes what failed, and how.

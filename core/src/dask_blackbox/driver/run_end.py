@@ -29,8 +29,6 @@ from dask_blackbox.protocol.messages import End
 from dask_blackbox.settings import name_misspelt_settings, setting
 from dask_blackbox.store.url import Bucket, forgotten_with_the_container, place_of
 
-__all__ = ["end_of", "error_of_kind", "log_run_end", "unrecorded_card", "warn_of"]
-
 
 def end_of(
     exception: BaseException | None,
@@ -94,7 +92,6 @@ def error_of_kind(kind: str | None, text: str) -> BlackboxError:
 
     Args:
         kind: Name of its class; None: not known.
-        text: What it says.
     """
     # Not `from dask_blackbox import errors`, which would be a circle for mypy.
     errors = import_module(StoreError.__module__)
@@ -147,8 +144,6 @@ def unrecorded_card(manifest: Manifest, ending: Ending, reason: str) -> RunCard:
     """Return a card made of nothing but how the driver ended.
 
     Args:
-        manifest: Who this is.
-        ending: How the driver ended.
         reason: Why there is no recording, for people.
     """
     cards: list[RunCard] = []

@@ -19,19 +19,13 @@ from dask_blackbox.settings import setting
 if TYPE_CHECKING:
     from dask_blackbox.protocol.messages import Progress
 
-__all__ = ["StatusLine", "progress_text", "status_line"]
-
 _SAVE, _BACK = "\x1b7", "\x1b8"
 _ALL_SCROLLS = "\x1b[r"
 _FEWEST_ROWS = 5
 
 
 class StatusLine:
-    """The last row of the terminal that a file descriptor is.
-
-    Args:
-        descriptor: Of the terminal.
-    """
+    """The last row of the terminal that a file descriptor is."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor

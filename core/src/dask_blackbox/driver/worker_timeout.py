@@ -8,8 +8,6 @@ from contextlib import contextmanager
 import dask.config
 import distributed  # noqa: F401 - it brings the defaults of its settings
 
-__all__ = ["longer_worker_timeout"]
-
 _SETTING = "distributed.deploy.lost-worker-timeout"
 _DASKS, _OURS = "15s", "300s"
 

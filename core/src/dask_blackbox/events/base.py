@@ -8,8 +8,6 @@ from typing import ClassVar
 
 import msgspec
 
-__all__ = ["Event", "Part", "Unrecognised"]
-
 
 class Event(msgspec.Struct, frozen=True, kw_only=True):
     """Something that happened at a moment, to a subject.

@@ -18,19 +18,6 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.events.base import Event, Unrecognised
 
-__all__ = [
-    "COLUMNS",
-    "KINDS",
-    "EventRow",
-    "LogRow",
-    "Rows",
-    "decoded",
-    "encoded",
-    "event_rows",
-    "log_rows",
-    "of_kind",
-]
-
 _COMMON = ("at", "subject", "extra", "malformed")
 _WHOLE = ""
 
@@ -83,10 +70,7 @@ def of_kind(struct: type[E], at: float, subject: str, detail: str) -> E:
     """Return an event of a kind.
 
     Args:
-        struct: The kind.
         at: Epoch seconds.
-        subject: Whom it is about.
-        detail: Its particulars as JSON.
     """
     # Not msgspec's own JSON: settings hold infinities, which Python writes.
     try:

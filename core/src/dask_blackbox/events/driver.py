@@ -6,25 +6,6 @@ from typing import ClassVar
 
 from dask_blackbox.events.base import Event, Part
 
-__all__ = [
-    "ClientConnecting",
-    "ClusterKind",
-    "ClusterOrphaned",
-    "DriverAttached",
-    "DriverBlocked",
-    "DriverCode",
-    "DriverEnded",
-    "DriverLoad",
-    "DriverLost",
-    "DriverRaised",
-    "DriverUnblocked",
-    "DriverWarning",
-    "FunctionCode",
-    "GitCommit",
-    "Machine",
-    "RunEnded",
-]
-
 
 class GitCommit(Part, frozen=True, kw_only=True):
     """The commit that is checked out where the driver's code lies.

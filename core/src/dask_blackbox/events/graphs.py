@@ -9,30 +9,6 @@ import msgspec
 
 from dask_blackbox.events.base import Event, Part
 
-__all__ = [
-    "ClientAdded",
-    "ClientRemoved",
-    "ClusterRestarted",
-    "Dependency",
-    "FailedTaskFiles",
-    "GraphFailed",
-    "GraphUpdated",
-    "NewTasks",
-    "P2PMessage",
-    "ProcessingTask",
-    "RestrictedTask",
-    "Span",
-    "Stall",
-    "StallCancelledTasks",
-    "StallOver",
-    "TaskOnWorker",
-    "TasksRunnable",
-    "TasksUnrunnable",
-    "UserEvent",
-    "WaitingTask",
-    "WorkerAnswer",
-]
-
 
 class NewTasks(msgspec.Struct, frozen=True, array_like=True):
     """Tasks of a prefix that no earlier graph had.

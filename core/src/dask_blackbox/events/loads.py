@@ -7,15 +7,6 @@ from typing import ClassVar
 
 from dask_blackbox.events.base import Event
 
-__all__ = [
-    "FineMetrics",
-    "ProcessLoad",
-    "Profile",
-    "ResultCached",
-    "ResultSize",
-    "SchedulerLoad",
-]
-
 
 class ProcessLoad(Event, frozen=True, kw_only=True):
     """The load of a worker's process, every ten seconds; its address is the subject.

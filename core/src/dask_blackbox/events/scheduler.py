@@ -6,22 +6,6 @@ from typing import ClassVar
 
 from dask_blackbox.events.base import Event, Part
 
-__all__ = [
-    "BundleAnnounced",
-    "BundleLost",
-    "BundleStored",
-    "CaptureFailed",
-    "LeftOut",
-    "LinesLeftOut",
-    "RecorderRestarted",
-    "RecordingStarted",
-    "SchedulerClosing",
-    "SchedulerInfo",
-    "SchedulerLost",
-    "SchedulerResponded",
-    "SchedulerUnresponsive",
-]
-
 
 class SchedulerInfo(Event, frozen=True, kw_only=True):
     """The scheduler; its address is the subject.

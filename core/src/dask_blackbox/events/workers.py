@@ -9,25 +9,6 @@ import msgspec
 
 from dask_blackbox.events.base import Event, Part
 
-__all__ = [
-    "ActorLost",
-    "ExecutingTask",
-    "InstalledPackages",
-    "MemorySample",
-    "NannyLost",
-    "NannyResponded",
-    "WorkerAdded",
-    "WorkerClosing",
-    "WorkerExitCertificate",
-    "WorkerHeartbeatTimedOut",
-    "WorkerInternalError",
-    "WorkerRemoved",
-    "WorkerRestartedForMemory",
-    "WorkerStatusChanged",
-    "WorkerUnresponsive",
-    "WorkersRetired",
-]
-
 
 class WorkerAdded(Event, frozen=True, kw_only=True):
     """A worker joined the cluster; its address is the subject.

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import NamedTuple
 
-__all__ = ["argv_of", "started_as"]
-
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*w?(?:\.exe)?")
 _SHELLS = frozenset(("bash", "dash", "ksh", "sh", "zsh"))

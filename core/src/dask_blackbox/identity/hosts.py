@@ -14,21 +14,6 @@ from urllib.parse import quote
 
 from dask_blackbox.identity.identity import Identity, filled, joined, number, script_of
 
-__all__ = [
-    "fresh_run_id",
-    "from_airflow",
-    "from_argo",
-    "from_flyte",
-    "from_github",
-    "from_gitlab",
-    "from_jenkins",
-    "from_kubeflow",
-    "from_kubernetes",
-    "from_prefect",
-    "from_shell",
-    "from_slurm",
-]
-
 _NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 _OF_A_JOB = re.compile(

@@ -8,8 +8,6 @@ from pathlib import PurePath
 
 import msgspec
 
-__all__ = ["Identity", "filled", "joined", "number", "script_of"]
-
 _PASSWORD = re.compile(r"//[^/@\s]*@")
 
 

@@ -34,8 +34,6 @@ from dask_blackbox.protocol.messages import (
     encode,
 )
 
-__all__ = ["Link", "call_recorder"]
-
 logger = logging.getLogger("dask_blackbox")
 
 _WAITING = 5_000
@@ -127,11 +125,7 @@ class Link:
         return self._replies.get(what)
 
     def take_over(self, before: Link) -> None:
-        """Send what a recorder that has exited did not receive.
-
-        Args:
-            before: The connection to it.
-        """
+        """Send what a recorder that has exited did not receive."""
         # This may be the thread that noticed the exit of the other recorder.
         if before._sender is not threading.current_thread():
             before._sender.join(2 * _POLL_INTERVAL)
@@ -282,7 +276,6 @@ def call_recorder(
     """Connect to the recorder that listens at `path`.
 
     Args:
-        path: Of its socket.
         timeout: Seconds that it may take to answer.
         on_lost: Called, once and from a thread, when it ends without being asked to.
 

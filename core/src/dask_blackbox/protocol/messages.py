@@ -16,31 +16,6 @@ from dask_blackbox.events import Stall
 from dask_blackbox.manifest import DriverException, Manifest, Stopped
 from dask_blackbox.overview import Overview
 
-__all__ = [
-    "LEFT",
-    "LONGEST_LINE",
-    "Attach",
-    "Config",
-    "Drain",
-    "End",
-    "LogLine",
-    "Mask",
-    "Order",
-    "OwnedScheduler",
-    "Parcel",
-    "Progress",
-    "Reply",
-    "ReplyOf",
-    "Rows",
-    "decode_config",
-    "decode_order",
-    "decode_parcel",
-    "decode_reply",
-    "decode_reply_of",
-    "encode",
-    "end_row",
-]
-
 LEFT = "left"
 """State of an end that only the recording can judge: its client has left the scheduler."""
 

@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from dask_blackbox.analyse import Case, History
-from dask_blackbox.analyse.changes.history_questions import verdict_context
+from dask_blackbox.analyse.changes.for_card import verdict_context
 from dask_blackbox.analyse.changes.relevance import VerdictContext
 from dask_blackbox.analyse.comparing import comparison_of
 from dask_blackbox.analyse.history import one_per_run
@@ -24,14 +24,11 @@ from dask_blackbox.reader.run_lookup import find_run
 from dask_blackbox.sketch import Sketch, read_sketch
 from dask_blackbox.store import Store
 
-__all__ = ["compare_runs"]
-
 
 def compare_runs(store: Store, before: str, after: str) -> Comparison:
     """Compare two runs.
 
     Args:
-        store: Where they lie.
         before: The first, as people type it.
         after: The second.
 

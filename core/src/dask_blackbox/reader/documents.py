@@ -26,19 +26,6 @@ from dask_blackbox.manifest import (
 )
 from dask_blackbox.store import Store
 
-__all__ = [
-    "GONE",
-    "STALE",
-    "WRONG",
-    "clock_ahead",
-    "is_silent",
-    "last_heartbeat",
-    "read_ending",
-    "read_heartbeat",
-    "read_manifest",
-    "url_of",
-]
-
 GONE = "it is not there"
 WRONG = "its checksum does not match"
 """What is said of blobs that are not as they were written."""

@@ -31,8 +31,6 @@ from dask_blackbox.manifest import Manifest
 from dask_blackbox.sketch import Sketch, read_sketch
 from dask_blackbox.store import Store
 
-__all__ = ["earlier_runs", "read_sketches", "sketched_runs"]
-
 logger = logging.getLogger("dask_blackbox")
 
 _MOST_NAMES = 10_000
@@ -48,7 +46,6 @@ def sketched_runs(store: Store, job: str, *, after: str = "") -> Iterator[Sketch
     """Yield what the names of a job's sketches tell, the newest first.
 
     Args:
-        store: Where they lie.
         job: Its name as the host gave it, or in its safe form.
         after: Those that come after this name.
 
@@ -71,8 +68,6 @@ def earlier_runs(
     """Return the history of a run: those of its job that began before it.
 
     Args:
-        store: Where it lies.
-        manifest: Of the run.
         most: How many sketches are read at most.
         timeout: Seconds that this may take.
     """

@@ -22,8 +22,6 @@ from dask_blackbox.layout import (
 from dask_blackbox.reader.documents import last_heartbeat, read_manifest
 from dask_blackbox.store import Store
 
-__all__ = ["Erasure", "erase", "job_erasures", "old_erasures", "run_erasures"]
-
 _AT_ONCE = 16
 _ALIVE = 60.0  # seconds since the last heartbeat
 
@@ -73,7 +71,6 @@ def job_erasures(store: Store, job: str) -> list[Erasure]:
     """Return what is to be deleted of all runs of a job, the newest first.
 
     Args:
-        store: Where they lie.
         job: Its name, or its safe form.
 
     Raises:
@@ -96,7 +93,6 @@ def old_erasures(
     """Yield what is to be deleted of runs that began before a moment.
 
     Args:
-        store: Where they lie.
         before: Epoch seconds.
         job: Of this job only.
         states: In these states only.
@@ -127,8 +123,6 @@ def erase(
     """Delete runs; return how many blobs that were.
 
     Args:
-        store: Where they lie.
-        erasures: What is to go.
         tell: Is called for each run that is gone.
 
     Raises:

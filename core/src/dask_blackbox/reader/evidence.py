@@ -21,8 +21,6 @@ from dask_blackbox.reader.reading import checksum_fits
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.store import Store
 
-__all__ = ["end_in_segments", "evidence_of_end", "read_card"]
-
 _COMPLETE = "complete.json"
 _T = TypeVar("_T")
 
@@ -46,8 +44,6 @@ def evidence_of_end(
 
     Args:
         run: The run, read from its segments.
-        store: Where it lies.
-        folder: Its folder there.
         damaged: What could not be read; a `complete.json` that is gone is noted there.
     """
     marked = _marked_state(store, run)
@@ -106,8 +102,6 @@ def read_card(
     """Return the card that the recorder wrote; None if there is none, or not legibly.
 
     Args:
-        store: Where it lies.
-        folder: The recording's folder there.
         damaged: What cannot be read is noted there.
         crc: Its checksum as it was noted, if it was.
     """

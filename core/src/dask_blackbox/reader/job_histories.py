@@ -17,8 +17,6 @@ from dask_blackbox.layout import SketchName, safe
 from dask_blackbox.reader.earlier_runs import read_sketches, sketched_runs
 from dask_blackbox.store import Store
 
-__all__ = ["FOR_NAMES", "job_history"]
-
 FOR_NAMES = 2.0  # seconds; a page of 1,000 takes a bucket a tenth of that
 _FOR_SKETCHES = 10.0
 _PAGE = 500
@@ -30,7 +28,6 @@ def job_history(
     """Return the history of a job.
 
     Args:
-        store: Where it lies.
         job: Its name, or a beginning of one that fits no other.
         limit: How many runs to list; failures and trends are of all that are looked at.
         timeout: Seconds for listing names: it stops with those that it has by then, 500

@@ -11,8 +11,6 @@ from dask_blackbox.layout import RunAddress, index_names, read_index_name, safe
 from dask_blackbox.reader.documents import is_silent, last_heartbeat, url_of
 from dask_blackbox.store import Store
 
-__all__ = ["RunEntry", "entries", "list_runs", "marked_runs"]
-
 _ORDER = ("running", "lost", "aborted", "failed", "succeeded")
 """States from the earliest that a run reaches to the last."""
 
@@ -61,7 +59,6 @@ def marked_runs(
     Nothing is read but names, so that a page of a viewer is one listing.
 
     Args:
-        store: Where they lie.
         job: Of this job only.
         after: Those that come after this one.
     """

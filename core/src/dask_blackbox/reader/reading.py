@@ -16,12 +16,6 @@ from dask_blackbox.segments import Batch, read_segment
 from dask_blackbox.store import Store
 from dask_blackbox.tables import frames_of_batches, read_table
 
-__all__ = [
-    "Frames",
-    "checksum_fits",
-    "each_blob",
-]
-
 _AT_ONCE = 8
 _NUMBERED = re.compile(r"(.+)-(\d{6,})\.seg")
 _MOST_SEGMENTS = 100_000

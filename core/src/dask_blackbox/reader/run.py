@@ -43,8 +43,6 @@ from dask_blackbox.store import Store, open_store
 if TYPE_CHECKING:  # listing runs asks no rules
     from dask_blackbox.analyse.history import History
 
-__all__ = ["Run"]
-
 _PAGES = re.compile(
     r"/(?:run|card|complete|heartbeat)\.json$|/(?:performance_)?report\.html$"
 )
@@ -300,7 +298,6 @@ def _damage_in(
     """Return what is wrong with the blobs of a recording, by name; empty if nothing is.
 
     Args:
-        store: Where it lies.
         folder: Its folder there, ending in `/`.
         ending: What `complete.json` says; without it, only segments can be judged.
         bundles: SHA-256 of other blobs, by name.

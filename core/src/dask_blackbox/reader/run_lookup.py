@@ -14,8 +14,6 @@ from dask_blackbox.reader.listing import marked_runs
 from dask_blackbox.reader.run import Run
 from dask_blackbox.store import Store
 
-__all__ = ["beginning_runs", "find_addresses", "find_job", "find_run"]
-
 _URL = re.compile(r"[A-Za-z0-9+]+://|/|~|\.\.?/|runs/job=")
 _MOST = 10
 _MOST_ALIKE = 3
@@ -29,7 +27,6 @@ def find_run(store: Store, name: str) -> Run:
     """Open the run that somebody means.
 
     Args:
-        store: Where to look.
         name: `latest`; `JOB` (its newest run); `JOB/RUN` (its newest attempt);
             `JOB/RUN/ATTEMPT`; a run's id alone; the beginning of any of these, if only
             one run or job begins so; or the URL of a recording.
@@ -50,7 +47,6 @@ def find_addresses(store: Store, name: str) -> list[RunAddress]:
     """Return where the recording that somebody means lies: all attempts, unless it names one.
 
     Args:
-        store: Where to look.
         name: As for `find_run`; a URL must lie in this store.
 
     Raises:

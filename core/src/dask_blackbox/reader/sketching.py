@@ -11,8 +11,6 @@ from dask_blackbox.run_tables import RunTables
 from dask_blackbox.sketch import Sketch, packed
 from dask_blackbox.store import Store
 
-__all__ = ["put_sketch", "sketches_of", "write_sketch"]
-
 
 def write_sketch(store: Store, run: RunTables, card: RunCard) -> str | None:
     """Write the sketch of a run that has ended; return its name, None if it goes on.

@@ -18,14 +18,11 @@ from dask_blackbox.events import BundleStored
 from dask_blackbox.reader.run import Run
 from dask_blackbox.store.url import Bucket, place_of
 
-__all__ = ["find_bundle", "is_trusted"]
-
 
 def find_bundle(run: Run, key: str | None = None) -> TaskBundle:
     """Return the capsule of a failed task.
 
     Args:
-        run: The recording.
         key: Of the task; None: of the one that the verdict is about, if that was kept,
             else of the last one that was.
 
@@ -85,7 +82,6 @@ def is_trusted(url: str, trusted: Iterable[str]) -> bool:
     """Tell whether a store is one of those that the user trusts, or lies within one.
 
     Args:
-        url: Of the store.
         trusted: URLs of buckets, of prefixes in buckets, or of folders.
 
     Raises:

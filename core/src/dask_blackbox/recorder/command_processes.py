@@ -10,8 +10,6 @@ import msgspec
 
 from dask_blackbox.protocol.messages import Reply
 
-__all__ = ["Answer", "CommandProcesses"]
-
 Answer = Callable[[Reply], None]
 """Takes what the recorder replies to one of the processes that talk to it."""
 

@@ -17,8 +17,6 @@ from dask_blackbox.events import (
 from dask_blackbox.protocol.messages import LogLine, Progress
 from dask_blackbox.recorder.progress import ProgressCounter
 
-__all__ = ["DriverUpdates"]
-
 _ROLES = ("scheduler", "nanny")
 _MOST, _AT_ONCE = 200, 20
 _LONGEST = 2_000

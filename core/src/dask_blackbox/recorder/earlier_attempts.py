@@ -30,8 +30,6 @@ from dask_blackbox.recorder.orphaned_clusters import (
 )
 from dask_blackbox.store import Store
 
-__all__ = ["close_clusters_of", "earlier_attempts"]
-
 logger = logging.getLogger("dask_blackbox.recorder")
 
 _MOST = 10
@@ -59,10 +57,7 @@ async def close_clusters_of(
     the cluster; one that has not is left alone.
 
     Args:
-        store: Where the recordings lie.
-        addresses: Which recordings.
         connection_args: Gives what `distributed.Security` gives, to connect with.
-        seconds: How long to wait.
     """
     deadline = time.monotonic() + seconds
     for address in addresses:

@@ -17,8 +17,6 @@ from dask_blackbox.reader.listing import marked_runs
 from dask_blackbox.recorder.spool_manifest import Spooled, spooled_in
 from dask_blackbox.store import Store
 
-__all__ = ["SILENT", "silent_runs", "waiting_beside"]
-
 _LOOKED_AT = 20
 
 SILENT = 300.0
@@ -33,7 +31,6 @@ def waiting_beside(own: Path, settings: Mapping[str, object]) -> list[Spooled]:
 
     Args:
         own: The spool folder of the recording that this process makes.
-        settings: Of its store.
     """
     return [
         each
@@ -47,7 +44,6 @@ def silent_runs(store: Store, own: RunAddress) -> Iterator[RunAddress]:
     """Yield the last recordings of the same job that have no end and are silent.
 
     Args:
-        store: Where they lie.
         own: Address of the recording that this process makes.
 
     Raises:

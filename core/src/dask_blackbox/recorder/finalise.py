@@ -34,8 +34,6 @@ from dask_blackbox.run_tables import RunTables
 from dask_blackbox.segments import read_segment
 from dask_blackbox.tables import frames_of_batches, write_tables
 
-__all__ = ["finalise"]
-
 logger = logging.getLogger("dask_blackbox.recorder")
 
 _TIMEOUT = 20.0
@@ -48,7 +46,6 @@ def finalise(
     """Make tables, verdict, reports and card of what the spool holds; store and tell them.
 
     Args:
-        config: Of this recording.
         opening: What came of opening the store.
         outcome: How it ended, and what became of the segments.
         send: Says something to the owner.

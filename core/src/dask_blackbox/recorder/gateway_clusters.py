@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     # Dask loads with what uses it.
     from distributed.security import Security
 
-__all__ = ["STILL_CONNECTED", "stop_at_gateway"]
-
 STILL_CONNECTED = "its driver is still connected"
 """Why a cluster is not closed that nobody has left."""
 

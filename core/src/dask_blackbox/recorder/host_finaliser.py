@@ -19,8 +19,6 @@ from dask_blackbox.events import Rows, TaskNamed, event_rows, of_kind
 from dask_blackbox.manifest import Manifest
 from dask_blackbox.overview import Overview
 
-__all__ = ["GROUP", "PAUSES", "HostTasks", "finalise_for_host"]
-
 logger = logging.getLogger("dask_blackbox.recorder")
 
 GROUP = "dask_blackbox.finalisers"
@@ -63,8 +61,6 @@ def finalise_for_host(
     """Call the finaliser of the host that started a run, if its package is installed.
 
     Args:
-        manifest: Who the run is.
-        card: Its final card.
         tasks: What the host calls its tasks.
         environment: What the host's client needs to know, as environment variables.
         overview: What the host's page shows beside the card.

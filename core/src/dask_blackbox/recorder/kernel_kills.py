@@ -12,8 +12,6 @@ from dask_blackbox.capture.nanny.worker_exit import oom_kills
 from dask_blackbox.events import EventRow
 from dask_blackbox.protocol.messages import End
 
-__all__ = ["KernelKills"]
-
 _SHELLS = 128
 
 

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from dask_blackbox.recorder.pulling import Puller
 
-__all__ = ["finaliser", "puller", "spool_uploader", "unfinished_run_finisher"]
-
 
 def puller() -> type[Puller]:
     """Return what pulls; importing distributed takes a second."""

@@ -31,8 +31,6 @@ from dask_blackbox.recorder.parent import Owner
 from dask_blackbox.recorder.recorder import Recorder
 from dask_blackbox.recorder.run_ending import Outcome
 
-__all__ = ["Many"]
-
 logger = logging.getLogger("dask_blackbox.recorder")
 
 _FINALISING_AT_ONCE = 2

@@ -15,8 +15,6 @@ from dask_blackbox.report import placeholder_html
 from dask_blackbox.store import open_store
 from dask_blackbox.store.base import Store
 
-__all__ = ["Opening", "manifest_json", "open_recording", "write_beginning"]
-
 
 @dataclass(frozen=True)
 class Opening:
@@ -104,8 +102,6 @@ def links_of(
     """Return URLs of the recording's pages; they open once the pages are there.
 
     Args:
-        store: Where it lies.
-        address: Of the recording.
         expires: Seconds for which presigned URLs open.
         viewer: Address of the viewer in which they open instead, without expiring.
     """

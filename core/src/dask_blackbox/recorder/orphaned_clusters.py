@@ -110,7 +110,6 @@ async def close_cluster(
 
     Args:
         addresses: Of its scheduler, the best one first.
-        scheduler: The scheduler's id.
         connection_args: As `distributed.Security` gives them.
     """
     for address in addresses:
@@ -179,7 +178,6 @@ async def until_closed(
 
     Args:
         addresses: Of its scheduler, the best one first.
-        scheduler: The scheduler's id.
         connection_args: As `distributed.Security` gives them.
     """
     from distributed.comm import connect
@@ -251,8 +249,6 @@ def orphan_row(address: str, scheduler: str, error: str, run: str = "") -> list[
     """Return the row that says what became of a cluster whose driver is gone.
 
     Args:
-        address: Of its scheduler.
-        scheduler: The scheduler's id.
         error: Why it could not be closed; empty: it is closed.
         run: Whose driver had started it; empty: the one that is recorded.
     """

@@ -12,8 +12,6 @@ from dask_blackbox.capture.nanny.worker_exit import process_started
 from dask_blackbox.capture.nanny.worker_watcher import exit_code_of, handle_of
 from dask_blackbox.protocol.messages import LONGEST_LINE, Reply, encode
 
-__all__ = ["Owner"]
-
 _POLL_INTERVAL = 0.5
 _ENDING = 1.0  # seconds from the end of its pipes to the end of the process
 
@@ -25,7 +23,6 @@ class Owner:
     the pipe open for it, so the recorder also looks for the owner itself.
 
     Args:
-        pid: Of the owner.
         handle: Of the owner's process, if it has given us one.
     """
 

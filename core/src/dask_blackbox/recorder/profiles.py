@@ -15,8 +15,6 @@ from distributed import profile
 from distributed.comm import connect
 from distributed.core import send_recv
 
-__all__ = ["profiles_of", "reported_within", "scheduler_profile"]
-
 _ANSWERING = 3.0
 _AT_ONCE = 16
 _MOST_WORKERS = 128

@@ -22,8 +22,6 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.manifest import Progress
 
-__all__ = ["KeptProgress", "ProgressCounter", "keep_progress", "kept_progress"]
-
 _WINDOW = 30.0
 """Seconds over which the rate is taken."""
 
@@ -203,12 +201,7 @@ def _whole(number: object) -> int:
 
 
 def keep_progress(folder: Path, kept: KeptProgress) -> None:
-    """Keep in the spool how far a run has come, for a recorder that takes over.
-
-    Args:
-        folder: Of the recording.
-        kept: What to keep.
-    """
+    """Keep in the spool how far a run has come, for a recorder that takes over."""
     new = folder / f"{_FILE}.new"
     with contextlib.suppress(OSError):
         new.write_bytes(msgspec.json.encode(kept))
@@ -216,11 +209,7 @@ def keep_progress(folder: Path, kept: KeptProgress) -> None:
 
 
 def kept_progress(folder: Path) -> KeptProgress:
-    """Return what the recorder before had counted: nothing if there was none.
-
-    Args:
-        folder: Of the recording.
-    """
+    """Return what the recorder before had counted: nothing if there was none."""
     with contextlib.suppress(OSError, msgspec.MsgspecError):
         return _KEPT.decode((folder / _FILE).read_bytes())
     return KeptProgress()

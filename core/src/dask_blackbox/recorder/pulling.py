@@ -24,8 +24,6 @@ from dask_blackbox.protocol.messages import Attach
 from dask_blackbox.recorder.profiles import profiles_of, scheduler_profile
 from dask_blackbox.recorder.spool import Take
 
-__all__ = ["Puller"]
-
 logger = logging.getLogger("dask_blackbox.recorder")
 
 _CONNECTING = 5.0

@@ -78,8 +78,6 @@ if TYPE_CHECKING:
     from dask_blackbox.recorder.pulling import Puller
     from dask_blackbox.store import Store
 
-__all__ = ["Recorder"]
-
 logger = logging.getLogger("dask_blackbox.recorder")
 
 _TICK = 0.2

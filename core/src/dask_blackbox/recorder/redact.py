@@ -23,9 +23,6 @@ from dask_blackbox.events import COLUMNS
 from dask_blackbox.guard import guard
 from dask_blackbox.manifest import DriverException, Manifest
 
-__all__ = ["Redactor", "scanner_shapes"]
-
-
 # Under these names lie settings and arguments, where a plain `key` is a secret too;
 # elsewhere it is the key of a task.
 _SETTINGS = ("config", "parameters")

@@ -24,8 +24,6 @@ from dask_blackbox.manifest import (
 )
 from dask_blackbox.protocol.messages import LEFT, End
 
-__all__ = ["Outcome", "RunEndResolver"]
-
 _REPORTED = ("driver-exception", "test-failed", "host-stopped")
 _STOP, _OUTCOME = (COLUMNS["task"].index(name) for name in ("stop", "outcome"))
 _FAILED, _FINISHED = ("erred", "killed"), "finished"
@@ -42,11 +40,7 @@ _PROCESS = msgspec.json.Decoder(_Process)
 
 
 class RunEndResolver:
-    """Listens to what happens, and judges at the end.
-
-    Args:
-        redact: Cleans an exception.
-    """
+    """Listens to what happens, and judges at the end."""
 
     def __init__(self, redact: Callable[[DriverException], DriverException]) -> None:
         self._redact = redact

@@ -6,7 +6,7 @@ leaves what it knew.  A segment leaves for the store 1 s after something abnorma
 
 A disk that is full, or a folder that somebody deletes, costs nothing while the store
 works: such segments wait in memory, as far as they fit.  Where only
-some rows fit, the least important are dropped first (`priorities`), from what
+some rows fit, the least important are dropped first (`LAST`), from what
 waits as well.  What has to be dropped is counted, and the card says so.
 """
 
@@ -21,17 +21,69 @@ import threading
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from dask_blackbox.errors import BlackboxError
 from dask_blackbox.events import Rows
 from dask_blackbox.manifest import SourceAccount
-from dask_blackbox.recorder.priorities import EVERYTHING, LAST, kept_of, thinned
-from dask_blackbox.segments import frame, open_segment
+from dask_blackbox.segments import frame, open_segment, read_segment
 
-__all__ = ["IN_MEMORY", "Spool", "Take", "checksum", "quota_for", "size_of"]
+EVERYTHING, _EXPLAINING, LAST = 0, 1, 2
+"""The least rank that is kept: all rows; without prints and samples; only what tells most."""
+
+_BY_KIND = {"error": LAST, "event": LAST, "task": _EXPLAINING, "log": EVERYTHING}
+_KIND, _LEVEL, _WARNING = 1, 6, 30  # places in the rows of events and log lines
+_TOTALS = ("fine-metrics", "process-load", "profile", "scheduler-load")
+
+
+def _rank_of(kind: str, row: Sequence[object]) -> int:
+    if kind == "event" and row[_KIND] in _TOTALS:
+        return EVERYTHING
+    if kind == "log":
+        level = row[_LEVEL]
+        return (
+            _EXPLAINING if isinstance(level, int) and level >= _WARNING else EVERYTHING
+        )
+    return _BY_KIND.get(kind, EVERYTHING)
+
+
+def kept_of(rows: Rows, least: int) -> tuple[Rows, Counter[str]]:
+    """Return the rows of a rank and above, and how many of each kind are not.
+
+    Args:
+        least: The least rank that is kept.
+    """
+    if least == EVERYTHING:
+        return rows, Counter()
+    kept = {
+        kind: [row for row in each if _rank_of(kind, row) >= least]
+        for kind, each in rows.items()
+    }
+    lost = Counter({kind: len(each) - len(kept[kind]) for kind, each in rows.items()})
+    return {kind: each for kind, each in kept.items() if each}, +lost
+
+
+def thinned(
+    blob: bytes, recording: str, number: int, least: int
+) -> tuple[bytes, Counter[str]]:
+    """Return a segment without the rows below a rank, and how many those were.
+
+    Args:
+        least: The least rank that is kept.
+
+    Raises:
+        MalformedRecordingError: if it cannot be read.
+    """
+    parts, lost = [open_segment(recording, number)], Counter[str]()
+    for batch in read_segment(blob).frames:
+        kept, dropped = kept_of(batch.rows, least)
+        lost += dropped
+        if kept:
+            parts.append(frame(batch.source, batch.seq, batch.at, kept, batch.dropped))
+    return b"".join(parts), lost
+
 
 logger = logging.getLogger("dask_blackbox.recorder")
 
@@ -59,7 +111,6 @@ class Spool:
 
     Args:
         folder: The recording's own folder; made if missing.
-        recording: Id of the recording.
         writer: Tells this recorder process from an earlier one of the same recording.
         quota: Bytes that its segments may take.
     """
@@ -387,7 +438,6 @@ def quota_for(folder: Path, limit: int) -> int:
     holds some.
 
     Args:
-        folder: The recording's own.
         limit: The setting `blackbox.spool-limit`, bytes.
     """
     others = 0

@@ -7,8 +7,6 @@ import stat
 import tempfile
 from pathlib import Path
 
-__all__ = ["default_spool"]
-
 
 def default_spool() -> Path:
     """Return the folder that holds the spools of this user's recordings."""

@@ -10,17 +10,11 @@ import contextlib
 import os
 from pathlib import Path
 
-__all__ = ["Claim", "claimed"]
-
 _NAME = "recorder.pid"
 
 
 class Claim:
-    """The right to work on a spool folder, until it is released or the process ends.
-
-    Args:
-        folder: The folder.
-    """
+    """The right to work on a spool folder, until it is released or the process ends."""
 
     def __init__(self, folder: Path) -> None:
         self._file: int | None = None

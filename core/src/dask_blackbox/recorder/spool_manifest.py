@@ -26,16 +26,6 @@ from dask_blackbox.manifest import (
 from dask_blackbox.protocol.messages import End
 from dask_blackbox.recorder.spool_lock import claimed
 
-__all__ = [
-    "Left",
-    "Spooled",
-    "Waiting",
-    "forget",
-    "note_beginning",
-    "note_end",
-    "spooled_in",
-]
-
 logger = logging.getLogger("dask_blackbox.recorder")
 
 _CREDENTIALS = ("key", "secret", "token")

@@ -28,8 +28,6 @@ from dask_blackbox.segments import Batch, read_segment
 from dask_blackbox.settings import setting_seconds
 from dask_blackbox.tables import frames_of_batches
 
-__all__ = ["upload_recording", "upload_waiting_recordings"]
-
 logger = logging.getLogger("dask_blackbox.recorder")
 
 _TIMEOUT = 20.0
@@ -44,7 +42,6 @@ def upload_recording(
     """Upload a recording and finalise it; the spool forgets it if that worked.
 
     Args:
-        spooled: The recording.
         settings: Goes before its own settings of the store, and holds the credentials.
         stop: Asked between two uploads; true ends it with `StoreError`.
 
@@ -167,13 +164,7 @@ def _batches(segments: list[Path]) -> Iterator[Batch]:
 def upload_waiting_recordings(
     waiting: Iterable[Spooled], settings: Mapping[str, object], stop: Callable[[], bool]
 ) -> None:
-    """Upload what earlier recordings of this machine left for the same store.
-
-    Args:
-        waiting: Those recordings.
-        settings: Of the store.
-        stop: Asked between two uploads.
-    """
+    """Upload what earlier recordings of this machine left for the same store."""
     for spooled in waiting:
         if stop():
             return

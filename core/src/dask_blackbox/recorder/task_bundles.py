@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     # Importing distributed takes a second, which the recorder spends later.
     from dask_blackbox.recorder.pulling import Puller
 
-__all__ = ["TaskBundles"]
-
 logger = logging.getLogger("dask_blackbox.recorder")
 
 _AT_ONCE = 2

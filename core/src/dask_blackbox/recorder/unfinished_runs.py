@@ -31,8 +31,6 @@ from dask_blackbox.recorder.run_ending import Outcome
 from dask_blackbox.settings import setting, setting_seconds
 from dask_blackbox.store import Store
 
-__all__ = ["finish_lost_run", "finish_lost_runs"]
-
 logger = logging.getLogger("dask_blackbox.recorder")
 
 _MOST_SEGMENTS = 200  # larger ones are diagnosed when somebody opens them
@@ -48,9 +46,6 @@ def finish_lost_runs(
 
     Args:
         config: Of the recording that this process makes.
-        store: Where they lie.
-        silent: Which.
-        stop: Asked between two recordings.
     """
     for address in silent:
         if stop():
@@ -77,8 +72,6 @@ def finish_lost_run(
     """Finish a recording whose recorder went silent.
 
     Args:
-        store: Where it lies.
-        address: Which recording.
         config: Of the recording that this process makes; None: it makes none.
         silent: Seconds without a sign of life that count as silent.
 

@@ -16,8 +16,6 @@ from dask_blackbox.capture.nanny.worker_exit import (
 )
 from dask_blackbox.events import Rows
 
-__all__ = ["last_lines"]
-
 
 def last_lines(
     folder: str,

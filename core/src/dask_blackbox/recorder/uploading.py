@@ -20,8 +20,6 @@ from dask_blackbox.recorder.opening import Opening
 from dask_blackbox.recorder.spool import Spool, checksum
 from dask_blackbox.store.base import Store
 
-__all__ = ["RetryingPut", "Uploader", "heartbeat"]
-
 logger = logging.getLogger("dask_blackbox.recorder")
 
 _HEARTBEAT = 5.0
@@ -36,8 +34,6 @@ class Uploader(threading.Thread):
 
     Args:
         opening: The store as it was found; opened again if that failed.
-        reopen: Opens it again.
-        spool: Where from.
         progress: Returns how far the run has come.
     """
 
@@ -186,7 +182,6 @@ class RetryingPut:
     """Puts blobs, each again while that may help.
 
     Args:
-        store: Where to.
         timeout: Seconds from the first failure on, for all of them together.
     """
 

@@ -8,8 +8,6 @@ import polars as pl
 
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["Axis", "axis_of", "micros_since"]
-
 _LEAST = 0.001
 _BELIEVABLE = 30 * 86400.0
 

@@ -12,8 +12,6 @@ from dask_blackbox.card import RunCard
 from dask_blackbox.report import card_words as words
 from dask_blackbox.report.inline_code import prose
 
-__all__ = ["html_card"]
-
 _COLOURS = {"succeeded": "#2e7d32", "running": "#00838f", "lost": "#8e24aa"}
 _FAILED = "#c62828"
 

@@ -9,23 +9,6 @@ from dask_blackbox.card import RunCard
 from dask_blackbox.finding import ChainStep, Change, Finding, Subject
 from dask_blackbox.formatting import count, duration, exact_size, plain
 
-__all__ = [
-    "CONFIDENCE",
-    "STATE_SIGN",
-    "chain_words",
-    "change_words",
-    "diffs_of",
-    "explained_words",
-    "in_order",
-    "measure",
-    "numbers",
-    "rarity_words",
-    "relevant_numbers",
-    "retry_words",
-    "subject_words",
-    "what_is_missing",
-]
-
 CONFIDENCE = {
     "high": "high (proved by the evidence)",
     "medium": "medium (best match of the evidence)",

@@ -19,8 +19,6 @@ from dask_blackbox.report.card_words import (
 from dask_blackbox.report.history_sentences import blame_words
 from dask_blackbox.report.rich_text import printed
 
-__all__ = ["comparison_text"]
-
 _MOST_CHANGES = 30
 _MOST_PREFIXES = 20
 _NOTABLE = 1.25
@@ -36,8 +34,6 @@ def comparison_text(
     """Return a comparison as text.
 
     Args:
-        reported: What to show.
-        width: Columns.
         colour: With terminal colours.
     """
     parts: list[Text | Table] = [

@@ -10,8 +10,6 @@ from dask_blackbox.formatting import count, counted, duration, moment, plain
 from dask_blackbox.report.card_words import what_is_missing
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["certificate_of"]
-
 
 class Certificate(NamedTuple):
     """What the recording holds and what it lacks.

@@ -10,8 +10,6 @@ from dask_blackbox.report.axis import Axis, micros_since
 from dask_blackbox.report.workers import WorkerProcess
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["Curve", "curves_of"]
-
 _POINTS = 40_000
 _MOST_POINTS = 1_200
 _FEWEST_POINTS = 20

@@ -9,8 +9,6 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["Drawing", "as_png", "as_svg"]
-
 _FONT = 'role="img" font-family="system-ui, Segoe UI, Roboto, DejaVu Sans, sans-serif"'
 _ALMOST_WHITE = 250
 _CAP = 0.75  # of a text's size: how high its letters are

@@ -19,8 +19,6 @@ from dask_blackbox.events import (
 from dask_blackbox.formatting import count, plain
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["Environment", "PackageRow", "environment_of"]
-
 _LONGEST = 400
 _NO_FACTS = ("packages", "config", "python", *Event.__struct_fields__)
 

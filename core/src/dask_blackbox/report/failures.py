@@ -9,8 +9,6 @@ import polars as pl
 from dask_blackbox.formatting import plain
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["Attempt", "FailureGroup", "failure_groups"]
-
 _MOST_ATTEMPTS = 20
 _LONGEST = 12_000
 _DIGITS = r"0x[0-9a-fA-F]+|\d+"

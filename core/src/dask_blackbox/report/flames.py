@@ -23,8 +23,6 @@ from dask_blackbox.report.profile_tree import (
 )
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["flames_for_page"]
-
 _MOST_NODES = 6_000
 _MOST_SLICES = 60
 _DEEPEST = 120

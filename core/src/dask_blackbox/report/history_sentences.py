@@ -8,15 +8,6 @@ from dask_blackbox.card import RunCard
 from dask_blackbox.earlier_runs import EarlierRun, Past, Seen
 from dask_blackbox.formatting import counted, duration, moment, plain
 
-__all__ = [
-    "against_words",
-    "blame_words",
-    "day",
-    "habit_words",
-    "looked_words",
-    "seen_words",
-]
-
 SIDES = {
     "data": "data",
     "code": "code",

@@ -14,8 +14,6 @@ from dask_blackbox.report.card_words import STATE_SIGN, measure
 from dask_blackbox.report.history_sentences import day
 from dask_blackbox.report.rich_text import printed
 
-__all__ = ["history_text"]
-
 _BARS = "▁▂▃▄▅▆▇█"
 _COLOURS = {"succeeded": "green", "running": "cyan", "lost": "magenta", "stopped": ""}
 _NOTABLE = 0.1
@@ -32,8 +30,6 @@ def history_text(
     """Return a job's history as text.
 
     Args:
-        reported: What to show.
-        width: Columns.
         colour: With terminal colours.
     """
     parts: list[Text | Table] = [_head(reported), Text()]

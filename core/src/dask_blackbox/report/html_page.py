@@ -41,14 +41,6 @@ from dask_blackbox.report.timeline_marks import marks_of, packed_marks
 from dask_blackbox.report.workers import WorkerProcess, worker_processes
 from dask_blackbox.run_tables import RunTables
 
-__all__ = [
-    "MODULES",
-    "Bandwidth",
-    "death_groups",
-    "html",
-    "script_of",
-]
-
 _TURNING = re.compile(f"[{BIDIRECTIONAL}]")
 _MOST_ROWS = 300
 _PRINTED_DEATHS, _PRINTED_LINES = 2, 30
@@ -61,7 +53,6 @@ def html(run: RunTables, card: RunCard, *, logs_limit: int = 2000) -> str:
 
     Args:
         run: What was recorded; may be empty or incomplete.
-        card: What was concluded.
         logs_limit: How many log lines the page may hold; it says which it holds.
     """
     axis = axis_of(run)

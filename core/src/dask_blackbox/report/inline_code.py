@@ -12,8 +12,6 @@ from markupsafe import Markup, escape
 
 from dask_blackbox.formatting import plain
 
-__all__ = ["pieces", "prose"]
-
 _CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 
 

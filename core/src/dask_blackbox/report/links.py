@@ -7,8 +7,6 @@ from urllib.parse import urlsplit, urlunsplit
 
 from dask_blackbox.report.card_words import in_order
 
-__all__ = ["kept_links"]
-
 _NEIGHBOURS = {
     "report": "report.html",
     "performance_report": "performance_report.html",

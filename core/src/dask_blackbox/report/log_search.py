@@ -18,8 +18,6 @@ from dask_blackbox.formatting import plain
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.tables.schemas import Row
 
-__all__ = ["LogQuery", "as_json", "as_row", "as_text", "chosen_lines", "level_name"]
-
 _LEVELS = {"WARN": logging.WARNING, "FATAL": logging.CRITICAL}
 
 

@@ -11,8 +11,6 @@ from dask_blackbox.formatting import count, counted, plain
 from dask_blackbox.report.workers import WorkerProcess
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["LogLine", "LogLines", "loglines_of"]
-
 _WARNING = 30
 _LONGEST = 6_000
 _BEFORE_A_DEATH = 40

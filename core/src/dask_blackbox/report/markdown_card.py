@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dask_blackbox.card import RunCard
 from dask_blackbox.earlier_runs import Past
 from dask_blackbox.finding import Change, Evidence, Finding
-from dask_blackbox.formatting import clock, plain
+from dask_blackbox.formatting import capital, clock, plain
 from dask_blackbox.report.card_words import (
     CONFIDENCE,
     STATE_SIGN,
@@ -36,8 +36,6 @@ from dask_blackbox.report.history_sentences import (
     seen_words,
 )
 from dask_blackbox.report.inline_code import pieces
-
-__all__ = ["escaped", "markdown"]
 
 _MOST_EVIDENCE = 12
 _MOST_ROWS = 20
@@ -155,13 +153,9 @@ def _past(past: Past) -> str:
     if past.last_good is not None:
         reported.append(f"compared with {against_words(past.last_good)}")
     reported += [looked_words(past), habit_words(past)]
-    sentence = escaped(". ".join(_capital(each) for each in reported if each))
+    sentence = escaped(". ".join(capital(each) for each in reported if each))
     command = f"  \n{_code(past.compare)}" if past.compare else ""
     return f"{sentence}.{command}" if sentence else ""
-
-
-def _capital(words: str) -> str:
-    return words[:1].upper() + words[1:]
 
 
 def _side(value: str | None, absent: str) -> str:

@@ -8,8 +8,6 @@ from datetime import UTC, datetime
 
 from dask_blackbox.errors import ConfigurationError
 
-__all__ = ["age_of", "moment_of"]
-
 _WEEKS = re.compile(r"(\d+(?:\.\d+)?)\s*w(?:eeks?)?", re.IGNORECASE)
 _WEEK = 7 * 24 * 3600.0
 

@@ -10,19 +10,12 @@ from dask_blackbox.overview import Overview, TaskCost
 from dask_blackbox.report.picture import picture_png
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["overview_of"]
-
 _MOST = 5
 _LARGE = 2**20
 
 
 def overview_of(run: RunTables, card: RunCard) -> Overview:
-    """Return the overview of a run.
-
-    Args:
-        run: The run.
-        card: Its card.
-    """
+    """Return the overview of a run."""
     executions = executions_of(run)
     if not len(executions):
         return Overview()

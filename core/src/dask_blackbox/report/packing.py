@@ -12,8 +12,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-__all__ = ["packed", "packed_signed", "packed_texts"]
-
 _MOST = 10
 _LEVEL = 9
 

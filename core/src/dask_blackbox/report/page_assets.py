@@ -10,8 +10,6 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-__all__ = ["TEMPLATES", "asset", "policy"]
-
 TEMPLATES = Path(__file__).with_name("templates")
 
 

@@ -21,8 +21,6 @@ from dask_blackbox.report import history_sentences as past_words
 from dask_blackbox.report.inline_code import prose
 from dask_blackbox.report.page_assets import TEMPLATES
 
-__all__ = ["CompiledTemplates", "sparkline", "template"]
-
 _LEVELS = {10: "debug", 20: "info", 30: "warning", 40: "error", 50: "critical"}
 
 

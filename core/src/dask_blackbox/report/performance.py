@@ -48,8 +48,6 @@ from dask_blackbox.report.workers import WorkerProcess, worker_processes
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.tables.schemas import Row
 
-__all__ = ["log_markup", "performance_html"]
-
 _MOST_BARS = 40
 _NO_POLICY_YET = "dask-blackbox-policy"
 

@@ -23,8 +23,6 @@ from dask_blackbox.report.workers import (
 )
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["coverage", "picture_png", "picture_svg"]
-
 PALETTE = (
     "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#8c6bb1", "#b5a642", "#a6761d",
 )  # fmt: skip

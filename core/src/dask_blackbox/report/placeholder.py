@@ -14,8 +14,6 @@ from dask_blackbox.report.card_words import STATE_SIGN
 from dask_blackbox.report.links import kept_links
 from dask_blackbox.report.page_assets import asset, policy
 
-__all__ = ["placeholder_html"]
-
 _PAGE = Markup("""\
 <!doctype html>
 <html lang="en">

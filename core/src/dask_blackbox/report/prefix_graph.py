@@ -12,8 +12,6 @@ from dask_blackbox.events import GraphUpdated
 from dask_blackbox.formatting import plain
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["Node", "prefix_graph_of", "prefix_rows"]
-
 _MOST = 60
 _WIDTH, _HEIGHT, _ACROSS, _DOWN, _MARGIN = 176, 46, 236, 62, 8
 _THICKEST = 9.0

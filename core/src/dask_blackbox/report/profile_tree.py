@@ -8,18 +8,6 @@ from dask_blackbox.events import Profile
 from dask_blackbox.formatting import plain
 from dask_blackbox.run_tables import RunTables
 
-__all__ = [
-    "INTERVAL",
-    "Flame",
-    "FrameDescription",
-    "ProfileNode",
-    "flames_of",
-    "merged_profile",
-    "profiled_prefixes",
-    "seen_at_least",
-    "with_leaves",
-]
-
 INTERVAL = 0.01
 """Seconds between two samples, Dask's default."""
 
@@ -69,7 +57,6 @@ def merged_profile(
     """Return the sum of the recorded profile trees of a kind, or None without any.
 
     Args:
-        run: The recording.
         of: Whose threads: `compute`, `workers` or `scheduler` (their event loops).
         prefix: Of tasks of this prefix only.
     """

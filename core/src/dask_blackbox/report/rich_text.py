@@ -9,14 +9,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["Paper", "printed"]
-
 
 class Paper(Console):
     """A console that writes what it prints into a string.
 
     Args:
-        width: Columns.
         colour: With terminal colours.
     """
 

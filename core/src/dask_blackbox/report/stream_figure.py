@@ -23,8 +23,6 @@ from bokeh.transform import linear_cmap
 from dask_blackbox.formatting import count, counted
 from dask_blackbox.report.workers import WorkerProcess
 
-__all__ = ["stream_figure"]
-
 _MOST_BARS = 100_000
 _MOST_NAMED = 120
 _LABELLED = 60

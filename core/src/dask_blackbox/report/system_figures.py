@@ -26,13 +26,6 @@ from dask_blackbox.report.system_series import summed_metrics
 from dask_blackbox.report.workers import WorkerProcess
 from dask_blackbox.run_tables import RunTables
 
-__all__ = [
-    "bandwidth_by_type",
-    "bandwidth_by_worker",
-    "profile_figure",
-    "system_figures",
-]
-
 _MOST_DEATHS = 200
 _RED = "#c0392b"
 _POWERS = [2**power for power in range(10)]

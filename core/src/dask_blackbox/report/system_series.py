@@ -8,8 +8,6 @@ import polars as pl
 from dask_blackbox.report.axis import Axis, micros_since
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["Line", "Series", "series_of", "summed_metrics"]
-
 _POINTS = 600
 _WARNING, _ERROR = 30, 40
 

@@ -40,8 +40,6 @@ from dask_blackbox.report.history_sentences import (
 )
 from dask_blackbox.report.rich_text import Paper
 
-__all__ = ["text"]
-
 _MOST_EVIDENCE = 6
 _MOST_CHANGES = 5
 _MOST_FINDINGS = 8
@@ -64,7 +62,6 @@ def text(card: RunCard, *, width: int = 100, colour: bool = False) -> str:
     """Return the card as text.
 
     Args:
-        card: What to show.
         width: Columns; links are longer than that where they have to be.
         colour: With terminal colours.
     """

@@ -9,8 +9,6 @@ from dask_blackbox.analyse.facts.critical_path import Chain, last_inputs_of
 from dask_blackbox.analyse.facts.executions import counts_of, executions_of
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["Part", "time_bar_of"]
-
 _HARDLY = 0.001
 
 

@@ -22,8 +22,6 @@ from dask_blackbox.report.axis import Axis, micros_since
 from dask_blackbox.report.packing import packed, packed_signed, packed_texts
 from dask_blackbox.report.workers import WorkerProcess, process_numbers
 
-__all__ = ["OTHER", "Keys", "Timeline", "timeline_of"]
-
 OTHER = 200
 """Index of "all other prefixes" in `Timeline.prefixes`."""
 
@@ -143,7 +141,6 @@ def timeline_of(
 
     Args:
         executions: From `executions_of`.
-        axis: That they lie on.
         processes: The processes of the workers.
         named: Keys that the page names elsewhere.
         waits: What they waited for, from `last_inputs_of`.

@@ -33,8 +33,6 @@ from dask_blackbox.report.packing import packed, packed_signed, packed_texts
 from dask_blackbox.report.workers import WorkerProcess
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["Mark", "marks_of", "packed_marks"]
-
 _MARKED: dict[type[Event], tuple[str, str]] = {
     WorkerRestartedForMemory: ("memory", "reached its memory limit"),
     WorkerHeartbeatTimedOut: ("death", "sent no heartbeat in time"),

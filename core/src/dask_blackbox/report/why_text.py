@@ -32,8 +32,6 @@ from dask_blackbox.report.history_sentences import (
 )
 from dask_blackbox.report.rich_text import Paper
 
-__all__ = ["why_as_dict", "why_text"]
-
 _NARROWEST = 60
 _AROUND = 2.0
 _TABLES = ("tasks", "errors", "workers", "metrics", "events")
@@ -43,7 +41,6 @@ def _how_to_see(evidence: Evidence, run: str) -> str:
     """Return a command that shows where a piece of evidence comes from.
 
     Args:
-        evidence: The fact.
         run: What names the run to other commands.
     """
     if evidence.see:
@@ -117,8 +114,6 @@ def why_text(
     """Return why a run failed, with each fact that says so.
 
     Args:
-        card: Of the run.
-        others: What else was considered.
         run: What names the run to other commands.
         width: Columns; commands are longer than that where they have to be.
         colour: With terminal colours.

@@ -17,8 +17,6 @@ from dask_blackbox.report.axis import Axis
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.tables.schemas import Row
 
-__all__ = ["WorkerProcess", "process_numbers", "worker_processes"]
-
 
 class WorkerProcess(msgspec.Struct, kw_only=True):
     """One worker process.

@@ -13,8 +13,6 @@ import msgspec
 from dask_blackbox.events import COLUMNS, Rows
 from dask_blackbox.segments.columns import FEW, Coding, Column
 
-__all__ = ["MOST_ROWS", "Batch", "decode_batch", "encode_batch"]
-
 MOST_ROWS = 2**21
 """How many rows of a kind a batch may hold; a larger one is taken for an attack."""
 

@@ -23,8 +23,6 @@ from dask_blackbox.segments.numbers import (
     unpack_steps,
 )
 
-__all__ = ["decode_columns", "encode_columns"]
-
 _MICROS = 1_000_000
 
 _TIMES = frozenset(

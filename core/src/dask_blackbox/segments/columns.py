@@ -5,8 +5,6 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-__all__ = ["FEW", "SCALARS", "Coding", "Column"]
-
 SCALARS = {type(None), bool, int, float, str, bytes}
 """What a row may hold."""
 

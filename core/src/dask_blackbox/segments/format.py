@@ -19,16 +19,6 @@ from typing import NamedTuple
 
 from dask_blackbox.errors import FutureFormatError, MalformedRecordingError
 
-__all__ = [
-    "FRAME",
-    "MAGIC",
-    "MARK",
-    "ZLIB_MSGPACK",
-    "frame_bytes",
-    "header_bytes",
-    "read_header",
-]
-
 MAGIC = b"\x8bBBX\r\n\x1a\n"  # as PNG's: a transfer as text breaks it visibly
 MAJOR, MINOR = 1, 1
 MARK = b"\xf7BF\x0e"

@@ -21,8 +21,6 @@ from dask_blackbox.segments.numbers import (
     unpack_steps,
 )
 
-__all__ = ["Shapes", "shapes_of", "texts_of"]
-
 _NUMBER, _HEX, _UUID = "\0", "\1", "\2"
 # A number that stands alone in a tuple, or at the end behind a `-`, and is written as Python
 # writes it.  No lookbehind: a pattern that begins with a character is found twice as fast.

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Ints", "pack", "pack_steps", "steps_are_smaller", "unpack", "unpack_steps"]
-
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from dask_blackbox.segments.batch import Batch, decode_batch
 from dask_blackbox.segments.format import FRAME, MARK, ZLIB_MSGPACK, read_header
 
-__all__ = ["Segment", "read_segment"]
-
 _MOST_ROWS = 2**24  # in one segment: many times what 8 MiB hold
 _MOST_SAID = 5
 

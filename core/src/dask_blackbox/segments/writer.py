@@ -8,14 +8,11 @@ from dask_blackbox.events import Rows
 from dask_blackbox.segments.batch import encode_batch
 from dask_blackbox.segments.format import ZLIB_MSGPACK, frame_bytes, header_bytes
 
-__all__ = ["SegmentWriter", "frame", "open_segment"]
-
 
 def open_segment(recording: str, number: int) -> bytes:
     """Return what a segment begins with.
 
     Args:
-        recording: Id of the recording.
         number: Of the segment among those of its writer.
     """
     return header_bytes(recording, number)

@@ -32,8 +32,6 @@ from dask_blackbox.serve.searching import Found, runs_found
 from dask_blackbox.serve.templating import LogForm, SearchForm
 from dask_blackbox.store import Store
 
-__all__ = ["Api"]
-
 _EVERY = 2.0
 _LONGEST = 3600.0
 
@@ -167,12 +165,7 @@ def _json(value: object) -> Response:
 
 
 class Api:
-    """The answers, each a method.
-
-    Args:
-        store: Where the runs lie.
-        cards: Their cards.
-    """
+    """The answers, each a method."""
 
     def __init__(self, store: Store, cards: Cards) -> None:
         self._store = store

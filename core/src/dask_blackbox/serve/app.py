@@ -26,8 +26,6 @@ from dask_blackbox.serve.pages import Pages
 from dask_blackbox.serve.templating import Templates
 from dask_blackbox.store import Store
 
-__all__ = ["create_app"]
-
 _STATIC = Path(__file__).with_name("static")
 
 _POLICY = (
@@ -60,7 +58,6 @@ def create_app(
     through, can read the recordings.
 
     Args:
-        store: Where the runs lie.
         hosts: The names under which it may be asked for; None: any.
         authenticate: Decides on each request, static files included.
     """

@@ -21,8 +21,6 @@ from dask_blackbox.serve.stored import REPORTS, report_of_run
 from dask_blackbox.store import Store
 from dask_blackbox.store.base import content_type_of, is_name
 
-__all__ = ["SANDBOX", "Blobs"]
-
 SANDBOX = (
     # An origin of its own: it can read nothing of ours, nor of the host's.
     "sandbox allow-scripts allow-popups allow-popups-to-escape-sandbox; "
@@ -46,12 +44,7 @@ _VALUES = "A capsule holds values of the run; read it from the store itself: "
 
 
 class Blobs:
-    """What lies in a run's folder, each kind a method.
-
-    Args:
-        store: Where the runs lie.
-        cards: Their cards.
-    """
+    """What lies in a run's folder, each kind a method."""
 
     def __init__(self, store: Store, cards: Cards) -> None:
         self._store = store

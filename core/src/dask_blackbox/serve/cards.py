@@ -13,8 +13,6 @@ from dask_blackbox.reader import Run
 from dask_blackbox.reader.evidence import read_card
 from dask_blackbox.store import Store
 
-__all__ = ["Cards"]
-
 _MOST_KEPT = 2000
 _KEPT_FOR = {"running": 5.0, "lost": 300.0}
 """Seconds for which what may still change is kept."""
@@ -27,7 +25,6 @@ class Cards:
     """The cards of a store's runs.
 
     Args:
-        store: Where the runs lie.
         now: Tells monotonic seconds.
     """
 

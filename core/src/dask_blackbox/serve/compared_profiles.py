@@ -10,8 +10,6 @@ from dask_blackbox.reader import find_run
 from dask_blackbox.report.profile_tree import INTERVAL, ProfileNode, merged_profile
 from dask_blackbox.store import Store
 
-__all__ = ["compared_flames"]
-
 _WIDTH, _ROW, _NARROWEST, _DEEPEST = 1000.0, 20, 2.0, 40
 _LETTER = 6.4
 _STRONGEST = 0.1

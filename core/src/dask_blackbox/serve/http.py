@@ -7,8 +7,6 @@ import asyncio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-__all__ = ["AnswersHead", "RequestTimeoutProtocol"]
-
 _TIMEOUT = 20.0
 
 

@@ -11,8 +11,6 @@ from dask_blackbox.layout import index_names, read_index_name
 from dask_blackbox.reader import RunEntry, marked_runs
 from dask_blackbox.store import Store
 
-__all__ = ["CHOICES", "Page", "page_of_runs", "states_of"]
-
 CHOICES = {
     "failed": frozenset({"failed"}),
     "aborted": frozenset({"aborted"}),
@@ -68,11 +66,9 @@ def page_of_runs(
     """Return a page of the newest runs.
 
     Args:
-        store: Where they lie.
         job: Of this job only.
         states: In these states only.
         after: The `older` of the page before.
-        size: Runs on a page.
     """
     runs: list[RunEntry] = []
     last = _entry(after)

@@ -32,8 +32,6 @@ from dask_blackbox.serve.searching import runs_found
 from dask_blackbox.serve.templating import LogForm, LogsForm, SearchForm, Templates
 from dask_blackbox.store import Store
 
-__all__ = ["Pages"]
-
 _RUNS_ON_A_PAGE = 50
 _RUNS_OF_A_JOB = 200
 _MOST_LINES = 1000
@@ -45,8 +43,6 @@ class Pages:
     """The pages, each a method.
 
     Args:
-        store: Where the runs lie.
-        cards: Their cards.
         templates: What the pages are made from.
     """
 

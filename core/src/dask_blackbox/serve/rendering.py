@@ -16,8 +16,6 @@ import msgspec
 from dask_blackbox.errors import RecordingError
 from dask_blackbox.layout import RunAddress
 
-__all__ = ["rendered_page"]
-
 _TIMEOUT = 120.0
 
 
@@ -43,7 +41,6 @@ def rendered_page(
 
     Args:
         settings: Of its store, as `store_settings` returns them.
-        address: Which run.
         page: One of `REPORTS`, or `card.json`.
         finish: Finish the recording if its recorder is gone; who may only read the store
             gets the page all the same.

@@ -17,8 +17,6 @@ from dask_blackbox.serve.listing import states_of
 from dask_blackbox.sketch import Sketch
 from dask_blackbox.store import Store
 
-__all__ = ["Found", "Search", "runs_found"]
-
 _TIMEOUT = 3.0
 _MOST_JOBS = 2_000
 _AT_ONCE = 64

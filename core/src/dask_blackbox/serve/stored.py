@@ -11,8 +11,6 @@ from dask_blackbox.reader.documents import GONE, WRONG
 from dask_blackbox.reader.evidence import read_card
 from dask_blackbox.reader.reading import checksum_fits
 
-__all__ = ["REPORTS", "card_of_run", "report_of_run"]
-
 REPORTS = ("report.html", "performance_report.html")
 
 

@@ -16,8 +16,6 @@ from dask_blackbox.report.log_search import LogQuery, level_name
 from dask_blackbox.report.moments import moment_of
 from dask_blackbox.serve.searching import Search
 
-__all__ = ["LogForm", "LogsForm", "SearchForm", "Templates"]
-
 
 class Templates:
     """The templates of the viewer's pages."""

@@ -8,8 +8,6 @@ from typing import Protocol
 
 from dask_blackbox.errors import ConfigurationError
 
-__all__ = ["Store", "checked_name", "checked_prefix", "content_type_of", "is_name"]
-
 
 class Store(Protocol):
     """Named blobs.

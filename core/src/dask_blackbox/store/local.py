@@ -18,8 +18,6 @@ from dask_blackbox.errors import (
 )
 from dask_blackbox.store.base import checked_name, checked_prefix, is_name
 
-__all__ = ["LocalStore"]
-
 # No blob's name holds a `+`, so what is being written is never listed.
 _PART = "+part"
 
@@ -28,11 +26,7 @@ _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 class LocalStore:
-    """Named blobs as the files of a folder, which is made when first needed.
-
-    Args:
-        folder: An absolute path.
-    """
+    """Named blobs as the files of a folder, which is made when first needed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

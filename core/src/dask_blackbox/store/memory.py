@@ -9,8 +9,6 @@ from threading import Lock
 from dask_blackbox.errors import BlobNotFoundError
 from dask_blackbox.store.base import checked_name, checked_prefix
 
-__all__ = ["MemoryStore"]
-
 
 class MemoryStore:
     """Named blobs that end with the process."""

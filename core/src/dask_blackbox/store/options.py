@@ -9,8 +9,6 @@ from urllib.parse import urlsplit
 
 from dask_blackbox.errors import ConfigurationError
 
-__all__ = ["KEYS", "StoreOptions", "gathered"]
-
 KEYS = (
     "url",
     "endpoint",

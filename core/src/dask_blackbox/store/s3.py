@@ -27,8 +27,6 @@ from dask_blackbox.store.url import Bucket
 if TYPE_CHECKING:  # boto3 costs 0.3 s, and the stubs are there for mypy only
     from mypy_boto3_s3 import S3Client
 
-__all__ = ["S3Store"]
-
 _T = TypeVar("_T")
 _PAGE = 1000
 _WEEK = 7 * 24 * 3600  # no presigned link lives longer

@@ -22,8 +22,6 @@ from dask_blackbox.errors import (
 from dask_blackbox.store.options import StoreOptions
 from dask_blackbox.store.url import Bucket
 
-__all__ = ["Request", "answered", "incomplete", "not_s3", "plain"]
-
 _PERMISSIONS = {
     "write": "s3:PutObject",
     "read": "s3:GetObject",

@@ -12,8 +12,6 @@ from dask_blackbox.errors import (
 )
 from dask_blackbox.store.s3_answers import Request, answered, not_s3, plain
 
-__all__ = ["translated"]
-
 _CREDENTIALS = (
     "set blackbox.store.profile (or AWS_PROFILE), or AWS_ACCESS_KEY_ID and "
     "AWS_SECRET_ACCESS_KEY in the environment, or give this machine a role "

@@ -13,8 +13,6 @@ from urllib.parse import unquote
 
 from dask_blackbox.errors import ConfigurationError
 
-__all__ = ["Bucket", "default_folder", "forgotten_with_the_container", "place_of"]
-
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//)?")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")

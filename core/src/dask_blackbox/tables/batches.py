@@ -17,8 +17,6 @@ from dask_blackbox.events import COLUMNS, Rows
 from dask_blackbox.segments import Batch, Column
 from dask_blackbox.tables.schemas import MOMENT, SCHEMAS, TABLES
 
-__all__ = ["frame_of_columns", "frames_of", "frames_of_batches"]
-
 _MICROS = 1_000_000
 
 
@@ -225,7 +223,6 @@ def _with_measured_results(tasks: pl.DataFrame, events: pl.DataFrame) -> pl.Data
     """Return the table `tasks`, its `nbytes` corrected by what workers have measured.
 
     Args:
-        tasks: One row per execution.
         events: Those of the run; `result-size` events name the key and the bytes.
     """
     reported = events.filter(pl.col("kind") == _KIND)

@@ -10,8 +10,6 @@ import polars as pl
 from dask_blackbox.tables.batches import frame_of_columns
 from dask_blackbox.tables.schemas import MOMENT, WORKER_COLUMNS, Row
 
-__all__ = ["SPAN_COLUMNS", "spans_of", "workers_of"]
-
 _UNNAMED = "default"  # Dask's own name for what is in no span
 _SECONDS = ("compute", "transfer", "disk")
 

@@ -9,8 +9,6 @@ import polars as pl
 
 from dask_blackbox.tables.schemas import DURATIONS, SCHEMAS
 
-__all__ = ["read_table", "with_known_columns", "write_tables"]
-
 # Level 6 saves another 8 % and takes three times as long.
 _ZSTD_LEVEL = 3
 _ROWS_IN_A_GROUP = 250_000

@@ -9,16 +9,6 @@ from polars.datatypes import DataType, DataTypeClass
 
 from dask_blackbox.events import COLUMNS
 
-__all__ = [
-    "DURATIONS",
-    "MOMENT",
-    "SCHEMAS",
-    "TABLES",
-    "WORKER_COLUMNS",
-    "ColumnType",
-    "Row",
-]
-
 Row = dict[str, Any]
 """A row of a table, by column: what polars yields of named rows."""
 

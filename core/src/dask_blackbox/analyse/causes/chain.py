@@ -26,8 +26,6 @@ from dask_blackbox.analyse.signals import signal_in
 from dask_blackbox.finding import ChainStep, Change, Evidence, Finding, Subject
 from dask_blackbox.formatting import counted, short, size
 
-__all__ = ["chain_of"]
-
 _MOST = 6
 _APART = 1.0  # seconds by which the clocks of two processes may differ
 
@@ -53,8 +51,6 @@ def chain_of(
     """Return the steps that lead to the outcome, the last one; none if nothing failed.
 
     Args:
-        case: The run.
-        verdict: The root.
         changes: What changed since the last good run, the most telling first.
     """
     if verdict is None or not case.failed:

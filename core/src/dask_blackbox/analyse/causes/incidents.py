@@ -23,14 +23,6 @@ from dask_blackbox.finding import Confidence, Evidence, Finding, Subject
 from dask_blackbox.formatting import class_of, counted, duration, short
 from dask_blackbox.manifest import DriverException
 
-__all__ = [
-    "Incident",
-    "Precedence",
-    "end_of_run",
-    "facts_of",
-    "incident_of",
-]
-
 Tie = Literal["is", "waited", "none"]
 """How an incident is tied to the outcome: the driver's exception is it; the driver waited
 for it; nothing that was recorded ties them."""

@@ -14,19 +14,6 @@ from typing import Literal
 from dask_blackbox.analyse.facts.outcome import CLOCKS
 from dask_blackbox.finding import Confidence
 
-__all__ = [
-    "DEATHS",
-    "EXPLAINS",
-    "KILLED_TASK",
-    "MECHANISMS",
-    "NO_WORKERS",
-    "OUTCOME",
-    "STALL",
-    "STALLED",
-    "WAITS",
-    "Mechanism",
-]
-
 # Facts: kinds of incident that no rule reports, and that lie between a cause and the outcome.
 KILLED_TASK = "killed-task"
 NO_WORKERS = "no-workers"

@@ -17,8 +17,6 @@ from dask_blackbox.analyse.causes.mechanisms import EXPLAINS, MECHANISMS, Mechan
 from dask_blackbox.finding import Confidence, Finding
 from dask_blackbox.formatting import short
 
-__all__ = ["Rejected", "Resolution", "linked", "resolve", "unexplained"]
-
 _SURE: tuple[Confidence, ...] = ("low", "medium", "high")
 _TIES = ("none", "waited", "is")
 _PRECEDENCES = ("last", "rule", "first")

@@ -13,8 +13,11 @@ from __future__ import annotations
 
 from dask_blackbox.analyse.changes.differences import Difference, differences
 from dask_blackbox.analyse.changes.earlier_failures import seen_before
-from dask_blackbox.analyse.changes.for_card import CardChanges, changes_on_card
-from dask_blackbox.analyse.changes.history_questions import changes_of_run
+from dask_blackbox.analyse.changes.for_card import (
+    CardChanges,
+    changes_of_run,
+    changes_on_card,
+)
 
 __all__ = [
     "CardChanges",

@@ -15,8 +15,6 @@ from dask_blackbox.earlier_runs import Blame
 from dask_blackbox.finding import Confidence, Finding
 from dask_blackbox.formatting import listed
 
-__all__ = ["listed_changes", "sides"]
-
 _SIDE: dict[str, Blame] = {
     "input-size": "data",
     "parameters": "data",
@@ -64,7 +62,6 @@ def sides(
 
     Args:
         ranked: The changes, habits left out.
-        verdict: Why the run failed.
         steps: How many earlier times one run came after another.
         blind: Kinds of facts that one of the two runs does not tell of.
         habits: How many habits were left out.

@@ -16,20 +16,13 @@ from dask_blackbox.analyse.changes.prefixes import functions_of
 from dask_blackbox.formatting import listed
 from dask_blackbox.sketch import Sketch
 
-__all__ = ["Places"]
-
 _MOST = 3
 _MOST_DIFFS = 10
 _MOST_LINES = 60  # of one function
 
 
 class Places:
-    """What of the job's own code is not as it was.
-
-    Args:
-        before: A run.
-        after: A later one.
-    """
+    """What of the job's own code is not as it was."""
 
     def __init__(self, before: Sketch, after: Sketch) -> None:
         self._before, self._after = before, after

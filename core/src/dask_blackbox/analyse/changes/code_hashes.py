@@ -9,16 +9,6 @@ from __future__ import annotations
 
 from dask_blackbox.sketch import Sketch
 
-__all__ = [
-    "MARKED",
-    "Mark",
-    "alike",
-    "comparable",
-    "incomparable",
-    "shown",
-    "tells_code",
-]
-
 MARKED = ("callable ", "module ")
 """What of the facts of a run's code has marks for its values."""
 

@@ -19,8 +19,6 @@ from dask_blackbox.analyse.sketching import normal_value
 from dask_blackbox.formatting import counted, size
 from dask_blackbox.sketch import Sketch
 
-__all__ = ["Difference", "differences"]
-
 _ROLES = ("driver", "scheduler", "workers")
 _LEAST_GROWTH = math.log(1.1)
 _LOOSE = ("script",)
@@ -144,8 +142,6 @@ def _changed(
     """Yield what is not the same.
 
     Args:
-        old: Values by name.
-        new: The same, later.
         loosely: A value in which only a date, a token or a port differs is the same.
     """
     for name in sorted({*old, *new}):

@@ -9,8 +9,6 @@ from dask_blackbox.earlier_runs import EarlierTry, Seen
 from dask_blackbox.layout import SketchName
 from dask_blackbox.sketch import Sketch
 
-__all__ = ["alike", "seen_before", "tries_of"]
-
 _DIGITS = 8  # that a name holds
 
 
@@ -27,7 +25,6 @@ def seen_before(sketch: Sketch, names: Sequence[SketchName]) -> Seen | None:
     """Return how often a failure like this one's has been seen; None if none was.
 
     Args:
-        sketch: The run that failed.
         names: The runs before it, the newest first.
     """
     if sketch.fingerprint is None:
@@ -49,7 +46,6 @@ def tries_of(sketch: Sketch, names: Sequence[SketchName]) -> tuple[EarlierTry, .
     """Return what became of the attempts of a run before this one, if this one failed.
 
     Args:
-        sketch: The attempt that failed.
         names: Of those before it, the first one first.
     """
     if sketch.fingerprint is None:

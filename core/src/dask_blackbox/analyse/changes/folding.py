@@ -19,19 +19,12 @@ from dask_blackbox.analyse.changes.prefixes import functions_of, values_of
 from dask_blackbox.analyse.changes.relevance import is_of_code, modules_of_package
 from dask_blackbox.sketch import Sketch
 
-__all__ = ["Causes"]
-
 _SAME_FACTOR = 0.02  # of the logarithms
 _NUMBER = re.compile(r"-?[\d,]*\.?\d+")
 
 
 class Causes:
-    """Which change between two runs explains which other.
-
-    Args:
-        before: A run.
-        after: A later one.
-    """
+    """Which change between two runs explains which other."""
 
     def __init__(self, before: Sketch, after: Sketch) -> None:
         self._before, self._after = before, after

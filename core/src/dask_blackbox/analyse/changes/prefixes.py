@@ -9,16 +9,6 @@ from dask_blackbox.analyse.changes.code_hashes import alike, shown
 from dask_blackbox.formatting import counted
 from dask_blackbox.sketch import REST, PrefixSketch, Sketch
 
-__all__ = [
-    "broke_off",
-    "code_of_prefixes",
-    "functions_of",
-    "given_to_prefix",
-    "renamed",
-    "shape_of_graphs",
-    "values_of",
-]
-
 _SCALED = math.log(1.25)
 _MOST = 12
 

@@ -18,8 +18,6 @@ from dask_blackbox.analyse.changes.relevance import (
 from dask_blackbox.analyse.history import in_turn
 from dask_blackbox.sketch import Sketch
 
-__all__ = ["Ranked", "Rarities", "ranked"]
-
 _HABIT = 0.5
 _ENOUGH = 3
 _BESIDE = -0.5  # commits of something else

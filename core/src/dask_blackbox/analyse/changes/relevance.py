@@ -12,15 +12,6 @@ from dask_blackbox.analyse.sketching import normal_prefix
 from dask_blackbox.finding import Finding
 from dask_blackbox.sketch import Sketch
 
-__all__ = [
-    "Relevance",
-    "VerdictContext",
-    "is_of_code",
-    "is_version",
-    "modules_of_package",
-    "relevance_of",
-]
-
 _NAMED = 1.0
 _FITS = 0.5
 

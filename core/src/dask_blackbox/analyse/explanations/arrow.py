@@ -13,8 +13,6 @@ from dask_blackbox.analyse.explanations.explained import (
 )
 from dask_blackbox.analyse.signatures import data_libraries as lines
 
-__all__ = ["EXPLANATIONS"]
-
 _FIELD = re.compile(r"^\s*(?P<name>[^\s:][^:\n]*): (?P<type>[^\n]+)$", re.MULTILINE)
 _ONE_SCHEMA = (
     "Write every file with one schema (`to_parquet(…, schema=…)`), or convert the column "

@@ -6,8 +6,6 @@ import ast
 import re
 from dataclasses import dataclass
 
-__all__ = ["Context", "Explained", "columns_in", "in_one_line", "named", "place"]
-
 _NAME = re.compile(r"'([^']*)'|\"([^\"]*)\"|([^\s,'\"{}\[\]()]+)")
 
 

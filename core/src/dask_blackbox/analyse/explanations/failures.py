@@ -7,20 +7,11 @@ from dask_blackbox.analyse.explanations import arrow, frames, services
 from dask_blackbox.analyse.explanations.explained import Context, Explained, in_one_line
 from dask_blackbox.analyse.failures import TaskFailure
 from dask_blackbox.analyse.frames import user_frames
+from dask_blackbox.analyse.missing_files import files_of_task, one_file
 from dask_blackbox.analyse.replaced_exceptions import untangled
 from dask_blackbox.analyse.signatures.python import PROGRAM_FAILED
-from dask_blackbox.analyse.task_files import files_of_task, one_file
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.run_tables import RunTables
-
-__all__ = [
-    "called",
-    "explained",
-    "explained_exception",
-    "explained_failure",
-    "words_of_exception",
-    "words_of_failure",
-]
 
 _JUST_NOW = 1.0  # seconds that a line of a failed program is older than its exception
 
@@ -58,7 +49,6 @@ def words_of_exception(exception: DriverException, message: str) -> str:
     """Return what the driver's exception says, in one line.
 
     Args:
-        exception: What the driver raised.
         message: Its text, as far as it is to be shown.
     """
     reported = explained_exception(exception)

@@ -15,8 +15,6 @@ from dask_blackbox.analyse.frames import is_of_environment, last_frame
 from dask_blackbox.analyse.signatures import data_libraries as lines
 from dask_blackbox.analyse.signatures import services
 
-__all__ = ["EXPLANATIONS"]
-
 _ROW = re.compile(
     r"^\| *(?P<column>\S.*?) *\| *(?P<found>\S.*?) *\| *(?P<expected>\S.*?) *\|$",
     re.MULTILINE,

@@ -9,8 +9,6 @@ from dask_blackbox.analyse.frames import user_frame
 from dask_blackbox.analyse.signatures import python
 from dask_blackbox.analyse.signatures import services as lines
 
-__all__ = ["EXPLANATIONS", "OF_PROGRAMS"]
-
 _MISSING = ("NoSuchKey", "404", "NotFound", "NO_SUCH_KEY", "RESOURCE_NOT_FOUND")
 _NO_BUCKET = ("NoSuchBucket", "NO_SUCH_BUCKET")
 _DENIED = ("AccessDenied", "403", "Forbidden", "AllAccessDisabled", "ACCESS_DENIED")

@@ -18,8 +18,6 @@ import polars as pl
 from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["NO_INPUT", "Chain", "LastInputs", "last_inputs_of"]
-
 NO_INPUT = -1
 
 

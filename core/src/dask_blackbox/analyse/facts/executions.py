@@ -20,8 +20,6 @@ from dask_blackbox.formatting import prefix_of
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.tables import frames_of
 
-__all__ = ["OUTCOMES", "Counts", "cached_keys_of", "counts_of", "executions_of"]
-
 OUTCOMES = ("finished", "erred", "retried", "killed", "released")
 """How an execution can end."""
 

@@ -14,8 +14,6 @@ from dask_blackbox.analyse.facts.worker_exit import WorkerExit
 from dask_blackbox.analyse.facts.worker_exits import worker_exits_of
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["limits_at_once", "most_at_once", "spilled_at_once", "threads_of"]
-
 
 def most_at_once(
     workers: Iterable[WorkerExit], weight: Callable[[WorkerExit], float]
@@ -24,7 +22,6 @@ def most_at_once(
 
     Args:
         workers: Worker processes of any time.
-        weight: What is summed.
     """
     known = tuple(workers)
     # Those that leave at the very moment at which others join are counted out first.

@@ -19,8 +19,6 @@ from dask_blackbox.analyse.signatures.distributed import (
 from dask_blackbox.formatting import short
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["nanny_log_of"]
-
 _ABOUT_ENDS = (
     WORKER_OVER_MEMORY_BUDGET,
     NANNY_KILLED_BY_SIGNAL,
@@ -39,11 +37,7 @@ _TOGETHER = 0.25
 
 
 class NannyLog:
-    """The lines in which nannies speak of ends.
-
-    Args:
-        run: The recording.
-    """
+    """The lines in which nannies speak of ends."""
 
     def __init__(self, run: RunTables) -> None:
         self._budgets: dict[tuple[str, int], float] = {}
@@ -100,8 +94,6 @@ class NannyLog:
         it did not end with its worker.
 
         Args:
-            nanny: Its address.
-            ended: When its worker ended.
             window: Seconds before that in which it may have come.
         """
         received = [

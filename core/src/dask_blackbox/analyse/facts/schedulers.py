@@ -10,15 +10,9 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["Schedulers", "schedulers_of"]
-
 
 class Schedulers:
-    """The schedulers of a run.
-
-    Args:
-        run: The recording.
-    """
+    """The schedulers of a run."""
 
     def __init__(self, run: RunTables) -> None:
         self._known = sorted((each.at, each.subject) for each in run.of(SchedulerInfo))

@@ -18,13 +18,6 @@ from dask_blackbox.analyse.frames import (
 )
 from dask_blackbox.formatting import prefix_of
 
-__all__ = [
-    "TaskAtExit",
-    "frame_at_exit",
-    "suspects_of",
-    "tasks_at_exit",
-]
-
 _MUCH = 64 * 2**20
 _SOON = 0.5
 _BEGUN = 0.1

@@ -18,8 +18,6 @@ from typing import Literal
 from dask_blackbox.analyse.signals import CRASHES
 from dask_blackbox.formatting import signal_name, size
 
-__all__ = ["FULL", "WINDOW", "EndedBy", "RunningTask", "Source", "WorkerExit"]
-
 WINDOW = 5.0
 """Seconds by which witnesses of one exit may lie apart, before and after."""
 

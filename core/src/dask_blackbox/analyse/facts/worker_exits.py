@@ -37,8 +37,6 @@ from dask_blackbox.formatting import signal_name
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.tables.schemas import Row
 
-__all__ = ["deaths_of", "worker_exits_of"]
-
 _SLOW = 60.0
 """Seconds that a process may take to accept its nanny's SIGTERM."""
 

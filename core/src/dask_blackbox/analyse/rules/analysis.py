@@ -13,9 +13,6 @@ from dask_blackbox.analyse.sketching import sketch_of
 from dask_blackbox.finding import Evidence, Finding, Subject
 from dask_blackbox.formatting import counted, duration, listed, quoted, short
 
-__all__ = ["RECORDING_INCOMPLETE", "RULE_FAILED", "SLOWER_THAN_USUAL"]
-
-
 # slower-than-usual
 
 _GRAVE = 2.0

@@ -13,7 +13,7 @@ from dask_blackbox.analyse.case import Case
 from dask_blackbox.analyse.driver_position import evidence_of_position
 from dask_blackbox.analyse.hang_evidence import how_it_ended
 from dask_blackbox.analyse.rule import documented
-from dask_blackbox.analyse.run_state import seconds_of
+from dask_blackbox.analyse.run_state import last_sign_of_life, seconds_of
 from dask_blackbox.analyse.signatures import printed_by
 from dask_blackbox.analyse.signatures.distributed import (
     CONNECT_TIMED_OUT,
@@ -30,13 +30,35 @@ from dask_blackbox.analyse.signatures.python import (
     TLS_NO_COMMON_VERSION,
     TLS_REFUSED,
 )
-from dask_blackbox.analyse.unreachable_workers import unreached
 from dask_blackbox.events import SchedulerInfo
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
-from dask_blackbox.formatting import class_of, counted, duration, short
+from dask_blackbox.formatting import capital, class_of, counted, duration, short
 from dask_blackbox.manifest import DriverException
 
-__all__ = ["CANNOT_CONNECT", "TLS_MISCONFIGURED", "TOO_MANY_OPEN_FILES"]
+_CLOSING_SECONDS, _RECENT = 5.0, 15.0
+
+
+def unreached(case: Case) -> list[tuple[str, Evidence]]:
+    """Return workers that were tried in vain while they were there, with the last line."""
+    end = last_sign_of_life(case.run) - _CLOSING_SECONDS
+    beats = case.run.metrics.group_by("source", maintain_order=True).agg(
+        pl.col("at").max()
+    )
+    beating = {s for s, at in beats.iter_rows() if at.timestamp() > end - _RECENT}
+    there = {
+        row["address"]
+        for row in case.run.workers.select("address", "left").to_dicts()
+        if row["address"] in beating
+        and (row["left"] is None or row["left"].timestamp() > end)
+    }
+    logs = case.run.logs.filter(printed_by(CONNECT_TIMED_OUT))
+    found: dict[str, Evidence] = {}
+    for row in logs.sort("at").to_dicts():
+        tried = CONNECT_TIMED_OUT.search(row["message"])
+        if tried is None or tried["address"] not in there:
+            continue
+        found[tried["address"]] = case.line_evidence(row, longest=240)
+    return list(found.items())
 
 
 # cannot-connect
@@ -196,9 +218,9 @@ def _unreachable_worker_findings(case: Case) -> Iterator[Finding]:
     ran = f" {counted(len(ended), 'task')} finished there." if len(ended) else ""
     who = case.name_of(address)
     yield CANNOT_CONNECT.found(
-        f"{who[0].upper()}{who[1:]} cannot be reached at the address that it announces",
+        f"{capital(who)} cannot be reached at the address that it announces",
         cause=(
-            f"{who[0].upper()}{who[1:]} had registered with the scheduler and had not "
+            f"{capital(who)} had registered with the scheduler and had not "
             f"left, but no process can connect to {address}.{ran} Its results cannot "
             "be fetched, and tasks that need them wait."
         ),
@@ -534,12 +556,7 @@ def _found(
         evidence=(
             *case.exception_evidence(),
             *(
-                Evidence(
-                    text=f"{row['role']} {row['source']}: {short(row['message'], 240)}",
-                    source="logs",
-                    at=row["at"].timestamp(),
-                    see=case.show_command("logs", "--filter", "Too many open files"),
-                )
+                case.line_evidence(row, "--filter", "Too many open files", longest=240)
                 for row in lines.tail(2).iter_rows(named=True)
             ),
         ),

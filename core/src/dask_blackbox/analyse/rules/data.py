@@ -37,9 +37,6 @@ from dask_blackbox.formatting import counted, quoted, short, size
 from dask_blackbox.sketch import Sketch
 from dask_blackbox.tables.schemas import Row
 
-__all__ = ["DATA_LOST", "KEY_COLLISION", "SILENT_EMPTY_INPUT"]
-
-
 # data-lost
 
 _PIECE = r"\(.+, \d+\)"

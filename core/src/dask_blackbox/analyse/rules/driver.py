@@ -48,6 +48,7 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
 from dask_blackbox.formatting import (
+    capital,
     class_of,
     counted,
     duration,
@@ -251,7 +252,7 @@ def _thread_finding(
         f"{thread.exception} in {thread.place} of the driver: "
         f"{short_with_paths(thread.message, 80)}",
         cause=(
-            f"{_capital(thread.place)} of the driver ended with {short(thread.text, 300)}"
+            f"{capital(thread.place)} of the driver ended with {short(thread.text, 300)}"
             f"{at}. {'Dask' if thread.callback else 'Python'} only prints that; the driver "
             "continued, and then raised "
             f"{name}: {short(message, 200)}{where}."
@@ -262,21 +263,12 @@ def _thread_finding(
         ),
         confidence="medium",
         evidence=(
-            Evidence(
-                text=f"The driver's standard error: {thread.text}",
-                source="logs",
-                at=thread.at,
-                see=case.show_command("logs", "--role", "driver"),
-            ),
+            case.output_evidence(thread),
             *_evidence(case, exception),
         ),
         retry_advice=advice,
         retry_confidence=certainty,
     )
-
-
-def _capital(text: str) -> str:
-    return text[0].upper() + text[1:]
 
 
 def _named(exception: DriverException) -> tuple[str, str]:
@@ -642,7 +634,7 @@ def _ask_part_failed(case: Case) -> Iterator[Finding]:
     for part in case.run.of(PartFailed)[-1:]:
         what = f"{part.what or 'part'} '{short(part.name, 60)}'"
         yield PART_FAILED.found(
-            f"{what[:1].upper()}{what[1:]} failed: {short(part.title, 160)}",
+            f"{capital(what)} failed: {short(part.title, 160)}",
             cause=(
                 f"This run ended with the exception of its {what}, which has its own "
                 f"recording. {part.cause}"
@@ -762,12 +754,7 @@ def _wanted(case: Case) -> list[str]:
 def _last_errors(case: Case) -> Iterator[Evidence]:
     errors = case.run.logs.filter(case.run.logs["level"] >= _ERROR_UNKNOWN).tail(3)
     for row in errors.iter_rows(named=True):
-        yield Evidence(
-            text=f"{row['role']} {row['source']}: {short(row['message'], 300)}",
-            source="logs",
-            at=row["at"].timestamp(),
-            see=case.show_command("logs", "--level", "ERROR"),
-        )
+        yield case.line_evidence(row, "--level", "ERROR")
 
 
 UNKNOWN = documented("unknown", ask=_ask_unknown)

@@ -42,11 +42,8 @@ from dask_blackbox.events import (
     SchedulerInfo,
 )
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice, Subject
-from dask_blackbox.formatting import class_of, counted, duration, quoted, short
+from dask_blackbox.formatting import capital, class_of, counted, duration, quoted, short
 from dask_blackbox.manifest import BY_A_PERSON, STOP_WORDS, TIME_LIMITS, Stopped
-
-__all__ = ["CANCELLED", "CLUSTER_ORPHANED", "DRIVER_KILLED", "STOPPED_BY_HOST"]
-
 
 # driver-killed
 
@@ -614,7 +611,7 @@ def _cancelled_by(case: Case, key: str | None) -> _Asked | None:
     return _Asked(
         own=own,
         by=by,
-        reported=f" {who[0].upper()}{who[1:]} requested this ({counted(number, 'key')}).",
+        reported=f" {capital(who)} requested this ({counted(number, 'key')}).",
         remedy=remedy,
         evidence=Evidence(text=short(row["message"], 200), source="logs", at=at),
     )

@@ -37,9 +37,6 @@ from dask_blackbox.finding import Evidence, Finding
 from dask_blackbox.formatting import class_of, counted, short
 from dask_blackbox.manifest import DriverException
 
-__all__ = ["ENVIRONMENT_MISMATCH", "KNOWN_BUG", "MODULE_NOT_SHIPPED"]
-
-
 # environment-mismatch
 #
 # A worker that cannot read what it is sent closes itself with exit code 0 and takes the next

@@ -52,17 +52,6 @@ from dask_blackbox.formatting import (
     size,
 )
 
-__all__ = [
-    "CLUSTER_LOST_WORKER",
-    "DISK_FULL",
-    "NESTED_CLIENT_DEADLOCK",
-    "STALLED",
-    "WORKERS_PAUSED",
-    "Full",
-    "fullest",
-]
-
-
 # stalled
 
 _HELD = ("a `Lock`", "a `MultiLock`", "a `Semaphore`")

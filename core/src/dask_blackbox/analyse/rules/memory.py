@@ -33,16 +33,6 @@ from dask_blackbox.formatting import (
     size,
 )
 
-__all__ = [
-    "MEMORY_FORECAST",
-    "MEMORY_LIMIT_IGNORED",
-    "MEMORY_NEAR_LIMIT",
-    "MORE_MEMORY_THAN_USUAL",
-    "RESULT_TOO_LARGE",
-    "TASK_MEMORY_ERROR",
-]
-
-
 # task-memory-error
 
 _CLASSES = ("MemoryError", "_ArrayMemoryError", "ArrowMemoryError", "OutOfMemoryError")

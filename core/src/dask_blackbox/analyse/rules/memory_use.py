@@ -25,9 +25,6 @@ from dask_blackbox.formatting import (
 )
 from dask_blackbox.tables.schemas import Row
 
-__all__ = ["CHUNKS_TOO_LARGE", "MEMORY_LEAK", "OVERPRODUCTION", "SPILLING"]
-
-
 # memory-leak
 
 _PARTS = 6

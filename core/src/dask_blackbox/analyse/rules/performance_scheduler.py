@@ -27,9 +27,6 @@ from dask_blackbox.formatting import (
 )
 from dask_blackbox.tables.schemas import Row
 
-__all__ = ["EVENT_LOOP_BLOCKED", "LARGE_GRAPH", "SCHEDULER_OVERLOADED"]
-
-
 # scheduler-overloaded
 
 _GOOD_TASK = 0.2

@@ -22,15 +22,6 @@ from dask_blackbox.events import SchedulerLoad, TaskTimedOut
 from dask_blackbox.finding import Cost, Evidence, Finding, Subject
 from dask_blackbox.formatting import counted, duration, short, size
 
-__all__ = [
-    "RECOMPUTED_WORK",
-    "STEALING_CHURN",
-    "STRAGGLER",
-    "TINY_TASKS",
-    "WORKERS_IDLE",
-]
-
-
 # tiny-tasks
 
 _GOOD_TASK = 0.2  # seconds: what handing it out costs is a hundredth of it

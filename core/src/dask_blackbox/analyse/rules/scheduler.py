@@ -30,10 +30,7 @@ from dask_blackbox.events import (
     SchedulerUnresponsive,
 )
 from dask_blackbox.finding import Confidence, Evidence, Finding, RetryAdvice
-from dask_blackbox.formatting import class_of, short, size
-
-__all__ = ["SCHEDULER_LOST"]
-
+from dask_blackbox.formatting import capital, class_of, short, size
 
 # scheduler-lost
 #
@@ -131,7 +128,7 @@ def _ask(case: Case) -> Iterator[Finding]:
         f"The scheduler was lost: {how}",
         cause=(
             "The driver lost its connection to the scheduler, and with it all futures. "
-            f"{how[0].upper()}{how[1:]}{by}.{memory} Lost workers and closed connections after "
+            f"{capital(how)}{by}.{memory} Lost workers and closed connections after "
             "that are consequences."
         ),
         remedy=remedy,

@@ -39,14 +39,6 @@ from dask_blackbox.formatting import article, class_of, quoted, short
 from dask_blackbox.manifest import DriverException
 from dask_blackbox.tables.schemas import Row
 
-__all__ = [
-    "DEPENDENCY_NOT_SERIALIZABLE",
-    "GRAPH_NOT_DESERIALIZABLE",
-    "GRAPH_NOT_SERIALIZABLE",
-    "RESULT_NOT_SERIALIZABLE",
-]
-
-
 # graph-not-serializable
 
 _SENDING = (

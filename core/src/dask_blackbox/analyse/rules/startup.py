@@ -66,9 +66,6 @@ from dask_blackbox.formatting import (
 )
 from dask_blackbox.manifest import DriverException
 
-__all__ = ["NO_VALID_WORKER", "WORKERS_NEVER_ARRIVED", "WORKER_START_FAILED"]
-
-
 # worker-start-failed
 
 _SAID = (
@@ -147,7 +144,7 @@ def _ask_worker_start_failed(case: Case) -> Iterator[Finding]:
         cause=_cause(case, who, root, lines),
         remedy=_remedy_worker_start_failed(case, who, root),
         confidence=sure,
-        evidence=(*_evidence(case, lines), *case.exception_evidence()),
+        evidence=(*map(case.line_evidence, lines[-3:]), *case.exception_evidence()),
     )
 
 
@@ -215,12 +212,7 @@ def _command_finding(case: Case, ended: PrintedFailure) -> Finding:
         remedy=f"{look}." + (f" {hint}" if hint else ""),
         confidence="high",
         evidence=(
-            Evidence(
-                text=f"The driver's standard error, which its programs share: {ended.text}",
-                source="logs",
-                at=ended.at,
-                see=case.show_command("logs", "--role", "driver"),
-            ),
+            case.output_evidence(ended, ", which its programs share"),
             *case.exception_evidence(),
         ),
     )
@@ -252,7 +244,7 @@ def _plugin_findings(case: Case, lines: list[dict[str, object]]) -> Iterator[Fin
             f"packages, not the driver's.{look}"
         ),
         confidence="high",
-        evidence=(*_evidence(case, lines), *case.exception_evidence()),
+        evidence=(*map(case.line_evidence, lines[-3:]), *case.exception_evidence()),
     )
 
 
@@ -327,7 +319,7 @@ def _main_module_finding(
                 text=f'{place} is not under `if __name__ == "__main__":`',
                 source="driver",
             ),
-            *_evidence(case, lines),
+            *map(case.line_evidence, lines[-3:]),
             *case.exception_evidence(),
         ),
     )
@@ -445,16 +437,6 @@ def _remedy_worker_start_failed(
         "Fix that, and test it where workers run: `python -c 'import …'` for a "
         "preload, `setup` of a plugin on one worker."
     )
-
-
-def _evidence(case: Case, lines: list[dict[str, Any]]) -> Iterator[Evidence]:
-    for line in lines[-3:]:
-        yield Evidence(
-            text=f"{line['role']} {line['source']}: {short(line['message'], 300)}",
-            source="logs",
-            at=line["at"].timestamp(),
-            see=case.show_command("logs", "--role", line["role"]),
-        )
 
 
 WORKER_START_FAILED = documented("worker-start-failed", ask=_ask_worker_start_failed)

@@ -33,11 +33,19 @@ from dask_blackbox.analyse.explanations import (
     words_of_failure,
 )
 from dask_blackbox.analyse.facts.worker_exit import WINDOW, WorkerExit
-from dask_blackbox.analyse.failures import TaskFailure, succeeded_later
+from dask_blackbox.analyse.failures import (
+    NoneResult,
+    TaskFailure,
+    succeeded_later,
+)
 from dask_blackbox.analyse.frames import came_from_a_task, end_of, user_frame
 from dask_blackbox.analyse.memory import is_of_host
-from dask_blackbox.analyse.missing_files import remedy_for_missing_file
-from dask_blackbox.analyse.none_results import NoneResult, none_result_behind
+from dask_blackbox.analyse.missing_files import (
+    files_clause,
+    files_of_task,
+    one_file,
+    remedy_for_missing_file,
+)
 from dask_blackbox.analyse.plugin_setup import setup_failed_before
 from dask_blackbox.analyse.retry_advice import NO_SPACE, UNKNOWN, Advice, advice_on_text
 from dask_blackbox.analyse.rule import documented
@@ -52,7 +60,6 @@ from dask_blackbox.analyse.single_worker_failures import (
     SingleWorkerFailure,
     single_worker_failure,
 )
-from dask_blackbox.analyse.task_files import files_clause, files_of_task, one_file
 from dask_blackbox.analyse.task_time_limits import timed_out
 from dask_blackbox.events import (
     ActorLost,
@@ -63,6 +70,7 @@ from dask_blackbox.events import (
 from dask_blackbox.finding import Confidence, Evidence, Finding, Severity, Subject
 from dask_blackbox.formatting import (
     article,
+    capital,
     class_of,
     counted,
     listed,
@@ -70,9 +78,6 @@ from dask_blackbox.formatting import (
     short,
     short_with_paths,
 )
-
-__all__ = ["ACTOR_LOST", "RETRIES_HID_ERRORS", "TASK_EXCEPTION"]
-
 
 # task-exception
 
@@ -209,7 +214,7 @@ def _finding(
     name = first.raised.name or "an exception"
     prefix = short(called(first) or case.prefix_of(first.key), 40)
     over = timed_out(case.run, first.key)
-    nothing = none_result_behind(case.run, first)
+    nothing = case.none_result_behind(first)
     if over is not None:
         title = over.title(f"'{short(over.prefix, 40)}'")
         title += in_brackets(case, first) if severity == "failure" else ""
@@ -298,7 +303,7 @@ def _cause(
     over = timed_out(case.run, first.key)
     if over is not None:
         sentences = [f"{over.cause(first.key)}{_with_files(case, first)}"]
-    if (nothing := none_result_behind(case.run, first)) is not None:
+    if (nothing := case.none_result_behind(first)) is not None:
         sentences.append(
             f"Its input came from '{nothing.prefix}': {nothing.number:,} of the "
             f"{counted(nothing.finished, 'task')} of it that finished had returned None, "
@@ -358,7 +363,7 @@ def _advice(
     before = _lasting_before(case, failure)
     if before is not None and reported.advice in ("code", "data"):
         reported = advice_on_text(*before)
-    if none_result_behind(case.run, failure) is not None:
+    if case.none_result_behind(failure) is not None:
         return UNKNOWN  # why the other task returned None is not known
     # What succeeded on other workers may do so again.
     otherwise = lone is not None or dead_at(case, failure)
@@ -389,7 +394,7 @@ def _remedy_task_exception(
     if over is not None:
         return over.remedy(_retries(case, failure))
     look = _look_at_text(failure)
-    if (nothing := none_result_behind(case.run, failure)) is not None:
+    if (nothing := case.none_result_behind(failure)) is not None:
         return (
             f"Look at why '{nothing.prefix}' returns None: an `except` that returns nothing, "
             "or a branch without a `return`. Raise there, or handle None where it is used "
@@ -612,7 +617,7 @@ def _ask_actor_lost(case: Case) -> Iterator[Finding]:
     prefix = case.prefix_of(key) if key else None
     sure: Confidence = "high" if match and (death or actor) else "medium"
     yield ACTOR_LOST.found(
-        f"{who[0].upper()}{who[1:]} was lost with its worker",
+        f"{capital(who)} was lost with its worker",
         cause=(
             f"The driver needed {who}, and {where}. An actor's state lives on one "
             "worker only, and Dask does not recreate it."

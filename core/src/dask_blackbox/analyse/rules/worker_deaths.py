@@ -35,6 +35,7 @@ from dask_blackbox.events import (
 )
 from dask_blackbox.finding import Evidence, Finding, RetryAdvice, Subject
 from dask_blackbox.formatting import (
+    capital,
     counted,
     duration,
     listed,
@@ -44,21 +45,6 @@ from dask_blackbox.formatting import (
     short,
     size,
 )
-
-__all__ = [
-    "KERNEL_OOM",
-    "WORKERS_DIED",
-    "WORKER_ABORT",
-    "WORKER_EXIT",
-    "WORKER_HEARTBEAT_TIMEOUT",
-    "WORKER_HOST_LOST",
-    "WORKER_LIFETIME",
-    "WORKER_MEMORY_LIMIT",
-    "WORKER_PREEMPTED",
-    "WORKER_SEGFAULT",
-    "WORKER_SIGNALLED",
-]
-
 
 # worker-memory-limit
 #
@@ -518,7 +504,7 @@ def _memory(last: WorkerExit) -> str:
     """Return a sentence on whether memory may have been why, or nothing."""
     if last.was_full:
         return (
-            f"{last.was_full[0].upper()}{last.was_full[1:]}: a daemon that watches the memory "
+            f"{capital(last.was_full)}: a daemon that watches the memory "
             "of the host (earlyoom, systemd-oomd) may have ended it, although nothing "
             "reports it."
         )

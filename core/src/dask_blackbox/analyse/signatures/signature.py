@@ -9,8 +9,6 @@ from typing import Literal
 
 import polars as pl
 
-__all__ = ["Signature", "Source", "any_of", "printed_by"]
-
 Source = Literal[
     "dask",
     "databases",

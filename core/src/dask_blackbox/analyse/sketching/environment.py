@@ -30,13 +30,6 @@ from dask_blackbox.formatting import size
 from dask_blackbox.identity import argv_of
 from dask_blackbox.run_tables import RunTables
 
-__all__ = [
-    "facts_of",
-    "options_of",
-    "parts_of",
-    "recorded_sources",
-]
-
 _LONGEST = 160
 _HASHED = 12
 _VOLATILE = ("blackbox.", "blackbox_", "temporary-directory", "tokenize.")
@@ -233,7 +226,6 @@ def recorded_sources(run: RunTables, first: Iterable[str]) -> dict[str, str]:
     """Return the text of functions and constants, where it was recorded.
 
     Args:
-        run: The recording.
         first: What to keep before anything else, as `module:name`.
     """
     found = {

@@ -28,8 +28,6 @@ from dask_blackbox.manifest import BY_A_PERSON, Manifest
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.sketch import Fingerprint, Inputs, Sketch
 
-__all__ = ["facts_of_sketch", "fingerprint_of", "sketch_of"]
-
 _STATE = 512  # bytes that a state of Prefect's seems to have at most
 _made: WeakKeyDictionary[RunTables, Sketch] = WeakKeyDictionary()
 """Sketches by run: rules, card and store ask for the same one."""
@@ -41,7 +39,6 @@ def sketch_of(case: Case, verdict: Finding | None = None) -> Sketch:
     A part that cannot be made is left out (`guard`); the others stay.
 
     Args:
-        case: The run.
         verdict: Why it failed, if it did and that is known by now.
     """
     sketch = _made.get(case.run)
@@ -126,12 +123,7 @@ _DIGITS = 12
 
 
 def fingerprint_of(case: Case, verdict: Finding) -> Fingerprint:
-    """Return the fingerprint of a failure.
-
-    Args:
-        case: The run.
-        verdict: Why it failed.
-    """
+    """Return the fingerprint of a failure."""
     prefix = _prefix(case, verdict)
     exception, message, frames = _raised(case, verdict)
     parts = [verdict.rule, prefix, exception, *frames, message]

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["normal_message", "normal_prefix", "normal_value", "own_name"]
-
 _BLANK = "#"
 
 _UUID = r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}"

@@ -13,8 +13,6 @@ from dask_blackbox.events import GraphUpdated
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.sketch import QUANTILES, REST, Inputs, PrefixSketch
 
-__all__ = ["inputs_of", "prefixes_of", "with_cpu"]
-
 _MOST = 150
 _MOST_FUNCTIONS = 16
 _MOST_CODES = 4

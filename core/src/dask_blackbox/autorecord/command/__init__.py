@@ -25,7 +25,6 @@ def environment_for(control: str, recording: str) -> dict[str, str]:
 
     Args:
         control: Path of the recorder's socket.
-        recording: Id of the recording.
     """
     import dask.config
     import distributed  # noqa: F401 - it brings the defaults of its settings

@@ -25,8 +25,6 @@ from dask_blackbox.protocol.messages import (
     encode,
 )
 
-__all__ = ["RecorderConnection"]
-
 logger = logging.getLogger("dask_blackbox")
 
 _WAITING = 10_000

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from distributed.scheduler import TaskState
     from distributed.spans import Span
 
-__all__ = ["NAME", "RunWatcher"]
-
 logger = logging.getLogger("dask_blackbox")
 NAME = "dask-blackbox-resident"
 _POLL_INTERVAL = 2_000  # milliseconds
@@ -328,8 +326,6 @@ def job_of(
     mostly consists of.
 
     Args:
-        scheduler: The scheduler.
-        client: Id of the client.
         keys: Of the first graph.
         setting: `blackbox.job`, which has the last word.
     """
@@ -367,8 +363,6 @@ def host_of(scheduler: Scheduler, client: str, span: Span | None) -> dict[str, o
     """Return what started a run, as the scheduler sees it.
 
     Args:
-        scheduler: The scheduler.
-        client: Id of the client.
         span: The outermost span, if it is the run.
     """
     comm = getattr(scheduler.client_comms.get(client), "comm", None)

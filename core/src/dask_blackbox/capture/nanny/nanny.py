@@ -28,8 +28,6 @@ from .worker_exit import (
 if TYPE_CHECKING:
     from distributed import Nanny
 
-__all__ = ["NannyCapture"]
-
 _GOING = ("closing", "closed", "failed", "stopping", "stopped")
 _SIGNALS = "distributed._signals"
 _SIGNALLED = re.compile(r"Received signal \w+ \((\d+)\)")

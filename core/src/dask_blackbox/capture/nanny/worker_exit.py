@@ -12,21 +12,6 @@ from typing import Any
 
 from ..worker.ring import identity_in, read_ring
 
-__all__ = [
-    "certificates_of_the_dead",
-    "certify",
-    "forget_ring",
-    "keep_certificate",
-    "kept_certificate",
-    "leave_rings",
-    "oom_kills",
-    "process_started",
-    "remove_old_rings",
-    "ring_folder",
-    "rings_of",
-    "state_of_process",
-]
-
 _LONGEST_STACK = 20_000
 _UNREAD = 86_400.0  # seconds that rings which nobody reads are kept
 _FATAL = (
@@ -79,7 +64,6 @@ def certify(ring: str, exit_code: int | None, **more: object) -> dict[str, Any]:
     """Return the certificate of the process that wrote `ring`.
 
     Args:
-        ring: Path of the ring.
         exit_code: As `multiprocessing` gives it: negative for a signal, None if unknown.
         more: Particulars that the one who certifies knows.
     """

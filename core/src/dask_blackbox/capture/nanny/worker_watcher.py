@@ -28,8 +28,6 @@ from .worker_exit import (
 if TYPE_CHECKING:
     from distributed import Worker
 
-__all__ = ["Watcher", "exit_code_of", "handle_of", "watch"]
-
 _START = """
 import pickle, sys
 boot, names, config = pickle.load(sys.stdin.buffer)
@@ -49,9 +47,6 @@ class Watcher:
 
     Args:
         package: The package that these modules make up where they run.
-        worker: The worker.
-        ring: Path of its ring.
-        topic: Where a certificate goes.
     """
 
     def __init__(self, package: Any, worker: Worker, ring: str, topic: str) -> None:

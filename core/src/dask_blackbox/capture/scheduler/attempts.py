@@ -11,8 +11,6 @@ import time
 from collections import OrderedDict
 from typing import Any, Callable
 
-__all__ = ["Attempts"]
-
 _WAITING = 1_000
 _OUTCOME = 4  # its place in an `error` row
 
@@ -35,7 +33,6 @@ class Attempts:
         """Note what became of a task that failed, or that may still fail.
 
         Args:
-            key: Of the task.
             outcome: `erred`: it is final; `retried`: it is tried again; `released`: nobody
                 wants its result any more, and its worker may still run it.
             row: What the scheduler itself can say, without a worker's report.

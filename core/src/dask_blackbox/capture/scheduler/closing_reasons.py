@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Awaitable, Callable
 if TYPE_CHECKING:
     from distributed import Scheduler
 
-__all__ = ["closing_of", "unwatch_closing", "watch_closing"]
-
 _NOTES = "_dask_blackbox_closing"
 _ASKED = "terminate"  # the operation that clients and cluster objects call
 

@@ -18,8 +18,6 @@ from typing import Iterable, Iterator, Mapping, TypedDict, cast
 
 from ..bytecode import DIALECT, code_hash, signed
 
-__all__ = ["CodeMarks", "mark_of"]
-
 _MOST_PREFIXES = 2_000
 _MOST_GRAPHS = 4  # lambdas of one prefix, for which each graph has another
 _SECONDS = 0.02  # of the event loop, for one graph

@@ -8,8 +8,6 @@ from __future__ import annotations
 import json
 from typing import Any, Iterator
 
-__all__ = ["reported_by_dask"]
-
 # What Dask itself logs; all other topics are the user's.
 _DASK_TOPICS = frozenset(
     (

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from distributed import Scheduler
     from distributed.scheduler import WorkerState
 
-__all__ = ["scheduler_facts", "worker_facts"]
-
 
 def scheduler_facts(scheduler: Scheduler) -> dict[str, object]:
     """Return the particulars of `scheduler-info`."""

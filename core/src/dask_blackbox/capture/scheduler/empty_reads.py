@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     # Only describe arguments.
     from distributed.scheduler import TaskState
 
-__all__ = ["empty_reads"]
-
 _READS = ("read", "from-", "fused-io", "fusedio")
 _MOST = 20  # tasks that are fused into one, and prefixes of a graph
 _GIVEN_BACK = ("identity", "_identity_cast")

@@ -16,8 +16,6 @@ from .ownership import Ownership
 if TYPE_CHECKING:
     from distributed import Scheduler
 
-__all__ = ["ForeignLines"]
-
 _AT, _ROLE, _SOURCE, _PID, _SEQ, _LOGGER, _LEVEL, _TEXT, _KEY = range(9)
 _CLUSTERS = ("distributed", "tornado", "asyncio", "bokeh", "dask")
 _FAILED = re.compile(r"Compute Failed\nKey: +(.*)\n")  # quotes the task's arguments
@@ -27,12 +25,7 @@ _LATE = (
 
 
 class ForeignLines:
-    """Tells the lines of other clients' tasks from our own and from the cluster's.
-
-    Args:
-        scheduler: The scheduler.
-        own: Which tasks are ours.
-    """
+    """Tells the lines of other clients' tasks from our own and from the cluster's."""
 
     def __init__(self, scheduler: Scheduler, own: Ownership) -> None:
         self._scheduler, self._own = scheduler, own

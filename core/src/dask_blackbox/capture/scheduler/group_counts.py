@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from dask.typing import Key
     from distributed.scheduler import TaskGroup, TaskState
 
-__all__ = ["GroupCounts"]
-
 _MOST_PREFIXES, _MOST_INPUTS = 200, 50
 _group = attrgetter("group")
 _dependencies = attrgetter("dependencies")
@@ -27,7 +25,6 @@ class GroupCounts:
 
     Args:
         known: The scheduler's tasks, by key.
-        keys: Those of the graph.
     """
 
     def __init__(self, known: Mapping[Key, TaskState], keys: Iterable[Key]) -> None:

@@ -11,8 +11,6 @@ from .spans import Spans
 if TYPE_CHECKING:
     from distributed import Scheduler
 
-__all__ = ["Measures"]
-
 _TOTALS_EVERY = 10.0
 
 
@@ -20,7 +18,6 @@ class Measures:
     """Samples now and then, and looks at totals and spans more rarely.
 
     Args:
-        scheduler: The scheduler.
         put: Takes a row, by kind.
         report: Takes kind, subject and particulars of an event.
         interval: Seconds between two samples.

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     # Only describe arguments.
     from distributed import Scheduler
 
-__all__ = ["NannyCheck", "silent_workers"]
-
 _CERTIFICATE_SECONDS = (
     1.0  # for a certificate: the exit code is known after the connection breaks
 )
@@ -48,7 +46,6 @@ class NannyCheck:
     """Looks after the nannies of workers that left unexpectedly.
 
     Args:
-        scheduler: The scheduler.
         report: Takes kind, subject and particulars of an event.
     """
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from distributed.scheduler import ClientState, TaskGroup, TaskState
     from distributed.spans import Span
 
-__all__ = ["Ownership", "root_span"]
-
 _MOST_GROUPS = 20_000
 _PID_BITS = 0x3FFF  # what a client's id keeps of its process id
 
@@ -29,7 +27,6 @@ class Ownership:
     """Tells the tasks of some clients from all others.
 
     Args:
-        scheduler: The scheduler.
         clients: Ids of the clients that are ours; None: everything is.
         resident: Each client is a run of its own, even of one process; and who records
             himself is not disturbed.

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     # Only describe arguments.
     from distributed import Scheduler
 
-__all__ = ["Inventory"]
-
 _HOSTS = 4
 _ANSWERING = 20.0
 _MOST = 100  # settings in which a worker differs
@@ -28,7 +26,6 @@ class Inventory:
     """Asks for packages, once for each host.
 
     Args:
-        scheduler: The scheduler.
         name: Of our plugins; workers answer to `<name>-packages`.
         report: Takes kind, subject and particulars of an event.
     """

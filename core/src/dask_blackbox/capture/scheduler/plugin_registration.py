@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     # Only describe arguments.
     from distributed import Scheduler
 
-__all__ = ["register_everywhere", "unregister_everywhere"]
-
 _REGISTERING, _UNREGISTERING, _LEAVING = 5.0, 2.0, 1.0
 _LONGEST = 2_000
 
@@ -27,8 +25,6 @@ async def register_everywhere(
     """Register the plugins of workers and nannies, on all that there are and will be.
 
     Args:
-        scheduler: The scheduler.
-        name: Of both plugins.
         plugins: The workers' and the nannies', pickled; None: others have theirs there.
         report: Takes kind, subject and particulars of what went wrong.
     """

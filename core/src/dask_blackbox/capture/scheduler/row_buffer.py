@@ -9,8 +9,6 @@ from typing import Any
 
 import msgpack
 
-__all__ = ["RowBuffer"]
-
 _FIRST_PULL, _NEXT_PULL = 15.0, 3.0  # seconds that a recorder may take to come by
 _LONGEST = 5.0  # seconds that the end of a scheduler waits
 _ONE = 320  # bytes of an execution's row, about

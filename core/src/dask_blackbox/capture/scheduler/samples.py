@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from distributed import Scheduler
     from distributed.scheduler import WorkerState
 
-__all__ = ["scheduler_load", "scheduler_sample", "worker_sample"]
-
 _MOST_PLUGINS = 10
 _MOST_PAIRS, _MOST_TYPES = 1_000, 40
 

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     # Only describe arguments.
     from distributed import Scheduler
 
-__all__ = ["SchedulerCapture"]
-
 _OF_TASKS = ("capsule-coming", "result-cached", "result-size")
 """Kinds of events of workers whose subject is the key of a task."""
 _RUNNABLE_STATES = ("processing", "queued", "no-worker")
@@ -59,7 +57,6 @@ class SchedulerCapture(SchedulerPlugin):
 
     Args:
         name: Of this plugin, of the workers' and nannies', and of their topic.
-        recording: Id of the recording.
         client: Id of the client that is recorded; None: everything is.
         worker: The workers' plugin, pickled; None: others have one there for us.
         nanny: The nannies' plugin, pickled, or None.

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     # Only describe arguments.
     from distributed.spans import Span
 
-__all__ = ["Spans"]
-
 _MOST_SPANS = 1_000
 _MOST_GROUPS, _MOST_METRICS = 200, 500
 
@@ -22,7 +20,6 @@ class Spans:
     """Tells of the spans in which tasks of ours are, each time that one has changed.
 
     Args:
-        scheduler: The scheduler.
         report: Takes kind, subject and particulars of an event.
     """
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from distributed import Scheduler
     from distributed.scheduler import TaskState, TaskStateState, WorkerState
 
-__all__ = ["StallWatch"]
-
 _FEW, _MANY = 20, 50
 _ANSWERING = 5.0
 _ANSWERING_AT_LAST = 1.0
@@ -34,7 +32,6 @@ class StallWatch:
     """Looks for progress, and tells of its absence with growing intervals.
 
     Args:
-        scheduler: The scheduler.
         name: Of our plugin, and of its handlers on workers.
         after: Seconds without progress that make a stall; 0 for never.
         end_after: Seconds without progress after which the wanted tasks are cancelled, so

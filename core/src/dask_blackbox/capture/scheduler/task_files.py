@@ -19,8 +19,6 @@ from ..redaction import Redaction
 if TYPE_CHECKING:
     from distributed.scheduler import TaskState
 
-__all__ = ["TaskFiles", "files_of", "looks_like_a_file"]
-
 _MOST_TASKS = 200  # of a recording that are looked at
 _MOST_OF_A_PREFIX = 20
 _MOST_FILES = 5  # of a task; of its inputs

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from distributed import Scheduler
     from distributed.scheduler import TaskState
 
-__all__ = ["UnrunnableWatch", "restricted"]
-
 _LOOKED_AT, _REPORTED = 200, 20
 
 
@@ -21,8 +19,6 @@ class UnrunnableWatch:
     """Looks for tasks of ours that ask for what no worker has, and tells of them.
 
     Args:
-        scheduler: The scheduler.
-        own: Whose tasks matter.
         after: Seconds that such a task waits until it is reported; 0 for never.
         report: Takes kind, subject and particulars of an event.
     """

@@ -31,7 +31,6 @@ def report_of(worker: Worker, key: Key, *, released: bool) -> list[Any] | None:
 
     Args:
         worker: The worker that ran it.
-        key: Of the task.
         released: Nobody wanted its result any more when it raised.
     """
     ts = worker.state.tasks.get(key)

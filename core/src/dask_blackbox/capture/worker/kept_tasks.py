@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from distributed import Worker
     from distributed.worker_state_machine import TaskState
 
-__all__ = ["BundleCollector", "place_for"]
-
 _PIECE = 2**20
 _MAKING = 30.0  # seconds that pickling one capsule may take
 _ASKING = 60.0  # seconds that an asker waits for one that is being made
@@ -50,8 +48,6 @@ def place_for(
 
     Args:
         kept: Prefix and key of those that there are, oldest first.
-        prefix: Of the failed task.
-        key: Of the failed task.
         most: How many there may be.
     """
     if (prefix, key) in kept:
@@ -88,7 +84,6 @@ class BundleCollector:
     """Keeps failed tasks of one worker for one recording.
 
     Args:
-        worker: The worker.
         op: Name of the handler by which the recorder asks; installed here.
         limit: Bytes that a capsule may have.
         most: How many capsules there may be.
@@ -121,7 +116,6 @@ class BundleCollector:
         """Take what a failed task consists of; return the particulars of `capsule-coming`.
 
         Args:
-            key: Of the task.
             ts: What the worker knows of it, inputs included.
             error: Class and text of its exception.
         """

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     # Only describe arguments.
     from distributed import Worker
 
-__all__ = ["PrintedLines"]
-
 _ROLE = "worker"
 
 
@@ -30,8 +28,6 @@ class PrintedLines:
     """Takes the lines that the tasks of a worker print.
 
     Args:
-        worker: The worker.
-        tap: What numbers its lines.
         secrets: Of this process; whoever adds one sets its `until` to 0.
         ring: Where lines go at once.
         lock: Held by whoever writes to the ring.

@@ -7,8 +7,6 @@ from typing import Any, Iterable
 
 from ..redaction import Redaction, is_secret_name
 
-__all__ = ["Policy", "is_node", "key_of", "tells"]
-
 _SHORTEST = 6  # characters: no shorter text is a secret that we would know
 _REMEMBERED, _MOST_NOTES = 10_000, 100
 _COLLECTIONS = (str, bytes, bytearray, list, tuple, set, frozenset, dict)

@@ -11,8 +11,6 @@ import sys
 import time
 from typing import Any
 
-__all__ = ["ProcessLoad", "ProcessMemory"]
-
 _EVERY = 10.0
 _OFTEN = 0.1  # seconds: a longer sleep counts as several of these
 _PAGE_SIZE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096

@@ -21,8 +21,6 @@ import os
 import struct
 from typing import Any, Callable
 
-__all__ = ["Ring", "identity_in", "quoted", "read_ring"]
-
 _MAGIC = b"DBBRING1"
 _HEADER = struct.Struct(
     "=8sQQQQ"

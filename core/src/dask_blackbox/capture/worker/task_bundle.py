@@ -11,13 +11,6 @@ import json
 import struct
 from typing import IO, Any, Callable, NamedTuple
 
-__all__ = [
-    "BundleWriter",
-    "TaskBundle",
-    "TooLargeError",
-    "read_bundle",
-]
-
 BUNDLE_FORMAT = 1
 
 _MAGIC = b"\x8bBBC\r\n\x1a\n"
@@ -71,7 +64,6 @@ class BundleWriter:
 
         Args:
             write: Writes the part to the file-like object that it is given.
-            facts: What it is.
 
         Raises:
             TooLargeError: if it does not fit.

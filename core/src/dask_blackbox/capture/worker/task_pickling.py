@@ -17,8 +17,6 @@ import cloudpickle
 from ..redaction import BLANK
 from .privacy_policy import Policy, is_node, key_of
 
-__all__ = ["LeftOut", "TooLongError", "dump", "dump_task"]
-
 _PAIR = 2  # a name and its value
 _PLAIN = frozenset(
     (int, float, complex, bool, bytes, bytearray, list, tuple, set, frozenset, type(None), type)
@@ -206,9 +204,7 @@ def dump(value: object, sink: object, policy: Policy, deadline: float) -> None:
     """Pickle a value.
 
     Args:
-        value: What to pickle.
         sink: Takes the bytes.
-        policy: What to leave out.
         deadline: When it is to be done, on the monotonic clock.
 
     Raises:
@@ -225,9 +221,7 @@ def dump_task(
 
     Args:
         task: A part of a graph, or function, arguments and keyword arguments.
-        inputs: Keys of its inputs.
         sink: Takes the bytes.
-        policy: What to leave out.
         deadline: When it is to be done, on the monotonic clock.
 
     Returns:

@@ -13,18 +13,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from distributed import Worker
 
-__all__ = ["TaskThreads"]
-
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 _USER, _SYSTEM = 11, 12  # fields of /proc/…/stat after the name
 
 
 class TaskThreads:
-    """The threads of a worker's tasks.
-
-    Args:
-        worker: The worker.
-    """
+    """The threads of a worker's tasks."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker

@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from dask.typing import Key
     from distributed import Worker
 
-__all__ = ["WorkerCapture"]
-
 _PAUSE, _IDLE_PAUSE = 0.1, 1.0  # seconds between two looks of the sampling thread
 _SHIP = 0.15  # seconds between two shipments, at least: every second look may ship
 _STEADY = 2**20  # bytes by which memory changes while nothing happens
@@ -67,9 +65,6 @@ class WorkerCapture(WorkerPlugin):
 
     Args:
         name: Of the plugin; also the topic.
-        recording: Id of the recording.
-        ring_bytes: Size of the ring.
-        stdout: Keep printed lines too.
         capsules: How to keep failed tasks with their inputs; None: not at all.
     """
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     # Only describe arguments.
     from distributed import Worker
 
-__all__ = ["WrappedResults"]
-
 _HOLDERS = {("prefect.client.schemas.objects", "State"): ("data", "result")}
 """Where the classes of hosts hold a result: attributes of attributes, by module and name."""
 _FROM_CACHE = {("prefect.client.schemas.objects", "State"): ("name", "Cached")}
@@ -37,7 +35,6 @@ class WrappedResults:
     """Reports what tasks of a host returned; measures it in a thread of its own.
 
     Args:
-        worker: The Dask worker.
         keep: Takes a row `result-cached` for each result from a cache, and a row
             `result-size` for each large one, the latter in that thread.
     """

@@ -31,7 +31,6 @@ def export(run: object, form: str, to: Path) -> list[Path]:
     """Write a run (a `Run`) and return the files.
 
     Args:
-        run: The recording.
         form: One of `FORMATS`.
         to: The file, or of tables the folder.
     """

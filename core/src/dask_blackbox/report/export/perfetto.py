@@ -23,8 +23,6 @@ from dask_blackbox.report.workers import (
 )
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["double", "message", "text", "write"]
-
 _PACKET = 1
 _AT, _EVENT, _INTERNED, _FLAGS, _SEQUENCE, _TRACK = 8, 11, 12, 13, 10, 60
 _TYPE, _ON, _NAME_ID, _NAME, _VALUE, _NOTE = 9, 11, 10, 23, 44, 4

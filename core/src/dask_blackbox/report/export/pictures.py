@@ -7,8 +7,6 @@ from typing import Any
 
 from dask_blackbox.report.picture import picture_png, picture_svg
 
-__all__ = ["write"]
-
 
 def write(run: Any, form: str, to: Path) -> list[Path]:
     """Write the picture as SVG or PNG."""

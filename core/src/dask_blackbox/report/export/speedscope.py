@@ -17,8 +17,6 @@ from dask_blackbox.report.profile_tree import (
 )
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["write"]
-
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 

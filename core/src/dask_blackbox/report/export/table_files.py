@@ -8,8 +8,6 @@ import polars as pl
 
 from dask_blackbox.run_tables import RunTables
 
-__all__ = ["write"]
-
 _TABLES = ("tasks", "errors", "logs", "metrics", "events", "workers", "spans")
 
 
