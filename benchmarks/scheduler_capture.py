@@ -17,8 +17,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-from dask_blackbox.capture.scheduler.foreign_lines import ForeignLines
-from dask_blackbox.capture.scheduler.ownership import Ownership
+from dask_blackbox.capture.scheduler.ownership import ForeignLines, Ownership
 from dask_blackbox.capture.scheduler.scheduler import SchedulerCapture
 
 GROUP = "noop-0123456789abcdef0123456789abcdef"

@@ -16,7 +16,7 @@ import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner, Result
 from dask_blackbox.cli import VERBS, blackbox
-from dask_blackbox.cli.checks import Check, checks
+from dask_blackbox.cli.doctor import Check, checks
 from dask_blackbox.cli.ls import _lines
 from dask_blackbox.cli.terminal import Screen
 from dask_blackbox.store import MemoryStore

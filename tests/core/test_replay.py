@@ -25,9 +25,13 @@ from dask.utils import apply
 from dask_blackbox import Run
 from dask_blackbox.analyse.task_bundles import bundles_of
 from dask_blackbox.capture.worker.kept_tasks import place_for
-from dask_blackbox.capture.worker.privacy_policy import Policy
 from dask_blackbox.capture.worker.task_bundle import read_bundle
-from dask_blackbox.capture.worker.task_pickling import TooLongError, dump, dump_task
+from dask_blackbox.capture.worker.task_pickling import (
+    Policy,
+    TooLongError,
+    dump,
+    dump_task,
+)
 from dask_blackbox.cli import blackbox
 from dask_blackbox.cli.replay import differences, names_in
 from dask_blackbox.cli.rerun import Unpickler

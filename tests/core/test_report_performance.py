@@ -6,7 +6,7 @@ import json
 import re
 
 from dask_blackbox.card import card_of
-from dask_blackbox.recorder.profiles import reported_within
+from dask_blackbox.recorder.pulling import reported_within
 from dask_blackbox.report import performance_html
 from dask_blackbox.report.performance import log_markup
 from dask_blackbox.report.profile_tree import flames_of, merged_profile, seen_at_least

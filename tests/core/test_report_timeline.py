@@ -17,8 +17,7 @@ from dask_blackbox.report import html, performance_html
 from dask_blackbox.report.axis import axis_of
 from dask_blackbox.report.curves import curves_of
 from dask_blackbox.report.prefix_graph import prefix_rows
-from dask_blackbox.report.timeline import Timeline, timeline_of
-from dask_blackbox.report.timeline_marks import marks_of
+from dask_blackbox.report.timeline import Timeline, marks_of, timeline_of
 from dask_blackbox.report.workers import worker_processes
 from dask_blackbox.run_tables import RunTables
 from dask_blackbox.tables import frames_of

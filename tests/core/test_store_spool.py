@@ -22,8 +22,7 @@ from dask_blackbox import Recording, Run, recording
 from dask_blackbox.cli.sync import sync
 from dask_blackbox.manifest import Manifest
 from dask_blackbox.recorder.spool import Spool, quota_for
-from dask_blackbox.recorder.spool_folder import default_spool
-from dask_blackbox.recorder.spool_lock import Claim, claimed
+from dask_blackbox.recorder.spool_folder import Claim, claimed, default_spool
 from dask_blackbox.recorder.spool_manifest import note_beginning
 from dask_blackbox.segments import read_segment
 from small_disks import filled, small_disks
@@ -471,7 +470,7 @@ def test_a_run_that_is_there_already_is_never_written_over(tmp_path: Path) -> No
 def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path\n"
-        "from dask_blackbox.recorder.spool_lock import Claim\n"
+        "from dask_blackbox.recorder.spool_folder import Claim\n"
         "print(Claim(Path(sys.argv[1])).ours, flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(

@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import socket
+import stat
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import click
 
 from dask_blackbox.cli.options import Verb, store_option
 from dask_blackbox.cli.terminal import screen
+from dask_blackbox.errors import BlackboxError, BlobNotFoundError, StoreError
+from dask_blackbox.formatting import duration
+from dask_blackbox.versions import versions
+
+if TYPE_CHECKING:
+    from dask_blackbox.store import Store
+
 
 _SIGNS = {"ok": ("✔", "green"), "warning": ("!", "yellow"), "wrong": ("✖", "red")}
 
@@ -35,8 +51,6 @@ def doctor(*, store_url: str | None, scheduler: str | None, as_json: bool) -> No
     In the store, it writes a small blob, reads it, lists and deletes it. Exits with 1 if
     there is a problem; a warning (!) does not count.
     """
-    from dask_blackbox.cli.checks import checks
-
     shown_on = screen()
     wrong = False
     for each in checks(store_url, scheduler):
@@ -53,3 +67,274 @@ def doctor(*, store_url: str | None, scheduler: str | None, as_json: bool) -> No
             click.echo(f"  {'':<12} → {each.do}")
     if wrong:
         raise SystemExit(1)
+
+
+_OLDEST = {"distributed": (2025, 1), "dask": (2025, 1)}
+_SKEW_ODD, _SKEW_REFUSED = 2.0, 15 * 60.0
+"""Seconds by which clocks differ: where times of a report are off, and where S3 refuses."""
+_LITTLE = 2**30
+_SOCKET_PATH = 100
+"""Bytes that the path of a Unix socket may have, with some to spare for its name."""
+
+
+class Check(NamedTuple):
+    """What came of one check.
+
+    Attributes:
+        what: Its subject.
+        state: `wrong`: runs are not recorded, or not in full; `warning`: worth a look.
+        result: In a few words.
+        do: What to do about it.
+    """
+
+    what: str
+    state: Literal["ok", "warning", "wrong"]
+    result: str
+    do: str = ""
+
+
+def checks(store_url: str | None, scheduler: str | None) -> Iterator[Check]:
+    """Yield what is checked, each when it is known."""
+    yield from _versions()
+    yield from _settings()
+    yield from _spool()
+    yield from _store(store_url)
+    if scheduler is not None:
+        yield from _cluster(scheduler)
+
+
+def _versions() -> Iterator[Check]:
+    found = versions()
+    text = ", ".join(f"{name} {number}" for name, number in found.items())
+    ours = {found[name] for name in found if name.endswith("dask-blackbox")}
+    if len(ours) > 1:
+        yield Check(
+            "versions",
+            "wrong",
+            text,
+            "install the same version of all dask-blackbox distributions",
+        )
+        return
+    for name, oldest in _OLDEST.items():
+        number = tuple(int(part) for part in found[name].split(".")[:2])
+        if number < oldest:
+            need = ".".join(map(str, oldest))
+            yield Check("versions", "wrong", text, f"pip install '{name}>={need}'")
+            return
+    yield Check("versions", "ok", text)
+
+
+def _settings() -> Iterator[Check]:
+    from dask_blackbox.settings import misspelt_settings
+
+    wrong = misspelt_settings()
+    for each in wrong:
+        yield Check("settings", "wrong", f"there is no setting {each.name}", each.do)
+    if not wrong:
+        yield Check("settings", "ok", "every setting under `blackbox` is known")
+
+
+def _spool() -> Iterator[Check]:
+    from dask_blackbox.recorder.spool_folder import default_spool
+    from dask_blackbox.recorder.spool_manifest import spooled_in
+    from dask_blackbox.settings import setting
+
+    spool = Path(setting("spool") or default_spool())
+    there = next(each for each in (spool, *spool.parents) if each.exists())
+    if not os.access(there, os.W_OK | os.X_OK):
+        yield Check(
+            "spool",
+            "wrong",
+            f"{there} cannot be written",
+            "set blackbox.spool to a folder that can",
+        )
+        return
+    if hasattr(socket, "AF_UNIX") and len(os.fsencode(spool)) > _SOCKET_PATH:
+        yield Check(
+            "spool",
+            "warning",
+            f"{spool} is a long path for a socket",
+            "set blackbox.spool to a shorter one",
+        )
+    free = shutil.disk_usage(there).free
+    waiting = len(spooled_in(spool).ready)
+    if waiting:
+        n = f"{waiting} recording{'s' if waiting > 1 else ''}"
+        yield Check("spool", "warning", f"{n} in {spool} did not reach the store",
+                    "dask blackbox sync")  # fmt: skip
+    elif free < _LITTLE:
+        yield Check("spool", "warning", f"{free / 2**20:.0f} MiB are free at {there}",
+                    "free some, or set blackbox.spool to another disk")  # fmt: skip
+    else:
+        yield Check("spool", "ok", f"{spool}, {free / 2**30:.1f} GiB free")
+
+
+def _store(url: str | None) -> Iterator[Check]:
+    from dask_blackbox.store import open_store
+    from dask_blackbox.store.url import forgotten_with_the_container
+
+    try:
+        store = open_store(url)
+    except BlackboxError as error:
+        yield Check("store", "wrong", str(error))
+        return
+    yield Check("store", "ok", f"{store.url} ({_where_from(url)})")
+    folder = getattr(store, "folder", None)
+    if folder is not None and forgotten_with_the_container(folder):
+        yield Check(
+            "store",
+            "warning",
+            f"{folder} is inside this container and is lost with it",
+            "mount a volume there, or set blackbox.store.url to s3://bucket/prefix",
+        )
+    credentials = getattr(store, "credentials", None)
+    if credentials is not None:
+        yield from _credentials(credentials)
+    yield from _permissions(store)
+    yield from _clock(store)
+    if folder is not None:
+        yield from _privacy(folder)
+
+
+def _where_from(url: str | None) -> str:
+    from dask_blackbox.settings import setting
+
+    if url is not None:
+        return "given by --store"
+    if setting("store.url") is None:
+        return "the default: blackbox.store.url is not set"
+    if "DASK_BLACKBOX__STORE__URL" in os.environ:
+        return "from DASK_BLACKBOX__STORE__URL"
+    return "from the setting blackbox.store.url"
+
+
+def _credentials(find: Callable[[], str | None]) -> Iterator[Check]:
+    try:
+        found = find()
+    except StoreError as error:
+        yield Check("credentials", "wrong", str(error))
+        return
+    if found is None:
+        yield Check(
+            "credentials",
+            "wrong",
+            "boto3 finds none",
+            "set a role, a profile (blackbox.store.profile) or AWS_ACCESS_KEY_ID and "
+            "AWS_SECRET_ACCESS_KEY",
+        )
+    else:
+        yield Check("credentials", "ok", f"found by boto3: {found}")
+
+
+def _permissions(store: Store) -> Iterator[Check]:
+    """Try each thing that recording, reading and deleting need, by itself."""
+    name, blob = f"check-{uuid.uuid4().hex[:12]}", b"dask blackbox doctor"
+    tries: tuple[tuple[str, str, Callable[[], object]], ...] = (
+        ("write", "s3:PutObject", lambda: store.put(name, blob)),
+        ("read", "s3:GetObject", lambda: _same(store.get(name), blob)),
+        ("list", "s3:ListBucket", lambda: list(store.names("index/", limit=1))),
+        ("delete", "s3:DeleteObject", lambda: _check_deleted(store, name)),
+    )
+    for what, action, attempt in tries:
+        try:
+            attempt()
+        except StoreError as error:
+            needed = what in ("write", "read", "list")
+            allow = f"allow {action} there" if store.url.startswith("s3:") else ""
+            yield Check(what, "wrong" if needed else "warning", str(error), allow)
+            if what == "write":
+                return
+        else:
+            yield Check(what, "ok", f"{store.url} can be {_DONE[what]}")
+
+
+_DONE = {"write": "written", "read": "read", "list": "listed", "delete": "deleted from"}
+
+
+def _same(found: bytes, expected: bytes) -> None:
+    if found != expected:
+        raise StoreError("the store returns different bytes than were written")
+
+
+def _check_deleted(store: Store, name: str) -> None:
+    store.delete(name)
+    try:
+        store.get(name)
+    except BlobNotFoundError:
+        return
+    raise StoreError("what was deleted can still be read")
+
+
+def _clock(store: Store) -> Iterator[Check]:
+    server_time = getattr(store, "server_time", None)
+    if server_time is None:
+        return
+    try:
+        before = time.time()
+        reported = server_time()
+        now = (before + time.time()) / 2
+    except StoreError:
+        return  # it was said above
+    if reported is not None:
+        yield _skew("the store's server", now - reported, whole_seconds=True)
+
+
+def _skew(whose: str, ahead: float, *, whole_seconds: bool = False) -> Check:
+    off = max(0.0, abs(ahead) - (1.0 if whole_seconds else 0.0))
+    text = f"this machine and {whose} differ by {duration(off)}"
+    if off >= _SKEW_REFUSED:
+        return Check(
+            "clock", "wrong", text, "set the clock (NTP): S3 refuses such requests"
+        )
+    if off >= _SKEW_ODD:
+        return Check(
+            "clock",
+            "warning",
+            text,
+            "set the clock (NTP): recorded times would be wrong",
+        )
+    return Check("clock", "ok", f"this machine and {whose} agree")
+
+
+def _privacy(folder: Path) -> Iterator[Check]:
+    if not folder.exists():
+        return
+    mode = stat.S_IMODE(folder.stat().st_mode)
+    if mode & 0o077:
+        yield Check(
+            "privacy",
+            "warning",
+            f"other users can read {folder} (mode {mode:o})",
+            f"chmod 700 {folder}",
+        )
+    else:
+        yield Check("privacy", "ok", f"only you can read {folder}")
+
+
+def _cluster(address: str) -> Iterator[Check]:
+    import distributed
+
+    try:
+        with distributed.Client(address, timeout="10s", set_as_default=False) as client:
+            reported = client.get_versions()
+            before = time.time()
+            there = client.run_on_scheduler(time.time)
+            now = (before + time.time()) / 2
+    except Exception as error:  # noqa: BLE001 - whatever a cluster answers
+        yield Check(
+            "cluster",
+            "wrong",
+            f"no Dask scheduler answers at {address}: {str(error) or type(error).__name__}",
+            "give its address as tcp://host:8786, and check that this machine can reach it",
+        )
+        return
+    theirs = reported["scheduler"]["packages"]["distributed"]
+    number = tuple(int(part) for part in theirs.split(".")[:2])
+    text = f"{address}: distributed {theirs}, {len(reported['workers'])} workers"
+    if number < _OLDEST["distributed"]:
+        yield Check(
+            "cluster", "wrong", text, "upgrade the cluster to distributed 2025.1"
+        )
+    else:
+        yield Check("cluster", "ok", text)
+    yield _skew("the scheduler", now - there)

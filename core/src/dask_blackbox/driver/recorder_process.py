@@ -1,22 +1,49 @@
-"""Starting the recorder: `python -m dask_blackbox.recorder`, with its settings on stdin."""
+"""Start the recorder (`python -m dask_blackbox.recorder`), and start another one if it dies.
+
+What nobody acknowledged is still on the scheduler for the next one.  What kills recorders
+may go on doing so (a memory limit, a clean-up job), so that each of them comes after a
+longer pause; when the last one has died, that is said, and the driver leaves in the spool
+how the run ended.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 import os
+import shutil
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
 from dask_blackbox.capture.nanny.worker_watcher import handle_of
+from dask_blackbox.driver.relay import Relay
 from dask_blackbox.errors import RecorderError
+from dask_blackbox.guard import guard
+from dask_blackbox.manifest import lasted
 from dask_blackbox.protocol.connection import Link
-from dask_blackbox.protocol.messages import Config, Progress, encode
+from dask_blackbox.protocol.messages import (
+    Attach,
+    Config,
+    Drain,
+    End,
+    OwnedScheduler,
+    Progress,
+    Reply,
+    Rows,
+    encode,
+)
+from dask_blackbox.recorder.spool_manifest import note_end
+
+if TYPE_CHECKING:
+    from distributed import Client
+
 
 logger = logging.getLogger("dask_blackbox")
 
@@ -96,3 +123,248 @@ def _environment() -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if k not in ours}
     # Each of its threads would get a heap of its own, 3 MB of it half empty.
     return {"MALLOC_ARENA_MAX": "1", **kept}
+
+
+_PAUSES = (0.0, 3.0, 15.0, 60.0)  # seconds before each recorder that takes over
+
+
+class RecorderSupervisor:
+    """The recorder of one recording, whichever process it is at the moment.
+
+    Args:
+        config: What to record, and where to.
+        on_progress: Takes each report of progress, in a thread; must not block.
+
+    Raises:
+        RecorderError: if no process can be started.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        on_progress: Callable[[Progress], None] = lambda _progress: None,
+    ) -> None:
+        self._config, self._on_progress = config, on_progress
+        self._orders: list[Attach | OwnedScheduler] = []
+        self._losses = 0
+        self._done = self._concluding = False
+        self._needed = threading.Event()  # ends the pause before another recorder
+        self._recovering = threading.Lock()  # one that starts may die meanwhile
+        self.reason: str | None = None
+        """Why there is no recorder any more, for people."""
+        self._link = start_recorder(config, self._lost, on_progress)
+
+    # What the driver says
+
+    def row(self, kind: str, row: list[object]) -> None:
+        """Say that something happened; never blocks."""
+        self._link.row(kind, row)
+
+    def event(self, kind: str, detail: dict[str, Any], at: float | None = None) -> None:
+        """Say that something happened to the driver; never blocks.
+
+        Args:
+            at: When, epoch seconds; None: now.
+        """
+        from dask_blackbox.capture.driver.driver import as_json
+
+        text = as_json(detail)
+        self.row("event", [time.time() if at is None else at, kind, "driver", text])
+
+    def mask(self, values: tuple[str, ...]) -> None:
+        """Have more values masked from now on, wherever they occur; never blocks."""
+        config = self._config  # of a recorder that takes over, too
+        secrets = tuple(dict.fromkeys((*config.secrets, *values)))
+        self._config = msgspec.structs.replace(config, secrets=secrets)
+        self._link.mask(values)
+
+    def drain(self, address: str, timeout: float) -> None:
+        """Have a scheduler that is about to go pulled from once more, and wait for that."""
+        deadline = time.monotonic() + timeout
+        while True:
+            link = self._link
+            link.forget("drained")
+            link.order(Drain(address=address))
+            drained = link.wait_for("drained", deadline - time.monotonic())
+            if drained is not None or not link.closed:
+                return
+            # Not after the pause: what the scheduler holds goes with it.
+            self._needed.set()
+            if not self._another_took_over(link, deadline):
+                return
+
+    def failed(self, doing: str, error: BaseException) -> None:
+        """Say what of ours failed in the driver, so that the card can."""
+        self.event("capture-failed", {"doing": doing, "error": repr(error)})
+
+    def attach(
+        self, order: Attach, client: str, cluster: dict[str, object] | None = None
+    ) -> None:
+        """Have a scheduler pulled from, by this recorder and by one that takes over.
+
+        Args:
+            cluster: Of what kind the client's cluster is.
+        """
+        self._orders.append(order)
+        self._link.order(order)
+        self._attached(client, cluster)
+
+    def own(self, order: OwnedScheduler, cluster: dict[str, object]) -> None:
+        """Have a cluster closed that the driver leaves when it is killed.
+
+        Args:
+            order: How to reach its scheduler.
+            cluster: Of what kind the cluster is.
+        """
+        self._orders.append(order)
+        self._link.order(order)
+        self._attached(None, cluster)
+
+    def relay(
+        self, order: Attach, client: Client, cluster: dict[str, object] | None = None
+    ) -> Relay:
+        """Have a scheduler pulled from through this process; return who does it.
+
+        Args:
+            order: How the recorder would have reached it.
+            cluster: Of what kind the client's cluster is.
+        """
+        relay = Relay(client, order, self._forward, self.failed, self.mask)
+        relay.start()
+        self._attached(client.id, cluster)
+        return relay
+
+    def _forward(self, rows: Rows) -> None:
+        self._link.order(rows)  # to whichever recorder it is by now
+
+    def _attached(self, client: str | None, cluster: dict[str, object] | None) -> None:
+        self.event(
+            "driver-attached",
+            {"pid": os.getpid(), "client": client, "cluster": cluster},
+        )
+
+    # What the recorder says
+
+    def store_reply(self, timeout: float) -> Reply | None:
+        """Return what came of opening the store, or None if that is not known in time."""
+        return self._link.wait_for("store", timeout)
+
+    @property
+    def gone(self) -> bool:
+        """Whether the recorder has ended."""
+        return self._link.closed
+
+    def conclude(
+        self, end: End, timeout: float, *, leave: bool = False
+    ) -> Reply | None:
+        """Say how the run ended; return what tells of the card, or None without one.
+
+        Args:
+            timeout: Seconds to wait; what is known by then is returned.
+            leave: Take the card as soon as it is known, and let the recorder upload the
+                rest alone.
+        """
+        deadline = time.monotonic() + timeout
+        self._concluding = True
+        self._needed.set()
+        while True:
+            link = self._link
+            if not link.closed:
+                link.order(end)
+            last = "card" if leave else "final"
+            reported = link.wait_for(last, deadline - time.monotonic())
+            reported = reported or link.reported("card")
+            if reported is None and self._another_took_over(link, deadline):
+                continue
+            self._done = True
+            if leave or self._continues_after_card():
+                link.close(timeout=0.0)
+            else:
+                link.close()
+            if reported is None:
+                self.reason = self.reason or self._no_answer_reason(link)
+                if link.closed:
+                    self._write_end_to_spool(end)
+            return reported
+
+    def _continues_after_card(self) -> bool:
+        """Say whether the recorder goes on after the card, to see clusters closed."""
+        owned = any(isinstance(o, Attach) and o.owned for o in self._orders)
+        return owned or self._config.manifest.attempt > 1
+
+    def _write_end_to_spool(self, end: End) -> None:
+        """Leave in the spool how the run ended: nobody else is there to do it."""
+        with guard("the end of the run, in the spool"):
+            from dask_blackbox.recorder.redact import Redactor
+
+            redactor = Redactor(self._config.redact, values=self._config.secrets)
+            if end.exception is not None:
+                clean = redactor.exception(end.exception)
+                end = msgspec.structs.replace(end, exception=clean)
+            end = msgspec.structs.replace(end, lasted=lasted(self._config.manifest))
+            note_end(Path(self._config.spool), end, self.reason or "")
+
+    def discard(self) -> None:
+        """Have nothing recorded after all, and nothing kept."""
+        self._done = True
+        self._needed.set()
+        process = self._link.process
+        if process is not None:
+            process.kill()
+        self._link.close()
+        shutil.rmtree(self._config.spool, ignore_errors=True)
+        Path(self._config.socket).unlink(missing_ok=True)
+
+    # When it dies
+
+    def _lost(self) -> None:
+        if self._done or os.getpid() != self._config.owner:
+            return
+        with guard("another recorder"), self._recovering:
+            self._recover()
+
+    def _recover(self) -> None:
+        logger.warning("the recorder died; starting another one")
+        while self._losses < len(_PAUSES):
+            self._losses += 1
+            self._needed.wait(_PAUSES[self._losses - 1])
+            if self._done:
+                return
+            if not self._concluding:
+                self._needed.clear()
+            try:
+                self._replace(self._link)
+            except Exception as error:  # noqa: BLE001 - the next one may start
+                logger.warning("it did not start: %s", error)
+            else:
+                return
+        self.reason = (
+            f"the recorder died {self._losses + 1} times; its data is in the spool"
+            f", {self._config.spool}"
+        )
+        Path(self._config.socket).unlink(missing_ok=True)
+        logger.error("this run is no longer recorded: %s", self.reason)
+
+    def _replace(self, before: Link) -> None:
+        link = start_recorder(self._config, self._lost, self._on_progress)
+        for order in self._orders:
+            link.order(order)
+        self._link = link
+        # Those that became known since its start went to the one before.
+        link.mask(self._config.secrets)
+        link.take_over(before)
+        before.close(timeout=1.0)  # its process is a zombie until somebody asks
+        self.event("recorder-restarted", {"times": self._losses})
+
+    def _another_took_over(self, link: Link, deadline: float) -> bool:
+        while link.closed and self._link is link and time.monotonic() < deadline:
+            if self.reason is not None:
+                return False
+            time.sleep(0.01)  # the listening thread is starting it
+        return self._link is not link
+
+    def _no_answer_reason(self, link: Link) -> str:
+        spool = self._config.spool
+        if link.closed:
+            return f"the recorder ended early; its log is in {spool}"
+        return f"the recorder has not answered in time; it continues in the background, in {spool}"

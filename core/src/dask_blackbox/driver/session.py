@@ -34,7 +34,7 @@ from dask_blackbox.driver.host_task import HostTask
 from dask_blackbox.driver.own_clients import EveryClient, joined_to
 from dask_blackbox.driver.own_code import DriverCodeReporter
 from dask_blackbox.driver.recorder_options import config_of
-from dask_blackbox.driver.recorder_supervisor import RecorderSupervisor
+from dask_blackbox.driver.recorder_process import RecorderSupervisor
 from dask_blackbox.driver.relay import Relay, must_relay
 from dask_blackbox.driver.run_end import end_of, error_of_kind, log_run_end, warn_of
 from dask_blackbox.driver.status_line import StatusLine, status_line

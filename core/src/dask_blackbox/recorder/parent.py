@@ -1,16 +1,24 @@
-"""The pipes to the process that started the recorder, and whether it still lives."""
+"""The process that started the recorder, other processes of its command, and their kernel.
+
+A recorder lives in the container of its parent, and outlives it by a moment.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import select
 import sys
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 
-from dask_blackbox.capture.nanny.worker_exit import process_started
+import msgspec
+
+from dask_blackbox.capture.nanny.worker_exit import oom_kills, process_started
 from dask_blackbox.capture.nanny.worker_watcher import exit_code_of, handle_of
-from dask_blackbox.protocol.messages import LONGEST_LINE, Reply, encode
+from dask_blackbox.events import EventRow
+from dask_blackbox.protocol.messages import LONGEST_LINE, End, Reply, encode
 
 _POLL_INTERVAL = 0.5
 _ENDING = 1.0  # seconds from the end of its pipes to the end of the process
@@ -84,3 +92,75 @@ class Owner:
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.buffer.write(encode(reply))
             sys.stdout.buffer.flush()
+
+
+Answer = Callable[[Reply], None]
+"""Takes what the recorder replies to one of the processes that talk to it."""
+
+
+class CommandProcesses:
+    """Serves them.
+
+    Args:
+        handle: Takes a line, and what answers it.
+    """
+
+    def __init__(self, handle: Callable[[bytes, Answer], Awaitable[None]]) -> None:
+        self._handle_order = handle
+        self._reading: set[asyncio.Task[None]] = set()
+
+    async def serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Obey one of them until it hangs up."""
+
+        def answer(reply: Reply) -> None:
+            writer.write(msgspec.json.encode(reply) + b"\n")
+
+        reading = asyncio.current_task()
+        assert reading is not None  # noqa: S101 - this is a coroutine
+        self._reading.add(reading)
+        try:
+            with contextlib.suppress(OSError, ValueError):
+                while line := await reader.readline():
+                    await self._handle_order(line, answer)
+                    await writer.drain()
+        finally:
+            self._reading.discard(reading)
+            writer.close()
+
+    async def wait_until_closed(self, seconds: float) -> None:
+        """Wait until all have hung up: those whose processes have ended have, or do now.
+
+        Args:
+            seconds: How long at most; some outlive the command.
+        """
+        if self._reading:
+            await asyncio.wait(self._reading, timeout=seconds)
+
+
+_SHELLS = 128
+
+
+class KernelKills:
+    """Counts since it was made; nothing where the system does not count."""
+
+    def __init__(self) -> None:
+        self._before = oom_kills()
+
+    def reported(self) -> dict[str, object]:
+        """Return how often the kernel has killed for memory since, if it says."""
+        after = oom_kills()
+        if self._before is None or after is None:
+            return {}
+        return {"oom_kills": after - self._before}
+
+    def rows(self, end: End) -> dict[str, list[EventRow]]:
+        """Return the rows on a command that a signal has ended; none of others."""
+        code = end.exit_code or 0
+        if 0 <= code <= _SHELLS:
+            return {}
+        signal = -code if code < 0 else code - _SHELLS
+        detail = {"state": end.state, "exit_code": code, "signal": signal}
+        reported = json.dumps(detail | self.reported())
+        return {"event": [(time.time(), "driver-ended", "driver", reported)]}

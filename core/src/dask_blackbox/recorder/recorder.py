@@ -40,7 +40,6 @@ from dask_blackbox.protocol.messages import (
     end_row,
 )
 from dask_blackbox.recorder import late_imports as loading
-from dask_blackbox.recorder.command_processes import Answer, CommandProcesses
 from dask_blackbox.recorder.driver_updates import DriverUpdates
 from dask_blackbox.recorder.earlier_attempts import (
     close_clusters_of,
@@ -49,7 +48,6 @@ from dask_blackbox.recorder.earlier_attempts import (
 from dask_blackbox.recorder.earlier_recordings import silent_runs, waiting_beside
 from dask_blackbox.recorder.gateway_clusters import stop_at_gateway
 from dask_blackbox.recorder.host_finaliser import PAUSES, HostTasks, finalise_for_host
-from dask_blackbox.recorder.kernel_kills import KernelKills
 from dask_blackbox.recorder.opening import Opening, open_recording
 from dask_blackbox.recorder.orphaned_clusters import (
     GatewayClusters,
@@ -58,7 +56,7 @@ from dask_blackbox.recorder.orphaned_clusters import (
     orphan_row,
     until_closed,
 )
-from dask_blackbox.recorder.parent import Owner
+from dask_blackbox.recorder.parent import Answer, CommandProcesses, KernelKills, Owner
 from dask_blackbox.recorder.progress import (
     KeptProgress,
     ProgressCounter,
@@ -68,7 +66,7 @@ from dask_blackbox.recorder.progress import (
 from dask_blackbox.recorder.redact import Redactor
 from dask_blackbox.recorder.run_ending import Outcome, RunEndResolver
 from dask_blackbox.recorder.spool import Spool, quota_for
-from dask_blackbox.recorder.spool_lock import Claim
+from dask_blackbox.recorder.spool_folder import Claim
 from dask_blackbox.recorder.spool_manifest import note_beginning
 from dask_blackbox.recorder.task_bundles import TaskBundles
 from dask_blackbox.recorder.unread_rings import last_lines

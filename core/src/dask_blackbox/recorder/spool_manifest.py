@@ -24,7 +24,7 @@ from dask_blackbox.manifest import (
     seal_is_whole,
 )
 from dask_blackbox.protocol.messages import End
-from dask_blackbox.recorder.spool_lock import claimed
+from dask_blackbox.recorder.spool_folder import claimed
 
 logger = logging.getLogger("dask_blackbox.recorder")
 

@@ -16,14 +16,24 @@ from typing import NamedTuple
 import msgspec
 from markupsafe import Markup
 
+from dask_blackbox.analyse.completeness import missing_from
 from dask_blackbox.analyse.facts.critical_path import last_inputs_of
 from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.card import RunCard
 from dask_blackbox.commandline import command, run_words
 from dask_blackbox.events import GraphUpdated, SchedulerLoad
-from dask_blackbox.formatting import BIDIRECTIONAL, exact_size, plain, prefix_of
+from dask_blackbox.formatting import (
+    BIDIRECTIONAL,
+    count,
+    counted,
+    duration,
+    exact_size,
+    moment,
+    plain,
+    prefix_of,
+)
 from dask_blackbox.report.axis import Axis, axis_of
-from dask_blackbox.report.completeness import certificate_of
+from dask_blackbox.report.card_words import what_is_missing
 from dask_blackbox.report.curves import curves_of
 from dask_blackbox.report.environment import environment_of
 from dask_blackbox.report.failures import failure_groups
@@ -36,8 +46,7 @@ from dask_blackbox.report.picture import picture_png
 from dask_blackbox.report.prefix_graph import prefix_graph_of, prefix_rows
 from dask_blackbox.report.system_series import series_of
 from dask_blackbox.report.time_bar import time_bar_of
-from dask_blackbox.report.timeline import timeline_of
-from dask_blackbox.report.timeline_marks import marks_of, packed_marks
+from dask_blackbox.report.timeline import marks_of, packed_marks, timeline_of
 from dask_blackbox.report.workers import WorkerProcess, worker_processes
 from dask_blackbox.run_tables import RunTables
 
@@ -140,8 +149,8 @@ def _paper(
     """Return the picture as a `data:` address, and the lines before the first deaths."""
     moments = [process.left for process in dead if process.left][:_PRINTED_DEATHS]
     chosen: set[int] = set()
-    for moment in moments or [float("inf")]:
-        before = [place for place, line in enumerate(lines) if line.at <= moment + 1]
+    for left in moments or [float("inf")]:
+        before = [place for place, line in enumerate(lines) if line.at <= left + 1]
         chosen.update(before[-_PRINTED_LINES:])
     if not (executions_of(run).height or dead):
         return _Paper("", chosen)
@@ -300,3 +309,55 @@ def _scoped(module: str) -> str:
     body = _EXPORT.sub(r"\g<kind> \g<names>", body)
     names = ", ".join(exported)
     return f"const {{ {names} }} = (() => {{\n{body}\nreturn {{ {names} }};\n}})();\n"
+
+
+class Certificate(NamedTuple):
+    """What the recording holds and what it lacks.
+
+    Attributes:
+        recorded: Whether there is a recording.
+        sentences: What is missing; none if nothing is.
+        sources: (source, what came from it).
+        rows: (table, number of rows).
+    """
+
+    recorded: bool
+    sentences: list[str]
+    sources: list[tuple[str, str]]
+    rows: list[tuple[str, str]]
+
+
+def certificate_of(run: RunTables, card: RunCard) -> Certificate:
+    """Return the account of a recording, by the card where it says, else by the tables."""
+    recorded = bool(card.completeness.get("recorded", True))
+    sentences = what_is_missing(card)
+    if recorded and "missing" not in card.completeness and card.state != "running":
+        sentences += [
+            plain(f"{source}: {sentence}")
+            for source, missing in missing_from(run).items()
+            for sentence in missing
+        ]
+    if recorded and run.ending is None and run.last_heartbeat is not None:
+        sentences.append(f"Its recorder was last seen at {moment(run.last_heartbeat)}")
+    sources = []
+    if run.ending is not None:
+        sources = [
+            (plain(name), _came(account.batches, account.first, account.last))
+            for name, account in sorted(run.ending.sources.items())
+        ]
+    tables = {
+        "task executions": run.tasks,
+        "errors": run.errors,
+        "log lines": run.logs,
+        "metric samples": run.metrics,
+        "events": run.events,
+    }
+    rows = [(name, count(table.height)) for name, table in tables.items()]
+    if run.ending is not None and run.ending.store_behind >= 1:
+        rows.append(("store behind, at the worst", duration(run.ending.store_behind)))
+    return Certificate(recorded, list(dict.fromkeys(sentences)), sources, rows)
+
+
+def _came(batches: int, first: int | None, last: int | None) -> str:
+    text = counted(batches, "batch", "batches")
+    return text if first is None or last is None else f"{text}, {first} to {last}"

@@ -19,9 +19,8 @@ from dask_blackbox.store.base import (
     is_name,
 )
 from dask_blackbox.store.options import StoreOptions
-from dask_blackbox.store.s3_answers import Request, incomplete, not_s3
 from dask_blackbox.store.s3_client import longest, within
-from dask_blackbox.store.s3_errors import translated
+from dask_blackbox.store.s3_errors import Request, incomplete, not_s3, translated
 from dask_blackbox.store.url import Bucket
 
 if TYPE_CHECKING:  # boto3 costs 0.3 s, and the stubs are there for mypy only

@@ -1,16 +1,315 @@
-"""What boto3 raised, as a sentence: what is wrong, and what to do about it."""
+"""What boto3 raised or an S3 server answered, as a sentence: what is wrong, and what to do.
+
+Nothing that the server says is passed on without `plain`, which takes credentials out.
+"""
 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any
 
 from dask_blackbox.errors import (
+    BlobNotFoundError,
     StoreDeniedError,
     StoreError,
+    StoreNotFoundError,
     StoreUnreachableError,
 )
-from dask_blackbox.store.s3_answers import Request, answered, not_s3, plain
+from dask_blackbox.store.options import StoreOptions
+from dask_blackbox.store.url import Bucket
+
+_PERMISSIONS = {
+    "write": "s3:PutObject",
+    "read": "s3:GetObject",
+    "list": "s3:ListBucket",
+    "delete": "s3:DeleteObject",
+}
+_BUSY = {
+    "SlowDown",
+    "ServiceUnavailable",
+    "InternalError",
+    "RequestTimeout",
+    "RequestTimeoutException",
+    "Throttling",
+    "ThrottlingException",
+    "TooManyRequests",
+    "TooManyRequestsException",
+    "RequestLimitExceeded",
+    "BandwidthLimitExceeded",
+    "OperationAborted",
+    "ConditionalRequestConflict",
+    "BadDigest",
+    "IncompleteBody",
+}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked of which bucket.
+
+    Attributes:
+        doing: `reach`, `write`, `read`, `list`, `delete` or `link`.
+        name: Of the blob, if it is about one.
+    """
+
+    doing: str
+    name: str
+    place: Bucket
+    options: StoreOptions
+
+    @property
+    def server(self) -> str:
+        """Who was asked, for people."""
+        return self.options.endpoint or "AWS"
+
+    @property
+    def could_not(self) -> str:
+        """The beginning of most sentences."""
+        what = f"{self.name!r} in " if self.name else ""
+        return f"cannot {self.doing} {what}{self.place.url} at {self.server}"
+
+
+def answered(answer: Any, request: Request) -> StoreError:
+    """Return our error for what a server answered (botocore's `ClientError.response`)."""
+    code = str(answer.get("Error", {}).get("Code", ""))
+    status = int(answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+    if code in {"NoSuchKey", "404"} and request.doing == "read":
+        return BlobNotFoundError(request.name, request.place.url)
+    if code in {"404", "405"}:  # S3 never answers so without a message
+        return not_s3(request)
+    explain = _BY_CODE.get(code) or _STATUSES.get(status)
+    if explain is None:
+        busy = code in _BUSY or status >= 500  # noqa: PLR2004
+        explain = _busy if busy else _refused
+    return explain(answer, request)
+
+
+def not_s3(request: Request) -> StoreError:
+    """Return what to say where something else than S3 answers."""
+    return StoreError(
+        f"{request.could_not}: the server does not speak S3; correct "
+        "blackbox.store.endpoint"
+    )
+
+
+def incomplete(answer: Any, request: Request) -> StoreError:
+    """Return what to say of an answer that says it succeeded, and lacks what S3 sends."""
+    headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+    if "html" in headers.get("content-type", ""):
+        return not_s3(request)
+    return StoreUnreachableError(
+        f"{request.could_not}: the answer was truncated; retrying later may help"
+    )
+
+
+def _busy(answer: Any, request: Request) -> StoreError:
+    advice = "retrying later may help"
+    if str(answer.get("Error", {}).get("Code", "")).isdigit():
+        # So botocore takes every page that S3 would not have sent.
+        advice += "; if not, the server may not speak S3"
+    return StoreUnreachableError(
+        f"{request.could_not}: {_answer_text(answer, request)}; {advice}"
+    )
+
+
+def _refused(answer: object, request: Request) -> StoreError:
+    return StoreError(
+        f"{request.could_not}: {_answer_text(answer, request)}; see the server's documentation"
+    )
+
+
+def _answer_text(answer: Any, request: Request) -> str:
+    error = answer.get("Error", {})
+    status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode")
+    text = plain(str(error.get("Message") or "no reason given"), request)
+    return f"the server answered {status} {error.get('Code')} ({text})"
+
+
+def _no_bucket(answer: object, request: Request) -> StoreError:
+    options, name = request.options, request.place.name
+    command = f"aws s3 mb s3://{name}"
+    if options.endpoint:
+        command += f" --endpoint-url {options.endpoint}"
+    if options.region:
+        command += f" --region {options.region}"
+    return StoreNotFoundError(
+        f"there is no bucket {name!r} at {request.server}; make it with `{command}`, "
+        "or correct blackbox.store.url"
+    )
+
+
+def _bad_name(answer: object, request: Request) -> StoreError:
+    return StoreNotFoundError(
+        f"{request.server} says that {request.place.name!r} is not a valid bucket name; "
+        "correct blackbox.store.url"
+    )
+
+
+def _denied(answer: object, request: Request) -> StoreError:
+    place = request.place
+    arn = f"arn:aws:s3:::{place.name}"
+    if request.doing != "list":
+        arn += f"/{place.prefix}*"
+    needed = f"{_PERMISSIONS.get(request.doing, 's3:GetObject')} on {arn}"
+    if request.options.sse == "aws:kms" and request.doing == "write":
+        needed += " and kms:GenerateDataKey on the KMS key"
+    elif request.options.sse == "aws:kms" and request.doing == "read":
+        needed += " and kms:Decrypt on the KMS key"
+    absent = (
+        " (without s3:ListBucket, S3 gives the same answer for a blob that is not there)"
+        if request.doing == "read"
+        else ""
+    )
+    return StoreDeniedError(
+        f"{request.could_not}: these credentials lack the permission; "
+        f"grant {needed}{absent}"
+    )
+
+
+def _wrong_secret(answer: object, request: Request) -> StoreError:
+    return StoreDeniedError(
+        f"{request.could_not}: the secret key does not belong to the access key; copy "
+        "both again (a secret with + or / is easily truncated)"
+    )
+
+
+def _unknown_key(answer: object, request: Request) -> StoreError:
+    return StoreDeniedError(
+        f"{request.could_not}: {request.server} does not know the access key; if the "
+        "bucket is on another server, set blackbox.store.endpoint; otherwise use an "
+        "access key of an account there"
+    )
+
+
+def _expired(answer: object, request: Request) -> StoreError:
+    return StoreDeniedError(
+        f"{request.could_not}: the temporary credentials have expired or are not "
+        "valid; get new ones (for a profile with SSO: `aws sso login`)"
+    )
+
+
+def _skewed(answer: Any, request: Request) -> StoreError:
+    headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+    apart = ""
+    try:
+        there = parsedate_to_datetime(headers["date"]).timestamp()
+        apart = f" ({abs(time.time() - there):.0f} s apart)"
+    except (KeyError, TypeError, ValueError):
+        pass
+    return StoreDeniedError(
+        f"{request.could_not}: the clocks of this machine and of the server differ too "
+        f"much{apart}; set this machine's clock (NTP)"
+    )
+
+
+def _elsewhere(answer: Any, request: Request) -> StoreError:
+    headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+    region = headers.get("x-amz-bucket-region") or answer.get("Error", {}).get("Region")
+    return StoreError(
+        f"{request.could_not}: the bucket is in another region than "
+        f"{request.options.region or 'the configured one'}; set blackbox.store.region "
+        + (f"to {region}" if region else "to the bucket's")
+    )
+
+
+def _old_server(answer: object, request: Request) -> StoreError:
+    advice = (
+        "set blackbox.store.checksum: when_required, because older S3 servers don't "
+        "support the checksums that boto3 sends"
+    )
+    if request.options.checksum == "when_required":
+        advice = "this server lacks an S3 feature"
+    if request.options.sse:
+        advice += ", or remove blackbox.store.sse, which few servers support"
+    return StoreError(f"{request.could_not}: {_answer_text(answer, request)}; {advice}")
+
+
+def _kms(answer: object, request: Request) -> StoreError:
+    return StoreDeniedError(
+        f"{request.could_not}: the KMS key cannot be used: "
+        f"{_answer_text(answer, request)}; check "
+        "blackbox.store.sse-kms-key-id: it must be enabled and in the bucket's region"
+    )
+
+
+def _quota(answer: object, request: Request) -> StoreError:
+    return StoreError(
+        f"{request.could_not}: the quota of this bucket or account is used up; "
+        "delete old recordings or raise it"
+    )
+
+
+def _suspended(answer: object, request: Request) -> StoreError:
+    return StoreDeniedError(
+        f"{request.could_not}: this account is suspended or not signed up; "
+        "ask the operator of the store"
+    )
+
+
+_BY_CODE: dict[str, Callable[[object, Request], StoreError]] = {
+    **dict.fromkeys(
+        (
+            "PermanentRedirect",
+            "TemporaryRedirect",
+            "AuthorizationHeaderMalformed",
+            "IllegalLocationConstraintException",
+        ),
+        _elsewhere,
+    ),
+    "NoSuchBucket": _no_bucket,
+    "InvalidBucketName": _bad_name,
+    "AccessDenied": _denied,
+    "SignatureDoesNotMatch": _wrong_secret,
+    "InvalidAccessKeyId": _unknown_key,
+    "ExpiredToken": _expired,
+    "ExpiredTokenException": _expired,
+    "InvalidToken": _expired,
+    "TokenRefreshRequired": _expired,
+    "RequestExpired": _expired,
+    "RequestTimeTooSkewed": _skewed,
+    "MissingContentLength": _old_server,
+    "NotImplemented": _old_server,
+    "KMS.NotFoundException": _kms,
+    "KMS.DisabledException": _kms,
+    "KMS.KMSInvalidStateException": _kms,
+    "KMS.InvalidKeyUsageException": _kms,
+    "QuotaExceeded": _quota,
+    "UserSuspended": _suspended,
+    "AccountProblem": _suspended,
+    "NotSignedUp": _suspended,
+}
+_STATUSES: dict[int, Callable[[object, Request], StoreError]] = {
+    301: _elsewhere,
+    307: _elsewhere,
+    403: _denied,
+    404: _no_bucket,
+    411: _old_server,
+    429: _busy,
+    501: _old_server,
+}
+"""For codes that are not listed, and for answers without any."""
+
+
+_KEY_ID = re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{12,}\b")
+_SIGNED = re.compile(
+    r"(?i)((?:credential|signature|security-?token|accesskeyid)\W{1,3})[^,&\s\"'<>]+"
+)
+
+
+def plain(text: str, request: Request) -> str:
+    """Return what somebody else said: in one line, short, and without credentials."""
+    for hidden in (request.options.secret, request.options.key):
+        if hidden:
+            text = text.replace(hidden, "…")
+    text = re.sub(r"//[^/\s]*@", "//…@", " ".join(text.split()))
+    # Of credentials that were not given to us, as boto3 found them itself.
+    text = _KEY_ID.sub("…", _SIGNED.sub(r"\1…", text))
+    return text if len(text) <= 300 else f"{text[:300]}…"  # noqa: PLR2004
+
 
 _CREDENTIALS = (
     "set blackbox.store.profile (or AWS_PROFILE), or AWS_ACCESS_KEY_ID and "
@@ -28,7 +327,7 @@ def translated(error: Exception, request: Request) -> StoreError:
     why = plain(str(error), request)
     # By name, as botocore's parser keeps one of its exceptions to itself.
     for kind in type(error).__mro__:
-        explain = _SENTENCES.get(kind.__name__)
+        explain = _BY_TYPE.get(kind.__name__)
         if explain is not None:
             return explain(why, request)
     return StoreError(f"{request.could_not}: {type(error).__name__}: {why}")
@@ -96,7 +395,7 @@ def _wrong_setting(why: str, request: Request) -> StoreError:
     return StoreError(f"{request.could_not}: {why}; correct blackbox.store")
 
 
-_SENTENCES: dict[str, Callable[[str, Request], StoreError]] = {
+_BY_TYPE: dict[str, Callable[[str, Request], StoreError]] = {
     "ProfileNotFound": _no_profile,
     "NoCredentialsError": _no_credentials,
     "PartialCredentialsError": _no_credentials,

@@ -24,17 +24,15 @@ from .code_hashes import CodeMarks
 from .dask_events import reported_by_dask
 from .descriptions import scheduler_facts, worker_facts
 from .empty_reads import empty_reads
-from .foreign_lines import ForeignLines
 from .group_counts import GroupCounts
 from .measures import Measures
 from .nanny_checks import NannyCheck, silent_workers
-from .ownership import Ownership
+from .ownership import ForeignLines, Ownership
 from .package_inventory import Inventory
 from .plugin_registration import register_everywhere, unregister_everywhere
 from .row_buffer import RowBuffer
-from .stalls import StallWatch
+from .stalls import StallWatch, UnrunnableWatch
 from .task_files import TaskFiles
-from .unrunnable import UnrunnableWatch
 
 if TYPE_CHECKING:
     from dask.typing import Key

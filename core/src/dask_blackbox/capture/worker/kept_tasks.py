@@ -17,9 +17,8 @@ from itertools import count
 from typing import IO, TYPE_CHECKING, Any, Sequence
 
 from ..packages import environment
-from .privacy_policy import Policy, tells
 from .task_bundle import BundleWriter, TooLargeError
-from .task_pickling import TooLongError, dump, dump_task
+from .task_pickling import Policy, TooLongError, dump, dump_task, tells
 
 if TYPE_CHECKING:
     from distributed import Worker

@@ -15,7 +15,7 @@ import polars as pl
 from dask_blackbox.analyse.facts.executions import executions_of
 from dask_blackbox.formatting import plain
 from dask_blackbox.report.axis import axis_of
-from dask_blackbox.report.timeline_marks import marks_of
+from dask_blackbox.report.timeline import marks_of
 from dask_blackbox.report.workers import (
     WorkerProcess,
     process_numbers,
