@@ -95,3 +95,24 @@ def test_of_a_flood_of_errors_the_first_are_shown() -> None:
     shown = [each.text for each in verdict(*flood).evidence[-3:]]
 
     assert shown == [f"A worker had printed: try {n} failed" for n in range(3)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Task run failed with exception: TimeoutError('no list') - Retries are exhausted",
+        "giving up: TimeoutError: no list",
+    ],
+)
+def test_a_line_that_reports_the_verdicts_own_error_is_no_doubt(line: str) -> None:
+    printed = a_log_line(line, logger="stderr", role="worker", at=5.0)
+
+    assert verdict(printed).confidence == "high"
+
+
+def test_a_line_with_another_error_of_that_class_is_a_doubt() -> None:
+    printed = a_log_line(
+        "failed with TimeoutError('no prices')", logger="stderr", role="worker", at=5.0
+    )
+
+    assert verdict(printed).confidence == "medium"

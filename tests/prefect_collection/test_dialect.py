@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
+from prefect_dask_blackbox.dialect import DIALECT
+
+RETRIED = "Task run failed with exception: OSError('busy') - Retry 1/3 will start 10 second(s) from now"
 CODE = """
 import sys
 from dask_blackbox.dialect import dialect_of
@@ -24,3 +28,8 @@ def test_remedies_are_in_prefects_terms_without_loading_prefect() -> None:
         "`client.submit(…, retries=3)` or `dask.annotate(retries=3)`",
         "False",
     ]
+
+
+def test_what_prefect_logs_of_a_retry_is_known_as_that() -> None:
+    assert re.search(DIALECT.retrying, RETRIED)
+    assert not re.search(DIALECT.retrying, RETRIED.replace("Retry 1/3", "Exhausted"))

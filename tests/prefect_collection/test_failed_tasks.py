@@ -9,7 +9,7 @@ from typing import Any
 
 import cloudpickle
 import pytest
-from prefect import pause_flow_run, task
+from prefect import flow, pause_flow_run, task
 from prefect.futures import PrefectFuture
 from prefect.states import Failed
 from prefect_dask.task_runners import DaskTaskRunner
@@ -55,6 +55,34 @@ def test_an_exception_that_prefect_keeps_as_a_state_is_the_verdict(
     assert "ValueError: part 2 has no header" in verdict.cause
     assert verdict.subject.prefix == "cleaned"
     assert verdict.retry_advice == "code"
+
+
+def test_a_task_of_a_subflow_that_nobody_observes_is_the_verdict_of_its_parent(
+    prefect: Any, store: Path
+) -> None:
+    runner: Any = DaskTaskRunner(cluster_kwargs=TINY)
+
+    @flow(name="plain-subflow", task_runner=runner)
+    def subflow() -> list[int]:
+        return cleaned.map(range(3)).result()
+
+    @observed_flow(name="parent-of-a-plain-one")
+    def parent() -> None:
+        subflow()
+
+    parent(return_state=True)
+
+    child = prefect.newest("plain-subflow", store)
+    run = prefect.newest("parent-of-a-plain-one", store)
+    assert run.card.verdict.rule == "task-exception"
+    assert "ValueError: part 2 has no header" in run.card.verdict.cause
+    page = run.artifacts["dask-run-parent-of-a-plain-one"]
+    hit = page.partition("### Task runs that were hit")[2].partition("###")[0]
+    slowest = page.partition("### Slowest tasks")[2].partition("###")[0]
+    assert len(child.names) == 3
+    [failed] = [name for name in child.names if f"[{name}](" in hit]
+    assert f"'{failed}' raised ValueError" in page
+    assert all(f"| [{name}](" in slowest for name in child.names)
 
 
 @task(timeout_seconds=1)

@@ -59,7 +59,11 @@ from prefect_dask_blackbox.submitted import (
     shown_name,
 )
 from prefect_dask_blackbox.task_attempts import earlier_failures
-from prefect_dask_blackbox.unasked import ask_for_failed, is_unfinished_run
+from prefect_dask_blackbox.unasked import (
+    ask_for_failed,
+    is_unfinished_run,
+    raised_by,
+)
 
 if TYPE_CHECKING:
     from prefect.client.schemas.objects import FlowRun
@@ -272,6 +276,8 @@ class ObservedRun:
                     ask_for_failed(self.ledger, self._client)
                 failure = self._note_failures()
                 exception = (failure or exception) if silent else exception or failure
+                if failure is None and exception is not None:
+                    self._note_failure_elsewhere(exception)
                 exception = _as_prefect_sees_it(exception, self.flow_run)
                 part = failed_part(exception, self.flow_run.id)
                 if part is not None:
@@ -337,7 +343,9 @@ class ObservedRun:
             for key in wanted:
                 if (run := runs.get(known[key])) is not None:
                     url = page_of("task-run", run.id)
-                    lines[key] = TaskLine(name=run.name, url=url)
+                    other = self.ledger.others.get(run.id)
+                    given = other.parameters if other is not None else ""
+                    lines[key] = TaskLine(name=run.name, url=url, parameters=given)
         return lines
 
     def _read_names(
@@ -378,16 +386,28 @@ class ObservedRun:
                 error = exception_of_state(state)
                 if error is not None:
                     found.append(error)
-                    over = state.name == "TimedOut" and entry.task.timeout_seconds
-                    self.recording.task_failed(
-                        entry.key,
-                        entry.task.name,
-                        error,
-                        limit=over or None,
-                        setting="timeout_seconds",
-                        retries=entry.task.retries or 0,
-                    )
+                    self._note_failure(entry, error)
         return found[0] if found else None
+
+    def _note_failure_elsewhere(self, exception: BaseException) -> None:
+        """Tell the recording which task of a subflow that nobody observes raised this."""
+        entry = raised_by(self.ledger, exception)
+        if entry is not None:
+            self._note_failure(entry, exception)
+
+    def _note_failure(self, entry: SubmittedTask, error: BaseException) -> None:
+        state = entry.state
+        timed_out = state is not None and state.name == "TimedOut"
+        over = entry.task.timeout_seconds if timed_out else None
+        self.recording.task_failed(
+            entry.key,
+            entry.task.name,
+            error,
+            at=state.timestamp.timestamp() if state is not None else None,
+            limit=over or None,
+            setting="timeout_seconds",
+            retries=entry.task.retries or 0,
+        )
 
     def end_by_state(self, exception: BaseException | None) -> None:
         """End the recording by the state that the flow run has reached."""
@@ -513,7 +533,7 @@ class ObservedRun:
         Args:
             earlier: What their attempts before the last one failed with.
         """
-        for entry in self.ledger:
+        for entry in (*self.ledger, *self.ledger.others.values()):
             if entry.lost:
                 gone = entry.culprit == entry.key
                 why = cause_of(entry.error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from dask_blackbox.driver import own_clients
 from dask_blackbox.guard import guard
+from prefect.context import FlowRunContext
+from prefect.tasks import Task
+from prefect_dask.client import PrefectDaskClient
 
 if TYPE_CHECKING:
     from prefect_dask_blackbox.observed_run import ObservedRun
@@ -72,4 +76,33 @@ def _recording_of(client: Any) -> Any:
     run = _here.get()
     if run is None or run not in _live:  # made in a thread of the flow's own
         run = _live[-1] if _live else None
-    return None if run is None else run.recording
+    if run is None:
+        return None
+    if isinstance(client, PrefectDaskClient):
+        _note_submitted(client, run)
+    return run.recording
+
+
+def _note_submitted(client: Any, run: ObservedRun) -> None:
+    """Have a run know the tasks that a task runner which nobody records submits.
+
+    Such a subflow's work is on the recording of its parent, under keys of Dask's.
+    """
+    submit = client.submit
+
+    @functools.wraps(submit)
+    def submit_and_note(function: Any, *args: Any, **kwargs: Any) -> Any:
+        future = submit(function, *args, **kwargs)
+        context = FlowRunContext.get()
+        if isinstance(function, Task) and context is not None and context.flow_run:
+            with guard("noting a task of a subflow"):
+                run.ledger.enter_other(
+                    str(future.key),
+                    function,
+                    future.task_run_id,
+                    kwargs.get("parameters") or {},
+                    flow_run_id=context.flow_run.id,
+                )
+        return future
+
+    client.submit = submit_and_note

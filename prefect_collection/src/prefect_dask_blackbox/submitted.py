@@ -209,6 +209,10 @@ class Ledger:
         self.elsewhere: dict[str, UUID] = {}
         """Task runs by key that other flow runs of this process submitted meanwhile, as
         subflows do: they may share a cluster, whose recording then has their tasks, too."""
+        self.others: dict[UUID, SubmittedTask] = {}
+        """Those of them that no other recording has: of subflows that nobody observes."""
+        self.other_flow_runs: set[UUID] = set()
+        """These subflows."""
 
     def __iter__(self) -> Iterator[SubmittedTask]:
         return iter(list(self._tasks))
@@ -239,6 +243,28 @@ class Ledger:
         # keep its result on the cluster until the flow ends.
         future.client.loop.add_callback(self._follow, future._state, entry)  # noqa: SLF001
         return entry
+
+    def enter_other(
+        self,
+        key: str,
+        task: Task[Any, Any],
+        run_id: UUID,
+        parameters: Mapping[str, Any],
+        *,
+        flow_run_id: UUID,
+    ) -> None:
+        """Note a task of a subflow that nobody observes, as far as there is room."""
+        if len(self.others) < _MOST_ELSEWHERE:
+            entry = SubmittedTask(
+                key=key,
+                task_run_id=run_id,
+                task=task,
+                name=f"{task.name}-{str(run_id)[:3]}",
+                given=in_short(parameters, self.redaction),
+            )
+            self.others[run_id] = entry
+            self.other_flow_runs.add(flow_run_id)
+            self.note_elsewhere(entry)
 
     def note_elsewhere(self, entry: SubmittedTask) -> None:
         """Note a task that another flow run submitted, as far as there is room."""

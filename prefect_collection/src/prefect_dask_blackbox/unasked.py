@@ -8,24 +8,29 @@ state that lies on the cluster as the task's result.
 from __future__ import annotations
 
 import time
+from traceback import walk_tb
 from typing import Any
 
+from dask_blackbox.errors import chained
 from dask_blackbox.guard import guard
 from distributed import Client, Future
 from prefect.client.orchestration import SyncPrefectClient
-from prefect.client.schemas.filters import TaskRunFilter
+from prefect.client.schemas.filters import FlowRunFilter, TaskRunFilter
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.exceptions import UnfinishedRun
 
 from prefect_dask_blackbox.identity import prefect_client
 from prefect_dask_blackbox.submitted import Ledger, SubmittedTask
 
-__all__ = ["ask_for_failed", "is_unfinished_run"]
+__all__ = ["ask_for_failed", "is_unfinished_run", "raised_by"]
 
 _SETTLING = 10.0
 """Seconds in which the state of a failed task may still reach Prefect's database."""
 _MOST = 200
 _MOST_STATES = 5
+_LONGEST_TEXT = 200
+_ENGINE = "/prefect/task_engine.py"
+_FAILED: dict[str, Any] = {"state": {"type": {"any_": ["FAILED", "CRASHED"]}}}
 _TIMEOUT = "2s"
 
 
@@ -50,24 +55,57 @@ def ask_for_failed(ledger: Ledger, client: Client | None) -> None:
     if not entries or client is None:
         return
     with guard("the states of tasks that nobody asked for"):
-        wanted: Any = {"id": {"any_": list(entries)[:_MOST]}}
+        wanted: Any = {**_FAILED, "id": {"any_": list(entries)[:_MOST]}}
         with prefect_client() as prefect:
-            failed = _failed(prefect, TaskRunFilter.model_validate(wanted))
+            failed = _failed(
+                prefect, task_run_filter=TaskRunFilter.model_validate(wanted)
+            )
         failed.sort(key=lambda run: run.state.timestamp if run.state else 0)
         for run in failed[:_MOST_STATES]:
             entry = entries[run.id]
             entry.state = _result_of(entry, client) or run.state
 
 
-def _failed(prefect: SyncPrefectClient, wanted: TaskRunFilter) -> list[TaskRun]:
+def raised_by(ledger: Ledger, error: BaseException | None) -> SubmittedTask | None:
+    """Return the task of a subflow that nobody observes that raised an exception.
+
+    Args:
+        ledger: What the flow run and its subflows submitted.
+        error: What the flow run got.
+
+    Returns:
+        The task, with its state; None if no such task raised it.
+    """
+    raised = next((each for each in chained(error) if _is_of_task(each)), None)
+    if raised is None or not ledger.others:
+        return None
+    text = f"{type(raised).__name__}: {raised}"[:_LONGEST_TEXT]
+    with guard("the task that an exception comes from"), prefect_client() as prefect:
+        own: Any = {"id": {"any_": list(ledger.other_flow_runs)}}
+        failed = _failed(
+            prefect,
+            flow_run_filter=FlowRunFilter.model_validate(own),
+            task_run_filter=TaskRunFilter.model_validate(_FAILED),
+        )
+        for run in failed:
+            entry = ledger.others.get(run.id)
+            if entry is not None and run.state and text in (run.state.message or ""):
+                entry.name, entry.named, entry.state = run.name, True, run.state
+                return entry
+    return None
+
+
+def _is_of_task(error: BaseException) -> bool:
+    """Say whether an exception went through the code of Prefect's that calls tasks."""
+    frames = walk_tb(error.__traceback__)
+    return any(_ENGINE in frame.f_code.co_filename for frame, _ in frames)
+
+
+def _failed(prefect: SyncPrefectClient, **wanted: Any) -> list[TaskRun]:
     """Return the task runs that failed, once there is one, or none if waiting is no use."""
     deadline = time.monotonic() + _SETTLING
     while True:
-        failed = [
-            run
-            for run in prefect.read_task_runs(task_run_filter=wanted, limit=_MOST)
-            if run.state and (run.state.is_failed() or run.state.is_crashed())
-        ]
+        failed = prefect.read_task_runs(**wanted, limit=_MOST)
         if failed or time.monotonic() > deadline:
             return failed
         time.sleep(0.25)

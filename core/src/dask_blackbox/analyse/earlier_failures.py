@@ -40,6 +40,8 @@ _SHOWN = 3
 _MOST = 1_000
 """The first lines of a job that are looked at: a flood of them takes no longer."""
 _WARNING = 30
+_LONGEST_ERROR, _LONGEST_LINE = 100, 2_000
+"""Characters of an error, and of a line, in which one is looked for in the other."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +57,11 @@ def doubted(case: Case, verdict: Finding) -> Finding:
     """Return a verdict on a symptom with what had failed before it, and less sure."""
     if verdict.confidence == "low" or verdict.rule not in _KINDS | _RAISED:
         return verdict
-    texts = " ".join(_texts(case, verdict))
+    texts, raised = " ".join(_texts(case, verdict)), tuple(_raised(case))
     found = [
         each
         for each in _earlier(case, symptom=_is_symptom(case, verdict))
-        if not _is_explained(each, texts)
+        if not _is_explained(each, texts) and not _reports(each, raised)
     ]
     if not found:
         return verdict
@@ -106,6 +108,25 @@ def _is_explained(earlier: _Earlier, texts: str) -> bool:
     if earlier.message and earlier.message[:60] in texts:
         return True
     return bool(earlier.name) and re.search(rf"\b{earlier.name}\b", texts) is not None
+
+
+def _raised(case: Case) -> Iterator[str]:
+    """Yield the errors of the verdict, as words: class and message."""
+    if (failure := case.blame.failure) is not None:
+        yield _words(f"{class_of(failure.exception)} {failure.message}")
+    if (exception := case.exception) is not None:
+        yield _words(f"{class_of(exception.exception)} {exception.message}")
+
+
+def _words(text: str) -> str:
+    """Return a text without punctuation, which `str` and `repr` of an error set differently."""
+    return " ".join(re.findall(r"\w+", text))[:_LONGEST_ERROR]
+
+
+def _reports(earlier: _Earlier, raised: tuple[str, ...]) -> bool:
+    """Say whether a line only reports the error that the verdict is about."""
+    line = " ".join(re.findall(r"\w+", earlier.message[:_LONGEST_LINE]))
+    return any(f" {each}" in f" {line}" for each in raised if " " in each)
 
 
 def _earlier(case: Case, *, symptom: bool) -> Iterator[_Earlier]:
@@ -168,6 +189,8 @@ def _lines_of_the_job(case: Case) -> Iterator[_Earlier]:
         own.str.contains(_ERROR_WORDS)
         & ~own.str.contains(r"^\s|^Traceback|^[\w.]+(?:Error|Exception)\b")
     )
+    if case.dialect.retrying:
+        logs = logs.filter(~own.str.contains(case.dialect.retrying))
     first = logs.sort("at").unique("message", keep="first", maintain_order=True)
     for at, role, line in (
         first.head(_MOST)

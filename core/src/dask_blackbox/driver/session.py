@@ -260,6 +260,7 @@ class Recording:
         prefix: str,
         exception: BaseException,
         *,
+        at: float | None = None,
         limit: float | None = None,
         setting: str = "",
         retries: int = 0,
@@ -270,6 +271,7 @@ class Recording:
             key: Of the task.
             prefix: What tasks of its kind are called.
             exception: What the task's function raised.
+            at: When, epoch seconds, by the clock of whoever knows; None: now.
             limit: Seconds that the task was allowed to take, where the host ended it at
                 that limit.
             setting: The host's name of that limit (`timeout_seconds`).
@@ -284,7 +286,9 @@ class Recording:
 
             reported = describe_exception(exception)
             what = [reported["exception"], reported["message"], reported["traceback"]]
-            row = [time.time(), key, prefix, None, "erred", *what, None]
+            now = time.time()
+            moment = now if at is None else min(at, now)
+            row = [moment, key, prefix, None, "erred", *what, None]
             self._supervisor.row("error", [*row, ", ".join(reported["bases"])])
             if limit is not None:
                 over = json.dumps(
